@@ -1,0 +1,1 @@
+//! Cost model, budget and admission policies: pure; no clock, no I/O.

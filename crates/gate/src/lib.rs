@@ -1,0 +1,1 @@
+//! The gate: listener, tickets, TLS, HTTP proxy, telemetry, admin.

@@ -1,0 +1,1 @@
+//! The ClientHello reader: bytes in, claims out; no I/O.

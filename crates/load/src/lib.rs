@@ -1,0 +1,1 @@
+//! Workload models, arrivals, the customer and the recorder.

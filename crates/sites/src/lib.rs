@@ -1,0 +1,1 @@
+//! The reference sites and their database layer.

@@ -1,0 +1,1 @@
+//! Histograms, intervals and knee finding: pure.
