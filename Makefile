@@ -1,0 +1,46 @@
+# Every target installs what it lacks (scripts/bootstrap) and then runs.
+# ARGS="..." is passed on: make demo ARGS="--quick", make bench ARGS="--rows refused".
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.PHONY: help build demo test check bench fuzz clean
+
+ARGS ?=
+FUZZ_SECONDS ?= 60
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+# rustup's own folder: a machine that was bootstrapped a moment ago has it in no profile yet.
+export PATH := $(PATH):$(or $(CARGO_HOME),$(HOME)/.cargo)/bin
+
+help: ## Show this list.
+	@echo "Tidegate keeps an HTTPS service at its peak when more customers arrive than it can serve."
+	@echo
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+build: ## Build the one binary, target/release/tidegate.
+	@scripts/bootstrap build
+	cargo build --release --package tidegate
+
+demo: build ## The main job, live: a site beyond its capacity without and with the gate; results in out/demo.
+	$(TARGET)/release/tidegate demo $(ARGS)
+
+test: ## Every test: units, properties, real sockets, nginx, PostgreSQL, a browser.
+	@scripts/bootstrap test
+	cargo test --workspace $(ARGS)
+
+check: ## Format, clippy, documentation, licences and advisories, generated files.
+	@scripts/bootstrap check
+	@scripts/check
+
+bench: ## CPU per operation beside nginx and HAProxy; results in out/bench.
+	@scripts/bootstrap bench
+	cargo build --release --package tidegate --package tidegate-bench
+	$(TARGET)/release/tidegate-bench $(ARGS)
+
+fuzz: ## Run every fuzz target for FUZZ_SECONDS (60) each.
+	@scripts/bootstrap fuzz
+	@scripts/fuzz $(FUZZ_SECONDS)
+
+clean: ## Remove what was built and measured.
+	cargo clean
+	rm -rf out
