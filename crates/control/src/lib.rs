@@ -1,1 +1,33 @@
 //! Cost model, budget and admission policies: pure; no clock, no I/O.
+//!
+//! A [`Controller`] answers one question, many thousand times a second: *may
+//! this new session in?* It learns what work costs from one [`Reading`] per
+//! tick and never sees a socket or a clock, so the arithmetic that runs in
+//! production is the arithmetic that runs under test.
+//!
+//! ```
+//! use std::time::Duration;
+//! use tidegate_control::{Controller, Decision, PolicyKind, Settings};
+//!
+//! let policy = PolicyKind::Static { per_second: 100.0 };
+//! let mut controller = Controller::new(Settings { policy, ..Settings::default() });
+//! assert_eq!(controller.new_session(Duration::ZERO), Decision::Admit);
+//! ```
+
+mod bucket;
+mod controller;
+mod costs;
+mod eac;
+mod policy;
+mod reading;
+mod status;
+mod tide;
+
+pub use controller::{Controller, Settings};
+pub use costs::{ClassCost, Costs, Priors};
+pub use policy::{Decision, PolicyKind, PolicyName, UnknownPolicy};
+pub use reading::{ClassWork, Reading, Usage};
+pub use status::{Resource, ResourceName, Status};
+
+/// A moment: the time since an origin of the caller's choice, never going back.
+pub type Time = std::time::Duration;

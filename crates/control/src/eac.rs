@@ -1,0 +1,1 @@
+//! The admission rule of 2007.

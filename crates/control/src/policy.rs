@@ -1,0 +1,137 @@
+//! The policies by name, and the answer that each of them gives.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// A policy and what it needs to know.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum PolicyKind {
+    /// Everybody may in, always: a gate without admission control.
+    Off,
+    /// A token bucket: so many new sessions a second, whatever the load.
+    Static {
+        /// New sessions per second; 0 admits nobody.
+        per_second: f64,
+    },
+    /// The rule of 2007: a number of new sessions released at the start of
+    /// every interval.
+    Eac {
+        /// Length of the sampling interval; 2 s in the paper.
+        interval: Duration,
+    },
+    /// As many new sessions as the measured capacity carries to the end.
+    #[default]
+    Tide,
+}
+
+impl PolicyKind {
+    /// The sampling interval of the 2007 rule, in its authors' experiments.
+    pub const EAC_INTERVAL: Duration = Duration::from_secs(2);
+
+    /// The name without its parameters.
+    pub fn name(&self) -> PolicyName {
+        match self {
+            Self::Off => PolicyName::Off,
+            Self::Static { .. } => PolicyName::Static,
+            Self::Eac { .. } => PolicyName::Eac,
+            Self::Tide => PolicyName::Tide,
+        }
+    }
+}
+
+/// The name of a policy, as flags, configuration and results spell it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PolicyName {
+    /// `off`
+    Off,
+    /// `static`
+    Static,
+    /// `eac`
+    Eac,
+    /// `tide`
+    #[default]
+    Tide,
+}
+
+impl PolicyName {
+    /// All names, in the order of a comparison: nothing, simple, old, ours.
+    pub const ALL: [Self; 4] = [Self::Off, Self::Static, Self::Eac, Self::Tide];
+
+    /// The name as text.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::Static => "static",
+            Self::Eac => "eac",
+            Self::Tide => "tide",
+        }
+    }
+}
+
+impl fmt::Display for PolicyName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl FromStr for PolicyName {
+    type Err = UnknownPolicy;
+
+    fn from_str(text: &str) -> Result<Self, UnknownPolicy> {
+        Self::ALL.into_iter().find(|name| name.as_str() == text).ok_or(UnknownPolicy)
+    }
+}
+
+/// The operator named a policy that does not exist.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnknownPolicy;
+
+impl fmt::Display for UnknownPolicy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("must be off, static, eac or tide")
+    }
+}
+
+impl std::error::Error for UnknownPolicy {}
+
+/// The answer to a new session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// Let it in; it is counted from now on, whatever becomes of it.
+    Admit,
+    /// Not now: hold it or refuse it.
+    NotNow {
+        /// When it is worth asking again, from now. A hint, at least 1 ms: no
+        /// promise that the answer will be another one then.
+        retry_after: Duration,
+    },
+}
+
+impl Decision {
+    /// Whether the session may in.
+    pub fn is_admit(self) -> bool {
+        self == Self::Admit
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_reads_back_as_itself() {
+        for name in PolicyName::ALL {
+            assert_eq!(name.to_string().parse(), Ok(name));
+        }
+        assert_eq!("Tide".parse::<PolicyName>(), Err(UnknownPolicy));
+    }
+
+    #[test]
+    fn the_default_policy_is_tide_under_both_types() {
+        assert_eq!(PolicyKind::default().name(), PolicyName::default());
+    }
+}

@@ -1,0 +1,74 @@
+//! What the gate measured between two ticks.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// Everything measured since the previous tick. Counters are differences;
+/// gauges are values at the tick. Any value may be wrong: the controller
+/// ignores what is not finite or is negative.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Reading {
+    /// Time since the previous reading.
+    pub elapsed: Duration,
+    /// The whole gate process.
+    pub gate: Usage,
+    /// The service behind the gate, where it runs on this host and its
+    /// processes are known; otherwise `None`.
+    pub upstream: Option<Usage>,
+    /// Where gate and upstream share processors: how many processors the
+    /// union of both has; otherwise `None`.
+    pub shared_cpus: Option<f64>,
+    /// Connections of admitted new sessions.
+    pub new: ClassWork,
+    /// Connections of sessions that were inside already.
+    pub returning: ClassWork,
+    /// TLS handshakes begun and not yet finished, of both classes.
+    pub in_flight_handshakes: u32,
+    /// Requests read from customers and not yet answered in full.
+    pub in_flight_requests: u32,
+    /// New sessions waiting before the gate.
+    pub held: u32,
+    /// Sessions inside: admitted and not known to have left. A session counts
+    /// from its admission, through its handshake, for as long as it has a
+    /// connection open and, where the gate closed an idle connection, for a
+    /// grace time in which it may come back. One whose customer closed the
+    /// last connection has left.
+    pub sessions_active: u32,
+    /// Sessions admitted since the previous tick.
+    pub sessions_started: u64,
+    /// Responses whose first byte came from the upstream.
+    pub upstream_responses: u64,
+    /// Sum over those responses of the time from the request's departure to
+    /// the first byte, in seconds.
+    pub upstream_time_s: f64,
+    /// The longest of those times, in seconds.
+    pub upstream_time_max_s: f64,
+}
+
+/// A process's (or group's) processors, and its use of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Usage {
+    /// CPU seconds per second that it may use: affinity and quota together.
+    pub capacity_cpus: f64,
+    /// CPU seconds used since the previous reading; `None`: unknown.
+    pub used_cpu_s: Option<f64>,
+}
+
+/// What one class of connections did since the previous reading. CPU times
+/// are the gate's own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ClassWork {
+    /// Connections let in.
+    pub connections: u64,
+    /// Handshakes finished, well or not.
+    pub handshakes: u64,
+    /// CPU seconds spent on handshakes.
+    pub handshake_cpu_s: f64,
+    /// Requests answered.
+    pub requests: u64,
+    /// CPU seconds spent on requests.
+    pub request_cpu_s: f64,
+}

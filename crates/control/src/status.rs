@@ -1,0 +1,72 @@
+//! What the controller knows and does, for people and dashboards.
+
+use serde::Serialize;
+
+use crate::costs::Costs;
+use crate::policy::PolicyName;
+
+/// The controller's state at a moment.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Status {
+    /// The policy that decides.
+    pub policy: PolicyName,
+    /// New sessions that may enter at this moment; `None`: any number.
+    pub budget: Option<u64>,
+    /// New sessions per second that the policy lets in at most, at present;
+    /// `None`: any number.
+    pub limit_per_s: Option<f64>,
+    /// New sessions that asked, since the start: admitted + not_now.
+    pub offered: u64,
+    /// Of these, how many were let in.
+    pub admitted: u64,
+    /// Of these, how many were told not now (each time that they asked).
+    pub not_now: u64,
+    /// Returning connections since the start; all of them were let in.
+    pub returning: u64,
+    /// New sessions asking per second, over about the last second.
+    pub offered_per_s: f64,
+    /// New sessions let in per second, over about the last second.
+    pub admitted_per_s: f64,
+    /// Returning connections per second, over about the last second.
+    pub returning_per_s: f64,
+    /// Costs learned so far (or their priors).
+    pub costs: Costs,
+    /// Resources in view, gate first.
+    pub resources: Vec<Resource>,
+    /// One sentence with numbers: why the budget is what it is.
+    pub why: String,
+}
+
+/// A resource that may limit admission.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Resource {
+    /// Which one.
+    pub resource: ResourceName,
+    /// CPU seconds per second that it has.
+    pub capacity_cpus: f64,
+    /// CPU seconds per second used over about the last second; `None`: unknown.
+    pub used_cpus: Option<f64>,
+}
+
+/// The resources that may limit admission.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ResourceName {
+    /// The gate's processors.
+    Gate,
+    /// The upstream's processors.
+    Upstream,
+    /// Processors that gate and upstream share.
+    Host,
+}
+
+impl ResourceName {
+    /// The name as text.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Gate => "gate",
+            Self::Upstream => "upstream",
+            Self::Host => "host",
+        }
+    }
+}

@@ -1,0 +1,1 @@
+//! As many new sessions as the measured capacity carries to the end.
