@@ -1,0 +1,129 @@
+//! The record layer of the first message: walks record headers and puts a
+//! hello together that is spread over several records.
+
+use crate::limits::Limits;
+use crate::malformed::Malformed;
+use crate::parse::HEADER;
+
+/// Bytes of a record header: type, version, 16-bit length.
+const RECORD_HEADER: usize = 5;
+/// Source: RFC 8446, section 5.1.
+const LONGEST_RECORD: usize = 1 << 14;
+const HANDSHAKE: u8 = 22;
+const CLIENT_HELLO: u8 = 1;
+
+/// Walks the records as they come in. Whole records are passed once and never
+/// looked at again, so that bytes that trickle in cost constant work each.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Records {
+    /// Where the first record not yet whole begins.
+    at: usize,
+    /// Whole records passed.
+    whole: usize,
+    /// Message bytes in the records passed.
+    passed: usize,
+    /// The handshake header, as far as it lies in the records passed.
+    header: [u8; HEADER],
+}
+
+/// Where the walk stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Walk {
+    /// The hello does not end yet.
+    Unfinished,
+    /// It ends at the end of this many records.
+    Finished { length: usize, records: usize },
+}
+
+impl Records {
+    /// Goes on over all bytes received so far, of which earlier calls saw a
+    /// prefix. The first two bytes were judged to be those of a TLS record.
+    pub(crate) fn walk(&mut self, raw: &[u8], limits: &Limits) -> Result<Walk, Malformed> {
+        loop {
+            let rest = raw.get(self.at..).unwrap_or_default();
+            if let Some(kind) = rest.first()
+                && *kind != HANDSHAKE
+            {
+                return Err(Malformed::UnexpectedRecord(*kind));
+            }
+            if let [_, major, minor, ..] = rest
+                && *major != 3
+            {
+                return Err(Malformed::RecordVersion(u16::from_be_bytes([*major, *minor])));
+            }
+            let Some((header, payload)) = rest.split_at_checked(RECORD_HEADER) else {
+                return Ok(Walk::Unfinished);
+            };
+            if self.whole >= limits.records {
+                return Err(Malformed::TooManyRecords { limit: limits.records });
+            }
+            let length = usize::from(u16::from_be_bytes([header[3], header[4]]));
+            match length {
+                0 => return Err(Malformed::EmptyRecord),
+                1..=LONGEST_RECORD => {}
+                _ => return Err(Malformed::RecordTooLong(length)),
+            }
+            let here = &payload[..length.min(payload.len())];
+            if let Some(walk) = self.record(here, length, limits)? {
+                return Ok(walk);
+            }
+        }
+    }
+
+    /// Takes one record of `length` bytes of which `here` is there. None if
+    /// it is whole and the walk goes on behind it.
+    fn record(
+        &mut self,
+        here: &[u8],
+        length: usize,
+        limits: &Limits,
+    ) -> Result<Option<Walk>, Malformed> {
+        let mut header = self.header;
+        for (slot, byte) in header.iter_mut().skip(self.passed).zip(here) {
+            *slot = *byte;
+        }
+        let seen = self.passed + here.len();
+        if seen > 0 && header[0] != CLIENT_HELLO {
+            return Err(Malformed::NotClientHello(header[0]));
+        }
+        let message = (seen >= HEADER).then(|| {
+            HEADER
+                + usize::from(header[1]) * 65536
+                + usize::from(header[2]) * 256
+                + usize::from(header[3])
+        });
+        if message.is_some_and(|message| message + RECORD_HEADER > limits.bytes) {
+            return Err(Malformed::TooLong { limit: limits.bytes });
+        }
+        if message.is_some_and(|message| self.passed + length > message) {
+            return Err(Malformed::MoreThanOneMessage);
+        }
+        if here.len() < length {
+            return Ok(Some(Walk::Unfinished));
+        }
+        let records = self.whole + 1;
+        if message == Some(seen) {
+            return Ok(Some(Walk::Finished { length: seen, records }));
+        }
+        self.header = header;
+        self.passed = seen;
+        self.whole = records;
+        self.at += RECORD_HEADER + length;
+        Ok(None)
+    }
+}
+
+/// Puts the message together from records whose headers were walked.
+pub(crate) fn assemble(raw: &[u8], length: usize) -> Vec<u8> {
+    let mut message = Vec::with_capacity(length);
+    let mut rest = raw;
+    while message.len() < length
+        && let Some((header, payload)) = rest.split_at_checked(RECORD_HEADER)
+    {
+        let record = usize::from(u16::from_be_bytes([header[3], header[4]]));
+        let (here, behind) = payload.split_at(record.min(payload.len()));
+        message.extend_from_slice(&here[..here.len().min(length - message.len())]);
+        rest = behind;
+    }
+    message
+}
