@@ -1,0 +1,143 @@
+//! The gate's certificate chain and private key, from PEM files.
+
+use super::rule::Problem;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use std::fmt;
+use std::io::Read;
+use std::path::Path;
+
+/// A certificate chain and the private key of its first certificate.
+pub struct Identity {
+    /// The server's own certificate first, then those that lead to a root.
+    pub chain: Vec<CertificateDer<'static>>,
+    /// The private key.
+    pub key: PrivateKeyDer<'static>,
+    /// Whether the gate made it for itself.
+    pub self_signed: bool,
+}
+
+impl fmt::Debug for Identity {
+    /// Without the key.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let certificates = self.chain.len();
+        let self_signed = self.self_signed;
+        write!(f, "Identity {{ certificates: {certificates}, self_signed: {self_signed} }}")
+    }
+}
+
+/// Largest PEM file that is read: system bundles of roots are below 1 MiB.
+const PEM_BYTES: u64 = 4 << 20;
+
+/// Reads a PEM file of certificates; at least one.
+///
+/// # Errors
+/// What is wrong with the file, and a remedy.
+pub fn read_certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, Problem> {
+    let pem = read(path)?;
+    let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&pem).collect();
+    match chain {
+        Ok(chain) if !chain.is_empty() => Ok(chain),
+        Ok(_) if PrivateKeyDer::from_pem_slice(&pem).is_ok() => Err(Problem::new(
+            "holds a private key but no certificate",
+            "name the certificate file here and this one in tls.key",
+        )),
+        Ok(_) if pem.first() == Some(&0x30) => Err(Problem::new(
+            "is DER, not PEM",
+            "convert it: openssl x509 -inform der -in FILE -out cert.pem",
+        )),
+        Ok(_) => Err(Problem::new(
+            "holds no certificate",
+            "a PEM certificate begins with -----BEGIN CERTIFICATE-----",
+        )),
+        Err(error) => Err(unreadable_pem(&error)),
+    }
+}
+
+/// Reads a PEM file with one private key, not encrypted.
+///
+/// # Errors
+/// What is wrong with the file, and a remedy.
+pub fn read_key(path: &Path) -> Result<PrivateKeyDer<'static>, Problem> {
+    let pem = read(path)?;
+    let encrypted = |mark: &[u8]| pem.windows(mark.len()).any(|window| window == mark);
+    if encrypted(b"BEGIN ENCRYPTED PRIVATE KEY") || encrypted(b"Proc-Type: 4,ENCRYPTED") {
+        return Err(Problem::new(
+            "is encrypted with a passphrase",
+            "the gate starts unattended; decrypt it: openssl pkey -in FILE -out key.pem",
+        ));
+    }
+    match PrivateKeyDer::from_pem_slice(&pem) {
+        Ok(key) => Ok(key),
+        Err(rustls::pki_types::pem::Error::NoItemsFound) => {
+            let rule = match CertificateDer::from_pem_slice(&pem) {
+                Ok(_) => "holds a certificate but no private key",
+                Err(_) => "holds no private key",
+            };
+            Err(Problem::new(rule, "a PEM key begins with -----BEGIN PRIVATE KEY-----"))
+        }
+        Err(error) => Err(unreadable_pem(&error)),
+    }
+}
+
+/// Puts both together and sees whether the key is that of the certificate.
+///
+/// # Errors
+/// The setting that is wrong (`certificate` or `key`) and why.
+pub fn join(
+    chain: Vec<CertificateDer<'static>>,
+    key: PrivateKeyDer<'static>,
+) -> Result<Identity, (&'static str, Problem)> {
+    let provider = rustls::crypto::aws_lc_rs::default_provider();
+    let signing = provider.key_provider.load_private_key(key.clone_key()).map_err(|error| {
+        let remedy = "use RSA of 2048 bits or more, ECDSA P-256, P-384 or P-521, or Ed25519";
+        ("key", Problem::new(format!("is a key that cannot be used ({error})"), remedy))
+    })?;
+    let certified = rustls::sign::CertifiedKey::new(chain, signing);
+    match certified.keys_match() {
+        // Unknown: some hardware keys do not show their public half.
+        Ok(()) | Err(rustls::Error::InconsistentKeys(rustls::InconsistentKeys::Unknown)) => {}
+        Err(rustls::Error::InconsistentKeys(_)) => {
+            let remedy = "name the key that the certificate was made with; the server's own \
+                          certificate must come first in its file";
+            return Err(("key", Problem::new("is not the key of tls.certificate", remedy)));
+        }
+        Err(error) => {
+            let rule = format!("its first certificate cannot be read ({error})");
+            return Err(("certificate", Problem::new(rule, "export it again as X.509 in PEM")));
+        }
+    }
+    Ok(Identity { chain: certified.cert, key, self_signed: false })
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, Problem> {
+    let show = path.display();
+    let unreadable = |error: std::io::Error| match error.kind() {
+        std::io::ErrorKind::NotFound => {
+            Problem::new("there is no such file", format!("{show} was looked for"))
+        }
+        std::io::ErrorKind::PermissionDenied => Problem::new(
+            "may not be read by this user",
+            format!("let the gate's user read {show}"),
+        ),
+        _ => Problem::new(format!("cannot be read ({error})"), format!("{show} was tried")),
+    };
+    let meta = std::fs::metadata(path).map_err(unreadable)?;
+    if !meta.is_file() {
+        return Err(Problem::new("is no file", format!("{show} was looked at; name a PEM file")));
+    }
+    let file = std::fs::File::open(path).map_err(unreadable)?;
+    let mut bytes = Vec::new();
+    file.take(PEM_BYTES + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    if bytes.len() as u64 > PEM_BYTES {
+        return Err(Problem::new("is larger than 4 MiB", "name a PEM file"));
+    }
+    Ok(bytes)
+}
+
+fn unreadable_pem(error: &rustls::pki_types::pem::Error) -> Problem {
+    Problem::new(
+        format!("is PEM that cannot be read ({error})"),
+        "copy the file again, whole, from where it was made",
+    )
+}
