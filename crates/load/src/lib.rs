@@ -1,1 +1,45 @@
 //! Workload models, arrivals, the customer and the recorder.
+//!
+//! Customers arrive by a schedule ([`Arrivals`]), each runs a session over a
+//! transition table ([`Scenario`]) on a persistent HTTPS connection, and what
+//! happens to them is recorded from the intended start. The three compose: the
+//! schedule only says when, the customer only what and how, and the recorder
+//! only folds the events that customers leave behind.
+//!
+//! ```no_run
+//! use tidegate_load::{Arrivals, Plan, Scenario, run};
+//!
+//! let scenario = Scenario::built_in("auction-bidding").unwrap();
+//! let mut plan = Plan::new(scenario, "https://127.0.0.1:8443");
+//! plan.arrivals = Some(Arrivals::poisson(20.0));
+//! plan.insecure = true;
+//! let summary = run(plan, &mut |snapshot| println!("{}", tidegate_load::line(snapshot)))?;
+//! println!("{:.1} sessions/s completed", summary.completed_per_s);
+//! # Ok::<(), tidegate_load::Error>(())
+//! ```
+
+pub mod arrivals;
+pub mod driver;
+mod error;
+mod lines;
+mod mistakes;
+pub mod outcome;
+mod plan;
+mod run;
+pub mod scenario;
+pub mod summary;
+pub mod thresholds;
+mod walk;
+
+pub use arrivals::Arrivals;
+pub use error::Error;
+pub use lines::{line, report};
+pub use mistakes::{Mistake, Mistakes};
+pub use plan::{Close, Plan, Sources, Stop, TlsVersions};
+pub use run::run;
+pub use scenario::Scenario;
+pub use summary::{Point, RunStage, Snapshot, Summary, Totals};
+
+/// The generator of every random choice: named, so that a seed gives the same
+/// sessions on every machine and in every version.
+pub type Rng = rand::rngs::Xoshiro256PlusPlus;

@@ -1,0 +1,83 @@
+//! Why a run could not begin or could not be trusted.
+
+use std::io;
+use std::path::PathBuf;
+
+use crate::mistakes::Mistakes;
+
+/// Everything that keeps a run from giving a summary. What happens to single
+/// customers is never an error: it is counted.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The scenario is wrong.
+    #[error("{0}")]
+    Scenario(#[from] Mistakes),
+    /// The target is no URL that customers could visit.
+    #[error("target {target}: {reason}; write it as https://host[:port]")]
+    Target {
+        /// The target as given.
+        target: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A value of the plan is out of range.
+    #[error("{key}: {rule}; {remedy}")]
+    Plan {
+        /// Field of the plan.
+        key: &'static str,
+        /// What was found and the rule it breaks.
+        rule: String,
+        /// What to do instead.
+        remedy: &'static str,
+    },
+    /// Nobody answers at the target.
+    #[error("{target} cannot be reached: {reason}; is the service running and is the port right?")]
+    Unreachable {
+        /// The target as given.
+        target: String,
+        /// What the attempt to connect gave.
+        reason: String,
+    },
+    /// The target answers, but TLS with it is not possible.
+    #[error("{target}: TLS failed: {reason}; {remedy}")]
+    Tls {
+        /// The target as given.
+        target: String,
+        /// What rustls says.
+        reason: String,
+        /// What to do.
+        remedy: &'static str,
+    },
+    /// A file could not be read or created.
+    #[error("{}: {source}", path.display())]
+    File {
+        /// Which file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The system would not give what the driver needs.
+    #[error("{what}: {source}")]
+    System {
+        /// What was asked for.
+        what: &'static str,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// A driver thread ended on its own.
+    #[error("a driver thread failed: {0}")]
+    Driver(String),
+}
+
+impl Error {
+    /// The exit code for a program that stops with this error: 2 for bad
+    /// input, 3 for a run that failed.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::Scenario(_) | Self::Target { .. } | Self::Plan { .. } | Self::File { .. } => 2,
+            Self::Unreachable { .. } | Self::Tls { .. } | Self::System { .. } | Self::Driver(_) => {
+                3
+            }
+        }
+    }
+}

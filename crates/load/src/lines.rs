@@ -1,0 +1,200 @@
+//! The plain view: one line per snapshot for pipes and logs, and a report of
+//! a few lines at the end.
+
+use std::fmt::Write as _;
+
+use crate::summary::{Latency, RunStage, Snapshot, Summary};
+
+/// One snapshot in one line, without colours or cursor movement.
+pub fn line(snapshot: &Snapshot) -> String {
+    let last = &snapshot.last;
+    let stage = match snapshot.stage {
+        RunStage::WarmUp => "warm-up",
+        RunStage::Measure => "measure",
+        RunStage::Done => "done",
+    };
+    let mut line = format!(
+        "{:7.2}s {stage:7} sessions/s: offered {:.1} admitted {:.1} refused {:.1} completed {:.1} \
+         abandoned {:.1} failed {:.1} | in flight {} | requests/s {:.0} | p50 {} p95 {} ms | \
+         handshakes/s full {:.0} resumed {:.0} | driver {:.0} %",
+        snapshot.elapsed_s,
+        last.offered_per_s,
+        last.admitted_per_s,
+        last.refused_per_s,
+        last.completed_per_s,
+        last.abandoned_per_s,
+        last.failed_per_s,
+        last.in_flight,
+        last.requests_per_s,
+        ms(last.response.p50_ms),
+        ms(last.response.p95_ms),
+        last.full_handshakes_per_s,
+        last.resumed_handshakes_per_s,
+        last.driver_cpu_share * 100.0,
+    );
+    if !snapshot.driver_warnings.is_empty() {
+        line.push_str(" | DRIVER SATURATED");
+    }
+    line
+}
+
+/// The whole result in lines, the driver's warnings first.
+pub fn report(summary: &Summary) -> String {
+    let mut out = String::new();
+    let totals = &summary.totals;
+    for reason in &summary.driver.saturated_because {
+        put(&mut out, format_args!("DRIVER SATURATED: {reason}"));
+    }
+    if let Some(error) = &summary.raw_error {
+        put(&mut out, format_args!("RAW FILE INCOMPLETE: {error}"));
+    }
+    let length = &summary.session_length;
+    put(
+        &mut out,
+        format_args!(
+            "{} at {}: {:.1} s measured after {:.1} s{}, seed {}",
+            summary.scenario,
+            summary.target,
+            summary.measured_s,
+            summary.warm_up_s,
+            if summary.interrupted { " (stopped early)" } else { "" },
+            summary.seed
+        ),
+    );
+    put(
+        &mut out,
+        format_args!(
+            "session length  mean {:.1}, median {}, p99 {} requests",
+            length.mean_requests, length.median_requests, length.p99_requests
+        ),
+    );
+    put(
+        &mut out,
+        format_args!(
+            "sessions/s      offered {:.2}, admitted {:.2}, refused {:.2}, completed {:.2}, \
+             abandoned {:.2}, failed {:.2}",
+            summary.offered_per_s,
+            summary.admitted_per_s,
+            summary.refused_per_s,
+            summary.completed_per_s,
+            summary.abandoned_per_s,
+            summary.failed_per_s
+        ),
+    );
+    put(
+        &mut out,
+        format_args!(
+            "sessions        offered {}, started {}, refused {}{}, failed {}{}, abandoned {}{}, \
+             completed {}, cut off {}; {:.1} % of those admitted completed",
+            totals.offered,
+            totals.started,
+            totals.refused,
+            kinds(&totals.refused_by_kind),
+            totals.failed,
+            kinds(&totals.failed_by_kind),
+            totals.abandoned,
+            kinds(&totals.abandoned_by_stage),
+            totals.completed,
+            totals.cut_off,
+            summary.completed_ratio * 100.0
+        ),
+    );
+    put(
+        &mut out,
+        format_args!(
+            "requests        {:.1}/s, ok {}, failed {}, fallbacks {}",
+            summary.requests_per_s,
+            totals.requests_ok,
+            totals.requests_failed,
+            totals.fallback_back + totals.fallback_last_id
+        ),
+    );
+    put(&mut out, format_args!("response        {}", spread(&summary.response)));
+    let phases = &summary.phases;
+    for (name, phase) in [
+        ("connect", &phases.connect),
+        ("full handshake", &phases.full_handshake),
+        ("resumed hs", &phases.resumed_handshake),
+        ("first byte", &phases.first_byte),
+        ("last byte", &phases.last_byte),
+    ] {
+        put(&mut out, format_args!("{name:15} {}", spread(phase)));
+    }
+    put(
+        &mut out,
+        format_args!(
+            "handshakes      full {} of {}, resumed {} of {}; {:.1} % full",
+            totals.full_ok,
+            totals.full_attempted,
+            totals.resumed_ok,
+            totals.resumed_attempted,
+            summary.full_handshake_share * 100.0
+        ),
+    );
+    put(
+        &mut out,
+        format_args!(
+            "driver          {} thread(s), busiest {:.0} % CPU, missed starts {} of {}, \
+             loop delay p99 {} ms",
+            summary.driver.threads,
+            summary.driver.cpu_share * 100.0,
+            totals.missed_starts,
+            totals.starts,
+            ms(summary.driver.loop_delay.p99_ms)
+        ),
+    );
+    for verdict in &summary.thresholds {
+        let limit = match (verdict.min, verdict.max) {
+            (Some(min), Some(max)) => format!("{min} to {max}"),
+            (Some(min), None) => format!("at least {min}"),
+            (None, Some(max)) => format!("at most {max}"),
+            (None, None) => "no limit".to_owned(),
+        };
+        put(
+            &mut out,
+            format_args!(
+                "{} {} = {:.3} ({limit})",
+                if verdict.met { "ok    " } else { "MISSED" },
+                verdict.metric,
+                verdict.value
+            ),
+        );
+    }
+    out
+}
+
+fn put(out: &mut String, line: std::fmt::Arguments<'_>) {
+    // Writing to a String cannot fail.
+    let _ = writeln!(out, "{line}");
+}
+
+fn kinds(counts: &std::collections::BTreeMap<&'static str, u64>) -> String {
+    if counts.is_empty() {
+        return String::new();
+    }
+    let parts: Vec<String> = counts.iter().map(|(kind, count)| format!("{kind} {count}")).collect();
+    format!(" ({})", parts.join(", "))
+}
+
+fn spread(latency: &Latency) -> String {
+    format!(
+        "p50 {} p90 {} p95 {} p99 {} max {} ms ({})",
+        ms(latency.p50_ms),
+        ms(latency.p90_ms),
+        ms(latency.p95_ms),
+        ms(latency.p99_ms),
+        ms(latency.max_ms),
+        latency.count
+    )
+}
+
+/// Three significant figures or so.
+fn ms(value: f64) -> String {
+    if value >= 100.0 {
+        format!("{value:.0}")
+    } else if value >= 10.0 {
+        format!("{value:.1}")
+    } else {
+        format!("{value:.2}")
+    }
+}

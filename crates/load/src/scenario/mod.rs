@@ -1,0 +1,171 @@
+//! What customers do on a site: pages, the table of transitions between them,
+//! think times and patience. Read from TOML, checked as a whole.
+
+mod builtin;
+mod check;
+mod field;
+mod length;
+mod page;
+mod reader;
+mod table;
+mod template;
+
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+pub use builtin::BUILT_IN;
+pub use field::FieldRule;
+pub use length::SessionLength;
+pub use page::{Method, Page, Source};
+pub use table::{Form, Move, Table};
+pub use template::Template;
+
+use crate::arrivals::Arrivals;
+use crate::error::Error;
+use crate::mistakes::Mistakes;
+use crate::thresholds::Threshold;
+
+/// A checked scenario; cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Scenario(Arc<Parts>);
+
+/// The parts of a scenario, all checked.
+#[derive(Debug)]
+pub(crate) struct Parts {
+    pub(crate) name: String,
+    pub(crate) description: String,
+    pub(crate) session: SessionRules,
+    /// Index is the state of the table.
+    pub(crate) pages: Vec<Page>,
+    pub(crate) table: Table,
+    pub(crate) start: u16,
+    /// Names of parameters in templates; templates refer to them by index.
+    pub(crate) parameters: Vec<Parameter>,
+    pub(crate) fields: Vec<(String, FieldRule)>,
+    pub(crate) arrivals: Option<Arrivals>,
+    pub(crate) thresholds: Vec<Threshold>,
+    pub(crate) notes: Vec<String>,
+    pub(crate) length: OnceLock<SessionLength>,
+}
+
+/// What holds for every session.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SessionRules {
+    /// A session ends after this many requests at the latest.
+    pub max_requests: u32,
+    /// Mean of the negative exponential think time.
+    pub think: Duration,
+    /// No think time is longer than this many times its mean.
+    pub think_cap: f64,
+    /// From intended start to last byte of the answer.
+    pub patience: Duration,
+    /// Customers (accounts) to draw from, numbered from 1.
+    pub customers: u64,
+    /// Redirects within the site are followed, as part of the request.
+    pub follow_redirects: bool,
+}
+
+impl Default for SessionRules {
+    /// The client of RUBiS with the think time of TPC-W, and the patience of
+    /// httperf's users in the study of admission control.
+    fn default() -> Self {
+        Self {
+            max_requests: 1000,
+            think: Duration::from_secs(7),
+            think_cap: 10.0,
+            patience: Duration::from_secs(10),
+            customers: 1000,
+            follow_redirects: true,
+        }
+    }
+}
+
+/// A name in braces within a template.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Parameter {
+    /// The name.
+    pub name: String,
+    /// Whole numbers to draw from, both ends included, where no page offers a
+    /// value.
+    pub uniform: Option<(u64, u64)>,
+}
+
+impl Scenario {
+    /// Reads a scenario; `name` is the file as the user named it, and the
+    /// place from which files named in it are found.
+    ///
+    /// # Errors
+    /// All mistakes together.
+    pub fn from_toml(text: &str, name: &str) -> Result<Self, Mistakes> {
+        check::scenario(text, name).map(|parts| Self(Arc::new(parts)))
+    }
+
+    /// Reads a scenario from a file.
+    ///
+    /// # Errors
+    /// The file cannot be read, or all mistakes in it.
+    pub fn from_file(path: &Path) -> Result<Self, Error> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|source| Error::File { path: path.to_owned(), source })?;
+        Ok(Self::from_toml(&text, &path.to_string_lossy())?)
+    }
+
+    /// One of the scenarios that come with the program, see [`BUILT_IN`].
+    pub fn built_in(name: &str) -> Option<Self> {
+        let (text, canonical) = builtin::text(name)?;
+        Some(
+            Self::from_toml(&text, canonical).expect("built-in scenarios are checked by the tests"),
+        )
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// What it is, in a sentence; may be empty.
+    pub fn description(&self) -> &str {
+        &self.0.description
+    }
+
+    /// What holds for every session.
+    pub fn session(&self) -> &SessionRules {
+        &self.0.session
+    }
+
+    /// The pages; a page's index is its state in the table.
+    pub fn pages(&self) -> &[Page] {
+        &self.0.pages
+    }
+
+    /// The table of transitions.
+    pub fn table(&self) -> &Table {
+        &self.0.table
+    }
+
+    /// When customers arrive, if the scenario says so.
+    pub fn arrivals(&self) -> Option<&Arrivals> {
+        self.0.arrivals.as_ref()
+    }
+
+    /// Limits that decide the exit code.
+    pub fn thresholds(&self) -> &[Threshold] {
+        &self.0.thresholds
+    }
+
+    /// What is odd but no mistake: states that no session can reach.
+    pub fn notes(&self) -> &[String] {
+        &self.0.notes
+    }
+
+    /// How long sessions are if left to run their course. Simulated once
+    /// (some tenths of a second for long sessions) and kept.
+    pub fn session_length(&self) -> SessionLength {
+        *self.0.length.get_or_init(|| length::simulate(&self.0))
+    }
+
+    pub(crate) fn parts(&self) -> &Arc<Parts> {
+        &self.0
+    }
+}

@@ -1,0 +1,344 @@
+//! What a run showed: plain data, serialisable, units last in every name.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::scenario::SessionLength;
+use crate::thresholds::Verdict;
+
+/// The whole result of a run. Everything but `series` is about the measured
+/// window: an event counts if it happened after the warm-up and before the
+/// end; an arrival counts at its intended time.
+#[derive(Clone, Debug, Serialize)]
+pub struct Summary {
+    /// Name of the scenario.
+    pub scenario: String,
+    /// Target as given.
+    pub target: String,
+    /// Seed of every random choice.
+    pub seed: u64,
+    /// Where the driver ran.
+    pub machine: Machine,
+    /// Beginning of the run, milliseconds since 1970.
+    pub started_at_unix_ms: u64,
+    /// Warm-up, not counted.
+    pub warm_up_s: f64,
+    /// Length of the window as it came out (shorter after a stop).
+    pub measured_s: f64,
+    /// The run was stopped before its time.
+    pub interrupted: bool,
+    /// Factor on think times and patience.
+    pub time_scale: f64,
+    /// Further factor on patience.
+    pub patience_scale: f64,
+    /// Patience in force, from intended start to last byte.
+    pub patience_ms: f64,
+    /// Requests of a session that is left to run its course.
+    pub session_length: SessionLength,
+    /// Counts in the window.
+    pub totals: Totals,
+    /// Sessions asked for by the schedule, per second.
+    pub offered_per_s: f64,
+    /// Sessions whose first handshake completed, per second.
+    pub admitted_per_s: f64,
+    /// Sessions turned away, per second.
+    pub refused_per_s: f64,
+    /// Sessions that reached their end, per second.
+    pub completed_per_s: f64,
+    /// Sessions whose customer lost patience, per second.
+    pub abandoned_per_s: f64,
+    /// Sessions that failed, per second.
+    pub failed_per_s: f64,
+    /// Requests answered, per second.
+    pub requests_per_s: f64,
+    /// Of the sessions admitted that ended in the window, the share that
+    /// completed; 1 if none ended.
+    pub completed_ratio: f64,
+    /// Of the sessions that ended in the window, the share that was refused.
+    pub refused_ratio: f64,
+    /// Of the sessions that ended in the window, the share abandoned.
+    pub abandoned_ratio: f64,
+    /// Of the sessions that ended in the window, the share that failed.
+    pub failed_ratio: f64,
+    /// Of the completed handshakes, the share that was full; 0 if none.
+    pub full_handshake_share: f64,
+    /// From intended start to last byte.
+    pub response: Latency,
+    /// From the moment the driver really began, to last byte: what a tool
+    /// that forgets its own delays would show.
+    pub response_uncorrected: Latency,
+    /// Where the time goes.
+    pub phases: Phases,
+    /// Figures by page.
+    pub pages: BTreeMap<String, PageFigures>,
+    /// The driver's own condition.
+    pub driver: Driver,
+    /// The driver was the limit: the figures above are not the target's.
+    pub driver_saturated: bool,
+    /// The run second by second, warm-up included.
+    pub series: Vec<Point>,
+    /// The scenario's thresholds and how they came out.
+    pub thresholds: Vec<Verdict>,
+    /// Why the raw file is not whole; `None` if it is, or none was asked for.
+    pub raw_error: Option<String>,
+}
+
+impl Summary {
+    /// The exit code this result deserves: 3 if the driver was saturated, the
+    /// raw file could not be written, or no request succeeded; else 1 if a
+    /// threshold was missed; else 0.
+    pub fn exit_code(&self) -> u8 {
+        if self.driver_saturated || self.raw_error.is_some() || self.totals.requests_ok == 0 {
+            3
+        } else if self.thresholds.iter().any(|verdict| !verdict.met) {
+            1
+        } else {
+            0
+        }
+    }
+}
+
+/// Counts of one stretch of time.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Totals {
+    /// Sessions asked for by the schedule.
+    pub offered: u64,
+    /// Sessions begun.
+    pub started: u64,
+    /// Offered but not begun: too many in flight.
+    pub not_started: u64,
+    /// Sessions whose first handshake completed.
+    pub admitted: u64,
+    /// Sessions turned away.
+    pub refused: u64,
+    /// The same by kind: `reset`, `alert`, `closed`.
+    pub refused_by_kind: BTreeMap<&'static str, u64>,
+    /// Sessions that failed.
+    pub failed: u64,
+    /// The same by kind, see [`Failure`](crate::outcome::Failure).
+    pub failed_by_kind: BTreeMap<&'static str, u64>,
+    /// Sessions whose customer lost patience.
+    pub abandoned: u64,
+    /// The same by what they were waiting for.
+    pub abandoned_by_stage: BTreeMap<&'static str, u64>,
+    /// Abandoned ones among those admitted.
+    pub abandoned_admitted: u64,
+    /// Failed ones among those admitted.
+    pub failed_admitted: u64,
+    /// Sessions that reached their end.
+    pub completed: u64,
+    /// Sessions still running when the run stopped.
+    pub cut_off: u64,
+    /// Sessions already admitted whose later connection was turned away (also
+    /// in `failed`).
+    pub returning_refused: u64,
+    /// Requests answered in full with an allowed status.
+    pub requests_ok: u64,
+    /// Requests answered with a status that the page does not allow, or not
+    /// at all.
+    pub requests_failed: u64,
+    /// Answers by class of status: `2xx` and so on.
+    pub responses_by_class: BTreeMap<&'static str, u64>,
+    /// Bytes of answers, heads included, TLS not.
+    pub received_bytes: u64,
+    /// Redirects followed (part of their request).
+    pub redirects: u64,
+    /// Requests sent again because the server had just closed the connection.
+    pub retries: u64,
+    /// Steps for which the page offered nothing: the id used last was used.
+    pub fallback_last_id: u64,
+    /// Steps for which there was no such id either: one page back.
+    pub fallback_back: u64,
+    /// Full handshakes begun: no ticket at hand.
+    pub full_attempted: u64,
+    /// Full handshakes completed.
+    pub full_ok: u64,
+    /// Handshakes begun with a ticket.
+    pub resumed_attempted: u64,
+    /// Handshakes that resumed.
+    pub resumed_ok: u64,
+    /// Handshakes begun with a ticket that the server answered by a full one
+    /// (also in `full_ok`).
+    pub resumption_declined: u64,
+    /// Arrivals and requests that the driver began.
+    pub starts: u64,
+    /// Those begun later than [`MISSED`](crate::driver::MISSED).
+    pub missed_starts: u64,
+}
+
+impl Totals {
+    /// Sessions that ended by themselves.
+    pub fn ended(&self) -> u64 {
+        self.completed + self.refused + self.failed + self.abandoned
+    }
+
+    /// Completed sessions among the admitted ones that ended; 1 if none did.
+    pub fn completed_ratio(&self) -> f64 {
+        let ended = self.completed + self.abandoned_admitted + self.failed_admitted;
+        if ended == 0 { 1.0 } else { self.completed as f64 / ended as f64 }
+    }
+
+    /// Share of full handshakes among the completed ones; 0 if none.
+    pub fn full_handshake_share(&self) -> f64 {
+        share(self.full_ok, self.full_ok + self.resumed_ok)
+    }
+}
+
+/// `part / whole`, 0 if the whole is 0.
+pub(crate) fn share(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}
+
+/// A distribution of durations. All zero if nothing was recorded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Latency {
+    /// How many.
+    pub count: u64,
+    /// Mean.
+    pub mean_ms: f64,
+    /// Median.
+    pub p50_ms: f64,
+    /// 90th percentile.
+    pub p90_ms: f64,
+    /// 95th percentile.
+    pub p95_ms: f64,
+    /// 99th percentile.
+    pub p99_ms: f64,
+    /// Largest.
+    pub max_ms: f64,
+}
+
+/// Where the time of requests and connections goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Phases {
+    /// TCP connection.
+    pub connect: Latency,
+    /// TLS handshake with certificate.
+    pub full_handshake: Latency,
+    /// TLS handshake from a ticket.
+    pub resumed_handshake: Latency,
+    /// From the request sent to the first byte of the answer.
+    pub first_byte: Latency,
+    /// From the first byte to the last.
+    pub last_byte: Latency,
+}
+
+/// Figures of one page.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct PageFigures {
+    /// Requests answered as allowed.
+    pub ok: u64,
+    /// Requests that failed.
+    pub failed: u64,
+    /// From intended start to last byte.
+    pub response: Latency,
+}
+
+/// The driver's own condition in the window.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Driver {
+    /// Driver threads.
+    pub threads: usize,
+    /// CPU time over time of the busiest driver thread; 1 is a whole
+    /// processor.
+    pub cpu_share: f64,
+    /// CPU time of all driver threads.
+    pub cpu_s: f64,
+    /// CPU time of the thread that folds the figures, over the whole run.
+    pub folding_cpu_s: f64,
+    /// How late starts were: intended start to real start.
+    pub start_delay: Latency,
+    /// How late a 20 ms heartbeat of each thread's event loop was.
+    pub loop_delay: Latency,
+    /// Share of starts later than [`MISSED`](crate::driver::MISSED).
+    pub missed_share: f64,
+    /// Events that could not be kept: the figures are incomplete.
+    pub events_lost: u64,
+    /// Why the driver is called saturated; empty if it is not.
+    pub saturated_because: Vec<String>,
+}
+
+/// Where the driver ran.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Machine {
+    /// Processor model.
+    pub cpu: String,
+    /// Processors that this process may use.
+    pub cpus: usize,
+    /// Kernel release.
+    pub kernel: String,
+}
+
+/// Figures of a short stretch of time, for plots and the live view.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Point {
+    /// End of the stretch since the start of the run.
+    pub at_s: f64,
+    /// Length of the stretch.
+    pub length_s: f64,
+    /// Inside the measured window.
+    pub measured: bool,
+    /// Sessions offered per second.
+    pub offered_per_s: f64,
+    /// Sessions admitted per second.
+    pub admitted_per_s: f64,
+    /// Sessions refused per second.
+    pub refused_per_s: f64,
+    /// Sessions completed per second.
+    pub completed_per_s: f64,
+    /// Sessions abandoned per second.
+    pub abandoned_per_s: f64,
+    /// Sessions failed per second.
+    pub failed_per_s: f64,
+    /// Requests answered per second.
+    pub requests_per_s: f64,
+    /// Full handshakes per second.
+    pub full_handshakes_per_s: f64,
+    /// Resumed handshakes per second.
+    pub resumed_handshakes_per_s: f64,
+    /// Sessions in flight at the end of the stretch.
+    pub in_flight: u64,
+    /// Response time from intended start.
+    pub response: Latency,
+    /// CPU share of the busiest driver thread.
+    pub driver_cpu_share: f64,
+    /// Starts that were missed.
+    pub missed_starts: u64,
+}
+
+/// What the observer sees about four times a second.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    /// Time since the start of the run, seconds.
+    pub elapsed_s: f64,
+    /// Length of the whole run, seconds.
+    pub planned_s: f64,
+    /// Which part of the run this is.
+    pub stage: RunStage,
+    /// Counts since the present stage began.
+    pub totals: Totals,
+    /// Response time since the present stage began.
+    pub response: Latency,
+    /// Sessions in flight.
+    pub in_flight: u64,
+    /// The last quarter of a second, or so.
+    pub last: Point,
+    /// A second's figures, whenever one has been completed since the last
+    /// snapshot: the same as will be in [`Summary::series`].
+    pub second: Option<Point>,
+    /// Why the driver would be called saturated by now; empty if it is well.
+    pub driver_warnings: Vec<String>,
+}
+
+/// Part of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunStage {
+    /// Nothing counts yet.
+    WarmUp,
+    /// The window.
+    Measure,
+    /// Over; the last snapshot of a run.
+    Done,
+}

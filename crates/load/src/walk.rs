@@ -1,0 +1,121 @@
+//! A customer's way through the site: where they are, what they came from,
+//! how many requests they have made. Pure, and the same for the simulation of
+//! session lengths and for the customers themselves.
+
+use crate::Rng;
+use crate::scenario::{Move, Table};
+
+/// Pages that Back can go through; a browser keeps 50.
+const HISTORY: usize = 50;
+
+/// State of one session; `T` is what is kept of every page in the history.
+#[derive(Debug)]
+pub struct Walk<T> {
+    start: u16,
+    history: Vec<(u16, T)>,
+    requests: u32,
+}
+
+/// The next request of a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// A page of its own.
+    Visit(u16),
+    /// The last request again.
+    Again,
+    /// One page back.
+    Back,
+}
+
+impl<T> Walk<T> {
+    /// A session that will begin at `start`.
+    pub fn new(start: u16) -> Self {
+        Self { start, history: Vec::new(), requests: 0 }
+    }
+
+    /// The page the customer is on.
+    pub fn page(&self) -> u16 {
+        self.history.last().map_or(self.start, |(page, _)| *page)
+    }
+
+    /// What was kept of the page the customer is on.
+    pub fn current(&self) -> Option<&T> {
+        self.history.last().map(|(_, kept)| kept)
+    }
+
+    /// Requests made.
+    pub fn requests(&self) -> u32 {
+        self.requests
+    }
+
+    /// Draws the next step; `None` at the end of the session.
+    pub fn step(&self, table: &Table, max_requests: u32, rng: &mut Rng) -> Option<Step> {
+        if self.requests >= max_requests {
+            return None;
+        }
+        match table.draw(self.page(), rng) {
+            Move::Page(page) => Some(Step::Visit(page)),
+            Move::Stay => Some(Step::Again),
+            Move::Back => Some(Step::Back),
+            Move::End => None,
+        }
+    }
+
+    /// Goes to a page.
+    pub fn visit(&mut self, page: u16, kept: T) {
+        if self.history.len() == HISTORY {
+            self.history.remove(0);
+        }
+        self.history.push((page, kept));
+        self.requests += 1;
+    }
+
+    /// Makes the last request once more.
+    pub fn again(&mut self) {
+        self.requests += 1;
+    }
+
+    /// Goes one page back, past pages that may not be asked for again; to the
+    /// start, with nothing in the history, if there is no other.
+    pub fn back(&mut self, may_repeat: impl Fn(u16) -> bool) -> Option<&T> {
+        self.history.pop();
+        while self.history.last().is_some_and(|(page, _)| !may_repeat(*page)) {
+            self.history.pop();
+        }
+        self.requests += 1;
+        self.current()
+    }
+
+    /// Puts what is kept into an empty history, after [`Walk::back`] found it
+    /// so.
+    pub fn restart(&mut self, kept: T) {
+        self.history.clear();
+        self.history.push((self.start, kept));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn back_goes_past_what_may_not_be_sent_again() {
+        let mut walk = Walk::new(0);
+        for page in [0, 1, 2, 3] {
+            walk.visit(page, page);
+        }
+        assert_eq!(walk.back(|page| page != 2), Some(&1));
+        assert_eq!((walk.page(), walk.requests()), (1, 5));
+        walk.back(|_| true);
+        assert_eq!(walk.back(|_| true), None);
+        assert_eq!(walk.page(), 0);
+    }
+
+    #[test]
+    fn the_history_is_bounded() {
+        let mut walk = Walk::new(0);
+        (0..1000).for_each(|page| walk.visit(page, ()));
+        assert_eq!(walk.history.len(), HISTORY);
+        assert_eq!(walk.page(), 999);
+    }
+}
