@@ -4,10 +4,12 @@ use std::time::Duration;
 
 use crate::Time;
 use crate::bucket::Bucket;
-use crate::costs::Priors;
+use crate::costs::{CostModel, Costs, Priors, sane};
+use crate::eac::Eac;
 use crate::policy::{Decision, PolicyKind};
-use crate::reading::Reading;
+use crate::reading::{Reading, Usage};
 use crate::status::{Resource, ResourceName, Status};
+use crate::tide::Tide;
 
 /// What the operator decides.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -25,33 +27,77 @@ pub struct Settings {
 #[derive(Clone, Debug)]
 pub struct Controller {
     settings: Settings,
-    bucket: Option<Bucket>,
+    policy: Policy,
+    model: CostModel,
+    costs: Costs,
+    counts: Counts,
+    at_tick: Counts,
+    rates: Rates,
+    resources: [Option<Resource>; 3],
+}
+
+#[derive(Clone, Debug)]
+enum Policy {
+    Off,
+    Static(Bucket),
+    Eac(Eac),
+    Tide(Box<Tide>),
+}
+
+/// Who asked since the start.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
     offered: u64,
     admitted: u64,
     returning: u64,
-    last: Reading,
+}
+
+/// Per second, smoothed over about a second.
+#[derive(Clone, Copy, Debug, Default)]
+struct Rates {
+    offered: f64,
+    admitted: f64,
+    returning: f64,
 }
 
 impl Controller {
     /// A controller that has learned nothing yet.
     pub fn new(settings: Settings) -> Self {
-        let bucket = match settings.policy {
-            PolicyKind::Off => None,
-            PolicyKind::Static { per_second } => {
-                Some(Bucket::new(per_second, (per_second * 0.05).clamp(1.0, 100.0)))
+        let model = CostModel::new(&settings.priors);
+        let costs = model.costs();
+        let policy = match settings.policy {
+            PolicyKind::Off => Policy::Off,
+            PolicyKind::Static { per_second } => Policy::Static(static_bucket(per_second)),
+            PolicyKind::Eac { interval } => {
+                Policy::Eac(Eac::new(interval, settings.priors.cpus, &costs))
             }
-            PolicyKind::Eac { .. } | PolicyKind::Tide => Some(Bucket::new(200.0, 10.0)),
+            PolicyKind::Tide => Policy::Tide(Box::new(Tide::new(&settings.priors, &costs))),
         };
-        Self { settings, bucket, offered: 0, admitted: 0, returning: 0, last: Reading::default() }
+        Self {
+            settings,
+            policy,
+            model,
+            costs,
+            counts: Counts::default(),
+            at_tick: Counts::default(),
+            rates: Rates::default(),
+            resources: [None; 3],
+        }
     }
 
     /// May this new session in? An admission is counted at once, so that two
     /// askers never share one place.
     pub fn new_session(&mut self, now: Time) -> Decision {
-        self.offered += 1;
-        match self.bucket.as_mut().map_or(Ok(()), |bucket| bucket.take(now)) {
+        self.counts.offered += 1;
+        let taken = match &mut self.policy {
+            Policy::Off => Ok(()),
+            Policy::Static(bucket) => bucket.take(now),
+            Policy::Eac(eac) => eac.take(now, &self.costs),
+            Policy::Tide(tide) => tide.take(now),
+        };
+        match taken {
             Ok(()) => {
-                self.admitted += 1;
+                self.counts.admitted += 1;
                 Decision::Admit
             }
             Err(wait) => Decision::NotNow { retry_after: wait.max(Duration::from_millis(1)) },
@@ -60,41 +106,103 @@ impl Controller {
 
     /// A returning connection arrived. It is always let in; this only counts it.
     pub fn returning(&mut self, now: Time) {
-        let _ = now;
-        self.returning += 1;
+        self.counts.returning += 1;
+        if let Policy::Eac(eac) = &mut self.policy {
+            eac.returning(now, &self.costs);
+        }
     }
 
     /// Learns from what was measured since the last call: once per tick,
     /// about every 100 ms (10 ms to 1 s work).
     pub fn observe(&mut self, now: Time, reading: &Reading) {
-        let _ = now;
-        self.last = reading.clone();
+        let since = |of: fn(&Counts) -> u64| (of(&self.counts) - of(&self.at_tick)) as f64;
+        let offered = since(|counts| counts.offered);
+        let admitted = since(|counts| counts.admitted);
+        let returning = since(|counts| counts.returning);
+        let elapsed_s = reading.elapsed.as_secs_f64();
+        // A tick without length has no rate; a long one is a second's average.
+        if elapsed_s > 0.0 {
+            let share = elapsed_s.min(1.0);
+            self.rates.offered += share * (offered / elapsed_s - self.rates.offered);
+            self.rates.admitted += share * (admitted / elapsed_s - self.rates.admitted);
+            self.rates.returning += share * (returning / elapsed_s - self.rates.returning);
+            self.note_resources(reading, elapsed_s);
+        }
+        self.at_tick = self.counts;
+
+        self.model.observe(reading, (offered - admitted) as u64);
+        self.costs = self.model.costs();
+        match &mut self.policy {
+            Policy::Off | Policy::Static(_) => {}
+            Policy::Eac(eac) => eac.observe(reading),
+            Policy::Tide(tide) => tide.observe(now, reading, &self.costs),
+        }
     }
 
     /// What the controller knows and does at this moment. Allocates: for a
     /// tick or a page, not for a decision.
     pub fn status(&self, now: Time) -> Status {
-        let usage = |resource, usage: crate::reading::Usage| Resource {
-            resource,
-            capacity_cpus: usage.capacity_cpus,
-            used_cpus: usage.used_cpu_s,
+        let (budget, limit_per_s) = match &self.policy {
+            Policy::Off => (None, None),
+            Policy::Static(bucket) => (Some(bucket.tokens(now) as u64), Some(bucket.rate())),
+            Policy::Eac(eac) => (Some(eac.budget()), Some(eac.limit_per_s())),
+            Policy::Tide(tide) => (Some(tide.budget(now) as u64), Some(tide.limit_per_s())),
         };
-        let mut resources = vec![usage(ResourceName::Gate, self.last.gate)];
-        resources.extend(self.last.upstream.map(|up| usage(ResourceName::Upstream, up)));
         Status {
             policy: self.settings.policy.name(),
-            budget: self.bucket.as_ref().map(|bucket| bucket.tokens(now) as u64),
-            limit_per_s: self.bucket.as_ref().map(Bucket::rate),
-            offered: self.offered,
-            admitted: self.admitted,
-            not_now: self.offered - self.admitted,
-            returning: self.returning,
-            offered_per_s: 0.0,
-            admitted_per_s: 0.0,
-            returning_per_s: 0.0,
-            costs: self.settings.priors.costs(),
-            resources,
-            why: "nothing was measured yet".to_owned(),
+            budget,
+            limit_per_s,
+            offered: self.counts.offered,
+            admitted: self.counts.admitted,
+            not_now: self.counts.offered - self.counts.admitted,
+            returning: self.counts.returning,
+            offered_per_s: self.rates.offered,
+            admitted_per_s: self.rates.admitted,
+            returning_per_s: self.rates.returning,
+            costs: self.costs,
+            resources: self.resources.iter().flatten().copied().collect(),
+            why: self.why(),
         }
     }
+
+    fn why(&self) -> String {
+        match &self.policy {
+            Policy::Off => "admission control is off: everybody may in".to_owned(),
+            Policy::Static(bucket) => {
+                format!("{:.1} new sessions a second may in, whatever the load", bucket.rate())
+            }
+            Policy::Eac(eac) => eac.why(&self.costs),
+            Policy::Tide(tide) => tide.why(),
+        }
+    }
+
+    fn note_resources(&mut self, reading: &Reading, elapsed_s: f64) {
+        let host = reading.shared_cpus.map(|capacity_cpus| {
+            let upstream = reading.upstream.and_then(|upstream| upstream.used_cpu_s);
+            let used_cpu_s = reading.gate.used_cpu_s.zip(upstream).map(|(gate, up)| gate + up);
+            Usage { capacity_cpus, used_cpu_s }
+        });
+        let usages = [
+            (ResourceName::Gate, Some(reading.gate)),
+            (ResourceName::Upstream, reading.upstream),
+            (ResourceName::Host, host),
+        ];
+        for (slot, (resource, usage)) in self.resources.iter_mut().zip(usages) {
+            let before = slot.and_then(|resource| resource.used_cpus);
+            *slot = usage.map(|usage| Resource {
+                resource,
+                capacity_cpus: sane(usage.capacity_cpus),
+                used_cpus: usage.used_cpu_s.map(|used| {
+                    let used = sane(used) / elapsed_s;
+                    before.map_or(used, |before| before + elapsed_s.min(1.0) * (used - before))
+                }),
+            });
+        }
+    }
+}
+
+/// Evens out clumps of up to 50 ms, and lets a slow rate through at all.
+fn static_bucket(per_second: f64) -> Bucket {
+    let burst = if per_second > 0.0 { (per_second * 0.05).clamp(1.0, 1000.0) } else { 0.0 };
+    Bucket::new(per_second, burst)
 }

@@ -14,12 +14,15 @@
 //! assert_eq!(controller.new_session(Duration::ZERO), Decision::Admit);
 //! ```
 
+mod average;
 mod bucket;
 mod controller;
 mod costs;
 mod eac;
 mod policy;
 mod reading;
+mod service;
+pub mod sim;
 mod status;
 mod tide;
 

@@ -1,0 +1,80 @@
+//! An average that forgets by amount of evidence, not by time.
+
+/// Sum over weight, of about the last `window` units of weight. An idle hour
+/// changes nothing; a busy second replaces what was known.
+///
+#[derive(Clone, Debug)]
+pub(crate) struct Average {
+    sum: f64,
+    weight: f64,
+    window: f64,
+}
+
+const OUTLIER: f64 = 8.0;
+
+impl Average {
+    /// Starts from a prior, believed as if it had been seen `weight` times.
+    pub(crate) fn new(prior: f64, weight: f64, window: f64) -> Self {
+        Self { sum: prior * weight, weight, window }
+    }
+
+    /// Adds a measurement of `weight` units that may be an outlier: what is
+    /// more than eight times the known average counts as eight times it. So an
+    /// outlier moves the average a little, and a lasting change still gets
+    /// through within a few additions.
+    pub(crate) fn add_measured(&mut self, amount: f64, weight: f64) {
+        self.add(amount.min(self.value() * weight * OUTLIER), weight);
+    }
+
+    /// Adds an amount that `weight` units took together. An amount of no
+    /// weight counts to units seen before: requests come after the connection
+    /// that brings them.
+    pub(crate) fn add(&mut self, amount: f64, weight: f64) {
+        if !amount.is_finite() || amount < 0.0 || !weight.is_finite() || weight < 0.0 {
+            return;
+        }
+        self.sum += amount;
+        self.weight += weight;
+        if self.weight > self.window {
+            self.sum *= self.window / self.weight;
+            self.weight = self.window;
+        }
+        // Never all the way to zero, from where no factor leads back.
+        self.sum = self.sum.max(f64::MIN_POSITIVE.sqrt() * self.weight);
+    }
+
+    /// The average; above zero.
+    pub(crate) fn value(&self) -> f64 {
+        self.sum / self.weight
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_prior_counts_as_so_much_evidence() {
+        // (4 × 10 + 40) / (4 + 1)
+        let mut average = Average::new(10.0, 4.0, 100.0);
+        average.add(40.0, 1.0);
+        assert_eq!(average.value(), 16.0);
+    }
+
+    #[test]
+    fn beyond_the_window_the_oldest_is_forgotten_in_proportion() {
+        // 100 of 1.0 and 100 of 3.0: mean 2.0, of weight 100; then 100 of 3.0.
+        let mut average = Average::new(1.0, 100.0, 100.0);
+        average.add(300.0, 100.0);
+        assert_eq!(average.value(), 2.0);
+        average.add(300.0, 100.0);
+        assert_eq!(average.value(), 2.5);
+    }
+
+    #[test]
+    fn an_outlier_counts_as_eight_times_what_is_known() {
+        let mut average = Average::new(1.0, 1.0, 100.0);
+        average.add_measured(1e9, 1.0);
+        assert_eq!(average.value(), 4.5);
+    }
+}

@@ -1,0 +1,152 @@
+//! Processors, and the programs that share them.
+//!
+//! A host has cores; a station is a program on it with so many threads and a
+//! first-come, first-served queue before them. Busy threads share the host's
+//! cores equally, each at most one core: one station with few threads is a
+//! FIFO server, one with very many is processor sharing, two on one host are
+//! two programs under a fair scheduler.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+/// A number that orders: times and virtual times are never NaN here.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Ordered(pub(crate) f64);
+
+impl Eq for Ordered {}
+
+impl PartialOrd for Ordered {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Ordered {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.0.total_cmp(&other.0)
+    }
+}
+
+/// Cores, shared by the threads that run on them.
+///
+/// All running threads progress equally fast, so one "virtual time" (CPU time
+/// that each has received) tells when each is done: a heap, not a scan.
+#[derive(Debug)]
+pub(crate) struct Host {
+    /// Cores' worth of CPU time per second, as it is at present.
+    pub(crate) cores: f64,
+    received: f64,
+    at: f64,
+    order: u64,
+    running: BinaryHeap<Reverse<(Ordered, u64, usize, u32)>>,
+}
+
+impl Host {
+    pub(crate) fn new(cores: f64) -> Self {
+        Self { cores, received: 0.0, at: 0.0, order: 0, running: BinaryHeap::new() }
+    }
+
+    /// When the next job is done, if nothing else happens.
+    pub(crate) fn next_done(&self) -> Option<f64> {
+        let Reverse((done, ..)) = self.running.peek()?;
+        let speed = self.speed();
+        (speed > 0.0).then(|| self.at + (done.0 - self.received).max(0.0) / speed)
+    }
+
+    /// Lets time pass.
+    pub(crate) fn advance(&mut self, now: f64) {
+        self.received += (now - self.at).max(0.0) * self.speed();
+        self.at = now;
+    }
+
+    /// Takes the job that is done first: its station and its number.
+    pub(crate) fn finish(&mut self) -> Option<(usize, u32)> {
+        let Reverse((done, _, station, job)) = self.running.pop()?;
+        self.received = self.received.max(done.0);
+        Some((station, job))
+    }
+
+    fn start(&mut self, station: usize, job: u32, work: f64) {
+        self.order += 1;
+        self.running.push(Reverse((Ordered(self.received + work), self.order, station, job)));
+    }
+
+    fn speed(&self) -> f64 {
+        match self.running.len() {
+            0 => 0.0,
+            busy => (self.cores / busy as f64).min(1.0),
+        }
+    }
+}
+
+/// A program with threads and a queue.
+#[derive(Debug)]
+pub(crate) struct Station {
+    /// Which host it runs on.
+    pub(crate) host: usize,
+    threads: usize,
+    busy: usize,
+    queue: VecDeque<(u32, f64)>,
+}
+
+impl Station {
+    pub(crate) fn new(host: usize, threads: usize) -> Self {
+        Self { host, threads, busy: 0, queue: VecDeque::new() }
+    }
+
+    /// Adds a job that needs `work` CPU seconds; the host must be up to date.
+    pub(crate) fn push(&mut self, index: usize, host: &mut Host, job: u32, work: f64) {
+        if self.busy < self.threads {
+            self.busy += 1;
+            host.start(index, job, work);
+        } else {
+            self.queue.push_back((job, work));
+        }
+    }
+
+    /// A job of this station is done: the next in the queue starts.
+    pub(crate) fn release(&mut self, index: usize, host: &mut Host) {
+        match self.queue.pop_front() {
+            Some((job, work)) => host.start(index, job, work),
+            None => self.busy -= 1,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Runs jobs given all at time 0 and returns (time, station, job) of each end.
+    fn ends(cores: f64, threads: &[usize], jobs: &[(usize, f64)]) -> Vec<(f64, usize, u32)> {
+        let mut host = Host::new(cores);
+        let mut stations: Vec<Station> = threads.iter().map(|n| Station::new(0, *n)).collect();
+        for (job, (station, work)) in jobs.iter().enumerate() {
+            stations[*station].push(*station, &mut host, job as u32, *work);
+        }
+        let mut ends = Vec::new();
+        while let Some(at) = host.next_done() {
+            host.advance(at);
+            let (station, job) = host.finish().unwrap();
+            stations[station].release(station, &mut host);
+            ends.push(((at * 1e6).round() / 1e6, station, job));
+        }
+        ends
+    }
+
+    #[test]
+    fn one_thread_serves_in_order() {
+        assert_eq!(ends(1.0, &[1], &[(0, 2.0), (0, 1.0)]), [(2.0, 0, 0), (3.0, 0, 1)]);
+    }
+
+    #[test]
+    fn two_programs_on_one_core_each_run_at_half_speed() {
+        // Both progress at ½ until the shorter is done at 2; the other has 2 left.
+        assert_eq!(ends(1.0, &[1, 1], &[(0, 3.0), (1, 1.0)]), [(2.0, 1, 1), (4.0, 0, 0)]);
+    }
+
+    #[test]
+    fn no_thread_runs_faster_than_a_core() {
+        assert_eq!(ends(4.0, &[2], &[(0, 1.0), (0, 1.0)]), [(1.0, 0, 0), (1.0, 0, 1)]);
+    }
+}
