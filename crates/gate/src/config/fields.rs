@@ -7,14 +7,15 @@ use super::choices::{
 };
 use super::origin::Origin;
 use super::rule::{
-    Address, Bytes, Choice, CoreList, FilePath, Filter, Flag, Names, Number, OrOff, ProcessList,
-    Time, Url, Whole,
+    Address, Bytes, Choice, CoreList, FilePath, Filter, Flag, GroupPath, Names, Number, OrOff,
+    ProcessList, Time, Url, Whole,
 };
 use super::settings::Preset::{Is, Required, Unset};
 use super::settings::settings;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
+use tidegate_control::PolicyKind;
 
 settings! {
     /// Where customers connect.
@@ -73,7 +74,7 @@ settings! {
             because "an upstream on the same host needs no configuration to be measured";
         /// Control group whose CPU time and quota are the upstream's, as a path below the
         /// cgroup mount (`/shop.slice`). Comes before `upstream.processes`.
-        cgroup: Option<PathBuf> = Unset, FilePath,
+        cgroup: Option<PathBuf> = Unset, GroupPath,
             because "for services whose processes come and go, or that listen elsewhere";
         /// How long opening a connection to the upstream may take, TLS included.
         connect_timeout: Duration = Is("2s"), Time::new("10ms", "60s"),
@@ -82,7 +83,8 @@ settings! {
         /// its response; then the customer gets 504.
         response_timeout: Duration = Is("30s"), Time::new("10ms", "1h"),
             because "the patience of a customer is 10 s; reports and exports take longer";
-        /// How long an unused connection to the upstream is kept for the next request.
+        /// How long an unused connection to the upstream is kept for the next request; `0s`
+        /// uses each for one request.
         idle_timeout: Duration = Is("4s"), Time::new("0s", "1h"),
             because "shorter than the 5 s after which common servers close theirs";
         /// Most unused connections to the upstream that each core keeps.
@@ -136,9 +138,10 @@ settings! {
         /// Connections that one session may open at once before its rate counts.
         session_burst: u32 = Is("100"), Whole::new(1, 1_000_000),
             because "a company's reload of a page over many connections must not trip it";
-        /// How long a session counts as inside after its last request.
+        /// How long a session still counts as inside after the gate closed its last connection
+        /// for being idle. One whose customer closed it has left.
         session_linger: Duration = Is("60s"), Time::new("1s", "1h"),
-            because "with a mean think time of 7 s, one pause in 5,000 is longer";
+            because "with a mean think time of 7 s, one in 5,000 of those who come back takes longer";
     }
 
     /// Deadlines and caps that keep one connection from taking more than its share.
@@ -170,7 +173,7 @@ settings! {
         /// Longest time without a byte of progress in a body, in either direction.
         body_progress_deadline: Duration = Is("10s"), Time::new("100ms", "1h"),
             because "a customer who reads nothing for 10 s is gone, yet holds an upstream connection";
-        /// How long a connection without a request is kept open.
+        /// How long a connection without a request is kept open; `0s` answers one request only.
         idle_deadline: Duration = Is("10s"), Time::new("0s", "1h"),
             because "longer than the mean think time; coming back costs a resumed handshake only";
     }
@@ -190,5 +193,18 @@ settings! {
         /// `text` for people, `json` for collectors.
         format: LogFormat = Is("text"), Choice::new(LogFormat::ALL),
             because "most logs are first read by a person";
+    }
+}
+
+impl Admission {
+    /// The policy with its parameters, as the controller takes it.
+    pub fn policy_kind(&self) -> PolicyKind {
+        match self.policy {
+            Policy::Off => PolicyKind::Off,
+            // A checked configuration of this policy has a rate.
+            Policy::Static => PolicyKind::Static { per_second: self.rate.unwrap_or_default() },
+            Policy::Eac => PolicyKind::Eac { interval: self.interval },
+            Policy::Tide => PolicyKind::Tide,
+        }
     }
 }

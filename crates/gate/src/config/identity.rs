@@ -116,10 +116,9 @@ fn read(path: &Path) -> Result<Vec<u8>, Problem> {
         std::io::ErrorKind::NotFound => {
             Problem::new("there is no such file", format!("{show} was looked for"))
         }
-        std::io::ErrorKind::PermissionDenied => Problem::new(
-            "may not be read by this user",
-            format!("let the gate's user read {show}"),
-        ),
+        std::io::ErrorKind::PermissionDenied => {
+            Problem::new("may not be read by this user", format!("let the gate's user read {show}"))
+        }
         _ => Problem::new(format!("cannot be read ({error})"), format!("{show} was tried")),
     };
     let meta = std::fs::metadata(path).map_err(unreadable)?;

@@ -10,9 +10,11 @@ mod identity;
 mod mistake;
 mod origin;
 mod reader;
+mod reference;
 mod rule;
 mod settings;
 mod suggest;
+mod together;
 mod units;
 
 pub use choices::{
@@ -22,11 +24,11 @@ pub use fields::{Admin, Admission, Limits, Listen, Log, Tls, Upstream, sections}
 pub use identity::Identity;
 pub use mistake::{Mistake, Mistakes};
 pub use origin::Origin;
+pub use reference::reference;
 pub use settings::{Preset, Row, Section};
 
 use document::Document;
 use reader::Reader;
-use rule::Problem;
 use rustls::pki_types::CertificateDer;
 use settings::Settings;
 use std::io::Read;
@@ -55,7 +57,7 @@ pub struct Config {
     pub given_identity: Option<Arc<Identity>>,
     /// Certificates read from `upstream.ca`; none: the system's own.
     pub upstream_roots: Option<Arc<Vec<CertificateDer<'static>>>>,
-    /// What it was read from: the file's name, or `flags`.
+    /// What it was read from: the file's name, or `command line`.
     pub source: String,
 }
 
@@ -84,24 +86,40 @@ pub struct Flags {
     pub log: Option<String>,
 }
 
-impl Flags {
-    /// Each flag with the setting that it stands for, and its value.
-    fn settings(&self) -> [(&'static str, &'static str, &'static str, Option<&str>); 10] {
-        let text = Option::<String>::as_deref;
-        [
-            ("--upstream", "upstream", "url", text(&self.upstream)),
-            ("--listen", "listen", "address", text(&self.listen)),
-            ("--cert", "tls", "certificate", text(&self.cert)),
-            ("--key", "tls", "key", text(&self.key)),
-            ("--admin", "admin", "address", text(&self.admin)),
-            ("--policy", "admission", "policy", text(&self.policy)),
-            ("--rate", "admission", "rate", text(&self.rate)),
-            ("--cores", "listen", "cores", text(&self.cores)),
-            ("--self-signed", "tls", "self_signed", text(&self.self_signed)),
-            ("--log", "log", "level", text(&self.log)),
-        ]
-    }
+/// A flag with the setting that it stands for and its value.
+struct FlagRow {
+    flag: &'static str,
+    section: &'static str,
+    key: &'static str,
+    value: fn(&Flags) -> Option<&str>,
 }
+
+/// Every flag, in the order of the help text.
+const FLAGS: [FlagRow; 10] = {
+    const fn row(
+        flag: &'static str,
+        section: &'static str,
+        key: &'static str,
+        value: fn(&Flags) -> Option<&str>,
+    ) -> FlagRow {
+        FlagRow { flag, section, key, value }
+    }
+    [
+        row("--upstream", "upstream", "url", |flags| flags.upstream.as_deref()),
+        row("--listen", "listen", "address", |flags| flags.listen.as_deref()),
+        row("--cores", "listen", "cores", |flags| flags.cores.as_deref()),
+        row("--cert", "tls", "certificate", |flags| flags.cert.as_deref()),
+        row("--key", "tls", "key", |flags| flags.key.as_deref()),
+        row("--self-signed", "tls", "self_signed", |flags| flags.self_signed.as_deref()),
+        row("--admin", "admin", "address", |flags| flags.admin.as_deref()),
+        row("--policy", "admission", "policy", |flags| flags.policy.as_deref()),
+        row("--rate", "admission", "rate", |flags| flags.rate.as_deref()),
+        row("--log", "log", "level", |flags| flags.log.as_deref()),
+    ]
+};
+
+/// Where a configuration without a file comes from.
+const COMMAND_LINE: &str = "command line";
 
 /// Largest configuration file that is read.
 const FILE_BYTES: u64 = 1 << 20;
@@ -142,14 +160,14 @@ impl Config {
     }
 
     fn assemble(file: Option<(&str, &str)>, flags: &Flags) -> Result<Self, Mistakes> {
-        let source = file.map_or("flags", |(_, name)| name);
+        let source = file.map_or(COMMAND_LINE, |(_, name)| name);
         let mut reader = Reader::new(source);
         if let Some((text, name)) = file {
             reader.add_document(Document::parse(text, &document::one_line(name)), &sections());
         }
-        for (flag, section, key, value) in flags.settings() {
-            if let Some(value) = value {
-                reader.add_flag(section, key, flag, value);
+        for row in &FLAGS {
+            if let Some(value) = (row.value)(flags) {
+                reader.add_flag(row.section, row.key, row.flag, value);
             }
         }
         let mut config = Self {
@@ -165,7 +183,7 @@ impl Config {
             source: source.to_owned(),
         };
         config.place_paths(&reader);
-        config.check_together(&mut reader);
+        together::check(&config, &mut reader);
         config.read_files(&mut reader);
         let mistakes = reader.into_mistakes();
         if mistakes.is_empty() { Ok(config) } else { Err(Mistakes(mistakes)) }
@@ -186,6 +204,11 @@ impl Config {
         }
     }
 
+    /// What an operator should know though nothing is wrong, a sentence each.
+    pub fn warnings(&self) -> Vec<String> {
+        together::warnings(self)
+    }
+
     /// Lets relative paths of a file start in that file's folder.
     fn place_paths(&mut self, reader: &Reader) {
         let folder = Path::new(&self.source).parent().unwrap_or(Path::new("")).to_owned();
@@ -199,33 +222,26 @@ impl Config {
         place("upstream", "ca", &mut self.upstream.ca);
     }
 
-    /// Rules between settings.
-    fn check_together(&self, reader: &mut Reader) {
-        let mut rule = |paths: &[(&str, &str)], broken: bool, problem: &dyn Fn() -> Problem| {
-            if broken && reader.are_sound(paths) {
-                let (section, key) = paths[0];
-                reader.mistake(section, key, problem());
-            }
-        };
-        let (tls, admission) = (&self.tls, &self.admission);
-        rule(
-            &[("tls", "certificate"), ("tls", "key")],
-            tls.certificate.is_some() && tls.key.is_none(),
-            &|| Problem::new("needs its private key", "add key = \"key.pem\" under [tls], or --key"),
-        );
-        rule(
-            &[("tls", "key"), ("tls", "certificate")],
-            tls.key.is_some() && tls.certificate.is_none(),
-            &|| {
-                let remedy = "add certificate = \"cert.pem\" under [tls], or --cert";
-                Problem::new("needs its certificate", remedy)
-            },
-        );
-    }
-
     /// Reads the files that settings name.
     fn read_files(&mut self, reader: &mut Reader) {
-        let _ = reader;
+        let mut load = |section: &str, key: &str, path: &Option<PathBuf>| {
+            let path = path.as_deref().filter(|_| reader.are_sound(&[(section, key)]))?;
+            let result = identity::read_certificates(path);
+            result.map_err(|problem| reader.mistake(section, key, problem)).ok()
+        };
+        let chain = load("tls", "certificate", &self.tls.certificate);
+        self.upstream_roots = load("upstream", "ca", &self.upstream.ca).map(Arc::new);
+        let path = self.tls.key.as_deref();
+        let key = path.filter(|_| reader.are_sound(&[("tls", "key")])).and_then(|path| {
+            let result = identity::read_key(path);
+            result.map_err(|problem| reader.mistake("tls", "key", problem)).ok()
+        });
+        if let (Some(chain), Some(key)) = (chain, key) {
+            match identity::join(chain, key) {
+                Ok(identity) => self.given_identity = Some(Arc::new(identity)),
+                Err((setting, problem)) => reader.mistake("tls", setting, problem),
+            }
+        }
     }
 }
 

@@ -96,13 +96,7 @@ impl Reader {
     }
 
     /// Reads one setting. On a mistake, or when it was not given, its preset.
-    pub fn read<T, R: Rule<T>>(
-        &mut self,
-        section: &str,
-        key: &str,
-        rule: &R,
-        preset: Preset,
-    ) -> T {
+    pub fn read<T, R: Rule<T>>(&mut self, section: &str, key: &str, rule: &R, preset: Preset) -> T {
         let path = (section.to_owned(), key.to_owned());
         if let Some(given) = self.given.get(&path) {
             match rule.check(&given.raw) {
@@ -110,7 +104,15 @@ impl Reader {
                 Err(problem) => self.mistake(section, key, problem),
             }
         } else if let Preset::Required(example) = preset {
-            let remedy = format!("add {key} = {} under [{section}]", rule.toml(example));
+            let flag = super::FLAGS.iter().find(|row| row.section == section && row.key == key);
+            let line = format!("{key} = {} under [{section}]", rule.toml(example));
+            let remedy = match flag {
+                Some(row) if self.name == super::COMMAND_LINE => {
+                    format!("give {} {example}", row.flag)
+                }
+                Some(row) => format!("add {line}, or give {}", row.flag),
+                None => format!("add {line}"),
+            };
             self.mistake(section, key, Problem::new("must be set", remedy));
         }
         let preset = match preset {
@@ -120,11 +122,6 @@ impl Reader {
             Preset::Unset => rule.absent(),
         };
         preset.expect("presets obey their rules: a test reads every one")
-    }
-
-    /// Whether a setting was given, rightly or wrongly.
-    pub fn is_given(&self, section: &str, key: &str) -> bool {
-        self.given.contains_key(&(section.to_owned(), key.to_owned()))
     }
 
     /// Whether a setting was given in the file, not by a flag.

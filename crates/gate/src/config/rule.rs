@@ -274,7 +274,10 @@ fn number<'r>(raw: &'r Raw, range: &str) -> Result<&'r str, Problem> {
             let rule = format!("must be a number of {range}");
             Err(Problem::new(rule, format!("leave out the quotes: {text}")))
         }
-        _ => Err(Problem::new(format!("must be a number of {range}"), "write digits, without quotes")),
+        _ => Err(Problem::new(
+            format!("must be a number of {range}"),
+            "write digits, without quotes",
+        )),
     }
 }
 
@@ -338,10 +341,13 @@ impl<T: Word> Rule<T> for Choice<T> {
         let given = text(raw, self.words()[0])?;
         self.all.iter().copied().find(|value| value.word() == given).ok_or_else(|| {
             let near = super::suggest::nearest(given, self.words());
-            Problem::new(rule(), match near {
-                Some(near) => format!("did you mean \"{near}\"?"),
-                None => format!("try \"{}\"", self.words()[0]),
-            })
+            Problem::new(
+                rule(),
+                match near {
+                    Some(near) => format!("did you mean \"{near}\"?"),
+                    None => format!("try \"{}\"", self.words()[0]),
+                },
+            )
         })
     }
 }
@@ -413,7 +419,7 @@ impl Describe for FilePath {
     }
 
     fn range(&self) -> String {
-        "absolute, or relative to the working directory".into()
+        "absolute, or relative to the configuration file".into()
     }
 }
 
@@ -422,6 +428,34 @@ impl Rule<PathBuf> for FilePath {
         let given = text(raw, "/etc/tidegate/cert.pem")?;
         if given.is_empty() || given.contains('\0') {
             return Err(Problem::new("must be a path", "name a file, or leave the setting out"));
+        }
+        Ok(given.into())
+    }
+}
+
+/// A control group.
+pub struct GroupPath;
+
+impl Describe for GroupPath {
+    fn kind(&self) -> String {
+        "path".into()
+    }
+
+    fn range(&self) -> String {
+        "absolute, below the cgroup mount".into()
+    }
+}
+
+impl Rule<PathBuf> for GroupPath {
+    fn check(&self, raw: &Raw) -> Result<PathBuf, Problem> {
+        let given = text(raw, "/shop.slice")?;
+        let rule = "must be a control group's path, beginning with /";
+        if let Some(below) = given.strip_prefix("/sys/fs/cgroup/") {
+            return Err(Problem::new(rule, format!("leave out the mount: try \"/{below}\"")));
+        }
+        let plain = !given.contains('\0') && given.split('/').all(|part| part != "..");
+        if !given.starts_with('/') || !plain {
+            return Err(Problem::new(rule, "write it as \"/shop.slice\""));
         }
         Ok(given.into())
     }

@@ -1,0 +1,163 @@
+//! Rules between settings, and what is allowed but worth a word.
+
+use super::reader::Reader;
+use super::rule::Problem;
+use super::{Config, Cores, Policy};
+use std::net::{IpAddr, SocketAddr};
+
+/// Most ticket keys kept at once; each is 80 bytes, but a ticket's key must be found.
+const TICKET_KEYS: u128 = 64;
+
+/// Judges settings together; one that is wrong by itself is left out.
+pub(super) fn check(config: &Config, reader: &mut Reader) {
+    let mut rule = |paths: &[(&str, &str)], broken: bool, problem: Problem| {
+        if broken && reader.are_sound(paths) {
+            reader.mistake(paths[0].0, paths[0].1, problem);
+        }
+    };
+    let Config { listen, tls, upstream, admission, admin, .. } = config;
+
+    const CERTIFICATE: (&str, &str) = ("tls", "certificate");
+    const KEY: (&str, &str) = ("tls", "key");
+    let remedy = "add key = \"key.pem\" under [tls], or give --key";
+    rule(
+        &[CERTIFICATE, KEY],
+        tls.certificate.is_some() && tls.key.is_none(),
+        Problem::new("is a certificate without its key", remedy),
+    );
+    let remedy = "add certificate = \"cert.pem\" under [tls], or give --cert";
+    rule(
+        &[KEY, CERTIFICATE],
+        tls.key.is_some() && tls.certificate.is_none(),
+        Problem::new("is a key without its certificate", remedy),
+    );
+
+    const ROTATION: (&str, &str) = ("tls", "ticket_rotation");
+    const LIFETIME: (&str, &str) = ("tls", "ticket_lifetime");
+    let lifetime = super::units::show_duration(tls.ticket_lifetime);
+    rule(
+        &[ROTATION, LIFETIME],
+        tls.ticket_rotation > tls.ticket_lifetime,
+        Problem::new(
+            format!("must be at most tls.ticket_lifetime, {lifetime}"),
+            format!("try \"{lifetime}\""),
+        ),
+    );
+    let keys = tls.ticket_lifetime.as_nanos() / tls.ticket_rotation.as_nanos().max(1);
+    rule(
+        &[ROTATION, LIFETIME],
+        keys > TICKET_KEYS,
+        Problem::new(
+            format!("must be at least 1/{TICKET_KEYS} of tls.ticket_lifetime, {lifetime}"),
+            "rotate less often, or let tickets live shorter",
+        ),
+    );
+
+    rule(
+        &[("admission", "rate"), ("admission", "policy")],
+        admission.policy == Policy::Static && admission.rate.is_none(),
+        Problem::new(
+            "must be set for the policy static",
+            "add rate = 50 under [admission], or give --rate, in new sessions per second",
+        ),
+    );
+
+    rule(
+        &[("upstream", "ca"), ("upstream", "url")],
+        upstream.ca.is_some() && !upstream.url.tls,
+        Problem::new("is for an https upstream only", "leave it out, or make upstream.url https"),
+    );
+    rule(
+        &[("upstream", "insecure"), ("upstream", "ca")],
+        upstream.insecure && upstream.ca.is_some(),
+        Problem::new("makes upstream.ca useless", "leave one of them out"),
+    );
+    rule(
+        &[("upstream", "url"), ("listen", "address")],
+        calls_itself(config),
+        Problem::new(
+            format!("is the gate's own address, {}", listen.address),
+            "name the service's port, or let the gate listen on another",
+        ),
+    );
+    rule(
+        &[("admin", "address"), ("listen", "address")],
+        admin.address.is_some_and(|admin| collide(admin, listen.address)),
+        Problem::new(
+            format!("must differ from listen.address, {}", listen.address),
+            "choose another port",
+        ),
+    );
+
+    if let (Cores::List(list), Ok(own)) = (&listen.cores, crate::usage::own_affinity())
+        && let Some(core) = list.iter().find(|core| !own.contains(core))
+    {
+        let own: Vec<_> = own.iter().map(usize::to_string).collect();
+        let rule_text = format!("core {core} is not among those this process may use");
+        let remedy = format!("those are {}", super::document::one_line(&own.join(", ")));
+        rule(&[("listen", "cores")], true, Problem::new(rule_text, remedy));
+    }
+}
+
+/// Whether two listeners cannot both have their addresses. Port 0 is any free one.
+fn collide(one: SocketAddr, other: SocketAddr) -> bool {
+    let (a, b) = (one.ip(), other.ip());
+    let both = a == b || a.is_unspecified() || b.is_unspecified();
+    one.port() == other.port() && one.port() != 0 && both
+}
+
+/// Whether the upstream is the gate itself: the same port at an address that
+/// the gate listens on.
+fn calls_itself(config: &Config) -> bool {
+    let (origin, listen) = (&config.upstream.url, config.listen.address);
+    let ip = match origin.host.as_str() {
+        "localhost" => Some(IpAddr::from([127, 0, 0, 1])),
+        host => host.parse::<IpAddr>().ok(),
+    };
+    ip.is_some_and(|ip| {
+        let here = ip == listen.ip() || (listen.ip().is_unspecified() && ip.is_loopback());
+        here && origin.port == listen.port()
+    })
+}
+
+/// What an operator should know though nothing is wrong.
+pub(super) fn warnings(config: &Config) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if let Some(address) = config.admin.address
+        && !address.ip().is_loopback()
+    {
+        warnings.push(format!(
+            "admin.address = {address}: everyone who reaches it can read metrics and status; \
+             127.0.0.1 keeps it on this machine"
+        ));
+    }
+    if config.upstream.insecure && config.upstream.url.tls {
+        warnings.push(format!(
+            "upstream.insecure = true: whoever sits between the gate and {} can read and \
+             change everything",
+            config.upstream.url
+        ));
+    }
+    if config.admission.policy != Policy::Static && config.admission.rate.is_some() {
+        let policy = config.admission.policy;
+        warnings.push(format!("admission.rate has no effect with the policy {policy}"));
+    }
+    if let Some(files) = file_limit()
+        && files < config.limits.max_connections as u64
+    {
+        warnings.push(format!(
+            "limits.max_connections = {}: this process may open {files} files; raise the hard \
+             limit (ulimit -Hn, LimitNOFILE)",
+            config.limits.max_connections
+        ));
+    }
+    warnings
+}
+
+/// Most files that this process may open once it raises its soft limit.
+fn file_limit() -> Option<u64> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the pointer is to a live rlimit, which the call fills.
+    let result = unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) };
+    (result == 0).then_some(limit.rlim_max)
+}

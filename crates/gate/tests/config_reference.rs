@@ -1,0 +1,40 @@
+//! The configuration's reference page and example are true.
+
+use std::path::{Path, PathBuf};
+use tidegate_gate::config::{self, Config};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// `TIDEGATE_BLESS=1 cargo test -p tidegate-gate --test config_reference` writes the page anew.
+#[test]
+fn the_reference_page_is_what_the_source_declares() {
+    let path = root().join("docs/configuration.md");
+    let page = config::reference();
+    if std::env::var_os("TIDEGATE_BLESS").is_some_and(|value| value == "1") {
+        std::fs::write(&path, &page).unwrap();
+    }
+    let written = std::fs::read_to_string(&path).unwrap_or_default();
+    let drift = written.lines().zip(page.lines()).find(|(written, page)| written != page);
+    assert!(
+        written == page,
+        "docs/configuration.md differs from the source, first in {drift:?}; \
+         TIDEGATE_BLESS=1 writes it anew"
+    );
+}
+
+#[test]
+fn the_example_file_is_accepted_and_changes_no_default() {
+    let example = Config::from_file(&root().join("tidegate.example.toml"))
+        .unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    let least = "[upstream]\nurl = \"http://127.0.0.1:8080\"";
+    let least = Config::from_toml(least, "least.toml").unwrap();
+    assert_eq!(example.listen, least.listen);
+    assert_eq!(example.tls, least.tls);
+    assert_eq!(example.upstream, least.upstream);
+    assert_eq!(example.admission, least.admission);
+    assert_eq!(example.limits, least.limits);
+    assert_eq!(example.admin, least.admin);
+    assert_eq!(example.log, least.log);
+}
