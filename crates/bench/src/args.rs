@@ -1,0 +1,161 @@
+//! The command line.
+
+use crate::rows::{ROWS, Row};
+use crate::servers::Kind;
+use clap::Parser;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Server CPU per operation of the gate beside nginx and HAProxy.
+///
+/// Exit codes: 0 every goal met; 1 a goal was missed; 2 bad flags, or a
+/// program that is not there; 3 the run failed.
+#[derive(Debug, Parser)]
+#[command(name = "tidegate-bench", version)]
+pub struct Args {
+    /// Rows to measure, by id, comma-separated [default: all; `--rows help` lists them]
+    #[arg(long, value_delimiter = ',')]
+    rows: Vec<String>,
+    /// Servers to measure, comma-separated
+    #[arg(long, value_delimiter = ',', default_value = "tide,off,nginx,haproxy")]
+    servers: Vec<String>,
+    /// Windows per server and row [default: 9; quick: 5]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    rounds: Option<u32>,
+    /// Length of a window in milliseconds [default: 400; quick: 150]
+    #[arg(long, value_parser = clap::value_parser!(u64).range(10..=60_000))]
+    window_ms: Option<u64>,
+    /// Connections that are busy at once
+    #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=512))]
+    pub connections: u32,
+    /// Fewer and shorter windows: for a first look, not for a record
+    #[arg(long)]
+    pub quick: bool,
+    /// Show costs corrected by the calibration loop that runs beside each window
+    #[arg(long)]
+    pub normalise: bool,
+    /// Folder for bench.json
+    #[arg(long, default_value = "out/bench")]
+    pub out: PathBuf,
+    /// The gate's binary [default: `tidegate` beside this program]
+    #[arg(long)]
+    tidegate: Option<PathBuf>,
+    /// nginx's binary
+    #[arg(long, default_value = "/usr/sbin/nginx")]
+    nginx: PathBuf,
+    /// HAProxy's binary
+    #[arg(long, default_value = "/usr/sbin/haproxy")]
+    haproxy: PathBuf,
+    /// Core that every measured server runs on
+    #[arg(long, default_value_t = 0)]
+    pub server_core: usize,
+    /// Core of the driver and the upstream
+    #[arg(long, default_value_t = 1)]
+    pub driver_core: usize,
+    /// Seed of the order in which the servers take their turns
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+}
+
+/// A mistake in what the user gave: exit code 2.
+#[derive(Debug)]
+pub struct BadInput(pub String);
+
+impl std::fmt::Display for BadInput {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for BadInput {}
+
+impl Args {
+    /// Windows per server and row.
+    pub fn rounds(&self) -> u32 {
+        self.rounds.unwrap_or(if self.quick { 5 } else { 9 })
+    }
+
+    /// Length of one window.
+    pub fn window(&self) -> Duration {
+        Duration::from_millis(self.window_ms.unwrap_or(if self.quick { 150 } else { 400 }))
+    }
+
+    /// The rows to measure, in the table's order.
+    ///
+    /// # Errors
+    /// An id that no row has.
+    pub fn rows(&self) -> Result<Vec<&'static Row>, BadInput> {
+        let ids = || ROWS.iter().map(|row| row.id).collect::<Vec<_>>().join(", ");
+        if let Some(unknown) = self.rows.iter().find(|id| ROWS.iter().all(|row| row.id != **id)) {
+            return Err(BadInput(format!("--rows: there is no row \"{unknown}\": {}", ids())));
+        }
+        let wanted = |row: &&Row| self.rows.is_empty() || self.rows.iter().any(|id| id == row.id);
+        Ok(ROWS.iter().filter(wanted).collect())
+    }
+
+    /// The servers to measure, in the table's order.
+    ///
+    /// # Errors
+    /// A name that no server has.
+    pub fn servers(&self) -> Result<Vec<Kind>, BadInput> {
+        let names = || Kind::ALL.map(Kind::name).join(", ");
+        if let Some(unknown) =
+            self.servers.iter().find(|name| Kind::ALL.iter().all(|kind| kind.name() != **name))
+        {
+            return Err(BadInput(format!("--servers: \"{unknown}\" is none of {}", names())));
+        }
+        let wanted = |kind: &Kind| self.servers.iter().any(|name| name == kind.name());
+        Ok(Kind::ALL.into_iter().filter(wanted).collect())
+    }
+
+    /// Where a server's program is.
+    ///
+    /// # Errors
+    /// It is not there; the message says what brings it.
+    pub fn program(&self, kind: Kind) -> Result<PathBuf, BadInput> {
+        let (path, remedy) = match kind {
+            Kind::Nginx => (self.nginx.clone(), "run scripts/bootstrap bench"),
+            Kind::Haproxy => (self.haproxy.clone(), "run scripts/bootstrap bench"),
+            Kind::Tide | Kind::Off => {
+                let beside = || Some(std::env::current_exe().ok()?.parent()?.join("tidegate"));
+                let path = self.tidegate.clone().or_else(beside).unwrap_or_default();
+                (path, "build it with cargo build --release, or give --tidegate")
+            }
+        };
+        if path.is_file() {
+            return Ok(path);
+        }
+        Err(BadInput(format!("{}: there is no {}: {remedy}", kind.name(), path.display())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(line: &str) -> Args {
+        Args::try_parse_from(std::iter::once("tidegate-bench").chain(line.split_whitespace()))
+            .expect("these flags are good")
+    }
+
+    #[test]
+    fn without_flags_every_row_and_server_is_measured_at_least_five_times() {
+        let args = parsed("");
+        assert_eq!(args.rows().unwrap().len(), ROWS.len());
+        assert_eq!(args.servers().unwrap(), Kind::ALL);
+        assert!(args.rounds() >= 5 && parsed("--quick").rounds() >= 5);
+    }
+
+    #[test]
+    fn rows_keep_the_order_of_the_table_whatever_the_order_of_the_flag() {
+        let ids: Vec<_> =
+            parsed("--rows refused,full13-p256").rows().unwrap().iter().map(|row| row.id).collect();
+        assert_eq!(ids, ["full13-p256", "refused"]);
+    }
+
+    #[test]
+    fn unknown_names_are_bad_input_that_lists_the_known_ones() {
+        assert!(parsed("--rows nothing").rows().unwrap_err().0.contains("full13-p256"));
+        assert!(parsed("--servers apache").servers().unwrap_err().0.contains("haproxy"));
+    }
+}

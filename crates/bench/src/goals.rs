@@ -1,0 +1,120 @@
+//! What must come out, and whether it did.
+
+use crate::hello_cost::HelloCost;
+use crate::rows::{FULL_CONNECTION, INSPECTION_OF_REFUSAL, REFUSAL, REFUSAL_OF_FULL};
+use crate::servers::Kind;
+use crate::summary::RowSummary;
+use serde::Serialize;
+
+/// One goal and its measured value, both as ratios.
+#[derive(Clone, Debug, Serialize)]
+pub struct Goal {
+    /// Id of the row that it is about.
+    pub row: &'static str,
+    /// What is compared with what.
+    pub what: String,
+    /// The measured ratio.
+    pub value: f64,
+    /// The ratio that must not be exceeded; at 1 it must be below.
+    pub limit: f64,
+    /// Whether the median keeps the limit.
+    pub met: bool,
+    /// Whether the interval of the ratio lies on both sides of the limit: then
+    /// this run cannot tell, and the median decides.
+    pub close: bool,
+}
+
+impl Goal {
+    fn new(row: &'static str, what: String, value: f64, limit: f64, spread: (f64, f64)) -> Self {
+        // At 1 the gate must be cheaper; below 1 the limit itself will do.
+        let met = if limit < 1.0 { value <= limit } else { value < limit };
+        Self { row, what, value, limit, met, close: spread.0 < limit && limit < spread.1 }
+    }
+}
+
+/// Judges everything that was measured; what was not has no goal.
+pub fn judge(rows: &[RowSummary], hellos: &[HelloCost]) -> Vec<Goal> {
+    let mut goals: Vec<Goal> = rows.iter().flat_map(against_peers).collect();
+    let cost = |id| {
+        let row = rows.iter().find(|summary| summary.row.id == id)?;
+        row.cost(Kind::Tide)
+    };
+    if let (Some(refusal), Some(full)) = (cost(REFUSAL), cost(FULL_CONNECTION)) {
+        let spread = (refusal.lower_quartile / full.median, refusal.upper_quartile / full.median);
+        let value = refusal.median / full.median;
+        let what = format!("refusal / full connection ({FULL_CONNECTION})");
+        goals.push(Goal::new(REFUSAL, what, value, REFUSAL_OF_FULL, spread));
+    }
+    if let Some(refusal) = cost(REFUSAL) {
+        goals.extend(hellos.iter().map(|hello| {
+            let share = |nanoseconds: f64| nanoseconds / 1e3 / refusal.median;
+            let cost = hello.nanoseconds;
+            let spread = (share(cost.lower_quartile), share(cost.upper_quartile));
+            let what = format!("reading the hello ({}) / refusal", hello.hello);
+            Goal::new(REFUSAL, what, share(cost.median), INSPECTION_OF_REFUSAL, spread)
+        }));
+    }
+    goals
+}
+
+fn against_peers(summary: &RowSummary) -> Vec<Goal> {
+    let limits =
+        [(Kind::Nginx, summary.row.most_of_nginx), (Kind::Haproxy, summary.row.most_of_haproxy)];
+    limits
+        .into_iter()
+        .filter_map(|(peer, limit)| {
+            let ratio = summary.ratio(peer)?;
+            let what = format!("gate / {}", peer.title());
+            Some(Goal::new(summary.row.id, what, ratio.median, limit, (ratio.low, ratio.high)))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rows::ROWS;
+    use crate::windows::Window;
+    use crate::windows::tests::window;
+    use tidegate_stats::Summary;
+
+    fn summary(id: &str, costs: &[(Kind, f64)]) -> RowSummary {
+        let row = ROWS.iter().find(|row| row.id == id).unwrap();
+        let windows: Vec<Window> =
+            costs.iter().map(|(server, us)| window(row.id, *server, 0, *us)).collect();
+        RowSummary::of(row, &Kind::ALL, &[], &windows, 5.0)
+    }
+
+    #[test]
+    fn every_row_must_be_below_both_peers_and_some_far_below() {
+        let costs = [(Kind::Tide, 46.0), (Kind::Nginx, 46.0), (Kind::Haproxy, 100.0)];
+        let goals = judge(&[summary("full13-p256", &costs)], &[]);
+        let verdicts: Vec<_> = goals.iter().map(|goal| (goal.limit, goal.met)).collect();
+        assert_eq!(verdicts, [(1.0, false), (0.45, false)]);
+        let goals = judge(&[summary("resumed13", &costs)], &[]);
+        assert!(!goals[0].met && goals[1].met);
+    }
+
+    #[test]
+    fn a_refusal_may_cost_a_tenth_and_a_hello_a_hundredth_of_that() {
+        let rows = [
+            summary("full13-p256", &[(Kind::Tide, 170.0)]),
+            summary("refused", &[(Kind::Tide, 17.0)]),
+        ];
+        let hello =
+            HelloCost { hello: "any", bytes: 200, nanoseconds: Summary::of(&[171.0]).unwrap() };
+        let goals = judge(&rows, &[hello]);
+        assert_eq!(goals.iter().map(|goal| goal.met).collect::<Vec<_>>(), [true, false]);
+    }
+
+    #[test]
+    fn what_was_not_measured_is_not_judged() {
+        assert!(judge(&[summary("refused", &[(Kind::Nginx, 20.0)])], &[]).is_empty());
+    }
+
+    #[test]
+    fn a_limit_within_the_interval_is_close() {
+        assert!(Goal::new("r", String::new(), 0.44, 0.45, (0.43, 0.46)).close);
+        assert!(!Goal::new("r", String::new(), 0.44, 0.45, (0.43, 0.449)).close);
+    }
+}

@@ -1,0 +1,93 @@
+//! The whole result: raw windows, figures, goals, and where it was made.
+
+use crate::goals::Goal;
+use crate::hello_cost::HelloCost;
+use crate::machine::Machine;
+use crate::servers::Kind;
+use crate::summary::RowSummary;
+use crate::windows::{CorePair, Window};
+use anyhow::Context;
+use serde::Serialize;
+use std::path::Path;
+use std::process::ExitCode;
+use tidegate_stats::Summary;
+
+/// Name of the file within the output folder.
+pub const FILE: &str = "bench.json";
+
+/// Everything about one run.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// Machine, commit, command.
+    pub machine: Machine,
+    /// What each server says of its version.
+    pub versions: Vec<(Kind, String)>,
+    /// Which core did what.
+    pub cores: CorePair,
+    /// Connections busy at once.
+    pub connections: u32,
+    /// Windows per server and row.
+    pub rounds: u32,
+    /// Length of a window.
+    pub window_ms: u64,
+    /// Seed of the order.
+    pub seed: u64,
+    /// The calibration loop over the whole run, in milliseconds.
+    pub calibration_ms: Option<Summary>,
+    /// Goals, met or not.
+    pub goals: Vec<Goal>,
+    /// Cost of reading a hello.
+    pub hellos: Vec<HelloCost>,
+    /// Figures by row.
+    pub rows: Vec<RowSummary>,
+    /// The raw windows, in the order in which they were measured.
+    pub windows: Vec<Window>,
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// All goals that could be judged are met.
+    Met,
+    /// One was missed.
+    Missed,
+    /// A server could not be measured.
+    Failed,
+}
+
+impl Verdict {
+    /// 0, 1 and 3.
+    pub fn exit_code(self) -> ExitCode {
+        ExitCode::from(match self {
+            Self::Met => 0,
+            Self::Missed => 1,
+            Self::Failed => 3,
+        })
+    }
+}
+
+impl Report {
+    /// How the run ended. A failed measurement comes before a missed goal.
+    pub fn verdict(&self) -> Verdict {
+        if self.windows.is_empty() && self.hellos.is_empty()
+            || self.rows.iter().flat_map(|row| &row.cells).any(|cell| cell.failed)
+        {
+            Verdict::Failed
+        } else if self.goals.iter().any(|goal| !goal.met) {
+            Verdict::Missed
+        } else {
+            Verdict::Met
+        }
+    }
+
+    /// Writes the result as JSON.
+    ///
+    /// # Errors
+    /// The folder or the file cannot be written.
+    pub fn write(&self, folder: &Path) -> anyhow::Result<()> {
+        let path = folder.join(FILE);
+        std::fs::create_dir_all(folder)
+            .and_then(|()| std::fs::write(&path, serde_json::to_string_pretty(self)? + "\n"))
+            .with_context(|| format!("cannot write {}", path.display()))
+    }
+}

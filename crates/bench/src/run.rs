@@ -1,0 +1,206 @@
+//! The run: for each row all servers are up, and take turns window by window.
+
+use crate::args::{Args, BadInput};
+use crate::certificate::{Certificate, Key};
+use crate::driver::{Driver, Work};
+use crate::machine::Machine;
+use crate::report::Report;
+use crate::rows::Row;
+use crate::servers::{self, Kind, Server, Setup};
+use crate::summary::RowSummary;
+use crate::upstream::Upstream;
+use crate::windows::{CorePair, Window};
+use crate::{cpu, goals, hello_cost};
+use anyhow::{Context, bail};
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+use rand::seq::SliceRandom;
+use std::path::{Path, PathBuf};
+use tidegate_stats::Summary;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::LocalSet;
+
+/// Measures everything that the flags ask for.
+///
+/// # Errors
+/// `BadInput` for flags that cannot be followed; anything else is a run that
+/// failed. In either case no server is left running.
+pub fn run(args: &Args) -> anyhow::Result<Report> {
+    let plan = Plan::new(args)?;
+    cpu::pin(args.driver_core)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    LocalSet::new().block_on(&runtime, async {
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        let mut terminate = signal(SignalKind::terminate())?;
+        // Dropping the measurement ends its servers.
+        tokio::select! {
+            report = plan.measure() => report,
+            _ = interrupt.recv() => bail!("interrupted"),
+            _ = terminate.recv() => bail!("terminated"),
+        }
+    })
+}
+
+/// Checked flags and what follows from them.
+struct Plan<'a> {
+    args: &'a Args,
+    machine: Machine,
+    rows: Vec<&'static Row>,
+    servers: Vec<(Kind, PathBuf, String)>,
+    cores: CorePair,
+}
+
+impl<'a> Plan<'a> {
+    fn new(args: &'a Args) -> anyhow::Result<Self> {
+        let cores = CorePair { server: args.server_core, driver: args.driver_core };
+        let allowed = cpu::allowed()?;
+        if cores.server == cores.driver
+            || ![cores.server, cores.driver].iter().all(|core| allowed.contains(core))
+        {
+            return Err(BadInput(format!(
+                "--server-core {} and --driver-core {} must be two of the cores {allowed:?}",
+                cores.server, cores.driver
+            ))
+            .into());
+        }
+        let mut servers = Vec::new();
+        for kind in args.servers()? {
+            let program = args.program(kind)?;
+            let version = kind.version(&program)?;
+            servers.push((kind, program, version));
+        }
+        Ok(Self { args, machine: Machine::read(), rows: args.rows()?, servers, cores })
+    }
+
+    async fn measure(&self) -> anyhow::Result<Report> {
+        let args = self.args;
+        let folder = tempfile::tempdir()?;
+        let upstream = Upstream::start().await?;
+        let mut order = StdRng::seed_from_u64(args.seed);
+        let (mut windows, mut absent) = (Vec::new(), Vec::new());
+        for row in &self.rows {
+            let missing = self.row(row, folder.path(), &upstream, &mut order, &mut windows).await?;
+            absent.push(missing);
+        }
+        let hellos = hello_cost::measure(args.rounds(), self.cores.server, self.cores.driver)?;
+
+        let loops: Vec<f64> = windows.iter().flat_map(|window| window.calibration_ms).collect();
+        let calibration_ms = Summary::of(&loops);
+        let reference = calibration_ms.map_or(1.0, |loops| loops.median);
+        let kinds: Vec<Kind> = self.servers.iter().map(|(kind, ..)| *kind).collect();
+        let rows: Vec<_> = self
+            .rows
+            .iter()
+            .zip(&absent)
+            .map(|(row, absent)| RowSummary::of(row, &kinds, absent, &windows, reference))
+            .collect();
+        Ok(Report {
+            machine: self.machine.clone(),
+            versions: self
+                .servers
+                .iter()
+                .map(|(kind, _, version)| (*kind, version.clone()))
+                .collect(),
+            cores: self.cores,
+            connections: args.connections,
+            rounds: args.rounds(),
+            window_ms: args.window().as_millis() as u64,
+            seed: args.seed,
+            calibration_ms,
+            goals: goals::judge(&rows, &hellos),
+            hellos,
+            rows,
+            windows,
+        })
+    }
+
+    /// Measures one row at every server; tells which cannot do its work.
+    async fn row(
+        &self,
+        row: &'static Row,
+        folder: &Path,
+        upstream: &Upstream,
+        order: &mut StdRng,
+        windows: &mut Vec<Window>,
+    ) -> anyhow::Result<Vec<(Kind, &'static str)>> {
+        let certificate = certificate(row.key, folder)?;
+        let (mut running, mut absent) = (Vec::new(), Vec::new());
+        for (kind, program, _) in &self.servers {
+            let setup = Setup {
+                program: program.clone(),
+                folder: folder.join(format!("{}-{}", row.id, kind.name())),
+                certificate: certificate.clone(),
+                upstream: upstream.address(),
+                core: self.cores.server,
+            };
+            let server = servers::start(*kind, row.work, &setup)
+                .with_context(|| format!("{} in row {}", kind.title(), row.id))?;
+            match server {
+                Some(server) => {
+                    let driver = Driver::new(row.work, server.target, self.args.connections)?;
+                    running.push(Running { kind: *kind, server, driver });
+                }
+                None => absent.push((*kind, why_absent(*kind, row.work))),
+            }
+        }
+        let first = windows.len();
+        for round in 0..self.args.rounds() {
+            running.shuffle(order);
+            for (turn, running) in running.iter_mut().enumerate() {
+                let at = (row.id, running.kind, round, turn);
+                let Running { server, driver, .. } = running;
+                let window =
+                    Window::measure(at, server, driver, upstream, self.cores, self.args.window())
+                        .await
+                        .with_context(|| {
+                            format!(
+                                "{} in row {}: {}",
+                                running.kind.title(),
+                                row.id,
+                                server.process.output()
+                            )
+                        })?;
+                windows.push(window);
+            }
+        }
+        tell(row, &self.servers, &windows[first..]);
+        Ok(absent)
+    }
+}
+
+/// A server and its customers.
+struct Running {
+    kind: Kind,
+    server: Server,
+    driver: Driver,
+}
+
+fn certificate(key: Key, folder: &Path) -> anyhow::Result<Certificate> {
+    let folder = folder.join(format!("certificate-{key:?}"));
+    std::fs::create_dir_all(&folder)?;
+    Certificate::make(key, &folder).context("cannot make a certificate")
+}
+
+fn why_absent(kind: Kind, work: Work) -> &'static str {
+    match (kind, work) {
+        (Kind::Tide | Kind::Off, Work::KeepAliveClear) => "the gate serves TLS only",
+        (Kind::Off, Work::Refused) => "refuses nobody; the first column is with policy static",
+        _ => "cannot do this",
+    }
+}
+
+/// One line per row on standard error, while the run goes on.
+fn tell(row: &Row, servers: &[(Kind, PathBuf, String)], windows: &[Window]) {
+    let mut line = format!("{}:", row.id);
+    for (kind, ..) in servers {
+        let costs: Vec<f64> = windows
+            .iter()
+            .filter(|window| window.server == *kind && window.valid())
+            .map(|window| window.cpu_us_per_operation)
+            .collect();
+        if let Some(costs) = Summary::of(&costs) {
+            line += &format!("  {} {:.1}", kind.title(), costs.median);
+        }
+    }
+    eprintln!("{line}");
+}

@@ -1,0 +1,104 @@
+//! The servers that are measured, each configured for the same work.
+
+mod haproxy;
+mod nginx;
+mod tidegate;
+
+use crate::certificate::Certificate;
+use crate::driver::Work;
+use crate::process::Process;
+use anyhow::Context;
+use serde::{Deserialize, Serialize};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A server, and for the gate its policy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// The gate as it comes, with the policy `tide`; goals are judged on it.
+    Tide,
+    /// The gate with the policy `off`: what admission control itself costs.
+    Off,
+    /// nginx.
+    Nginx,
+    /// HAProxy.
+    Haproxy,
+}
+
+impl Kind {
+    /// All of them, in the table's order.
+    pub const ALL: [Self; 4] = [Self::Tide, Self::Off, Self::Nginx, Self::Haproxy];
+
+    /// Name in flags and results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Tide => "tide",
+            Self::Off => "off",
+            Self::Nginx => "nginx",
+            Self::Haproxy => "haproxy",
+        }
+    }
+
+    /// Heading in the table.
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::Tide => "tidegate",
+            Self::Off => "policy off",
+            Self::Nginx => "nginx",
+            Self::Haproxy => "HAProxy",
+        }
+    }
+
+    /// What the program says of its version.
+    ///
+    /// # Errors
+    /// It cannot be run.
+    pub fn version(self, program: &Path) -> anyhow::Result<String> {
+        let flag = if matches!(self, Self::Tide | Self::Off) { "--version" } else { "-v" };
+        let output = Command::new(program)
+            .arg(flag)
+            .output()
+            .with_context(|| format!("cannot run {}", program.display()))?;
+        let text = [output.stdout, output.stderr].concat();
+        Ok(String::from_utf8_lossy(&text).lines().next().unwrap_or_default().to_owned())
+    }
+}
+
+/// What a server is to be started with.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// Its program.
+    pub program: PathBuf,
+    /// Folder of its own, for configuration and logs.
+    pub folder: PathBuf,
+    /// The certificate it shows.
+    pub certificate: Certificate,
+    /// Where requests go.
+    pub upstream: SocketAddr,
+    /// The core it runs on.
+    pub core: usize,
+}
+
+/// A running server.
+#[derive(Debug)]
+pub struct Server {
+    /// Its processes.
+    pub process: Process,
+    /// Where it does the row's work.
+    pub target: SocketAddr,
+}
+
+/// Starts a server for one row. `None`: it cannot do that work.
+///
+/// # Errors
+/// It does not start.
+pub fn start(kind: Kind, work: Work, setup: &Setup) -> anyhow::Result<Option<Server>> {
+    std::fs::create_dir_all(&setup.folder)?;
+    match kind {
+        Kind::Nginx => nginx::start(work, setup).map(Some),
+        Kind::Haproxy => haproxy::start(work, setup).map(Some),
+        Kind::Tide | Kind::Off => tidegate::start(kind, work, setup),
+    }
+}

@@ -1,0 +1,175 @@
+//! From raw windows to figures: a cost per server and row, and the gate's
+//! ratio to each peer.
+
+use crate::rows::Row;
+use crate::servers::Kind;
+use crate::windows::Window;
+use serde::Serialize;
+use tidegate_stats::{Ratio, Summary, ratio_of_pairs};
+
+/// One server's cost in one row.
+#[derive(Clone, Debug, Serialize)]
+pub struct Cell {
+    /// The server.
+    pub server: Kind,
+    /// CPU microseconds per operation; `None` where nothing could be measured.
+    pub cpu_us: Option<Summary>,
+    /// The same, with each window scaled by its calibration loop.
+    pub normalised_cpu_us: Option<Summary>,
+    /// Why there is nothing, or less than planned.
+    pub note: Option<String>,
+    /// The cell was to be measured and could not be: the run failed.
+    pub failed: bool,
+}
+
+/// The gate (policy `tide`) against one peer, window by window.
+#[derive(Clone, Debug, Serialize)]
+pub struct Against {
+    /// The peer.
+    pub peer: Kind,
+    /// Cost of the gate over that of the peer, from the pairs of each round.
+    pub ratio: Ratio,
+}
+
+/// All of one row.
+#[derive(Clone, Debug, Serialize)]
+pub struct RowSummary {
+    /// The row.
+    pub row: &'static Row,
+    /// One cell per server, in the table's order.
+    pub cells: Vec<Cell>,
+    /// The gate against its peers.
+    pub against: Vec<Against>,
+}
+
+impl RowSummary {
+    /// Summarises the windows of one row. `absent`: servers that have no way
+    /// to do this work, and why.
+    pub fn of(
+        row: &'static Row,
+        servers: &[Kind],
+        absent: &[(Kind, &str)],
+        windows: &[Window],
+        reference_ms: f64,
+    ) -> Self {
+        let cells = servers
+            .iter()
+            .map(|server| match absent.iter().find(|(kind, _)| kind == server) {
+                Some((_, why)) => Cell {
+                    server: *server,
+                    cpu_us: None,
+                    normalised_cpu_us: None,
+                    note: Some((*why).to_owned()),
+                    failed: false,
+                },
+                None => cell(row, *server, windows, reference_ms),
+            })
+            .collect();
+        let against = [Kind::Nginx, Kind::Haproxy]
+            .into_iter()
+            .filter_map(|peer| {
+                let ours = series(row, Kind::Tide, windows);
+                let ratio = ratio_of_pairs(&ours, &series(row, peer, windows))?;
+                Some(Against { peer, ratio })
+            })
+            .collect();
+        Self { row, cells, against }
+    }
+
+    /// The cost of a server in this row, in CPU microseconds.
+    pub fn cost(&self, server: Kind) -> Option<Summary> {
+        self.cells.iter().find(|cell| cell.server == server)?.cpu_us
+    }
+
+    /// The ratio to a peer.
+    pub fn ratio(&self, peer: Kind) -> Option<Ratio> {
+        Some(self.against.iter().find(|against| against.peer == peer)?.ratio)
+    }
+}
+
+fn of<'a>(row: &Row, server: Kind, windows: &'a [Window]) -> impl Iterator<Item = &'a Window> {
+    let id = row.id;
+    windows.iter().filter(move |window| window.row == id && window.server == server)
+}
+
+/// Costs by round; what does not count is not a number, and left out of pairs.
+fn series(row: &Row, server: Kind, windows: &[Window]) -> Vec<f64> {
+    let mut windows: Vec<_> = of(row, server, windows).collect();
+    windows.sort_by_key(|window| window.round);
+    windows
+        .iter()
+        .map(|window| if window.valid() { window.cpu_us_per_operation } else { f64::NAN })
+        .collect()
+}
+
+fn cell(row: &Row, server: Kind, windows: &[Window], reference_ms: f64) -> Cell {
+    let all: Vec<_> = of(row, server, windows).collect();
+    let valid: Vec<_> = all.iter().filter(|window| window.valid()).collect();
+    let raw: Vec<f64> = valid.iter().map(|window| window.cpu_us_per_operation).collect();
+    let normalised: Vec<f64> = valid
+        .iter()
+        .map(|window| window.cpu_us_per_operation * reference_ms / window.calibration())
+        .collect();
+    let complaint = all.iter().find_map(|window| window.complaint());
+    let note = complaint.map(|why| {
+        format!("{} of {} windows do not count: {why}", all.len() - valid.len(), all.len())
+    });
+    Cell {
+        server,
+        cpu_us: Summary::of(&raw),
+        normalised_cpu_us: Summary::of(&normalised),
+        note,
+        failed: valid.len() * 2 <= all.len(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rows::ROWS;
+    use crate::windows::tests::window;
+
+    const SERVERS: [Kind; 3] = [Kind::Tide, Kind::Nginx, Kind::Haproxy];
+
+    fn windows(costs: &[(Kind, [f64; 3])]) -> Vec<Window> {
+        let each = |(server, costs): &(Kind, [f64; 3])| {
+            let server = *server;
+            let rounds = costs.iter().zip(0..);
+            rounds.map(|(us, round)| window(ROWS[0].id, server, round, *us)).collect::<Vec<_>>()
+        };
+        costs.iter().flat_map(each).collect()
+    }
+
+    #[test]
+    fn ratios_pair_the_windows_of_a_round() {
+        // The machine is twice as slow in the second round: 40/100, 80/200, 50/100.
+        let all =
+            windows(&[(Kind::Tide, [40.0, 80.0, 50.0]), (Kind::Nginx, [100.0, 200.0, 100.0])]);
+        let summary = RowSummary::of(&ROWS[0], &SERVERS, &[], &all, 5.0);
+        assert_eq!(summary.ratio(Kind::Nginx).unwrap().median, 0.4);
+        assert!(summary.ratio(Kind::Haproxy).is_none());
+        assert_eq!(summary.cost(Kind::Tide).unwrap().median, 50.0);
+    }
+
+    #[test]
+    fn a_window_beside_a_slow_calibration_loop_is_scaled_down() {
+        let mut all = windows(&[(Kind::Tide, [40.0, 40.0, 40.0])]);
+        all[1].cpu_us_per_operation = 80.0;
+        all[1].calibration_ms = [10.0, 10.0];
+        let summary = RowSummary::of(&ROWS[0], &SERVERS, &[], &all, 5.0);
+        assert_eq!(summary.cells[0].normalised_cpu_us.unwrap().max, 40.0);
+        assert_eq!(summary.cells[0].cpu_us.unwrap().max, 80.0);
+    }
+
+    #[test]
+    fn a_cell_without_a_majority_of_good_windows_has_failed_and_an_absent_one_has_not() {
+        let mut all = windows(&[(Kind::Tide, [40.0; 3])]);
+        all[0].failures = 500;
+        assert!(!RowSummary::of(&ROWS[0], &SERVERS, &[], &all, 5.0).cells[0].failed);
+        all[1].failures = 500;
+        let absent = [(Kind::Nginx, "why"), (Kind::Haproxy, "why")];
+        let summary = RowSummary::of(&ROWS[0], &SERVERS, &absent, &all, 5.0);
+        assert!(summary.cells[0].failed && !summary.cells[1].failed);
+        assert!(summary.cells[0].note.as_ref().unwrap().starts_with("2 of 3 windows"));
+    }
+}

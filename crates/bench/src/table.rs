@@ -1,0 +1,127 @@
+//! The result for people.
+
+use crate::goals::Goal;
+use crate::report::{Report, Verdict};
+use crate::servers::Kind;
+use crate::summary::{Cell, RowSummary};
+use std::fmt::Write;
+use tidegate_stats::Ratio;
+
+/// Width of the first column.
+const TITLE: usize = 31;
+
+/// Width of the others.
+const COLUMN: usize = 18;
+
+/// Renders costs, ratios, goals and remarks as plain text.
+pub fn render(report: &Report, normalise: bool) -> String {
+    let mut text = String::new();
+    head(&mut text, report, normalise);
+    for row in &report.rows {
+        line(&mut text, row, normalise);
+    }
+    hellos(&mut text, report);
+    goals(&mut text, &report.goals);
+    remarks(&mut text, report);
+    text
+}
+
+// Writing to a String cannot fail; the results of write! are dropped.
+macro_rules! put {
+    ($text:expr, $($argument:tt)*) => { let _ = write!($text, $($argument)*); };
+}
+
+fn head(text: &mut String, report: &Report, normalise: bool) {
+    put!(text, "\nServer CPU microseconds per operation: median (min-max) of ");
+    put!(text, "{} windows of {} ms", report.rounds, report.window_ms);
+    text.push_str(if normalise { ", scaled by the calibration loop\n" } else { "\n" });
+    put!(text, "{:TITLE$}", "");
+    for kind in servers(report) {
+        put!(text, "{:>COLUMN$}", kind.title());
+    }
+    put!(text, "{:>COLUMN$}{:>COLUMN$}\n", "/ nginx", "/ HAProxy");
+}
+
+fn servers(report: &Report) -> Vec<Kind> {
+    report.versions.iter().map(|(kind, _)| *kind).collect()
+}
+
+fn line(text: &mut String, row: &RowSummary, normalise: bool) {
+    put!(text, "{:TITLE$}", row.row.title);
+    for cell in &row.cells {
+        put!(text, "{:>COLUMN$}", cost(cell, normalise));
+    }
+    for peer in [Kind::Nginx, Kind::Haproxy] {
+        put!(text, "{:>COLUMN$}", row.ratio(peer).map_or_else(|| "-".to_owned(), ratio));
+    }
+    text.push('\n');
+}
+
+fn cost(cell: &Cell, normalise: bool) -> String {
+    let summary = if normalise { cell.normalised_cpu_us } else { cell.cpu_us };
+    match summary {
+        None => "-".to_owned(),
+        Some(cost) => {
+            let digits = usize::from(cost.median < 100.0);
+            format!("{:.digits$} ({:.0}-{:.0})", cost.median, cost.min, cost.max)
+        }
+    }
+}
+
+fn ratio(ratio: Ratio) -> String {
+    format!("{:.2} ({:.2}-{:.2})", ratio.median, ratio.low, ratio.high)
+}
+
+fn hellos(text: &mut String, report: &Report) {
+    if !report.hellos.is_empty() {
+        text.push_str("\nReading a hello, CPU nanoseconds: median (min-max)\n");
+    }
+    for hello in &report.hellos {
+        let name = format!("{}, {} bytes", hello.hello, hello.bytes);
+        let cost = hello.nanoseconds;
+        put!(text, "  {name:42}{:>6.0} ({:.0}-{:.0})\n", cost.median, cost.min, cost.max);
+    }
+}
+
+fn goals(text: &mut String, goals: &[Goal]) {
+    if goals.is_empty() {
+        return;
+    }
+    text.push_str("\nGoals\n");
+    for goal in goals {
+        let sign = if goal.limit < 1.0 { "at most" } else { "below" };
+        let verdict = if goal.met { "met" } else { "MISSED" };
+        let close = if goal.close { ", close: within the spread" } else { "" };
+        let value = if goal.limit < 0.1 {
+            format!("{:.4}", goal.value)
+        } else {
+            format!("{:.2}", goal.value)
+        };
+        put!(text, "  {:16}{:56}", goal.row, goal.what);
+        put!(text, "{value:>7}  {sign} {:.2}: {verdict}{close}\n", goal.limit);
+    }
+}
+
+fn remarks(text: &mut String, report: &Report) {
+    text.push('\n');
+    for row in &report.rows {
+        for cell in &row.cells {
+            if let Some(note) = &cell.note {
+                put!(text, "{}, {}: {note}\n", row.row.id, cell.server.title());
+            }
+        }
+    }
+    if let Some(loops) = report.calibration_ms {
+        put!(text, "calibration loop: median {:.2} ms, ", loops.median);
+        put!(text, "{:.2} to {:.2}: the machine drifted by ", loops.min, loops.max);
+        put!(text, "{:.0} %\n", 100.0 * (loops.max / loops.min - 1.0));
+    }
+    text.push_str(match report.verdict() {
+        Verdict::Met if report.goals.is_empty() => {
+            "no goal was judged: the gate was not measured\n"
+        }
+        Verdict::Met => "all goals that could be judged are met\n",
+        Verdict::Missed => "a goal is missed\n",
+        Verdict::Failed => "the run failed: see the remarks above\n",
+    });
+}

@@ -1,0 +1,89 @@
+//! The upstream that all servers share: 1 KiB of text for every request, over
+//! connections that stay open. It runs in the driver's thread, so that its
+//! cost never reaches the servers' core.
+
+use std::cell::Cell;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::rc::Rc;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::spawn_local;
+
+/// Bytes of the body.
+pub const BODY: usize = 1024;
+
+/// What the upstream has seen since it started.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Seen {
+    /// Connections accepted: few if the server before it keeps them open.
+    pub connections: u64,
+    /// Requests answered.
+    pub requests: u64,
+}
+
+/// A running upstream.
+#[derive(Clone, Debug)]
+pub struct Upstream {
+    address: SocketAddr,
+    seen: Rc<Cell<Seen>>,
+}
+
+impl Upstream {
+    /// Starts it on a free port, in the current local task set.
+    ///
+    /// # Errors
+    /// It cannot listen.
+    pub async fn start() -> std::io::Result<Self> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+        let upstream = Self { address: listener.local_addr()?, seen: Rc::default() };
+        let seen = Rc::clone(&upstream.seen);
+        spawn_local(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                count(&seen, |seen| seen.connections += 1);
+                spawn_local(serve(stream, Rc::clone(&seen)));
+            }
+        });
+        Ok(upstream)
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// What it has seen so far.
+    pub fn seen(&self) -> Seen {
+        self.seen.get()
+    }
+}
+
+fn count(seen: &Cell<Seen>, change: impl FnOnce(&mut Seen)) {
+    let mut now = seen.get();
+    change(&mut now);
+    seen.set(now);
+}
+
+/// Answers requests without a body, one after the other.
+async fn serve(mut stream: TcpStream, seen: Rc<Cell<Seen>>) -> std::io::Result<()> {
+    stream.set_nodelay(true)?;
+    let response = response();
+    let mut head = Vec::with_capacity(2048);
+    while stream.read_buf(&mut head).await? > 0 {
+        if head.ends_with(b"\r\n\r\n") {
+            count(&seen, |seen| seen.requests += 1);
+            stream.write_all(&response).await?;
+            head.clear();
+        } else if head.len() > 64 * 1024 {
+            break;
+        }
+    }
+    Ok(())
+}
+
+fn response() -> Vec<u8> {
+    let head =
+        format!("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: {BODY}\r\n\r\n");
+    let mut response = head.into_bytes();
+    response.resize(response.len() + BODY, b'x');
+    response
+}

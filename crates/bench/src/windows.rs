@@ -1,0 +1,186 @@
+//! One window: a server's CPU time over a while of load, with everything that
+//! is needed to judge it later.
+
+use crate::driver::Driver;
+use crate::servers::{Kind, Server};
+use crate::upstream::Upstream;
+use crate::{calibration, cpu};
+use serde::Serialize;
+use std::time::{Duration, Instant};
+use tokio::time::sleep;
+
+/// Time for the last connections to be torn down before a clock is read.
+const SETTLE: Duration = Duration::from_millis(10);
+
+/// Fewest operations that make a window worth something.
+const FEWEST: u64 = 20;
+
+/// The two cores of a run.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct CorePair {
+    /// Core of the servers.
+    pub server: usize,
+    /// Core of driver and upstream.
+    pub driver: usize,
+}
+
+/// A measured window, raw.
+#[derive(Clone, Debug, Serialize)]
+pub struct Window {
+    /// Id of the row.
+    pub row: &'static str,
+    /// The server.
+    pub server: Kind,
+    /// Round, from 0: the windows of one round follow each other closely.
+    pub round: u32,
+    /// Turn within the round, from 0.
+    pub turn: usize,
+    /// Completed operations.
+    pub operations: u64,
+    /// Failed operations.
+    pub failures: u64,
+    /// Operations with the other kind of handshake.
+    pub other_kind: u64,
+    /// What the first failure was.
+    pub first_failure: Option<String>,
+    /// Length of the load.
+    pub wall_ms: f64,
+    /// CPU time of all the server's processes, teardown included.
+    pub cpu_ms: f64,
+    /// CPU time per completed operation.
+    pub cpu_us_per_operation: f64,
+    /// Share of its core that the server used.
+    pub utilisation: f64,
+    /// Share of its core that driver and upstream used.
+    pub driver_utilisation: f64,
+    /// The calibration loop right before and right after.
+    pub calibration_ms: [f64; 2],
+    /// Connections that the server opened to the upstream.
+    pub upstream_connections: u64,
+    /// Requests that reached the upstream.
+    pub upstream_requests: u64,
+}
+
+impl Window {
+    /// Measures one window. The connections are closed at its end.
+    ///
+    /// # Errors
+    /// The server is gone, or a core is not allowed.
+    pub async fn measure(
+        at: (&'static str, Kind, u32, usize),
+        server: &Server,
+        driver: &mut Driver,
+        upstream: &Upstream,
+        cores: CorePair,
+        length: Duration,
+    ) -> anyhow::Result<Self> {
+        let (row, kind, round, turn) = at;
+        let before = calibration::time_on(cores.server, cores.driver)?;
+        driver.run(length / 4).await;
+        sleep(SETTLE).await;
+
+        let (seen, own, used) =
+            (upstream.seen(), cpu::of_this_thread(), server.process.cpu_time()?);
+        let start = Instant::now();
+        let tally = driver.run(length).await;
+        let wall = start.elapsed();
+        let own = cpu::of_this_thread().saturating_sub(own);
+        sleep(SETTLE).await;
+        let used = server.process.cpu_time()?.saturating_sub(used);
+        let seen_after = upstream.seen();
+
+        driver.close().await;
+        sleep(SETTLE).await;
+        let after = calibration::time_on(cores.server, cores.driver)?;
+        Ok(Self {
+            row,
+            server: kind,
+            round,
+            turn,
+            operations: tally.operations,
+            failures: tally.failures,
+            other_kind: tally.other_kind,
+            first_failure: tally.first_failure,
+            wall_ms: milliseconds(wall),
+            cpu_ms: milliseconds(used),
+            cpu_us_per_operation: 1e6 * used.as_secs_f64() / tally.operations.max(1) as f64,
+            utilisation: used.as_secs_f64() / wall.as_secs_f64(),
+            driver_utilisation: own.as_secs_f64() / wall.as_secs_f64(),
+            calibration_ms: [milliseconds(before), milliseconds(after)],
+            upstream_connections: seen_after.connections - seen.connections,
+            upstream_requests: seen_after.requests - seen.requests,
+        })
+    }
+
+    /// Whether the window counts: enough operations, and at most one in a
+    /// hundred that was not what the row is about.
+    pub fn valid(&self) -> bool {
+        self.operations >= FEWEST && (self.failures + self.other_kind) * 100 <= self.operations
+    }
+
+    /// Why it does not count, in a few words.
+    pub fn complaint(&self) -> Option<String> {
+        if self.valid() {
+            return None;
+        }
+        let Self { operations, failures, other_kind, .. } = self;
+        let first = self.first_failure.as_deref().map(|text| format!(" ({text})"));
+        Some(format!(
+            "{operations} operations, {failures} failed{}, {other_kind} of the other kind",
+            first.unwrap_or_default()
+        ))
+    }
+
+    /// Mean of the two calibration times.
+    pub fn calibration(&self) -> f64 {
+        self.calibration_ms.iter().sum::<f64>() / 2.0
+    }
+}
+
+fn milliseconds(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e3
+}
+
+#[cfg(test)]
+pub mod tests {
+    use super::*;
+
+    /// A good window, for tests.
+    pub fn window(row: &'static str, server: Kind, round: u32, us: f64) -> Window {
+        Window {
+            row,
+            server,
+            round,
+            turn: 0,
+            operations: 1000,
+            failures: 0,
+            other_kind: 0,
+            first_failure: None,
+            wall_ms: 400.0,
+            cpu_ms: us,
+            cpu_us_per_operation: us,
+            utilisation: 0.5,
+            driver_utilisation: 0.5,
+            calibration_ms: [5.0, 5.0],
+            upstream_connections: 0,
+            upstream_requests: 1000,
+        }
+    }
+
+    #[test]
+    fn one_failure_in_a_hundred_is_the_most() {
+        let mut window = window("r", Kind::Tide, 0, 1.0);
+        window.failures = 10;
+        assert!(window.valid() && window.complaint().is_none());
+        window.other_kind = 1;
+        assert!(!window.valid());
+        assert!(window.complaint().unwrap().contains("10 failed, 1 of the other kind"));
+    }
+
+    #[test]
+    fn a_window_with_hardly_an_operation_does_not_count() {
+        let mut window = window("r", Kind::Tide, 0, 1.0);
+        window.operations = 19;
+        assert!(!window.valid());
+    }
+}
