@@ -4,7 +4,7 @@
 //!
 //! Source: rustls 0.23, `server/hs.rs`, `server/tls12.rs`, `server/tls13.rs`,
 //! with `ignore_client_order` false; compared with the real one in
-//! `tests/rustls.rs`.
+//! `tests/rustls_choice.rs` and `tests/rustls_resume.rs`.
 //! Deviation: client certificates, raw public keys (RFC 7250) and QUIC are
 //! left out.
 
@@ -16,8 +16,8 @@ pub const TLS12: u16 = 0x0303;
 /// TLS 1.3 on the wire.
 pub const TLS13: u16 = 0x0304;
 
-/// What the server is configured for. Order matters nowhere but in `alpn`:
-/// suite and group are chosen in the client's order.
+/// What the server is configured for. Order does not matter: suite and group
+/// are chosen in the client's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rules<'a> {
     /// TLS 1.2 is enabled.
@@ -36,7 +36,7 @@ pub struct Rules<'a> {
     pub schemes: &'a [u16],
     /// TLS 1.2 clients must offer the extended master secret.
     pub require_ems: bool,
-    /// The application protocols, preferred ones first; empty: any.
+    /// The application protocols; empty: any.
     pub alpn: &'a [&'a [u8]],
 }
 

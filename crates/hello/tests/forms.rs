@@ -67,6 +67,7 @@ fn another_message_in_place_of_or_behind_the_hello_is_malformed() {
     assert_eq!(malformed(&record(22, &message(2, &[0; 40]))), Malformed::NotClientHello(2));
     let two = [Draft::default().message(), message(1, &[])].concat();
     assert_eq!(malformed(&record(22, &two)), Malformed::MoreThanOneMessage);
+    assert_eq!(malformed(&record(22, &two)[..9]), Malformed::MoreThanOneMessage, "at the header");
     let one_byte_more = [Draft::default().message(), vec![1]].concat();
     assert_eq!(malformed(&record(22, &one_byte_more)), Malformed::MoreThanOneMessage);
 }

@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "every test binary uses a part of it")]
 
+pub mod real;
+
 use tidegate_hello::{ClientHello, Limits, Progress, Reader};
 
 /// The captured hellos by name.
@@ -68,6 +70,32 @@ impl Default for Draft {
 }
 
 impl Draft {
+    /// Takes a hello in one record apart, except for its random bytes.
+    pub fn of(record: &[u8]) -> Self {
+        let hello = hello(record);
+        let at = 5 + 4 + 34 + 1 + hello.session_id().len();
+        let at = at + 2 + 2 * hello.cipher_suites().len() + 1 + hello.compression_methods().len();
+        let (mut block, mut extensions) = (record.get(at + 2..).unwrap_or_default(), Vec::new());
+        while let [kind_high, kind_low, high, low, rest @ ..] = block {
+            let (body, behind) = rest.split_at(u16::from_be_bytes([*high, *low]).into());
+            extensions.push((u16::from_be_bytes([*kind_high, *kind_low]), body.to_vec()));
+            block = behind;
+        }
+        Self {
+            legacy_version: hello.legacy_version(),
+            session_id: hello.session_id().to_vec(),
+            suites: hello.cipher_suites().to_vec(),
+            compression: hello.compression_methods().to_vec(),
+            extensions: Some(extensions),
+        }
+    }
+
+    /// Without the extension of this type.
+    pub fn without(mut self, kind: u16) -> Self {
+        self.extensions.get_or_insert_default().retain(|(known, _)| *known != kind);
+        self
+    }
+
     /// With this extension at the end.
     pub fn with(mut self, kind: u16, body: impl Into<Vec<u8>>) -> Self {
         self.extensions.get_or_insert_default().push((kind, body.into()));
