@@ -21,9 +21,8 @@ pub fn of_process(pid: u32) -> io::Result<Vec<usize>> {
     // Kernels are built for at most 8192 processors; a smaller set is EINVAL there.
     let mut words = [0_u64; 8192 / 64];
     // SAFETY: the pointer and length describe `words`, which outlives the call.
-    let result = unsafe {
-        libc::sched_getaffinity(pid, size_of_val(&words), words.as_mut_ptr().cast())
-    };
+    let result =
+        unsafe { libc::sched_getaffinity(pid, size_of_val(&words), words.as_mut_ptr().cast()) };
     if result < 0 {
         return Err(io::Error::last_os_error());
     }

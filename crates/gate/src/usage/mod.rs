@@ -2,11 +2,22 @@
 //! read live from the kernel: affinity, control groups, process clocks.
 
 mod affinity;
+mod cgroup;
+mod kernel;
+mod sockets;
+#[cfg(test)]
+mod tests;
+mod upstream;
 
 pub use affinity::{own_affinity, parse_cpu_list};
 
 use crate::config::Upstream;
+use cgroup::{Membership, Mounts};
+use kernel::{Files, Kernel, Live};
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
 use tidegate_control::Usage;
+use upstream::Watched;
 
 /// What one look at the kernel showed, in the form that a controller's reading
 /// takes it. `capacity_cpus` is above 0: the least of the affinity and of every
@@ -18,25 +29,160 @@ pub struct Sample {
     pub gate: Usage,
     /// The upstream; none when it is not on this host or cannot be seen.
     pub upstream: Option<Usage>,
-    /// Processors of the union of both, when both may run on one of them.
+    /// Processors that both have together, when they may run on the same ones
+    /// or are limited by a common quota; none when neither can take from the
+    /// other, and when the upstream cannot be seen.
     pub shared_cpus: Option<f64>,
 }
 
+/// How long capacities are taken to be what they were: a change of affinity or
+/// quota shows within half a second.
+const CAPACITY_EVERY: Duration = Duration::from_millis(450);
+/// How often mounts are read again: there may be thousands, and they rarely change.
+const MOUNTS_EVERY: Duration = Duration::from_secs(10);
+/// The smallest capacity: the kernel's smallest quota, 1 ms of 1 s.
+const LEAST_CPUS: f64 = 0.001;
+
 /// Takes samples; keeps what the next needs.
-#[derive(Debug)]
-pub struct UsageMeter;
+pub struct UsageMeter {
+    files: Files,
+    kernel: Box<dyn Kernel>,
+    own: u32,
+    cores: BTreeSet<usize>,
+    upstream: Watched,
+    mounts: Mounts,
+    mounts_read: Option<Instant>,
+    capacity: Capacity,
+    capacity_read: Option<Instant>,
+    last: Option<Duration>,
+}
+
+/// Capacities as last read, in processors.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Capacity {
+    gate: f64,
+    upstream: Option<f64>,
+    shared: Option<f64>,
+}
+
+impl std::fmt::Debug for UsageMeter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("UsageMeter")
+            .field("upstream", &self.upstream)
+            .field("capacity", &self.capacity)
+            .finish_non_exhaustive()
+    }
+}
 
 impl UsageMeter {
     /// Watches this process and the upstream that the configuration names.
     pub fn new(upstream: &Upstream) -> Self {
-        let _ = upstream;
-        Self
+        Self::with(Files::new("/"), Box::new(Live), std::process::id(), upstream)
     }
 
-    /// Looks at the kernel; call it once per tick, from one thread. Reads a few
-    /// files and clocks, never blocks on the network.
-    pub fn sample(&mut self) -> Sample {
-        let gate = Usage { capacity_cpus: 1.0, used_cpu_s: None };
-        Sample { gate, upstream: None, shared_cpus: None }
+    /// Says on which processors the gate's threads work; unsaid, or said of
+    /// none, on all of its affinity. It can use no more than these, whatever
+    /// the process's affinity becomes.
+    pub fn on_cores(mut self, cores: &[usize]) -> Self {
+        self.cores = cores.iter().copied().collect();
+        self
     }
+
+    fn with(files: Files, kernel: Box<dyn Kernel>, own: u32, upstream: &Upstream) -> Self {
+        Self {
+            upstream: Watched::new(upstream, &files, own),
+            files,
+            kernel,
+            own,
+            cores: BTreeSet::new(),
+            mounts: Mounts::default(),
+            mounts_read: None,
+            capacity: Capacity::default(),
+            capacity_read: None,
+            last: None,
+        }
+    }
+
+    /// Looks at the kernel; call it once per tick, from one thread. Mostly two
+    /// clocks; every half second a few small files, every 3 s the descriptors
+    /// of processes where the upstream is looked for. Never waits.
+    pub fn sample(&mut self) -> Sample {
+        self.sample_at(Instant::now())
+    }
+
+    /// What is seen of the upstream, or why nothing is: a sentence for the operator.
+    pub fn upstream_note(&self) -> &str {
+        &self.upstream.note
+    }
+
+    fn sample_at(&mut self, now: Instant) -> Sample {
+        let due = |read: Option<Instant>, every| {
+            read.is_none_or(|at| now.saturating_duration_since(at) >= every)
+        };
+        if due(self.mounts_read, MOUNTS_EVERY) {
+            self.mounts =
+                Mounts::parse(&self.files.read("/proc/self/mountinfo").unwrap_or_default());
+            self.mounts_read = Some(now);
+        }
+        self.upstream.find(now, &self.files, &self.mounts, &*self.kernel);
+        let upstream_used = self.upstream.used(&self.files, &self.mounts, &*self.kernel);
+        if due(self.capacity_read, CAPACITY_EVERY)
+            || self.upstream.is_visible() != self.capacity.upstream.is_some()
+        {
+            self.capacity = self.read_capacity();
+            self.capacity_read = Some(now);
+        }
+        let clock = self.kernel.cpu_time(self.own);
+        let used = clock.zip(self.last).and_then(|(now, last)| now.checked_sub(last));
+        self.last = clock;
+        let seconds = |used: Option<Duration>| used.map(|used| used.as_secs_f64());
+        Sample {
+            gate: Usage { capacity_cpus: self.capacity.gate, used_cpu_s: seconds(used) },
+            upstream: self
+                .capacity
+                .upstream
+                .map(|capacity_cpus| Usage { capacity_cpus, used_cpu_s: seconds(upstream_used) }),
+            shared_cpus: self.capacity.shared,
+        }
+    }
+
+    fn read_capacity(&self) -> Capacity {
+        let groups = Membership::of_process(&self.files, self.own);
+        let quota = |groups: &Membership| cgroup::quota(&self.files, &self.mounts, groups);
+        let mine = self.own_processors();
+        let gate = limit(mine.len() as f64, quota(&groups));
+        let theirs = self.upstream.processors(&self.files, &*self.kernel);
+        if !self.upstream.is_visible() || theirs.is_empty() {
+            return Capacity { gate, upstream: None, shared: None };
+        }
+        let their_groups = self.upstream.groups(&self.files);
+        let common = |groups: &Membership, other: &Membership| groups.common(other);
+        let top = their_groups.iter().cloned().reduce(|a, b| common(&a, &b)).unwrap_or_default();
+        // Groups without a quota of their own make the sum unlimited.
+        let sum = their_groups.iter().map(quota).sum::<Option<f64>>();
+        let upstream = limit(limit(theirs.len() as f64, sum), quota(&top));
+
+        let union = mine.union(&theirs).count() as f64;
+        let both = limit(union, quota(&common(&groups, &top))).min(gate + upstream);
+        let contend = !mine.is_disjoint(&theirs) || both < gate + upstream;
+        Capacity { gate, upstream: Some(upstream), shared: contend.then_some(both) }
+    }
+
+    /// Processors that the gate's threads work on: its cores, as far as its
+    /// affinity still allows them.
+    fn own_processors(&self) -> BTreeSet<usize> {
+        let allowed: BTreeSet<usize> =
+            self.kernel.affinity(self.own).into_iter().flatten().collect();
+        let working: BTreeSet<usize> = allowed.intersection(&self.cores).copied().collect();
+        match (working.is_empty(), allowed.is_empty()) {
+            (false, _) => working,
+            (true, false) => allowed,
+            (true, true) => [0].into(),
+        }
+    }
+}
+
+/// The lesser of a number of processors and a quota, at least the smallest quota.
+fn limit(cpus: f64, quota: Option<f64>) -> f64 {
+    quota.map_or(cpus, |quota| quota.min(cpus)).max(LEAST_CPUS)
 }

@@ -1,0 +1,211 @@
+//! The upstream's processes or group: who they are, and what they used.
+
+use super::cgroup::{self, Membership, Mounts};
+use super::kernel::{Files, Kernel};
+use super::sockets::{self, Place};
+use crate::config::{Origin, Processes, Upstream};
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// What is watched.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Target {
+    Nothing,
+    Listener(Place),
+    Processes(Vec<u32>),
+    Group(PathBuf),
+}
+
+/// How long found processes are taken to be all of them.
+const SEARCH_EVERY: Duration = Duration::from_secs(3);
+/// How soon a search that found nobody, or whose find died, is done again.
+const SEARCH_AGAIN: Duration = Duration::from_millis(500);
+
+/// The upstream as far as it can be seen from here.
+#[derive(Debug)]
+pub struct Watched {
+    target: Target,
+    own: u32,
+    pids: Vec<u32>,
+    searched: Option<Instant>,
+    someone_died: bool,
+    last: BTreeMap<u32, Duration>,
+    group_last: Option<Duration>,
+    /// What is seen, or why nothing is, in a sentence.
+    pub note: String,
+}
+
+impl Watched {
+    /// What the configuration names; `own` process is never part of it.
+    pub fn new(upstream: &Upstream, files: &Files, own: u32) -> Self {
+        let (target, note) = target(upstream, files);
+        Self {
+            target,
+            own,
+            pids: Vec::new(),
+            searched: None,
+            someone_died: false,
+            last: BTreeMap::new(),
+            group_last: None,
+            note,
+        }
+    }
+
+    /// Looks for the processes again where that is due. Call before the others.
+    pub fn find(&mut self, now: Instant, files: &Files, mounts: &Mounts, kernel: &dyn Kernel) {
+        let wait =
+            if self.pids.is_empty() || self.someone_died { SEARCH_AGAIN } else { SEARCH_EVERY };
+        if self.searched.is_some_and(|at| now.saturating_duration_since(at) < wait) {
+            return;
+        }
+        (self.searched, self.someone_died) = (Some(now), false);
+        match &self.target {
+            Target::Nothing => {}
+            Target::Listener(place) => {
+                (self.pids, self.note) = search(*place, self.own, files, kernel);
+            }
+            Target::Processes(pids) => {
+                let alive = |pid: &u32| *pid != self.own && kernel.cpu_time(*pid).is_some();
+                self.pids = pids.iter().copied().filter(alive).collect();
+                self.note = match self.pids.len() {
+                    0 => "none of the processes of upstream.processes is there".into(),
+                    count => format!("{count} of {} processes watched", pids.len()),
+                };
+            }
+            Target::Group(group) => {
+                self.pids = cgroup::processes(files, mounts, group);
+                self.note = match cgroup::used(files, mounts, group) {
+                    Some(_) => format!("control group {} watched", group.display()),
+                    None => format!("control group {} is not there", group.display()),
+                };
+            }
+        }
+        self.last.retain(|pid, _| self.pids.contains(pid));
+    }
+
+    /// Whether anything of it can be seen.
+    pub fn is_visible(&self) -> bool {
+        match self.target {
+            Target::Group(_) => self.group_last.is_some(),
+            _ => !self.pids.is_empty(),
+        }
+    }
+
+    /// CPU time used since the call before; none the first time, and when nobody
+    /// is seen who was seen before. Never negative: a process that died takes
+    /// its last fraction of a tick with it, one that appears counts from there.
+    pub fn used(
+        &mut self,
+        files: &Files,
+        mounts: &Mounts,
+        kernel: &dyn Kernel,
+    ) -> Option<Duration> {
+        if let Target::Group(group) = &self.target {
+            let now = cgroup::used(files, mounts, group);
+            let last = std::mem::replace(&mut self.group_last, now);
+            return now?.checked_sub(last?);
+        }
+        let mut used = None;
+        for pid in &self.pids {
+            let Some(now) = kernel.cpu_time(*pid) else {
+                self.someone_died = true;
+                self.last.remove(pid);
+                continue;
+            };
+            if let Some(last) = self.last.insert(*pid, now) {
+                // Less than before: another process with the number of one that
+                // died; all that it used is new.
+                let delta = now.checked_sub(last).unwrap_or(now);
+                used = Some(used.unwrap_or(Duration::ZERO) + delta);
+            }
+        }
+        if self.someone_died {
+            self.pids.retain(|pid| self.last.contains_key(pid));
+        }
+        used
+    }
+
+    /// Processors that any of it may run on; empty where unknown.
+    pub fn processors(&self, files: &Files, kernel: &dyn Kernel) -> BTreeSet<usize> {
+        let affinities = self.pids.iter().filter_map(|pid| kernel.affinity(*pid));
+        let union: BTreeSet<usize> = affinities.flatten().collect();
+        if union.is_empty() && matches!(self.target, Target::Group(_)) {
+            // A group without processes of its own, as slices are.
+            let online = files.read("/sys/devices/system/cpu/online");
+            return online
+                .and_then(|text| super::parse_cpu_list(&text))
+                .into_iter()
+                .flatten()
+                .collect();
+        }
+        union
+    }
+
+    /// Control groups that it is in, each once.
+    pub fn groups(&self, files: &Files) -> BTreeSet<Membership> {
+        match &self.target {
+            Target::Group(group) => [Membership::of_path(group)].into(),
+            _ => self.pids.iter().map(|pid| Membership::of_process(files, *pid)).collect(),
+        }
+    }
+}
+
+fn target(upstream: &Upstream, files: &Files) -> (Target, String) {
+    if let Some(group) = &upstream.cgroup {
+        return (Target::Group(group.clone()), String::new());
+    }
+    match &upstream.processes {
+        Processes::None => (Target::Nothing, "upstream.processes is none".into()),
+        Processes::List(pids) => (Target::Processes(pids.clone()), String::new()),
+        Processes::Auto => match place(&upstream.url, files) {
+            Some(place) => (Target::Listener(place), String::new()),
+            None => (Target::Nothing, format!("{} is not this host", upstream.url.host)),
+        },
+    }
+}
+
+/// Where on this host the upstream may be: addresses, `localhost`, and the
+/// host's own name. Other names are not resolved: the name service may be slow.
+fn place(origin: &Origin, files: &Files) -> Option<Place> {
+    let port = origin.port;
+    if let Ok(address) = origin.host.parse::<IpAddr>() {
+        return Some(Place { address: Some(address), port });
+    }
+    let name = files.read("/proc/sys/kernel/hostname").unwrap_or_default();
+    let own = origin.host == "localhost"
+        || origin.host.ends_with(".localhost")
+        || origin.host.eq_ignore_ascii_case(name.trim());
+    own.then_some(Place { address: None, port })
+}
+
+/// Finds who listens at a place; with a note about it.
+fn search(place: Place, own: u32, files: &Files, kernel: &dyn Kernel) -> (Vec<u32>, String) {
+    if let Some(address) = place.address
+        && !kernel.is_own_address(address)
+    {
+        return (Vec::new(), format!("{address} is not this host"));
+    }
+    let port = place.port;
+    let inodes = sockets::listeners(files, place);
+    if inodes.is_empty() {
+        return (Vec::new(), format!("nobody on this host listens on port {port}"));
+    }
+    let pids = sockets::holders(files, &inodes, own);
+    if let Some(relay) = pids.iter().find_map(|pid| sockets::relay(files, *pid)) {
+        let note = format!(
+            "{relay} listens on port {port} for a service elsewhere; name its control group in \
+             upstream.cgroup"
+        );
+        return (Vec::new(), note);
+    }
+    let note = match pids.len() {
+        0 => format!(
+            "who listens on port {port} cannot be seen: this process itself, or another user's; \
+             upstream.processes or upstream.cgroup can name it"
+        ),
+        count => format!("{count} processes listen on port {port}"),
+    };
+    (pids, note)
+}
