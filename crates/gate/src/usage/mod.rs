@@ -76,26 +76,25 @@ impl std::fmt::Debug for UsageMeter {
 
 impl UsageMeter {
     /// Watches this process and the upstream that the configuration names.
-    /// `cores` are the processors that the gate's threads work on (all of its
-    /// affinity where the list is empty): it can use no more than these,
-    /// whatever the affinity becomes.
-    pub fn new(upstream: &Upstream, cores: &[usize]) -> Self {
-        Self::with(Files::new("/"), Box::new(Live), std::process::id(), upstream, cores)
+    pub fn new(upstream: &Upstream) -> Self {
+        Self::with(Files::new("/"), Box::new(Live), std::process::id(), upstream)
     }
 
-    fn with(
-        files: Files,
-        kernel: Box<dyn Kernel>,
-        own: u32,
-        upstream: &Upstream,
-        cores: &[usize],
-    ) -> Self {
+    /// Says on which processors the gate's threads work; unsaid, or said of
+    /// none, on all of its affinity. It can use no more than these, whatever
+    /// the process's affinity becomes.
+    pub fn on_cores(mut self, cores: &[usize]) -> Self {
+        self.cores = cores.iter().copied().collect();
+        self
+    }
+
+    fn with(files: Files, kernel: Box<dyn Kernel>, own: u32, upstream: &Upstream) -> Self {
         Self {
             upstream: Watched::new(upstream, &files, own),
             files,
             kernel,
             own,
-            cores: cores.iter().copied().collect(),
+            cores: BTreeSet::new(),
             mounts: Mounts::default(),
             mounts_read: None,
             capacity: Capacity::default(),

@@ -54,7 +54,6 @@ impl Host {
             Box::new(Fake(table.clone())),
             GATE,
             &config.upstream,
-            &[],
         );
         let host = Self { root, table, meter, now: Instant::now() };
         host.write("proc/self/mountinfo", MOUNTINFO);
@@ -122,7 +121,7 @@ fn a_change_of_affinity_or_quota_shows_within_half_a_second() {
 #[test]
 fn the_gate_has_no_more_processors_than_it_works_on() {
     let mut host = Host::new(AUTO);
-    host.meter.cores = [1].into();
+    host.meter = host.meter.on_cores(&[1]);
     assert_eq!(host.after(MS).gate.capacity_cpus, 1.0);
     // Its cores were taken away altogether: the kernel runs it elsewhere.
     host.process(GATE, &[2, 3], Duration::ZERO);
@@ -272,8 +271,7 @@ fn the_running_kernel_shows_a_child_process_that_listens() {
     let url = format!("[upstream]\nurl = \"http://{}\"", listener.local_addr().unwrap());
     let config = Config::from_toml(&url, "t").unwrap();
     let parent = std::os::unix::process::parent_id();
-    let mut meter =
-        UsageMeter::with(Files::new("/"), Box::new(Live), parent, &config.upstream, &[]);
+    let mut meter = UsageMeter::with(Files::new("/"), Box::new(Live), parent, &config.upstream);
     meter.sample();
     let sample = meter.sample();
     let upstream = sample.upstream.expect("the listener is this process");
