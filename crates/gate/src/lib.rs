@@ -1,7 +1,41 @@
 //! The gate: listener, tickets, TLS, HTTP proxy, telemetry, admin.
+//!
+//! A connection's way: `core` accepts it and reads its hello, `judge` says
+//! who it is, `door` decides, `hold` lets it wait, `life` leads it through the
+//! handshake (`stream`, `tls`) and its requests (`proxy`, `body`, `pool`,
+//! `upstream`) to its end; [`account`] counts all of it and `tide` tells the
+//! controller.
 
+pub mod account;
 pub mod admin;
 pub mod config;
 pub mod metrics;
 pub mod selfsigned;
 pub mod usage;
+
+mod bell;
+mod body;
+mod core;
+mod door;
+mod error;
+mod gate;
+mod guard;
+mod headers;
+mod hold;
+mod judge;
+mod life;
+mod pages;
+mod pool;
+mod proxy;
+mod sessions;
+mod shared;
+mod socket;
+mod stream;
+mod tickets;
+mod tide;
+mod tls;
+mod upstream;
+mod watch;
+
+pub use error::Error;
+pub use gate::Gate;

@@ -1,0 +1,270 @@
+//! One core: its thread, its listener, its accept loop.
+
+use crate::account::{self, Bucket, Counters, End, Metered};
+use crate::bell::{Bell, Tide};
+use crate::config::Refusal;
+use crate::door::Verdict;
+use crate::hold::Line;
+use crate::life;
+use crate::pool::Pool;
+use crate::shared::Shared;
+use crate::socket::{self, Arrival};
+use crate::upstream::Route;
+use crate::watch::Patience;
+use std::cell::RefCell;
+use std::io;
+use std::net::{TcpListener, TcpStream};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tidegate_hello::{Limits, Looks, Progress, Reader};
+use tokio::io::unix::AsyncFd;
+use tokio::sync::watch;
+use tokio::task::spawn_local;
+
+/// Connections accepted before others get their turn.
+const BATCH: usize = 64;
+/// Pause after `accept` failed for want of something, such as descriptors.
+const PAUSE: Duration = Duration::from_millis(20);
+/// How often a core brings its accounts up to date.
+const SETTLE: Duration = Duration::from_millis(50);
+/// A fatal alert, internal_error: the customer is told that it is not her fault.
+///
+/// Source: RFC 8446, section 6.
+const ALERT: [u8; 7] = [21, 3, 3, 0, 2, 2, 80];
+
+/// What the connections of one core share.
+pub struct Core {
+    /// What all cores share.
+    pub shared: Arc<Shared>,
+    /// This core's counters.
+    pub counters: Arc<Counters>,
+    /// Newcomers who wait.
+    pub line: Rc<Line>,
+    /// Unused connections to the upstream.
+    pub pool: Rc<Pool>,
+    /// Rung when the gate closes.
+    pub bell: Rc<Bell>,
+    /// Deadlines of requests.
+    pub patience: Patience,
+    /// Most ticket identities in a hello.
+    pub identities: usize,
+    /// How long newcomers may wait.
+    pub hold_time: Duration,
+    hello_limits: Limits,
+    refusal: Refusal,
+    most_open: u64,
+    scratch: RefCell<Box<[u8]>>,
+}
+
+impl Core {
+    fn new(shared: Arc<Shared>, index: usize, route: Route) -> Rc<Self> {
+        let config = &shared.config;
+        let (limits, admission) = (&config.limits, &config.admission);
+        let counters = shared.cores[index].clone();
+        let share = |all: usize| all.div_ceil(shared.cores.len());
+        let (most, bytes) = (share(admission.hold_connections), share(admission.hold_bytes));
+        let (size, idle) = (config.upstream.pool_size, config.upstream.idle_timeout);
+        Rc::new(Self {
+            line: Line::new(most, bytes, counters.clone()),
+            pool: Pool::new(route, size, idle, counters.clone()),
+            bell: Rc::default(),
+            patience: Patience::of(config),
+            identities: limits.ticket_identities,
+            hold_time: admission.hold_time,
+            hello_limits: Limits {
+                bytes: limits.hello_max_bytes,
+                identities: limits.ticket_identities,
+                ..Limits::default()
+            },
+            refusal: admission.refuse,
+            most_open: share(limits.max_connections) as u64,
+            scratch: RefCell::new(vec![0; limits.hello_max_bytes.max(4096)].into()),
+            counters,
+            shared,
+        })
+    }
+
+    /// Judges a connection that just came. What can be done at once, such as
+    /// refusing, takes neither a task nor a place in the runtime.
+    fn arrive(self: &Rc<Self>, arrival: Arrival) {
+        self.counters.accepted[0].add(1);
+        if self.counters.open[0].get() >= self.most_open {
+            self.counters.end(End::TooMany);
+            return socket::reset(arrival.socket);
+        }
+        let mut reader = Reader::new(self.hello_limits);
+        let progress = match self.receive(&arrival.socket, &mut reader) {
+            Ok(progress) => progress,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Progress::NeedsMore,
+            Err(_) => return self.counters.end(End::HelloHungUp),
+        };
+        if let Progress::NeedsMore = progress {
+            life::begin(self, arrival, life::Start::Hello(reader));
+        } else {
+            self.greet(arrival, reader, progress);
+        }
+    }
+
+    /// Reads what a socket has into a hello.
+    ///
+    /// # Errors
+    /// What the kernel said; `UnexpectedEof` where the customer hung up.
+    fn receive(&self, socket: &TcpStream, reader: &mut Reader) -> io::Result<Progress> {
+        let mut scratch = self.scratch.borrow_mut();
+        match socket::receive(socket, &mut scratch)? {
+            0 => Err(io::ErrorKind::UnexpectedEof.into()),
+            n => Ok(reader.push(&scratch[..n])),
+        }
+    }
+
+    /// The same for a socket that the runtime watches.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn read_on(
+        &self,
+        socket: &tokio::net::TcpStream,
+        reader: &mut Reader,
+    ) -> io::Result<Progress> {
+        let mut scratch = self.scratch.borrow_mut();
+        match socket.try_read(&mut scratch)? {
+            0 => Err(io::ErrorKind::UnexpectedEof.into()),
+            n => Ok(reader.push(&scratch[..n])),
+        }
+    }
+
+    /// Does what is right with a hello that is whole, or none.
+    pub fn greet(self: &Rc<Self>, arrival: Arrival, reader: Reader, progress: Progress) {
+        match progress {
+            Progress::Complete(hello) => {
+                let verdict = self.decide(&hello, reader.raw().len());
+                match verdict {
+                    Verdict::Admit(pass) => {
+                        life::begin(self, arrival, life::Start::Admitted(reader.into_raw(), pass));
+                    }
+                    Verdict::Hold(waiting, newcomer, retry_after) => {
+                        let held = life::Held { waiting, newcomer, retry_after };
+                        life::begin(self, arrival, life::Start::Held(reader.into_raw(), held));
+                    }
+                    Verdict::Refuse => {
+                        self.counters.end(End::Refused);
+                        self.refuse(arrival.socket);
+                    }
+                }
+            }
+            Progress::NotTls(looks) => {
+                self.counters.not_tls(looks);
+                if looks == Looks::HttpInClear {
+                    self.counters.end(End::ClearHttp);
+                    life::begin(self, arrival, life::Start::ClearHttp);
+                } else {
+                    self.counters.end(End::NotTls);
+                }
+            }
+            Progress::Malformed(malformed) => {
+                tracing::debug!(%malformed, "no usable hello");
+                self.counters.end(End::MalformedHello);
+            }
+            Progress::NeedsMore => life::begin(self, arrival, life::Start::Hello(reader)),
+        }
+    }
+
+    /// Turns a customer away as cheaply as can be.
+    pub fn refuse(&self, socket: TcpStream) {
+        match self.refusal {
+            Refusal::Reset => socket::reset(socket),
+            Refusal::Alert => socket::send_and_close(socket, &ALERT),
+        }
+    }
+
+    async fn accept_forever(self: Rc<Self>, listener: AsyncFd<TcpListener>) {
+        loop {
+            let Ok(mut ready) = listener.readable().await else { return };
+            for _ in 0..BATCH {
+                account::enter(Bucket::Arrival);
+                match socket::accept(listener.get_ref()) {
+                    Ok(arrival) => self.arrive(arrival),
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                        ready.clear_ready();
+                        break;
+                    }
+                    Err(error) if is_of_the_connection(&error) => {}
+                    Err(error) => {
+                        self.counters.accept_errors[0].add(1);
+                        tracing::warn!(%error, "cannot accept connections");
+                        tokio::time::sleep(PAUSE).await;
+                        break;
+                    }
+                }
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+
+    async fn keep_up(self: Rc<Self>) {
+        let mut ticks = 0u32;
+        loop {
+            tokio::time::sleep(SETTLE).await;
+            account::settle();
+            ticks += 1;
+            if ticks.is_multiple_of(20) {
+                self.pool.sweep();
+            }
+        }
+    }
+}
+
+/// Whether `accept` failed for one connection's sake only.
+fn is_of_the_connection(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted};
+    matches!(error.kind(), ConnectionAborted | ConnectionReset | Interrupted)
+        || matches!(error.raw_os_error(), Some(libc::EPROTO))
+}
+
+/// Tells a core by when it must be empty, once it is to drain.
+pub type Drain = watch::Receiver<Option<Instant>>;
+
+/// Works on one core until it has drained.
+///
+/// # Errors
+/// The runtime could not be started.
+pub fn work(
+    shared: Arc<Shared>,
+    index: usize,
+    listener: TcpListener,
+    route: Route,
+    mut drain: Drain,
+) -> io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build_local(tokio::runtime::LocalOptions::default())?;
+    account::attach(shared.cores[index].clone());
+    runtime.block_on(async {
+        let core = Core::new(shared, index, route);
+        // SAFETY: the listener owns its descriptor and keeps it until dropped.
+        let listener = unsafe {
+            AsyncFd::register_with_interest(listener, tokio::io::Interest::READABLE)
+        }?;
+        let accepting = spawn_local(core.clone().accept_forever(listener));
+        spawn_local(Metered::new(Bucket::Upkeep, core.clone().keep_up()));
+        let deadline = loop {
+            if let Some(deadline) = *drain.borrow_and_update() {
+                break deadline;
+            }
+            if drain.changed().await.is_err() {
+                break Instant::now();
+            }
+        };
+        // Closes the listener.
+        accepting.abort();
+        let _ = accepting.await;
+        core.bell.ring(Tide::Draining);
+        while core.counters.open[0].get() > 0 && Instant::now() < deadline {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        core.bell.ring(Tide::Closed);
+        tokio::task::yield_now().await;
+        Ok(())
+    })
+}

@@ -1,0 +1,122 @@
+//! The decision about a connection, made once its hello is whole: admit, hold
+//! or refuse. Counted here, before any handshake.
+
+use crate::account::Class;
+use crate::core::Core;
+use crate::hold::Waiting;
+use crate::judge::{Judgement, judge};
+use crate::account::TicketFate;
+use crate::sessions::Seat;
+use crate::tickets::{Terms, new_session_id};
+use crate::tls::{Bearer, unix_now};
+use std::rc::Rc;
+use std::time::Duration;
+use tidegate_control::Decision;
+use tidegate_hello::ClientHello;
+
+/// What a customer needs to go in.
+pub struct Pass {
+    /// New or returning.
+    pub class: Class,
+    /// Her session's open connection.
+    pub seat: Seat,
+    /// What her next ticket will say.
+    pub bearer: Bearer,
+}
+
+/// The decision.
+pub enum Verdict {
+    /// Go in.
+    Admit(Pass),
+    /// Wait for the next budget; worth asking in so long.
+    Hold(Waiting, Newcomer, Duration),
+    /// Go away.
+    Refuse,
+}
+
+/// What is known of a new customer.
+#[derive(Clone, Copy, Debug)]
+pub struct Newcomer {
+    terms: Terms,
+    server_name: u64,
+}
+
+impl Core {
+    /// Decides on a connection whose hello took so many bytes.
+    pub fn decide(self: &Rc<Self>, hello: &ClientHello, bytes: usize) -> Verdict {
+        let unix = unix_now();
+        let judgement = judge(&self.shared.tls, hello, self.identities, unix);
+        if let Some(pass) = self.recognise(&judgement) {
+            self.counters.admitted[Class::Returning as usize].add(1);
+            self.shared.controller().returning(self.shared.now());
+            return Verdict::Admit(pass);
+        }
+        let new = Class::New as usize;
+        let terms = judgement.terms.unwrap_or(NO_TERMS);
+        let newcomer = Newcomer { terms, server_name: judgement.server_name };
+        // Who waits already goes first.
+        let decision = if self.line.is_empty() {
+            self.ask()
+        } else {
+            Decision::NotNow { retry_after: Duration::ZERO }
+        };
+        let retry_after = match decision {
+            Decision::Admit => match self.admit(newcomer) {
+                Some(pass) => {
+                    self.counters.admitted[new].add(1);
+                    return Verdict::Admit(pass);
+                }
+                None => Duration::ZERO,
+            },
+            Decision::NotNow { retry_after } => retry_after,
+        };
+        if !self.hold_time.is_zero()
+            && let Some(waiting) = self.line.join(bytes)
+        {
+            self.counters.held[new].add(1);
+            return Verdict::Hold(waiting, newcomer, retry_after);
+        }
+        self.counters.refused[new].add(1);
+        Verdict::Refuse
+    }
+
+    /// Asks the controller for one new session.
+    pub fn ask(&self) -> Decision {
+        self.shared.controller().new_session(self.shared.now())
+    }
+
+    /// Begins a newcomer's session; `None` where the system has no randomness
+    /// to name it.
+    pub fn admit(&self, newcomer: Newcomer) -> Option<Pass> {
+        let session = new_session_id().ok()?;
+        let seat = self.shared.sessions.start(session, self.shared.now());
+        let Newcomer { terms, server_name } = newcomer;
+        let bearer = Bearer { session, began: unix_now(), uses: 0, terms, server_name };
+        Some(Pass { class: Class::New, seat, bearer })
+    }
+
+    /// The pass of a customer with a good ticket, unless her session connects
+    /// more often than it may.
+    fn recognise(&self, judgement: &Judgement) -> Option<Pass> {
+        let Some(claims) = &judgement.claims else {
+            if let Some(fate) = judgement.fate {
+                self.counters.tickets[fate as usize].add(1);
+            }
+            return None;
+        };
+        let seat = self.shared.sessions.enter(claims.session, self.shared.now());
+        let fate = if seat.is_some() { TicketFate::Good } else { TicketFate::OverRate };
+        self.counters.tickets[fate as usize].add(1);
+        let bearer = Bearer {
+            session: claims.session,
+            began: claims.began,
+            uses: claims.uses.saturating_add(1),
+            terms: claims.terms,
+            server_name: claims.server_name,
+        };
+        Some(Pass { class: Class::Returning, seat: seat?, bearer })
+    }
+}
+
+/// Of a hello with which every handshake fails: no ticket will be made.
+const NO_TERMS: Terms = Terms { version: 0, suite: 0, extended_master_secret: false };

@@ -1,0 +1,55 @@
+//! What keeps the gate from starting or from going on.
+
+use std::net::SocketAddr;
+
+/// Why the gate could not start.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The operator's: an address cannot be listened on.
+    #[error("cannot listen on {address}: {source}{}", remedy(.source))]
+    Listen {
+        /// The address asked for.
+        address: SocketAddr,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The operator's: a core that does not exist or is not allowed.
+    #[error("cannot work on core {core}: {source}; see `listen.cores`")]
+    Core {
+        /// The kernel's number of the core.
+        core: usize,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The operator's: certificate and key cannot be used.
+    #[error("the certificate or its key cannot be used: {0}")]
+    Certificate(#[from] rustls::Error),
+    /// No self-signed certificate could be made.
+    #[error(transparent)]
+    SelfSigned(#[from] crate::selfsigned::Error),
+    /// The operator's: the roots to trust an upstream by.
+    #[error("no certificate authority to trust https upstreams by: {0}")]
+    Roots(String),
+    /// The operator's: the admin address cannot be used.
+    #[error(transparent)]
+    Admin(#[from] crate::admin::Error),
+    /// The system's: a thread or its runtime could not be started.
+    #[error("cannot start {what}: {source}")]
+    System {
+        /// What was to be started.
+        what: &'static str,
+        /// What the system said.
+        source: std::io::Error,
+    },
+}
+
+fn remedy(error: &std::io::Error) -> &'static str {
+    match error.kind() {
+        std::io::ErrorKind::AddrInUse => "; another process has it: stop that or choose another port",
+        std::io::ErrorKind::PermissionDenied => {
+            "; ports below 1024 need CAP_NET_BIND_SERVICE: grant it or choose another port"
+        }
+        std::io::ErrorKind::AddrNotAvailable => "; no interface of this machine has that address",
+        _ => "",
+    }
+}

@@ -1,0 +1,464 @@
+//! The life of a connection that cannot be dealt with at once: the rest of its
+//! hello, a wait, the handshake, its requests, its end.
+
+use crate::account::{self, Bucket, Class, End, Kind, Metered};
+use crate::bell::{Listening, Tide};
+use crate::core::Core;
+use crate::door::{Newcomer, Pass};
+use crate::headers::Origins;
+use crate::hold::Waiting;
+use crate::config::Host;
+use crate::proxy::{self, Customer};
+use crate::sessions::ClosedBy;
+use crate::socket::{self, Arrival};
+use crate::stream::{Stream, Tls};
+use crate::watch::{Phase, Watch};
+use http::HeaderValue;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use std::future::poll_fn;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::pin::{Pin, pin};
+use std::rc::Rc;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+use tidegate_control::Decision;
+use tidegate_hello::{Progress, Reader};
+use tokio::net::TcpStream;
+use tokio::task::spawn_local;
+use tokio::time::{Sleep, sleep_until};
+
+/// Where a connection's life in a task begins.
+pub enum Start {
+    /// Its hello is not whole yet.
+    Hello(Reader),
+    /// It was admitted; this is its hello.
+    Admitted(Vec<u8>, Pass),
+    /// It waits; this is its hello.
+    Held(Vec<u8>, Held),
+    /// It spoke HTTP in clear and is to be told.
+    ClearHttp,
+}
+
+/// A connection that waits for the next budget.
+pub struct Held {
+    /// Its place in the line.
+    pub waiting: Waiting,
+    /// What is known of the customer.
+    pub newcomer: Newcomer,
+    /// When it is worth asking, from when it came.
+    pub retry_after: Duration,
+}
+
+/// Begins a connection's life in a task of its own.
+pub fn begin(core: &Rc<Core>, arrival: Arrival, start: Start) {
+    let open = Open::new(core);
+    match start {
+        Start::Hello(reader) => {
+            spawn_local(Metered::new(Bucket::Arrival, finish_hello(open, arrival, reader)));
+        }
+        Start::Admitted(hello, pass) => drop(spawn_local(go_in(open, arrival, hello, pass))),
+        Start::Held(hello, held) => drop(spawn_local(wait(open, arrival, hello, held))),
+        Start::ClearHttp => {
+            spawn_local(Metered::new(Bucket::Arrival, tell_clear_http(open, arrival)));
+        }
+    }
+}
+
+/// Counts a connection as open.
+struct Open(Rc<Core>);
+
+impl Open {
+    fn new(core: &Rc<Core>) -> Self {
+        core.counters.open[0].add(1);
+        Self(core.clone())
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.0.counters.open[0].sub(1);
+    }
+}
+
+/// Collects the rest of a hello.
+async fn finish_hello(open: Open, arrival: Arrival, mut reader: Reader) {
+    let core = open.0.clone();
+    let Arrival { socket, peer } = arrival;
+    let Ok(socket) = TcpStream::from_std(socket) else { return };
+    let collect = async {
+        loop {
+            socket.readable().await?;
+            let read = core.read_on(&socket, &mut reader);
+            match read {
+                Ok(Progress::NeedsMore) => {}
+                Ok(progress) => return Ok(progress),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => return Err(error),
+            }
+        }
+    };
+    let deadline = core.shared.config.limits.hello_deadline;
+    let collected = tokio::time::timeout(deadline, collect).await;
+    match collected {
+        Err(_) => core.counters.end(End::HelloDeadline),
+        Ok(Err(_)) => core.counters.end(End::HelloHungUp),
+        Ok(Ok(progress)) => {
+            if let Ok(socket) = socket.into_std() {
+                core.greet(Arrival { socket, peer }, reader, progress);
+            }
+        }
+    }
+}
+
+/// Answers HTTP in clear, so that the customer can read it.
+async fn tell_clear_http(open: Open, arrival: Arrival) {
+    use tokio::io::AsyncWriteExt;
+    let _open = open;
+    let Ok(mut socket) = TcpStream::from_std(arrival.socket) else { return };
+    let answer = async {
+        socket.write_all(crate::pages::CLEAR_HTTP).await?;
+        socket.shutdown().await?;
+        socket::drain(&mut socket).await;
+        io::Result::Ok(())
+    };
+    let _ = tokio::time::timeout(socket::LINGER, answer).await;
+}
+
+/// How a wait ended.
+enum Waited {
+    Admitted(Pass),
+    Expired,
+    Left,
+}
+
+/// Waits in the line, then goes in or is refused.
+async fn wait(open: Open, arrival: Arrival, mut hello: Vec<u8>, held: Held) {
+    let core = open.0.clone();
+    let Arrival { socket, peer } = arrival;
+    let Ok(socket) = TcpStream::from_std(socket) else { return };
+    let waited = {
+        let mut turn = Turn::new(&core, held);
+        Metered::new(Bucket::Arrival, poll_fn(|cx| turn.poll(&core, &socket, &mut hello, cx))).await
+    };
+    match waited {
+        Waited::Admitted(pass) => {
+            core.counters.hold_admitted[0].add(1);
+            inside(open, socket, peer, hello, pass).await;
+        }
+        Waited::Expired => {
+            core.counters.hold_expired[0].add(1);
+            core.counters.end(End::HoldExpired);
+            if let Ok(socket) = socket.into_std() {
+                core.refuse(socket);
+            }
+        }
+        Waited::Left => {
+            core.counters.hold_left[0].add(1);
+            core.counters.end(End::HoldLeft);
+        }
+    }
+}
+
+/// The wait of one held connection.
+struct Turn {
+    held: Held,
+    /// When to ask; moves on with every answer.
+    ask_at: Instant,
+    until: Instant,
+    sleep: Pin<Box<Sleep>>,
+    listening: Option<Listening>,
+    /// The customer sent more than may be kept; only time can end the wait.
+    deaf: bool,
+}
+
+impl Turn {
+    fn new(core: &Core, held: Held) -> Self {
+        let since = held.waiting.since();
+        let (ask_at, until) = (since + held.retry_after, since + core.hold_time);
+        let sleep = Box::pin(sleep_until(until.into()));
+        Self { held, ask_at, until, sleep, listening: None, deaf: false }
+    }
+
+    fn poll(
+        &mut self,
+        core: &Rc<Core>,
+        socket: &TcpStream,
+        hello: &mut Vec<u8>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Waited> {
+        self.listening.get_or_insert_with(|| core.bell.listen(cx.waker()));
+        if core.bell.tide() != Tide::Open {
+            return Poll::Ready(Waited::Expired);
+        }
+        if self.has_left(core, socket, hello, cx) {
+            return Poll::Ready(Waited::Left);
+        }
+        loop {
+            let now = Instant::now();
+            if now >= self.until {
+                return Poll::Ready(Waited::Expired);
+            }
+            let first = self.held.waiting.is_first(cx.waker());
+            if first && now >= self.ask_at {
+                match core.ask() {
+                    Decision::Admit => {
+                        let pass = core.admit(self.held.newcomer);
+                        return Poll::Ready(pass.map_or(Waited::Expired, Waited::Admitted));
+                    }
+                    Decision::NotNow { retry_after } => {
+                        self.ask_at = now + retry_after.max(Duration::from_millis(1));
+                    }
+                }
+            }
+            let next = if first { self.ask_at.min(self.until) } else { self.until };
+            if self.sleep.deadline() != next.into() {
+                self.sleep.as_mut().reset(next.into());
+            }
+            if self.sleep.as_mut().poll(cx).is_pending() {
+                return Poll::Pending;
+            }
+        }
+    }
+
+    /// Looks whether the customer hung up; keeps what else she sends.
+    fn has_left(
+        &mut self,
+        core: &Core,
+        socket: &TcpStream,
+        hello: &mut Vec<u8>,
+        cx: &mut Context<'_>,
+    ) -> bool {
+        let most = core.shared.config.limits.hello_max_bytes;
+        while !self.deaf && socket.poll_read_ready(cx).is_ready() {
+            if hello.len() >= most {
+                self.deaf = true;
+                break;
+            }
+            let mut room = [0; 1024];
+            let room_len = room.len().min(most - hello.len());
+            match socket.try_read(&mut room[..room_len]) {
+                Ok(0) => return true,
+                Ok(n) => hello.extend_from_slice(&room[..n]),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(_) => return true,
+            }
+        }
+        false
+    }
+}
+
+async fn go_in(open: Open, arrival: Arrival, hello: Vec<u8>, pass: Pass) {
+    account::enter(Bucket::handshake(pass.class));
+    match TcpStream::from_std(arrival.socket) {
+        Ok(socket) => inside(open, socket, arrival.peer, hello, pass).await,
+        Err(error) => {
+            tracing::warn!(%error, "cannot watch a socket");
+            let core = &open.0;
+            core.counters.end(End::Broken);
+            pass.seat.leave(ClosedBy::Customer, core.shared.now());
+        }
+    }
+}
+
+/// Handshake, requests, end.
+async fn inside(open: Open, socket: TcpStream, peer: SocketAddr, hello: Vec<u8>, pass: Pass) {
+    let core = open.0.clone();
+    let Pass { class, seat, bearer } = pass;
+    let (config, kind) = match class {
+        Class::New => (&core.shared.tls.full, Kind::Full),
+        Class::Returning => (&core.shared.tls.returning, Kind::Resumed),
+    };
+    let counters = &core.counters;
+    let in_handshake = InHandshake::new(&core);
+    let shaken = Metered::new(Bucket::handshake(class), async {
+        let accept = Tls::accept(socket, config.clone(), &hello, &bearer);
+        tokio::time::timeout(core.shared.config.limits.handshake_deadline, accept).await
+    })
+    .await;
+    drop(in_handshake);
+    drop(hello);
+    counters.handshakes_by_class[class as usize].add(1);
+    let end = match shaken {
+        Ok(Ok(tls)) => {
+            let kind = match tls.kind() {
+                Some(rustls::HandshakeKind::Resumed) => Kind::Resumed,
+                _ => Kind::Full,
+            };
+            counters.handshakes_ok[kind as usize].add(1);
+            let serve = serve(&core, tls, peer, class);
+            let end = Metered::new(Bucket::request(class), serve).await;
+            counters.end(end);
+            seat.leave(closed_by(end), core.shared.now());
+            return;
+        }
+        Err(_) => End::HandshakeDeadline,
+        Ok(Err(failure)) => {
+            tracing::debug!(%failure, "no handshake");
+            End::HandshakeFailed
+        }
+    };
+    counters.handshakes_failed[kind as usize].add(1);
+    counters.end(end);
+    seat.leave(ClosedBy::Customer, core.shared.now());
+}
+
+/// Counts a handshake as under way.
+struct InHandshake(Rc<Core>);
+
+impl InHandshake {
+    fn new(core: &Rc<Core>) -> Self {
+        core.counters.in_handshake[0].add(1);
+        Self(core.clone())
+    }
+}
+
+impl Drop for InHandshake {
+    fn drop(&mut self) {
+        self.0.counters.in_handshake[0].sub(1);
+    }
+}
+
+/// Whether the end of a connection tells that its customer has left.
+fn closed_by(end: End) -> ClosedBy {
+    match end {
+        End::Customer | End::Broken => ClosedBy::Customer,
+        _ => ClosedBy::Gate,
+    }
+}
+
+/// Serves a customer's requests until the connection ends.
+async fn serve(core: &Rc<Core>, tls: Tls, peer: SocketAddr, class: Class) -> End {
+    let config = &core.shared.config;
+    let watch = Watch::new(class, core.patience, core.counters.clone(), Instant::now());
+    let watch = Rc::new(watch);
+    let guard = Rc::default();
+    let origins = Origins {
+        forwarded: config.upstream.forwarded,
+        address: address_of(peer),
+        host: (config.upstream.host == Host::Upstream)
+            .then(|| HeaderValue::from_str(&config.upstream.url.authority()).ok())
+            .flatten(),
+    };
+    let customer = Customer { watch: watch.clone(), guard: Rc::clone(&guard), origins, pool: core.pool.clone() };
+    let customer = Rc::new(customer);
+    let service = service_fn(move |request| proxy::serve(customer.clone(), request));
+    let stream = Stream::new(tls, watch.clone(), guard);
+    let connection = builder(core).serve_connection(stream, service);
+    drive(core, &watch, connection).await
+}
+
+fn builder(core: &Core) -> http1::Builder {
+    let limits = &core.shared.config.limits;
+    let mut builder = http1::Builder::new();
+    // Deadlines are the watch's: no timer per request.
+    builder.header_read_timeout(None);
+    builder.max_buf_size(limits.head_max_bytes.max(64 * 1024));
+    builder.max_header_size(limits.head_max_bytes);
+    if limits.head_max_fields != 100 {
+        builder.max_headers(limits.head_max_fields);
+    }
+    builder
+}
+
+/// The customer's address as the upstream is told it.
+fn address_of(peer: SocketAddr) -> HeaderValue {
+    let ip = match peer.ip() {
+        IpAddr::V6(ip) => ip.to_ipv4_mapped().map_or(IpAddr::V6(ip), IpAddr::V4),
+        ip => ip,
+    };
+    HeaderValue::from_str(&ip.to_string()).unwrap_or(HeaderValue::from_static("unknown"))
+}
+
+/// What ended the driving of a connection.
+enum Ended {
+    /// By itself.
+    Over(hyper::Result<()>),
+    /// The gate closes it.
+    By(End),
+}
+
+async fn drive<S, B>(core: &Rc<Core>, watch: &Watch, connection: http1::Connection<Stream, S>) -> End
+where
+    S: hyper::service::HttpService<hyper::body::Incoming, ResBody = B>,
+    S::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    B: http_body::Body + 'static,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    let mut connection = connection;
+    let ended = {
+        let mut sleep = pin!(sleep_until(watch.deadline().into()));
+        let mut listening = None;
+        let mut draining = false;
+        poll_fn(|cx| {
+            listening.get_or_insert_with(|| core.bell.listen(cx.waker()));
+            if core.bell.tide() != Tide::Open {
+                if core.bell.tide() == Tide::Closed || watch.phase() == Phase::Idle {
+                    return Poll::Ready(Ended::By(End::Drain));
+                }
+                if !std::mem::replace(&mut draining, true) {
+                    Pin::new(&mut connection).graceful_shutdown();
+                }
+            }
+            loop {
+                if let Poll::Ready(over) = Pin::new(&mut connection).poll(cx) {
+                    return Poll::Ready(Ended::Over(over));
+                }
+                // Armed lazily: the timer moves only when it rings, or when the
+                // deadline came nearer.
+                let deadline = watch.deadline();
+                if sleep.deadline() > deadline.into() {
+                    sleep.as_mut().reset(deadline.into());
+                }
+                loop {
+                    if sleep.as_mut().poll(cx).is_pending() {
+                        return Poll::Pending;
+                    }
+                    if deadline > Instant::now() {
+                        sleep.as_mut().reset(deadline.into());
+                        continue;
+                    }
+                    match watch.phase() {
+                        Phase::Idle => return Poll::Ready(Ended::By(End::Idle)),
+                        Phase::Head => return Poll::Ready(Ended::By(End::HeadDeadline)),
+                        Phase::Upload | Phase::Reply => {
+                            return Poll::Ready(Ended::By(End::BodyDeadline));
+                        }
+                        Phase::Waiting => watch.give_up_waiting(),
+                    }
+                    break;
+                }
+            }
+        })
+        .await
+    };
+    let offended = match &ended {
+        Ended::By(_) => false,
+        Ended::Over(Ok(())) => watch.offended(),
+        Ended::Over(Err(error)) => error.is_parse(),
+    };
+    if offended {
+        // She may still be sending; the answer must reach her all the same.
+        connection.into_parts().io.close_gently().await;
+        return End::BadRequest;
+    }
+    match ended {
+        Ended::By(end) => {
+            let stream = connection.into_parts().io;
+            match end {
+                // Nothing is on its way: a proper goodbye.
+                End::Idle | End::Drain if watch.phase() == Phase::Idle => stream.close().await,
+                // Without a goodbye, so that a cut is seen to be one.
+                _ => drop(stream),
+            }
+            end
+        }
+        Ended::Over(Ok(())) if watch.hung_up() => End::Customer,
+        Ended::Over(Ok(())) if core.bell.tide() != Tide::Open => End::Drain,
+        Ended::Over(Ok(())) => End::Finished,
+        Ended::Over(Err(_)) if watch.truncated() => End::Truncated,
+        Ended::Over(Err(_)) if watch.phase() == Phase::Idle => End::Customer,
+        Ended::Over(Err(_)) => End::Broken,
+    }
+}

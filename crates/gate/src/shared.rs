@@ -1,0 +1,90 @@
+//! What the cores and the tick share.
+
+use crate::account::{Counters, Totals};
+use crate::config::{Config, Policy};
+use crate::sessions::{Rules, Sessions};
+use crate::tls::Tls;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use tidegate_control::{Controller, PolicyKind, Settings};
+
+/// Most sessions remembered: about 100 bytes each.
+const SESSIONS: usize = 1_000_000;
+
+/// Everything that more than one thread of a gate looks at.
+#[derive(Debug)]
+pub struct Shared {
+    /// The checked configuration.
+    pub config: Config,
+    /// TLS towards customers.
+    pub tls: Tls,
+    /// Who is inside.
+    pub sessions: Arc<Sessions>,
+    /// The kernel's numbers of the processors that the cores are pinned to.
+    pub processors: Vec<usize>,
+    /// The counters of each core.
+    pub cores: Vec<Arc<Counters>>,
+    /// Where customers connect, as bound.
+    pub address: SocketAddr,
+    controller: Mutex<Controller>,
+    started: Instant,
+    draining: AtomicBool,
+}
+
+impl Shared {
+    /// The state of a gate that starts now, pinned to these processors.
+    pub fn new(config: Config, tls: Tls, address: SocketAddr, processors: Vec<usize>) -> Self {
+        let admission = &config.admission;
+        let policy = match admission.policy {
+            Policy::Off => PolicyKind::Off,
+            // The configuration has seen to it that there is a rate.
+            Policy::Static => PolicyKind::Static { per_second: admission.rate.unwrap_or(0.0) },
+            Policy::Eac => PolicyKind::Eac { interval: admission.interval },
+            Policy::Tide => PolicyKind::Tide,
+        };
+        let rules = Rules {
+            rate: admission.session_rate,
+            burst: f64::from(admission.session_burst),
+            linger: admission.session_linger,
+            capacity: SESSIONS,
+        };
+        Self {
+            controller: Mutex::new(Controller::new(Settings { policy, ..Settings::default() })),
+            sessions: Sessions::new(rules),
+            cores: processors.iter().map(|_| Arc::default()).collect(),
+            processors,
+            config,
+            tls,
+            address,
+            started: Instant::now(),
+            draining: AtomicBool::new(false),
+        }
+    }
+
+    /// Time since the start: the clock of controller and sessions.
+    pub fn now(&self) -> Duration {
+        self.started.elapsed()
+    }
+
+    /// The controller. Held for a question at a time.
+    pub fn controller(&self) -> MutexGuard<'_, Controller> {
+        self.controller.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What all cores counted.
+    pub fn totals(&self) -> Totals {
+        Totals::of(&self.cores)
+    }
+
+    /// Whether the gate takes no new connections any more.
+    pub fn draining(&self) -> bool {
+        self.draining.load(Relaxed)
+    }
+
+    /// From now on the gate takes no new connections.
+    pub fn drain(&self) {
+        self.draining.store(true, Relaxed);
+    }
+}

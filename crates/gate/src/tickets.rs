@@ -1,0 +1,343 @@
+//! Tickets: what a customer brings to show that she is already inside.
+//!
+//! On the wire a ticket is `key name (8) · nonce (12) · sealed · tag (16)`,
+//! AES-256-GCM with the header as associated data. Sealed are the [`Claims`]
+//! and after them the TLS library's own state. Keys rotate: new tickets are
+//! sealed with the newest, older keys open until the lifetime has passed.
+//! Nothing in a ticket is believed before it was opened.
+
+use arc_swap::ArcSwap;
+use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
+use aws_lc_rs::{error::Unspecified, rand};
+use std::sync::Arc;
+use std::time::Duration;
+
+const NAME_LEN: usize = 8;
+const TAG_LEN: usize = 16;
+const CLAIMS_LEN: usize = 46;
+const HEADER_LEN: usize = NAME_LEN + NONCE_LEN;
+/// Form of the claims; a ticket of another form does not open.
+const FORM: u8 = 1;
+
+/// How long after its hello was judged a ticket must still open: longer than
+/// any handshake may take.
+pub const GRACE: Duration = Duration::from_secs(90);
+
+/// What names a session: random, unguessable, never shown outside a ticket.
+pub type SessionId = [u8; 16];
+
+/// Draws a new session's name.
+///
+/// # Errors
+/// The system has no randomness.
+pub fn new_session_id() -> Result<SessionId, Unspecified> {
+    let mut id = [0; 16];
+    rand::fill(&mut id)?;
+    Ok(id)
+}
+
+/// Version and suite that a handshake ends with, and whether it uses the
+/// extended master secret (always `false` for TLS 1.3, which has no other).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Terms {
+    /// Protocol version, 0x0303 or 0x0304.
+    pub version: u16,
+    /// Cipher suite.
+    pub suite: u16,
+    /// Extended master secret (RFC 7627), TLS 1.2 only.
+    pub extended_master_secret: bool,
+}
+
+/// What the gate itself writes into a ticket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Claims {
+    /// Whose ticket it is.
+    pub session: SessionId,
+    /// When the session began, in seconds since 1970.
+    pub began: u64,
+    /// When this ticket was made, in seconds since 1970.
+    pub issued: u64,
+    /// How many connections the session had before the one that got this ticket.
+    pub uses: u32,
+    /// What the TLS library would resume.
+    pub terms: Terms,
+    /// Of the server name asked for, see [`name_hash`].
+    pub server_name: u64,
+}
+
+impl Claims {
+    fn encode(&self, out: &mut Vec<u8>) {
+        out.push(FORM);
+        out.extend(self.session);
+        out.extend(self.began.to_be_bytes());
+        // Seconds in 32 bits last until 2106.
+        out.extend((self.issued as u32).to_be_bytes());
+        out.extend(self.uses.to_be_bytes());
+        out.extend(self.terms.version.to_be_bytes());
+        out.extend(self.terms.suite.to_be_bytes());
+        out.push(u8::from(self.terms.extended_master_secret));
+        out.extend(self.server_name.to_be_bytes());
+    }
+
+    fn decode(bytes: &[u8; CLAIMS_LEN]) -> Option<Self> {
+        fn take<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {
+            let (head, rest) = bytes.split_first_chunk::<N>()?;
+            *bytes = rest;
+            Some(*head)
+        }
+        let mut rest = &bytes[..];
+        if take::<1>(&mut rest)? != [FORM] {
+            return None;
+        }
+        Some(Self {
+            session: take(&mut rest)?,
+            began: u64::from_be_bytes(take(&mut rest)?),
+            issued: u64::from(u32::from_be_bytes(take(&mut rest)?)),
+            uses: u32::from_be_bytes(take(&mut rest)?),
+            terms: Terms {
+                version: u16::from_be_bytes(take(&mut rest)?),
+                suite: u16::from_be_bytes(take(&mut rest)?),
+                extended_master_secret: take::<1>(&mut rest)? == [1],
+            },
+            server_name: u64::from_be_bytes(take(&mut rest)?),
+        })
+    }
+}
+
+/// A 64-bit hash (FNV-1a) of a server name in lower case, 0 where there is
+/// none. It sits sealed in a ticket and guards no secret: who makes two names
+/// collide only meets the TLS library's own comparison.
+pub fn name_hash(name: Option<&str>) -> u64 {
+    let Some(name) = name else { return 0 };
+    name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
+}
+
+/// Why a ticket shows nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Closed {
+    /// None of our keys sealed it, or it was changed.
+    Foreign,
+    /// Ours, but older than the lifetime.
+    Expired,
+}
+
+/// A ticket that was opened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Opened {
+    /// What the gate wrote.
+    pub claims: Claims,
+    /// What the TLS library wrote.
+    pub state: Vec<u8>,
+}
+
+/// The keys that seal and open tickets, shared by all cores.
+#[derive(Debug)]
+pub struct Keyring {
+    keys: ArcSwap<Vec<Arc<Key>>>,
+    lifetime: Duration,
+    rotation: Duration,
+}
+
+struct Key {
+    name: [u8; NAME_LEN],
+    key: LessSafeKey,
+    /// When it began to seal, in seconds since 1970.
+    since: u64,
+}
+
+impl std::fmt::Debug for Key {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Key").field("since", &self.since).finish_non_exhaustive()
+    }
+}
+
+impl Key {
+    fn random(now: u64) -> Result<Self, Unspecified> {
+        let (mut name, mut secret) = ([0; NAME_LEN], [0; 32]);
+        rand::fill(&mut name)?;
+        rand::fill(&mut secret)?;
+        let key = LessSafeKey::new(UnboundKey::new(&AES_256_GCM, &secret)?);
+        Ok(Self { name, key, since: now })
+    }
+}
+
+impl Keyring {
+    /// One fresh key. A ticket lives for `lifetime`; [`Keyring::rotate`]
+    /// replaces the sealing key after `rotation`. `now` is in seconds since 1970.
+    ///
+    /// # Errors
+    /// The system has no randomness.
+    pub fn new(lifetime: Duration, rotation: Duration, now: u64) -> Result<Self, Unspecified> {
+        let keys = ArcSwap::from_pointee(vec![Arc::new(Key::random(now)?)]);
+        Ok(Self { keys, lifetime, rotation })
+    }
+
+    /// How long a ticket is good for.
+    pub fn lifetime(&self) -> Duration {
+        self.lifetime
+    }
+
+    /// Brings a fresh key if it is time, and forgets keys all of whose tickets
+    /// are expired. Returns whether anything changed. Call it every few seconds.
+    ///
+    /// # Errors
+    /// The system has no randomness; the old keys stay.
+    pub fn rotate(&self, now: u64) -> Result<bool, Unspecified> {
+        let keys = self.keys.load();
+        if now < keys[0].since.saturating_add(self.rotation.as_secs().max(1)) {
+            return Ok(false);
+        }
+        let mut next = vec![Arc::new(Key::random(now)?)];
+        // A key sealed its last ticket when its successor came.
+        let mut retired = now;
+        for key in keys.iter() {
+            if now <= retired.saturating_add((self.lifetime + GRACE).as_secs()) {
+                next.push(key.clone());
+            }
+            retired = key.since;
+        }
+        self.keys.store(Arc::new(next));
+        Ok(true)
+    }
+
+    /// Seals a ticket; `None` where the system has no randomness.
+    pub fn seal(&self, claims: &Claims, state: &[u8]) -> Option<Vec<u8>> {
+        let keys = self.keys.load();
+        let key = keys.first()?;
+        let mut nonce = [0; NONCE_LEN];
+        rand::fill(&mut nonce).ok()?;
+        let mut body = Vec::with_capacity(CLAIMS_LEN + state.len());
+        claims.encode(&mut body);
+        body.extend_from_slice(state);
+        let mut ticket = Vec::with_capacity(HEADER_LEN + body.len() + TAG_LEN);
+        ticket.extend(key.name);
+        ticket.extend(nonce);
+        let aad = Aad::from(key.name);
+        let nonce = Nonce::assume_unique_for_key(nonce);
+        let tag = key.key.seal_in_place_separate_tag(nonce, aad, &mut body).ok()?;
+        ticket.append(&mut body);
+        ticket.extend_from_slice(tag.as_ref());
+        Some(ticket)
+    }
+
+    /// Opens a ticket at `now`, in seconds since 1970.
+    ///
+    /// # Errors
+    /// It is none of ours, or expired.
+    pub fn open(&self, ticket: &[u8], now: u64) -> Result<Opened, Closed> {
+        let (name, rest) = ticket.split_first_chunk::<NAME_LEN>().ok_or(Closed::Foreign)?;
+        let (nonce, sealed) = rest.split_first_chunk::<NONCE_LEN>().ok_or(Closed::Foreign)?;
+        let keys = self.keys.load();
+        let key = keys.iter().find(|key| key.name == *name).ok_or(Closed::Foreign)?;
+        let mut buffer = sealed.to_vec();
+        let nonce = Nonce::assume_unique_for_key(*nonce);
+        let plain = key.key.open_in_place(nonce, Aad::from(*name), &mut buffer);
+        let length = plain.map_err(|_| Closed::Foreign)?.len();
+        buffer.truncate(length);
+        let claims = buffer.first_chunk::<CLAIMS_LEN>().and_then(Claims::decode);
+        let claims = claims.ok_or(Closed::Foreign)?;
+        if now > claims.issued.saturating_add(self.lifetime.as_secs()) {
+            return Err(Closed::Expired);
+        }
+        buffer.drain(..CLAIMS_LEN);
+        Ok(Opened { claims, state: buffer })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const HOUR: Duration = Duration::from_secs(3600);
+
+    fn claims() -> Claims {
+        Claims {
+            session: *b"0123456789abcdef",
+            began: 1_000,
+            issued: 2_000,
+            uses: 3,
+            terms: Terms { version: 0x0303, suite: 0xc02b, extended_master_secret: true },
+            server_name: name_hash(Some("shop.example")),
+        }
+    }
+
+    fn ring() -> Keyring {
+        Keyring::new(HOUR, HOUR / 2, 2_000).unwrap()
+    }
+
+    #[test]
+    fn claims_take_the_length_they_say() {
+        let mut bytes = Vec::new();
+        claims().encode(&mut bytes);
+        assert_eq!(bytes.len(), CLAIMS_LEN);
+    }
+
+    #[test]
+    fn a_ticket_opens_to_what_was_sealed() {
+        let ring = ring();
+        let ticket = ring.seal(&claims(), b"state").unwrap();
+        let opened = ring.open(&ticket, 2_001).unwrap();
+        assert_eq!(opened, Opened { claims: claims(), state: b"state".to_vec() });
+    }
+
+    #[test]
+    fn a_ticket_expires_after_its_lifetime() {
+        let ring = ring();
+        let ticket = ring.seal(&claims(), b"state").unwrap();
+        assert!(ring.open(&ticket, 5_600).is_ok());
+        assert_eq!(ring.open(&ticket, 5_601), Err(Closed::Expired));
+    }
+
+    #[test]
+    fn another_gates_ticket_is_foreign() {
+        let ticket = ring().seal(&claims(), b"state").unwrap();
+        assert_eq!(ring().open(&ticket, 2_001), Err(Closed::Foreign));
+    }
+
+    #[test]
+    fn an_old_key_opens_until_the_last_of_its_tickets_is_expired() {
+        let ring = ring();
+        let ticket = ring.seal(&Claims { issued: 3_799, ..claims() }, b"").unwrap();
+        assert!(!ring.rotate(3_799).unwrap());
+        assert!(ring.rotate(3_800).unwrap());
+        assert!(ring.open(&ticket, 7_399).is_ok());
+        assert!(ring.rotate(5_600).unwrap());
+        assert!(ring.open(&ticket, 7_399).is_ok());
+        assert!(ring.rotate(7_491).unwrap());
+        assert_eq!(ring.open(&ticket, 7_399), Err(Closed::Foreign));
+        assert!(ring.keys.load().len() <= 4);
+    }
+
+    proptest! {
+        #[test]
+        fn no_changed_ticket_opens(
+            state in proptest::collection::vec(any::<u8>(), 0..64),
+            at in any::<prop::sample::Index>(),
+            flip in 1u8..,
+        ) {
+            let ring = ring();
+            let mut ticket = ring.seal(&claims(), &state).unwrap();
+            let at = at.index(ticket.len());
+            ticket[at] ^= flip;
+            prop_assert_eq!(ring.open(&ticket, 2_001), Err(Closed::Foreign));
+        }
+
+        #[test]
+        fn no_shortened_or_lengthened_ticket_opens(cut in any::<prop::sample::Index>(), more in 1usize..40) {
+            let ring = ring();
+            let ticket = ring.seal(&claims(), b"state").unwrap();
+            let shorter = &ticket[..cut.index(ticket.len())];
+            prop_assert_eq!(ring.open(shorter, 2_001), Err(Closed::Foreign));
+            let longer = [ticket.clone(), vec![0; more]].concat();
+            prop_assert_eq!(ring.open(&longer, 2_001), Err(Closed::Foreign));
+        }
+
+        #[test]
+        fn junk_never_opens(junk in proptest::collection::vec(any::<u8>(), 0..300)) {
+            prop_assert_eq!(ring().open(&junk, 2_001), Err(Closed::Foreign));
+        }
+    }
+}

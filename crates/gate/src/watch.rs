@@ -1,0 +1,205 @@
+//! What one customer's connection is doing, and by when it must have done it.
+//!
+//! Stream, service and bodies of a connection share a [`Watch`] and note what
+//! happens in it; one lazily armed timer per connection looks at it. So a
+//! request sets and clears no timer of its own.
+
+use crate::account::{Class, Counters};
+use crate::config::Config;
+use std::cell::Cell;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// What a connection is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Nothing: no request has begun.
+    Idle,
+    /// The head of a request is arriving.
+    Head,
+    /// The body of a request is on its way to the upstream.
+    Upload,
+    /// The request is with the upstream.
+    Waiting,
+    /// The response is on its way to the customer.
+    Reply,
+}
+
+/// How long each phase may last without progress.
+#[derive(Clone, Copy, Debug)]
+pub struct Patience {
+    idle: Duration,
+    head: Duration,
+    body: Duration,
+    response: Duration,
+}
+
+impl Patience {
+    /// The configured deadlines.
+    pub fn of(config: &Config) -> Self {
+        Self {
+            idle: config.limits.idle_deadline,
+            head: config.limits.head_deadline,
+            body: config.limits.body_progress_deadline,
+            response: config.upstream.response_timeout,
+        }
+    }
+}
+
+/// The state of one connection.
+#[derive(Debug)]
+pub struct Watch {
+    phase: Cell<Phase>,
+    /// Last progress, or when the phase began.
+    since: Cell<Instant>,
+    patience: Patience,
+    /// The response's body has been handed over in full.
+    handed_over: Cell<bool>,
+    /// The upstream took too long; the service answers for it.
+    upstream_late: Cell<bool>,
+    /// The customer has closed her side.
+    hung_up: Cell<bool>,
+    /// The upstream cut its response.
+    truncated: Cell<bool>,
+    /// The customer broke HTTP, and was told.
+    offended: Cell<bool>,
+    /// Whose connection it is.
+    pub class: Class,
+    /// The core's counters.
+    pub counters: Arc<Counters>,
+}
+
+impl Watch {
+    /// A connection on which nothing has happened yet.
+    pub fn new(class: Class, patience: Patience, counters: Arc<Counters>, now: Instant) -> Self {
+        Self {
+            phase: Cell::new(Phase::Idle),
+            since: Cell::new(now),
+            patience,
+            handed_over: Cell::new(false),
+            upstream_late: Cell::new(false),
+            hung_up: Cell::new(false),
+            truncated: Cell::new(false),
+            offended: Cell::new(false),
+            class,
+            counters,
+        }
+    }
+
+    /// What it is doing.
+    pub fn phase(&self) -> Phase {
+        self.phase.get()
+    }
+
+    /// When the phase's patience ends.
+    pub fn deadline(&self) -> Instant {
+        let patience = &self.patience;
+        self.since.get()
+            + match self.phase.get() {
+                Phase::Idle => patience.idle,
+                Phase::Head => patience.head,
+                Phase::Upload | Phase::Reply => patience.body,
+                Phase::Waiting => patience.response,
+            }
+    }
+
+    fn go(&self, phase: Phase, now: Instant) {
+        self.phase.set(phase);
+        self.since.set(now);
+    }
+
+    /// The customer sent something.
+    pub fn received(&self) {
+        if self.phase.get() == Phase::Idle {
+            self.go(Phase::Head, Instant::now());
+        }
+    }
+
+    /// A request's head was read. Returns when.
+    pub fn request(&self, has_body: bool) -> Instant {
+        let now = Instant::now();
+        self.handed_over.set(false);
+        self.upstream_late.set(false);
+        self.go(if has_body { Phase::Upload } else { Phase::Waiting }, now);
+        now
+    }
+
+    /// A part of the request's body passed.
+    pub fn upload_progress(&self) {
+        if self.phase.get() == Phase::Upload {
+            self.since.set(Instant::now());
+        }
+    }
+
+    /// The request's body passed to its end.
+    pub fn upload_end(&self) {
+        if self.phase.get() == Phase::Upload {
+            self.go(Phase::Waiting, Instant::now());
+        }
+    }
+
+    /// The response's head is there.
+    pub fn reply(&self, now: Instant) {
+        self.go(Phase::Reply, now);
+    }
+
+    /// A part of the response went to the customer.
+    pub fn reply_progress(&self) {
+        if self.phase.get() == Phase::Reply {
+            self.since.set(Instant::now());
+        }
+    }
+
+    /// The response's body was handed over in full, or given up.
+    pub fn reply_end(&self) {
+        self.handed_over.set(true);
+    }
+
+    /// All that was handed over has been sent.
+    pub fn flushed(&self) {
+        if self.phase.get() == Phase::Reply && self.handed_over.get() {
+            self.go(Phase::Idle, Instant::now());
+        }
+    }
+
+    /// The upstream took too long: gives the reply its own time.
+    pub fn give_up_waiting(&self) {
+        self.upstream_late.set(true);
+        self.go(Phase::Reply, Instant::now());
+    }
+
+    /// Whether the upstream took too long.
+    pub fn upstream_late(&self) -> bool {
+        self.upstream_late.get()
+    }
+
+    /// The customer closed her side.
+    pub fn hang_up(&self) {
+        self.hung_up.set(true);
+    }
+
+    /// Whether the customer closed her side.
+    pub fn hung_up(&self) -> bool {
+        self.hung_up.get()
+    }
+
+    /// The upstream cut its response.
+    pub fn truncate(&self) {
+        self.truncated.set(true);
+    }
+
+    /// Whether the upstream cut its response.
+    pub fn truncated(&self) -> bool {
+        self.truncated.get()
+    }
+
+    /// The customer broke HTTP, and is told.
+    pub fn offend(&self) {
+        self.offended.set(true);
+    }
+
+    /// Whether the customer broke HTTP.
+    pub fn offended(&self) -> bool {
+        self.offended.get()
+    }
+}

@@ -1,0 +1,298 @@
+//! What the gate's tests over real sockets share: an upstream, a gate before
+//! it, customers.
+#![allow(dead_code, reason = "each test file uses a part of it")]
+
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::aws_lc_rs::default_provider;
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{ClientConfig, ClientConnection, DigitallySignedStruct, SignatureScheme, StreamOwned};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tidegate_gate::Gate;
+use tidegate_gate::account::Totals;
+use tidegate_gate::config::Config;
+
+/// Longest wait for something that must happen.
+pub const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Waits until something is so.
+pub fn until(what: &str, mut so: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !so() {
+        assert!(begun.elapsed() < PATIENCE, "never happened: {what}");
+        std::thread::yield_now();
+    }
+}
+
+/// A request as the upstream got it.
+pub struct Got {
+    pub line: String,
+    pub headers: Vec<(String, String)>,
+    pub body: Vec<u8>,
+}
+
+impl Got {
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let mut found = self.headers.iter().filter(|(key, _)| key.eq_ignore_ascii_case(name));
+        let first = found.next().map(|(_, value)| value.as_str());
+        assert!(found.next().is_none(), "{name} came twice");
+        first
+    }
+}
+
+/// Reads a request from the gate; `None` at the end of the connection.
+pub fn read_request(reader: &mut BufReader<TcpStream>) -> Option<Got> {
+    let mut line = String::new();
+    if reader.read_line(&mut line).ok()? == 0 {
+        return None;
+    }
+    let mut headers = Vec::new();
+    loop {
+        let mut field = String::new();
+        reader.read_line(&mut field).ok()?;
+        match field.trim_end().split_once(':') {
+            Some((name, value)) => headers.push((name.into(), value.trim().into())),
+            None => break,
+        }
+    }
+    let mut got = Got { line: line.trim_end().into(), headers, body: Vec::new() };
+    if let Some(length) = got.header("content-length") {
+        got.body = vec![0; length.parse().unwrap()];
+        reader.read_exact(&mut got.body).ok()?;
+    } else if got.header("transfer-encoding").is_some() {
+        loop {
+            let mut size = String::new();
+            reader.read_line(&mut size).ok()?;
+            let size = usize::from_str_radix(size.trim(), 16).unwrap();
+            let mut chunk = vec![0; size + 2];
+            reader.read_exact(&mut chunk).ok()?;
+            if size == 0 {
+                break;
+            }
+            got.body.extend(&chunk[..size]);
+        }
+    }
+    Some(got)
+}
+
+/// An upstream that answers each connection with `serve`, in threads.
+pub fn upstream(serve: impl Fn(BufReader<TcpStream>) + Send + Sync + 'static) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let serve = Arc::new(serve);
+    std::thread::spawn(move || {
+        for socket in listener.incoming() {
+            let serve = serve.clone();
+            std::thread::spawn(move || serve(BufReader::new(socket.unwrap())));
+        }
+    });
+    address
+}
+
+/// An upstream that answers every request with what `answer` makes of it.
+pub fn answering(answer: impl Fn(Got) -> String + Send + Sync + 'static) -> SocketAddr {
+    upstream(move |mut reader| {
+        while let Some(got) = read_request(&mut reader) {
+            if reader.get_mut().write_all(answer(got).as_bytes()).is_err() {
+                return;
+            }
+        }
+    })
+}
+
+/// A response with a length.
+pub fn ok(body: &str) -> String {
+    format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len())
+}
+
+/// An upstream that says hello.
+pub fn hello() -> SocketAddr {
+    answering(|_| ok("hello"))
+}
+
+/// A gate before an upstream; `more` goes at the end of its configuration.
+pub fn gate(upstream: SocketAddr, more: &str) -> Gate {
+    let base = format!("url = \"http://{upstream}\"");
+    gate_of(&base, more)
+}
+
+/// A gate with these lines in its upstream section.
+pub fn gate_of(upstream: &str, more: &str) -> Gate {
+    let mut text = String::new();
+    if !more.contains("[listen]") {
+        text += "[listen]\naddress = \"127.0.0.1:0\"\ncores = \"0\"\ndrain_deadline = \"5s\"\n";
+    }
+    if !more.contains("[admin]") {
+        text += "[admin]\naddress = \"off\"\n";
+    }
+    if !more.contains("[admission]") {
+        text += "[admission]\npolicy = \"off\"\n";
+    }
+    text += &format!("[upstream]\nprocesses = \"none\"\n{upstream}\n{more}");
+    let config = Config::from_toml(&text, "test.toml").unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    Gate::start(config).unwrap()
+}
+
+/// Waits until a counter of the gate is what it should be.
+pub fn counted(gate: &Gate, what: &str, so: impl Fn(&Totals) -> bool) {
+    let begun = Instant::now();
+    while !so(&gate.totals()) {
+        assert!(begun.elapsed() < PATIENCE, "never counted: {what}; {:?}", gate.totals());
+        std::thread::yield_now();
+    }
+}
+
+/// A customer's TLS configuration: remembers sessions, trusts anyone.
+pub fn client(versions: &[&'static rustls::SupportedProtocolVersion]) -> ClientConfig {
+    let provider = Arc::new(default_provider());
+    let mut config = ClientConfig::builder_with_provider(provider.clone())
+        .with_protocol_versions(versions)
+        .unwrap()
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(Anyone(provider)))
+        .with_no_client_auth();
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    config
+}
+
+/// Both versions.
+pub fn any_client() -> Arc<ClientConfig> {
+    Arc::new(client(rustls::ALL_VERSIONS))
+}
+
+/// A customer's connection.
+pub type Connection = BufReader<StreamOwned<ClientConnection, TcpStream>>;
+
+/// Connects a customer; the handshake runs with the first bytes.
+pub fn connect(gate: &Gate, config: &Arc<ClientConfig>) -> Connection {
+    connect_as(gate, config, "localhost")
+}
+
+/// The same, asking for another server.
+pub fn connect_as(gate: &Gate, config: &Arc<ClientConfig>, name: &'static str) -> Connection {
+    let socket = TcpStream::connect(gate.address()).unwrap();
+    socket.set_read_timeout(Some(PATIENCE)).unwrap();
+    socket.set_write_timeout(Some(PATIENCE)).unwrap();
+    let name = ServerName::try_from(name).unwrap();
+    let session = ClientConnection::new(config.clone(), name).unwrap();
+    BufReader::new(StreamOwned::new(session, socket))
+}
+
+/// A response as a customer got it.
+#[derive(Debug)]
+pub struct Response {
+    pub code: u16,
+    pub head: String,
+    pub body: Vec<u8>,
+}
+
+impl Response {
+    pub fn text(&self) -> &str {
+        std::str::from_utf8(&self.body).unwrap()
+    }
+}
+
+/// Sends raw bytes.
+pub fn send(connection: &mut Connection, bytes: &[u8]) {
+    connection.get_mut().write_all(bytes).unwrap();
+    connection.get_mut().flush().unwrap();
+}
+
+/// Reads one response, whose request had the given method.
+pub fn receive(connection: &mut Connection, method: &str) -> std::io::Result<Response> {
+    let head = receive_head(connection)?;
+    let lower = head.to_ascii_lowercase();
+    let code: u16 = head.split(' ').nth(1).unwrap().parse().unwrap();
+    let field = |name: &str| {
+        lower.lines().find_map(|line| line.strip_prefix(name)).map(|value| value.trim().to_owned())
+    };
+    let mut body = Vec::new();
+    if method == "HEAD" || code == 204 || code == 304 || code < 200 {
+    } else if let Some(length) = field("content-length:") {
+        body = vec![0; length.parse().unwrap()];
+        connection.read_exact(&mut body)?;
+    } else if field("transfer-encoding:").is_some() {
+        loop {
+            let mut size = String::new();
+            connection.read_line(&mut size)?;
+            let size = usize::from_str_radix(size.trim(), 16)
+                .map_err(|_| std::io::Error::from(std::io::ErrorKind::UnexpectedEof))?;
+            let mut chunk = vec![0; size + 2];
+            connection.read_exact(&mut chunk)?;
+            if size == 0 {
+                break;
+            }
+            body.extend(&chunk[..size]);
+        }
+    } else {
+        connection.read_to_end(&mut body)?;
+    }
+    Ok(Response { code, head, body })
+}
+
+/// Reads a response's head.
+pub fn receive_head(connection: &mut Connection) -> std::io::Result<String> {
+    let mut head = String::new();
+    loop {
+        let before = head.len();
+        if connection.read_line(&mut head)? == 0 {
+            return Err(std::io::ErrorKind::UnexpectedEof.into());
+        }
+        if head.len() - before == 2 {
+            return Ok(head);
+        }
+    }
+}
+
+/// One GET.
+pub fn get(connection: &mut Connection, path: &str) -> std::io::Result<Response> {
+    let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    connection.get_mut().write_all(request.as_bytes())?;
+    connection.get_mut().flush()?;
+    receive(connection, "GET")
+}
+
+/// What kind of handshake a connection had.
+pub fn kind(connection: &Connection) -> rustls::HandshakeKind {
+    connection.get_ref().conn.handshake_kind().unwrap()
+}
+
+#[derive(Debug)]
+struct Anyone(Arc<rustls::crypto::CryptoProvider>);
+
+impl ServerCertVerifier for Anyone {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        Ok(HandshakeSignatureValid::assertion())
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        Ok(HandshakeSignatureValid::assertion())
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}
