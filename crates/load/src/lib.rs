@@ -19,17 +19,25 @@
 //! ```
 
 pub mod arrivals;
+mod client;
+mod clock;
+mod customer;
 pub mod driver;
 mod error;
+mod html;
 mod lines;
+mod machine;
 mod mistakes;
 pub mod outcome;
 mod plan;
+mod recorder;
+mod request;
 mod run;
 pub mod scenario;
 pub mod summary;
 pub mod thresholds;
 mod walk;
+mod worker;
 
 pub use arrivals::Arrivals;
 pub use error::Error;

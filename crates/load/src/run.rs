@@ -1,14 +1,219 @@
-//! Runs a plan.
+//! Runs a plan: checks it, looks whether the target is there, starts the
+//! driver threads, folds what they report, and sums up.
 
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use crate::client::{Connector, Target, Tickets, Tls, Trouble};
 use crate::error::Error;
-use crate::plan::Plan;
-use crate::summary::{Snapshot, Summary};
+use crate::machine;
+use crate::outcome::{Failure, Stage};
+use crate::plan::{Plan, Sources};
+use crate::recorder::{Batch, Recorder};
+use crate::summary::{Snapshot, Summary, share};
+use crate::worker::{Assignment, thread_cpu, work};
 
-/// Runs a plan to its end and returns what it showed.
+/// How long the target may take to be reached at all, before the run.
+const PROBE: Duration = Duration::from_secs(5);
+/// Batches on their way from the driver threads.
+const BATCHES: usize = 256;
+/// Open files that are not connections.
+const OTHER_FILES: u64 = 64;
+
+/// Runs a plan to its end and returns what it showed. Blocks; the observer is
+/// called on this thread about four times a second and cannot disturb the
+/// driver threads. Before the run the target is probed by one connection that
+/// sends no request.
 ///
 /// # Errors
-/// The plan is wrong, or the target cannot be reached.
-pub fn run(plan: Plan, _observer: &mut dyn FnMut(&Snapshot)) -> Result<Summary, Error> {
+/// The plan is wrong, the target cannot be reached or TLS with it fails for
+/// everybody, a file cannot be created, or a driver thread could not start.
+pub fn run(plan: Plan, observer: &mut dyn FnMut(&Snapshot)) -> Result<Summary, Error> {
     plan.check()?;
-    Err(Error::Driver("not there yet".to_owned()))
+    let arrivals = plan.arrivals()?;
+    let target = Target::parse(&plan.target)?;
+    let tls = target.tls.then(|| Tls::new(&plan, &target)).transpose()?;
+    let address = probe(&target, tls.as_ref(), &target.addresses()?)?;
+    let threads = plan.cores.len().max(1);
+    let mut recorder = Recorder::new(&plan, threads)?;
+    let rules = *plan.scenario.session();
+    let patience = rules.patience.mul_f64((plan.time_scale * plan.patience_scale).min(1e6));
+    let files = machine::raise_open_files().saturating_sub(OTHER_FILES) as usize;
+    // Simulated before the clock starts, if it has not been yet.
+    let length = plan.scenario.session_length();
+    let started_at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    // Threads need a moment to begin; all count from the same instant.
+    let start = Instant::now() + Duration::from_millis(20);
+    let assignment = Assignment {
+        thread: 0,
+        threads,
+        core: None,
+        parts: plan.scenario.parts().clone(),
+        target,
+        address,
+        tls,
+        sources: plan.sources.clone(),
+        close: plan.close,
+        arrivals,
+        patience,
+        time_scale: plan.time_scale,
+        customers: plan.customers.unwrap_or(rules.customers),
+        seed: plan.seed,
+        run: started_at.as_millis() as u64,
+        max_in_flight: (plan.max_in_flight.min(files) / threads).max(1),
+        max_sessions: plan.max_sessions,
+        start,
+        length: plan.warm_up + plan.measure,
+        stop: plan.stop.clone(),
+    };
+    let cpu_before = thread_cpu();
+    drive(&assignment, &plan.cores, &mut recorder, observer)?;
+    let mut folded = recorder.finish(|snapshot| observer(snapshot));
+    folded.driver.folding_cpu_s = (thread_cpu().saturating_sub(cpu_before)).as_secs_f64();
+    let measured = folded.measured;
+    let totals = folded.figures.totals;
+    let per_s = |count: u64| match measured.as_secs_f64() {
+        0.0 => 0.0,
+        seconds => count as f64 / seconds,
+    };
+    let ended = totals.ended();
+    let mut summary = Summary {
+        scenario: plan.scenario.name().to_owned(),
+        target: plan.target.clone(),
+        seed: plan.seed,
+        machine: machine::describe(),
+        started_at_unix_ms: started_at.as_millis() as u64,
+        warm_up_s: plan.warm_up.as_secs_f64(),
+        measured_s: measured.as_secs_f64(),
+        interrupted: plan.stop.is_stopped(),
+        time_scale: plan.time_scale,
+        patience_scale: plan.patience_scale,
+        patience_ms: patience.as_secs_f64() * 1000.0,
+        session_length: length,
+        offered_per_s: per_s(totals.offered),
+        admitted_per_s: per_s(totals.admitted),
+        refused_per_s: per_s(totals.refused),
+        completed_per_s: per_s(totals.completed),
+        abandoned_per_s: per_s(totals.abandoned),
+        failed_per_s: per_s(totals.failed),
+        requests_per_s: per_s(totals.requests_ok),
+        completed_ratio: totals.completed_ratio(),
+        refused_ratio: share(totals.refused, ended),
+        abandoned_ratio: share(totals.abandoned, ended),
+        failed_ratio: share(totals.failed, ended),
+        full_handshake_share: totals.full_handshake_share(),
+        response: folded.figures.response,
+        response_uncorrected: folded.figures.uncorrected,
+        phases: folded.figures.phases,
+        pages: folded.figures.pages,
+        driver_saturated: !folded.driver.saturated_because.is_empty(),
+        driver: folded.driver,
+        series: folded.series,
+        thresholds: Vec::new(),
+        raw_error: folded.raw_error,
+        totals,
+    };
+    let thresholds = plan.scenario.thresholds();
+    summary.thresholds = thresholds.iter().map(|limit| limit.judge(&summary)).collect();
+    Ok(summary)
+}
+
+/// Runs the driver threads and folds until all are done.
+fn drive(
+    assignment: &Assignment,
+    cores: &[usize],
+    recorder: &mut Recorder,
+    observer: &mut dyn FnMut(&Snapshot),
+) -> Result<(), Error> {
+    let stop = &assignment.stop;
+    std::thread::scope(|scope| {
+        let (out, batches) = mpsc::sync_channel::<Batch>(BATCHES);
+        let mut handles = Vec::new();
+        for thread in 0..assignment.threads {
+            let core = cores.get(thread).copied();
+            let job = Assignment { thread, core, ..assignment.clone() };
+            let out = out.clone();
+            let handle = std::thread::Builder::new()
+                .name(format!("driver-{thread}"))
+                .spawn_scoped(scope, move || work(job, &out))
+                .map_err(|source| {
+                    stop.stop();
+                    Error::System { what: "a driver thread", source }
+                })?;
+            handles.push(handle);
+        }
+        drop(out);
+        while !recorder.all_done() {
+            match batches.recv_timeout(Duration::from_millis(100)) {
+                Ok(batch) => recorder.take(&batch),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            recorder.due(&mut *observer);
+        }
+        let mut result = Ok(());
+        for handle in handles {
+            let ended = handle.join().unwrap_or_else(|panic| {
+                let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+                let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+                Err(Error::Driver(text.unwrap_or_else(|| "it panicked".to_owned())))
+            });
+            result = result.and(ended);
+        }
+        result
+    })
+}
+
+/// Finds an address of the target that answers. A refusal in the handshake,
+/// or a handshake that takes too long, is an answer: the run will count it.
+fn probe(
+    target: &Target,
+    tls: Option<&Tls>,
+    addresses: &[SocketAddr],
+) -> Result<SocketAddr, Error> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|source| Error::System { what: "a runtime", source })?;
+    let mut last = String::new();
+    for address in addresses {
+        let connector = Connector::new(*address, &Sources::System, tls.cloned());
+        let tickets = Arc::new(Tickets::default());
+        let stage = std::cell::Cell::new(Stage::Connect);
+        let result = runtime.block_on(async {
+            tokio::time::timeout(PROBE, connector.connect(&tickets, &stage, |_| ())).await
+        });
+        match result {
+            Ok(Ok((connection, _))) => {
+                connection.finish(crate::plan::Close::Shutdown);
+                return Ok(*address);
+            }
+            Ok(Err(Trouble::Refused(_))) => return Ok(*address),
+            Ok(Err(Trouble::Failed(Failure::Tls, reason))) => {
+                return Err(Error::Tls {
+                    target: target.text.clone(),
+                    remedy: remedy(&reason),
+                    reason,
+                });
+            }
+            Ok(Err(Trouble::Failed(_, reason))) => last = format!("{address}: {reason}"),
+            Err(_) if stage.get() == Stage::Connect => {
+                last = format!("{address}: no answer within {} s", PROBE.as_secs());
+            }
+            Err(_) => return Ok(*address),
+        }
+    }
+    Err(Error::Unreachable { target: target.text.clone(), reason: last })
+}
+
+fn remedy(reason: &str) -> &'static str {
+    if reason.contains("certificate") {
+        "accept its certificate with --insecure, or name its authority with --ca"
+    } else if reason.contains("corrupt message") {
+        "it may not speak TLS there: try http:// or another port"
+    } else {
+        "see which TLS versions it offers"
+    }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+pub use tidegate_stats::LatencyMs as Latency;
 
 use crate::scenario::SessionLength;
 use crate::thresholds::Verdict;
@@ -188,25 +189,6 @@ impl Totals {
 /// `part / whole`, 0 if the whole is 0.
 pub(crate) fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
-}
-
-/// A distribution of durations. All zero if nothing was recorded.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Latency {
-    /// How many.
-    pub count: u64,
-    /// Mean.
-    pub mean_ms: f64,
-    /// Median.
-    pub p50_ms: f64,
-    /// 90th percentile.
-    pub p90_ms: f64,
-    /// 95th percentile.
-    pub p95_ms: f64,
-    /// 99th percentile.
-    pub p99_ms: f64,
-    /// Largest.
-    pub max_ms: f64,
 }
 
 /// Where the time of requests and connections goes.

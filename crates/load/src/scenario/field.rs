@@ -4,7 +4,8 @@
 #[derive(Clone, Debug, PartialEq)]
 pub enum FieldRule {
     /// A text; `{customer}` is the customer's number, `{session}` the
-    /// session's, unique in the run, `{random}` nine random digits.
+    /// session's, unique in the run, `{random}` nine random digits,
+    /// `{run}` letters that differ from run to run.
     Text(Vec<TextPart>),
     /// A whole number, both ends included.
     Uniform(i64, i64),
@@ -31,8 +32,10 @@ pub enum TextPart {
     Customer,
     /// Number of the session.
     Session,
-    /// Nine random digits.
+    /// Nine random digits, of the session's own randomness.
     Random,
+    /// A few letters that differ from run to run.
+    Run,
 }
 
 impl FieldRule {
@@ -54,6 +57,7 @@ impl FieldRule {
                 "customer" => TextPart::Customer,
                 "session" => TextPart::Session,
                 "random" => TextPart::Random,
+                "run" => TextPart::Run,
                 other => {
                     return Err(format!(
                         "{{{other}}} must be {{customer}}, {{session}} or {{random}}"

@@ -9,13 +9,14 @@ mod page;
 mod reader;
 mod table;
 mod template;
+mod transitions;
 
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 pub use builtin::BUILT_IN;
-pub use field::FieldRule;
+pub use field::{FieldRule, TextPart};
 pub use length::SessionLength;
 pub use page::{Method, Page, Source};
 pub use table::{Form, Move, Table};

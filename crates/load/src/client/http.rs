@@ -1,0 +1,419 @@
+//! HTTP/1.1 as a client: one request, one answer, every byte timed.
+//!
+//! Source: RFC 9112, sections 6 (message body) and 9 (connections).
+
+use std::cell::Cell;
+use std::io;
+use std::mem::MaybeUninit;
+use std::time::Instant;
+
+use tokio::io::ReadBuf;
+
+use super::connection::Connection;
+use crate::outcome::{Failure, Stage};
+
+/// Largest head of an answer.
+const LARGEST_HEAD: usize = 64 * 1024;
+const HEADERS: usize = 100;
+/// Bytes read at once: a TLS record.
+const READ: usize = 16 * 1024;
+/// Most of a page that is kept for the links on it.
+pub(crate) const KEPT: usize = 256 * 1024;
+
+/// One request on its way.
+pub(crate) struct Exchange<'a> {
+    /// Head and body as they go out.
+    pub(crate) bytes: &'a [u8],
+    /// The answer has no body.
+    pub(crate) head_only: bool,
+    /// Where up to [`KEPT`] bytes of the body go, if they are needed.
+    pub(crate) keep: Option<&'a mut Vec<u8>>,
+    /// Scratch space, empty, reused from request to request.
+    pub(crate) buffer: &'a mut Vec<u8>,
+    /// Follows how far it has come.
+    pub(crate) stage: &'a Cell<Stage>,
+}
+
+/// An answer without its body.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    /// The connection is good for another request.
+    pub(crate) reusable: bool,
+    pub(crate) location: Option<String>,
+    /// Values of Set-Cookie.
+    pub(crate) cookies: Vec<String>,
+    pub(crate) sent: Instant,
+    pub(crate) first_byte: Instant,
+    pub(crate) last_byte: Instant,
+    pub(crate) received_bytes: u64,
+}
+
+/// Why there is no whole answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Broken {
+    pub(crate) failure: Failure,
+    /// No byte of an answer came: if the connection was an old one, the
+    /// server had probably closed it before the request arrived.
+    pub(crate) unanswered: bool,
+}
+
+impl Exchange<'_> {
+    /// Sends the request and takes in the answer.
+    pub(crate) async fn run(mut self, connection: &mut Connection) -> Result<Answer, Broken> {
+        self.stage.set(Stage::FirstByte);
+        self.buffer.clear();
+        let sent = Instant::now();
+        connection
+            .send(self.bytes)
+            .await
+            .map_err(|error| Broken { failure: failure(&error), unanswered: true })?;
+        let mut first_byte = None;
+        let mut received_bytes = 0u64;
+        let answered =
+            |first: Option<Instant>, failure| Broken { failure, unanswered: first.is_none() };
+        // Head, past interim answers.
+        let (head, mut answer) = loop {
+            match Head::parse(self.buffer, self.head_only) {
+                Ok(Some((used, head))) if head.status >= 200 => break (used, head),
+                Ok(Some((_, head))) if head.status == 101 => {
+                    return Err(answered(first_byte, Failure::Http));
+                }
+                Ok(Some((used, _))) => {
+                    self.buffer.drain(..used);
+                    continue;
+                }
+                Ok(None) if self.buffer.len() > LARGEST_HEAD => {
+                    return Err(answered(first_byte, Failure::Http));
+                }
+                Ok(None) => {}
+                Err(()) => return Err(answered(first_byte, Failure::Http)),
+            }
+            let read = read(connection, self.buffer).await;
+            match read {
+                Ok(0) => return Err(answered(first_byte, Failure::Closed)),
+                Ok(count) => received_bytes += count as u64,
+                Err(error) => return Err(answered(first_byte, failure(&error))),
+            }
+            if first_byte.is_none() {
+                first_byte = Some(Instant::now());
+                self.stage.set(Stage::LastByte);
+            }
+        };
+        let broken = |failure| Broken { failure, unanswered: false };
+        let mut body = answer.body;
+        let mut from = head;
+        loop {
+            let used = body.take(&self.buffer[from..], &mut self.keep).map_err(broken)?;
+            from += used;
+            if body.is_done() {
+                break;
+            }
+            self.buffer.clear();
+            from = 0;
+            match read(connection, self.buffer).await {
+                Ok(0) if matches!(body, Body::UntilClose) => break,
+                Ok(0) => return Err(broken(Failure::Closed)),
+                Ok(count) => received_bytes += count as u64,
+                // Many servers close without close_notify, which rustls
+                // calls an unexpected end.
+                Err(error)
+                    if matches!(body, Body::UntilClose)
+                        && error.kind() == io::ErrorKind::UnexpectedEof =>
+                {
+                    break;
+                }
+                Err(error) => return Err(broken(failure(&error))),
+            }
+        }
+        let last_byte = Instant::now();
+        // Bytes beyond the answer: the peer is out of step.
+        let in_step = from == self.buffer.len();
+        answer.reusable &= in_step && !matches!(body, Body::UntilClose);
+        Ok(Answer {
+            status: answer.status,
+            reusable: answer.reusable,
+            location: answer.location,
+            cookies: answer.cookies,
+            sent,
+            first_byte: first_byte.unwrap_or(last_byte),
+            last_byte,
+            received_bytes,
+        })
+    }
+}
+
+async fn read(connection: &mut Connection, buffer: &mut Vec<u8>) -> io::Result<usize> {
+    buffer.reserve(READ);
+    std::future::poll_fn(|cx| {
+        let spare: &mut [MaybeUninit<u8>] = buffer.spare_capacity_mut();
+        let mut space = ReadBuf::uninit(spare);
+        let poll = connection.poll_read(cx, &mut space);
+        let filled = space.filled().len();
+        poll.map(|result| {
+            result.map(|()| {
+                // SAFETY: the first `filled` bytes of the spare capacity are
+                // initialised, as ReadBuf guarantees for its filled part.
+                unsafe { buffer.set_len(buffer.len() + filled) };
+                filled
+            })
+        })
+    })
+    .await
+}
+
+fn failure(error: &io::Error) -> Failure {
+    match error.kind() {
+        io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => Failure::Reset,
+        io::ErrorKind::UnexpectedEof | io::ErrorKind::NotConnected => Failure::Closed,
+        io::ErrorKind::TimedOut => Failure::ConnectTimeout,
+        io::ErrorKind::InvalidData => Failure::Tls,
+        _ => Failure::Other,
+    }
+}
+
+/// What the head of an answer says.
+struct Head {
+    status: u16,
+    reusable: bool,
+    body: Body,
+    location: Option<String>,
+    cookies: Vec<String>,
+}
+
+impl Head {
+    /// Parses a head at the beginning of the buffer: its length and content,
+    /// `None` if it is not whole yet.
+    fn parse(buffer: &[u8], head_only: bool) -> Result<Option<(usize, Self)>, ()> {
+        if buffer.is_empty() {
+            return Ok(None);
+        }
+        let mut headers = [httparse::EMPTY_HEADER; HEADERS];
+        let mut response = httparse::Response::new(&mut headers);
+        let used = match response.parse(buffer) {
+            Ok(httparse::Status::Complete(used)) => used,
+            Ok(httparse::Status::Partial) => return Ok(None),
+            Err(_) => return Err(()),
+        };
+        let status = response.code.ok_or(())?;
+        let mut reusable = response.version == Some(1);
+        let mut length: Option<u64> = None;
+        let mut chunked = false;
+        let mut coded = false;
+        let (mut location, mut cookies) = (None, Vec::new());
+        for header in response.headers.iter() {
+            let name = header.name;
+            let text = || std::str::from_utf8(header.value).map(str::trim);
+            if name.eq_ignore_ascii_case("content-length") {
+                let value: u64 = text().map_err(drop)?.parse().map_err(drop)?;
+                if length.is_some_and(|known| known != value) {
+                    return Err(());
+                }
+                length = Some(value);
+            } else if name.eq_ignore_ascii_case("transfer-encoding") {
+                coded = true;
+                let last = text().map_err(drop)?.rsplit(',').next().unwrap_or_default();
+                chunked = last.trim().eq_ignore_ascii_case("chunked");
+            } else if name.eq_ignore_ascii_case("connection") {
+                for option in text().unwrap_or_default().split(',') {
+                    match option.trim() {
+                        o if o.eq_ignore_ascii_case("close") => reusable = false,
+                        o if o.eq_ignore_ascii_case("keep-alive") => reusable = true,
+                        _ => {}
+                    }
+                }
+            } else if name.eq_ignore_ascii_case("location") {
+                location = text().ok().map(str::to_owned);
+            } else if name.eq_ignore_ascii_case("set-cookie") {
+                cookies.extend(text().ok().map(str::to_owned));
+            }
+        }
+        let body = if head_only || status < 200 || status == 204 || status == 304 {
+            Body::Done
+        } else if coded {
+            // A length beside a coding may be an attack on someone between:
+            // read what the coding says, then leave the connection.
+            reusable &= length.is_none();
+            if chunked {
+                Body::Chunked(Chunks::Size { size: 0, digits: 0 })
+            } else {
+                Body::UntilClose
+            }
+        } else {
+            match length {
+                Some(0) => Body::Done,
+                Some(left) => Body::Length(left),
+                None => Body::UntilClose,
+            }
+        };
+        Ok(Some((used, Self { status, reusable, body, location, cookies })))
+    }
+}
+
+/// How the rest of the body is told.
+#[derive(Clone, Copy, Debug)]
+enum Body {
+    Done,
+    Length(u64),
+    Chunked(Chunks),
+    UntilClose,
+}
+
+/// Within a chunked body.
+#[derive(Clone, Copy, Debug)]
+enum Chunks {
+    Size {
+        size: u64,
+        digits: u8,
+    },
+    Extension {
+        size: u64,
+    },
+    Data {
+        left: u64,
+    },
+    DataEnd,
+    /// Line of the trailer: is it empty so far?
+    Trailer {
+        empty: bool,
+    },
+}
+
+impl Body {
+    fn is_done(self) -> bool {
+        matches!(self, Self::Done)
+    }
+
+    /// Takes in what has come; says how much of it belongs to the body.
+    fn take(&mut self, bytes: &[u8], keep: &mut Option<&mut Vec<u8>>) -> Result<usize, Failure> {
+        let mut at = 0;
+        while at < bytes.len() {
+            let rest = &bytes[at..];
+            match self {
+                Self::Done => break,
+                Self::UntilClose => {
+                    store(keep, rest);
+                    at = bytes.len();
+                }
+                Self::Length(left) => {
+                    let count = (rest.len() as u64).min(*left);
+                    store(keep, &rest[..count as usize]);
+                    at += count as usize;
+                    *left -= count;
+                    if *left == 0 {
+                        *self = Self::Done;
+                    }
+                }
+                Self::Chunked(Chunks::Data { left }) => {
+                    let count = (rest.len() as u64).min(*left);
+                    store(keep, &rest[..count as usize]);
+                    at += count as usize;
+                    *left -= count;
+                    if *left == 0 {
+                        *self = Self::Chunked(Chunks::DataEnd);
+                    }
+                }
+                Self::Chunked(chunks) => {
+                    at += 1;
+                    match chunks.byte(rest[0])? {
+                        Some(next) => *chunks = next,
+                        None => *self = Self::Done,
+                    }
+                }
+            }
+        }
+        Ok(at)
+    }
+}
+
+fn store(keep: &mut Option<&mut Vec<u8>>, bytes: &[u8]) {
+    if let Some(kept) = keep {
+        let room = KEPT.saturating_sub(kept.len()).min(bytes.len());
+        kept.extend_from_slice(&bytes[..room]);
+    }
+}
+
+impl Chunks {
+    /// One byte between the data; `None` at the end of the body.
+    fn byte(self, byte: u8) -> Result<Option<Self>, Failure> {
+        let after_size = |size| match size {
+            0 => Self::Trailer { empty: true },
+            left => Self::Data { left },
+        };
+        Ok(Some(match (self, byte) {
+            (
+                Self::Size { size, digits: digits @ 0..16 },
+                b'0'..=b'9' | b'a'..=b'f' | b'A'..=b'F',
+            ) => {
+                let digit = (byte as char).to_digit(16).unwrap_or_default();
+                Self::Size { size: size << 4 | u64::from(digit), digits: digits + 1 }
+            }
+            (Self::Size { digits: 0, .. }, _) => return Err(Failure::Http),
+            (Self::Size { size, .. } | Self::Extension { size }, b'\n') => after_size(size),
+            (Self::Size { size, .. }, b'\r' | b';' | b' ' | b'\t') => Self::Extension { size },
+            (Self::Size { .. }, _) => return Err(Failure::Http),
+            (Self::Extension { size }, _) => Self::Extension { size },
+            (Self::DataEnd, b'\r') => Self::DataEnd,
+            (Self::DataEnd, b'\n') => Self::Size { size: 0, digits: 0 },
+            (Self::DataEnd, _) => return Err(Failure::Http),
+            (Self::Trailer { empty: true }, b'\n') => return Ok(None),
+            (Self::Trailer { .. }, b'\n') => Self::Trailer { empty: true },
+            (Self::Trailer { empty }, b'\r') => Self::Trailer { empty },
+            (Self::Trailer { .. }, _) => Self::Trailer { empty: false },
+            (Self::Data { .. }, _) => return Err(Failure::Http),
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chunked(bytes: &[u8], step: usize) -> Result<(Vec<u8>, usize, bool), Failure> {
+        let mut body = Body::Chunked(Chunks::Size { size: 0, digits: 0 });
+        let mut kept = Vec::new();
+        let mut used = 0;
+        for piece in bytes.chunks(step) {
+            used += body.take(piece, &mut Some(&mut kept))?;
+        }
+        Ok((kept, used, body.is_done()))
+    }
+
+    #[test]
+    fn chunks_are_put_together_however_they_are_split() {
+        let bytes = b"4;x=y\r\nWiki\r\nA\r\npedia in c\r\n0\r\nTrailer: 1\r\n\r\nNEXT";
+        for step in 1..bytes.len() {
+            let (kept, used, done) = chunked(bytes, step).unwrap();
+            assert_eq!(kept, b"Wikipedia in c");
+            assert_eq!(used, bytes.len() - 4, "step {step}");
+            assert!(done);
+        }
+    }
+
+    #[test]
+    fn bad_chunks_are_errors() {
+        for bad in [&b"\r\n"[..], b"x", b"1\r\nab", b"12345678123456781\r\n", b"-1\r\n"] {
+            assert_eq!(chunked(bad, 1), Err(Failure::Http), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn the_head_says_how_long_the_body_is() {
+        let parse = |text: &str| Head::parse(text.as_bytes(), false);
+        let head = |text: &str| parse(text).unwrap().unwrap().1;
+        let plain = head("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n");
+        assert!(matches!(plain.body, Body::Length(5)) && plain.reusable);
+        let open = head("HTTP/1.1 200 OK\r\n\r\n");
+        assert!(matches!(open.body, Body::UntilClose));
+        let old = head("HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n");
+        assert!(matches!(old.body, Body::Done) && !old.reusable);
+        let both =
+            head("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n");
+        assert!(matches!(both.body, Body::Chunked(_)) && !both.reusable);
+        assert!(
+            parse("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n").is_err()
+        );
+        assert!(parse("SSH-2.0-x\r\n\r\n").is_err());
+        assert!(parse("HTTP/1.1 200 OK\r\nContent-").unwrap().is_none());
+    }
+}

@@ -1,0 +1,15 @@
+//! The customer's side of the wire: sockets, TLS with tickets of one's own,
+//! HTTP/1.1. A leaner client than a general one, because the instrument must
+//! be faster than what it measures, and must know every byte's time.
+
+mod address;
+mod connection;
+mod http;
+mod tickets;
+mod tls;
+
+pub(crate) use address::Target;
+pub(crate) use connection::{Connection, Connector, Trouble};
+pub(crate) use http::{Answer, Broken, Exchange};
+pub(crate) use tickets::Tickets;
+pub(crate) use tls::Tls;

@@ -1,0 +1,117 @@
+//! TLS as customers speak it.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use rustls::client::Resumption;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::CryptoProvider;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{
+    ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme, SupportedProtocolVersion,
+};
+
+use super::address::Target;
+use super::tickets::Tickets;
+use crate::error::Error;
+use crate::plan::{Plan, TlsVersions};
+
+/// The settings all customers share.
+#[derive(Clone, Debug)]
+pub(crate) struct Tls {
+    config: ClientConfig,
+    pub(crate) name: ServerName<'static>,
+}
+
+impl Tls {
+    pub(crate) fn new(plan: &Plan, target: &Target) -> Result<Self, Error> {
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let versions: &[&SupportedProtocolVersion] = match plan.tls {
+            TlsVersions::Both => &[&rustls::version::TLS13, &rustls::version::TLS12],
+            TlsVersions::Only12 => &[&rustls::version::TLS12],
+            TlsVersions::Only13 => &[&rustls::version::TLS13],
+        };
+        let failed =
+            |reason: String, remedy| Error::Tls { target: target.text.clone(), reason, remedy };
+        let builder = ClientConfig::builder_with_provider(provider.clone())
+            .with_protocol_versions(versions)
+            .map_err(|error| failed(error.to_string(), "choose other TLS versions"))?;
+        let mut config = if plan.insecure {
+            builder
+                .dangerous()
+                .with_custom_certificate_verifier(Arc::new(Anything(provider)))
+                .with_no_client_auth()
+        } else {
+            builder.with_root_certificates(roots(plan.ca.as_deref())?).with_no_client_auth()
+        };
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        let name = plan.server_name.clone().unwrap_or_else(|| target.host.clone());
+        let name = ServerName::try_from(name)
+            .map_err(|error| failed(error.to_string(), "give a valid server name"))?;
+        Ok(Self { config, name })
+    }
+
+    /// The settings of one customer: the same, with tickets of their own.
+    pub(crate) fn of_customer(&self, tickets: &Arc<Tickets>) -> Arc<ClientConfig> {
+        let mut config = self.config.clone();
+        config.resumption = Resumption::store(tickets.clone());
+        Arc::new(config)
+    }
+}
+
+fn roots(ca: Option<&Path>) -> Result<RootCertStore, Error> {
+    let mut store = RootCertStore::empty();
+    if let Some(path) = ca {
+        let wrong = |error: std::io::Error| Error::File { path: path.to_owned(), source: error };
+        let certificates = CertificateDer::pem_file_iter(path)
+            .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+            .map_err(|error| wrong(std::io::Error::other(error.to_string())))?;
+        if store.add_parsable_certificates(certificates).0 == 0 {
+            return Err(wrong(std::io::Error::other("holds no certificate")));
+        }
+        return Ok(store);
+    }
+    store.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    Ok(store)
+}
+
+/// Accepts whatever a server shows, without the work of checking it: for test
+/// servers of one's own, and only if asked for.
+#[derive(Debug)]
+struct Anything(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for Anything {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        Ok(HandshakeSignatureValid::assertion())
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        Ok(HandshakeSignatureValid::assertion())
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}

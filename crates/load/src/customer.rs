@@ -1,0 +1,410 @@
+//! One customer: arrives, asks for pages as the last one offers, thinks,
+//! loses patience, leaves.
+
+use std::cell::Cell;
+use std::fmt::Write as _;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rand::{RngExt, SeedableRng};
+use rand_distr::{Distribution, Exp1};
+
+use crate::Rng;
+use crate::client::{Answer, Broken, Connection, Exchange, Tickets, Trouble};
+use crate::outcome::{Failure, Handshake, Outcome, Stage};
+use crate::recorder::{Request as Recorded, What};
+use crate::request::{Identity, LastUsed, Maker, Origin, Request, resolve};
+use crate::scenario::Method;
+use crate::walk::{Step, Walk};
+use crate::worker::Shared;
+
+/// Most redirects followed for one request.
+const REDIRECTS: u32 = 5;
+/// Most cookies kept, and the longest.
+const COOKIES: usize = 50;
+const LONGEST_COOKIE: usize = 4096;
+
+/// A session in progress.
+pub(crate) struct Customer {
+    shared: Rc<Shared>,
+    identity: Identity,
+    rng: Rng,
+    walk: Walk<Rc<Request>>,
+    last: LastUsed,
+    cookies: Vec<(String, String)>,
+    tickets: Arc<Tickets>,
+    connection: Option<Connection>,
+    admitted: bool,
+}
+
+/// What one visit to a page gave, beside the figures.
+struct Visit {
+    answer: Answer,
+    /// When the first connection of the request, or its sending, was begun.
+    body_base: Option<String>,
+}
+
+impl Customer {
+    pub(crate) fn new(shared: Rc<Shared>, session: u64) -> Self {
+        // Neighbouring seeds must not give neighbouring streams.
+        let seed = shared.seed ^ session.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let mut rng = Rng::seed_from_u64(seed);
+        let customer = rng.random_range(1..=shared.customers);
+        let identity = Identity { customer, session, run: shared.run };
+        let start = shared.parts.start;
+        Self {
+            shared,
+            identity,
+            rng,
+            walk: Walk::new(start),
+            last: LastUsed::default(),
+            cookies: Vec::new(),
+            tickets: Arc::default(),
+            connection: None,
+            admitted: false,
+        }
+    }
+
+    /// Runs the session from its intended arrival to its end.
+    pub(crate) async fn run(mut self, arrival: Instant) {
+        let outcome = self.session(arrival).await;
+        if let Some(connection) = self.connection.take()
+            && outcome == Outcome::Completed
+        {
+            connection.finish(self.shared.close);
+        }
+        self.shared.record(What::Ended { outcome, admitted: self.admitted });
+    }
+
+    async fn session(&mut self, arrival: Instant) -> Outcome {
+        let parts = self.shared.parts.clone();
+        let mut intended = arrival;
+        let Some(first) = self.start() else { return Outcome::Failed(Failure::Other) };
+        self.walk.visit(parts.start, first);
+        loop {
+            let Some(request) = self.walk.current().cloned() else {
+                return Outcome::Failed(Failure::Other);
+            };
+            // Where to go next is drawn now, so that a body is only kept if
+            // the next request needs it.
+            let next = self.walk.step(&parts.table, parts.session.max_requests, &mut self.rng);
+            let keep = match next {
+                Some(Step::Visit(page)) => parts.pages[page as usize].reads_last_page(),
+                _ => false,
+            };
+            let mut body = if keep { self.shared.buffers.take() } else { Vec::new() };
+            let visited = self.visit(&request, intended, keep.then_some(&mut body)).await;
+            let (ended, base) = match visited {
+                Ok((ended, base)) => (ended, base),
+                Err(outcome) => {
+                    self.shared.buffers.give(body);
+                    return outcome;
+                }
+            };
+            let Some(step) = next else {
+                self.shared.buffers.give(body);
+                return Outcome::Completed;
+            };
+            self.go(step, &body, base.as_deref().unwrap_or(&request.path));
+            if keep {
+                self.shared.buffers.give(body);
+            }
+            intended = ended + self.think();
+            self.rest_until(intended).await;
+        }
+    }
+
+    /// Prepares the next request, from what the last page offers.
+    fn go(&mut self, step: Step, body: &[u8], base: &str) {
+        let shared = self.shared.clone();
+        let may_repeat = |page: u16| shared.parts.pages[page as usize].repeat;
+        match step {
+            Step::Visit(page) => {
+                let made = Maker {
+                    parts: &shared.parts,
+                    origin: &shared.target.origin,
+                    identity: &self.identity,
+                    last: &mut self.last,
+                    rng: &mut self.rng,
+                }
+                .make(page, body, base);
+                match made {
+                    Some((request, origin)) => {
+                        if origin == Origin::LastId {
+                            shared.record(What::Fallback { back: false });
+                        }
+                        self.walk.visit(page, Rc::new(request));
+                        return;
+                    }
+                    None => shared.record(What::Fallback { back: true }),
+                }
+            }
+            Step::Again if may_repeat(self.walk.page()) => return self.walk.again(),
+            Step::Again => shared.record(What::Fallback { back: true }),
+            Step::Back => {}
+        }
+        if self.walk.back(may_repeat).is_none()
+            && let Some(first) = self.start()
+        {
+            self.walk.restart(first);
+        }
+    }
+
+    /// The request of the start page.
+    fn start(&mut self) -> Option<Rc<Request>> {
+        let shared = self.shared.clone();
+        let made = Maker {
+            parts: &shared.parts,
+            origin: &shared.target.origin,
+            identity: &self.identity,
+            last: &mut self.last,
+            rng: &mut self.rng,
+        }
+        .make(shared.parts.start, &[], "/");
+        made.map(|(request, _)| Rc::new(request))
+    }
+
+    /// A think time: negative exponential, cut at a multiple of its mean.
+    fn think(&mut self) -> Duration {
+        let parts = &self.shared.parts;
+        let mean = parts.pages[self.walk.page() as usize].think.unwrap_or(parts.session.think);
+        let draw: f64 = Exp1.sample(&mut self.rng);
+        mean.mul_f64(draw.min(parts.session.think_cap) * self.shared.time_scale)
+    }
+
+    /// Waits, but notices if the server closes the connection.
+    async fn rest_until(&mut self, at: Instant) {
+        let mut alarm = std::pin::pin!(self.shared.clock.at(at));
+        if let Some(connection) = &mut self.connection {
+            tokio::select! {
+                biased;
+                () = &mut alarm => return,
+                () = connection.closed() => {}
+            }
+            if let Some(connection) = self.connection.take() {
+                connection.finish(self.shared.close);
+            }
+        }
+        alarm.await;
+    }
+
+    /// One request from its intended start to its last byte. Gives the time
+    /// of that, and the path of the page if redirects led elsewhere.
+    async fn visit(
+        &mut self,
+        request: &Request,
+        intended: Instant,
+        mut keep: Option<&mut Vec<u8>>,
+    ) -> Result<(Instant, Option<String>), Outcome> {
+        let shared = self.shared.clone();
+        let begun = Instant::now();
+        let late = begun.saturating_duration_since(intended);
+        shared.record(What::Begun { late });
+        let stage = Cell::new(Stage::Connect);
+        let deadline = tokio::time::Instant::from_std(intended + shared.patience);
+        let attempt = self.follow(request, keep.as_deref_mut(), &stage);
+        let result = match tokio::time::timeout_at(deadline, attempt).await {
+            Ok(result) => result,
+            Err(_) => {
+                // Dropping the connection resets it.
+                self.connection = None;
+                Err(Outcome::Abandoned(stage.get()))
+            }
+        };
+        let mut recorded = Recorded {
+            session: self.identity.session,
+            page: request.page,
+            intended: shared.since_start(intended),
+            late,
+            status: 0,
+            ok: false,
+            outcome: None,
+            first_byte: Duration::ZERO,
+            last_byte: Duration::ZERO,
+            received_bytes: 0,
+        };
+        match result {
+            Ok(Visit { answer, body_base }) => {
+                let status = answer.status;
+                let allowed = shared.parts.pages[request.page as usize].allow.contains(&status);
+                recorded.status = status;
+                recorded.ok = status < 400 || allowed;
+                recorded.first_byte = answer.first_byte - answer.sent;
+                recorded.last_byte = answer.last_byte - answer.first_byte;
+                recorded.received_bytes = answer.received_bytes;
+                shared.record_at(answer.last_byte, What::Request(recorded));
+                match status {
+                    _ if recorded.ok => Ok((answer.last_byte, body_base)),
+                    400..=499 => Err(Outcome::Failed(Failure::Status4xx)),
+                    _ => Err(Outcome::Failed(Failure::Status5xx)),
+                }
+            }
+            Err(outcome) => {
+                recorded.outcome = Some(outcome);
+                shared.record(What::Request(recorded));
+                Err(outcome)
+            }
+        }
+    }
+
+    /// Sends a request and follows where it is redirected to.
+    async fn follow(
+        &mut self,
+        request: &Request,
+        mut keep: Option<&mut Vec<u8>>,
+        stage: &Cell<Stage>,
+    ) -> Result<Visit, Outcome> {
+        let answer = self.send(request, keep.as_deref_mut(), stage).await?;
+        let mut visit = Visit { answer, body_base: None };
+        if !self.shared.parts.session.follow_redirects {
+            return Ok(visit);
+        }
+        let mut current = request.clone();
+        for _ in 0..REDIRECTS {
+            if !matches!(visit.answer.status, 301 | 302 | 303 | 307 | 308) {
+                break;
+            }
+            let Some(location) = visit.answer.location.take() else { break };
+            let Some(path) = resolve(&location, &current.path, &self.shared.target.origin) else {
+                break;
+            };
+            let path = path.into_owned();
+            if !matches!(visit.answer.status, 307 | 308) && current.method == Method::Post {
+                current.method = Method::Get;
+                current.body.clear();
+            }
+            current.path = path;
+            if let Some(kept) = keep.as_deref_mut() {
+                kept.clear();
+            }
+            self.shared.record(What::Redirect);
+            let first = (visit.answer.sent, visit.answer.first_byte, visit.answer.received_bytes);
+            visit.answer = self.send(&current, keep.as_deref_mut(), stage).await?;
+            // The customer sees one request: its first byte is the first one
+            // of all, its bytes are all of them.
+            (visit.answer.sent, visit.answer.first_byte) = (first.0, first.1);
+            visit.answer.received_bytes += first.2;
+            visit.body_base = Some(current.path.clone());
+        }
+        Ok(visit)
+    }
+
+    /// Sends one request; once more on a new connection if the server had
+    /// just closed the one at hand.
+    async fn send(
+        &mut self,
+        request: &Request,
+        mut keep: Option<&mut Vec<u8>>,
+        stage: &Cell<Stage>,
+    ) -> Result<Answer, Outcome> {
+        let bytes = self.bytes(request);
+        let mut old = self.connection.as_mut().is_some_and(|open| !open.is_closed());
+        loop {
+            if !old {
+                self.connection = None;
+                self.connection = Some(self.connect(stage).await?);
+            }
+            let connection = self.connection.as_mut().expect("made above, or found open");
+            let mut buffer = self.shared.buffers.take();
+            let exchange = Exchange {
+                bytes: &bytes,
+                head_only: request.method == Method::Head,
+                keep: keep.as_deref_mut(),
+                buffer: &mut buffer,
+                stage,
+            };
+            let result = exchange.run(connection).await;
+            self.shared.buffers.give(buffer);
+            match result {
+                Ok(mut answer) => {
+                    if !answer.reusable
+                        && let Some(connection) = self.connection.take()
+                    {
+                        connection.finish(self.shared.close);
+                    }
+                    self.take_cookies(std::mem::take(&mut answer.cookies));
+                    return Ok(answer);
+                }
+                Err(Broken { failure: Failure::Reset | Failure::Closed, unanswered: true })
+                    if old =>
+                {
+                    old = false;
+                    self.shared.record(What::Retry);
+                }
+                Err(broken) => {
+                    self.connection = None;
+                    return Err(Outcome::Failed(broken.failure));
+                }
+            }
+        }
+    }
+
+    async fn connect(&mut self, stage: &Cell<Stage>) -> Result<Connection, Outcome> {
+        let shared = &self.shared;
+        let had_ticket = self.tickets.any();
+        let hello = |ticket| shared.record(What::Hello { ticket });
+        match shared.connector.connect(&self.tickets, stage, hello).await {
+            Ok((connection, made)) => {
+                shared.record(What::Connected { took: made.connect });
+                if let Some((kind, took)) = made.handshake {
+                    let ticket = had_ticket || kind == Handshake::Resumed;
+                    shared.record(What::Handshaken { ticket, kind, took });
+                }
+                if !std::mem::replace(&mut self.admitted, true) {
+                    shared.record(What::Admitted);
+                }
+                Ok(connection)
+            }
+            Err(Trouble::Refused(_)) if self.admitted => {
+                Err(Outcome::Failed(Failure::ReturningRefused))
+            }
+            Err(Trouble::Refused(kind)) => Err(Outcome::Refused(kind)),
+            Err(Trouble::Failed(kind, _)) => Err(Outcome::Failed(kind)),
+        }
+    }
+
+    /// Head and body as they go out.
+    fn bytes(&self, request: &Request) -> Vec<u8> {
+        let mut head = String::with_capacity(256 + request.path.len() + request.body.len());
+        let method = request.method.as_str();
+        // Writing to a String cannot fail.
+        let _ = write!(head, "{method} {} HTTP/1.1\r\n{}", request.path, self.shared.headers);
+        for (index, (name, value)) in self.cookies.iter().enumerate() {
+            let start = if index == 0 { "Cookie: " } else { "; " };
+            let _ = write!(head, "{start}{name}={value}");
+        }
+        if !self.cookies.is_empty() {
+            head.push_str("\r\n");
+        }
+        if request.method == Method::Post {
+            let length = request.body.len();
+            let _ = write!(
+                head,
+                "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {length}\r\n"
+            );
+        }
+        head.push_str("\r\n");
+        head.push_str(&request.body);
+        head.into_bytes()
+    }
+
+    /// Keeps cookies for the session: all belong to the one site.
+    fn take_cookies(&mut self, values: Vec<String>) {
+        for line in values {
+            let mut parts = line.split(';').map(str::trim);
+            let Some((name, value)) = parts.next().and_then(|pair| pair.split_once('=')) else {
+                continue;
+            };
+            let clean = |text: &str| text.bytes().all(|b| b.is_ascii_graphic() || b == b' ');
+            if line.len() > LONGEST_COOKIE || name.is_empty() || !clean(name) || !clean(value) {
+                continue;
+            }
+            let gone = parts.any(|part| part.eq_ignore_ascii_case("max-age=0"));
+            self.cookies.retain(|(known, _)| known != name);
+            if !gone && self.cookies.len() < COOKIES {
+                self.cookies.push((name.to_owned(), value.to_owned()));
+            }
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! The machine the driver runs on.
+
+use crate::summary::Machine;
+
+/// Model, processors, kernel; empty where the system does not say.
+pub(crate) fn describe() -> Machine {
+    let read = |path| std::fs::read_to_string(path).unwrap_or_default();
+    let cpuinfo = read("/proc/cpuinfo");
+    let model = cpuinfo.lines().find(|line| line.starts_with("model name"));
+    let cpu = model.and_then(|line| line.split_once(':')).map(|(_, model)| model.trim());
+    Machine {
+        cpu: cpu.unwrap_or_default().to_owned(),
+        cpus: std::thread::available_parallelism().map_or(0, usize::from),
+        kernel: read("/proc/sys/kernel/osrelease").trim().to_owned(),
+    }
+}
+
+/// Raises the limit on open files as far as it goes; gives what it is then.
+pub(crate) fn raise_open_files() -> u64 {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the pointer is to an rlimit that lives through the call.
+    if unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) } != 0 {
+        return 1024;
+    }
+    if limit.rlim_cur < limit.rlim_max {
+        let raised = libc::rlimit { rlim_cur: limit.rlim_max, ..limit };
+        // SAFETY: as above.
+        if unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const raised) } == 0 {
+            return limit.rlim_max;
+        }
+    }
+    limit.rlim_cur
+}

@@ -1,0 +1,86 @@
+//! What customers leave behind: events with their time. Customers only append
+//! them; everything that is counted or drawn is folded from them elsewhere,
+//! so that presentation never touches measurement.
+
+use std::time::Duration;
+
+use crate::outcome::{Handshake, Outcome};
+
+/// One event.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Event {
+    /// Since the start of the run. Arrivals have their intended time, all
+    /// others the time when they happened.
+    pub(crate) at: Duration,
+    pub(crate) what: What,
+}
+
+/// What happened.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum What {
+    /// A customer was to arrive.
+    Offered,
+    /// Too many in flight for this one.
+    NotStarted,
+    /// A session began.
+    Started,
+    /// An arrival or request began, this long after its intended start.
+    Begun { late: Duration },
+    /// The first handshake of a session is complete.
+    Admitted,
+    /// A TCP connection was made.
+    Connected { took: Duration },
+    /// A handshake begins, with a ticket or without.
+    Hello { ticket: bool },
+    /// A handshake is complete.
+    Handshaken { ticket: bool, kind: Handshake, took: Duration },
+    /// A request has ended.
+    Request(Request),
+    /// A page offered nothing to go on with.
+    Fallback { back: bool },
+    /// A redirect was followed.
+    Redirect,
+    /// A request was sent again on a new connection.
+    Retry,
+    /// A session ended.
+    Ended { outcome: Outcome, admitted: bool },
+    /// How late the heartbeat of the event loop was.
+    Heartbeat { late: Duration },
+}
+
+/// One request, answered or not.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Request {
+    pub(crate) session: u64,
+    pub(crate) page: u16,
+    /// Intended start since the start of the run.
+    pub(crate) intended: Duration,
+    /// How late it really began.
+    pub(crate) late: Duration,
+    /// 0 if there was no answer.
+    pub(crate) status: u16,
+    pub(crate) ok: bool,
+    /// Why not, if it ended without an answer.
+    pub(crate) outcome: Option<Outcome>,
+    /// From sending to first byte, and from first byte to last.
+    pub(crate) first_byte: Duration,
+    pub(crate) last_byte: Duration,
+    pub(crate) received_bytes: u64,
+}
+
+/// Events of one thread, with its condition at the moment they were sent.
+#[derive(Debug, Default)]
+pub(crate) struct Batch {
+    pub(crate) thread: usize,
+    /// Everything that happened before this is in this batch or an earlier
+    /// one.
+    pub(crate) until: Duration,
+    pub(crate) events: Vec<Event>,
+    /// CPU time of the thread so far.
+    pub(crate) cpu: Duration,
+    pub(crate) in_flight: u64,
+    /// Events dropped so far because nobody took them.
+    pub(crate) lost: u64,
+    /// The last batch.
+    pub(crate) last: bool,
+}

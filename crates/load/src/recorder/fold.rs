@@ -1,0 +1,311 @@
+//! Folds the events of all driver threads into counts, distributions and a
+//! series, and says how the run stands.
+
+use std::time::Duration;
+
+use tidegate_stats::Latency;
+
+use super::event::{Batch, Event, What};
+use super::figures::{Figures, count};
+use super::raw::Raw;
+use crate::driver::diagnose;
+use crate::error::Error;
+use crate::plan::Plan;
+use crate::summary::{Driver, Point, RunStage, Snapshot, Totals, share};
+
+const QUARTER: Duration = Duration::from_millis(250);
+const SECOND: Duration = Duration::from_secs(1);
+
+/// Takes batches, gives snapshots, and the figures in the end.
+pub(crate) struct Recorder {
+    warm_up: Duration,
+    end: Duration,
+    page_names: Vec<String>,
+    warm: Figures,
+    window: Figures,
+    threads: Vec<Thread>,
+    quarters: Bins,
+    seconds: Bins,
+    series: Vec<Point>,
+    raw: Option<Raw>,
+}
+
+/// What is known of a driver thread.
+#[derive(Clone, Debug, Default)]
+struct Thread {
+    until: Duration,
+    cpu: Duration,
+    /// Time and CPU time at the first report within the window.
+    window_start: Option<(Duration, Duration)>,
+    in_flight: u64,
+    lost: u64,
+    done: bool,
+}
+
+/// What came out in the end.
+pub(crate) struct Folded {
+    pub(crate) figures: Finished,
+    pub(crate) driver: Driver,
+    pub(crate) series: Vec<Point>,
+    pub(crate) measured: Duration,
+    pub(crate) raw_error: Option<String>,
+}
+
+/// Figures of the window.
+pub(crate) struct Finished {
+    pub(crate) totals: Totals,
+    pub(crate) response: tidegate_stats::LatencyMs,
+    pub(crate) uncorrected: tidegate_stats::LatencyMs,
+    pub(crate) phases: crate::summary::Phases,
+    pub(crate) pages: std::collections::BTreeMap<String, crate::summary::PageFigures>,
+}
+
+impl Recorder {
+    pub(crate) fn new(plan: &Plan, threads: usize) -> Result<Self, Error> {
+        let page_names: Vec<String> =
+            plan.scenario.pages().iter().map(|page| page.name.clone()).collect();
+        Ok(Self {
+            warm_up: plan.warm_up,
+            end: plan.warm_up + plan.measure,
+            warm: Figures::new(0),
+            window: Figures::new(page_names.len()),
+            page_names,
+            threads: vec![Thread::default(); threads],
+            quarters: Bins::new(QUARTER, threads),
+            seconds: Bins::new(SECOND, threads),
+            series: Vec::new(),
+            raw: plan.raw.as_deref().map(Raw::create).transpose()?,
+        })
+    }
+
+    /// Takes in what a thread reports.
+    pub(crate) fn take(&mut self, batch: &Batch) {
+        let thread = &mut self.threads[batch.thread];
+        thread.until = batch.until;
+        thread.cpu = batch.cpu;
+        thread.in_flight = batch.in_flight;
+        thread.lost = batch.lost;
+        thread.done = batch.last;
+        if thread.window_start.is_none() && batch.until >= self.warm_up {
+            thread.window_start = Some((batch.until, batch.cpu));
+        }
+        for event in &batch.events {
+            let measured = event.at >= self.warm_up && event.at <= self.end;
+            if measured {
+                self.window.add(event);
+            } else if event.at < self.warm_up {
+                self.warm.add(event);
+            }
+            self.quarters.add(event);
+            self.seconds.add(event);
+            if let (Some(raw), What::Request(request)) = (&mut self.raw, &event.what) {
+                let page = self.page_names.get(request.page as usize).map_or("", String::as_str);
+                raw.write(event, request, page, measured);
+            }
+        }
+    }
+
+    /// Everything before this has been reported by all threads.
+    fn until(&self) -> Duration {
+        self.threads.iter().map(|thread| thread.until).min().unwrap_or_default()
+    }
+
+    pub(crate) fn all_done(&self) -> bool {
+        self.threads.iter().all(|thread| thread.done)
+    }
+
+    /// The snapshots that have become due. Normally one or none.
+    pub(crate) fn due(&mut self, mut observe: impl FnMut(&Snapshot)) {
+        let until = self.until();
+        while self.quarters.ends() <= until {
+            let mut last = Point::default();
+            self.quarters.close(None, &self.threads, self.warm_up, |point| last = point);
+            let second = self.close_second(until);
+            let snapshot = self.snapshot(last, second, None);
+            observe(&snapshot);
+        }
+    }
+
+    fn close_second(&mut self, until: Duration) -> Option<Point> {
+        if self.seconds.ends() > until {
+            return None;
+        }
+        let mut second = None;
+        self.seconds.close(None, &self.threads, self.warm_up, |point| second = Some(point));
+        self.series.extend(second);
+        second
+    }
+
+    fn snapshot(&self, last: Point, second: Option<Point>, stage: Option<RunStage>) -> Snapshot {
+        let until = self.until();
+        let stage = stage.unwrap_or(if until < self.warm_up {
+            RunStage::WarmUp
+        } else {
+            RunStage::Measure
+        });
+        let figures = if stage == RunStage::WarmUp { &self.warm } else { &self.window };
+        Snapshot {
+            elapsed_s: until.as_secs_f64(),
+            planned_s: self.end.as_secs_f64(),
+            stage,
+            totals: figures.totals.clone(),
+            response: figures.response.summary(),
+            in_flight: self.threads.iter().map(|thread| thread.in_flight).sum(),
+            last,
+            second,
+            driver_warnings: match stage {
+                RunStage::WarmUp => Vec::new(),
+                _ => self.driver().saturated_because,
+            },
+        }
+    }
+
+    fn driver(&self) -> Driver {
+        let of_window = |thread: &Thread| {
+            let (at, cpu) = thread.window_start.unwrap_or_default();
+            (thread.until.saturating_sub(at), thread.cpu.saturating_sub(cpu))
+        };
+        // A share over less than half a second would be noise.
+        let cpu_share = |thread: &Thread| {
+            let (time, cpu) = of_window(thread);
+            if time < SECOND / 2 { 0.0 } else { cpu.as_secs_f64() / time.as_secs_f64() }
+        };
+        let totals = &self.window.totals;
+        let mut driver = Driver {
+            threads: self.threads.len(),
+            cpu_share: self.threads.iter().map(cpu_share).fold(0.0, f64::max),
+            cpu_s: self.threads.iter().map(|thread| of_window(thread).1.as_secs_f64()).sum(),
+            folding_cpu_s: 0.0,
+            start_delay: self.window.start_delay.summary(),
+            loop_delay: self.window.loop_delay.summary(),
+            missed_share: share(totals.missed_starts, totals.starts),
+            events_lost: self.threads.iter().map(|thread| thread.lost).sum(),
+            saturated_because: Vec::new(),
+        };
+        driver.saturated_because = diagnose(&driver, totals);
+        driver
+    }
+
+    /// The end: the last snapshot, and all figures.
+    pub(crate) fn finish(mut self, mut observe: impl FnMut(&Snapshot)) -> Folded {
+        let until = self.until();
+        self.due(&mut observe);
+        let mut last = Point::default();
+        self.quarters.close(Some(until), &self.threads, self.warm_up, |point| last = point);
+        let mut second = None;
+        self.seconds.close(Some(until), &self.threads, self.warm_up, |point| second = Some(point));
+        self.series.extend(second);
+        observe(&self.snapshot(last, second, Some(RunStage::Done)));
+        let names = self.page_names.iter().cloned();
+        let pages = names.zip(self.window.pages()).filter(|(_, page)| page.ok + page.failed > 0);
+        Folded {
+            driver: self.driver(),
+            measured: until.min(self.end).saturating_sub(self.warm_up),
+            raw_error: self.raw.take().and_then(Raw::finish),
+            series: std::mem::take(&mut self.series),
+            figures: Finished {
+                response: self.window.response.summary(),
+                uncorrected: self.window.uncorrected.summary(),
+                phases: self.window.phases(),
+                pages: pages.collect(),
+                totals: std::mem::take(&mut self.window.totals),
+            },
+        }
+    }
+}
+
+/// Cuts time into stretches of one length: the open one and the one after,
+/// since a thread may be ahead of another.
+struct Bins {
+    length: Duration,
+    begins: Duration,
+    open: Bin,
+    next: Bin,
+    /// CPU time of each thread at the last cut.
+    cpu: Vec<(Duration, Duration)>,
+}
+
+#[derive(Default)]
+struct Bin {
+    totals: Totals,
+    response: Latency,
+}
+
+impl Bin {
+    fn add(&mut self, event: &Event) {
+        count(&mut self.totals, event);
+        if let What::Request(request) = &event.what
+            && request.outcome.is_none()
+        {
+            self.response.record(event.at.saturating_sub(request.intended));
+        }
+    }
+}
+
+impl Bins {
+    fn new(length: Duration, threads: usize) -> Self {
+        Self {
+            length,
+            begins: Duration::ZERO,
+            open: Bin::default(),
+            next: Bin::default(),
+            cpu: vec![Default::default(); threads],
+        }
+    }
+
+    fn ends(&self) -> Duration {
+        self.begins + self.length
+    }
+
+    fn add(&mut self, event: &Event) {
+        if event.at < self.ends() { self.open.add(event) } else { self.next.add(event) }
+    }
+
+    /// Closes the open stretch, at its end or earlier; a stretch of less than
+    /// a millisecond gives no point.
+    fn close(
+        &mut self,
+        early: Option<Duration>,
+        threads: &[Thread],
+        warm_up: Duration,
+        give: impl FnOnce(Point),
+    ) {
+        let end = early.unwrap_or(self.ends()).min(self.ends());
+        let length = end.saturating_sub(self.begins).as_secs_f64();
+        let mut busiest: f64 = 0.0;
+        for (last, thread) in self.cpu.iter_mut().zip(threads) {
+            let time = thread.until.saturating_sub(last.0).as_secs_f64();
+            if time > 0.0 {
+                busiest = busiest.max(thread.cpu.saturating_sub(last.1).as_secs_f64() / time);
+            }
+            *last = (thread.until, thread.cpu);
+        }
+        let measured = self.begins >= warm_up;
+        self.begins = end;
+        let totals = &self.open.totals;
+        if length >= 0.001 {
+            let per_s = |count: u64| count as f64 / length;
+            give(Point {
+                at_s: end.as_secs_f64(),
+                length_s: length,
+                measured,
+                offered_per_s: per_s(totals.offered),
+                admitted_per_s: per_s(totals.admitted),
+                refused_per_s: per_s(totals.refused),
+                completed_per_s: per_s(totals.completed),
+                abandoned_per_s: per_s(totals.abandoned),
+                failed_per_s: per_s(totals.failed),
+                requests_per_s: per_s(totals.requests_ok),
+                full_handshakes_per_s: per_s(totals.full_ok),
+                resumed_handshakes_per_s: per_s(totals.resumed_ok),
+                in_flight: threads.iter().map(|thread| thread.in_flight).sum(),
+                response: self.open.response.summary(),
+                driver_cpu_share: busiest,
+                missed_starts: totals.missed_starts,
+            });
+        }
+        std::mem::swap(&mut self.open, &mut self.next);
+        self.next.totals = Totals::default();
+        self.next.response.clear();
+    }
+}

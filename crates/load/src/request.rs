@@ -1,0 +1,394 @@
+//! From a page of the scenario and the last answer to the next request: what
+//! the last page offers decides, as with a person.
+
+use std::borrow::Cow;
+
+use rand::RngExt;
+use rand::seq::IndexedRandom;
+
+use crate::Rng;
+use crate::html::{self, Field, Kind};
+use crate::scenario::{FieldRule, Method, Page, Parts, Source, TextPart};
+
+/// Most bytes of a path that a page may make a customer ask for.
+const LONGEST_PATH: usize = 8000;
+/// Most bytes of a form that is sent.
+const LARGEST_FORM: usize = 256 * 1024;
+
+/// A request, ready to be sent (again).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Request {
+    pub(crate) page: u16,
+    pub(crate) method: Method,
+    /// Path with query.
+    pub(crate) path: String,
+    /// URL-encoded form; empty for none.
+    pub(crate) body: String,
+}
+
+/// Who a customer is.
+#[derive(Clone, Debug)]
+pub(crate) struct Identity {
+    /// Number of the customer, from 1.
+    pub(crate) customer: u64,
+    /// Number of the session, from 0.
+    pub(crate) session: u64,
+    /// The run's letters.
+    pub(crate) run: u64,
+}
+
+/// Values seen last, by index of the parameter.
+#[derive(Debug, Default)]
+pub(crate) struct LastUsed(Vec<(u16, String)>);
+
+impl LastUsed {
+    fn get(&self, index: u16) -> Option<&str> {
+        self.0.iter().find(|(known, _)| *known == index).map(|(_, value)| value.as_str())
+    }
+
+    fn set(&mut self, index: u16, value: &str) {
+        match self.0.iter_mut().find(|(known, _)| *known == index) {
+            Some((_, known)) => {
+                known.clear();
+                known.push_str(value);
+            }
+            None => self.0.push((index, value.to_owned())),
+        }
+    }
+}
+
+/// How a request came about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// As the scenario has it.
+    Offered,
+    /// The page offered none; the id used last was taken.
+    LastId,
+}
+
+/// What a customer makes requests from.
+pub(crate) struct Maker<'a> {
+    pub(crate) parts: &'a Parts,
+    pub(crate) origin: &'a str,
+    pub(crate) identity: &'a Identity,
+    pub(crate) last: &'a mut LastUsed,
+    pub(crate) rng: &'a mut Rng,
+}
+
+impl Maker<'_> {
+    /// The request for a page after the last answer; `None` if the last page
+    /// offers no way there and there is no id to fall back to.
+    pub(crate) fn make(&mut self, page: u16, html: &[u8], base: &str) -> Option<(Request, Origin)> {
+        let rules = &self.parts.pages[page as usize];
+        match &rules.source {
+            Source::Path(_) => self.from_path(page, rules),
+            Source::Link(_) => self.from_link(page, rules, html, base),
+            Source::Form(_) => self.from_form(page, rules, html, base),
+        }
+    }
+
+    fn from_path(&mut self, page: u16, rules: &Page) -> Option<(Request, Origin)> {
+        let path = self.fill(rules, None)?;
+        let method = rules.method.unwrap_or(Method::Get);
+        let mut body = String::new();
+        if method == Method::Post {
+            let mut values = Vec::new();
+            for (name, rule) in &rules.fields {
+                let field = Field { name: name.clone(), ..Field::default() };
+                let value = self.value(&field, rule, &values);
+                values.push((name.clone(), value));
+            }
+            body = encode(&values);
+        }
+        Some((Request { page, method, path, body }, Origin::Offered))
+    }
+
+    fn from_link(
+        &mut self,
+        page: u16,
+        rules: &Page,
+        html: &[u8],
+        base: &str,
+    ) -> Option<(Request, Origin)> {
+        let template = rules.template();
+        let mut fitting: Vec<String> = Vec::new();
+        let mut ids: Vec<String> = Vec::new();
+        html::links(html, |href| {
+            let Some(path) = resolve(&href, base, self.origin) else { return };
+            if template.matches(&path, |_, _| ()) {
+                fitting.push(path.into_owned());
+            } else if rules.ids.as_ref().is_some_and(|ids| ids.matches(&path, |_, _| ())) {
+                ids.push(path.into_owned());
+            }
+        });
+        let method = rules.method.unwrap_or(Method::Get);
+        if let Some(path) = self.choose(fitting) {
+            template.matches(&path, |index, value| self.last.set(index, value));
+            return Some((Request { page, method, path, body: String::new() }, Origin::Offered));
+        }
+        let (origin, from) = match self.choose(ids) {
+            Some(path) => (Origin::Offered, Some(path)),
+            None => (Origin::LastId, None),
+        };
+        if let (Some(path), Some(ids)) = (&from, &rules.ids) {
+            ids.matches(path, |index, value| self.last.set(index, value));
+        }
+        let path = self.fill(rules, Some(()))?;
+        Some((Request { page, method, path, body: String::new() }, origin))
+    }
+
+    fn from_form(
+        &mut self,
+        page: u16,
+        rules: &Page,
+        html: &[u8],
+        base: &str,
+    ) -> Option<(Request, Origin)> {
+        let template = rules.template();
+        let forms = html::forms(html, |action| {
+            resolve(action, base, self.origin)
+                .is_some_and(|path| template.matches(&path, |_, _| ()))
+        });
+        let fitting: Vec<_> = forms
+            .into_iter()
+            .filter(|form| match rules.method {
+                Some(method) => form.post == (method == Method::Post),
+                None => true,
+            })
+            .collect();
+        let form = fitting.choose(self.rng)?;
+        let mut path = resolve(&form.action, base, self.origin)?.into_owned();
+        template.matches(&path, |index, value| self.last.set(index, value));
+        let mut values: Vec<(String, String)> = Vec::with_capacity(form.fields.len());
+        for field in &form.fields {
+            let rule = rule(&rules.fields, field).or_else(|| match field.kind {
+                // Rules for the whole site never change what a page hides.
+                Kind::Hidden => None,
+                _ => rule(&self.parts.fields, field),
+            });
+            let value = self.value(field, rule.unwrap_or(&FieldRule::Keep), &values);
+            values.push((field.name.clone(), value));
+        }
+        let encoded = encode(&values);
+        if encoded.len() > LARGEST_FORM {
+            return None;
+        }
+        let (method, body) = if form.post {
+            (Method::Post, encoded)
+        } else {
+            path.truncate(path.find(['?', '#']).unwrap_or(path.len()));
+            path.push('?');
+            path.push_str(&encoded);
+            (Method::Get, String::new())
+        };
+        (path.len() <= LONGEST_PATH)
+            .then_some((Request { page, method, path, body }, Origin::Offered))
+    }
+
+    /// One of the distinct paths.
+    fn choose(&mut self, mut paths: Vec<String>) -> Option<String> {
+        paths.sort_unstable();
+        paths.dedup();
+        if paths.is_empty() {
+            return None;
+        }
+        let index = self.rng.random_range(0..paths.len());
+        Some(paths.swap_remove(index))
+    }
+
+    /// Fills the page's template; from the ids used last where `links` says
+    /// that the page follows links, else from the declared ranges first.
+    fn fill(&mut self, rules: &Page, links: Option<()>) -> Option<String> {
+        let (parts, identity) = (self.parts, self.identity);
+        let (rng, last) = (&mut *self.rng, &mut *self.last);
+        let path = rules.template().fill(|index, path| {
+            let parameter = &parts.parameters[index as usize];
+            match parameter.name.as_str() {
+                "customer" => path.push_str(&identity.customer.to_string()),
+                "session" => path.push_str(&identity.session.to_string()),
+                "random" => path.push_str(&rng.random_range(0..1_000_000_000u32).to_string()),
+                _ => match (links, last.get(index), parameter.uniform) {
+                    (Some(()), Some(value), _) | (None, Some(value), None) => path.push_str(value),
+                    (_, _, Some((first, end))) => {
+                        let value = rng.random_range(first..=end).to_string();
+                        path.push_str(&value);
+                        last.set(index, &value);
+                    }
+                    (_, None, None) => return false,
+                },
+            }
+            true
+        })?;
+        (path.len() <= LONGEST_PATH).then_some(path)
+    }
+
+    fn value(&mut self, field: &Field, rule: &FieldRule, given: &[(String, String)]) -> String {
+        let rng = &mut *self.rng;
+        match rule {
+            FieldRule::Text(parts) => {
+                let mut text = String::new();
+                for part in parts {
+                    match part {
+                        TextPart::Literal(literal) => text.push_str(literal),
+                        TextPart::Customer => text.push_str(&self.identity.customer.to_string()),
+                        TextPart::Session => text.push_str(&self.identity.session.to_string()),
+                        TextPart::Random => {
+                            text.push_str(&rng.random_range(0..1_000_000_000u32).to_string());
+                        }
+                        TextPart::Run => text.push_str(&base36(self.identity.run)),
+                    }
+                }
+                text
+            }
+            FieldRule::Uniform(first, last) => {
+                let number = rng.random_range(*first..=*last) as f64;
+                within(number, field.min, field.max)
+            }
+            FieldRule::AboveMin(first, last) => {
+                let by = f64::from(rng.random_range(*first..=*last));
+                within(field.min.unwrap_or(0.0) + by, field.min, field.max)
+            }
+            FieldRule::AboveField(other, first, last) => {
+                let by = f64::from(rng.random_range(*first..=*last));
+                let base = given.iter().find(|(name, _)| name == other);
+                let base = base.and_then(|(_, value)| value.parse::<f64>().ok()).unwrap_or(0.0);
+                within(base + by, field.min, field.max)
+            }
+            FieldRule::RandomText(first, last) => {
+                let length = rng.random_range(*first..=*last);
+                random_text(length as usize, rng)
+            }
+            FieldRule::OneOf(choices) => choices.choose(rng).cloned().unwrap_or_default(),
+            FieldRule::Keep => keep(field, rng),
+        }
+    }
+}
+
+/// The rule for a field. A rule for free text does not apply to a choice: the
+/// page knows its options best.
+fn rule<'r>(rules: &'r [(String, FieldRule)], field: &Field) -> Option<&'r FieldRule> {
+    let (_, rule) = rules.iter().find(|(name, _)| *name == field.name)?;
+    match (field.kind, rule) {
+        (Kind::Choice | Kind::Submit, FieldRule::OneOf(_) | FieldRule::Text(_)) => Some(rule),
+        (Kind::Choice | Kind::Submit, _) => None,
+        _ => Some(rule),
+    }
+}
+
+/// A value where no rule says otherwise.
+fn keep(field: &Field, rng: &mut Rng) -> String {
+    match field.kind {
+        Kind::Choice | Kind::Submit => field.choices.choose(rng).cloned().unwrap_or_default(),
+        Kind::Hidden | Kind::Checked => field.value.clone(),
+        _ if !field.value.is_empty() => field.value.clone(),
+        Kind::Number => {
+            let min = field.min.unwrap_or(1.0);
+            let span = (field.max.unwrap_or(min + 10.0) - min).clamp(0.0, 1e6) as u32;
+            within(min + f64::from(rng.random_range(0..=span)), field.min, field.max)
+        }
+        Kind::Email => format!("customer{}@example.test", rng.random_range(0..1_000_000_000u32)),
+        Kind::Text => random_text(8, rng),
+    }
+}
+
+/// A number within its limits, with two decimals where it has a fraction.
+fn within(number: f64, min: Option<f64>, max: Option<f64>) -> String {
+    let number = number.min(max.unwrap_or(f64::MAX)).max(min.unwrap_or(f64::MIN));
+    if number.fract() == 0.0 && number.abs() < 1e15 {
+        format!("{}", number as i64)
+    } else {
+        format!("{number:.2}")
+    }
+}
+
+/// Words of lower-case letters, `length` characters in all.
+fn random_text(length: usize, rng: &mut Rng) -> String {
+    let mut text = String::with_capacity(length);
+    while text.len() < length {
+        let letter = rng.random_range(0..32u8);
+        let inner = text.len() > 0 && text.len() + 1 < length && !text.ends_with(' ');
+        text.push(if letter < 26 {
+            (b'a' + letter) as char
+        } else if inner {
+            ' '
+        } else {
+            'e'
+        });
+    }
+    text
+}
+
+fn base36(mut number: u64) -> String {
+    let mut digits = Vec::new();
+    loop {
+        digits.push(b"0123456789abcdefghijklmnopqrstuvwxyz"[(number % 36) as usize]);
+        number /= 36;
+        if number == 0 {
+            break;
+        }
+    }
+    digits.iter().rev().map(|digit| *digit as char).collect()
+}
+
+/// `application/x-www-form-urlencoded`.
+fn encode(values: &[(String, String)]) -> String {
+    let mut out = String::new();
+    for (name, value) in values {
+        if name.is_empty() {
+            continue;
+        }
+        if !out.is_empty() {
+            out.push('&');
+        }
+        encode_part(name, &mut out);
+        out.push('=');
+        encode_part(value, &mut out);
+    }
+    out
+}
+
+fn encode_part(text: &str, out: &mut String) {
+    const HEX: &[u8; 16] = b"0123456789ABCDEF";
+    for byte in text.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'*' => {
+                out.push(byte as char);
+            }
+            b' ' => out.push('+'),
+            _ => {
+                out.push('%');
+                out.push(HEX[(byte >> 4) as usize] as char);
+                out.push(HEX[(byte & 15) as usize] as char);
+            }
+        }
+    }
+}
+
+/// The path (with query) of an address within the site; `None` if it leads
+/// elsewhere or cannot stand in a request line.
+///
+/// `base` is the path of the page, `origin` is `https://host[:port]`.
+pub(crate) fn resolve<'h>(href: &'h str, base: &str, origin: &str) -> Option<Cow<'h, str>> {
+    let href = href.trim();
+    let href = &href[..href.find('#').unwrap_or(href.len())];
+    let clean = |path: &str| {
+        path.len() <= LONGEST_PATH
+            && path.bytes().all(|b| b.is_ascii_graphic() && b != b'"' && b != b'<' && b != b'>')
+    };
+    if href.starts_with('/') && !href.starts_with("//") {
+        // The usual case, without dots to resolve or bytes to escape.
+        if clean(href) && !href.contains("/.") {
+            return Some(Cow::Borrowed(href));
+        }
+    }
+    let base = url::Url::parse(&format!("{origin}{base}")).ok()?;
+    let joined = base.join(href).ok()?;
+    if joined.origin() != base.origin() {
+        return None;
+    }
+    let path = match joined.query() {
+        Some(query) => format!("{}?{query}", joined.path()),
+        None => joined.path().to_owned(),
+    };
+    clean(&path).then_some(Cow::Owned(path))
+}

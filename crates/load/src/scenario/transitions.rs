@@ -1,0 +1,231 @@
+//! Reads the table of transitions: inline, from a CSV file, a published one
+//! by name, or weights.
+
+use std::path::Path;
+
+use super::builtin;
+use super::check::MOVES;
+use super::page::Page;
+use super::reader::{Reader, Section};
+use super::table::{Form, Move, Table};
+
+/// Largest CSV file.
+const LARGEST: u64 = 8 << 20;
+/// Columns of published tables that are no states.
+const REMARKS: [&str; 2] = ["sum", "mean_wait_ms_on_entry"];
+
+type Rows = Vec<Vec<(Move, f64)>>;
+/// Where each row stands: file and line.
+type Places = Vec<Option<(String, usize)>>;
+
+pub(super) fn read(root: &Section<'_>, pages: &[Page], file: &str) -> Option<Table> {
+    let Some(value) = root.get("transitions") else {
+        root.wrong("has no [transitions]", "add [transitions] with a row for each page");
+        return None;
+    };
+    let section = value.section()?;
+    let form = match section.get("form") {
+        None => Form::AsIs,
+        Some(value) => match value.string()? {
+            "as-is" => Form::AsIs,
+            "normalised" => Form::Normalised,
+            "effective" => Form::Effective,
+            other => {
+                value.wrong(
+                    format!("= \"{other}\" is not known"),
+                    "write \"as-is\", \"normalised\" or \"effective\"",
+                );
+                return None;
+            }
+        },
+    };
+    if let Some(weights) = section.get("weights") {
+        section.only(&["weights"]);
+        let row = row(&weights.section()?, pages);
+        let rows = vec![row; pages.len()];
+        return match Table::new(rows, Form::Normalised) {
+            Ok(table) => Some(table),
+            Err(_) => {
+                weights.wrong("sum to zero", "give at least one page a weight");
+                None
+            }
+        };
+    }
+    let csv = if let Some(value) = section.get("table") {
+        section.only(&["table", "form"]);
+        let name = value.string()?;
+        let Some(text) = builtin::table(name) else {
+            let known = builtin::TABLES.join(" or ");
+            value.wrong(format!("= \"{name}\" is no table"), format!("write {known}"));
+            return None;
+        };
+        Some((name.to_owned(), text.to_owned()))
+    } else if let Some(value) = section.get("file") {
+        section.only(&["file", "form"]);
+        let path = Path::new(file).parent().unwrap_or(Path::new("")).join(value.string()?);
+        match read_small(&path) {
+            Ok(text) => Some((path.to_string_lossy().into_owned(), text)),
+            Err(error) => {
+                value.wrong(
+                    format!("{} cannot be read: {error}", path.display()),
+                    "the path is relative to the scenario's file",
+                );
+                return None;
+            }
+        }
+    } else {
+        None
+    };
+    let (rows, places) = match csv {
+        Some((name, text)) => from_csv(section.reader, &name, &text, pages)?,
+        None => inline(&section, pages),
+    };
+    build(&section, pages, rows, &places, form)
+}
+
+fn read_small(path: &Path) -> std::io::Result<String> {
+    let length = std::fs::metadata(path)?.len();
+    if length > LARGEST {
+        return Err(std::io::Error::other(format!("{length} bytes, at most {LARGEST}")));
+    }
+    std::fs::read_to_string(path)
+}
+
+fn build(
+    section: &Section<'_>,
+    pages: &[Page],
+    rows: Rows,
+    places: &Places,
+    form: Form,
+) -> Option<Table> {
+    let bad = match Table::new(rows, form) {
+        Ok(table) => return Some(table),
+        Err(bad) => bad,
+    };
+    for (state, sum) in bad {
+        let name = &pages[state].name;
+        let rule = format!("row sums to {}, must be 1", (sum * 1e9).round() / 1e9);
+        let remedy = "correct it, or set form = \"normalised\" or \"effective\"";
+        match (&places[state], section.get(name)) {
+            (Some((file, line)), _) => section.reader.wrong_in(file, *line, name, rule, remedy),
+            (None, Some(value)) => value.wrong(rule, remedy),
+            (None, None) => section.wrong(
+                format!("{name} has no row"),
+                format!("add {name} = {{ End = 1 }}, or where customers go from there"),
+            ),
+        }
+    }
+    None
+}
+
+fn inline(section: &Section<'_>, pages: &[Page]) -> (Rows, Places) {
+    let mut rows = vec![Vec::new(); pages.len()];
+    for (name, value) in section.entries() {
+        if name == "form" {
+            continue;
+        }
+        match pages.iter().position(|page| page.name == name) {
+            Some(state) => {
+                if let Some(entries) = value.section() {
+                    rows[state] = row(&entries, pages);
+                }
+            }
+            None => value.wrong("is no page", "name one of [pages]"),
+        }
+    }
+    (rows, vec![None; pages.len()])
+}
+
+fn row(entries: &Section<'_>, pages: &[Page]) -> Vec<(Move, f64)> {
+    let mut row = Vec::new();
+    for (name, value) in entries.entries() {
+        match state(name, pages) {
+            Some(to) => row.extend(value.number(0.0..=1e9).map(|weight| (to, weight))),
+            None => value.wrong(
+                "is neither a page nor Back, Stay or End",
+                "name one of [pages], or remove it",
+            ),
+        }
+    }
+    row
+}
+
+fn state(name: &str, pages: &[Page]) -> Option<Move> {
+    match name {
+        "Back" => Some(Move::Back),
+        "Stay" => Some(Move::Stay),
+        "End" => Some(Move::End),
+        _ => pages.iter().position(|page| page.name == name).map(|index| Move::Page(index as u16)),
+    }
+}
+
+fn from_csv(reader: &Reader<'_>, file: &str, text: &str, pages: &[Page]) -> Option<(Rows, Places)> {
+    let mut lines = text
+        .lines()
+        .enumerate()
+        .map(|(index, line)| (index + 1, line.trim()))
+        .filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
+    let Some((header_line, header)) = lines.next() else {
+        reader.wrong_in(file, 1, "table", "is empty", "the first line names the states");
+        return None;
+    };
+    let columns: Vec<Option<Move>> = header
+        .split(',')
+        .skip(1)
+        .map(|name| {
+            let found = state(name.trim(), pages);
+            if found.is_none() && !REMARKS.contains(&name.trim()) {
+                let moves = MOVES.join(", ");
+                reader.wrong_in(
+                    file,
+                    header_line,
+                    name.trim(),
+                    format!("is neither a page nor one of {moves}"),
+                    "add it to [pages]",
+                );
+            }
+            found
+        })
+        .collect();
+    let mut rows: Rows = vec![Vec::new(); pages.len()];
+    let mut places: Places = vec![None; pages.len()];
+    for (number, line) in lines {
+        let mut cells = line.split(',').map(str::trim);
+        let name = cells.next().unwrap_or_default();
+        let Some(Move::Page(index)) = state(name, pages) else {
+            reader.wrong_in(file, number, name, "is no page", "add it to [pages]");
+            continue;
+        };
+        let index = index as usize;
+        if places[index].is_some() {
+            reader.wrong_in(file, number, name, "has a row already", "remove one");
+        }
+        places[index] = Some((file.to_owned(), number));
+        let mut count = 0;
+        for (to, cell) in columns.iter().zip(cells.by_ref()) {
+            count += 1;
+            let Some(to) = to else { continue };
+            match cell.parse::<f64>() {
+                Ok(p) if (0.0..=1e9).contains(&p) => rows[index].push((*to, p)),
+                _ => reader.wrong_in(
+                    file,
+                    number,
+                    name,
+                    format!("\"{cell}\" is no probability"),
+                    "write a number from 0",
+                ),
+            }
+        }
+        count += cells.count();
+        if count != columns.len() {
+            reader.wrong_in(
+                file,
+                number,
+                name,
+                format!("has {count} entries for {} columns", columns.len()),
+                "give each column one entry",
+            );
+        }
+    }
+    Some((rows, places))
+}

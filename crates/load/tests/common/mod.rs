@@ -1,0 +1,254 @@
+//! A raw TLS server with known manners, for measuring the measurer.
+
+#![allow(dead_code, reason = "not every test uses every manner")]
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use tidegate_load::{Arrivals, Plan, Scenario};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::pki_types::PrivateKeyDer;
+
+/// What the server does with a connection.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Manner {
+    /// Answers after a delay.
+    Answer { after: Duration },
+    /// Answers at once, but nobody between these times since its first
+    /// connection.
+    Stall { from: Duration, to: Duration },
+    /// Resets every connection as soon as the hello begins.
+    Reset,
+    /// Resets every connection but the first `keep`.
+    ResetAfter { keep: u64 },
+    /// Sends the alert internal_error.
+    Alert,
+    /// Closes without a word.
+    Close,
+    /// Handshakes, reads, never answers.
+    Silent,
+    /// Accepts TCP only.
+    Deaf,
+    /// Closes after this many answers, without saying so beforehand.
+    CloseAfter { answers: u64 },
+    /// Sends the first half of an answer and closes.
+    Half,
+    /// Answers 500.
+    Error,
+}
+
+/// A request as the server saw it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Seen {
+    pub method: String,
+    pub path: String,
+    pub cookie: String,
+    pub body: String,
+}
+
+/// The answer to a request: extra header lines, each ending in CRLF, and a
+/// body.
+pub type Site = fn(&Seen) -> (&'static str, String, String);
+
+pub struct Server {
+    pub url: String,
+    pub seen: Arc<Mutex<Vec<Seen>>>,
+    pub connections: Arc<AtomicU64>,
+    _runtime: tokio::runtime::Runtime,
+}
+
+struct State {
+    manner: Manner,
+    site: Site,
+    seen: Arc<Mutex<Vec<Seen>>>,
+    connections: Arc<AtomicU64>,
+    begun: Mutex<Option<Instant>>,
+    acceptor: TlsAcceptor,
+}
+
+impl Server {
+    pub fn start(manner: Manner) -> Self {
+        Self::with_site(manner, |_| ("200 OK", String::new(), "<p>hello".to_owned()))
+    }
+
+    pub fn with_site(manner: Manner, site: Site) -> Self {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .build()
+            .unwrap();
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let url = format!("https://{}", listener.local_addr().unwrap());
+        let state = Arc::new(State {
+            manner,
+            site,
+            seen: Arc::default(),
+            connections: Arc::default(),
+            begun: Mutex::default(),
+            acceptor: TlsAcceptor::from(server_config()),
+        });
+        let (seen, connections) = (state.seen.clone(), state.connections.clone());
+        runtime.spawn(async move {
+            let listener = TcpListener::from_std(listener).unwrap();
+            while let Ok((tcp, _)) = listener.accept().await {
+                tokio::spawn(serve(tcp, state.clone()));
+            }
+        });
+        Self { url, seen, connections, _runtime: runtime }
+    }
+
+    pub fn seen(&self) -> Vec<Seen> {
+        self.seen.lock().unwrap().clone()
+    }
+
+    pub fn paths(&self) -> Vec<String> {
+        self.seen().into_iter().map(|seen| seen.path).collect()
+    }
+}
+
+pub fn server_config() -> Arc<ServerConfig> {
+    let key = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
+    let private = PrivateKeyDer::Pkcs8(key.signing_key.serialize_der().into());
+    let mut config = ServerConfig::builder()
+        .with_no_client_auth()
+        .with_single_cert(vec![key.cert.der().clone()], private)
+        .unwrap();
+    config.send_tls13_tickets = 1;
+    Arc::new(config)
+}
+
+async fn serve(tcp: TcpStream, state: Arc<State>) {
+    let number = state.connections.fetch_add(1, Ordering::Relaxed);
+    tcp.set_nodelay(true).unwrap();
+    let refuse = match state.manner {
+        Manner::Reset => true,
+        // The first connection of all is the probe.
+        Manner::ResetAfter { keep } => number > keep,
+        _ => false,
+    };
+    if refuse {
+        let mut byte = [0];
+        let _ = tcp.peek(&mut byte).await;
+        socket2::SockRef::from(&tcp).set_linger(Some(Duration::ZERO)).unwrap();
+        return;
+    }
+    match state.manner {
+        Manner::Alert => {
+            let mut tcp = tcp;
+            let mut hello = [0; 4096];
+            let _ = tcp.read(&mut hello).await;
+            let _ = tcp.write_all(&[21, 3, 3, 0, 2, 2, 80]).await;
+            let _ = tcp.shutdown().await;
+            let _ = tcp.read(&mut hello).await;
+        }
+        Manner::Close => {
+            let mut tcp = tcp;
+            let mut hello = [0; 4096];
+            let _ = tcp.read(&mut hello).await;
+        }
+        Manner::Deaf => {
+            let mut tcp = tcp;
+            let mut ignored = Vec::new();
+            let _ = tcp.read_to_end(&mut ignored).await;
+        }
+        _ => {
+            if let Ok(tls) = state.acceptor.accept(tcp).await {
+                let _ = answer(tls, &state).await;
+            }
+        }
+    }
+}
+
+async fn answer(mut io: impl AsyncRead + AsyncWrite + Unpin, state: &State) -> std::io::Result<()> {
+    let mut buffer = Vec::new();
+    let mut answers = 0;
+    loop {
+        let Some(seen) = read_request(&mut io, &mut buffer).await? else { return Ok(()) };
+        let begun = *state.begun.lock().unwrap().get_or_insert_with(Instant::now);
+        state.seen.lock().unwrap().push(seen.clone());
+        match state.manner {
+            Manner::Answer { after } if !after.is_zero() => tokio::time::sleep(after).await,
+            Manner::Stall { from, to } if begun.elapsed() >= from => {
+                tokio::time::sleep_until((begun + to).into()).await;
+            }
+            Manner::Silent => {
+                let _ = io.read_to_end(&mut Vec::new()).await;
+                return Ok(());
+            }
+            Manner::Half => {
+                io.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf").await?;
+                io.shutdown().await?;
+                return Ok(());
+            }
+            _ => {}
+        }
+        let (status, headers, body) = match state.manner {
+            Manner::Error => ("500 Internal Server Error", String::new(), "sorry".to_owned()),
+            _ => (state.site)(&seen),
+        };
+        let length = body.len();
+        let head = format!("HTTP/1.1 {status}\r\nContent-Length: {length}\r\n{headers}\r\n{body}");
+        io.write_all(head.as_bytes()).await?;
+        io.flush().await?;
+        answers += 1;
+        if matches!(state.manner, Manner::CloseAfter { answers: most } if answers >= most) {
+            io.shutdown().await?;
+            return Ok(());
+        }
+    }
+}
+
+async fn read_request(
+    io: &mut (impl AsyncRead + Unpin),
+    buffer: &mut Vec<u8>,
+) -> std::io::Result<Option<Seen>> {
+    loop {
+        if let Some(end) = buffer.windows(4).position(|four| four == b"\r\n\r\n") {
+            let head = String::from_utf8_lossy(&buffer[..end]).into_owned();
+            let header = |name: &str| {
+                let line = head.lines().find(|line| line.to_lowercase().starts_with(name));
+                line.and_then(|line| line.split_once(':')).map(|(_, value)| value.trim().to_owned())
+            };
+            let length: usize =
+                header("content-length:").and_then(|text| text.parse().ok()).unwrap_or(0);
+            if buffer.len() >= end + 4 + length {
+                let body = String::from_utf8_lossy(&buffer[end + 4..end + 4 + length]).into_owned();
+                let mut words = head.split(' ');
+                let mut word = || words.next().unwrap_or_default().to_owned();
+                let (method, path) = (word(), word());
+                let cookie = header("cookie:").unwrap_or_default();
+                buffer.drain(..end + 4 + length);
+                return Ok(Some(Seen { method, path, cookie, body }));
+            }
+        }
+        if io.read_buf(buffer).await? == 0 {
+            return Ok(None);
+        }
+    }
+}
+
+/// A scenario of one page that is asked for `requests` times without thought.
+pub fn loop_of(requests: u32, more: &str) -> Scenario {
+    let text = format!(
+        "[session]\nstart = \"Home\"\nmax_requests = {requests}\nthink = \"1ms\"\n{more}\n\
+         [pages]\nHome = {{ path = \"/\" }}\n[transitions]\nHome = {{ Home = 1 }}\n"
+    );
+    Scenario::from_toml(&text, "loop.toml").unwrap()
+}
+
+/// A plan that measures from the start and ends when its sessions have ended,
+/// within four seconds at most.
+pub fn plan(scenario: Scenario, server: &Server, per_s: f64, sessions: u64) -> Plan {
+    let mut plan = Plan::new(scenario, &server.url);
+    plan.arrivals = Some(Arrivals::even(per_s));
+    plan.insecure = true;
+    plan.warm_up = Duration::ZERO;
+    plan.measure = Duration::from_secs(4);
+    plan.max_sessions = Some(sessions);
+    plan
+}
