@@ -204,3 +204,36 @@ fn tell(row: &Row, servers: &[(Kind, PathBuf, String)], windows: &[Window]) {
     }
     eprintln!("{line}");
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rows::ROWS;
+    use clap::Parser;
+
+    /// Both peers do every row's work as the driver checks it: full and resumed
+    /// handshakes, keep-alive, refusals. Says nothing about speed.
+    #[test]
+    fn nginx_and_haproxy_do_the_work_of_every_row() {
+        let (cores, present) = (cpu::allowed().unwrap(), |path: &str| Path::new(path).exists());
+        if cores.len() < 2 || !present("/usr/sbin/nginx") || !present("/usr/sbin/haproxy") {
+            eprintln!("skipped: needs two cores, nginx and haproxy");
+            return;
+        }
+        let (server, driver) = (cores[0].to_string(), cores[1].to_string());
+        let flags = ["--servers", "nginx,haproxy", "--rounds", "1", "--window-ms", "200"];
+        let pair = ["--server-core", &server, "--driver-core", &driver];
+        let args = Args::parse_from(["tidegate-bench"].into_iter().chain(flags).chain(pair));
+
+        // The run binds its thread to a core; the test's own thread is spared.
+        let report = std::thread::spawn(move || run(&args).unwrap()).join().unwrap();
+
+        assert_eq!(report.windows.len(), 2 * ROWS.len());
+        for window in &report.windows {
+            let as_wanted = window.operations > 0 && window.failures + window.other_kind == 0;
+            assert!(as_wanted, "{window:?}");
+        }
+        let refused = report.windows.iter().filter(|window| window.row == "refused");
+        assert!(refused.into_iter().all(|window| window.upstream_requests == 0));
+    }
+}

@@ -16,6 +16,11 @@ pub struct Cell {
     pub cpu_us: Option<Summary>,
     /// The same, with each window scaled by its calibration loop.
     pub normalised_cpu_us: Option<Summary>,
+    /// Connections that the server opened to the upstream, per request: near 0
+    /// where it keeps them open.
+    pub upstream_connections_per_request: f64,
+    /// Share of its core that the server used, median of the windows.
+    pub utilisation: f64,
     /// Why there is nothing, or less than planned.
     pub note: Option<String>,
     /// The cell was to be measured and could not be: the run failed.
@@ -59,6 +64,8 @@ impl RowSummary {
                     server: *server,
                     cpu_us: None,
                     normalised_cpu_us: None,
+                    upstream_connections_per_request: 0.0,
+                    utilisation: 0.0,
                     note: Some((*why).to_owned()),
                     failed: false,
                 },
@@ -114,10 +121,16 @@ fn cell(row: &Row, server: Kind, windows: &[Window], reference_ms: f64) -> Cell 
     let note = complaint.map(|why| {
         format!("{} of {} windows do not count: {why}", all.len() - valid.len(), all.len())
     });
+    let sum = |of: fn(&Window) -> u64| valid.iter().map(|window| of(window)).sum::<u64>() as f64;
+    let requests = sum(|window| window.upstream_requests);
+    let utilisation: Vec<f64> = valid.iter().map(|window| window.utilisation).collect();
     Cell {
         server,
         cpu_us: Summary::of(&raw),
         normalised_cpu_us: Summary::of(&normalised),
+        upstream_connections_per_request: sum(|window| window.upstream_connections)
+            / requests.max(1.0),
+        utilisation: Summary::of(&utilisation).map_or(0.0, |share| share.median),
         note,
         failed: valid.len() * 2 <= all.len(),
     }

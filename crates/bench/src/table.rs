@@ -4,8 +4,9 @@ use crate::goals::Goal;
 use crate::report::{Report, Verdict};
 use crate::servers::Kind;
 use crate::summary::{Cell, RowSummary};
+use crate::windows::Window;
 use std::fmt::Write;
-use tidegate_stats::Ratio;
+use tidegate_stats::{Ratio, Summary};
 
 /// Width of the first column.
 const TITLE: usize = 31;
@@ -109,12 +110,25 @@ fn remarks(text: &mut String, report: &Report) {
             if let Some(note) = &cell.note {
                 put!(text, "{}, {}: {note}\n", row.row.id, cell.server.title());
             }
+            let opened = 100.0 * cell.upstream_connections_per_request;
+            if opened > 1.0 {
+                put!(text, "{}, {}: opened an upstream ", row.row.id, cell.server.title());
+                put!(text, "connection for {opened:.0} % of its requests, which costs it extra\n");
+            }
         }
     }
     if let Some(loops) = report.calibration_ms {
         put!(text, "calibration loop: median {:.2} ms, ", loops.median);
         put!(text, "{:.2} to {:.2}: the machine drifted by ", loops.min, loops.max);
         put!(text, "{:.0} %\n", 100.0 * (loops.max / loops.min - 1.0));
+    }
+    let shares =
+        |of: fn(&Window) -> f64| Summary::of(&report.windows.iter().map(of).collect::<Vec<_>>());
+    if let (Some(server), Some(driver)) =
+        (shares(|window| window.utilisation), shares(|window| window.driver_utilisation))
+    {
+        put!(text, "core use, median of all windows: server {:.0} %, ", 100.0 * server.median);
+        put!(text, "driver {:.0} %\n", 100.0 * driver.median);
     }
     text.push_str(match report.verdict() {
         Verdict::Met if report.goals.is_empty() => {
