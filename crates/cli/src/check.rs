@@ -1,0 +1,47 @@
+//! `tidegate check`: validate a file without starting anything.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use tidegate_gate::config::Config;
+use tidegate_load::Scenario;
+
+use crate::exit::{Outcome, bad_input};
+
+/// Flags of `tidegate check`.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Gate configuration or load scenario
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+}
+
+/// Checks every file and reports all mistakes of all of them together.
+pub fn run(args: Args) -> anyhow::Result<Outcome> {
+    let mut mistakes = Vec::new();
+    for file in &args.files {
+        match check(file) {
+            Ok(what) => println!("{}: {what}", file.display()),
+            Err(error) => mistakes.push(format!("{error:#}")),
+        }
+    }
+    if mistakes.is_empty() { Ok(Outcome::Done) } else { Err(bad_input(mistakes.join("\n"))) }
+}
+
+fn check(file: &Path) -> anyhow::Result<String> {
+    let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+    if is_scenario(&text) {
+        let scenario = Scenario::from_file(file).map_err(anyhow::Error::msg)?;
+        let mean = scenario.session_length().mean_requests;
+        return Ok(format!("a valid scenario; sessions of {mean:.1} requests on average"));
+    }
+    let config = Config::from_file(file).map_err(anyhow::Error::msg)?;
+    Ok(format!("a valid gate configuration: {} before {}", config.admission.policy, config.upstream.url))
+}
+
+/// A scenario is told by its tables; a file that is neither gets the gate's
+/// messages, which name every unknown key.
+fn is_scenario(text: &str) -> bool {
+    let begins = |line: &str| ["[session", "[pages", "[transitions", "[arrivals", "[thresholds"].iter().any(|t| line.starts_with(t));
+    text.lines().any(|line| begins(line.trim_start()))
+}

@@ -1,0 +1,226 @@
+//! A line chart as SVG: one panel of the report. No scripts, no fonts from
+//! elsewhere; colours come from the page's style sheet by class.
+
+use std::fmt::Write;
+
+/// One line of a chart.
+pub struct Line {
+    /// Class of its colour, and its label at the end.
+    pub name: String,
+    /// Points by rising x; a y that is not finite leaves a gap.
+    pub points: Vec<(f64, f64)>,
+}
+
+/// How a chart's y axis runs.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Scale {
+    Linear,
+    Log,
+}
+
+/// What a chart shows.
+pub struct Chart<'a> {
+    pub lines: &'a [Line],
+    pub x_label: &'a str,
+    /// Where the x axis has ticks, and its extent.
+    pub x_ticks: &'a [f64],
+    pub y_unit: &'a str,
+    pub scale: Scale,
+    /// A horizontal reference with its label, such as the peak.
+    pub reference: Option<(f64, &'a str)>,
+    /// Highest y of the axis, where it is known (a share ends at 100).
+    pub y_max: Option<f64>,
+    /// Draw a mark at every point.
+    pub marks: bool,
+}
+
+const WIDTH: f64 = 560.0;
+const HEIGHT: f64 = 300.0;
+const LEFT: f64 = 56.0;
+const RIGHT: f64 = 58.0;
+const TOP: f64 = 26.0;
+const BOTTOM: f64 = 42.0;
+
+impl Chart<'_> {
+    /// The chart as an `svg` element.
+    pub fn svg(&self) -> String {
+        let axis = Axis::fit(self);
+        let mut svg = format!(
+            r#"<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{}">"#,
+            escape(&format!("{} against {}", self.y_unit, self.x_label))
+        );
+        self.draw_axes(&axis, &mut svg);
+        self.draw_reference(&axis, &mut svg);
+        for line in self.lines {
+            self.draw_line(line, &axis, &mut svg);
+        }
+        self.draw_labels(&axis, &mut svg);
+        svg.push_str("</svg>");
+        svg
+    }
+
+    fn draw_axes(&self, axis: &Axis, svg: &mut String) {
+        for tick in &axis.y_ticks {
+            let y = axis.y(*tick);
+            put(svg, format_args!(r#"<line class="grid" x1="{LEFT}" x2="{}" y1="{y:.1}" y2="{y:.1}"/>"#, WIDTH - RIGHT));
+            put(svg, format_args!(r#"<text class="tick" x="{}" y="{:.1}" text-anchor="end">{}</text>"#, LEFT - 8.0, y + 4.0, number(*tick)));
+        }
+        for tick in self.x_ticks {
+            let x = axis.x(*tick);
+            put(svg, format_args!(r#"<text class="tick" x="{x:.1}" y="{}" text-anchor="middle">{}</text>"#, HEIGHT - BOTTOM + 18.0, number(*tick)));
+        }
+        put(svg, format_args!(r#"<text class="unit" x="{}" y="14">{}</text>"#, 4.0, escape(self.y_unit)));
+        put(svg, format_args!(r#"<text class="unit" x="{:.1}" y="{}" text-anchor="middle">{}</text>"#, (LEFT + WIDTH - RIGHT) / 2.0, HEIGHT - 6.0, escape(self.x_label)));
+    }
+
+    fn draw_reference(&self, axis: &Axis, svg: &mut String) {
+        let Some((value, label)) = self.reference else { return };
+        let y = axis.y(value);
+        put(svg, format_args!(r#"<line class="reference" x1="{LEFT}" x2="{}" y1="{y:.1}" y2="{y:.1}"/>"#, WIDTH - RIGHT));
+        put(svg, format_args!(r#"<text class="tick" x="{}" y="{:.1}" text-anchor="end">{}</text>"#, WIDTH - RIGHT, y - 5.0, escape(label)));
+    }
+
+    fn draw_line(&self, line: &Line, axis: &Axis, svg: &mut String) {
+        let finite = line.points.iter().filter(|(_, y)| y.is_finite());
+        let placed: Vec<_> = finite.map(|(x, y)| (axis.x(*x), axis.y(*y))).collect();
+        let path: Vec<_> = placed.iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
+        put(svg, format_args!(r#"<polyline class="line {}" points="{}"/>"#, line.name, path.join(" ")));
+        if self.marks {
+            for (x, y) in placed {
+                put(svg, format_args!(r#"<circle class="mark {}" cx="{x:.1}" cy="{y:.1}" r="4"/>"#, line.name));
+            }
+        }
+    }
+
+    /// Names at the lines' ends, moved apart where they would overlap.
+    fn draw_labels(&self, axis: &Axis, svg: &mut String) {
+        let last = |line: &Line| line.points.iter().rfind(|(_, y)| y.is_finite()).copied();
+        let mut labels: Vec<_> = self
+            .lines
+            .iter()
+            .filter_map(|line| last(line).map(|(x, y)| (axis.y(y), axis.x(x), line.name.as_str())))
+            .collect();
+        labels.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let mut free = TOP - 16.0;
+        for (y, x, name) in labels {
+            free = y.max(free + 16.0);
+            put(svg, format_args!(r#"<text class="name {name}" x="{:.1}" y="{:.1}">{name}</text>"#, x + 9.0, free + 4.0));
+        }
+    }
+}
+
+struct Axis {
+    x_min: f64,
+    x_max: f64,
+    y_min: f64,
+    y_max: f64,
+    y_ticks: Vec<f64>,
+    scale: Scale,
+}
+
+impl Axis {
+    fn fit(chart: &Chart) -> Self {
+        let ys = || chart.lines.iter().flat_map(|l| l.points.iter().map(|p| p.1)).filter(|y| y.is_finite());
+        let highest = ys().chain(chart.reference.map(|r| r.0)).fold(0.0, f64::max).max(1e-9);
+        let x_max = chart.x_ticks.iter().copied().fold(0.0, f64::max);
+        let (y_min, y_max, y_ticks) = match chart.scale {
+            Scale::Linear => {
+                let step = round_step(chart.y_max.unwrap_or(highest * 1.08) / 5.0);
+                let top = chart.y_max.unwrap_or((highest * 1.04 / step).ceil() * step);
+                (0.0, top, ticks(step, top))
+            }
+            Scale::Log => {
+                let lowest = ys().filter(|y| *y > 0.0).fold(highest, f64::min);
+                let (low, high) = (lowest.log10().floor(), highest.log10().ceil());
+                let high = if high > low { high } else { low + 1.0 };
+                let decades = (low as i32..=high as i32).map(|p| 10f64.powi(p)).collect();
+                (10f64.powf(low), 10f64.powf(high), decades)
+            }
+        };
+        Self { x_min: 0.0, x_max, y_min, y_max, y_ticks, scale: chart.scale }
+    }
+
+    fn x(&self, x: f64) -> f64 {
+        let span = (self.x_max - self.x_min).max(1e-9);
+        LEFT + (x - self.x_min) / span * (WIDTH - LEFT - RIGHT)
+    }
+
+    fn y(&self, y: f64) -> f64 {
+        let share = match self.scale {
+            Scale::Linear => y / self.y_max,
+            Scale::Log => (y.max(self.y_min) / self.y_min).ln() / (self.y_max / self.y_min).ln(),
+        };
+        HEIGHT - BOTTOM - share.clamp(0.0, 1.0) * (HEIGHT - TOP - BOTTOM)
+    }
+}
+
+fn ticks(step: f64, top: f64) -> Vec<f64> {
+    (0..=10).map(|i| f64::from(i) * step).take_while(|y| *y <= top * 1.000_001).collect()
+}
+
+/// The next of 1, 2, 2.5, 5 times a power of ten.
+fn round_step(raw: f64) -> f64 {
+    let power = 10f64.powf(raw.log10().floor());
+    let fits = |m: &f64| m * power >= raw * 0.999_999;
+    [1.0, 2.0, 2.5, 5.0].into_iter().find(fits).unwrap_or(10.0) * power
+}
+
+/// A tick as people write it: no needless decimals.
+fn number(value: f64) -> String {
+    let rounded = (value * 1000.0).round() / 1000.0;
+    format!("{rounded}")
+}
+
+fn put(svg: &mut String, element: std::fmt::Arguments) {
+    svg.write_fmt(element).expect("writing to a string does not fail");
+}
+
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('"', "&quot;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chart<'a>(lines: &'a [Line], scale: Scale) -> Chart<'a> {
+        Chart { lines, x_label: "x", x_ticks: &[0.5, 4.0], y_unit: "y < z", scale, reference: None, y_max: None, marks: true }
+    }
+
+    fn line(points: &[(f64, f64)]) -> Vec<Line> {
+        vec![Line { name: "tide".into(), points: points.to_vec() }]
+    }
+
+    #[test]
+    fn steps_are_round_numbers_above_the_raw_one() {
+        assert_eq!([0.9, 1.1, 2.1, 26.0, 70.0].map(round_step), [1.0, 2.0, 2.5, 50.0, 100.0]);
+    }
+
+    #[test]
+    fn every_point_lies_inside_the_frame() {
+        for scale in [Scale::Linear, Scale::Log] {
+            let lines = line(&[(0.5, 1.0), (4.0, 1000.0)]);
+            let chart = chart(&lines, scale);
+            let axis = Axis::fit(&chart);
+            for (x, y) in &lines[0].points {
+                assert!((LEFT..=WIDTH - RIGHT).contains(&axis.x(*x)));
+                assert!((TOP - 0.1..=HEIGHT - BOTTOM).contains(&axis.y(*y)));
+            }
+        }
+    }
+
+    #[test]
+    fn gaps_and_empty_lines_draw_without_nonsense() {
+        for points in [&[][..], &[(0.5, f64::NAN)], &[(0.5, 0.0), (1.0, f64::INFINITY)]] {
+            for scale in [Scale::Linear, Scale::Log] {
+                let svg = chart(&line(points), scale).svg();
+                assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
+            }
+        }
+    }
+
+    #[test]
+    fn labels_are_escaped() {
+        assert!(chart(&line(&[]), Scale::Linear).svg().contains("y &lt; z"));
+    }
+}

@@ -1,0 +1,139 @@
+//! What `tide` promises, judged against this run's own figures.
+
+use super::summary::{Goal, Point, Summary};
+
+/// Goodput under overload, as a share of the peak.
+const GOODPUT: f64 = 0.95;
+/// Response time at four times the capacity against that at half of it.
+const RESPONSE: f64 = 3.0;
+/// Admitted sessions that complete.
+const COMPLETE: f64 = 0.98;
+
+/// Judges every goal whose points were measured; a run without any of them
+/// (`--quick` with few multiples) has that many goals fewer.
+pub fn judge(summary: &Summary) -> Vec<Goal> {
+    let tide = |multiple| summary.point("tide", multiple);
+    let mut goals = Vec::new();
+    for multiple in [2.0, 4.0] {
+        goals.extend(tide(multiple).map(|p| goodput(p, summary.peak_completed_per_s)));
+    }
+    if let (Some(half), Some(four)) = (tide(0.5), tide(4.0)) {
+        goals.push(response(half, four));
+    }
+    goals.extend(tide(0.5).map(nobody_refused));
+    let curve = summary.curve("tide");
+    if !curve.is_empty() {
+        goals.push(no_returning_refused(&curve));
+        goals.push(admitted_complete(&curve));
+    }
+    goals
+}
+
+fn goodput(point: &Point, peak: f64) -> Goal {
+    let share = if peak > 0.0 { point.completed_per_s / peak } else { 0.0 };
+    Goal {
+        text: format!("at {}× completed sessions stay at {:.0} % of the peak", point.multiple, GOODPUT * 100.0),
+        measured: format!("{:.1} %", share * 100.0),
+        met: share >= GOODPUT,
+    }
+}
+
+fn response(half: &Point, four: &Point) -> Goal {
+    let ratio = four.response_p95_ms / half.response_p95_ms;
+    Goal {
+        text: format!("p95 response time at 4× is at most {RESPONSE} times that at 0.5×"),
+        measured: format!("{ratio:.2} ({:.1} against {:.1} ms)", four.response_p95_ms, half.response_p95_ms),
+        met: ratio <= RESPONSE,
+    }
+}
+
+fn nobody_refused(half: &Point) -> Goal {
+    Goal {
+        text: "at 0.5× nobody is refused".into(),
+        measured: format!("{:.2} refused/s", half.refused_per_s),
+        met: half.refused_per_s == 0.0,
+    }
+}
+
+fn no_returning_refused(curve: &[&Point]) -> Goal {
+    let refused: u64 = curve.iter().map(|p| p.returning_refused).sum();
+    Goal {
+        text: "no customer already inside is turned away".into(),
+        measured: format!("{refused} turned away"),
+        met: refused == 0,
+    }
+}
+
+fn admitted_complete(curve: &[&Point]) -> Goal {
+    let worst = curve.iter().map(|p| p.admitted_completed_ratio).fold(1.0, f64::min);
+    Goal {
+        text: format!("at least {:.0} % of admitted sessions complete", COMPLETE * 100.0),
+        measured: format!("{:.2} % at worst", worst * 100.0),
+        met: worst >= COMPLETE,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn summary(four: Point) -> Summary {
+        let half = Point {
+            policy: "tide".into(),
+            multiple: 0.5,
+            completed_per_s: 50.0,
+            admitted_completed_ratio: 1.0,
+            response_p95_ms: 5.0,
+            ..Point::default()
+        };
+        Summary {
+            capacity_sessions_per_s: 100.0,
+            peak_completed_per_s: 100.0,
+            points: vec![half, Point { policy: "tide".into(), multiple: 4.0, ..four }],
+            ramp: Vec::new(),
+            goals: Vec::new(),
+            setting: Default::default(),
+        }
+    }
+
+    fn missed(four: Point) -> Vec<String> {
+        judge(&summary(four)).into_iter().filter(|g| !g.met).map(|g| g.text).collect()
+    }
+
+    const GOOD: Point = Point {
+        policy: String::new(),
+        multiple: 4.0,
+        offered_per_s: 400.0,
+        admitted_per_s: 96.0,
+        refused_per_s: 304.0,
+        completed_per_s: 95.0,
+        abandoned_per_s: 0.0,
+        admitted_completed_ratio: 0.99,
+        response_p50_ms: 5.0,
+        response_p95_ms: 15.0,
+        response_p99_ms: 20.0,
+        requests_per_s: 1000.0,
+        full_handshake_share: 0.2,
+        returning_refused: 0,
+        driver_saturated: false,
+        series: Vec::new(),
+    };
+
+    #[test]
+    fn a_run_at_the_limits_meets_every_goal() {
+        assert_eq!(missed(GOOD), Vec::<String>::new());
+    }
+
+    #[test]
+    fn each_promise_broken_is_named() {
+        assert!(missed(Point { completed_per_s: 94.0, ..GOOD })[0].contains("95 % of the peak"));
+        assert!(missed(Point { response_p95_ms: 15.1, ..GOOD })[0].contains("p95"));
+        assert!(missed(Point { returning_refused: 1, ..GOOD })[0].contains("turned away"));
+        assert!(missed(Point { admitted_completed_ratio: 0.97, ..GOOD })[0].contains("98 %"));
+    }
+
+    #[test]
+    fn response_that_was_never_measured_is_not_a_success() {
+        assert!(!missed(Point { response_p95_ms: f64::NAN, ..GOOD }).is_empty());
+    }
+}

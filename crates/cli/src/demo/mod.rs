@@ -1,0 +1,139 @@
+//! The demo: an auction site behind the gate meets more customers than it can
+//! serve, first without and then with admission control.
+
+mod chart;
+mod goals;
+mod lab;
+mod measure;
+mod plan;
+mod report;
+mod service;
+mod summary;
+mod table;
+mod view;
+
+pub use measure::stop_on_signal;
+pub use service::READY;
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use anyhow::Context;
+
+use crate::cores::Cores;
+use crate::exit::Outcome;
+use lab::Lab;
+use plan::Plan;
+use summary::{Point, RampStep, Setting, Summary};
+use view::{Event, View};
+
+/// Flags of `tidegate demo`.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Folder for the report, the raw figures, the logs and the site's database
+    #[arg(long, default_value = "out/demo", value_name = "DIR")]
+    pub out: PathBuf,
+    /// A short run: fewer points and shorter windows; its figures are rough
+    #[arg(long)]
+    pub quick: bool,
+    /// Leave site and gate running at the end, until Ctrl-C
+    #[arg(long)]
+    pub keep: bool,
+    /// Plain lines instead of the live screen
+    #[arg(long)]
+    pub plain: bool,
+    /// Processors of site and gate [default: the first allowed]
+    #[arg(long, value_name = "LIST")]
+    pub server_cores: Option<Cores>,
+    /// Processors of the customers [default: the second allowed]
+    #[arg(long, value_name = "LIST")]
+    pub driver_cores: Option<Cores>,
+    /// Seed of the customers' choices
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+}
+
+/// Runs the demo from an empty folder to the report.
+pub fn run(args: Args) -> anyhow::Result<Outcome> {
+    let began = Instant::now();
+    let plan = Plan::new(&args)?;
+    let out = &args.out;
+    std::fs::create_dir_all(out).with_context(|| format!("cannot create {}", out.display()))?;
+    let stop = measure::stop_on_signal()?;
+
+    println!("{}", plan.introduction());
+    let mut lab = Lab::open(&plan, out)?;
+    let mut view = View::open(args.plain);
+
+    let (capacity, ramp) = measure::capacity(&plan, &mut lab, &stop, &mut view)?;
+    view.show(&Event::Capacity(capacity));
+    let points = measure_points(&plan, capacity, &ramp, &mut lab, &stop, &mut view)?;
+    drop(view);
+
+    let summary = summarise(&plan, capacity, ramp, points, began);
+    print!("{}", table::text(&summary));
+    write_results(&summary, out)?;
+    if args.keep {
+        keep_running(&mut lab, &stop)?;
+    }
+    lab.close();
+    let met = summary.goals.iter().all(|goal| goal.met);
+    Ok(if met { Outcome::Done } else { Outcome::GoalMissed })
+}
+
+fn measure_points(
+    plan: &Plan,
+    capacity: f64,
+    ramp: &[RampStep],
+    lab: &mut Lab,
+    stop: &tidegate_load::Stop,
+    view: &mut View,
+) -> anyhow::Result<Vec<Point>> {
+    let mut points = Vec::new();
+    for policy in plan.policies {
+        lab.open_gate(policy)?;
+        for multiple in plan.multiples {
+            let point = measure::point(plan, lab, policy, *multiple, capacity, stop, view)?;
+            points.push(point);
+            let peak = Summary::peak(ramp, &points);
+            view.show(&Event::Point { point: points.last().expect("just pushed"), peak });
+        }
+    }
+    Ok(points)
+}
+
+fn summarise(plan: &Plan, capacity: f64, ramp: Vec<RampStep>, points: Vec<Point>, began: Instant) -> Summary {
+    let mut summary = Summary {
+        capacity_sessions_per_s: capacity,
+        peak_completed_per_s: Summary::peak(&ramp, &points),
+        points,
+        ramp,
+        goals: Vec::new(),
+        setting: Setting { elapsed_s: began.elapsed().as_secs_f64(), ..plan.setting() },
+    };
+    summary.goals = goals::judge(&summary);
+    summary
+}
+
+fn write_results(summary: &Summary, out: &Path) -> anyhow::Result<()> {
+    let json = serde_json::to_string_pretty(summary).context("cannot write the summary")?;
+    write(&out.join("summary.json"), &json)?;
+    let page = out.join("report.html");
+    write(&page, &report::page(summary))?;
+    println!("\nreport: {}\nfigures: {}", page.display(), out.join("summary.json").display());
+    Ok(())
+}
+
+fn write(path: &Path, text: &str) -> anyhow::Result<()> {
+    std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
+}
+
+fn keep_running(lab: &mut Lab, stop: &tidegate_load::Stop) -> anyhow::Result<()> {
+    println!("\n{}\nCtrl-C ends both.", lab.addresses()?);
+    std::io::stdout().flush()?;
+    while !stop.is_stopped() {
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+    Ok(())
+}

@@ -1,0 +1,148 @@
+//! What the demo is going to do, fixed before anything starts.
+
+use std::time::Duration;
+
+use tidegate_load::Scenario;
+
+use super::Args;
+use super::summary::{POLICIES, Setting};
+use crate::cores::Cores;
+use crate::exit::bad_input;
+
+/// The demo's course and conditions.
+pub struct Plan {
+    pub server_cores: Cores,
+    pub driver_cores: Cores,
+    pub policies: &'static [&'static str],
+    pub multiples: &'static [f64],
+    pub scenario: Scenario,
+    pub times: Times,
+    pub seed: u64,
+    /// Size of the site's population against RUBiS's.
+    pub site_scale: f64,
+    quick: bool,
+}
+
+/// How long the parts take.
+pub struct Times {
+    /// A light load whose CPU time tells where to look for the capacity.
+    pub probe: Duration,
+    /// One step of the ramp; its first third lets the step before it pass.
+    pub ramp_step: Duration,
+    pub warm_up: Duration,
+    pub window: Duration,
+}
+
+/// Human times in the demo: forty times as fast. A customer thinks 175 ms
+/// instead of 7 s and leaves after 250 ms instead of 10 s, so that a session
+/// takes seconds and the whole comparison fits into five minutes. Keep-alive
+/// and hold of the gate shrink with them.
+pub const TIME_SCALE: f64 = 1.0 / 40.0;
+
+/// The bidding mix with every row divided by its sum: sessions of a dozen
+/// requests, which end within a window.
+const SCENARIO: &str = "auction-bidding-normalised";
+
+/// RSA-2048, as most shops still have; its signature is the larger part of a
+/// full handshake.
+pub const CERTIFICATE: &str = "rsa-2048";
+
+impl Plan {
+    /// # Errors
+    /// When the processors asked for are not there: bad input.
+    pub fn new(args: &Args) -> anyhow::Result<Self> {
+        let (server_cores, driver_cores) = choose_cores(args)?;
+        let scenario = Scenario::built_in(SCENARIO).expect("the scenario ships with the binary");
+        let seconds = Duration::from_secs;
+        let times = if args.quick {
+            Times { probe: seconds(2), ramp_step: seconds(3), warm_up: seconds(3), window: seconds(5) }
+        } else {
+            Times { probe: seconds(4), ramp_step: seconds(6), warm_up: seconds(4), window: seconds(13) }
+        };
+        Ok(Self {
+            server_cores,
+            driver_cores,
+            policies: &POLICIES,
+            multiples: if args.quick { &[0.5, 4.0] } else { &[0.5, 1.0, 2.0, 4.0] },
+            scenario,
+            times,
+            seed: args.seed,
+            site_scale: 0.01,
+            quick: args.quick,
+        })
+    }
+
+    /// What the reader should know before it begins.
+    pub fn introduction(&self) -> String {
+        let load = (self.times.warm_up + self.times.window) * self.policies.len() as u32 * self.multiples.len() as u32;
+        format!(
+            "Tidegate demo: an auction site and the gate on processor {}, customers on processor {}.\n\
+             First a ramp finds the capacity; then {} policies meet {} loads. About {:.0} minutes.",
+            self.server_cores,
+            self.driver_cores,
+            self.policies.len(),
+            self.multiples.len(),
+            ((load + self.times.ramp_step * 8).as_secs_f64() / 60.0).ceil(),
+        )
+    }
+
+    /// The conditions, for the record.
+    pub fn setting(&self) -> Setting {
+        Setting {
+            command: std::env::args().collect::<Vec<_>>().join(" "),
+            version: env!("CARGO_PKG_VERSION").into(),
+            machine: machine(),
+            server_cores: self.server_cores.to_string(),
+            driver_cores: self.driver_cores.to_string(),
+            scenario: SCENARIO.into(),
+            mean_session_requests: self.scenario.session_length().mean_requests,
+            time_scale: TIME_SCALE,
+            think_mean_ms: 7000.0 * TIME_SCALE,
+            patience_ms: 10_000.0 * TIME_SCALE,
+            seed: self.seed,
+            certificate: CERTIFICATE.into(),
+            warm_up_s: self.times.warm_up.as_secs_f64(),
+            window_s: self.times.window.as_secs_f64(),
+            elapsed_s: 0.0,
+        }
+    }
+
+    /// Whether figures are rough on purpose.
+    pub fn is_quick(&self) -> bool {
+        self.quick
+    }
+}
+
+/// Server and customers must not share a processor: the driver would slow the
+/// very thing that it measures.
+fn choose_cores(args: &Args) -> anyhow::Result<(Cores, Cores)> {
+    let allowed = Cores::allowed()?;
+    let pick = |given: &Option<Cores>, place| given.clone().or_else(|| allowed.only(place));
+    let too_few = || {
+        bad_input(format!(
+            "the demo needs two processors, one for site and gate and one for the customers; this process may use only {allowed}"
+        ))
+    };
+    let server = pick(&args.server_cores, 0).ok_or_else(too_few)?;
+    let driver = pick(&args.driver_cores, 1).ok_or_else(too_few)?;
+    for (flag, cores) in [("--server-cores", &server), ("--driver-cores", &driver)] {
+        if let Some(missing) = cores.list().iter().find(|cpu| !allowed.list().contains(cpu)) {
+            return Err(bad_input(format!("{flag} {cores}: processor {missing} is not among those allowed here: {allowed}")));
+        }
+    }
+    if let Some(both) = server.list().iter().find(|cpu| driver.list().contains(cpu)) {
+        return Err(bad_input(format!(
+            "--server-cores {server} and --driver-cores {driver} share processor {both}: the customers would slow the server that they measure"
+        )));
+    }
+    Ok((server, driver))
+}
+
+/// Processor model and kernel, as the system names them.
+fn machine() -> String {
+    let read = |path| std::fs::read_to_string(path).unwrap_or_default();
+    let info = read("/proc/cpuinfo");
+    let model = info.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
+    let model = model.map_or("unknown processor", |(_, name)| name.trim());
+    format!("{model}, Linux {}", read("/proc/sys/kernel/osrelease").trim())
+}

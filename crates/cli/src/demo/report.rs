@@ -1,0 +1,236 @@
+//! The report page: one HTML file that needs nothing else.
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+use super::chart::{Chart, Line, Scale};
+use super::summary::{Goal, POLICIES, Point, Setting, Summary};
+
+const STYLE: &str = include_str!("report.css");
+
+/// The whole page.
+pub fn page(summary: &Summary) -> String {
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                title { "Tidegate: the auction site beyond its capacity" }
+                style { (PreEscaped(STYLE)) }
+            }
+            body { main {
+                h1 { (headline(summary)) }
+                p.lead { (lead(summary)) }
+                (cards(summary))
+                (curves(summary))
+                h2 { "What was promised" }
+                (goals(&summary.goals))
+                h2 { "The overload, second by second" }
+                (overload(summary))
+                h2 { "Every point" }
+                (table(&summary.points))
+                h2 { "How it was measured" }
+                (setting(summary))
+            } }
+        }
+    };
+    page.into_string()
+}
+
+/// The highest multiple that was measured, and the two policies there.
+fn worst<'a>(summary: &'a Summary) -> Option<(&'a Point, &'a Point)> {
+    let tide = *summary.curve("tide").last()?;
+    Some((summary.point("off", tide.multiple)?, tide))
+}
+
+fn share_of_peak(point: &Point, summary: &Summary) -> String {
+    format!("{:.0} %", 100.0 * point.completed_per_s / summary.peak_completed_per_s.max(1e-9))
+}
+
+fn headline(summary: &Summary) -> String {
+    match worst(summary) {
+        Some((off, tide)) => format!(
+            "At {} times its capacity the shop completes {} of its best sessions with the gate, {} without.",
+            tide.multiple,
+            share_of_peak(tide, summary),
+            share_of_peak(off, summary)
+        ),
+        None => "The auction site beyond its capacity".into(),
+    }
+}
+
+fn lead(summary: &Summary) -> String {
+    format!(
+        "An auction site on its embedded database, served over TLS on one processor core, met up to \
+         {:.0} new customers per second. It carries {:.0}. Without admission control everyone is let \
+         in, everyone waits, and those who lose patience leave work behind that nobody needs. The \
+         gate tells new customers from those already inside before the TLS handshake, and lets in as \
+         many as can be served to the end.",
+        summary.points.iter().map(|p| p.offered_per_s).fold(0.0, f64::max),
+        summary.capacity_sessions_per_s
+    )
+}
+
+fn cards(summary: &Summary) -> Markup {
+    let card = |value: String, label: &str| html! { div.card { b { (value) } span { (label) } } };
+    html! { div.cards {
+        (card(format!("{:.0}/s", summary.capacity_sessions_per_s), "capacity, sessions per second"))
+        @if let Some((off, tide)) = worst(summary) {
+            (card(format!("{:.0}/s", tide.completed_per_s), &format!("sessions completed at {}×, tide", tide.multiple)))
+            (card(format!("{:.0}/s", off.completed_per_s), &format!("sessions completed at {}×, off", off.multiple)))
+            (card(format!("{:.0} ms", tide.response_p95_ms), &format!("p95 response time at {}×, tide", tide.multiple)))
+        }
+    } }
+}
+
+fn lines(summary: &Summary, y: impl Fn(&Point) -> f64) -> Vec<Line> {
+    let line = |policy: &&str| Line {
+        name: policy.to_string(),
+        points: summary.curve(policy).iter().map(|p| (p.multiple, y(p))).collect(),
+    };
+    POLICIES.iter().map(line).filter(|line| !line.points.is_empty()).collect()
+}
+
+fn curves(summary: &Summary) -> Markup {
+    let mut multiples: Vec<f64> = summary.points.iter().map(|p| p.multiple).collect();
+    multiples.sort_by(f64::total_cmp);
+    multiples.dedup();
+    let figure = |title: &str, note: &str, lines: &[Line], unit: &str, scale, reference, y_max| {
+        let x_label = "offered load, as a multiple of the capacity";
+        let chart = Chart { lines, x_label, x_ticks: &multiples, y_unit: unit, scale, reference, y_max, marks: true };
+        html! { figure { figcaption { (title) small { (note) } } (PreEscaped(chart.svg())) } }
+    };
+    let peak = Some((summary.peak_completed_per_s, "peak"));
+    html! { div.charts {
+        (figure("Completed sessions", "What the owner lives on. Dashed: the most seen anywhere in this run.",
+            &lines(summary, |p| p.completed_per_s), "sessions/s", Scale::Linear, peak, None))
+        (figure("Response time, p95", "From the moment the customer meant to ask, to the last byte; logarithmic.",
+            &lines(summary, |p| p.response_p95_ms), "ms", Scale::Log, None, None))
+        (figure("Throughput", "Pages answered, useful or not.",
+            &lines(summary, |p| p.requests_per_s), "requests/s", Scale::Linear, None, None))
+        (figure("Full handshakes", "Share of all handshakes that were full ones: new customers instead of known ones.",
+            &lines(summary, |p| 100.0 * p.full_handshake_share), "%", Scale::Linear, None, Some(100.0)))
+    } }
+}
+
+fn overload(summary: &Summary) -> Markup {
+    let Some((_, tide)) = worst(summary) else { return html! {} };
+    let multiple = tide.multiple;
+    let series = |y: fn(&super::summary::Second) -> f64| -> Vec<Line> {
+        let points = |policy: &str| summary.point(policy, multiple).map(|p| p.series.iter().map(|s| (s.at_s, y(s))).collect());
+        let line = |policy: &&str| points(policy).map(|points| Line { name: policy.to_string(), points });
+        POLICIES.iter().filter_map(line).collect()
+    };
+    let end = summary.setting.warm_up_s + summary.setting.window_s;
+    let step = if end > 12.0 { 5.0 } else { 2.0 };
+    let ticks: Vec<f64> = (0..).map(|i| f64::from(i) * step).take_while(|t| *t <= end + 1e-9).chain([end]).collect();
+    let figure = |title: &str, lines: &[Line], unit: &str, scale, reference| {
+        let chart = Chart { lines, x_label: "seconds since the crowd came", x_ticks: &ticks, y_unit: unit, scale, reference, y_max: None, marks: false };
+        html! { figure { figcaption { (title) small { "At " (multiple) " times the capacity." } } (PreEscaped(chart.svg())) } }
+    };
+    let peak = Some((summary.peak_completed_per_s, "peak"));
+    html! { div.charts {
+        (figure("Completed sessions", &series(|s| s.completed_per_s), "sessions/s", Scale::Linear, peak))
+        (figure("Response time, p95", &series(|s| s.response_p95_ms), "ms", Scale::Log, None))
+    } }
+}
+
+fn goals(goals: &[Goal]) -> Markup {
+    html! { ul.goals { @for goal in goals {
+        li {
+            @if goal.met { span.mark-met { "✓" } } @else { span.mark-missed { "✗" } }
+            span { (goal.text) } em { (goal.measured) }
+        }
+    } } }
+}
+
+fn table(points: &[Point]) -> Markup {
+    html! { div.scroll { table {
+        thead { tr {
+            @for head in ["policy", "load", "offered/s", "admitted/s", "refused/s", "completed/s", "abandoned/s",
+                "of the admitted completed", "p50 ms", "p95 ms", "p99 ms", "requests/s", "full handshakes"] { th { (head) } }
+        } }
+        tbody { @for p in points { tr {
+            td class=(p.policy) { (p.policy) }
+            td { (p.multiple) "×" }
+            td { (one(p.offered_per_s)) } td { (one(p.admitted_per_s)) } td { (one(p.refused_per_s)) }
+            td { (one(p.completed_per_s)) } td { (one(p.abandoned_per_s)) }
+            td { (one(100.0 * p.admitted_completed_ratio)) " %" }
+            td { (one(p.response_p50_ms)) } td { (one(p.response_p95_ms)) } td { (one(p.response_p99_ms)) }
+            td { (format!("{:.0}", p.requests_per_s)) }
+            td { (one(100.0 * p.full_handshake_share)) " %" @if p.driver_saturated { " (driver saturated)" } }
+        } } }
+    } } }
+}
+
+fn one(value: f64) -> String {
+    if value.is_finite() { format!("{value:.1}") } else { "–".into() }
+}
+
+fn setting(summary: &Summary) -> Markup {
+    let Setting { think_mean_ms, patience_ms, warm_up_s, window_s, .. } = summary.setting;
+    let s = &summary.setting;
+    html! { dl {
+        dt { "Customers" } dd {
+            (s.scenario) ": sessions of " (format!("{:.1}", s.mean_session_requests)) " requests on average arrive in a Poisson \
+            process; they think " (format!("{think_mean_ms:.0}")) " ms on average and leave after waiting " (format!("{patience_ms:.0}")) " ms \
+            (human times × " (format!("{:.4}", s.time_scale)) ")" }
+        dt { "Window" } dd { (format!("{window_s:.0} s after {warm_up_s:.0} s of warm-up, for each point")) }
+        dt { "Processors" } dd { "site and gate on " (s.server_cores) ", customers on " (s.driver_cores) }
+        dt { "Certificate" } dd { (s.certificate) }
+        dt { "Seed" } dd { (s.seed) }
+        dt { "Machine" } dd { (s.machine) }
+        dt { "Version" } dd { (s.version) }
+        dt { "Command" } dd { code { (s.command) } }
+        dt { "Took" } dd { (format!("{:.0} s", s.elapsed_s)) }
+    } }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::demo::summary::Second;
+
+    fn summary() -> Summary {
+        let point = |policy: &str, multiple: f64, completed: f64| Point {
+            policy: policy.into(),
+            multiple,
+            completed_per_s: completed,
+            response_p95_ms: 4.0 * multiple,
+            series: vec![Second { at_s: 1.0, completed_per_s: completed, ..Second::default() }],
+            ..Point::default()
+        };
+        let points = POLICIES.iter().flat_map(|p| [point(p, 0.5, 50.0), point(p, 4.0, 90.0)]).collect();
+        Summary {
+            capacity_sessions_per_s: 100.0,
+            peak_completed_per_s: 100.0,
+            points,
+            ramp: Vec::new(),
+            goals: vec![Goal { text: "a <b> goal".into(), measured: "1".into(), met: true }],
+            setting: Setting::default(),
+        }
+    }
+
+    #[test]
+    fn the_page_needs_nothing_from_elsewhere() {
+        let page = page(&summary());
+        for outside in ["http:", "https:", "<script", "<link", "<img", "@import", "url("] {
+            assert!(!page.contains(outside), "{outside}");
+        }
+    }
+
+    #[test]
+    fn text_is_escaped_and_every_policy_is_drawn() {
+        let page = page(&summary());
+        assert!(page.contains("a &lt;b&gt; goal"));
+        for policy in POLICIES {
+            assert!(page.contains(&format!("line {policy}")), "{policy}");
+        }
+    }
+
+    #[test]
+    fn an_empty_run_still_gives_a_page() {
+        let empty = Summary { points: Vec::new(), ..summary() };
+        assert!(page(&empty).contains("</html>"));
+    }
+}

@@ -1,0 +1,51 @@
+//! The comparison as a table of plain text.
+
+use super::summary::{Goal, Point, Summary};
+
+/// Table, goals and verdict, ready to print.
+pub fn text(summary: &Summary) -> String {
+    let mut text = format!(
+        "\nCapacity {:.0} sessions/s, peak {:.0} completed/s\n\n{}",
+        summary.capacity_sessions_per_s, summary.peak_completed_per_s, HEAD
+    );
+    let mut before = "";
+    for point in &summary.points {
+        if before != point.policy && !before.is_empty() {
+            text.push('\n');
+        }
+        before = &point.policy;
+        text += &row(point, summary.peak_completed_per_s);
+    }
+    text.push('\n');
+    summary.goals.iter().for_each(|goal| text += &goal_line(goal));
+    text
+}
+
+const HEAD: &str = "\
+policy  load   offered admitted  refused completed  of peak  p50    p95     full hs  admitted
+               /s      /s        /s      /s                  ms     ms      share    completed
+";
+
+/// One point as a line, ending in a line feed.
+pub fn row(p: &Point, peak: f64) -> String {
+    format!(
+        "{:<6} {:>4}× {:>8.0} {:>8.0} {:>8.0} {:>9.0} {:>7.0} % {:>6.1} {:>7.1} {:>6.0} % {:>7.1} %{}\n",
+        p.policy,
+        p.multiple,
+        p.offered_per_s,
+        p.admitted_per_s,
+        p.refused_per_s,
+        p.completed_per_s,
+        100.0 * p.completed_per_s / peak.max(1e-9),
+        p.response_p50_ms,
+        p.response_p95_ms,
+        100.0 * p.full_handshake_share,
+        100.0 * p.admitted_completed_ratio,
+        if p.driver_saturated { "  the driver was saturated" } else { "" },
+    )
+}
+
+fn goal_line(goal: &Goal) -> String {
+    let mark = if goal.met { "met   " } else { "MISSED" };
+    format!("{mark}  {}: {}\n", goal.text, goal.measured)
+}

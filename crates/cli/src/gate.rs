@@ -1,0 +1,97 @@
+//! `tidegate gate`: stand in front of a service.
+
+use std::path::PathBuf;
+
+use anyhow::Context;
+use tidegate_gate::Gate;
+use tidegate_gate::config::{Config, Flags, LogFormat};
+
+use crate::demo::READY;
+use crate::exit::{Outcome, bad_input};
+use crate::signals;
+
+/// Flags of `tidegate gate`. A flag goes before what the file says.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Configuration file; every setting is in docs/configuration.md
+    #[arg(long, value_name = "FILE", required_unless_present = "upstream")]
+    config: Option<PathBuf>,
+    /// The service behind the gate, http or https
+    #[arg(long, value_name = "URL")]
+    upstream: Option<String>,
+    /// Address that customers connect to [default: 0.0.0.0:8443]
+    #[arg(long, value_name = "ADDR")]
+    listen: Option<String>,
+    /// Certificate chain (PEM); without one the gate makes a self-signed one
+    #[arg(long, value_name = "FILE")]
+    cert: Option<String>,
+    /// Private key of the certificate (PEM)
+    #[arg(long, value_name = "FILE")]
+    key: Option<String>,
+    /// Address of metrics, health and status [default: 127.0.0.1:9443]
+    #[arg(long, value_name = "ADDR")]
+    admin: Option<String>,
+    /// Who is let in: off, static, eac or tide [default: tide]
+    #[arg(long, value_name = "POLICY")]
+    policy: Option<String>,
+    /// New sessions per second of the policy `static`
+    #[arg(long, value_name = "N")]
+    rate: Option<String>,
+    /// Processors to work on, such as 0,2-3 [default: all]
+    #[arg(long, value_name = "LIST")]
+    cores: Option<String>,
+    /// What to log, such as info or tidegate_gate=debug [default: info]
+    #[arg(long, value_name = "FILTER")]
+    log: Option<String>,
+}
+
+/// Serves until told to stop, then drains.
+pub fn run(args: Args) -> anyhow::Result<Outcome> {
+    let config = configuration(args)?;
+    start_log(&config)?;
+    let gate = Gate::start(config).map_err(blame)?;
+    announce(&gate);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(signals::stop_requested()).context("cannot wait for signals")?;
+    gate.drain();
+    gate.join()?;
+    Ok(Outcome::Done)
+}
+
+fn configuration(args: Args) -> anyhow::Result<Config> {
+    let Args { config, upstream, listen, cert, key, admin, policy, rate, cores, log } = args;
+    let flags = Flags { upstream, listen, cert, key, admin, policy, rate, cores, log, ..Flags::default() };
+    match config {
+        Some(file) => Config::from_file_and_flags(&file, &flags),
+        None => Config::from_flags(&flags),
+    }
+    .map_err(bad_input)
+}
+
+fn blame(error: tidegate_gate::Error) -> anyhow::Error {
+    use tidegate_gate::Error::{Admin, Certificate, Core, Listen, Roots, SelfSigned, System};
+    match error {
+        Listen { .. } | Admin(_) | Core { .. } | Certificate(_) | Roots(_) => bad_input(error),
+        SelfSigned(_) | System { .. } => error.into(),
+    }
+}
+
+/// Standard output is for scripts: where customers and operators connect, and
+/// that they can.
+fn announce(gate: &Gate) {
+    println!("gate: https://{}", gate.address());
+    if let Some(admin) = gate.admin_address() {
+        println!("admin: http://{admin}");
+    }
+    println!("{READY}");
+}
+
+fn start_log(config: &Config) -> anyhow::Result<()> {
+    let filter = tracing_subscriber::EnvFilter::try_new(&config.log.level).map_err(bad_input)?;
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    match config.log.format {
+        LogFormat::Text => log.with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr())).init(),
+        LogFormat::Json => log.json().init(),
+    }
+    Ok(())
+}

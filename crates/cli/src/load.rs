@@ -1,0 +1,237 @@
+//! `tidegate load`: drive a service as customers do.
+
+use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::Context;
+use ratatui::prelude::Color;
+use tidegate_load::scenario::BUILT_IN;
+use tidegate_load::{Arrivals, Plan, Scenario, Snapshot, Summary, TlsVersions};
+
+use crate::cores::Cores;
+use crate::demo::stop_on_signal;
+use crate::exit::{Outcome, bad_input};
+use crate::screen::{Screen, Second};
+
+/// Flags of `tidegate load`.
+#[derive(clap::Args)]
+pub struct Args {
+    /// A scenario file, or the name of a built-in one
+    #[arg(value_name = "SCENARIO", required_unless_present = "list")]
+    scenario: Option<String>,
+    /// The service, such as https://127.0.0.1:8443
+    #[arg(long, value_name = "URL", required_unless_present = "list")]
+    target: Option<String>,
+    /// List the built-in scenarios
+    #[arg(long)]
+    list: bool,
+    /// Sessions per second, in place of the scenario's arrivals
+    #[arg(long, value_name = "PER_S")]
+    rate: Option<f64>,
+    /// Seconds before anything is counted
+    #[arg(long, value_name = "S", default_value_t = 10.0)]
+    warm_up: f64,
+    /// Seconds that are measured
+    #[arg(long, value_name = "S", default_value_t = 30.0)]
+    duration: f64,
+    /// Factor on think times and patience
+    #[arg(long, value_name = "X", default_value_t = 1.0)]
+    time_scale: f64,
+    /// Further factor on patience
+    #[arg(long, value_name = "X", default_value_t = 1.0)]
+    patience_scale: f64,
+    /// Customers the scenario draws from (names and passwords)
+    #[arg(long, value_name = "N")]
+    customers: Option<u64>,
+    /// Seed of every random choice
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Processors of the driver, one thread each, such as 1 or 1-3
+    #[arg(long, value_name = "LIST")]
+    cores: Option<Cores>,
+    /// Accept any certificate
+    #[arg(long)]
+    insecure: bool,
+    /// Certificate authorities to trust instead of the system's (PEM)
+    #[arg(long, value_name = "FILE")]
+    ca: Option<PathBuf>,
+    /// TLS versions to offer
+    #[arg(long, value_name = "VERSION", value_parser = ["1.2", "1.3"])]
+    tls: Option<String>,
+    /// Write the summary as JSON
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Write every request as a line of JSON
+    #[arg(long, value_name = "FILE")]
+    raw: Option<PathBuf>,
+    /// Plain lines instead of the live screen
+    #[arg(long)]
+    plain: bool,
+}
+
+/// Runs the scenario and judges its thresholds.
+pub fn run(args: Args) -> anyhow::Result<Outcome> {
+    if args.list {
+        BUILT_IN.iter().for_each(|name| println!("{name}"));
+        return Ok(Outcome::Done);
+    }
+    let plan = plan(&args)?;
+    plan.check().map_err(bad_input)?;
+    let mut view = View::open(&args, &plan);
+    let stop = stop_on_signal()?;
+    let pull = plan.stop.clone();
+    let result = tidegate_load::run(plan, &mut |snapshot| {
+        view.show(snapshot);
+        if stop.is_stopped() {
+            pull.stop();
+        }
+    });
+    drop(view);
+    let summary = result.map_err(|error| match error.exit_code() {
+        2 => bad_input(error),
+        _ => error.into(),
+    })?;
+    print!("{}", tidegate_load::report(&summary));
+    if let Some(file) = &args.json {
+        write_json(&summary, file)?;
+    }
+    judge(&summary)
+}
+
+fn plan(args: &Args) -> anyhow::Result<Plan> {
+    let scenario = scenario(args.scenario.as_deref().expect("clap requires it"))?;
+    let mut plan = Plan::new(scenario, args.target.as_deref().expect("clap requires it"));
+    if let Some(rate) = args.rate {
+        if !(rate > 0.0 && rate <= Arrivals::FASTEST) {
+            return Err(bad_input(format!("--rate {rate}: must be above 0 and at most {}", Arrivals::FASTEST)));
+        }
+        plan.arrivals = Some(Arrivals::poisson(rate));
+    }
+    plan.arrivals().map_err(bad_input)?;
+    plan.warm_up = seconds("--warm-up", args.warm_up)?;
+    plan.measure = seconds("--duration", args.duration)?;
+    plan.time_scale = args.time_scale;
+    plan.patience_scale = args.patience_scale;
+    plan.customers = args.customers;
+    plan.seed = args.seed;
+    plan.cores = args.cores.as_ref().map(|cores| cores.list().to_vec()).unwrap_or_default();
+    plan.insecure = args.insecure;
+    plan.ca = args.ca.clone();
+    plan.raw = args.raw.clone();
+    plan.tls = match args.tls.as_deref() {
+        Some("1.2") => TlsVersions::Only12,
+        Some("1.3") => TlsVersions::Only13,
+        _ => TlsVersions::Both,
+    };
+    Ok(plan)
+}
+
+/// A built-in scenario by name, else a file.
+fn scenario(name: &str) -> anyhow::Result<Scenario> {
+    if let Some(scenario) = Scenario::built_in(name) {
+        return Ok(scenario);
+    }
+    let path = Path::new(name);
+    if !path.exists() {
+        let known = BUILT_IN.join(", ");
+        return Err(bad_input(format!("{name}: neither a file nor a built-in scenario ({known})")));
+    }
+    Scenario::from_file(path).map_err(bad_input)
+}
+
+fn seconds(flag: &str, value: f64) -> anyhow::Result<Duration> {
+    Duration::try_from_secs_f64(value).map_err(|_| bad_input(format!("{flag} {value}: must be seconds, 0 or more")))
+}
+
+fn write_json(summary: &Summary, file: &Path) -> anyhow::Result<()> {
+    let json = serde_json::to_string_pretty(summary)?;
+    std::fs::write(file, json).with_context(|| format!("cannot write {}", file.display()))
+}
+
+/// The summary knows its exit code; this says why.
+fn judge(summary: &Summary) -> anyhow::Result<Outcome> {
+    match summary.exit_code() {
+        0 => Ok(Outcome::Done),
+        1 => Ok(Outcome::GoalMissed),
+        _ if summary.driver_saturated => {
+            let why = summary.driver.saturated_because.join("; ");
+            anyhow::bail!("THE DRIVER WAS SATURATED, these figures are not the target's: {why}")
+        }
+        _ => match &summary.raw_error {
+            Some(error) => anyhow::bail!("the raw figures are not whole: {error}"),
+            None => anyhow::bail!("no request succeeded"),
+        },
+    }
+}
+
+/// What one sees while it runs.
+enum View {
+    Screen(Box<Screen>),
+    Plain,
+}
+
+impl View {
+    fn open(args: &Args, plan: &Plan) -> Self {
+        if args.plain || !std::io::stdout().is_terminal() {
+            return Self::Plain;
+        }
+        let Ok(mut screen) = Screen::open() else { return Self::Plain };
+        screen.state.label = format!("{} against {}", plan.scenario.name(), plan.target);
+        screen.state.colour = Color::Cyan;
+        screen.state.columns = &[("since the warm-up", 34), ("", 60)];
+        Self::Screen(Box::new(screen))
+    }
+
+    fn show(&mut self, snapshot: &Snapshot) {
+        match self {
+            Self::Screen(screen) => {
+                fold(snapshot, screen);
+                screen.draw();
+            }
+            // A broken pipe is not the measurement's concern.
+            Self::Plain => drop(writeln!(std::io::stdout(), "{}", tidegate_load::line(snapshot))),
+        }
+    }
+}
+
+fn fold(snapshot: &Snapshot, screen: &mut Screen) {
+    let (last, totals, state) = (&snapshot.last, &snapshot.totals, &mut screen.state);
+    state.title = format!("{:.0} of {:.0} s", snapshot.elapsed_s, snapshot.planned_s);
+    state.figures = format!(
+        "offered {:.0}/s  completed {:.0}/s  refused {:.0}/s  abandoned {:.0}/s  in flight {}  requests {:.0}/s  p95 {:.1} ms  handshakes full {:.0}/s resumed {:.0}/s  driver {:.0} %",
+        last.offered_per_s,
+        last.completed_per_s,
+        last.refused_per_s,
+        last.abandoned_per_s,
+        snapshot.in_flight,
+        last.requests_per_s,
+        last.response.p95_ms,
+        last.full_handshakes_per_s,
+        last.resumed_handshakes_per_s,
+        100.0 * last.driver_cpu_share,
+    );
+    if let Some(second) = snapshot.second {
+        state.push(&Second {
+            offered_per_s: second.offered_per_s,
+            completed_per_s: second.completed_per_s,
+            response_p95_ms: second.response.p95_ms,
+        });
+    }
+    let count = |colour, name: &str, n: u64| (colour, vec![name.to_owned(), n.to_string()]);
+    let mut rows = vec![
+        count(Color::Reset, "sessions offered", totals.offered),
+        count(Color::Cyan, "completed", totals.completed),
+        count(Color::Yellow, "refused", totals.refused),
+        count(Color::Red, "abandoned", totals.abandoned),
+        count(Color::Red, "failed", totals.failed),
+        count(Color::Reset, "requests answered", totals.requests_ok),
+        count(Color::Reset, "full handshakes", totals.full_ok),
+        count(Color::Reset, "resumed handshakes", totals.resumed_ok),
+    ];
+    let failures = totals.failed_by_kind.iter();
+    rows.extend(failures.map(|(kind, n)| count(Color::Red, &format!("  failed: {kind}"), *n)));
+    let warnings = snapshot.driver_warnings.iter();
+    rows.extend(warnings.map(|why| (Color::Red, vec!["DRIVER SATURATED".to_owned(), why.clone()])));
+    state.rows = rows;
+}

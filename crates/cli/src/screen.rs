@@ -1,0 +1,218 @@
+//! The live view on a terminal: sessions and response time as they go, and a
+//! table of what has been measured. Told figures, it only draws them.
+
+use ratatui::DefaultTerminal;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::prelude::{Color, Frame, Line, Modifier, Span, Style};
+use ratatui::symbols::Marker;
+use ratatui::widgets::{Axis, Block, Chart, Dataset, GraphType, Paragraph, Row, Table};
+
+/// A terminal taken over until dropped.
+pub struct Screen {
+    terminal: DefaultTerminal,
+    /// What it shows; change it, then [`Screen::draw`].
+    pub state: State,
+}
+
+/// Everything on the screen.
+#[derive(Default)]
+pub struct State {
+    /// What is being done.
+    pub title: String,
+    /// Name and colour of the run whose figures are shown.
+    pub label: String,
+    pub colour: Color,
+    /// The run's figures of this second, in a line.
+    pub figures: String,
+    /// Sessions per second that the charts are scaled to, once known.
+    pub capacity: Option<f64>,
+    /// Headings, widths and lines of the table.
+    pub columns: &'static [(&'static str, u16)],
+    pub rows: Vec<(Color, Vec<String>)>,
+    clock: f64,
+    runs: Vec<Run>,
+    offered: Vec<(f64, f64)>,
+}
+
+/// One second of load.
+pub struct Second {
+    pub offered_per_s: f64,
+    pub completed_per_s: f64,
+    pub response_p95_ms: f64,
+}
+
+struct Run {
+    label: String,
+    colour: Color,
+    completed: Vec<(f64, f64)>,
+    response: Vec<(f64, f64)>,
+}
+
+/// Seconds that the charts keep: a run of any length draws in bounded memory.
+const KEPT: usize = 900;
+/// Lines of the table that are shown, the newest.
+const ROWS: usize = 14;
+const SOFT: Style = Style::new().fg(Color::DarkGray);
+
+impl Screen {
+    /// Takes the terminal over.
+    ///
+    /// # Errors
+    /// When the terminal cannot do it.
+    pub fn open() -> std::io::Result<Self> {
+        Ok(Self { terminal: ratatui::try_init()?, state: State::default() })
+    }
+
+    /// Draws the state. A terminal that went away must not end a measurement,
+    /// so errors are dropped.
+    pub fn draw(&mut self) {
+        let _ = self.terminal.draw(|frame| self.state.draw(frame));
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        ratatui::restore();
+    }
+}
+
+impl State {
+    /// Appends a second to the charts; a new label begins a new line.
+    pub fn push(&mut self, second: &Second) {
+        self.clock += 1.0;
+        if self.runs.last().is_none_or(|run| run.label != self.label) {
+            let (label, colour) = (self.label.clone(), self.colour);
+            self.runs.push(Run { label, colour, completed: Vec::new(), response: Vec::new() });
+        }
+        let run = self.runs.last_mut().expect("one was pushed if there was none");
+        keep(&mut self.offered, (self.clock, second.offered_per_s));
+        keep(&mut run.completed, (self.clock, second.completed_per_s));
+        if second.response_p95_ms > 0.0 {
+            keep(&mut run.response, (self.clock, second.response_p95_ms.log10()));
+        }
+    }
+
+    fn draw(&self, frame: &mut Frame) {
+        let table_height = self.rows.len().clamp(1, ROWS) as u16 + 3;
+        let parts = [Constraint::Length(4), Constraint::Min(8), Constraint::Length(table_height)];
+        let [head, charts, table] = Layout::vertical(parts).areas(frame.area());
+        let halves = [Constraint::Fill(1), Constraint::Fill(1)];
+        let [left, right] = Layout::horizontal(halves).areas(charts);
+        frame.render_widget(self.head(), head);
+        self.draw_sessions(frame, left);
+        self.draw_response(frame, right);
+        frame.render_widget(self.table(), table);
+    }
+
+    fn head(&self) -> Paragraph<'_> {
+        let bold = Style::new().add_modifier(Modifier::BOLD);
+        let capacity = self.capacity.map(|rate| format!("   (capacity {rate:.0} sessions/s)"));
+        Paragraph::new(vec![
+            Line::from(vec![
+                Span::styled(" Tidegate ", bold.bg(Color::Blue).fg(Color::White)),
+                Span::raw(format!("  {}", self.title)),
+            ]),
+            Line::default(),
+            Line::from(vec![
+                Span::styled(format!(" {} ", self.label), bold.fg(self.colour)),
+                Span::raw(&self.figures),
+                Span::styled(capacity.unwrap_or_default(), SOFT),
+            ]),
+        ])
+    }
+
+    fn draw_sessions(&self, frame: &mut Frame, area: Rect) {
+        // Four times the capacity would squeeze what matters into the lowest
+        // quarter, so the axis ends above the capacity and offered load leaves it.
+        let highest = self.offered.iter().map(|p| p.1).fold(10.0, f64::max);
+        let top = self.capacity.map_or(highest * 1.1, |capacity| capacity * 1.5);
+        let offered: Vec<_> = self.offered.iter().map(|(x, y)| (*x, y.min(top))).collect();
+        let completed = self.runs.iter().map(|run| line(&run.completed, run.colour));
+        let lines = std::iter::once(line(&offered, Color::DarkGray)).chain(completed).collect();
+        let labels = [0.0, top / 2.0, top].map(|y| format!("{y:>5.0}")).to_vec();
+        let title = " sessions/s: completed, and offered in grey ";
+        frame.render_widget(self.chart(title, lines, [0.0, top], labels), area);
+    }
+
+    fn draw_response(&self, frame: &mut Frame, area: Rect) {
+        let lines = self.runs.iter().map(|run| line(&run.response, run.colour)).collect();
+        let decades = ["1", "10", "100", "1000"].map(|y| format!("{y:>5}")).to_vec();
+        frame.render_widget(self.chart(" p95 response time, ms ", lines, [0.0, 3.0], decades), area);
+    }
+
+    fn chart<'a>(&self, title: &'a str, lines: Vec<Dataset<'a>>, bounds: [f64; 2], labels: Vec<String>) -> Chart<'a> {
+        let begin = (self.clock - KEPT as f64).max(0.0);
+        let end = self.clock.max(30.0);
+        let x_labels = [format!("{begin:.0} s"), format!("{end:.0} s")];
+        Chart::new(lines)
+            .block(Block::bordered().title(title).border_style(SOFT))
+            .x_axis(Axis::default().bounds([begin, end]).labels(x_labels).style(SOFT))
+            .y_axis(Axis::default().bounds(bounds).labels(labels).style(SOFT))
+            .legend_position(None)
+    }
+
+    fn table(&self) -> Table<'_> {
+        let skip = self.rows.len().saturating_sub(ROWS);
+        let rows = self.rows[skip..].iter();
+        let rows = rows.map(|(colour, cells)| Row::new(cells.clone()).style(Style::new().fg(*colour)));
+        let widths = self.columns.iter().map(|(_, width)| Constraint::Length(*width));
+        let head = Row::new(self.columns.iter().map(|(name, _)| *name)).style(SOFT);
+        Table::new(rows, widths).header(head).block(Block::bordered().title(" measured ").border_style(SOFT))
+    }
+}
+
+fn keep(points: &mut Vec<(f64, f64)>, point: (f64, f64)) {
+    if points.len() >= KEPT {
+        points.remove(0);
+    }
+    points.push(point);
+}
+
+fn line(points: &[(f64, f64)], colour: Color) -> Dataset<'_> {
+    Dataset::default()
+        .data(points)
+        .marker(Marker::Braille)
+        .graph_type(GraphType::Line)
+        .style(Style::new().fg(colour))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ratatui::Terminal;
+    use ratatui::backend::TestBackend;
+
+    fn drawn(state: &State, width: u16, height: u16) -> String {
+        let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
+        terminal.draw(|frame| state.draw(frame)).unwrap();
+        terminal.backend().to_string()
+    }
+
+    #[test]
+    fn figures_and_table_are_on_the_screen() {
+        let mut state = State { title: "Policy tide".into(), figures: "offered 400/s".into(), ..State::default() };
+        state.columns = &[("policy", 8), ("load", 6)];
+        state.rows.push((Color::Cyan, vec!["tide".into(), "4×".into()]));
+        state.push(&Second { offered_per_s: 400.0, completed_per_s: 95.0, response_p95_ms: 12.0 });
+        let text = drawn(&state, 120, 30);
+        for expected in ["Policy tide", "offered 400/s", "policy", "4×"] {
+            assert!(text.contains(expected), "{expected} is missing in\n{text}");
+        }
+    }
+
+    #[test]
+    fn a_tiny_terminal_is_no_reason_to_panic() {
+        for (width, height) in [(1, 1), (10, 3), (30, 8)] {
+            drawn(&State::default(), width, height);
+        }
+    }
+
+    #[test]
+    fn memory_is_bounded_on_a_long_run() {
+        let mut state = State::default();
+        for _ in 0..3 * KEPT {
+            state.push(&Second { offered_per_s: 1.0, completed_per_s: 1.0, response_p95_ms: 1.0 });
+        }
+        assert_eq!((state.offered.len(), state.runs[0].completed.len()), (KEPT, KEPT));
+    }
+}

@@ -1,0 +1,90 @@
+//! `tidegate site`: run a reference site.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use clap::Subcommand;
+use tidegate_sites::auction::{self, Options, Prepared};
+use tidegate_sites::password::PasswordCost;
+
+use crate::cores::Cores;
+use crate::demo::READY;
+use crate::exit::{Outcome, bad_input};
+use crate::signals;
+
+/// Flags of `tidegate site`.
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    site: Site,
+}
+
+#[derive(Subcommand)]
+enum Site {
+    /// RUBiS: an auction house with users, bids, purchases and comments
+    Auction(AuctionArgs),
+}
+
+#[derive(clap::Args)]
+struct AuctionArgs {
+    /// Address to listen on
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8080")]
+    listen: SocketAddr,
+    /// PostgreSQL to use, postgres://user@host/name; without, SQLite in --data
+    #[arg(long, value_name = "URL")]
+    database: Option<String>,
+    /// Folder of the SQLite file
+    #[arg(long, value_name = "DIR", default_value = "data")]
+    data: PathBuf,
+    /// Size of a new population; 1 is a million users [default: 0.01]
+    #[arg(long, value_name = "S")]
+    scale: Option<f64>,
+    /// Seed of a new population [default: 1]
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// What hashing a password costs: owasp, light, or m=KIB,t=PASSES
+    #[arg(long, value_name = "COST", default_value = "owasp")]
+    password_cost: PasswordCost,
+    /// Processors to run on, one thread pinned to each, such as 0,2-3
+    #[arg(long, value_name = "LIST")]
+    cores: Option<Cores>,
+}
+
+/// Serves until told to stop.
+pub fn run(args: Args) -> anyhow::Result<Outcome> {
+    let Site::Auction(args) = args.site;
+    let options = Options {
+        listen: args.listen,
+        database: args.database,
+        data: args.data,
+        scale: args.scale,
+        seed: args.seed,
+        password_cost: args.password_cost,
+        cores: args.cores.map(|cores| cores.list().to_vec()),
+    };
+    let site = auction::start(options).map_err(blame)?;
+    println!("site: http://{}", site.address());
+    println!("{READY}");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(signals::stop_requested())?;
+    site.shutdown();
+    Ok(Outcome::Done)
+}
+
+/// Creates the demo's database where it is not there yet, with a progress bar.
+pub fn prepare_demo(data: &Path, scale: f64) -> anyhow::Result<Prepared> {
+    let options = Options {
+        data: data.to_owned(),
+        scale: Some(scale),
+        password_cost: PasswordCost::LIGHT,
+        ..Options::default()
+    };
+    auction::prepare(&options).map_err(blame)
+}
+
+fn blame(error: tidegate_sites::Error) -> anyhow::Error {
+    match error {
+        tidegate_sites::Error::Operator(_) => bad_input(error),
+        other => other.into(),
+    }
+}

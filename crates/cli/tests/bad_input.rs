@@ -1,0 +1,108 @@
+//! Bad input of every kind ends with a clear line and the right exit code.
+
+mod common;
+
+use std::net::TcpListener;
+
+use common::{Text, tidegate};
+
+fn refused(args: &[&str], code: i32, says: &[&str]) {
+    let output = tidegate(args);
+    let text = output.stderr_text();
+    assert_eq!(output.status.code(), Some(code), "{args:?}: {text}");
+    for word in says {
+        assert!(text.contains(word), "{args:?} does not say `{word}`:\n{text}");
+    }
+    assert!(!text.contains("panicked"), "{text}");
+}
+
+fn file(folder: &tempfile::TempDir, name: &str, text: &str) -> String {
+    let path = folder.path().join(name);
+    std::fs::write(&path, text).unwrap();
+    path.display().to_string()
+}
+
+#[test]
+fn a_gate_without_an_upstream_is_bad_input() {
+    refused(&["gate"], 2, &["--upstream"]);
+    refused(&["gate", "--upstream", "ftp://x"], 2, &["--upstream", "http"]);
+}
+
+#[test]
+fn a_certificate_without_its_key_is_bad_input() {
+    let folder = tempfile::tempdir().unwrap();
+    let pair = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    let cert = file(&folder, "cert.pem", &pair.cert.pem());
+    refused(&["gate", "--upstream", "http://127.0.0.1:1", "--cert", &cert], 2, &["key"]);
+    let other = rcgen::KeyPair::generate().unwrap();
+    let key = file(&folder, "key.pem", &other.serialize_pem());
+    refused(&["gate", "--upstream", "http://127.0.0.1:1", "--cert", &cert, "--key", &key], 2, &["key"]);
+}
+
+#[test]
+fn a_port_in_use_is_bad_input() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    refused(&["gate", "--upstream", "http://127.0.0.1:1", "--listen", &address, "--admin", "off"], 2, &[&address]);
+}
+
+#[test]
+fn every_mistake_of_a_configuration_is_reported_with_its_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "[upstream]\nurl = \"http://127.0.0.1:8080\"\nretry = 3\n\n[admission]\npolcy = \"tide\"\nhold_time = \"9h\"\n";
+    let config = file(&folder, "gate.toml", text);
+    for args in [["check", config.as_str(), ""], ["gate", "--config", &config]] {
+        let args: Vec<_> = args.into_iter().filter(|arg| !arg.is_empty()).collect();
+        refused(&args, 2, &["gate.toml:3", "retry", "gate.toml:6", "polcy", "policy", "gate.toml:7", "hold_time"]);
+    }
+}
+
+#[test]
+fn a_sound_configuration_passes_the_check() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = file(&folder, "gate.toml", "[upstream]\nurl = \"http://127.0.0.1:8080\"\n");
+    let output = tidegate(&["check", &config]);
+    assert_eq!(output.status.code(), Some(0), "{}", output.stderr_text());
+}
+
+#[test]
+fn a_scenario_whose_rows_do_not_sum_to_one_is_bad_input() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "[session]\nstart = \"Home\"\n\n[pages.Home]\npath = \"/\"\n\n[transitions]\nHome = { Home = 0.5, End = 0.4 }\n";
+    let scenario = file(&folder, "shop.toml", text);
+    refused(&["check", &scenario], 2, &["shop.toml:", "Home", "0.9"]);
+    refused(&["load", &scenario, "--target", "https://127.0.0.1:1", "--rate", "1"], 2, &["Home"]);
+}
+
+#[test]
+fn an_unreachable_target_says_so() {
+    let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let target = format!("https://{nobody}");
+    let output = tidegate(&["load", "auction-browsing", "--target", &target, "--rate", "5", "--duration", "2", "--warm-up", "0", "--plain"]);
+    let text = output.stderr_text();
+    assert!(matches!(output.status.code(), Some(2 | 3)), "{text}");
+    assert!(text.contains(&nobody.to_string()), "{text}");
+}
+
+#[test]
+fn unknown_names_list_the_known_ones() {
+    refused(&["load", "nonsense", "--target", "https://127.0.0.1:1"], 2, &["nonsense", "auction-browsing"]);
+    refused(&["site", "nonsense"], 2, &["nonsense", "auction"]);
+}
+
+#[test]
+fn a_database_that_is_not_there_or_not_ours_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    refused(&["site", "auction", "--database", "postgres://127.0.0.1:1/shop", "--listen", "127.0.0.1:0"], 3, &["127.0.0.1:1"]);
+    refused(&["site", "auction", "--database", "mysql://x/y", "--listen", "127.0.0.1:0"], 2, &["mysql"]);
+    let data = folder.path().join("data");
+    std::fs::create_dir(&data).unwrap();
+    std::fs::write(data.join("auction.sqlite"), "this is no database, whatever its name says").unwrap();
+    refused(&["site", "auction", "--data", &data.display().to_string(), "--listen", "127.0.0.1:0"], 2, &["auction.sqlite"]);
+}
+
+#[test]
+fn the_demo_refuses_processors_that_it_cannot_have() {
+    refused(&["demo", "--server-cores", "0", "--driver-cores", "0"], 2, &["share"]);
+    refused(&["demo", "--server-cores", "900"], 2, &["900"]);
+}

@@ -1,0 +1,86 @@
+//! A person shops in a real browser, through the gate.
+
+mod common;
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use common::{Running, auction, gate};
+use fantoccini::{Client, ClientBuilder, Locator};
+
+fn chromedriver() -> Running {
+    Running::other(Command::new("chromedriver").arg("--port=0"), |line| {
+        let port = line.split("on port ").nth(1)?.trim_end_matches('.');
+        port.parse::<u16>().ok().map(|port| format!("http://127.0.0.1:{port}"))
+    })
+}
+
+async fn browser(driver: &Running, profile: &Path) -> Client {
+    let args = [
+        "--headless".to_owned(),
+        "--no-sandbox".to_owned(),
+        "--disable-gpu".to_owned(),
+        "--disable-dev-shm-usage".to_owned(),
+        "--disable-background-networking".to_owned(),
+        "--ignore-certificate-errors".to_owned(),
+        "--window-size=1200,900".to_owned(),
+        format!("--user-data-dir={}", profile.display()),
+    ];
+    let capabilities = serde_json::json!({ "goog:chromeOptions": { "args": args }, "acceptInsecureCerts": true });
+    let capabilities = capabilities.as_object().cloned().unwrap();
+    let mut builder = ClientBuilder::rustls().expect("TLS for the driver's connection");
+    builder.capabilities(capabilities);
+    builder.connect(driver.address("address")).await.expect("Chromium starts")
+}
+
+async fn follow(page: &Client, css: &str) {
+    let link = page.wait().at_most(Duration::from_secs(20)).for_element(Locator::Css(css)).await;
+    link.unwrap_or_else(|error| panic!("{css}: {error}")).click().await.unwrap();
+}
+
+async fn fill(page: &Client, name: &str, value: &str) {
+    let css = format!("form[method=post] [name={name}]");
+    let field = page.wait().at_most(Duration::from_secs(20)).for_element(Locator::Css(&css)).await;
+    let field = field.unwrap_or_else(|error| panic!("{css}: {error}"));
+    field.clear().await.unwrap();
+    field.send_keys(value).await.unwrap();
+}
+
+async fn submit(page: &Client, action: &str) {
+    follow(page, &format!("form[method=post][action$='{action}'] [type=submit]")).await;
+}
+
+async fn text(page: &Client) -> String {
+    page.find(Locator::Css("body")).await.unwrap().text().await.unwrap()
+}
+
+#[tokio::test]
+async fn a_person_browses_logs_in_and_bids_in_chromium() {
+    let folder = tempfile::tempdir().unwrap();
+    let site = auction(&folder.path().join("site"));
+    let gate = gate(site.address("site"), &[]);
+    let driver = chromedriver();
+    let page = browser(&driver, &folder.path().join("profile")).await;
+
+    page.goto(gate.address("gate")).await.unwrap();
+    follow(&page, "a[href='/browse']").await;
+    follow(&page, "a[href='/categories']").await;
+    follow(&page, "main a[href^='/categories/']").await;
+    follow(&page, "main a[href^='/items/']").await;
+    page.wait().at_most(Duration::from_secs(20)).for_element(Locator::Css("a[href$='/bid']")).await.unwrap();
+    let item = page.current_url().await.unwrap().path().to_owned();
+    follow(&page, &format!("a[href='{item}/bid']")).await;
+    fill(&page, "nickname", "user1").await;
+    fill(&page, "password", "password1").await;
+    submit(&page, "/bid").await;
+    submit(&page, "/bids").await;
+    page.wait().at_most(Duration::from_secs(20)).for_element(Locator::Css("main")).await.unwrap();
+    let before = text(&page).await;
+    page.goto(&format!("{}{item}/bids", gate.address("gate"))).await.unwrap();
+    let bids = text(&page).await;
+    assert!(bids.contains("user1"), "the bid is in the item's history:\n{before}\n---\n{bids}");
+
+    page.close().await.unwrap();
+    assert!(gate.metric("tidegate_handshakes_total{kind=\"full\",result=\"ok\"}") >= 1.0);
+}

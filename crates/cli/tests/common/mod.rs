@@ -1,0 +1,173 @@
+//! The binary as a child process, with what it announces.
+#![allow(dead_code, reason = "each test binary uses a part")]
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+/// Longest wait for anything: generous, since a loaded machine is no failure.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A child that is asked to end when dropped, and made to if it does not.
+pub struct Running {
+    child: Child,
+    addresses: Vec<(String, String)>,
+}
+
+impl Running {
+    /// Starts `tidegate` with these arguments and waits for `ready`.
+    pub fn tidegate(args: &[&str]) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tidegate"));
+        command.args(args).stdin(Stdio::null()).stdout(Stdio::piped());
+        let mut child = command.spawn().expect("the binary starts");
+        let lines = lines(child.stdout.take().unwrap());
+        let mut running = Self { child, addresses: Vec::new() };
+        loop {
+            let line = lines.recv_timeout(PATIENCE).expect("the service says that it is ready");
+            if line == "ready" {
+                return running;
+            }
+            if let Some((word, address)) = line.split_once(": ") {
+                running.addresses.push((word.to_owned(), address.to_owned()));
+            }
+        }
+    }
+
+    /// Any other program; the first line that `address` recognises is its address.
+    pub fn other(command: &mut Command, address: impl Fn(&str) -> Option<String>) -> Self {
+        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap_or_else(|error| {
+            panic!("{:?}: {error}; scripts/bootstrap test installs it", command.get_program())
+        });
+        let lines = lines(child.stdout.take().unwrap());
+        let mut running = Self { child, addresses: Vec::new() };
+        loop {
+            let line = lines.recv_timeout(PATIENCE).expect("the program says where it listens");
+            if let Some(address) = address(&line) {
+                running.addresses.push(("address".into(), address));
+                return running;
+            }
+        }
+    }
+
+    /// A program that says nothing; it serves when its port answers.
+    pub fn silent(command: &mut Command, address: &str) -> Self {
+        let child = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().unwrap_or_else(|error| {
+            panic!("{:?}: {error}; scripts/bootstrap test installs it", command.get_program())
+        });
+        let running = Self { child, addresses: vec![("address".into(), address.to_owned())] };
+        wait_until("the port answers", || std::net::TcpStream::connect(address).is_ok());
+        running
+    }
+
+    pub fn address(&self, word: &str) -> &str {
+        let found = self.addresses.iter().find(|(said, _)| said == word);
+        &found.unwrap_or_else(|| panic!("no `{word}` address")).1
+    }
+
+    /// The gate's `/status`.
+    pub fn status(&self) -> serde_json::Value {
+        let url = format!("{}/status", self.address("admin"));
+        serde_json::from_str(&curl(&["--fail", &url]).stdout_text()).expect("status is JSON")
+    }
+
+    /// A metric's value, by its whole name with labels.
+    pub fn metric(&self, name: &str) -> f64 {
+        let url = format!("{}/metrics", self.address("admin"));
+        let text = curl(&["--fail", &url]).stdout_text();
+        let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        value.unwrap_or_else(|| panic!("no {name} in\n{text}")).parse().expect("a number")
+    }
+
+    /// Asks it to end and gives its exit code.
+    pub fn end(mut self) -> Option<i32> {
+        self.terminate();
+        self.child.wait().unwrap().code()
+    }
+
+    fn terminate(&mut self) {
+        // SAFETY: the child was not waited for yet, so the id is its own.
+        unsafe { libc::kill(self.child.id() as libc::pid_t, libc::SIGTERM) };
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if !matches!(self.child.try_wait(), Ok(None)) {
+            return;
+        }
+        self.terminate();
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while Instant::now() < deadline {
+            if !matches!(self.child.try_wait(), Ok(None)) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn lines(stream: impl Read + Send + 'static) -> mpsc::Receiver<String> {
+    let (sender, receiver) = mpsc::channel();
+    std::thread::spawn(move || {
+        for line in BufReader::new(stream).lines().map_while(Result::ok) {
+            let _ = sender.send(line);
+        }
+    });
+    receiver
+}
+
+/// Runs `tidegate` to its end.
+pub fn tidegate(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_tidegate")).args(args).stdin(Stdio::null()).output().expect("the binary starts")
+}
+
+/// Runs curl; `-k` and a deadline are always set.
+pub fn curl(args: &[&str]) -> Output {
+    let fixed = ["--silent", "--show-error", "--insecure", "--max-time", "30"];
+    Command::new("curl").args(fixed).args(args).stdin(Stdio::null()).output().expect("curl is installed")
+}
+
+/// Text of an output's streams.
+pub trait Text {
+    fn stdout_text(&self) -> String;
+    fn stderr_text(&self) -> String;
+}
+
+impl Text for Output {
+    fn stdout_text(&self) -> String {
+        String::from_utf8_lossy(&self.stdout).into_owned()
+    }
+
+    fn stderr_text(&self) -> String {
+        String::from_utf8_lossy(&self.stderr).into_owned()
+    }
+}
+
+/// Polls until it holds; a test that waits for what never comes fails with
+/// the name of it.
+pub fn wait_until(what: &str, holds: impl Fn() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !holds() {
+        assert!(Instant::now() < deadline, "waited in vain until {what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// A small auction site in `folder`.
+pub fn auction(folder: &Path) -> Running {
+    let data = folder.display().to_string();
+    Running::tidegate(&[
+        "site", "auction", "--listen", "127.0.0.1:0", "--data", &data, "--scale", "0.001", "--password-cost", "light",
+    ])
+}
+
+/// A gate before `upstream`, with more arguments.
+pub fn gate(upstream: &str, more: &[&str]) -> Running {
+    let mut args = vec!["gate", "--upstream", upstream, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--log", "warn"];
+    args.extend_from_slice(more);
+    Running::tidegate(&args)
+}
