@@ -1,0 +1,83 @@
+//! Money in whole cents.
+//!
+//! Deviation: RUBiS keeps prices as floating point numbers; cents add up exactly
+//! and compare the same in every database.
+
+use std::fmt;
+
+/// An amount of money, in cents.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Cents(pub i64);
+
+impl Cents {
+    /// The most that a form takes: one million.
+    pub const MOST: Self = Self(100_000_000);
+
+    /// Reads `12`, `12.5` or `12.50`; no sign, no other characters, at most
+    /// [`MOST`](Self::MOST).
+    pub fn parse(text: &str) -> Option<Self> {
+        let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+        let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+        if whole.is_empty() || whole.len() > 7 || fraction.len() > 2 {
+            return None;
+        }
+        if !digits(whole) || !digits(fraction) {
+            return None;
+        }
+        let cents: i64 = format!("{fraction:0<2}").parse().ok()?;
+        let amount = Self(whole.parse::<i64>().ok()? * 100 + cents);
+        (amount <= Self::MOST).then_some(amount)
+    }
+
+    /// For the value of a number field: `1234.50`.
+    pub fn plain(self) -> String {
+        format!("{}.{:02}", self.0 / 100, self.0 % 100)
+    }
+
+    /// The amount if it is not zero: RUBiS writes "none" as zero.
+    pub fn some(self) -> Option<Self> {
+        (self.0 > 0).then_some(self)
+    }
+}
+
+impl fmt::Display for Cents {
+    /// For people: `$1,234.50`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sign = if self.0 < 0 { "-" } else { "" };
+        let (whole, cents) = (self.0.unsigned_abs() / 100, self.0.unsigned_abs() % 100);
+        match (whole / 1_000_000, whole / 1000 % 1000, whole % 1000) {
+            (0, 0, ones) => write!(f, "{sign}${ones}.{cents:02}"),
+            (0, thousands, ones) => write!(f, "{sign}${thousands},{ones:03}.{cents:02}"),
+            (millions, thousands, ones) => {
+                write!(f, "{sign}${millions},{thousands:03},{ones:03}.{cents:02}")
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn money_is_shown_with_separators() {
+        let shown =
+            [0, 5, 99_950, 123_450, 100_000_000, -250].map(|cents| Cents(cents).to_string());
+        assert_eq!(shown, ["$0.00", "$0.05", "$999.50", "$1,234.50", "$1,000,000.00", "-$2.50"]);
+    }
+
+    #[test]
+    fn what_a_number_field_sends_is_read_exactly() {
+        for (text, cents) in
+            [("12", 1200), ("12.5", 1250), ("12.50", 1250), ("0.07", 7), ("12.", 1200)]
+        {
+            assert_eq!(Cents::parse(text), Some(Cents(cents)), "{text}");
+        }
+        for text in
+            ["", ".5", "-1", "+1", "1e3", "1.234", "1,5", " 1", "1000000.01", "99999999", "nan"]
+        {
+            assert_eq!(Cents::parse(text), None, "{text}");
+        }
+        assert_eq!(Cents::parse(&Cents(123_456).plain()), Some(Cents(123_456)));
+    }
+}

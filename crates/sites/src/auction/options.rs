@@ -1,0 +1,78 @@
+//! How an auction site is to be started.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use crate::database::Location;
+use crate::password::PasswordCost;
+use crate::{Error, Result};
+
+/// Options of the auction site. `Default` is a small site on this machine.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Where to listen; port 0 takes a free one.
+    pub listen: SocketAddr,
+    /// URL of the database; without one, a SQLite file in `data`.
+    pub database: Option<String>,
+    /// Folder of the SQLite file; made if it is not there.
+    pub data: PathBuf,
+    /// Size of the population, 0.0005 to 10: 1.0 is a million users and 32,667
+    /// active items. `None` takes the database as it is, or [`Options::SCALE`]
+    /// for a new one.
+    pub scale: Option<f64>,
+    /// Seed of the population. `None` takes the database as it is, or 1.
+    pub seed: Option<u64>,
+    /// What hashing a password costs.
+    pub password_cost: PasswordCost,
+    /// The cores to run on, one runtime pinned to each; without, one runtime per
+    /// processor that this process may use, not pinned.
+    pub cores: Option<Vec<usize>>,
+}
+
+impl Options {
+    /// Scale of a new population if none is asked for: 10,000 users.
+    pub const SCALE: f64 = 0.01;
+    /// Seed of a new population if none is asked for.
+    pub const SEED: u64 = 1;
+
+    /// Where the database is.
+    pub(super) fn location(&self) -> Result<Location> {
+        if let Some(scale) = self.scale
+            && !(0.0005..=10.0).contains(&scale)
+        {
+            return Err(Error::Operator(format!(
+                "scale {scale}: must be 0.0005 to 10 (1 is a million users); try {}",
+                Self::SCALE
+            )));
+        }
+        if self.cores.as_ref().is_some_and(Vec::is_empty) {
+            return Err(Error::Operator("cores: the list is empty; name at least one core".into()));
+        }
+        match &self.database {
+            Some(url) => Location::parse(url),
+            None => {
+                std::fs::create_dir_all(&self.data).map_err(|error| {
+                    Error::Operator(format!(
+                        "data folder {}: cannot be made ({error}); choose another with --data",
+                        self.data.display()
+                    ))
+                })?;
+                Ok(Location::Sqlite(self.data.join("auction.db")))
+            }
+        }
+    }
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            listen: SocketAddr::from(([127, 0, 0, 1], 8080)),
+            database: None,
+            data: PathBuf::from("data"),
+            scale: None,
+            seed: None,
+            password_cost: PasswordCost::default(),
+            cores: None,
+        }
+    }
+}

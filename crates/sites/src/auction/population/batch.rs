@@ -1,0 +1,124 @@
+//! Rows gathered and written many at a time.
+
+use std::sync::Arc;
+
+use sqlx::AssertSqlSafe;
+
+use crate::database::{Connection, Value};
+
+/// Most values in one statement: both databases take some 32,000.
+const VALUES: usize = 12_000;
+
+/// Rows for one table that wait to be written.
+pub struct Batch {
+    head: String,
+    columns: usize,
+    rows: usize,
+    values: Vec<Cell>,
+    full: Arc<str>,
+}
+
+/// A value of its own.
+pub enum Cell {
+    /// A number.
+    Int(i64),
+    /// Text.
+    Text(String),
+}
+
+impl From<i64> for Cell {
+    fn from(value: i64) -> Self {
+        Self::Int(value)
+    }
+}
+
+impl From<String> for Cell {
+    fn from(value: String) -> Self {
+        Self::Text(value)
+    }
+}
+
+impl From<&str> for Cell {
+    fn from(value: &str) -> Self {
+        Self::Text(value.into())
+    }
+}
+
+impl Batch {
+    /// A batch for these columns, separated by commas, of a table.
+    pub fn new(table: &str, columns: &str) -> Self {
+        let head = format!("INSERT INTO {table} ({columns}) VALUES ");
+        let columns = columns.split(',').count();
+        let rows = (VALUES / columns).min(500);
+        let full = statement(&head, columns, rows).into();
+        Self { head, columns, rows, values: Vec::new(), full }
+    }
+
+    /// Adds a row and writes the batch if it is full.
+    pub async fn push<const N: usize>(
+        &mut self,
+        connection: &mut Connection,
+        row: [Cell; N],
+    ) -> sqlx::Result<()> {
+        debug_assert_eq!(N, self.columns, "{}", self.head);
+        self.values.extend(row);
+        if self.values.len() == self.rows * self.columns {
+            self.write(connection).await?;
+        }
+        Ok(())
+    }
+
+    /// Writes what is left.
+    pub async fn write(&mut self, connection: &mut Connection) -> sqlx::Result<()> {
+        let rows = self.values.len() / self.columns;
+        if rows == 0 {
+            return Ok(());
+        }
+        let values: Vec<Value<'_>> = self
+            .values
+            .iter()
+            .map(|cell| match cell {
+                Cell::Int(int) => Value::Int(*int),
+                Cell::Text(text) => Value::Text(text),
+            })
+            .collect();
+        let sql = if rows == self.rows {
+            Arc::clone(&self.full)
+        } else {
+            statement(&self.head, self.columns, rows).into()
+        };
+        connection.run(AssertSqlSafe(sql), &values).await?;
+        self.values.clear();
+        Ok(())
+    }
+}
+
+fn statement(head: &str, columns: usize, rows: usize) -> String {
+    let mut sql = String::from(head);
+    for row in 0..rows {
+        sql.push_str(if row == 0 { "(" } else { ",(" });
+        for column in 0..columns {
+            if column > 0 {
+                sql.push(',');
+            }
+            sql.push('$');
+            sql.push_str(&(row * columns + column + 1).to_string());
+        }
+        sql.push(')');
+    }
+    sql
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn placeholders_count_on_through_the_rows() {
+        let batch = Batch::new("bids", "id, bid");
+        assert_eq!(
+            statement(&batch.head, 2, 2),
+            "INSERT INTO bids (id, bid) VALUES ($1,$2),($3,$4)"
+        );
+    }
+}

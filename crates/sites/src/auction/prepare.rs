@@ -1,0 +1,167 @@
+//! Opens the database, and makes it first where that is needed.
+
+use std::fs::File;
+use std::path::Path;
+
+use super::options::Options;
+use super::population::{self, Plan};
+use super::schema::{self, Found};
+use super::when;
+use crate::database::{Connection, Location};
+use crate::password::PasswordCost;
+use crate::{Error, Result};
+
+/// A site that was not seen for so long had been stopped, seconds.
+const ABSENCE: i64 = 90;
+/// Key of PostgreSQL's advisory lock under which one process populates.
+const LOCK: i64 = 0x7469_6465;
+
+/// What [`prepare`] found or made.
+#[derive(Clone, Debug)]
+pub struct Prepared {
+    /// Where the database is.
+    pub location: Location,
+    /// It was made just now.
+    pub created: bool,
+    /// The scale of its population.
+    pub scale: f64,
+    /// The seed of its population.
+    pub seed: u64,
+    /// How many synthetic people there are: `user1` and so on.
+    pub users: i64,
+}
+
+/// Opens the database; an empty one is populated, with a progress bar on a
+/// terminal, and one whose population was interrupted is populated anew.
+///
+/// # Errors
+/// What only the operator can solve: the database is not there, locked, not
+/// writable, of another kind or version, or was populated otherwise than is
+/// asked now.
+pub fn prepare(options: &Options) -> Result<Prepared> {
+    let location = options.location()?;
+    let options = options.clone();
+    // A thread of its own, so that it does not matter whether the caller is async.
+    let prepared = std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime
+            .map_err(|error| Error::Operator(format!("no runtime can be started: {error}")))?;
+        runtime.block_on(async {
+            let mut connection = location.connect().await?;
+            let prepared = with(&mut connection, &location, &options).await;
+            connection.close().await;
+            prepared.map_err(|error| match error {
+                Error::Database(error) => location.explain(error),
+                other => other,
+            })
+        })
+    });
+    prepared.join().map_err(|_| Error::Internal("preparing the database panicked".into()))?
+}
+
+async fn with(
+    connection: &mut Connection,
+    location: &Location,
+    options: &Options,
+) -> Result<Prepared> {
+    let place = location.to_string();
+    let found = schema::look(connection, &place).await?;
+    let created = found != Found::Ready;
+    if created {
+        let plan = Plan {
+            scale: options.scale.unwrap_or(Options::SCALE),
+            seed: options.seed.unwrap_or(Options::SEED),
+        };
+        make(connection, location, plan, options.password_cost).await?;
+    }
+    let plan = population::plan_of(connection).await?;
+    let scale_differs =
+        options.scale.is_some_and(|scale| scale.to_string() != plan.scale.to_string());
+    if scale_differs || options.seed.is_some_and(|seed| seed != plan.seed) {
+        let asked = Plan {
+            scale: options.scale.unwrap_or(plan.scale),
+            seed: options.seed.unwrap_or(plan.seed),
+        };
+        return Err(Error::Operator(format!(
+            "{place}: was populated with {plan}, not with {asked} as asked; leave --scale and --seed out to use it, delete it to make it anew, or name another database"
+        )));
+    }
+    wake(connection, when::now()).await?;
+    Ok(Prepared {
+        location: location.clone(),
+        created,
+        scale: plan.scale,
+        seed: plan.seed,
+        users: plan.users(),
+    })
+}
+
+/// Populates under a lock, so that two sites started at once do not do it both.
+async fn make(
+    connection: &mut Connection,
+    location: &Location,
+    plan: Plan,
+    cost: PasswordCost,
+) -> Result<()> {
+    let busy = || {
+        Error::Operator(format!(
+            "{location}: another process is populating it; wait till it is done, then try again"
+        ))
+    };
+    let _lock = match location {
+        Location::Sqlite(file) => Some(lock_file(file)?.ok_or_else(busy)?),
+        Location::Postgres(_) => {
+            let sql = "SELECT CASE WHEN pg_try_advisory_lock($1) THEN 1::bigint ELSE 0 END";
+            if connection.first::<i64>(sql, &[LOCK.into()]).await? != Some(1) {
+                return Err(busy());
+            }
+            None
+        }
+    };
+    // Another process may have been quicker.
+    if schema::look(connection, &location.to_string()).await? == Found::Ready {
+        return Ok(());
+    }
+    tracing::info!(database = %location, %plan, "populating");
+    population::populate(connection, plan, cost, when::now()).await?;
+    // The planner's figures and all statements are fresh for what follows.
+    if let Location::Sqlite(file) = location {
+        let _ = std::fs::remove_file(lock_path(file));
+    }
+    Ok(())
+}
+
+fn lock_path(file: &Path) -> std::path::PathBuf {
+    let mut path = file.as_os_str().to_owned();
+    path.push(".populating");
+    path.into()
+}
+
+fn lock_file(file: &Path) -> Result<Option<File>> {
+    let path = lock_path(file);
+    let lock = File::create(&path).map_err(|error| {
+        Error::Operator(format!(
+            "{}: cannot be made ({error}); the folder must be writable",
+            path.display()
+        ))
+    })?;
+    match lock.try_lock() {
+        Ok(()) => Ok(Some(lock)),
+        Err(_) => Ok(None),
+    }
+}
+
+/// Auctions stand still while the site is stopped: their times move on by as
+/// long as nobody saw it. Writing the time also shows whether it can be written.
+async fn wake(connection: &mut Connection, now: i64) -> Result<()> {
+    let seen = schema::note(connection, "last_seen").await?;
+    let away = seen.and_then(|seen| seen.parse::<i64>().ok()).map_or(0, |seen| now - seen);
+    connection.run("BEGIN", &[]).await?;
+    if away > ABSENCE {
+        let sql = "UPDATE items SET start_date = start_date + $1, end_date = end_date + $1";
+        connection.run(sql, &[away.into()]).await?;
+    }
+    schema::set_note(connection, "last_seen", &now.to_string()).await?;
+    connection.run("COMMIT", &[]).await?;
+    Ok(())
+}

@@ -1,0 +1,94 @@
+//! The running site.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use super::options::Options;
+use super::prepare::{Prepared, prepare};
+use super::store::sales;
+use super::web::{App, router};
+use super::when;
+use crate::Result;
+use crate::database::Database;
+use crate::password::Hasher;
+use crate::server::{Server, Service, available_cores};
+use crate::token::Signer;
+
+/// How often ended auctions are closed.
+const CLOSING: Duration = Duration::from_secs(2);
+/// How often it is noted that the site is running, in closings.
+const NOTED: u32 = 10;
+
+/// An auction site that runs.
+#[derive(Debug)]
+pub struct Site {
+    server: Server,
+    prepared: Prepared,
+}
+
+/// Prepares the database, as [`prepare`] does, and starts the site.
+///
+/// # Errors
+/// What [`prepare`] says; the address is in use or not ours; a core is not there.
+pub fn start(options: Options) -> Result<Site> {
+    let prepared = prepare(&options)?;
+    let count = options.cores.as_ref().map_or_else(|| available_cores().len(), Vec::len);
+    let signer = Signer::random();
+    let takes = options.password_cost.measure();
+    let services = Database::for_cores(&prepared.location, count)
+        .into_iter()
+        .enumerate()
+        .map(|(core, database)| {
+            let hasher = Hasher::new(options.password_cost, takes)?;
+            let signer = signer.clone();
+            let make = move || Service {
+                chores: (core == 0).then(|| -> crate::server::Chores {
+                    Box::pin(close_auctions(database.clone()))
+                }),
+                router: router(App::new(database, hasher, signer)),
+            };
+            Ok(Box::new(make) as Box<dyn FnOnce() -> Service + Send>)
+        })
+        .collect::<Result<Vec<_>>>()?;
+    let server = Server::start(options.listen, options.cores.as_deref(), services)?;
+    Ok(Site { server, prepared })
+}
+
+impl Site {
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.server.address()
+    }
+
+    /// The database that it runs on.
+    pub fn prepared(&self) -> &Prepared {
+        &self.prepared
+    }
+
+    /// Stops accepting, lets the requests under way finish (at most 5 s), and
+    /// returns when all has stopped.
+    pub fn shutdown(self) {
+        self.server.shutdown();
+    }
+}
+
+/// Closes auctions as they end, and notes that the site is awake.
+async fn close_auctions(database: Database) {
+    let mut turn: u32 = 0;
+    loop {
+        let closed = async {
+            while sales::close_ended(&database, when::now()).await? > 0 {
+                tokio::task::yield_now().await;
+            }
+            if turn.is_multiple_of(NOTED) {
+                sales::note_awake(&database, when::now()).await?;
+            }
+            Result::<()>::Ok(())
+        };
+        if let Err(error) = closed.await {
+            tracing::warn!(%error, "auctions could not be closed; trying again");
+        }
+        turn = turn.wrapping_add(1);
+        tokio::time::sleep(CLOSING).await;
+    }
+}

@@ -1,0 +1,152 @@
+//! Bids: placing one, and the history of an item.
+
+use crate::auction::money::Cents;
+use crate::database::{Database, Fields, LockingSql, Record};
+use crate::{Refusal, Result, locking};
+
+/// A bid that somebody wants to place.
+#[derive(Clone, Copy, Debug)]
+pub struct NewBid {
+    /// Who bids.
+    pub user: i64,
+    /// On which item.
+    pub item: i64,
+    /// How many of it.
+    pub quantity: i64,
+    /// How much.
+    pub bid: Cents,
+    /// Up to how much, noted with the bid.
+    pub max_bid: Cents,
+    /// Now.
+    pub date: i64,
+}
+
+/// What became of a bid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Placed {
+    /// It is the highest.
+    pub leads: bool,
+    /// The highest bid after it.
+    pub highest: Cents,
+    /// How many bids there are now.
+    pub nb_of_bids: i64,
+}
+
+/// A line of an item's history.
+#[derive(Clone, Debug)]
+pub struct PastBid {
+    /// How much.
+    pub bid: Cents,
+    /// How many.
+    pub quantity: i64,
+    /// When.
+    pub date: i64,
+    /// Who.
+    pub user: i64,
+    /// Their nickname.
+    pub nickname: String,
+}
+
+impl Record for PastBid {
+    fn read(fields: &impl Fields) -> sqlx::Result<Self> {
+        Ok(Self {
+            bid: Cents(fields.int(0)?),
+            quantity: fields.int(1)?,
+            date: fields.int(2)?,
+            user: fields.int(3)?,
+            nickname: fields.text(4)?,
+        })
+    }
+}
+
+/// What a bid must know of its item.
+struct Target {
+    quantity: i64,
+    nb_of_bids: i64,
+    max_bid: Cents,
+    end_date: i64,
+}
+
+impl Record for Target {
+    fn read(fields: &impl Fields) -> sqlx::Result<Self> {
+        Ok(Self {
+            quantity: fields.int(0)?,
+            nb_of_bids: fields.int(1)?,
+            max_bid: Cents(fields.int(2)?),
+            end_date: fields.int(3)?,
+        })
+    }
+}
+
+pub(crate) const HISTORY: &str = "SELECT b.bid, b.qty, b.date, b.user_id, u.nickname
+     FROM bids b JOIN users u ON u.id = b.user_id
+     WHERE b.item_id = $1 ORDER BY b.id DESC LIMIT $2 OFFSET $3";
+
+const TARGET: LockingSql =
+    locking!("SELECT quantity, nb_of_bids, max_bid, end_date FROM items WHERE id = $1");
+
+/// The bids on an item, latest first.
+pub async fn history(
+    database: &Database,
+    item: i64,
+    limit: i64,
+    from: i64,
+) -> Result<Vec<PastBid>> {
+    database.all(HISTORY, &[item.into(), limit.into(), from.into()]).await
+}
+
+/// Places a bid in one transaction: the item is locked, the bid noted, and the
+/// item's number of bids and highest bid follow. A bid that another has passed
+/// meanwhile is kept, as in RUBiS, but does not lead.
+///
+/// # Errors
+/// The auction has ended, or there are fewer of the item: the client's.
+pub async fn place(database: &Database, new: NewBid) -> Result<Placed> {
+    let mut transaction = database.begin().await?;
+    let target = transaction.lock::<Target>(TARGET, &[new.item.into()]).await?;
+    let target = target.filter(|target| target.end_date > new.date && target.quantity > 0);
+    let Some(target) = target else {
+        return Err(transaction.undo(ended("Your bid came too late and was not placed.")).await);
+    };
+    if new.quantity > target.quantity {
+        return Err(transaction.undo(too_few(target.quantity)).await);
+    }
+    let sql = "INSERT INTO bids (user_id, item_id, qty, bid, max_bid, date)
+               VALUES ($1, $2, $3, $4, $5, $6)";
+    let values = [
+        new.user.into(),
+        new.item.into(),
+        new.quantity.into(),
+        new.bid.0.into(),
+        new.max_bid.0.into(),
+        new.date.into(),
+    ];
+    transaction.run(sql, &values).await?;
+
+    let leads = new.bid > target.max_bid;
+    if leads {
+        let sql = "UPDATE items SET nb_of_bids = nb_of_bids + 1, max_bid = $1, high_bidder = $2
+                   WHERE id = $3";
+        transaction.run(sql, &[new.bid.0.into(), new.user.into(), new.item.into()]).await?;
+    } else {
+        let sql = "UPDATE items SET nb_of_bids = nb_of_bids + 1 WHERE id = $1";
+        transaction.run(sql, &[new.item.into()]).await?;
+    }
+    transaction.commit().await?;
+    Ok(Placed { leads, highest: new.bid.max(target.max_bid), nb_of_bids: target.nb_of_bids + 1 })
+}
+
+/// The refusal of something that came after the end of an auction.
+pub fn ended(why: &str) -> Refusal {
+    let remedy = "Look for another item: new ones are listed all the time.";
+    Refusal::new(409, "This auction has ended", why, remedy)
+}
+
+/// The refusal of more items than there are.
+pub fn too_few(left: i64) -> Refusal {
+    let why = match left {
+        1 => "Only one is left.".into(),
+        left => format!("Only {left} are left."),
+    };
+    Refusal::new(409, "There are not enough", why, "Go back and choose a smaller quantity.")
+}

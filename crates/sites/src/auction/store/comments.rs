@@ -1,0 +1,96 @@
+//! What people say about each other.
+
+use crate::database::{Database, Fields, Record};
+use crate::{Refusal, Result};
+
+/// Comments on one page: each may be long.
+pub const COMMENTS_PAGE: i64 = 5;
+
+/// A comment that somebody writes.
+#[derive(Clone, Copy, Debug)]
+pub struct NewComment<'a> {
+    /// Who writes.
+    pub from: i64,
+    /// About whom.
+    pub to: i64,
+    /// After which item.
+    pub item: i64,
+    /// -5 to 5.
+    pub rating: i64,
+    /// The words.
+    pub comment: &'a str,
+    /// Now.
+    pub date: i64,
+}
+
+/// A comment as it is shown.
+#[derive(Clone, Debug)]
+pub struct Comment {
+    /// Who wrote it.
+    pub from: i64,
+    /// Their nickname.
+    pub nickname: String,
+    /// After which item.
+    pub item: i64,
+    /// -5 to 5.
+    pub rating: i64,
+    /// When.
+    pub date: i64,
+    /// The words.
+    pub comment: String,
+}
+
+impl Record for Comment {
+    fn read(fields: &impl Fields) -> sqlx::Result<Self> {
+        Ok(Self {
+            from: fields.int(0)?,
+            nickname: fields.text(1)?,
+            item: fields.int(2)?,
+            rating: fields.int(3)?,
+            date: fields.int(4)?,
+            comment: fields.text(5)?,
+        })
+    }
+}
+
+pub(crate) const ABOUT: &str =
+    "SELECT c.from_user_id, u.nickname, c.item_id, c.rating, c.date, c.comment
+     FROM comments c JOIN users u ON u.id = c.from_user_id
+     WHERE c.to_user_id = $1 ORDER BY c.id DESC LIMIT $2 OFFSET $3";
+
+/// The comments about a person, latest first.
+pub async fn about(database: &Database, user: i64, limit: i64, from: i64) -> Result<Vec<Comment>> {
+    database.all(ABOUT, &[user.into(), limit.into(), from.into()]).await
+}
+
+/// Stores a comment; the person's rating and number of comments follow in the
+/// same transaction.
+///
+/// # Errors
+/// There is no such person: the client's.
+pub async fn add(database: &Database, new: NewComment<'_>) -> Result<()> {
+    let mut transaction = database.begin().await?;
+    let sql = "UPDATE users SET rating = rating + $1, nb_of_comments = nb_of_comments + 1
+               WHERE id = $2";
+    if transaction.run(sql, &[new.rating.into(), new.to.into()]).await? == 0 {
+        let refusal = Refusal::new(
+            404,
+            "There is no such person",
+            "Nobody has this number.",
+            "Go back to the item and follow its links.",
+        );
+        return Err(transaction.undo(refusal).await);
+    }
+    let sql = "INSERT INTO comments (from_user_id, to_user_id, item_id, rating, date, comment)
+               VALUES ($1, $2, $3, $4, $5, $6)";
+    let values = [
+        new.from.into(),
+        new.to.into(),
+        new.item.into(),
+        new.rating.into(),
+        new.date.into(),
+        new.comment.into(),
+    ];
+    transaction.run(sql, &values).await?;
+    transaction.commit().await
+}

@@ -1,0 +1,29 @@
+//! The site's queries, one file per concept. Every statement is a constant;
+//! what people send is only ever bound to a placeholder.
+
+pub mod bids;
+pub mod comments;
+pub mod items;
+pub mod listing;
+pub mod mine;
+pub mod purchases;
+pub mod sales;
+pub mod users;
+
+/// Entries on one page of a list.
+pub const PAGE: i64 = 20;
+
+/// Pages that `entries` fill; an empty list has one page.
+pub fn pages(entries: i64, per_page: i64) -> i64 {
+    ((entries + per_page - 1) / per_page).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_page_may_be_short_and_an_empty_list_has_one() {
+        assert_eq!([0, 1, 20, 21, 40, 41].map(|entries| pages(entries, PAGE)), [1, 1, 1, 2, 2, 3]);
+    }
+}

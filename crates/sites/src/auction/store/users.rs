@@ -1,0 +1,123 @@
+//! People: who they are, signing up, signing in.
+
+use crate::database::{Database, Fields, Record};
+use crate::{Refusal, Result};
+
+/// What everybody may see of a person.
+#[derive(Clone, Debug)]
+pub struct User {
+    /// Their id.
+    pub id: i64,
+    /// Their nickname.
+    pub nickname: String,
+    /// The sum of the ratings that others gave.
+    pub rating: i64,
+    /// When they signed up.
+    pub creation_date: i64,
+    /// Where they are.
+    pub region: i64,
+    /// How many comments others left.
+    pub nb_of_comments: i64,
+}
+
+impl Record for User {
+    fn read(fields: &impl Fields) -> sqlx::Result<Self> {
+        Ok(Self {
+            id: fields.int(0)?,
+            nickname: fields.text(1)?,
+            rating: fields.int(2)?,
+            creation_date: fields.int(3)?,
+            region: fields.int(4)?,
+            nb_of_comments: fields.int(5)?,
+        })
+    }
+}
+
+/// A person with their password's hash.
+#[derive(Debug)]
+pub struct Account {
+    /// Who.
+    pub user: User,
+    /// The stored hash.
+    pub password: String,
+}
+
+impl Record for Account {
+    fn read(fields: &impl Fields) -> sqlx::Result<Self> {
+        Ok(Self { user: User::read(fields)?, password: fields.text(6)? })
+    }
+}
+
+/// Someone who signs up. The password is hashed already.
+#[derive(Debug)]
+pub struct NewUser<'a> {
+    /// First name.
+    pub firstname: &'a str,
+    /// Last name.
+    pub lastname: &'a str,
+    /// Nickname, nobody else's.
+    pub nickname: &'a str,
+    /// Hash of the password.
+    pub password: &'a str,
+    /// Mail address.
+    pub email: &'a str,
+    /// Region.
+    pub region: i64,
+    /// Now.
+    pub creation_date: i64,
+}
+
+pub(crate) const BY_ID: &str =
+    "SELECT id, nickname, rating, creation_date, region, nb_of_comments FROM users WHERE id = $1";
+
+pub(crate) const BY_NICKNAME: &str =
+    "SELECT id, nickname, rating, creation_date, region, nb_of_comments, password
+     FROM users WHERE nickname = $1";
+
+/// The person of this id.
+pub async fn by_id(database: &Database, id: i64) -> Result<Option<User>> {
+    database.first(BY_ID, &[id.into()]).await
+}
+
+/// The account of this nickname.
+pub async fn account(database: &Database, nickname: &str) -> Result<Option<Account>> {
+    database.first(BY_NICKNAME, &[nickname.into()]).await
+}
+
+/// Replaces the hash of a password, unless somebody else just did.
+pub async fn renew_password(database: &Database, id: i64, old: &str, new: &str) -> Result<()> {
+    let mut transaction = database.begin().await?;
+    let sql = "UPDATE users SET password = $1 WHERE id = $2 AND password = $3";
+    transaction.run(sql, &[new.into(), id.into(), old.into()]).await?;
+    transaction.commit().await
+}
+
+/// Signs somebody up; their id.
+///
+/// # Errors
+/// The nickname is taken: the client's to change.
+pub async fn register(database: &Database, new: &NewUser<'_>) -> Result<i64> {
+    let mut transaction = database.begin().await?;
+    let sql = "INSERT INTO users (firstname, lastname, nickname, password, email, rating, balance,
+                                  creation_date, region, nb_of_comments)
+               VALUES ($1, $2, $3, $4, $5, 0, 0, $6, $7, 0)
+               ON CONFLICT (nickname) DO NOTHING RETURNING id";
+    let values = [
+        new.firstname.into(),
+        new.lastname.into(),
+        new.nickname.into(),
+        new.password.into(),
+        new.email.into(),
+        new.creation_date.into(),
+        new.region.into(),
+    ];
+    let Some(id) = transaction.first::<i64>(sql, &values).await? else {
+        let why = format!("Somebody else is called {} here.", new.nickname);
+        let remedy = "Go back and choose another nickname.";
+        return Err(transaction
+            .undo(Refusal::new(409, "This nickname is taken", why, remedy))
+            .await);
+    };
+    transaction.commit().await?;
+    Ok(id)
+}

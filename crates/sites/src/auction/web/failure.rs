@@ -1,0 +1,71 @@
+//! What a person sees when something did not work: what, why, and what to do.
+
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use maud::html;
+
+use super::layout::{Crumb, Page};
+use crate::{Error, Refusal};
+
+/// An error on its way to the browser.
+#[derive(Debug)]
+pub struct Failure(Error);
+
+impl<E: Into<Error>> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Self(error.into())
+    }
+}
+
+/// What is not there.
+pub fn missing(what: &str, why: &str) -> Refusal {
+    let remedy = "Check the address, or begin again at the home page.";
+    Refusal::new(404, &format!("There is no such {what}"), why, remedy)
+}
+
+/// GET of an address that leads nowhere.
+pub async fn not_found() -> Failure {
+    missing("page", "Nothing is at this address.").into()
+}
+
+/// A method that an address does not take.
+pub async fn not_allowed() -> Failure {
+    let why = "This address does not take requests of this method.";
+    Refusal::new(405, "That is not possible here", why, "Begin again at the home page.").into()
+}
+
+impl IntoResponse for Failure {
+    fn into_response(self) -> Response {
+        let ours = |status| Refusal {
+            status,
+            what: "Something went wrong on our side".into(),
+            why: vec!["Your request was fine; the site could not carry it out just now.".into()],
+            remedy: "Nothing was changed. Wait a moment, then try again.".into(),
+        };
+        let refusal = match self.0 {
+            Error::Client(refusal) => refusal,
+            Error::Database(error) => {
+                tracing::error!(%error, "the database failed");
+                ours(503)
+            }
+            Error::Operator(error) | Error::Internal(error) => {
+                tracing::error!(error, "a request failed");
+                ours(500)
+            }
+        };
+        let status = StatusCode::from_u16(refusal.status).unwrap_or(StatusCode::BAD_REQUEST);
+        let body = html! {
+            section.notice.bad role="alert" {
+                @if let [why] = &refusal.why[..] {
+                    p { (why) }
+                } @else {
+                    ul { @for why in &refusal.why { li { (why) } } }
+                }
+                p { strong { (refusal.remedy) } }
+                p { a.button href="/" { "To the home page" } " " a href="/browse" { "Browse the auctions" } }
+            }
+        };
+        let page = Page::new(&refusal.what, &[Crumb::Here("Not possible")], body);
+        page.status(status).into_response()
+    }
+}

@@ -1,0 +1,104 @@
+//! Fields of forms, each with a label and what may go in.
+
+use maud::{Markup, html};
+
+use crate::auction::money::Cents;
+
+/// A line of text of `length` characters.
+pub fn text(label: &str, name: &str, length: (usize, usize), hint: &str) -> Markup {
+    input(label, name, "text", length, "on", hint)
+}
+
+/// A mail address.
+pub fn email(label: &str, name: &str) -> Markup {
+    input(label, name, "email", (3, 50), "email", "")
+}
+
+/// The pair of fields with which one signs in.
+pub fn sign_in() -> Markup {
+    html! {
+        (input("Nickname", "nickname", "text", (1, 20), "username", ""))
+        (input("Password", "password", "password", (1, 128), "current-password", ""))
+    }
+}
+
+/// A new password.
+pub fn new_password(label: &str, name: &str) -> Markup {
+    input(label, name, "password", (8, 128), "new-password", "8 characters or more")
+}
+
+fn input(
+    label: &str,
+    name: &str,
+    kind: &str,
+    (least, most): (usize, usize),
+    complete: &str,
+    hint: &str,
+) -> Markup {
+    html! {
+        label.field for=(name) {
+            span { (label) }
+            input #(name) name=(name) type=(kind) minlength=(least) maxlength=(most)
+                autocomplete=(complete) required;
+            @if !hint.is_empty() { small { (hint) } }
+        }
+    }
+}
+
+/// Several lines of text.
+pub fn words(label: &str, name: &str, most: usize, rows: usize) -> Markup {
+    html! {
+        label.field for=(name) {
+            span { (label) }
+            textarea #(name) name=(name) rows=(rows) maxlength=(most) required {}
+        }
+    }
+}
+
+/// A whole number from `least` to `most`.
+pub fn number(label: &str, name: &str, least: i64, most: i64, value: i64) -> Markup {
+    html! {
+        label.field.short for=(name) {
+            span { (label) }
+            input #(name) name=(name) type="number" min=(least) max=(most) step="1" value=(value)
+                inputmode="numeric" required;
+        }
+    }
+}
+
+/// An amount of at least `least`, and at most the most that is taken.
+pub fn money(label: &str, name: &str, least: Cents, hint: &str) -> Markup {
+    let (value, required) = (least.plain(), least > Cents(0));
+    html! {
+        label.field.short for=(name) {
+            span { (label) }
+            input #(name) name=(name) type="number" min=(value) max=(Cents::MOST.plain()) step="0.01"
+                value=(value) inputmode="decimal" required[required];
+            @if !hint.is_empty() { small { (hint) } }
+        }
+    }
+}
+
+/// A choice of one value.
+pub fn select<'a>(
+    label: &str,
+    name: &str,
+    options: impl Iterator<Item = (i64, &'a str)>,
+    chosen: i64,
+) -> Markup {
+    html! {
+        label.field.short for=(name) {
+            span { (label) }
+            select #(name) name=(name) required {
+                @for (value, text) in options {
+                    option value=(value) selected[value == chosen] { (text) }
+                }
+            }
+        }
+    }
+}
+
+/// A field that is sent and not shown.
+pub fn hidden(name: &str, value: impl maud::Render) -> Markup {
+    html! { input type="hidden" name=(name) value=(value); }
+}

@@ -1,0 +1,215 @@
+//! What forms bring: read within limits of size and time, then checked field by
+//! field, so that a person hears of all mistakes at once.
+
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::{FromRequest, Request};
+use axum::http::header;
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use url::form_urlencoded;
+
+use super::failure::Failure;
+use crate::auction::money::Cents;
+use crate::{Refusal, Result};
+
+/// Most bytes of a form: a description of 7168 characters, each escaped, fits.
+const LARGEST: usize = 64 * 1024;
+/// How long a form may take to arrive.
+const SLOWEST: Duration = Duration::from_secs(10);
+/// Most fields of a form.
+const FIELDS: usize = 40;
+
+/// A form as it came.
+#[derive(Debug)]
+pub struct Posted(Vec<(String, String)>);
+
+impl<S: Sync> FromRequest<S> for Posted {
+    type Rejection = Failure;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, Failure> {
+        let kind = request.headers().get(header::CONTENT_TYPE);
+        let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+        if !kind.starts_with("application/x-www-form-urlencoded") {
+            let why = "It must be of the type application/x-www-form-urlencoded.";
+            return Err(unreadable(415, why).into());
+        }
+        Ok(Self::parse(&collect(request.into_body()).await?))
+    }
+}
+
+async fn collect(body: Body) -> Result<Vec<u8>, Refusal> {
+    let collected = tokio::time::timeout(SLOWEST, Limited::new(body, LARGEST).collect()).await;
+    match collected {
+        Ok(Ok(collected)) => Ok(collected.to_bytes().into()),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => {
+            Err(unreadable(413, "It is longer than 64 KiB."))
+        }
+        Ok(Err(_)) => Err(unreadable(400, "It broke off before its end.")),
+        Err(_) => Err(unreadable(408, "It took longer than 10 seconds to arrive.")),
+    }
+}
+
+fn unreadable(status: u16, why: &str) -> Refusal {
+    Refusal::new(status, "The form could not be read", why, "Go back and send it again.")
+}
+
+impl Posted {
+    fn parse(bytes: &[u8]) -> Self {
+        Self(
+            form_urlencoded::parse(bytes).take(FIELDS).map(|(k, v)| (k.into(), v.into())).collect(),
+        )
+    }
+
+    /// A field as it came.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.0.iter().find(|(field, _)| field == name).map(|(_, value)| value.as_str())
+    }
+
+    /// Begins checking the fields.
+    pub fn check(&self) -> Check<'_> {
+        Check { posted: self, mistakes: Vec::new() }
+    }
+}
+
+/// Checks fields and gathers what is wrong with them. A field that is wrong
+/// gives an empty value, which [`done`](Self::done) keeps from being used.
+#[derive(Debug)]
+pub struct Check<'a> {
+    posted: &'a Posted,
+    mistakes: Vec<String>,
+}
+
+impl<'a> Check<'a> {
+    /// Ends the check.
+    ///
+    /// # Errors
+    /// All mistakes that were found.
+    pub fn done(self) -> Result<(), Refusal> {
+        if self.mistakes.is_empty() {
+            return Ok(());
+        }
+        Err(Refusal {
+            status: 422,
+            what: "Please correct the form".into(),
+            why: self.mistakes,
+            remedy: "Go back, correct this, and send the form again.".into(),
+        })
+    }
+
+    /// Adds a mistake unless `holds`.
+    pub fn require(&mut self, holds: bool, mistake: impl FnOnce() -> String) {
+        if !holds {
+            self.mistakes.push(mistake());
+        }
+    }
+
+    /// Text without surrounding space, of so many characters, without control
+    /// characters.
+    pub fn text(&mut self, name: &str, label: &str, length: RangeInclusive<usize>) -> &'a str {
+        let text = self.words(name, label, length);
+        self.require(!text.contains(['\n', '\t']), || format!("{label}: must be one line."));
+        text
+    }
+
+    /// The same, of several lines.
+    pub fn words(&mut self, name: &str, label: &str, length: RangeInclusive<usize>) -> &'a str {
+        let text = self.posted.get(name).unwrap_or_default().trim();
+        let control = |c: char| c.is_control() && !matches!(c, '\n' | '\r' | '\t');
+        self.require(!text.contains(control), || {
+            format!("{label}: must not hold control characters.")
+        });
+        self.length(text, label, &length);
+        text
+    }
+
+    /// A password: as it is, of so many characters.
+    pub fn secret(&mut self, name: &str, label: &str, length: RangeInclusive<usize>) -> &'a str {
+        let text = self.posted.get(name).unwrap_or_default();
+        self.length(text, label, &length);
+        text
+    }
+
+    fn length(&mut self, text: &str, label: &str, length: &RangeInclusive<usize>) {
+        let characters = text.chars().count();
+        self.require(length.contains(&characters), || {
+            let (least, most) = (length.start(), length.end());
+            if characters == 0 {
+                format!("{label}: is missing.")
+            } else {
+                format!(
+                    "{label}: must be {least} to {most} characters long; these are {characters}."
+                )
+            }
+        });
+    }
+
+    /// A whole number within a range.
+    pub fn number(&mut self, name: &str, label: &str, range: RangeInclusive<i64>) -> i64 {
+        let text = self.posted.get(name).unwrap_or_default().trim();
+        let number = text.parse().ok().filter(|number| range.contains(number));
+        self.require(number.is_some(), || {
+            format!("{label}: must be a whole number from {} to {}.", range.start(), range.end())
+        });
+        number.unwrap_or(*range.start())
+    }
+
+    /// An amount of at least `least`.
+    pub fn money(&mut self, name: &str, label: &str, least: Cents) -> Cents {
+        let text = self.posted.get(name).unwrap_or_default().trim();
+        let amount = Cents::parse(text).filter(|amount| *amount >= least);
+        self.require(amount.is_some(), || {
+            let most = Cents::MOST;
+            format!("{label}: must be an amount such as 12.50, from {least} to {most}.")
+        });
+        amount.unwrap_or(least)
+    }
+
+    /// An amount that may be left out: then, and for 0, zero.
+    pub fn money_or_none(&mut self, name: &str, label: &str) -> Cents {
+        match self.posted.get(name).map(str::trim) {
+            None | Some("") => Cents(0),
+            Some(_) => self.money(name, label, Cents(0)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_mistakes_are_told_at_once() {
+        let posted = Posted::parse(b"name=+&age=x&price=1.234&note=a%00b");
+        let mut form = posted.check();
+        form.text("name", "Name", 1..=20);
+        form.number("age", "Age", 1..=9);
+        form.money("price", "Price", Cents(100));
+        form.words("note", "Note", 1..=9);
+        let refusal = form.done().unwrap_err();
+        assert_eq!((refusal.status, refusal.why.len()), (422, 4), "{refusal}");
+    }
+
+    #[test]
+    fn fields_come_back_trimmed_and_decoded() {
+        let posted = Posted::parse("name=+J%C3%BCrgen+&price=12.5&reserve=".as_bytes());
+        let mut form = posted.check();
+        assert_eq!(form.text("name", "Name", 1..=6), "Jürgen");
+        assert_eq!(form.money("price", "Price", Cents(100)), Cents(1250));
+        assert_eq!(form.money_or_none("reserve", "Reserve"), Cents(0));
+        form.done().unwrap();
+    }
+
+    #[test]
+    fn a_flood_of_fields_is_cut() {
+        let posted = Posted::parse("a=1&".repeat(1000).as_bytes());
+        assert_eq!(posted.0.len(), FIELDS);
+    }
+
+    #[tokio::test]
+    async fn an_oversized_body_is_refused() {
+        let refusal = collect(Body::from(vec![b'a'; LARGEST + 1])).await.unwrap_err();
+        assert_eq!(refusal.status, 413);
+    }
+}

@@ -1,0 +1,17 @@
+//! One seam over two databases: SQLite embedded in the process and PostgreSQL
+//! by URL. Queries are written once, with `$1` placeholders, over two types of
+//! value (64-bit integers and text); a row is read through [`Fields`].
+//!
+//! Connections belong to one core: no connection crosses threads while a query
+//! runs. The pool is our own, because sqlx's pings every connection that is
+//! handed back, which costs more than a typical query.
+
+mod connection;
+mod location;
+mod pool;
+mod record;
+
+pub use connection::{Connection, Dialect};
+pub use location::Location;
+pub use pool::{Database, LockingSql, Transaction};
+pub use record::{Fields, Record, Value};

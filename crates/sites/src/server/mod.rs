@@ -1,0 +1,138 @@
+//! Serves a site over HTTP/1.1: one current-thread runtime per core, each with
+//! a listener of its own on one address (`SO_REUSEPORT`), so that the cores
+//! share nothing on the way of a request.
+
+mod affinity;
+mod connection;
+mod listener;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::mpsc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use axum::Router;
+use tokio::sync::watch;
+
+pub use affinity::available_cores;
+
+use crate::{Error, Result};
+
+/// How long a shutdown waits for the requests that are under way.
+const DRAIN: Duration = Duration::from_secs(5);
+
+/// A server that runs; dropped without [`shutdown`](Self::shutdown) it stops as well.
+#[derive(Debug)]
+pub struct Server {
+    address: SocketAddr,
+    stop: watch::Sender<bool>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+/// What one core serves: made on the core's own runtime, so that its database
+/// connections (and their threads) belong to that core.
+pub struct Service {
+    /// The site.
+    pub router: Router,
+    /// Runs beside the site until the server stops.
+    pub chores: Option<Chores>,
+}
+
+/// Work that goes on beside the requests.
+pub type Chores = std::pin::Pin<Box<dyn Future<Output = ()> + Send>>;
+
+impl Server {
+    /// Listens on `address` (port 0: any free one) and serves what `services`
+    /// make, one per core; `pinned` names the core of each, or none.
+    ///
+    /// # Errors
+    /// The address is taken or not ours, a core is not there.
+    pub fn start(
+        address: SocketAddr,
+        pinned: Option<&[usize]>,
+        services: Vec<Box<dyn FnOnce() -> Service + Send>>,
+    ) -> Result<Self> {
+        let listeners = listener::listen(address, services.len())?;
+        let address = listeners[0]
+            .local_addr()
+            .map_err(|error| Error::Operator(format!("listen {address}: {error}")))?;
+        let (stop, stopped) = watch::channel(false);
+        let (ready, is_ready) = mpsc::channel();
+        let mut server = Self { address, stop, threads: Vec::new() };
+        for (index, (listener, service)) in listeners.into_iter().zip(services).enumerate() {
+            let core = pinned.map(|cores| cores[index]);
+            let stopped = stopped.clone();
+            let ready = ready.clone();
+            let thread = std::thread::Builder::new()
+                .name(format!("site-{index}"))
+                .spawn(move || run(core, listener, service, stopped, &ready))
+                .map_err(|error| Error::Operator(format!("no thread can be started: {error}")))?;
+            server.threads.push(thread);
+        }
+        for _ in 0..server.threads.len() {
+            is_ready
+                .recv()
+                .map_err(|_| Error::Internal("a core stopped at its start".into()))??;
+        }
+        Ok(server)
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Stops accepting, lets the requests under way finish (at most 5 s), and
+    /// returns when every core has stopped.
+    pub fn shutdown(mut self) {
+        self.stop.send_replace(true);
+        for thread in self.threads.drain(..) {
+            if thread.join().is_err() {
+                tracing::error!("a core of the site panicked");
+            }
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.stop.send_replace(true);
+    }
+}
+
+fn run(
+    core: Option<usize>,
+    listener: std::net::TcpListener,
+    service: Box<dyn FnOnce() -> Service + Send>,
+    stopped: watch::Receiver<bool>,
+    ready: &mpsc::Sender<Result<()>>,
+) {
+    let runtime = core.map_or(Ok(()), affinity::pin).and_then(|()| {
+        tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .max_blocking_threads(4)
+            .build()
+            .map_err(|error| Error::Operator(format!("no runtime can be started: {error}")))
+    });
+    let runtime = match runtime {
+        Ok(runtime) => runtime,
+        Err(error) => return drop(ready.send(Err(error))),
+    };
+    runtime.block_on(async {
+        let service = service();
+        let listener = match tokio::net::TcpListener::from_std(listener) {
+            Ok(listener) => listener,
+            Err(error) => {
+                return drop(ready.send(Err(Error::Operator(format!("listen: {error}")))));
+            }
+        };
+        let chores = service.chores.map(tokio::spawn);
+        let _ = ready.send(Ok(()));
+        connection::accept(listener, Arc::new(service.router), stopped, DRAIN).await;
+        if let Some(chores) = chores {
+            chores.abort();
+        }
+    });
+    runtime.shutdown_timeout(Duration::from_secs(1));
+}
