@@ -43,6 +43,14 @@ impl Average {
         self.sum = self.sum.max(f64::MIN_POSITIVE.sqrt() * self.weight);
     }
 
+    /// Forgets a share of the evidence, down to a weight of 50 at least.
+    pub(crate) fn fade(&mut self, keep: f64) {
+        if self.weight > 50.0 {
+            let keep = keep.max(50.0 / self.weight);
+            (self.sum, self.weight) = (self.sum * keep, self.weight * keep);
+        }
+    }
+
     /// The average; above zero.
     pub(crate) fn value(&self) -> f64 {
         self.sum / self.weight

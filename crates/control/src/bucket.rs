@@ -53,6 +53,11 @@ impl Bucket {
         self.rate
     }
 
+    /// Tokens in hand at most.
+    pub(crate) fn burst(&self) -> f64 {
+        self.burst
+    }
+
     fn refill(&mut self, now: Time) {
         self.tokens = self.tokens(now);
         self.at = self.at.max(now);

@@ -104,6 +104,16 @@ impl Controller {
         }
     }
 
+    /// What is in flight right now, as in the [`Reading`] but between readings:
+    /// handshakes begun and requests read, not yet finished. Optional: a gate
+    /// that says so before it asks lets [`PolicyKind::Tide`] use every lull
+    /// and sit out every clump of work shorter than a tick.
+    pub fn in_flight(&mut self, handshakes: u32, requests: u32) {
+        if let Policy::Tide(tide) = &mut self.policy {
+            tide.in_flight(handshakes, requests);
+        }
+    }
+
     /// A returning connection arrived. It is always let in; this only counts it.
     pub fn returning(&mut self, now: Time) {
         self.counts.returning += 1;
@@ -130,12 +140,13 @@ impl Controller {
         }
         self.at_tick = self.counts;
 
-        self.model.observe(reading, (offered - admitted) as u64);
+        let refused = (offered - admitted) as u64;
+        self.model.observe(reading, refused);
         self.costs = self.model.costs();
         match &mut self.policy {
             Policy::Off | Policy::Static(_) => {}
             Policy::Eac(eac) => eac.observe(reading),
-            Policy::Tide(tide) => tide.observe(now, reading, &self.costs),
+            Policy::Tide(tide) => tide.observe(now, reading, &self.costs, refused),
         }
     }
 

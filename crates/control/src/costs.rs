@@ -72,11 +72,15 @@ impl Default for Priors {
 
 /// CPU time of a refusal: accept, read the hello, reset. Not measured apart;
 /// without it a storm of refusals would look like dear requests.
-const REFUSAL_CPU_S: f64 = 17e-6;
+pub(crate) const REFUSAL_CPU_S: f64 = 17e-6;
 
 /// A tick with fewer requests than this says nothing about their cost: the
 /// processes' own background work would be taken for theirs.
 const FEWEST_REQUESTS: u64 = 5;
+
+/// How long the cost of a request is remembered at most, in busy seconds:
+/// slow pages are few, and a change in them must not take minutes to learn.
+const MEMORY_S: f64 = 20.0;
 
 /// Learns costs from readings.
 #[derive(Clone, Debug)]
@@ -98,8 +102,8 @@ impl CostModel {
         Self {
             full_handshake: Average::new(priors.full_handshake_cpu_s, 3.0, 300.0),
             resumed_handshake: Average::new(priors.resumed_handshake_cpu_s, 3.0, 300.0),
-            gate_request: Average::new(priors.gate_request_cpu_s, 5.0, 2000.0),
-            upstream_request: Average::new(priors.upstream_request_cpu_s, 5.0, 2000.0),
+            gate_request: Average::new(priors.gate_request_cpu_s, 5.0, 4000.0),
+            upstream_request: Average::new(priors.upstream_request_cpu_s, 5.0, 4000.0),
             new_requests: Average::new(priors.requests_per_connection, 10.0, 500.0),
             returning_requests: Average::new(priors.requests_per_connection, 10.0, 500.0),
             session: Average::new(session, 10.0, 500.0),
@@ -116,6 +120,9 @@ impl CostModel {
         self.full_handshake.add_measured(sane(new.handshake_cpu_s), handshakes.0);
         self.resumed_handshake.add_measured(sane(returning.handshake_cpu_s), handshakes.1);
         if requests >= FEWEST_REQUESTS {
+            let keep = (-reading.elapsed.as_secs_f64() / MEMORY_S).exp();
+            self.gate_request.fade(keep);
+            self.upstream_request.fade(keep);
             self.gate_request.add_measured(gate_requests_cpu_s(reading, refused), requests as f64);
         }
         let served = match reading.upstream_responses {

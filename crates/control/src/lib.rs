@@ -19,6 +19,7 @@ mod bucket;
 mod controller;
 mod costs;
 mod eac;
+mod lull;
 mod policy;
 mod reading;
 mod service;

@@ -3,7 +3,7 @@
 //! Every tick it asks, for each resource: of the CPU time in the next
 //! interval, how much will those inside use, how much is owed already
 //! (backlog), and how many new sessions fit in what is left? The tightest
-//! resource rules, and the answer is spread evenly over the interval.
+//! resource rules, and the answer is spread over the interval.
 //!
 //! Those inside are counted from their admission, so a session weighs before
 //! any of its work shows in a measurement: there is no delay in the loop, and
@@ -11,42 +11,63 @@
 //! use is learned as requests per second *of thinking*: sessions that wait for
 //! an answer ask for nothing, and so the figure stays right at saturation,
 //! where CPU use per session would be too small.
+//!
+//! Between ticks, new sessions are let in preferably in lulls: the more is in
+//! flight, the more of the budget must be in hand. They fill the gaps that
+//! those inside leave and stay out of their clumps, so that processors can be
+//! used almost fully without a queue.
 
-use std::fmt::Write;
 use std::time::Duration;
 
 use crate::Time;
 use crate::average::Average;
 use crate::bucket::Bucket;
-use crate::costs::{Costs, Priors, sane};
+use crate::costs::{Costs, Priors, REFUSAL_CPU_S, sane};
+use crate::lull::Lull;
 use crate::reading::Reading;
 use crate::service::Service;
 use crate::status::ResourceName;
 
-/// Share of a resource that may be planned for.
-const TARGET: f64 = 0.95;
-/// Share of the backlog that is taken off the next interval.
-const BACKLOG: f64 = 1.0;
+/// Share of a resource that may be planned for, and share of the backlog that
+/// is taken off the next interval, where the gate tells what is in flight
+/// between readings: the lulls then keep queues short.
+const WITH_LULLS: (f64, f64) = (1.0, 0.5);
+/// The same where it does not, and queues are seen once per tick only.
+const WITHOUT_LULLS: (f64, f64) = (0.95, 1.0);
+/// Use of a resource that full admission is trimmed to: what the plan cannot
+/// know (work that it does not see, noise of its estimates) it corrects slowly.
+const FULL_USE: f64 = 0.935;
+/// How fast and how far the trim goes: per second and unit of use; share.
+const TRIM_GAIN: f64 = 0.1;
+const TRIM: (f64, f64) = (0.85, 1.12);
+/// How long what customers wish for is remembered at most, in seconds.
+const MEMORY_S: f64 = 20.0;
+/// Share of the budget that is left when readings stop coming: the gate is
+/// blind then, but may be the only one that suffers.
+const BLIND: f64 = 0.1;
 
 /// The policy's state.
 #[derive(Clone, Debug)]
 pub(crate) struct Tide {
     bucket: Bucket,
     fresh_until: Time,
+    lull: Lull,
     wishes: Average,
     returns: Average,
     thinking: f64,
-    trim: f64,
+    refused_per_s: f64,
     service: Service,
+    use_of: [f64; 3],
+    trim: [f64; 3],
     plan: Plan,
 }
 
-/// What the last tick concluded, for the record.
-#[derive(Clone, Copy, Debug, Default)]
+/// What the last tick concluded.
+#[derive(Clone, Copy, Debug)]
 struct Plan {
+    limit: Limit,
     interval_s: f64,
     sessions: f64,
-    limit: Option<Limit>,
     room_s: f64,
     inside_s: f64,
     backlog_s: f64,
@@ -56,15 +77,18 @@ struct Plan {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Limit {
+    Prior,
     Cpu(ResourceName),
     Service,
 }
 
-/// One resource at a tick. CPU seconds.
+/// One resource at a tick: its processors, and CPU seconds per piece of work.
+#[derive(Clone, Copy, Debug)]
 struct Supply {
     name: ResourceName,
     cpus: f64,
     used_s: Option<f64>,
+    refusal: f64,
     handshake: f64,
     returning: f64,
     request: f64,
@@ -72,27 +96,46 @@ struct Supply {
 
 impl Tide {
     pub(crate) fn new(priors: &Priors, costs: &Costs) -> Self {
-        let first =
-            costs.new.handshake_cpu_s + costs.gate_request_cpu_s + costs.upstream_request_cpu_s;
-        let rate = sane(priors.cpus) * TARGET / first;
+        let request = costs.gate_request_cpu_s + costs.upstream_request_cpu_s;
+        let session_s = costs.new.handshake_cpu_s + request;
+        let per_second = sane(sane(priors.cpus) * WITHOUT_LULLS.0 / session_s);
+        let plan = Plan {
+            limit: Limit::Prior,
+            interval_s: 0.1,
+            sessions: 0.0,
+            room_s: 0.0,
+            inside_s: 0.0,
+            backlog_s: 0.0,
+            session_s,
+            per_second,
+        };
         Self {
-            // Until the first reading: what a tenth of a second would carry.
-            bucket: Bucket::new(rate, (rate * 0.1).max(1.0)),
-            fresh_until: Time::from_millis(500),
-            wishes: Average::new(1.0, 2.0, 2000.0),
-            returns: Average::new(0.1, 10.0, 2000.0),
+            bucket: Bucket::new(per_second, (per_second * plan.interval_s).max(1.0)),
+            fresh_until: fresh_for(Duration::ZERO),
+            lull: Lull::default(),
+            // A request per second of thinking: dearer than people are, whose
+            // think times are seconds. Believed for two session-seconds.
+            wishes: Average::new(1.0, 2.0, 4000.0),
+            returns: Average::new(0.1, 10.0, 4000.0),
             thinking: 0.0,
-            trim: 1.0,
+            refused_per_s: 0.0,
             service: Service::new(),
-            plan: Plan { per_second: rate, ..Plan::default() },
+            use_of: [0.0; 3],
+            trim: [1.0; 3],
+            plan,
         }
     }
 
     pub(crate) fn take(&mut self, now: Time) -> Result<(), Duration> {
-        if now > self.fresh_until && self.bucket.rate() > self.plan.per_second * 0.1 {
-            self.bucket.set(now, self.plan.per_second * 0.1, 1.0);
+        if now > self.fresh_until && self.bucket.rate() > self.plan.per_second * BLIND {
+            self.bucket.set(now, self.plan.per_second * BLIND, 1.0);
         }
+        self.lull.admits(self.bucket.tokens(now), self.bucket.burst())?;
         self.bucket.take(now)
+    }
+
+    pub(crate) fn in_flight(&mut self, handshakes: u32, requests: u32) {
+        self.lull.in_flight(handshakes, requests);
     }
 
     pub(crate) fn budget(&self, now: Time) -> f64 {
@@ -103,84 +146,128 @@ impl Tide {
         self.bucket.rate()
     }
 
-    pub(crate) fn observe(&mut self, now: Time, reading: &Reading, costs: &Costs) {
+    /// Plans the next interval. `refused` new sessions were turned away in the
+    /// last.
+    pub(crate) fn observe(&mut self, now: Time, reading: &Reading, costs: &Costs, refused: u64) {
         let interval_s = reading.elapsed.as_secs_f64().clamp(0.01, 1.0);
-        self.learn(reading, interval_s);
+        self.learn(reading, interval_s, refused);
         self.service.observe(reading, interval_s);
 
-        let sessions = f64::from(reading.sessions_active);
-        let wishes_per_s = self.wishes.value();
-        let mut plan = Plan { interval_s, sessions, per_second: f64::INFINITY, ..Plan::default() };
-        let mut used = None;
         for supply in supplies(reading, costs) {
-            let later = supply.request + self.returns.value() * supply.returning;
-            let inside_s = sessions * wishes_per_s * later * interval_s;
-            let backlog_s = f64::from(reading.in_flight_requests) * supply.request
-                + f64::from(reading.in_flight_handshakes) * (supply.handshake + supply.request);
-            let room_s = TARGET * self.trim * supply.cpus * interval_s;
-            // A new session asks first of all, and may ask again before the
-            // next tick: half an interval's wishes on average.
-            let session_s =
-                supply.handshake + supply.request + wishes_per_s * later * interval_s / 2.0;
-            let left_s = room_s - inside_s - BACKLOG * backlog_s;
-            let per_second = (left_s / session_s / interval_s).max(0.0);
-            if per_second < plan.per_second {
-                let limit = Some(Limit::Cpu(supply.name));
-                used = supply.used_s.map(|used| used / (supply.cpus * interval_s));
-                plan = Plan { limit, room_s, inside_s, backlog_s, session_s, per_second, ..plan };
-            }
+            self.trim(&supply, interval_s, refused > 0);
         }
-        let by_service = self.service.new_per_s(sessions * wishes_per_s, interval_s);
+        let plans = supplies(reading, costs).map(|supply| (self.plan(&supply, reading), supply));
+        let tightest = plans.min_by(|a, b| a.0.per_second.total_cmp(&b.0.per_second));
+        let (mut plan, supply) = tightest.expect("the gate is always in view");
+        let requests = f64::from(reading.sessions_active) * self.wishes.value();
+        let by_service = self.service.new_per_s(requests, interval_s);
+        let calm = self.service.calm_in_flight();
         if by_service < plan.per_second {
-            plan = Plan { limit: Some(Limit::Service), per_second: by_service, ..plan };
+            plan = Plan { limit: Limit::Service, per_second: by_service, ..plan };
+            self.lull.by_requests(calm);
+        } else {
+            self.lull.by_cpu(supply.cpus, supply.handshake, supply.request, calm);
         }
-        let _ = used;
-        if !plan.per_second.is_finite() {
-            plan.per_second = 0.0;
+        self.plan = Plan { per_second: sane(plan.per_second), ..plan };
+        self.fresh_until = now + fresh_for(reading.elapsed);
+        let burst = (self.plan.per_second * interval_s).max(1.0);
+        self.bucket.set(now, self.plan.per_second, burst);
+    }
+
+    fn plan(&self, supply: &Supply, reading: &Reading) -> Plan {
+        let interval_s = reading.elapsed.as_secs_f64().clamp(0.01, 1.0);
+        let (target, backlog) = if self.lull.is_told() { WITH_LULLS } else { WITHOUT_LULLS };
+        let sessions = f64::from(reading.sessions_active);
+        let later_s = supply.request + self.returns.value() * supply.returning;
+        let first_s = supply.handshake + supply.request;
+        let inside_per_s = sessions * self.wishes.value() * later_s;
+        let backlog_s = f64::from(reading.in_flight_requests) * supply.request
+            + f64::from(reading.in_flight_handshakes) * first_s;
+        let room_s = (target * self.trim[supply.name as usize] * supply.cpus
+            - self.refused_per_s * supply.refusal)
+            * interval_s;
+        // A new session asks at once, and then for half an interval on average
+        // before the next plan sees it inside.
+        let session_s = first_s + self.wishes.value() * later_s * interval_s / 2.0;
+        let left_s = room_s - inside_per_s * interval_s - backlog * backlog_s;
+        Plan {
+            limit: Limit::Cpu(supply.name),
+            interval_s,
+            sessions,
+            room_s,
+            inside_s: inside_per_s * interval_s,
+            backlog_s,
+            session_s,
+            // What costs nothing here is limited elsewhere.
+            per_second: if session_s > 0.0 {
+                (left_s / session_s / interval_s).max(0.0)
+            } else {
+                f64::MAX
+            },
         }
-        self.plan = plan;
-        self.fresh_until =
-            now + (reading.elapsed * 3).clamp(Duration::from_millis(500), Duration::from_secs(3));
-        self.bucket.set(now, plan.per_second, (plan.per_second * interval_s).max(1.0));
+    }
+
+    /// Corrects the room by what was really used, while it was this resource
+    /// that kept new sessions out; otherwise goes back to the plan.
+    fn trim(&mut self, supply: &Supply, interval_s: f64, refused: bool) {
+        let Some(used_s) = supply.used_s else { return };
+        let (used, trim) =
+            (&mut self.use_of[supply.name as usize], &mut self.trim[supply.name as usize]);
+        let now = (used_s / interval_s / supply.cpus.max(0.01)).min(1.0);
+        *used += interval_s * (now - *used);
+        let off = if refused && self.plan.limit == Limit::Cpu(supply.name) {
+            TRIM_GAIN * (FULL_USE - *used)
+        } else {
+            0.2 * (1.0 - *trim)
+        };
+        *trim = (*trim + interval_s * off).clamp(TRIM.0, TRIM.1);
     }
 
     /// How often a thinking session asks again, and how often it needs a new
     /// connection to do so.
-    fn learn(&mut self, reading: &Reading, interval_s: f64) {
-        let requests = reading.new.requests + reading.returning.requests;
+    fn learn(&mut self, reading: &Reading, interval_s: f64, refused: u64) {
+        self.refused_per_s += 0.3 * (refused as f64 / interval_s - self.refused_per_s);
+        let requests = reading.new.requests.saturating_add(reading.returning.requests);
         let later = requests.saturating_sub(reading.new.handshakes) as f64;
-        let waiting =
-            f64::from(reading.in_flight_requests) + f64::from(reading.in_flight_handshakes);
-        let thinking = (f64::from(reading.sessions_active) - waiting).max(0.0);
+        let waiting = reading.in_flight_requests.saturating_add(reading.in_flight_handshakes);
+        let thinking = f64::from(reading.sessions_active.saturating_sub(waiting));
         let exposure_s = (self.thinking + thinking) / 2.0 * interval_s;
         self.thinking = thinking;
+        self.wishes.fade((-interval_s / MEMORY_S).exp());
         self.wishes.add(later, exposure_s);
         self.returns.add(reading.returning.handshakes as f64, later);
     }
 
     pub(crate) fn why(&self) -> String {
         let plan = &self.plan;
-        let ms = 1e3;
-        let mut why = String::new();
-        let _ = match plan.limit {
-            None => write!(why, "nothing was measured yet"),
-            Some(Limit::Service) => write!(why, "{}", self.service.why()),
-            Some(Limit::Cpu(resource)) => write!(
-                why,
+        match plan.limit {
+            Limit::Prior => "nothing was measured yet: a guess at one processor".to_owned(),
+            Limit::Service => {
+                format!(
+                    "{}, which leaves {:.1} new sessions/s",
+                    self.service.why(),
+                    plan.per_second
+                )
+            }
+            Limit::Cpu(resource) => format!(
                 "of {:.1} ms {} CPU in the next {:.0} ms, {} sessions inside will use {:.1} and \
-                 {:.1} are owed; at {:.2} ms a new session that leaves {:.0}/s",
-                plan.room_s * ms,
+                 {:.1} are owed; at {:.2} ms each this leaves {:.1} new sessions/s",
+                plan.room_s * 1e3,
                 resource.as_str(),
-                plan.interval_s * ms,
+                plan.interval_s * 1e3,
                 plan.sessions,
-                plan.inside_s * ms,
-                plan.backlog_s * ms,
-                plan.session_s * ms,
+                plan.inside_s * 1e3,
+                plan.backlog_s * 1e3,
+                plan.session_s * 1e3,
                 plan.per_second,
             ),
-        };
-        why
+        }
     }
+}
+
+/// How long a plan may be used after a reading: a few ticks late is nothing.
+fn fresh_for(elapsed: Duration) -> Duration {
+    elapsed.saturating_mul(3).clamp(Duration::from_millis(500), Duration::from_secs(3))
 }
 
 /// The resources in view and what work costs on each.
@@ -189,6 +276,7 @@ fn supplies(reading: &Reading, costs: &Costs) -> impl Iterator<Item = Supply> {
         name: ResourceName::Gate,
         cpus: sane(reading.gate.capacity_cpus),
         used_s: reading.gate.used_cpu_s.map(sane),
+        refusal: REFUSAL_CPU_S,
         handshake: costs.new.handshake_cpu_s,
         returning: costs.returning.handshake_cpu_s,
         request: costs.gate_request_cpu_s,
@@ -197,6 +285,7 @@ fn supplies(reading: &Reading, costs: &Costs) -> impl Iterator<Item = Supply> {
         name: ResourceName::Upstream,
         cpus: sane(upstream.capacity_cpus),
         used_s: upstream.used_cpu_s.map(sane),
+        refusal: 0.0,
         handshake: 0.0,
         returning: 0.0,
         request: costs.upstream_request_cpu_s,
@@ -204,12 +293,86 @@ fn supplies(reading: &Reading, costs: &Costs) -> impl Iterator<Item = Supply> {
     let host = reading.shared_cpus.map(|cpus| Supply {
         name: ResourceName::Host,
         cpus: sane(cpus),
-        used_s: Some(
-            gate.used_s.unwrap_or(0.0) + upstream.as_ref().and_then(|up| up.used_s).unwrap_or(0.0),
-        ),
-        handshake: gate.handshake,
-        returning: gate.returning,
+        used_s: gate.used_s.zip(upstream.and_then(|upstream| upstream.used_s)).map(|(a, b)| a + b),
         request: gate.request + costs.upstream_request_cpu_s,
+        ..gate
     });
     [Some(gate), upstream, host].into_iter().flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::costs::CostModel;
+    use crate::{ClassWork, Usage};
+
+    fn reading() -> Reading {
+        Reading {
+            elapsed: Duration::from_millis(100),
+            gate: Usage { capacity_cpus: 1.0, used_cpu_s: Some(0.0) },
+            ..Reading::default()
+        }
+    }
+
+    fn costs() -> Costs {
+        // Handshake 500 µs, request 25 + 500 µs.
+        CostModel::new(&Priors::default()).costs()
+    }
+
+    fn after(reading: &Reading) -> Tide {
+        let mut tide = Tide::new(&Priors::default(), &costs());
+        tide.observe(Time::from_millis(100), reading, &costs(), 0);
+        tide
+    }
+
+    fn shared(sessions_active: u32, in_flight_requests: u32) -> Reading {
+        let upstream = Some(Usage { capacity_cpus: 1.0, used_cpu_s: Some(0.0) });
+        let shared_cpus = Some(1.0);
+        Reading { upstream, shared_cpus, sessions_active, in_flight_requests, ..reading() }
+    }
+
+    #[test]
+    fn an_empty_house_is_planned_full() {
+        // Wishes: 1/s, returns: 0.1 of them at 120 µs, so a later request
+        // costs 537 µs and a new session 1025 + 537 × 0.05 = 1051.85 µs.
+        // 95 ms / 1.05185 ms = 90.3 in 100 ms.
+        let tide = after(&shared(0, 0));
+        assert!((tide.plan.per_second - 903.17).abs() < 0.1, "{:?}", tide.plan);
+        assert_eq!(tide.plan.limit, Limit::Cpu(ResourceName::Host));
+    }
+
+    #[test]
+    fn those_inside_and_what_is_owed_come_first() {
+        // 40 in flight owe 21 ms.
+        let (empty, owing) = (after(&shared(0, 0)), after(&shared(0, 40)));
+        let left = (95.0 - 21.0) / 95.0;
+        assert!((owing.plan.per_second / empty.plan.per_second - left).abs() < 1e-6);
+        // 3000 inside ask for 0.1 × 3000 × 537 µs = 161 ms and more: no room.
+        let new = ClassWork { requests: 150, ..ClassWork::default() };
+        assert_eq!(after(&Reading { new, ..shared(3000, 0) }).plan.per_second, 0.0);
+    }
+
+    #[test]
+    fn waiting_sessions_do_not_make_the_others_look_slow() {
+        // 400 inside, 100 thinking; they ask 5 times a second each, and the
+        // server answers just so many.
+        let mut tide = Tide::new(&Priors::default(), &costs());
+        for tick in 1..100 {
+            let new = ClassWork { requests: 50, ..ClassWork::default() };
+            let reading = Reading { new, ..shared(400, 300) };
+            tide.observe(Time::from_millis(tick * 100), &reading, &costs(), 0);
+        }
+        assert!((tide.wishes.value() - 5.0).abs() < 0.1, "{}", tide.wishes.value());
+    }
+
+    #[test]
+    fn a_plan_that_is_not_renewed_fades() {
+        let mut tide = after(&shared(0, 0));
+        let admitted = |tide: &mut Tide, from_ms: u64| {
+            (from_ms..from_ms + 1000).filter(|ms| tide.take(Time::from_millis(*ms)).is_ok()).count()
+        };
+        admitted(&mut tide, 5000);
+        let blind = admitted(&mut tide, 6000);
+        assert!((80..=100).contains(&blind), "{blind}");
+    }
 }

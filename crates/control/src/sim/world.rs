@@ -298,6 +298,8 @@ impl<'a> World<'a> {
     // --- the gate ---
 
     fn knocks(&mut self, session: u32) {
+        self.controller
+            .in_flight(self.reading.in_flight_handshakes, self.reading.in_flight_requests);
         if self.scenario.hold_s > 0.0 && !self.held.is_empty() {
             self.hold(session);
         } else if self.controller.new_session(self.time()).is_admit() {
