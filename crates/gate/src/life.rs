@@ -1,7 +1,7 @@
 //! The life of a connection that cannot be dealt with at once: the rest of its
 //! hello, a wait, the handshake, its requests, its end.
 
-use crate::account::{self, Bucket, Class, End, Kind, Metered};
+use crate::account::{Bucket, Class, End, Kind, Metered};
 use crate::bell::{Listening, Tide};
 use crate::core::Core;
 use crate::door::{Newcomer, Pass};
@@ -58,7 +58,7 @@ pub fn begin(core: &Rc<Core>, arrival: Arrival, start: Start) {
         Start::Hello(reader) => {
             spawn_local(Metered::new(Bucket::Arrival, finish_hello(open, arrival, reader)));
         }
-        Start::Admitted(hello, pass) => drop(spawn_local(go_in(open, arrival, hello, pass))),
+        Start::Admitted(hello, pass) => drop(spawn_local(inside(open, arrival, hello, pass))),
         Start::Held(hello, held) => drop(spawn_local(wait(open, arrival, hello, held))),
         Start::ClearHttp => {
             spawn_local(Metered::new(Bucket::Arrival, tell_clear_http(open, arrival)));
@@ -145,7 +145,10 @@ async fn wait(open: Open, arrival: Arrival, mut hello: Vec<u8>, held: Held) {
     match waited {
         Waited::Admitted(pass) => {
             core.counters.hold_admitted[0].add(1);
-            inside(open, socket, peer, hello, pass).await;
+            match socket.into_std() {
+                Ok(socket) => inside(open, Arrival { socket, peer }, hello, pass).await,
+                Err(_) => pass.seat.leave(ClosedBy::Customer, core.shared.now()),
+            }
         }
         Waited::Expired => {
             core.counters.hold_expired[0].add(1);
@@ -249,22 +252,10 @@ impl Turn {
     }
 }
 
-async fn go_in(open: Open, arrival: Arrival, hello: Vec<u8>, pass: Pass) {
-    account::enter(Bucket::handshake(pass.class));
-    match TcpStream::from_std(arrival.socket) {
-        Ok(socket) => inside(open, socket, arrival.peer, hello, pass).await,
-        Err(error) => {
-            tracing::warn!(%error, "cannot watch a socket");
-            let core = &open.0;
-            core.counters.end(End::Broken);
-            pass.seat.leave(ClosedBy::Customer, core.shared.now());
-        }
-    }
-}
-
 /// Handshake, requests, end.
-async fn inside(open: Open, socket: TcpStream, peer: SocketAddr, hello: Vec<u8>, pass: Pass) {
+async fn inside(open: Open, arrival: Arrival, hello: Vec<u8>, pass: Pass) {
     let core = open.0.clone();
+    let Arrival { socket, peer } = arrival;
     let Pass { class, seat, bearer } = pass;
     let (config, kind) = match class {
         Class::New => (&core.shared.tls.full, Kind::Full),

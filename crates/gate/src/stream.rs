@@ -42,21 +42,28 @@ impl Tls {
     /// # Errors
     /// The connection broke, or TLS failed.
     pub async fn accept(
-        socket: TcpStream,
+        socket: std::net::TcpStream,
         config: Arc<ServerConfig>,
         hello: &[u8],
         bearer: &Bearer,
     ) -> Result<Self, Failure> {
-        let session = Box::new(ServerConnection::new(config).map_err(Failure::Tls)?);
-        let mut tls = Self { socket, session };
+        let mut session = Box::new(ServerConnection::new(config).map_err(Failure::Tls)?);
         let fed = bearer.during(|| {
             let mut rest = hello;
             while !rest.is_empty() {
-                tls.session.read_tls(&mut rest).map_err(Failure::Io)?;
-                tls.session.process_new_packets().map_err(Failure::Tls)?;
+                session.read_tls(&mut rest).map_err(Failure::Io)?;
+                session.process_new_packets().map_err(Failure::Tls)?;
             }
             Ok(())
         });
+        // The first flight goes before the runtime knows the socket: else it
+        // would wait for a first word from the kernel that there is room.
+        let mut blocked = false;
+        while session.wants_write() && !blocked {
+            blocked = session.write_tls(&mut &socket).map_or(true, |n| n == 0);
+        }
+        let socket = TcpStream::from_std(socket).map_err(Failure::Io)?;
+        let mut tls = Self { socket, session };
         if let Err(failure) = fed {
             return Err(tls.tell(failure).await);
         }
@@ -92,13 +99,12 @@ impl Tls {
         }
     }
 
-    /// Sends the alert of a failed handshake if the socket takes it at once.
+    /// Sends the alert of a failed handshake.
     async fn tell(&mut self, failure: Failure) -> Failure {
         if let Failure::Tls(_) = failure {
-            poll_fn(|cx| {
-                let _ = self.send(cx);
-                let _ = Pin::new(&mut self.socket).poll_shutdown(cx);
-                Poll::Ready(())
+            poll_fn(|cx| match self.send(cx) {
+                Ok((_, false)) => Poll::Pending,
+                _ => Pin::new(&mut self.socket).poll_shutdown(cx).map(drop),
             })
             .await;
         }

@@ -4,7 +4,10 @@ mod common;
 
 use common::*;
 use rustls::HandshakeKind::{Full, Resumed};
+use std::io::Write;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
 const NEW: usize = 0;
 const RETURNING: usize = 1;
@@ -29,4 +32,104 @@ fn a_customer_who_comes_back_is_known_and_resumes_with_both_versions() {
         assert_eq!(after.admitted[RETURNING] - before.admitted[RETURNING], 3);
         assert_eq!(after.handshakes_ok[1] - before.handshakes_ok[1], 3);
     }
+}
+
+#[test]
+fn another_gates_ticket_makes_nobody_returning_and_breaks_nothing() {
+    let (one, other) = (gate(hello(), ""), gate(hello(), ""));
+    for version in [&rustls::version::TLS12, &rustls::version::TLS13] {
+        let before = other.totals();
+        let config = Arc::new(client(&[version]));
+        get(&mut connect(&one, &config), "/").unwrap();
+        let mut foreign = connect(&other, &config);
+        assert_eq!(get(&mut foreign, "/").unwrap().text(), "hello");
+        assert_eq!(kind(&foreign), Full);
+        let after = other.totals();
+        assert_eq!(after.admitted[NEW] - before.admitted[NEW], 1);
+        assert_eq!(after.tickets[1] - before.tickets[1], 1, "foreign");
+    }
+}
+
+#[test]
+fn an_expired_ticket_makes_a_new_customer() {
+    let gate = gate_with(hello(), "", |config| config.tls.ticket_lifetime = Duration::ZERO);
+    for version in [&rustls::version::TLS12, &rustls::version::TLS13] {
+        let before = gate.totals();
+        let config = Arc::new(client(&[version]));
+        get(&mut connect(&gate, &config), "/").unwrap();
+        let issued = unix_seconds();
+        until("the clock moves on", || unix_seconds() > issued);
+        let mut late = connect(&gate, &config);
+        assert_eq!(get(&mut late, "/").unwrap().text(), "hello");
+        assert_eq!(kind(&late), Full);
+        let after = gate.totals();
+        assert_eq!(after.admitted[NEW] - before.admitted[NEW], 2);
+    }
+}
+
+#[test]
+fn a_session_that_connects_too_often_is_new() {
+    let limits = "[admission]\npolicy = \"off\"\nsession_rate = 0.1\nsession_burst = 3\n";
+    let gate = gate(hello(), limits);
+    let config = Arc::new(client(&[&rustls::version::TLS12]));
+    let mut kinds = Vec::new();
+    for _ in 0..5 {
+        let mut connection = connect(&gate, &config);
+        get(&mut connection, "/").unwrap();
+        kinds.push(kind(&connection));
+    }
+    // The fourth begins a session of its own, which the fifth goes on with.
+    assert_eq!(kinds, [Full, Resumed, Resumed, Full, Resumed]);
+    assert_eq!(gate.totals().tickets[5], 1, "over rate");
+}
+
+fn unix_seconds() -> u64 {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs()
+}
+
+/// Connects with openssl, sends one GET, and returns what it printed.
+fn openssl(gate: &tidegate_gate::Gate, arguments: &[&str]) -> String {
+    let mut child = Command::new("openssl")
+        .args(["s_client", "-connect", &gate.address().to_string(), "-ign_eof"])
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("openssl is installed");
+    let request = b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+    child.stdin.take().unwrap().write_all(request).unwrap();
+    let output = child.wait_with_output().unwrap();
+    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
+}
+
+#[test]
+fn openssl_resumes_and_a_ticket_for_other_terms_is_served_as_new() {
+    let gate = gate(hello(), "");
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("session").display().to_string();
+    let with = |first: &[&str], then: &[&str], expected: &str, class: usize| {
+        let first = [first, &["-sess_out", &file][..]].concat();
+        assert!(openssl(&gate, &first).contains("hello"));
+        let before = gate.totals();
+        let then = [then, &["-sess_in", &file][..]].concat();
+        let seen = openssl(&gate, &then);
+        assert!(seen.contains("hello") && seen.contains(expected), "{then:?}: {seen}");
+        let after = gate.totals();
+        assert_eq!(after.admitted[class] - before.admitted[class], 1, "{then:?}");
+        assert_eq!(after.handshakes_failed, [0, 0]);
+    };
+    let (one, two) = (["-tls1_2", "-servername", "one.test"], ["-tls1_3", "-servername", "one.test"]);
+    with(&one, &one, "Reused, TLSv1.2", RETURNING);
+    with(&two, &two, "Reused, TLSv1.3", RETURNING);
+    // Another server name.
+    with(&one, &["-tls1_2", "-servername", "two.test"], "New, TLSv1.2", NEW);
+    with(&two, &["-tls1_3", "-servername", "two.test"], "New, TLSv1.3", NEW);
+    // Another suite with the same hash, so that the client offers the ticket.
+    let aes = ["-tls1_3", "-ciphersuites", "TLS_AES_128_GCM_SHA256"];
+    let chacha = ["-tls1_3", "-ciphersuites", "TLS_CHACHA20_POLY1305_SHA256"];
+    with(&aes, &chacha, "New, TLSv1.3", NEW);
+    let aes = ["-tls1_2", "-cipher", "ECDHE-ECDSA-AES128-GCM-SHA256"];
+    let both = "ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-ECDSA-AES128-GCM-SHA256";
+    with(&aes, &["-tls1_2", "-cipher", both], "New, TLSv1.2", NEW);
 }

@@ -114,12 +114,17 @@ pub fn hello() -> SocketAddr {
 
 /// A gate before an upstream; `more` goes at the end of its configuration.
 pub fn gate(upstream: SocketAddr, more: &str) -> Gate {
+    gate_with(upstream, more, |_| {})
+}
+
+/// The same with a configuration beyond what files allow.
+pub fn gate_with(upstream: SocketAddr, more: &str, change: impl Fn(&mut Config)) -> Gate {
     let base = format!("url = \"http://{upstream}\"");
-    gate_of(&base, more)
+    gate_of(&base, more, change)
 }
 
 /// A gate with these lines in its upstream section.
-pub fn gate_of(upstream: &str, more: &str) -> Gate {
+pub fn gate_of(upstream: &str, more: &str, change: impl Fn(&mut Config)) -> Gate {
     let mut text = String::new();
     if !more.contains("[listen]") {
         text += "[listen]\naddress = \"127.0.0.1:0\"\ncores = \"0\"\ndrain_deadline = \"5s\"\n";
@@ -131,7 +136,8 @@ pub fn gate_of(upstream: &str, more: &str) -> Gate {
         text += "[admission]\npolicy = \"off\"\n";
     }
     text += &format!("[upstream]\nprocesses = \"none\"\n{upstream}\n{more}");
-    let config = Config::from_toml(&text, "test.toml").unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    let mut config = Config::from_toml(&text, "test.toml").unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    change(&mut config);
     Gate::start(config).unwrap()
 }
 

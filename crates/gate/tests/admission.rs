@@ -1,0 +1,137 @@
+//! Admit, hold, refuse, over real sockets.
+
+mod common;
+
+use common::*;
+use rustls::StreamOwned;
+use std::io::{ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::sync::Arc;
+
+const NEW: usize = 0;
+const RETURNING: usize = 1;
+
+/// One newcomer may come in, and then for long no other.
+fn one_only(more: &str) -> String {
+    format!("[admission]\npolicy = \"static\"\nrate = 0.01\n{more}\n")
+}
+
+#[test]
+fn a_refusal_is_a_reset_and_who_is_inside_comes_in_all_the_same() {
+    let gate = gate(hello(), &one_only("hold_time = \"0s\""));
+    for version in [&rustls::version::TLS13] {
+        let inside = Arc::new(client(&[version]));
+        get(&mut connect(&gate, &inside), "/").unwrap();
+        for turned_away in 1..=3 {
+            let error = get(&mut connect(&gate, &any_client()), "/").unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::ConnectionReset);
+            assert_eq!(gate.totals().refused[NEW], turned_away);
+            assert_eq!(get(&mut connect(&gate, &inside), "/").unwrap().text(), "hello");
+        }
+    }
+    let totals = gate.totals();
+    assert_eq!((totals.admitted[NEW], totals.admitted[RETURNING]), (1, 3));
+    assert_eq!(totals.handshakes_ok.iter().sum::<u64>(), 4, "none for the refused");
+}
+
+#[test]
+fn a_refusal_may_be_an_alert() {
+    let gate = gate(hello(), &one_only("hold_time = \"0s\"\nrefuse = \"alert\""));
+    get(&mut connect(&gate, &any_client()), "/").unwrap();
+    let error = get(&mut connect(&gate, &any_client()), "/").unwrap_err();
+    assert!(error.to_string().contains("InternalError"), "{error}");
+}
+
+#[test]
+fn who_is_held_comes_in_with_the_next_budget_in_order() {
+    let gate = gate(
+        hello(),
+        "[admission]\npolicy = \"static\"\nrate = 20.0\nhold_time = \"20s\"\n",
+    );
+    let customers: Vec<_> = (0..6)
+        .map(|_| {
+            let mut connection = connect(&gate, &any_client());
+            // Sends the hello.
+            let StreamOwned { conn, sock } = connection.get_mut();
+            conn.write_tls(sock).unwrap();
+            connection
+        })
+        .collect();
+    counted(&gate, "all were judged", |totals| totals.admitted[NEW] + totals.held[NEW] == 6);
+    for mut connection in customers {
+        assert_eq!(get(&mut connection, "/").unwrap().text(), "hello");
+    }
+    let totals = gate.totals();
+    assert!(totals.held[NEW] >= 4, "{totals:?}");
+    assert_eq!(totals.hold_admitted[0], totals.held[NEW]);
+    assert_eq!((totals.refused[NEW], totals.holding[0], totals.holding_bytes[0]), (0, 0, 0));
+}
+
+/// A whole hello as bytes, without a session behind it.
+fn some_hello() -> Vec<u8> {
+    let name = "localhost".try_into().unwrap();
+    let mut session = rustls::ClientConnection::new(any_client(), name).unwrap();
+    let mut bytes = Vec::new();
+    session.write_tls(&mut bytes).unwrap();
+    bytes
+}
+
+/// A customer who has sent her hello and nothing else.
+fn knock(gate: &tidegate_gate::Gate) -> TcpStream {
+    let mut socket = TcpStream::connect(gate.address()).unwrap();
+    socket.set_read_timeout(Some(PATIENCE)).unwrap();
+    socket.write_all(&some_hello()).unwrap();
+    socket
+}
+
+#[test]
+fn the_line_is_bounded_and_a_customer_who_hangs_up_leaves_it() {
+    let gate = gate(hello(), &one_only("hold_time = \"20s\"\nhold_connections = 1"));
+    get(&mut connect(&gate, &any_client()), "/").unwrap();
+    let waiting = knock(&gate);
+    counted(&gate, "held", |totals| totals.holding[0] == 1);
+    let mut refused = knock(&gate);
+    assert_eq!(refused.read(&mut [0; 1]).unwrap_err().kind(), ErrorKind::ConnectionReset);
+    drop(waiting);
+    counted(&gate, "left", |totals| totals.hold_left[0] == 1 && totals.holding[0] == 0);
+    let _waiting = knock(&gate);
+    counted(&gate, "held again", |totals| totals.holding[0] == 1);
+    assert_eq!(gate.totals().refused[NEW], 1);
+}
+
+#[test]
+fn hellos_beyond_the_bytes_that_may_be_held_are_refused() {
+    let more = "hold_time = \"20s\"\nhold_bytes = \"300B\"";
+    let gate = gate_with(hello(), &one_only(more), |config| {
+        config.admission.hold_bytes = some_hello().len() + 1;
+    });
+    get(&mut connect(&gate, &any_client()), "/").unwrap();
+    let _waiting = knock(&gate);
+    counted(&gate, "held", |totals| totals.holding[0] == 1);
+    let mut refused = knock(&gate);
+    assert_eq!(refused.read(&mut [0; 1]).unwrap_err().kind(), ErrorKind::ConnectionReset);
+}
+
+#[test]
+fn who_waited_in_vain_is_refused_when_the_time_is_up() {
+    let gate = gate(hello(), &one_only("hold_time = \"100ms\""));
+    get(&mut connect(&gate, &any_client()), "/").unwrap();
+    let mut waiting = knock(&gate);
+    assert_eq!(waiting.read(&mut [0; 1]).unwrap_err().kind(), ErrorKind::ConnectionReset);
+    let totals = gate.totals();
+    assert_eq!((totals.held[NEW], totals.hold_expired[0], totals.refused[NEW]), (1, 1, 0));
+    assert!(totals.hold_ns[0] >= 100_000_000);
+}
+
+#[test]
+fn beyond_the_cap_on_connections_nobody_is_served() {
+    let gate = gate(hello(), "[limits]\nmax_connections = 1\n");
+    let mut one = connect(&gate, &any_client());
+    get(&mut one, "/").unwrap();
+    let error = get(&mut connect(&gate, &any_client()), "/").unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::ConnectionReset);
+    assert_eq!(get(&mut one, "/").unwrap().text(), "hello");
+    drop(one);
+    counted(&gate, "closed", |totals| totals.open[0] == 0);
+    get(&mut connect(&gate, &any_client()), "/").unwrap();
+}

@@ -1,0 +1,446 @@
+//! Requests and responses through the gate.
+
+mod common;
+
+use common::*;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::mpsc;
+use tidegate_gate::account::End;
+
+const HOST: &str = "Host: localhost\r\n";
+
+#[test]
+fn the_upstream_sees_who_asks_and_nothing_of_the_hop() {
+    let (sender, seen) = mpsc::channel();
+    let upstream = answering(move |got| {
+        sender.send(got).unwrap();
+        "HTTP/1.1 200 OK\r\nConnection: X-Hop, keep-alive\r\nX-Hop: 1\r\nKeep-Alive: timeout=5\r\n\
+         X-End: 2\r\nContent-Length: 2\r\n\r\nok"
+            .into()
+    });
+    let gate = gate(upstream, "");
+    let mut connection = connect(&gate, &any_client());
+    let request = "GET /a%20b?c=d HTTP/1.1\r\nHost: shop.example\r\nConnection: X-Mine\r\nX-Mine: 1\r\n\
+                   X-Forwarded-For: 10.1.1.1\r\nTE: gzip\r\nX-Kept: 3\r\n\r\n";
+    send(&mut connection, request.as_bytes());
+    let response = receive(&mut connection, "GET").unwrap();
+    let head = response.head.to_ascii_lowercase();
+    assert!(head.contains("x-end: 2") && !head.contains("x-hop") && !head.contains("keep-alive"));
+    let got = seen.recv().unwrap();
+    assert_eq!(got.line, "GET /a%20b?c=d HTTP/1.1");
+    assert_eq!(got.header("host"), Some("shop.example"));
+    assert_eq!(got.header("x-forwarded-for"), Some("127.0.0.1"));
+    assert_eq!(got.header("x-forwarded-proto"), Some("https"));
+    assert_eq!(got.header("x-forwarded-host"), Some("shop.example"));
+    assert_eq!(got.header("via"), Some("1.1 tidegate"));
+    assert_eq!(got.header("x-kept"), Some("3"));
+    assert!(got.header("x-mine").is_none() && got.header("te").is_none());
+    assert!(got.header("connection").is_none());
+}
+
+#[test]
+fn bodies_pass_whole_in_both_framings() {
+    let gate = gate(answering(|got| ok(&String::from_utf8(got.body).unwrap())), "");
+    let mut connection = connect(&gate, &any_client());
+    let long = "0123456789".repeat(50_000);
+    let request = format!("POST / HTTP/1.1\r\n{HOST}Content-Length: {}\r\n\r\n{long}", long.len());
+    send(&mut connection, request.as_bytes());
+    assert_eq!(receive(&mut connection, "POST").unwrap().text(), long);
+    let chunks = "5\r\nhello\r\n6;a=b\r\n world\r\n0\r\n\r\n";
+    let request = format!("POST / HTTP/1.1\r\n{HOST}Transfer-Encoding: chunked\r\n\r\n{chunks}");
+    send(&mut connection, request.as_bytes());
+    assert_eq!(receive(&mut connection, "POST").unwrap().text(), "hello world");
+    assert_eq!(gate.totals().upstream_connects[0], 1, "one connection served both");
+}
+
+#[test]
+fn requests_sent_in_one_go_are_answered_in_order() {
+    let gate = gate(answering(|got| ok(&got.line)), "");
+    let mut connection = connect(&gate, &any_client());
+    let all: String = (0..5).map(|n| format!("GET /{n} HTTP/1.1\r\n{HOST}\r\n")).collect();
+    send(&mut connection, all.as_bytes());
+    for n in 0..5 {
+        let response = receive(&mut connection, "GET").unwrap();
+        assert_eq!(response.text(), format!("GET /{n} HTTP/1.1"));
+    }
+}
+
+#[test]
+fn responses_without_a_body_have_none() {
+    let gate = gate(
+        answering(|got| match got.line.as_str() {
+            line if line.starts_with("HEAD") => {
+                "HTTP/1.1 200 OK\r\nContent-Length: 1234\r\n\r\n".into()
+            }
+            line if line.contains("/204") => "HTTP/1.1 204 No Content\r\n\r\n".into(),
+            line if line.contains("/304") => "HTTP/1.1 304 Not Modified\r\nETag: \"x\"\r\n\r\n".into(),
+            _ => ok("end"),
+        }),
+        "",
+    );
+    let mut connection = connect(&gate, &any_client());
+    send(&mut connection, format!("HEAD / HTTP/1.1\r\n{HOST}\r\n").as_bytes());
+    let head = receive(&mut connection, "HEAD").unwrap().head.to_ascii_lowercase();
+    assert!(head.contains("content-length: 1234"), "{head}");
+    assert_eq!(get(&mut connection, "/204").unwrap().code, 204);
+    assert_eq!(get(&mut connection, "/304").unwrap().code, 304);
+    assert_eq!(get(&mut connection, "/").unwrap().text(), "end");
+    assert_eq!(gate.totals().upstream_connects[0], 1);
+}
+
+#[test]
+fn a_customer_who_waits_for_100_continue_gets_it() {
+    let gate = gate(answering(|got| ok(&String::from_utf8(got.body).unwrap())), "");
+    let mut connection = connect(&gate, &any_client());
+    let head = format!("POST / HTTP/1.1\r\n{HOST}Content-Length: 5\r\nExpect: 100-continue\r\n\r\n");
+    send(&mut connection, head.as_bytes());
+    assert!(receive_head(&mut connection).unwrap().starts_with("HTTP/1.1 100 "));
+    send(&mut connection, b"hello");
+    assert_eq!(receive(&mut connection, "POST").unwrap().text(), "hello");
+}
+
+#[test]
+fn what_breaks_http_is_answered_400_and_closed() {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let counted = asked.clone();
+    let upstream = answering(move |_| {
+        counted.fetch_add(1, Relaxed);
+        ok("hello")
+    });
+    let gate = gate(upstream, "");
+    let both = "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n";
+    let other = "Transfer-Encoding: chunked\r\nContent-Length: 5\r\n";
+    for request in [
+        format!("POST / HTTP/1.1\r\n{HOST}{both}\r\n0\r\n\r\n"),
+        format!("POST / HTTP/1.1\r\n{HOST}{other}\r\n0\r\n\r\n"),
+        format!("POST / HTTP/1.1\r\n{HOST}Content-Length: 5\r\nContent-Length: 6\r\n\r\nhello"),
+        format!("POST / HTTP/1.1\r\n{HOST}Transfer-Encoding: gzip\r\n\r\nhello"),
+        "GET / HTTP/1.1\r\n\r\n".into(),
+        format!("GET / HTTP/1.1\r\n{HOST}{HOST}\r\n"),
+        format!("GET / HTTP/1.1\r\n{HOST}Bad Name: x\r\n\r\n"),
+        format!("GET /a b HTTP/1.1\r\n{HOST}\r\n"),
+        format!("GET / HTTP/1.1\r\n{HOST}X: a\r\n b\r\n\r\n"),
+    ] {
+        let mut connection = connect(&gate, &any_client());
+        send(&mut connection, request.as_bytes());
+        let response = receive(&mut connection, "POST").unwrap();
+        assert_eq!(response.code, 400, "{request}");
+        assert!(matches!(connection.read(&mut [0; 1]), Ok(0)), "{request}");
+    }
+    assert_eq!(asked.load(Relaxed), 0, "none of them reached the upstream");
+    common::counted(&gate, "told", |totals| totals.ends[End::BadRequest as usize] == 9);
+}
+
+#[test]
+fn a_length_and_a_coding_in_two_requests_are_no_conflict() {
+    let gate = gate(answering(|got| ok(&String::from_utf8(got.body).unwrap())), "");
+    let mut connection = connect(&gate, &any_client());
+    let sized = format!("POST / HTTP/1.1\r\n{HOST}Content-Length: 3\r\n\r\none");
+    let chunked =
+        format!("POST / HTTP/1.1\r\n{HOST}Transfer-Encoding: chunked\r\n\r\n3\r\ntwo\r\n0\r\n\r\n");
+    send(&mut connection, [sized.clone(), chunked, sized].concat().as_bytes());
+    for expected in ["one", "two", "one"] {
+        assert_eq!(receive(&mut connection, "POST").unwrap().text(), expected);
+    }
+}
+
+#[test]
+fn targets_of_other_forms_are_handled() {
+    let gate = gate(answering(|got| ok(&format!("{} {}", got.line, got.header("host").unwrap()))), "");
+    let ask = |request: &str| {
+        let mut connection = connect(&gate, &any_client());
+        send(&mut connection, request.as_bytes());
+        receive(&mut connection, "GET").unwrap()
+    };
+    let absolute = ask("GET https://shop.test:8443/a?b HTTP/1.1\r\nHost: other\r\n\r\n");
+    assert_eq!(absolute.text(), "GET /a?b HTTP/1.1 shop.test:8443");
+    assert_eq!(ask("OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n").text(), "OPTIONS * HTTP/1.1 a");
+    assert_eq!(ask("CONNECT shop.test:443 HTTP/1.1\r\nHost: shop.test:443\r\n\r\n").code, 405);
+    let websocket = "GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n";
+    assert_eq!(ask(websocket).code, 501);
+}
+
+#[test]
+fn a_dead_upstream_is_a_502_that_says_so() {
+    let dead = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let gate = gate(dead, "");
+    let mut connection = connect(&gate, &any_client());
+    for _ in 0..2 {
+        let response = get(&mut connection, "/").unwrap();
+        assert_eq!(response.code, 502);
+        assert!(response.text().contains("try again"), "{}", response.text());
+        assert!(response.head.to_ascii_lowercase().contains("retry-after: "));
+    }
+}
+
+#[test]
+fn a_slow_upstream_is_a_504_and_the_customer_may_go_on() {
+    let upstream = upstream(|mut reader| {
+        while let Some(got) = read_request(&mut reader) {
+            if got.line.contains("/slow") {
+                // Never answers; ends when the gate closes.
+                let _ = reader.read(&mut [0; 1]);
+                return;
+            }
+            reader.get_mut().write_all(ok("hello").as_bytes()).unwrap();
+        }
+    });
+    let gate = gate_with(upstream, "", |config| {
+        config.upstream.response_timeout = std::time::Duration::from_millis(100);
+    });
+    let mut connection = connect(&gate, &any_client());
+    assert_eq!(get(&mut connection, "/").unwrap().code, 200);
+    assert_eq!(get(&mut connection, "/slow").unwrap().code, 504);
+    assert_eq!(get(&mut connection, "/").unwrap().code, 200);
+    assert_eq!(gate.totals().upstream_faults, [0, 1, 0, 0]);
+}
+
+#[test]
+fn an_upstream_that_hangs_up_or_babbles_is_a_502() {
+    for answer in ["", "HTTP/1.1 200", "nonsense\r\n\r\n", "HTTP/1.1 101 Switching Protocols\r\n\r\n"] {
+        let upstream = upstream(move |mut reader| {
+            read_request(&mut reader);
+            reader.get_mut().write_all(answer.as_bytes()).unwrap();
+        });
+        let gate = gate(upstream, "");
+        let response = get(&mut connect(&gate, &any_client()), "/").unwrap();
+        assert_eq!(response.code, 502, "{answer}");
+    }
+}
+
+#[test]
+fn a_response_cut_halfway_is_seen_to_be_cut() {
+    for head in ["Content-Length: 1000", "Transfer-Encoding: chunked"] {
+        let upstream = upstream(move |mut reader| {
+            read_request(&mut reader);
+            let part = format!("HTTP/1.1 200 OK\r\n{head}\r\n\r\n5\r\nhello\r\n");
+            reader.get_mut().write_all(part.as_bytes()).unwrap();
+        });
+        let gate = gate(upstream, "");
+        let mut connection = connect(&gate, &any_client());
+        let error = get(&mut connection, "/").unwrap_err();
+        assert_eq!(error.kind(), std::io::ErrorKind::UnexpectedEof, "{head}");
+        common::counted(&gate, "cut", |totals| totals.ends[End::Truncated as usize] == 1);
+        assert_eq!(gate.totals().upstream_faults, [0, 0, 0, 1]);
+    }
+}
+
+#[test]
+fn a_connection_that_died_in_the_pool_is_replaced() {
+    let connections = Arc::new(AtomicUsize::new(0));
+    let counted = connections.clone();
+    let upstream = upstream(move |mut reader| {
+        counted.fetch_add(1, Relaxed);
+        // One answer each, and no word that there will be no other.
+        read_request(&mut reader);
+        reader.get_mut().write_all(ok("hello").as_bytes()).unwrap();
+    });
+    let gate = gate(upstream, "");
+    let mut connection = connect(&gate, &any_client());
+    for _ in 0..20 {
+        assert_eq!(get(&mut connection, "/").unwrap().text(), "hello");
+    }
+    assert_eq!(connections.load(Relaxed), 20);
+}
+
+#[test]
+fn a_connection_that_dies_as_the_request_comes_is_replaced_where_that_is_safe() {
+    // Closes only when the second request is there: so it has been sent.
+    let upstream = upstream(|mut reader| {
+        read_request(&mut reader);
+        reader.get_mut().write_all(ok("first").as_bytes()).unwrap();
+        let _ = reader.fill_buf();
+    });
+    let gate = gate(upstream, "");
+    let mut connection = connect(&gate, &any_client());
+    assert_eq!(get(&mut connection, "/").unwrap().text(), "first");
+    assert_eq!(get(&mut connection, "/").unwrap().text(), "first");
+    assert_eq!(gate.totals().upstream_retries[0], 1);
+    let post = format!("POST / HTTP/1.1\r\n{HOST}Content-Length: 1\r\n\r\nx");
+    send(&mut connection, post.as_bytes());
+    assert_eq!(receive(&mut connection, "POST").unwrap().code, 502, "an order is not sent twice");
+}
+
+#[test]
+fn a_customer_who_reads_slowly_holds_the_upstream_back() {
+    const CHUNK: usize = 64 * 1024;
+    const WHOLE: u64 = 64 << 20;
+    let written = Arc::new(AtomicU64::new(0));
+    let counter = written.clone();
+    let upstream = upstream(move |mut reader| {
+        read_request(&mut reader);
+        let socket = reader.get_mut();
+        let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {WHOLE}\r\n\r\n");
+        socket.write_all(head.as_bytes()).unwrap();
+        for _ in 0..WHOLE / CHUNK as u64 {
+            if socket.write_all(&[7; CHUNK]).is_err() {
+                return;
+            }
+            counter.fetch_add(CHUNK as u64, Relaxed);
+        }
+    });
+    let gate = gate(upstream, "");
+    let mut connection = connect(&gate, &any_client());
+    send(&mut connection, format!("GET / HTTP/1.1\r\n{HOST}\r\n").as_bytes());
+    receive_head(&mut connection).unwrap();
+    // What the kernels on the way hold is all that the upstream gets rid of.
+    let mut last = (0, std::time::Instant::now());
+    until("the upstream stands still", || {
+        let now = written.load(Relaxed);
+        if now != last.0 {
+            last = (now, std::time::Instant::now());
+        }
+        last.0 > 0 && last.1.elapsed() > std::time::Duration::from_millis(200)
+    });
+    assert!(written.load(Relaxed) < WHOLE / 2, "{}", written.load(Relaxed));
+    let mut rest = vec![0; WHOLE as usize];
+    connection.read_exact(&mut rest).unwrap();
+    assert!(rest.iter().all(|byte| *byte == 7));
+}
+
+#[test]
+fn an_upload_streams_and_is_held_back_too() {
+    const WHOLE: usize = 32 << 20;
+    let (go, wait) = mpsc::channel::<()>();
+    let wait = std::sync::Mutex::new(wait);
+    let upstream = upstream(move |mut reader| {
+        let mut line = String::new();
+        while line != "\r\n" {
+            line.clear();
+            reader.read_line(&mut line).unwrap();
+        }
+        // Lets the customer feel that nobody reads.
+        wait.lock().unwrap().recv().unwrap();
+        let mut body = vec![0; WHOLE];
+        reader.read_exact(&mut body).unwrap();
+        reader.get_mut().write_all(ok(&body.len().to_string()).as_bytes()).unwrap();
+    });
+    let gate = gate(upstream, "");
+    let mut connection = connect(&gate, &any_client());
+    send(&mut connection, format!("POST / HTTP/1.1\r\n{HOST}Content-Length: {WHOLE}\r\n\r\n").as_bytes());
+    connection.get_mut().sock.set_write_timeout(Some(std::time::Duration::from_millis(300))).unwrap();
+    let part = vec![1; 256 * 1024];
+    let mut sent = 0;
+    while let Ok(n) = connection.get_mut().write(&part) {
+        sent += n;
+        assert!(sent < WHOLE / 2, "the gate took {sent} bytes that nobody wanted");
+    }
+    go.send(()).unwrap();
+    connection.get_mut().sock.set_write_timeout(Some(PATIENCE)).unwrap();
+    while sent < WHOLE {
+        let next = part.len().min(WHOLE - sent);
+        sent += connection.get_mut().write(&part[..next]).unwrap();
+    }
+    connection.get_mut().flush().unwrap();
+    assert_eq!(receive(&mut connection, "POST").unwrap().text(), WHOLE.to_string());
+}
+
+#[test]
+fn an_idle_connection_is_closed_with_a_goodbye() {
+    let gate = gate_with(hello(), "", |config| {
+        config.limits.idle_deadline = std::time::Duration::from_millis(100);
+    });
+    let mut connection = connect(&gate, &any_client());
+    get(&mut connection, "/").unwrap();
+    assert_eq!(connection.read(&mut [0; 1]).unwrap(), 0, "close_notify, not a cut");
+    common::counted(&gate, "idle", |totals| totals.ends[End::Idle as usize] == 1);
+    assert_eq!(gate.snapshot().sessions_active, 1, "the customer may come back");
+}
+
+#[test]
+fn a_request_head_that_does_not_end_is_cut() {
+    let gate = gate(hello(), "[limits]\nhead_deadline = \"100ms\"\n");
+    let mut connection = connect(&gate, &any_client());
+    send(&mut connection, b"GET / HTTP/1.1\r\nHo");
+    assert!(connection.read(&mut [0; 1]).is_err());
+    common::counted(&gate, "cut", |totals| totals.ends[End::HeadDeadline as usize] == 1);
+}
+
+#[test]
+fn a_body_that_does_not_go_on_is_cut() {
+    let gate = gate(hello(), "[limits]\nbody_progress_deadline = \"100ms\"\n");
+    let mut connection = connect(&gate, &any_client());
+    send(&mut connection, format!("POST / HTTP/1.1\r\n{HOST}Content-Length: 9\r\n\r\nhal").as_bytes());
+    assert!(connection.read(&mut [0; 1]).is_err());
+    common::counted(&gate, "cut", |totals| totals.ends[End::BodyDeadline as usize] == 1);
+}
+
+#[test]
+fn a_head_beyond_the_caps_is_431() {
+    let gate = gate(hello(), "[limits]\nhead_max_bytes = \"8KiB\"\nhead_max_fields = 20\n");
+    let long = format!("GET / HTTP/1.1\r\n{HOST}X: {}\r\n\r\n", "x".repeat(70_000));
+    let many = format!("GET / HTTP/1.1\r\n{HOST}{}\r\n", "X: y\r\n".repeat(30));
+    for request in [long, many] {
+        let mut connection = connect(&gate, &any_client());
+        send(&mut connection, request.as_bytes());
+        assert_eq!(receive(&mut connection, "GET").unwrap().code, 431);
+    }
+}
+
+#[test]
+fn a_drain_finishes_what_has_begun_and_closes_the_rest() {
+    let (sender, asked) = mpsc::channel();
+    let (go, wait) = mpsc::channel::<()>();
+    let wait = std::sync::Mutex::new(wait);
+    let upstream = answering(move |got| {
+        if got.line.contains("/long") {
+            sender.send(()).unwrap();
+            wait.lock().unwrap().recv().unwrap();
+        }
+        ok("hello")
+    });
+    let gate = gate(upstream, "");
+    let (mut idle, mut busy) = (connect(&gate, &any_client()), connect(&gate, &any_client()));
+    get(&mut idle, "/").unwrap();
+    send(&mut busy, format!("GET /long HTTP/1.1\r\n{HOST}\r\n").as_bytes());
+    asked.recv().unwrap();
+    gate.drain();
+    assert_eq!(idle.read(&mut [0; 1]).unwrap(), 0, "a goodbye for who has nothing under way");
+    until("nobody is accepted", || TcpStream::connect(gate.address()).is_err());
+    go.send(()).unwrap();
+    let response = receive(&mut busy, "GET").unwrap();
+    assert_eq!(response.text(), "hello");
+    assert!(response.head.to_ascii_lowercase().contains("connection: close"));
+    assert_eq!(busy.read(&mut [0; 1]).unwrap(), 0);
+    gate.join().unwrap();
+}
+
+#[test]
+fn two_gates_cannot_have_one_port() {
+    let one = gate(hello(), "");
+    let text = format!(
+        "[listen]\naddress = \"{}\"\n[admin]\naddress = \"off\"\n[upstream]\nurl = \"http://127.0.0.1:1\"\n",
+        one.address()
+    );
+    let config = tidegate_gate::config::Config::from_toml(&text, "test.toml").unwrap();
+    let error = tidegate_gate::Gate::start(config).unwrap_err().to_string();
+    assert!(error.contains("cannot listen on") && error.contains("another process"), "{error}");
+}
+
+#[test]
+fn an_https_upstream_is_spoken_to_and_not_trusted_blindly() {
+    let inner = gate(hello(), "");
+    let url = format!("url = \"https://localhost:{}\"", inner.address().port());
+    let trusting = gate_of(&format!("{url}\ninsecure = true"), "", |_| {});
+    assert_eq!(get(&mut connect(&trusting, &any_client()), "/").unwrap().text(), "hello");
+    let root = rcgen::KeyPair::generate().unwrap();
+    let root = rcgen::CertificateParams::new(vec!["elsewhere".into()]).unwrap().self_signed(&root);
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), root.unwrap().pem()).unwrap();
+    let wary = gate_of(&format!("{url}\nca = {:?}", file.path()), "", |_| {});
+    assert_eq!(get(&mut connect(&wary, &any_client()), "/").unwrap().code, 502);
+}
+
+#[test]
+fn a_reader_of_the_old_protocol_is_served() {
+    let gate = gate(hello(), "");
+    let mut connection = connect(&gate, &any_client());
+    send(&mut connection, b"GET / HTTP/1.0\r\n\r\n");
+    let mut all = String::new();
+    BufReader::new(connection.get_mut()).read_to_string(&mut all).unwrap();
+    assert!(all.starts_with("HTTP/1.0 200 OK") || all.starts_with("HTTP/1.1 200 OK"), "{all}");
+    assert!(all.ends_with("hello"));
+}
