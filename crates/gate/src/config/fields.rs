@@ -68,8 +68,8 @@ settings! {
         url: Origin = Required("http://127.0.0.1:8080"), Url,
             because "the gate cannot guess what it stands before";
         /// Processes whose CPU time is the upstream's: `auto` finds who listens on the port of
-        /// `upstream.url` if that is on this host, `none` looks at nothing, a list of process
-        /// ids names them.
+        /// `upstream.url` if that is on this host (an address, `localhost` or its name), and
+        /// their descendants; `none` looks at nothing; a list of process ids names them.
         processes: Processes = Is("auto"), ProcessList,
             because "an upstream on the same host needs no configuration to be measured";
         /// Control group whose CPU time and quota are the upstream's, as a path below the

@@ -3,6 +3,7 @@
 
 mod affinity;
 mod cgroup;
+mod family;
 mod kernel;
 mod sockets;
 #[cfg(test)]
@@ -104,8 +105,8 @@ impl UsageMeter {
     }
 
     /// Looks at the kernel; call it once per tick, from one thread. Mostly two
-    /// clocks; every half second a few small files, every 3 s the descriptors
-    /// of processes where the upstream is looked for. Never waits.
+    /// clocks; every half second a few small files, every 10 s the processes
+    /// and descriptors where the upstream is looked for. Never waits.
     pub fn sample(&mut self) -> Sample {
         self.sample_at(Instant::now())
     }

@@ -1,6 +1,7 @@
 //! The upstream's processes or group: who they are, and what they used.
 
 use super::cgroup::{self, Membership, Mounts};
+use super::family;
 use super::kernel::{Files, Kernel};
 use super::sockets::{self, Place};
 use crate::config::{Origin, Processes, Upstream};
@@ -18,8 +19,9 @@ enum Target {
     Group(PathBuf),
 }
 
-/// How long found processes are taken to be all of them.
-const SEARCH_EVERY: Duration = Duration::from_secs(3);
+/// How long found processes are taken to be all of them: a search takes some
+/// milliseconds, and servers rarely start workers without ending others.
+const SEARCH_EVERY: Duration = Duration::from_secs(10);
 /// How soon a search that found nobody, or whose find died, is done again.
 const SEARCH_AGAIN: Duration = Duration::from_millis(500);
 
@@ -205,7 +207,9 @@ fn search(place: Place, own: u32, files: &Files, kernel: &dyn Kernel) -> (Vec<u3
             "who listens on port {port} cannot be seen: this process itself, or another user's; \
              upstream.processes or upstream.cgroup can name it"
         ),
+        1 => format!("process {} listens on port {port}", pids[0]),
         count => format!("{count} processes listen on port {port}"),
     };
-    (pids, note)
+    let family = if pids.is_empty() { pids } else { family::with_descendants(files, &pids, own) };
+    (family, note)
 }
