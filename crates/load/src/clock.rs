@@ -12,6 +12,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
+use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
 /// The alarm clock of one driver thread. [`Clock::tick`] must be running.
@@ -41,7 +42,10 @@ impl Clock {
         }
         // SAFETY: a fresh descriptor that nobody else owns.
         let fd = unsafe { OwnedFd::from_raw_fd(raw) };
-        Ok(Rc::new(Self { fd: AsyncFd::new(fd)?, set: RefCell::default() }))
+        // SAFETY: the descriptor is owned by the AsyncFd, which never gives it
+        // away, so it stays open and the same for as long as it is registered.
+        let fd = unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE) }?;
+        Ok(Rc::new(Self { fd, set: RefCell::default() }))
     }
 
     /// Rings alarms until it is dropped.
@@ -142,7 +146,8 @@ impl Future for Alarm {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         if Instant::now() >= self.at {
-            self.silence();
+            // What the clock still holds wakes this task once for nothing.
+            self.slot = None;
             return Poll::Ready(());
         }
         if self.slot.is_none() {
@@ -153,17 +158,9 @@ impl Future for Alarm {
     }
 }
 
-impl Alarm {
-    /// Takes the waker back. A slot is used again only after its time, and an
-    /// alarm never polled after its time has not been told of it yet, so the
-    /// waker is this alarm's only before it.
-    fn silence(&mut self) {
-        self.slot = None;
-    }
-}
-
 impl Drop for Alarm {
     fn drop(&mut self) {
+        // Before its time a slot is this alarm's; after, it may be another's.
         if let Some(slot) = self.slot.take()
             && Instant::now() < self.at
         {

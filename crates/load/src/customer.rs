@@ -13,7 +13,7 @@ use rand_distr::{Distribution, Exp1};
 use crate::Rng;
 use crate::client::{Answer, Broken, Connection, Exchange, Tickets, Trouble};
 use crate::outcome::{Failure, Handshake, Outcome, Stage};
-use crate::recorder::{Request as Recorded, What};
+use crate::recorder::{Fallback, Request as Recorded, What};
 use crate::request::{Identity, LastUsed, Maker, Origin, Request, resolve};
 use crate::scenario::Method;
 use crate::walk::{Step, Walk};
@@ -41,8 +41,8 @@ pub(crate) struct Customer {
 /// What one visit to a page gave, beside the figures.
 struct Visit {
     answer: Answer,
-    /// When the first connection of the request, or its sending, was begun.
-    body_base: Option<String>,
+    /// Where redirects led, if they did: links are relative to it.
+    base: Option<String>,
 }
 
 impl Customer {
@@ -121,27 +121,18 @@ impl Customer {
         let may_repeat = |page: u16| shared.parts.pages[page as usize].repeat;
         match step {
             Step::Visit(page) => {
-                let made = Maker {
-                    parts: &shared.parts,
-                    origin: &shared.target.origin,
-                    identity: &self.identity,
-                    last: &mut self.last,
-                    rng: &mut self.rng,
+                if self.go_to(page, body, base) {
+                    return;
                 }
-                .make(page, body, base);
-                match made {
-                    Some((request, origin)) => {
-                        if origin == Origin::LastId {
-                            shared.record(What::Fallback { back: false });
-                        }
-                        self.walk.visit(page, Rc::new(request));
-                        return;
-                    }
-                    None => shared.record(What::Fallback { back: true }),
+                if let Some(via) = shared.parts.pages[page as usize].via
+                    && self.go_to(via, body, base)
+                {
+                    return shared.record(What::Fallback(Fallback::Via));
                 }
+                shared.record(What::Fallback(Fallback::Back));
             }
             Step::Again if may_repeat(self.walk.page()) => return self.walk.again(),
-            Step::Again => shared.record(What::Fallback { back: true }),
+            Step::Again => shared.record(What::Fallback(Fallback::Back)),
             Step::Back => {}
         }
         if self.walk.back(may_repeat).is_none()
@@ -151,18 +142,31 @@ impl Customer {
         }
     }
 
-    /// The request of the start page.
-    fn start(&mut self) -> Option<Rc<Request>> {
-        let shared = self.shared.clone();
-        let made = Maker {
-            parts: &shared.parts,
-            origin: &shared.target.origin,
+    /// Makes the request for a page, if the last one offers a way there.
+    fn go_to(&mut self, page: u16, body: &[u8], base: &str) -> bool {
+        let made = self.maker(|maker| maker.make(page, body, base));
+        let Some((request, origin)) = made else { return false };
+        if origin == Origin::LastId {
+            self.shared.record(What::Fallback(Fallback::LastId));
+        }
+        self.walk.visit(page, Rc::new(request));
+        true
+    }
+
+    fn maker<R>(&mut self, make: impl FnOnce(&mut Maker<'_>) -> R) -> R {
+        make(&mut Maker {
+            parts: &self.shared.parts,
+            origin: &self.shared.target.origin,
             identity: &self.identity,
             last: &mut self.last,
             rng: &mut self.rng,
-        }
-        .make(shared.parts.start, &[], "/");
-        made.map(|(request, _)| Rc::new(request))
+        })
+    }
+
+    /// The request of the start page.
+    fn start(&mut self) -> Option<Rc<Request>> {
+        let page = self.shared.parts.start;
+        self.maker(|maker| maker.make(page, &[], "/")).map(|(request, _)| Rc::new(request))
     }
 
     /// A think time: negative exponential, cut at a multiple of its mean.
@@ -195,7 +199,7 @@ impl Customer {
         &mut self,
         request: &Request,
         intended: Instant,
-        mut keep: Option<&mut Vec<u8>>,
+        keep: Option<&mut Vec<u8>>,
     ) -> Result<(Instant, Option<String>), Outcome> {
         let shared = self.shared.clone();
         let begun = Instant::now();
@@ -203,7 +207,7 @@ impl Customer {
         shared.record(What::Begun { late });
         let stage = Cell::new(Stage::Connect);
         let deadline = tokio::time::Instant::from_std(intended + shared.patience);
-        let attempt = self.follow(request, keep.as_deref_mut(), &stage);
+        let attempt = self.follow(request, keep, &stage);
         let result = match tokio::time::timeout_at(deadline, attempt).await {
             Ok(result) => result,
             Err(_) => {
@@ -225,7 +229,7 @@ impl Customer {
             received_bytes: 0,
         };
         match result {
-            Ok(Visit { answer, body_base }) => {
+            Ok(Visit { answer, base }) => {
                 let status = answer.status;
                 let allowed = shared.parts.pages[request.page as usize].allow.contains(&status);
                 recorded.status = status;
@@ -235,7 +239,7 @@ impl Customer {
                 recorded.received_bytes = answer.received_bytes;
                 shared.record_at(answer.last_byte, What::Request(recorded));
                 match status {
-                    _ if recorded.ok => Ok((answer.last_byte, body_base)),
+                    _ if recorded.ok => Ok((answer.last_byte, base)),
                     400..=499 => Err(Outcome::Failed(Failure::Status4xx)),
                     _ => Err(Outcome::Failed(Failure::Status5xx)),
                 }
@@ -256,7 +260,7 @@ impl Customer {
         stage: &Cell<Stage>,
     ) -> Result<Visit, Outcome> {
         let answer = self.send(request, keep.as_deref_mut(), stage).await?;
-        let mut visit = Visit { answer, body_base: None };
+        let mut visit = Visit { answer, base: None };
         if !self.shared.parts.session.follow_redirects {
             return Ok(visit);
         }
@@ -285,7 +289,7 @@ impl Customer {
             // of all, its bytes are all of them.
             (visit.answer.sent, visit.answer.first_byte) = (first.0, first.1);
             visit.answer.received_bytes += first.2;
-            visit.body_base = Some(current.path.clone());
+            visit.base = Some(current.path.clone());
         }
         Ok(visit)
     }

@@ -16,13 +16,13 @@ pub(crate) fn links<'h>(html: &'h [u8], mut found: impl FnMut(Cow<'h, str>)) {
     let mut scanner = Scanner::new(html);
     let mut seen = 0;
     while let Some(tag) = scanner.next() {
-        if tag.is("a") || tag.is("area") {
-            if let Some(href) = tag.attribute("href") {
-                found(href);
-                seen += 1;
-                if seen == LINKS {
-                    return;
-                }
+        if (tag.is("a") || tag.is("area"))
+            && let Some(href) = tag.attribute("href")
+        {
+            found(href);
+            seen += 1;
+            if seen == LINKS {
+                return;
             }
         }
     }
@@ -47,6 +47,8 @@ pub(crate) struct Field {
     pub(crate) value: String,
     pub(crate) min: Option<f64>,
     pub(crate) max: Option<f64>,
+    /// Most characters (`maxlength`).
+    pub(crate) longest: Option<usize>,
     /// Options of a select, values of the radio buttons of one name.
     pub(crate) choices: Vec<String>,
 }
@@ -125,6 +127,7 @@ fn named(tag: &Tag<'_>) -> Field {
         value: text("value").unwrap_or_default(),
         min: finite(number("min")),
         max: finite(number("max")),
+        longest: tag.attribute("maxlength").and_then(|v| v.trim().parse().ok()),
         ..Field::default()
     }
 }

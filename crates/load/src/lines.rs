@@ -106,7 +106,7 @@ pub fn report(summary: &Summary) -> String {
             summary.requests_per_s,
             totals.requests_ok,
             totals.requests_failed,
-            totals.fallback_back + totals.fallback_last_id
+            totals.fallback_back + totals.fallback_via + totals.fallback_last_id
         ),
     );
     put(&mut out, format_args!("response        {}", spread(&summary.response)));

@@ -81,13 +81,13 @@ impl Maker<'_> {
     pub(crate) fn make(&mut self, page: u16, html: &[u8], base: &str) -> Option<(Request, Origin)> {
         let rules = &self.parts.pages[page as usize];
         match &rules.source {
-            Source::Path(_) => self.from_path(page, rules),
-            Source::Link(_) => self.from_link(page, rules, html, base),
-            Source::Form(_) => self.from_form(page, rules, html, base),
+            Source::Path(_) => self.by_path(page, rules),
+            Source::Link(_) => self.by_link(page, rules, html, base),
+            Source::Form(_) => self.by_form(page, rules, html, base),
         }
     }
 
-    fn from_path(&mut self, page: u16, rules: &Page) -> Option<(Request, Origin)> {
+    fn by_path(&mut self, page: u16, rules: &Page) -> Option<(Request, Origin)> {
         let path = self.fill(rules, None)?;
         let method = rules.method.unwrap_or(Method::Get);
         let mut body = String::new();
@@ -103,7 +103,7 @@ impl Maker<'_> {
         Some((Request { page, method, path, body }, Origin::Offered))
     }
 
-    fn from_link(
+    fn by_link(
         &mut self,
         page: u16,
         rules: &Page,
@@ -128,7 +128,8 @@ impl Maker<'_> {
         }
         let (origin, from) = match self.choose(ids) {
             Some(path) => (Origin::Offered, Some(path)),
-            None => (Origin::LastId, None),
+            None if rules.guess => (Origin::LastId, None),
+            None => return None,
         };
         if let (Some(path), Some(ids)) = (&from, &rules.ids) {
             ids.matches(path, |index, value| self.last.set(index, value));
@@ -137,7 +138,7 @@ impl Maker<'_> {
         Some((Request { page, method, path, body: String::new() }, origin))
     }
 
-    fn from_form(
+    fn by_form(
         &mut self,
         page: u16,
         rules: &Page,
@@ -166,7 +167,12 @@ impl Maker<'_> {
                 Kind::Hidden => None,
                 _ => rule(&self.parts.fields, field),
             });
-            let value = self.value(field, rule.unwrap_or(&FieldRule::Keep), &values);
+            let mut value = self.value(field, rule.unwrap_or(&FieldRule::Keep), &values);
+            if let Some(longest) = field.longest
+                && let Some((end, _)) = value.char_indices().nth(longest)
+            {
+                value.truncate(end);
+            }
             values.push((field.name.clone(), value));
         }
         let encoded = encode(&values);
@@ -306,7 +312,7 @@ fn random_text(length: usize, rng: &mut Rng) -> String {
     let mut text = String::with_capacity(length);
     while text.len() < length {
         let letter = rng.random_range(0..32u8);
-        let inner = text.len() > 0 && text.len() + 1 < length && !text.ends_with(' ');
+        let inner = !text.is_empty() && text.len() + 1 < length && !text.ends_with(' ');
         text.push(if letter < 26 {
             (b'a' + letter) as char
         } else if inner {
@@ -391,4 +397,102 @@ pub(crate) fn resolve<'h>(href: &'h str, base: &str, origin: &str) -> Option<Cow
         None => joined.path().to_owned(),
     };
     clean(&path).then_some(Cow::Owned(path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::Scenario;
+    use rand::SeedableRng;
+
+    const ORIGIN: &str = "https://shop.test";
+
+    fn make(
+        scenario: &Scenario,
+        last: &mut LastUsed,
+        page: &str,
+        html: &str,
+    ) -> Option<(Request, Origin)> {
+        let parts = scenario.parts();
+        let page = parts.pages.iter().position(|known| known.name == page).unwrap() as u16;
+        let identity = Identity { customer: 42, session: 7, run: 35 };
+        let mut rng = Rng::seed_from_u64(1);
+        let mut maker = Maker { parts, origin: ORIGIN, identity: &identity, last, rng: &mut rng };
+        maker.make(page, html.as_bytes(), "/items/3")
+    }
+
+    fn auction() -> Scenario {
+        Scenario::built_in("auction-bidding").unwrap()
+    }
+
+    #[test]
+    fn a_link_of_the_page_is_followed_and_its_id_remembered() {
+        let (auction, mut last) = (auction(), LastUsed::default());
+        let html = "<a href=/items/8>x</a><a href='/items/8'>x</a><a href=/items/8/bids>y</a>";
+        let (request, origin) = make(&auction, &mut last, "ViewItem", html).unwrap();
+        assert_eq!((request.path.as_str(), origin), ("/items/8", Origin::Offered));
+        // Nothing there: the id used last.
+        let (request, origin) = make(&auction, &mut last, "ViewBidHistory", "").unwrap();
+        assert_eq!((request.path.as_str(), origin), ("/items/8/bids", Origin::LastId));
+        // An id of the page goes before it.
+        let html = "<a href=/items/9>x</a>";
+        let (request, origin) = make(&auction, &mut last, "PutBidAuth", html).unwrap();
+        assert_eq!((request.path.as_str(), origin), ("/items/9/bid", Origin::Offered));
+        // Never guessed, or nothing to guess from.
+        assert_eq!(make(&auction, &mut last, "BuyNowAuth", ""), None);
+        assert_eq!(make(&auction, &mut LastUsed::default(), "ViewUserInfo", ""), None);
+    }
+
+    #[test]
+    fn a_form_keeps_what_it_hides_and_gets_values_by_rule() {
+        let html = r#"<form method=post action="/items/3/bids">
+            <input type=hidden name=auth value="a+b&amp;c"><input type=number name=bid min=12.50 value=12.50>
+            <input type=number name=max_bid min=12.50><input name=quantity type=number min=1 max=1 value=1>
+            </form>"#;
+        let (request, _) = make(&auction(), &mut LastUsed::default(), "StoreBid", html).unwrap();
+        assert_eq!((request.method, request.path.as_str()), (Method::Post, "/items/3/bids"));
+        let pairs: Vec<(String, String)> =
+            url::form_urlencoded::parse(request.body.as_bytes()).into_owned().collect();
+        assert_eq!(pairs[0], ("auth".to_owned(), "a+b&c".to_owned()));
+        let number = |index: usize| pairs[index].1.parse::<f64>().unwrap();
+        assert!((13.5..=22.5).contains(&number(1)), "{pairs:?}");
+        assert!((number(1) + 1.0..=number(1) + 10.0).contains(&number(2)), "{pairs:?}");
+        assert_eq!(pairs[3].1, "1");
+    }
+
+    #[test]
+    fn customers_sign_in_as_themselves_and_register_as_new() {
+        let html = "<form method=post action=/me><input name=nickname maxlength=20>\
+                    <input type=password name=password></form>";
+        let (request, _) = make(&auction(), &mut LastUsed::default(), "AboutMe", html).unwrap();
+        assert_eq!(request.body, "nickname=user42&password=password42");
+        let html = html.replace("/me", "/register");
+        let (request, _) =
+            make(&auction(), &mut LastUsed::default(), "RegisterUser", &html).unwrap();
+        assert_eq!(request.body, "nickname=nzx7&password=password7");
+    }
+
+    #[test]
+    fn texts_are_no_longer_than_the_page_allows() {
+        let html = "<form method=post action=/users/5/comments>\
+                    <textarea name=comment maxlength=3></textarea></form>";
+        let (request, _) =
+            make(&auction(), &mut LastUsed::default(), "StoreComment", html).unwrap();
+        assert!(request.body.len() <= "comment=".len() + 3 * 3, "{}", request.body);
+    }
+
+    #[test]
+    fn addresses_elsewhere_are_not_followed() {
+        let to = |href| resolve(href, "/a/b?x=1", ORIGIN).map(Cow::into_owned);
+        assert_eq!(to("/c?d=1#e").as_deref(), Some("/c?d=1"));
+        assert_eq!(to("c").as_deref(), Some("/a/c"));
+        assert_eq!(to("?page=2").as_deref(), Some("/a/b?page=2"));
+        assert_eq!(to("").as_deref(), Some("/a/b?x=1"));
+        assert_eq!(to("https://shop.test/d").as_deref(), Some("/d"));
+        assert_eq!(to("/../../e").as_deref(), Some("/e"));
+        for elsewhere in ["https://other.test/", "//other.test/", "mailto:a@b", "javascript:x()"] {
+            assert_eq!(to(elsewhere), None, "{elsewhere}");
+        }
+        assert_eq!(to("/a b\r\nX: y").as_deref(), Some("/a%20bX:%20y"));
+    }
 }

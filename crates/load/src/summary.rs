@@ -54,7 +54,7 @@ pub struct Summary {
     /// Requests answered, per second.
     pub requests_per_s: f64,
     /// Of the sessions admitted that ended in the window, the share that
-    /// completed; 1 if none ended.
+    /// completed; 0 if none ended, so that no threshold is met by nothing.
     pub completed_ratio: f64,
     /// Of the sessions that ended in the window, the share that was refused.
     pub refused_ratio: f64,
@@ -149,7 +149,9 @@ pub struct Totals {
     pub retries: u64,
     /// Steps for which the page offered nothing: the id used last was used.
     pub fallback_last_id: u64,
-    /// Steps for which there was no such id either: one page back.
+    /// Steps for which the page that leads there was visited instead.
+    pub fallback_via: u64,
+    /// Steps for which nothing of this served: one page back.
     pub fallback_back: u64,
     /// Full handshakes begun: no ticket at hand.
     pub full_attempted: u64,
@@ -174,10 +176,9 @@ impl Totals {
         self.completed + self.refused + self.failed + self.abandoned
     }
 
-    /// Completed sessions among the admitted ones that ended; 1 if none did.
+    /// Completed sessions among the admitted ones that ended; 0 if none did.
     pub fn completed_ratio(&self) -> f64 {
-        let ended = self.completed + self.abandoned_admitted + self.failed_admitted;
-        if ended == 0 { 1.0 } else { self.completed as f64 / ended as f64 }
+        share(self.completed, self.completed + self.abandoned_admitted + self.failed_admitted)
     }
 
     /// Share of full handshakes among the completed ones; 0 if none.

@@ -222,7 +222,7 @@ impl Source {
                 shared.in_flight.set(shared.in_flight.get() - 1);
             });
             // With arrivals overdue, let those who are here go on.
-            if count % 16 == 0 {
+            if count.is_multiple_of(16) {
                 tokio::task::yield_now().await;
             }
         }

@@ -71,10 +71,6 @@ fn customers_without_an_answer_lose_patience() {
         let server = Server::start(manner);
         let mut plan = plan(loop_of(3, "patience = \"1s\""), &server, 500.0, 10);
         plan.patience_scale = 0.2;
-        if manner == Manner::Deaf {
-            // The probe waits longer than the test should.
-            continue;
-        }
         let summary = quiet(plan);
         assert_eq!(summary.totals.abandoned_by_stage.get(stage), Some(&10), "{summary:?}");
         assert_eq!(summary.patience_ms, 200.0);
@@ -102,14 +98,11 @@ fn a_connection_closed_by_the_server_is_resumed() {
 
 #[test]
 fn a_later_connection_turned_away_is_a_returning_one_refused() {
-    // Every connection gives one answer and is closed; only the probe and
-    // the first two connections are let in.
-    let server = Server::start(Manner::ResetAfter { keep: 1 });
-    let mut plan = plan(loop_of(3, ""), &server, 100.0, 5);
-    plan.max_sessions = Some(5);
-    let totals = quiet(plan).totals;
-    assert_eq!((totals.completed, totals.refused), (1, 4), "{totals:?}");
-    assert_eq!(totals.returning_refused, 0);
+    let server = Server::start(Manner::OneThenReset { keep: 1 });
+    let totals = quiet(plan(loop_of(3, ""), &server, 100.0, 5)).totals;
+    assert_eq!((totals.admitted, totals.completed, totals.refused), (1, 0, 4), "{totals:?}");
+    assert_eq!((totals.returning_refused, totals.failed), (1, 1));
+    assert_eq!(totals.failed_by_kind.get("returning_refused"), Some(&1));
 }
 
 #[test]

@@ -37,7 +37,7 @@ pub(crate) enum What {
     /// A request has ended.
     Request(Request),
     /// A page offered nothing to go on with.
-    Fallback { back: bool },
+    Fallback(Fallback),
     /// A redirect was followed.
     Redirect,
     /// A request was sent again on a new connection.
@@ -46,6 +46,17 @@ pub(crate) enum What {
     Ended { outcome: Outcome, admitted: bool },
     /// How late the heartbeat of the event loop was.
     Heartbeat { late: Duration },
+}
+
+/// What a customer did where the last page offered nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fallback {
+    /// Took the id used last.
+    LastId,
+    /// Went to the page before it.
+    Via,
+    /// Went one page back.
+    Back,
 }
 
 /// One request, answered or not.

@@ -2,7 +2,7 @@
 
 use tidegate_stats::Latency;
 
-use super::event::{Event, Request, What};
+use super::event::{Event, Fallback, Request, What};
 use crate::driver::MISSED;
 use crate::outcome::{Failure, Handshake, Outcome};
 use crate::summary::{PageFigures, Phases, Totals};
@@ -119,8 +119,9 @@ pub(super) fn count(totals: &mut Totals, event: &Event) {
                 *totals.responses_by_class.entry(class(request.status)).or_default() += 1;
             }
         }
-        What::Fallback { back: true } => totals.fallback_back += 1,
-        What::Fallback { back: false } => totals.fallback_last_id += 1,
+        What::Fallback(Fallback::Back) => totals.fallback_back += 1,
+        What::Fallback(Fallback::Via) => totals.fallback_via += 1,
+        What::Fallback(Fallback::LastId) => totals.fallback_last_id += 1,
         What::Redirect => totals.redirects += 1,
         What::Retry => totals.retries += 1,
         What::Ended { outcome, admitted } => ended(totals, outcome, admitted),

@@ -5,5 +5,5 @@ mod figures;
 mod fold;
 mod raw;
 
-pub(crate) use event::{Batch, Event, Request, What};
+pub(crate) use event::{Batch, Event, Fallback, Request, What};
 pub(crate) use fold::Recorder;

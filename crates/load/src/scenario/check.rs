@@ -5,37 +5,21 @@ use std::time::Duration;
 
 use toml::de::DeTable;
 
-use super::field::FieldRule;
-use super::page::{Method, Page, Source};
+use super::fields::field_rules;
+use super::page::Page;
+use super::pages::{Names, pages, parameters, unknown_values};
 use super::reader::{Reader, Section, Value};
 use super::table::Table;
-use super::template::Template;
-use super::{Parameter, Parts, SessionRules, transitions};
-use crate::arrivals::{Arrivals, Process, Segment};
+use super::timing::arrivals;
+use super::{Parts, SessionRules, transitions};
 use crate::mistakes::Mistakes;
 use crate::thresholds::{METRICS, Threshold};
 
-const DAY: Duration = Duration::from_secs(24 * 3600);
-/// Most pages of a scenario.
-const PAGES: usize = 1000;
+pub(super) const DAY: Duration = Duration::from_secs(24 * 3600);
 /// Names that the table's own moves have.
 pub(super) const MOVES: [&str; 3] = ["Back", "End", "Stay"];
 /// Parameters that every customer brings along.
 pub(super) const OWN: [&str; 3] = ["customer", "session", "random"];
-
-/// Names of parameters, by index; the first three are [`OWN`].
-#[derive(Default)]
-struct Names(Vec<Parameter>);
-
-impl Names {
-    fn index(&mut self, name: &str) -> u16 {
-        let found = self.0.iter().position(|parameter| parameter.name == name);
-        found.unwrap_or_else(|| {
-            self.0.push(Parameter { name: name.to_owned(), uniform: None });
-            self.0.len() - 1
-        }) as u16
-    }
-}
 
 pub(super) fn scenario(text: &str, file: &str) -> Result<Parts, Mistakes> {
     let reader = Reader::new(file, text);
@@ -107,143 +91,6 @@ fn stem(file: &str) -> String {
     std::path::Path::new(file).file_stem().map_or(file.into(), |stem| stem.to_string_lossy().into())
 }
 
-fn parameters(section: &Section<'_>, names: &mut Names) {
-    for (name, value) in section.entries() {
-        if OWN.contains(&name) {
-            value.wrong("is a name that every customer has already", "choose another name");
-            continue;
-        }
-        let Some(inner) = value.section() else { continue };
-        inner.only(&["uniform"]);
-        match inner.get("uniform").map(|value| value.pair(0..=i64::MAX)) {
-            Some(Some((first, last))) => {
-                let index = names.index(name);
-                names.0[index as usize].uniform = Some((first as u64, last as u64));
-            }
-            Some(None) => {}
-            None => inner.wrong("has no values to draw from", "write { uniform = [1, 20] }"),
-        }
-    }
-}
-
-fn pages(root: &Section<'_>, names: &mut Names) -> Vec<Page> {
-    let Some(section) = root.get("pages").and_then(|value| value.section()) else {
-        if root.get("pages").is_none() {
-            root.wrong("has no pages", "add [pages.Home] with path = \"/\"");
-        }
-        return Vec::new();
-    };
-    let entries = section.entries();
-    if entries.len() > PAGES {
-        section.wrong(format!("has {} pages, at most {PAGES}", entries.len()), "split it");
-    }
-    entries
-        .into_iter()
-        .take(PAGES)
-        .filter_map(|(name, value)| {
-            if MOVES.contains(&name) || matches!(name, "from" | "sum") {
-                value.wrong("is a name with a meaning of its own", "choose another name");
-            }
-            page(name, &value.section()?, names)
-        })
-        .collect()
-}
-
-fn page(name: &str, section: &Section<'_>, names: &mut Names) -> Option<Page> {
-    section.only(&["path", "link", "form", "method", "ids", "fields", "allow", "repeat", "think"]);
-    let mut template = |key: &str| {
-        let value = section.get(key)?;
-        match Template::parse(value.string()?, |name| names.index(name)) {
-            Ok(template) => Some(template),
-            Err(rule) => {
-                value.wrong(rule, "write a path such as \"/items/{item}\"");
-                None
-            }
-        }
-    };
-    let (path, link, form) = (template("path"), template("link"), template("form"));
-    let ids = template("ids");
-    let given = ["path", "link", "form"].iter().filter(|key| section.get(key).is_some()).count();
-    if given != 1 {
-        section.wrong(
-            format!("has {given} of path, link and form, must have one"),
-            "path makes the address up, link and form follow the last page",
-        );
-    }
-    let source = path
-        .map(Source::Path)
-        .or_else(|| link.map(Source::Link))
-        .or_else(|| form.map(Source::Form));
-    let method = section.get("method").and_then(|value| match value.string()? {
-        "GET" => Some(Method::Get),
-        "HEAD" => Some(Method::Head),
-        "POST" => Some(Method::Post),
-        other => {
-            value.wrong(format!("= \"{other}\" must be GET, HEAD or POST"), "write \"GET\"");
-            None
-        }
-    });
-    let sends_form = matches!(source, Some(Source::Form(_)));
-    let posts = method == Some(Method::Post) || (method.is_none() && sends_form);
-    let repeat = section.get("repeat").and_then(|value| value.boolean()).unwrap_or(false);
-    let fields = section.get("fields").and_then(|value| value.section());
-    let allow = section.get("allow").and_then(|value| value.list()).unwrap_or_default();
-    Some(Page {
-        name: name.to_owned(),
-        method,
-        source: source?,
-        ids,
-        fields: fields.map(|section| field_rules(&section)).unwrap_or_default(),
-        allow: allow.iter().filter_map(|v| v.integer(400..=599)).map(|code| code as u16).collect(),
-        repeat: repeat || !posts,
-        think: section.get("think").and_then(|value| value.duration(Duration::ZERO..=DAY)),
-    })
-}
-
-fn field_rules(section: &Section<'_>) -> Vec<(String, FieldRule)> {
-    let rule = |(name, value): (&str, Value<'_>)| Some((name.to_owned(), field_rule(&value)?));
-    section.entries().into_iter().filter_map(rule).collect()
-}
-
-fn field_rule(value: &Value<'_>) -> Option<FieldRule> {
-    const REMEDY: &str = "write a text, { uniform = [1, 9] }, { above_min = [1, 10] }, \
-                          { above = \"bid\", by = [1, 10] }, { text = [1, 2048] }, \
-                          { one_of = [\"a\", \"b\"] } or { keep = true }";
-    if value.is_str() {
-        let text = value.string()?;
-        return FieldRule::text(text).map_err(|rule| value.wrong(rule, REMEDY)).ok();
-    }
-    let section = value.section()?;
-    section.only(&["uniform", "above_min", "above", "by", "text", "one_of", "keep"]);
-    let small = 0..=1_000_000;
-    let short = |(a, b): (i64, i64)| (a as u32, b as u32);
-    if let Some(range) = section.get("uniform") {
-        return range.pair(-1_000_000_000..=1_000_000_000).map(|(a, b)| FieldRule::Uniform(a, b));
-    }
-    if let Some(range) = section.get("above_min") {
-        return range.pair(small).map(short).map(|(a, b)| FieldRule::AboveMin(a, b));
-    }
-    if let Some(range) = section.get("text") {
-        return range.pair(0..=65_536).map(short).map(|(a, b)| FieldRule::RandomText(a, b));
-    }
-    if let (Some(other), Some(range)) = (section.get("above"), section.get("by")) {
-        let (other, (a, b)) = (other.string()?, range.pair(small).map(short)?);
-        return Some(FieldRule::AboveField(other.to_owned(), a, b));
-    }
-    if let Some(list) = section.get("one_of") {
-        let choices: Vec<String> =
-            list.list()?.iter().filter_map(|v| v.string().map(str::to_owned)).collect();
-        if !choices.is_empty() {
-            return Some(FieldRule::OneOf(choices));
-        }
-    }
-    if section.get("keep").and_then(|value| value.boolean()) == Some(true) {
-        return Some(FieldRule::Keep);
-    }
-    section.wrong("is no rule for a field", REMEDY);
-    None
-}
-
 fn session_rules(
     root: &Section<'_>,
     section: Option<&Section<'_>>,
@@ -312,72 +159,6 @@ fn session_rules(
     (rules, start)
 }
 
-fn arrivals(section: &Section<'_>) -> Option<Arrivals> {
-    section.only(&["rate", "process", "segments", "times"]);
-    let rate_of = |section: &Section<'_>, key: &str| {
-        section.get(key).and_then(|value| value.number(0.0..=Arrivals::FASTEST))
-    };
-    let given =
-        ["rate", "segments", "times"].iter().filter(|key| section.get(key).is_some()).count();
-    if given != 1 {
-        section.wrong(
-            format!("has {given} of rate, segments and times, must have one"),
-            "write rate = 5 for five sessions per second",
-        );
-        return None;
-    }
-    let process = match section.get("process") {
-        None => Process::Poisson,
-        Some(value) => match value.string()? {
-            "poisson" => Process::Poisson,
-            "even" => Process::Even,
-            other => {
-                value.wrong(format!("= \"{other}\" is not known"), "write \"poisson\" or \"even\"");
-                return None;
-            }
-        },
-    };
-    if let Some(times) = section.get("times") {
-        let times = times.list()?;
-        let times = times.iter().filter_map(|value| value.duration(Duration::ZERO..=DAY)).collect();
-        return Some(Arrivals::times(times));
-    }
-    if let Some(list) = section.get("segments") {
-        let list = list.list()?;
-        let segments = list.iter().filter_map(|value| {
-            let section = value.section()?;
-            section.only(&["for", "rate", "from", "to"]);
-            let lasts = match section.get("for") {
-                Some(value) => value.duration(Duration::from_millis(1)..=DAY)?,
-                None => {
-                    section.wrong("has no length", "write { for = \"30s\", rate = 5 }");
-                    return None;
-                }
-            };
-            let (rate, from, to) =
-                (rate_of(&section, "rate"), rate_of(&section, "from"), rate_of(&section, "to"));
-            match (rate, from, to) {
-                (Some(rate), None, None) => {
-                    Some(Segment { lasts, from_per_s: rate, to_per_s: rate })
-                }
-                (None, Some(from_per_s), Some(to_per_s)) => {
-                    Some(Segment { lasts, from_per_s, to_per_s })
-                }
-                _ => {
-                    section.wrong("must have either rate, or from and to", "write rate = 5");
-                    None
-                }
-            }
-        });
-        return Some(Arrivals::segments(process, segments.collect()));
-    }
-    let per_s = rate_of(section, "rate")?;
-    Some(match process {
-        Process::Even => Arrivals::even(per_s),
-        _ => Arrivals::poisson(per_s),
-    })
-}
-
 fn limits(section: &Section<'_>) -> Vec<Threshold> {
     let names: Vec<&str> = METRICS.iter().map(|metric| metric.name).collect();
     section.only(&names);
@@ -397,37 +178,6 @@ fn limits(section: &Section<'_>) -> Vec<Threshold> {
     section.entries().into_iter().filter_map(limit).collect()
 }
 
-/// A made-up path needs a value for each of its parameters: declared, the
-/// customer's own, or seen in some link.
-fn unknown_values(root: &Section<'_>, pages: &[Page], names: &Names) {
-    let offered = |index: u16| {
-        pages.iter().any(|page| {
-            let links = page.reads_last_page().then(|| page.template());
-            links
-                .into_iter()
-                .chain(&page.ids)
-                .any(|template| template.parameters().any(|parameter| parameter == index))
-        })
-    };
-    let Some(section) = root.get("pages").and_then(|value| value.section()) else { return };
-    for page in pages.iter().filter(|page| !page.reads_last_page()) {
-        for index in page.template().parameters() {
-            let parameter = &names.0[index as usize];
-            let own = (index as usize) < OWN.len();
-            if own || parameter.uniform.is_some() || offered(index) {
-                continue;
-            }
-            let place = section.get(&page.name).and_then(|v| v.section()?.get("path"));
-            if let Some(place) = place {
-                place.wrong(
-                    format!("has {{{}}}, which no link and no parameter gives", parameter.name),
-                    format!("add [parameters] {} = {{ uniform = [1, 20] }}", parameter.name),
-                );
-            }
-        }
-    }
-}
-
 fn notes(table: &Table, pages: &[Page], start: u16) -> Vec<String> {
     let reachable = table.reachable(start);
     let lost: Vec<&str> = pages
@@ -440,4 +190,138 @@ fn notes(table: &Table, pages: &[Page], start: u16) -> Vec<String> {
         return Vec::new();
     }
     vec![format!("no session reaches {}", lost.join(", "))]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: &str = r#"
+[session]
+start = "Home"
+[pages]
+Home = { path = "/" }
+Item = { link = "/items/{item}", think = "2s" }
+[transitions]
+Home = { Item = 0.5, End = 0.5 }
+Item = { Back = 1 }
+"#;
+
+    fn mistakes(text: &str) -> Vec<String> {
+        let mistakes = scenario(text, "shop.toml").map(drop).unwrap_err();
+        mistakes.0.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn a_short_scenario_is_enough() {
+        let parts = scenario(GOOD, "dir/shop.toml").unwrap();
+        assert_eq!(parts.name, "shop");
+        assert_eq!(parts.session, SessionRules::default());
+        assert_eq!(parts.pages[1].think, Some(Duration::from_secs(2)));
+        assert!(parts.notes.is_empty());
+    }
+
+    #[test]
+    fn all_mistakes_are_reported_together_with_line_and_remedy() {
+        let text = r#"nmae = "shop"
+[session]
+start = "Hmoe"
+patience = "soon"
+max_requests = 0
+[pages]
+Home = { path = "home" }
+Item = { link = "/items/{item}", form = "/x" }
+Search = { path = "/search?q={word}" }
+[transitions]
+Home = { Item = 0.5, End = 0.4 }
+Item = { Nowhere = 1 }
+[thresholds]
+response_p95_ms = { maximum = 5 }
+"#;
+        let found = mistakes(text);
+        for expected in [
+            "shop.toml:1: nmae: is not a known key; did you mean name?",
+            "shop.toml:3: session.start: = \"Hmoe\" is no page; name one of [pages]",
+            "shop.toml:4: session.patience: = \"soon\" is not a duration; write \"7s\" or \"250ms\"",
+            "shop.toml:5: session.max_requests: = 0 must be 1 to 1000000; \
+             choose a value in this range",
+            "shop.toml:7: pages.Home.path: \"home\" must begin with /; \
+             write a path such as \"/items/{item}\"",
+            "shop.toml:8: pages.Item: has 2 of path, link and form, must have one; \
+             path makes the address up, link and form follow the last page",
+            "shop.toml:9: pages.Search.path: has {word}, which no link and no parameter gives; \
+             add [parameters] word = { uniform = [1, 20] }",
+            "shop.toml:12: transitions.Item.Nowhere: is neither a page nor Back, Stay or End; \
+             name one of [pages], or remove it",
+            "shop.toml:14: thresholds.response_p95_ms.maximum: is not a known key; \
+             known keys: min, max",
+        ] {
+            assert!(found.iter().any(|line| line == expected), "{expected}\nin {found:#?}");
+        }
+    }
+
+    #[test]
+    fn each_bad_row_is_reported_with_its_sum() {
+        let text = GOOD.replace("End = 0.5", "End = 0.4").replace("Back = 1", "Back = 1.2");
+        assert_eq!(
+            mistakes(&text),
+            [
+                "shop.toml:8: transitions.Home: row sums to 0.9, must be 1; \
+                 correct it, or set form = \"normalised\" or \"effective\"",
+                "shop.toml:9: transitions.Item: row sums to 1.2, must be 1; \
+                 correct it, or set form = \"normalised\" or \"effective\"",
+            ]
+        );
+        let missing = GOOD.replace("Item = { Back = 1 }\n", "");
+        assert!(mistakes(&missing)[0].contains("Item has no row"), "{:?}", mistakes(&missing));
+    }
+
+    #[test]
+    fn states_that_no_session_reaches_are_noted() {
+        let text = GOOD.replace("Home = { Item = 0.5, End = 0.5 }", "Home = { End = 1 }");
+        assert_eq!(scenario(&text, "shop.toml").unwrap().notes, ["no session reaches Item"]);
+    }
+
+    #[test]
+    fn a_table_from_a_file_is_checked_at_its_own_lines() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("shop.toml");
+        let csv = "# a remark\nfrom,Home,Item,End,sum\nHome,0,0.5,0.6,1.1\nItem,x,0,1,1\n";
+        std::fs::write(directory.path().join("table.csv"), csv).unwrap();
+        let (start, _) = GOOD.split_once("[transitions]").unwrap();
+        let text = format!("{start}[transitions]\nfile = \"table.csv\"\n");
+        let found = scenario(&text, &file.to_string_lossy()).map(drop).unwrap_err();
+        assert_eq!(found.0[0].line, 3);
+        assert!(found.0[0].file.ends_with("table.csv"));
+        assert_eq!(found.0[0].rule, "row sums to 1.1, must be 1");
+        assert_eq!(found.0[1].rule, "\"x\" is no probability");
+        let normalised = format!("{text}form = \"normalised\"\n");
+        let found = scenario(&normalised, &file.to_string_lossy()).map(drop).unwrap_err();
+        assert_eq!(found.0.len(), 1, "{found}");
+    }
+
+    #[test]
+    fn weights_make_every_row_the_same() {
+        let (start, _) = GOOD.split_once("[transitions]").unwrap();
+        let text = format!("{start}[transitions]\nweights = {{ Home = 3, End = 1 }}\n");
+        let parts = scenario(&text, "shop.toml").unwrap();
+        let first = parts.table.moves(1).next().unwrap();
+        assert_eq!(first, (crate::scenario::Move::Page(0), 0.75));
+    }
+
+    #[test]
+    fn syntax_errors_have_their_line() {
+        let found = mistakes("[session\nstart = \n");
+        assert!(found[0].starts_with("shop.toml:1: TOML:"), "{found:?}");
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_text_makes_it_panic(cut in 0..GOOD.len(), junk in ".{0,20}") {
+            if GOOD.is_char_boundary(cut) {
+                let text = format!("{}{junk}{}", &GOOD[..cut], &GOOD[cut..]);
+                let _ = scenario(&text, "shop.toml");
+            }
+        }
+    }
 }

@@ -4,11 +4,14 @@
 mod builtin;
 mod check;
 mod field;
+mod fields;
 mod length;
 mod page;
+mod pages;
 mod reader;
 mod table;
 mod template;
+mod timing;
 mod transitions;
 
 use std::path::Path;

@@ -25,6 +25,11 @@ pub struct Page {
     /// The request may be sent again by Back and Stay. Always true of GET and
     /// HEAD.
     pub repeat: bool,
+    /// Where the last page has no link, the id used last may do.
+    pub guess: bool,
+    /// The page to go to instead, where the last page does not offer this one:
+    /// the form before the form.
+    pub via: Option<u16>,
     /// Mean think time before this page, if not the session's.
     pub think: Option<Duration>,
 }

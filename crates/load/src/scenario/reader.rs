@@ -56,7 +56,7 @@ impl<'a> Reader<'a> {
     /// All mistakes in the order of files and lines.
     pub(super) fn into_mistakes(self) -> Mistakes {
         let mut mistakes = self.mistakes.into_inner();
-        mistakes.sort_by(|a, b| (a.file != self.file, a.line).cmp(&(b.file != self.file, b.line)));
+        mistakes.sort_by_key(|mistake| (mistake.file != self.file, mistake.line));
         mistakes.dedup();
         Mistakes(mistakes)
     }

@@ -23,15 +23,16 @@ pub enum Manner {
     Stall { from: Duration, to: Duration },
     /// Resets every connection as soon as the hello begins.
     Reset,
-    /// Resets every connection but the first `keep`.
-    ResetAfter { keep: u64 },
+    /// Answers once on each of the first `keep` connections after the probe,
+    /// and resets all others.
+    OneThenReset { keep: u64 },
     /// Sends the alert internal_error.
     Alert,
     /// Closes without a word.
     Close,
     /// Handshakes, reads, never answers.
     Silent,
-    /// Accepts TCP only.
+    /// Handshakes with the probe only; reads, and says nothing.
     Deaf,
     /// Closes after this many answers, without saying so beforehand.
     CloseAfter { answers: u64 },
@@ -76,6 +77,14 @@ impl Server {
     }
 
     pub fn with_site(manner: Manner, site: Site) -> Self {
+        Self::with_certificate(manner, site, &rcgen::PKCS_ECDSA_P256_SHA256)
+    }
+
+    pub fn with_certificate(
+        manner: Manner,
+        site: Site,
+        algorithm: &'static rcgen::SignatureAlgorithm,
+    ) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .enable_all()
@@ -90,7 +99,7 @@ impl Server {
             seen: Arc::default(),
             connections: Arc::default(),
             begun: Mutex::default(),
-            acceptor: TlsAcceptor::from(server_config()),
+            acceptor: TlsAcceptor::from(server_config(algorithm)),
         });
         let (seen, connections) = (state.seen.clone(), state.connections.clone());
         runtime.spawn(async move {
@@ -111,12 +120,15 @@ impl Server {
     }
 }
 
-pub fn server_config() -> Arc<ServerConfig> {
-    let key = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
-    let private = PrivateKeyDer::Pkcs8(key.signing_key.serialize_der().into());
+/// A configuration with a certificate of its own.
+pub fn server_config(algorithm: &'static rcgen::SignatureAlgorithm) -> Arc<ServerConfig> {
+    let key = rcgen::KeyPair::generate_for(algorithm).unwrap();
+    let params = rcgen::CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+    let certificate = params.self_signed(&key).unwrap();
+    let private = PrivateKeyDer::Pkcs8(key.serialize_der().into());
     let mut config = ServerConfig::builder()
         .with_no_client_auth()
-        .with_single_cert(vec![key.cert.der().clone()], private)
+        .with_single_cert(vec![certificate.der().clone()], private)
         .unwrap();
     config.send_tls13_tickets = 1;
     Arc::new(config)
@@ -128,7 +140,7 @@ async fn serve(tcp: TcpStream, state: Arc<State>) {
     let refuse = match state.manner {
         Manner::Reset => true,
         // The first connection of all is the probe.
-        Manner::ResetAfter { keep } => number > keep,
+        Manner::OneThenReset { keep } => number > keep,
         _ => false,
     };
     if refuse {
@@ -151,7 +163,7 @@ async fn serve(tcp: TcpStream, state: Arc<State>) {
             let mut hello = [0; 4096];
             let _ = tcp.read(&mut hello).await;
         }
-        Manner::Deaf => {
+        Manner::Deaf if number > 0 => {
             let mut tcp = tcp;
             let mut ignored = Vec::new();
             let _ = tcp.read_to_end(&mut ignored).await;
@@ -196,7 +208,12 @@ async fn answer(mut io: impl AsyncRead + AsyncWrite + Unpin, state: &State) -> s
         io.write_all(head.as_bytes()).await?;
         io.flush().await?;
         answers += 1;
-        if matches!(state.manner, Manner::CloseAfter { answers: most } if answers >= most) {
+        let most = match state.manner {
+            Manner::CloseAfter { answers } => answers,
+            Manner::OneThenReset { .. } => 1,
+            _ => u64::MAX,
+        };
+        if answers >= most {
             io.shutdown().await?;
             return Ok(());
         }

@@ -1,0 +1,43 @@
+//! What the driver costs: `cargo test --release -p tidegate-load --test speed
+//! -- --ignored --nocapture --test-threads 1`. Not part of the tests: it
+//! measures, for some seconds, and asserts only that the driver is fast enough
+//! on an idle machine with two processors.
+
+mod common;
+
+use std::time::Duration;
+
+use common::{Manner, Seen, Server, loop_of};
+use tidegate_load::{Arrivals, Plan, Summary, TlsVersions, report, run};
+
+fn drive(server: &Server, requests: u32, per_s: f64, tls: TlsVersions) -> Summary {
+    let mut plan = Plan::new(loop_of(requests, "think_cap = 1"), &server.url);
+    plan.arrivals = Some(Arrivals::poisson(per_s));
+    plan.insecure = true;
+    plan.tls = tls;
+    plan.cores = vec![1];
+    plan.warm_up = Duration::from_secs(1);
+    plan.measure = Duration::from_secs(4);
+    let summary = run(plan, &mut |_| ()).unwrap();
+    println!("{}", report(&summary));
+    summary
+}
+
+#[test]
+#[ignore = "measures for seconds and wants the machine to itself"]
+fn requests_and_handshakes_per_second_of_one_core() {
+    let answer = Manner::Answer { after: Duration::ZERO };
+    let site = |_: &Seen| ("200 OK", String::new(), "x".repeat(1024));
+    let server = Server::with_certificate(answer, site, &rcgen::PKCS_RSA_SHA256);
+    // Long sessions: nearly all is requests.
+    let requests = drive(&server, 1000, 12.0, TlsVersions::Both);
+    // Sessions of one request: a full handshake each.
+    let handshakes = drive(&server, 1, 900.0, TlsVersions::Both);
+    let of = |summary: &Summary| summary.driver.cpu_s;
+    let per_request = of(&requests) / requests.totals.requests_ok as f64;
+    let per_session = of(&handshakes) / handshakes.totals.completed as f64;
+    println!("CPU per keep-alive request: {:.1} µs", per_request * 1e6);
+    println!("CPU per session of one full handshake and one request: {:.1} µs", per_session * 1e6);
+    assert!(per_request < 1.0 / 3000.0);
+    assert!(per_session < 1.0 / 800.0);
+}
