@@ -29,19 +29,27 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
 }
 
 fn check(file: &Path) -> anyhow::Result<String> {
-    let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+    let text =
+        std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
     if is_scenario(&text) {
         let scenario = Scenario::from_file(file).map_err(anyhow::Error::msg)?;
         let mean = scenario.session_length().mean_requests;
         return Ok(format!("a valid scenario; sessions of {mean:.1} requests on average"));
     }
     let config = Config::from_file(file).map_err(anyhow::Error::msg)?;
-    Ok(format!("a valid gate configuration: {} before {}", config.admission.policy, config.upstream.url))
+    Ok(format!(
+        "a valid gate configuration: {} before {}",
+        config.admission.policy, config.upstream.url
+    ))
 }
 
 /// A scenario is told by its tables; a file that is neither gets the gate's
 /// messages, which name every unknown key.
 fn is_scenario(text: &str) -> bool {
-    let begins = |line: &str| ["[session", "[pages", "[transitions", "[arrivals", "[thresholds"].iter().any(|t| line.starts_with(t));
+    let begins = |line: &str| {
+        ["[session", "[pages", "[transitions", "[arrivals", "[thresholds"]
+            .iter()
+            .any(|t| line.starts_with(t))
+    };
     text.lines().any(|line| begins(line.trim_start()))
 }

@@ -60,7 +60,8 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
 
 fn configuration(args: Args) -> anyhow::Result<Config> {
     let Args { config, upstream, listen, cert, key, admin, policy, rate, cores, log } = args;
-    let flags = Flags { upstream, listen, cert, key, admin, policy, rate, cores, log, ..Flags::default() };
+    let flags =
+        Flags { upstream, listen, cert, key, admin, policy, rate, cores, log, ..Flags::default() };
     match config {
         Some(file) => Config::from_file_and_flags(&file, &flags),
         None => Config::from_flags(&flags),
@@ -90,7 +91,9 @@ fn start_log(config: &Config) -> anyhow::Result<()> {
     let filter = tracing_subscriber::EnvFilter::try_new(&config.log.level).map_err(bad_input)?;
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     match config.log.format {
-        LogFormat::Text => log.with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr())).init(),
+        LogFormat::Text => {
+            log.with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr())).init()
+        }
         LogFormat::Json => log.json().init(),
     }
     Ok(())

@@ -104,7 +104,10 @@ fn plan(args: &Args) -> anyhow::Result<Plan> {
     let mut plan = Plan::new(scenario, args.target.as_deref().expect("clap requires it"));
     if let Some(rate) = args.rate {
         if !(rate > 0.0 && rate <= Arrivals::FASTEST) {
-            return Err(bad_input(format!("--rate {rate}: must be above 0 and at most {}", Arrivals::FASTEST)));
+            return Err(bad_input(format!(
+                "--rate {rate}: must be above 0 and at most {}",
+                Arrivals::FASTEST
+            )));
         }
         plan.arrivals = Some(Arrivals::poisson(rate));
     }
@@ -141,7 +144,8 @@ fn scenario(name: &str) -> anyhow::Result<Scenario> {
 }
 
 fn seconds(flag: &str, value: f64) -> anyhow::Result<Duration> {
-    Duration::try_from_secs_f64(value).map_err(|_| bad_input(format!("{flag} {value}: must be seconds, 0 or more")))
+    Duration::try_from_secs_f64(value)
+        .map_err(|_| bad_input(format!("{flag} {value}: must be seconds, 0 or more")))
 }
 
 fn write_json(summary: &Summary, file: &Path) -> anyhow::Result<()> {

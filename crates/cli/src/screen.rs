@@ -137,10 +137,17 @@ impl State {
     fn draw_response(&self, frame: &mut Frame, area: Rect) {
         let lines = self.runs.iter().map(|run| line(&run.response, run.colour)).collect();
         let decades = ["1", "10", "100", "1000"].map(|y| format!("{y:>5}")).to_vec();
-        frame.render_widget(self.chart(" p95 response time, ms ", lines, [0.0, 3.0], decades), area);
+        frame
+            .render_widget(self.chart(" p95 response time, ms ", lines, [0.0, 3.0], decades), area);
     }
 
-    fn chart<'a>(&self, title: &'a str, lines: Vec<Dataset<'a>>, bounds: [f64; 2], labels: Vec<String>) -> Chart<'a> {
+    fn chart<'a>(
+        &self,
+        title: &'a str,
+        lines: Vec<Dataset<'a>>,
+        bounds: [f64; 2],
+        labels: Vec<String>,
+    ) -> Chart<'a> {
         let begin = (self.clock - KEPT as f64).max(0.0);
         let end = self.clock.max(30.0);
         let x_labels = [format!("{begin:.0} s"), format!("{end:.0} s")];
@@ -154,10 +161,13 @@ impl State {
     fn table(&self) -> Table<'_> {
         let skip = self.rows.len().saturating_sub(ROWS);
         let rows = self.rows[skip..].iter();
-        let rows = rows.map(|(colour, cells)| Row::new(cells.clone()).style(Style::new().fg(*colour)));
+        let rows =
+            rows.map(|(colour, cells)| Row::new(cells.clone()).style(Style::new().fg(*colour)));
         let widths = self.columns.iter().map(|(_, width)| Constraint::Length(*width));
         let head = Row::new(self.columns.iter().map(|(name, _)| *name)).style(SOFT);
-        Table::new(rows, widths).header(head).block(Block::bordered().title(" measured ").border_style(SOFT))
+        Table::new(rows, widths)
+            .header(head)
+            .block(Block::bordered().title(" measured ").border_style(SOFT))
     }
 }
 
@@ -190,7 +200,11 @@ mod tests {
 
     #[test]
     fn figures_and_table_are_on_the_screen() {
-        let mut state = State { title: "Policy tide".into(), figures: "offered 400/s".into(), ..State::default() };
+        let mut state = State {
+            title: "Policy tide".into(),
+            figures: "offered 400/s".into(),
+            ..State::default()
+        };
         state.columns = &[("policy", 8), ("load", 6)];
         state.rows.push((Color::Cyan, vec!["tide".into(), "4×".into()]));
         state.push(&Second { offered_per_s: 400.0, completed_per_s: 95.0, response_p95_ms: 12.0 });

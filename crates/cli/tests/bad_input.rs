@@ -36,14 +36,22 @@ fn a_certificate_without_its_key_is_bad_input() {
     refused(&["gate", "--upstream", "http://127.0.0.1:1", "--cert", &cert], 2, &["key"]);
     let other = rcgen::KeyPair::generate().unwrap();
     let key = file(&folder, "key.pem", &other.serialize_pem());
-    refused(&["gate", "--upstream", "http://127.0.0.1:1", "--cert", &cert, "--key", &key], 2, &["key"]);
+    refused(
+        &["gate", "--upstream", "http://127.0.0.1:1", "--cert", &cert, "--key", &key],
+        2,
+        &["key"],
+    );
 }
 
 #[test]
 fn a_port_in_use_is_bad_input() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
-    refused(&["gate", "--upstream", "http://127.0.0.1:1", "--listen", &address, "--admin", "off"], 2, &[&address]);
+    refused(
+        &["gate", "--upstream", "http://127.0.0.1:1", "--listen", &address, "--admin", "off"],
+        2,
+        &[&address],
+    );
 }
 
 #[test]
@@ -53,7 +61,11 @@ fn every_mistake_of_a_configuration_is_reported_with_its_line() {
     let config = file(&folder, "gate.toml", text);
     for args in [["check", config.as_str(), ""], ["gate", "--config", &config]] {
         let args: Vec<_> = args.into_iter().filter(|arg| !arg.is_empty()).collect();
-        refused(&args, 2, &["gate.toml:3", "retry", "gate.toml:6", "polcy", "policy", "gate.toml:7", "hold_time"]);
+        refused(
+            &args,
+            2,
+            &["gate.toml:3", "retry", "gate.toml:6", "polcy", "policy", "gate.toml:7", "hold_time"],
+        );
     }
 }
 
@@ -78,7 +90,19 @@ fn a_scenario_whose_rows_do_not_sum_to_one_is_bad_input() {
 fn an_unreachable_target_says_so() {
     let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let target = format!("https://{nobody}");
-    let output = tidegate(&["load", "auction-browsing", "--target", &target, "--rate", "5", "--duration", "2", "--warm-up", "0", "--plain"]);
+    let output = tidegate(&[
+        "load",
+        "auction-browsing",
+        "--target",
+        &target,
+        "--rate",
+        "5",
+        "--duration",
+        "2",
+        "--warm-up",
+        "0",
+        "--plain",
+    ]);
     let text = output.stderr_text();
     assert!(matches!(output.status.code(), Some(2 | 3)), "{text}");
     assert!(text.contains(&nobody.to_string()), "{text}");
@@ -86,19 +110,43 @@ fn an_unreachable_target_says_so() {
 
 #[test]
 fn unknown_names_list_the_known_ones() {
-    refused(&["load", "nonsense", "--target", "https://127.0.0.1:1"], 2, &["nonsense", "auction-browsing"]);
+    refused(
+        &["load", "nonsense", "--target", "https://127.0.0.1:1"],
+        2,
+        &["nonsense", "auction-browsing"],
+    );
     refused(&["site", "nonsense"], 2, &["nonsense", "auction"]);
 }
 
 #[test]
 fn a_database_that_is_not_there_or_not_ours_says_so() {
     let folder = tempfile::tempdir().unwrap();
-    refused(&["site", "auction", "--database", "postgres://127.0.0.1:1/shop", "--listen", "127.0.0.1:0"], 3, &["127.0.0.1:1"]);
-    refused(&["site", "auction", "--database", "mysql://x/y", "--listen", "127.0.0.1:0"], 2, &["mysql"]);
+    refused(
+        &[
+            "site",
+            "auction",
+            "--database",
+            "postgres://127.0.0.1:1/shop",
+            "--listen",
+            "127.0.0.1:0",
+        ],
+        3,
+        &["127.0.0.1:1"],
+    );
+    refused(
+        &["site", "auction", "--database", "mysql://x/y", "--listen", "127.0.0.1:0"],
+        2,
+        &["mysql"],
+    );
     let data = folder.path().join("data");
     std::fs::create_dir(&data).unwrap();
-    std::fs::write(data.join("auction.sqlite"), "this is no database, whatever its name says").unwrap();
-    refused(&["site", "auction", "--data", &data.display().to_string(), "--listen", "127.0.0.1:0"], 2, &["auction.sqlite"]);
+    std::fs::write(data.join("auction.sqlite"), "this is no database, whatever its name says")
+        .unwrap();
+    refused(
+        &["site", "auction", "--data", &data.display().to_string(), "--listen", "127.0.0.1:0"],
+        2,
+        &["auction.sqlite"],
+    );
 }
 
 #[test]

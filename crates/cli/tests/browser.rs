@@ -27,7 +27,8 @@ async fn browser(driver: &Running, profile: &Path) -> Client {
         "--window-size=1200,900".to_owned(),
         format!("--user-data-dir={}", profile.display()),
     ];
-    let capabilities = serde_json::json!({ "goog:chromeOptions": { "args": args }, "acceptInsecureCerts": true });
+    let capabilities =
+        serde_json::json!({ "goog:chromeOptions": { "args": args }, "acceptInsecureCerts": true });
     let capabilities = capabilities.as_object().cloned().unwrap();
     let mut builder = ClientBuilder::rustls().expect("TLS for the driver's connection");
     builder.capabilities(capabilities);
@@ -68,7 +69,11 @@ async fn a_person_browses_logs_in_and_bids_in_chromium() {
     follow(&page, "a[href='/categories']").await;
     follow(&page, "main a[href^='/categories/']").await;
     follow(&page, "main a[href^='/items/']").await;
-    page.wait().at_most(Duration::from_secs(20)).for_element(Locator::Css("a[href$='/bid']")).await.unwrap();
+    page.wait()
+        .at_most(Duration::from_secs(20))
+        .for_element(Locator::Css("a[href$='/bid']"))
+        .await
+        .unwrap();
     let item = page.current_url().await.unwrap().path().to_owned();
     follow(&page, &format!("a[href='{item}/bid']")).await;
     fill(&page, "nickname", "user1").await;

@@ -41,7 +41,8 @@ struct Setting {
 fn setting(more: &[&str]) -> Setting {
     let folder = tempfile::tempdir().unwrap();
     // nginx started by root drops to a user that cannot enter the folder.
-    std::fs::set_permissions(folder.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    std::fs::set_permissions(folder.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755))
+        .unwrap();
     let nginx = nginx(folder.path());
     let upstream = format!("http://{}", nginx.address("address"));
     Setting { gate: gate(&upstream, more), folder, _nginx: nginx }
@@ -57,7 +58,9 @@ impl Setting {
     }
 
     fn connections(&self, class: &str, verdict: &str) -> f64 {
-        self.gate.metric(&format!("tidegate_connections_total{{class=\"{class}\",verdict=\"{verdict}\"}}"))
+        self.gate.metric(&format!(
+            "tidegate_connections_total{{class=\"{class}\",verdict=\"{verdict}\"}}"
+        ))
     }
 
     fn handshakes(&self, kind: &str) -> f64 {
@@ -95,11 +98,20 @@ fn curl_gets_the_page_and_keeps_its_connection() {
 #[test]
 fn a_large_body_arrives_whole_both_ways() {
     let setting = setting(&[]);
-    let large = curl(&[&setting.url("/large"), "--output", "/dev/null", "--write-out", "%{size_download}"]);
+    let large =
+        curl(&[&setting.url("/large"), "--output", "/dev/null", "--write-out", "%{size_download}"]);
     assert_eq!(large.stdout_text(), "3000000");
     let file = setting.folder.path().join("large").display().to_string();
     // nginx does not allow POST on files: what counts is that its answer comes through.
-    let posted = curl(&["--data-binary", &format!("@{file}"), &setting.url("/"), "--output", "/dev/null", "--write-out", "%{http_code}"]);
+    let posted = curl(&[
+        "--data-binary",
+        &format!("@{file}"),
+        &setting.url("/"),
+        "--output",
+        "/dev/null",
+        "--write-out",
+        "%{http_code}",
+    ]);
     assert!(["405", "413"].contains(&posted.stdout_text().as_str()), "{}", posted.stdout_text());
 }
 
@@ -107,8 +119,15 @@ fn a_large_body_arrives_whole_both_ways() {
 fn forwarding_headers_are_the_gates_own_and_hop_by_hop_ones_stay_behind() {
     let setting = setting(&[]);
     let headers = curl(&[
-        "--header", "X-Forwarded-For: 6.6.6.6", "--header", "Connection: x-hop", "--header", "X-Hop: secret",
-        "--header", "Host: shop.example", &setting.url("/headers"),
+        "--header",
+        "X-Forwarded-For: 6.6.6.6",
+        "--header",
+        "Connection: x-hop",
+        "--header",
+        "X-Hop: secret",
+        "--header",
+        "Host: shop.example",
+        &setting.url("/headers"),
     ]);
     let text = headers.stdout_text();
     let fields: Vec<_> = text.split('|').collect();
@@ -123,13 +142,25 @@ fn openssl_resumes_in_tls_1_3_and_1_2_and_counts_as_returning() {
         let setting = setting(&[]);
         let file = setting.session_file();
         let first = setting.s_client(&[version, "-sess_out", &file]);
-        assert!(first.stdout_text().contains("hello from nginx"), "{version}: {}", first.stderr_text());
+        assert!(
+            first.stdout_text().contains("hello from nginx"),
+            "{version}: {}",
+            first.stderr_text()
+        );
         assert!(first.stdout_text().contains("New, TLS"), "{version}");
         let second = setting.s_client(&[version, "-sess_in", &file]);
-        assert!(second.stdout_text().contains("Reused, TLS"), "{version}: {}", second.stdout_text());
+        assert!(
+            second.stdout_text().contains("Reused, TLS"),
+            "{version}: {}",
+            second.stdout_text()
+        );
         assert!(second.stdout_text().contains("hello from nginx"), "{version}");
         assert_eq!(setting.connections("returning", "admitted"), 1.0, "{version}");
-        assert_eq!((setting.handshakes("full"), setting.handshakes("resumed")), (1.0, 1.0), "{version}");
+        assert_eq!(
+            (setting.handshakes("full"), setting.handshakes("resumed")),
+            (1.0, 1.0),
+            "{version}"
+        );
     }
 }
 
@@ -154,8 +185,18 @@ fn a_ticket_used_for_another_name_or_suite_is_new_and_meets_no_error() {
     setting.s_client(&["-tls1_3", "-ciphersuites", "TLS_AES_128_GCM_SHA256", "-sess_out", &file]);
     let other_name = setting.s_client(&["-tls1_3", "-sess_in", &file, "-servername", "elsewhere"]);
     assert!(other_name.stdout_text().contains("hello from nginx"), "{}", other_name.stderr_text());
-    let other_suite = setting.s_client(&["-tls1_3", "-sess_in", &file, "-ciphersuites", "TLS_AES_256_GCM_SHA384"]);
-    assert!(other_suite.stdout_text().contains("hello from nginx"), "{}", other_suite.stderr_text());
+    let other_suite = setting.s_client(&[
+        "-tls1_3",
+        "-sess_in",
+        &file,
+        "-ciphersuites",
+        "TLS_AES_256_GCM_SHA384",
+    ]);
+    assert!(
+        other_suite.stdout_text().contains("hello from nginx"),
+        "{}",
+        other_suite.stderr_text()
+    );
     assert_eq!(setting.handshakes("full"), 3.0);
     assert_eq!(setting.connections("returning", "admitted"), 0.0);
 }
@@ -186,7 +227,12 @@ fn http_in_clear_on_the_tls_port_gets_a_readable_400() {
 #[test]
 fn junk_and_half_a_hello_neither_hang_nor_harm() {
     let setting = setting(&[]);
-    for junk in [&b"SSH-2.0-OpenSSH_9.2\r\n"[..], &[0x80, 0x2e, 1, 0, 2], &[0xff; 64], &[22, 3, 1, 0, 5, 1, 0, 0, 1, 0]] {
+    for junk in [
+        &b"SSH-2.0-OpenSSH_9.2\r\n"[..],
+        &[0x80, 0x2e, 1, 0, 2],
+        &[0xff; 64],
+        &[22, 3, 1, 0, 5, 1, 0, 0, 1, 0],
+    ] {
         let mut stream = TcpStream::connect(setting.address()).unwrap();
         stream.write_all(junk).unwrap();
         stream.set_read_timeout(Some(common::PATIENCE)).unwrap();
@@ -232,13 +278,21 @@ fn sigterm_drains_and_exits_with_0() {
 fn status_and_metrics_tell_what_happened() {
     let setting = setting(&[]);
     curl(&[&setting.url("/")]);
-    wait_until("the request is counted", || setting.gate.metric("tidegate_requests_total{code=\"200\"}") == 1.0);
+    wait_until("the request is counted", || {
+        setting.gate.metric("tidegate_requests_total{code=\"200\"}") == 1.0
+    });
     let status = setting.gate.status();
     assert_eq!(status["policy"], "tide", "{status}");
     let metrics = curl(&[&format!("{}/metrics", setting.gate.address("admin"))]).stdout_text();
     for name in [
-        "tidegate_connections_total", "tidegate_handshakes_total", "tidegate_sessions_active", "tidegate_cost_seconds",
-        "tidegate_capacity_cpus", "tidegate_new_sessions_budget", "tidegate_requests_total", "tidegate_request_duration_seconds",
+        "tidegate_connections_total",
+        "tidegate_handshakes_total",
+        "tidegate_sessions_active",
+        "tidegate_cost_seconds",
+        "tidegate_capacity_cpus",
+        "tidegate_new_sessions_budget",
+        "tidegate_requests_total",
+        "tidegate_request_duration_seconds",
     ] {
         assert!(metrics.contains(name), "{name} is missing");
     }

@@ -62,32 +62,87 @@ impl Chart<'_> {
     fn draw_axes(&self, axis: &Axis, svg: &mut String) {
         for tick in &axis.y_ticks {
             let y = axis.y(*tick);
-            put(svg, format_args!(r#"<line class="grid" x1="{LEFT}" x2="{}" y1="{y:.1}" y2="{y:.1}"/>"#, WIDTH - RIGHT));
-            put(svg, format_args!(r#"<text class="tick" x="{}" y="{:.1}" text-anchor="end">{}</text>"#, LEFT - 8.0, y + 4.0, number(*tick)));
+            put(
+                svg,
+                format_args!(
+                    r#"<line class="grid" x1="{LEFT}" x2="{}" y1="{y:.1}" y2="{y:.1}"/>"#,
+                    WIDTH - RIGHT
+                ),
+            );
+            put(
+                svg,
+                format_args!(
+                    r#"<text class="tick" x="{}" y="{:.1}" text-anchor="end">{}</text>"#,
+                    LEFT - 8.0,
+                    y + 4.0,
+                    number(*tick)
+                ),
+            );
         }
         for tick in self.x_ticks {
             let x = axis.x(*tick);
-            put(svg, format_args!(r#"<text class="tick" x="{x:.1}" y="{}" text-anchor="middle">{}</text>"#, HEIGHT - BOTTOM + 18.0, number(*tick)));
+            put(
+                svg,
+                format_args!(
+                    r#"<text class="tick" x="{x:.1}" y="{}" text-anchor="middle">{}</text>"#,
+                    HEIGHT - BOTTOM + 18.0,
+                    number(*tick)
+                ),
+            );
         }
-        put(svg, format_args!(r#"<text class="unit" x="{}" y="14">{}</text>"#, 4.0, escape(self.y_unit)));
-        put(svg, format_args!(r#"<text class="unit" x="{:.1}" y="{}" text-anchor="middle">{}</text>"#, (LEFT + WIDTH - RIGHT) / 2.0, HEIGHT - 6.0, escape(self.x_label)));
+        put(
+            svg,
+            format_args!(r#"<text class="unit" x="{}" y="14">{}</text>"#, 4.0, escape(self.y_unit)),
+        );
+        put(
+            svg,
+            format_args!(
+                r#"<text class="unit" x="{:.1}" y="{}" text-anchor="middle">{}</text>"#,
+                (LEFT + WIDTH - RIGHT) / 2.0,
+                HEIGHT - 6.0,
+                escape(self.x_label)
+            ),
+        );
     }
 
     fn draw_reference(&self, axis: &Axis, svg: &mut String) {
         let Some((value, label)) = self.reference else { return };
         let y = axis.y(value);
-        put(svg, format_args!(r#"<line class="reference" x1="{LEFT}" x2="{}" y1="{y:.1}" y2="{y:.1}"/>"#, WIDTH - RIGHT));
-        put(svg, format_args!(r#"<text class="tick" x="{}" y="{:.1}" text-anchor="end">{}</text>"#, WIDTH - RIGHT, y - 5.0, escape(label)));
+        put(
+            svg,
+            format_args!(
+                r#"<line class="reference" x1="{LEFT}" x2="{}" y1="{y:.1}" y2="{y:.1}"/>"#,
+                WIDTH - RIGHT
+            ),
+        );
+        put(
+            svg,
+            format_args!(
+                r#"<text class="tick" x="{}" y="{:.1}" text-anchor="end">{}</text>"#,
+                WIDTH - RIGHT,
+                y - 5.0,
+                escape(label)
+            ),
+        );
     }
 
     fn draw_line(&self, line: &Line, axis: &Axis, svg: &mut String) {
         let finite = line.points.iter().filter(|(_, y)| y.is_finite());
         let placed: Vec<_> = finite.map(|(x, y)| (axis.x(*x), axis.y(*y))).collect();
         let path: Vec<_> = placed.iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
-        put(svg, format_args!(r#"<polyline class="line {}" points="{}"/>"#, line.name, path.join(" ")));
+        put(
+            svg,
+            format_args!(r#"<polyline class="line {}" points="{}"/>"#, line.name, path.join(" ")),
+        );
         if self.marks {
             for (x, y) in placed {
-                put(svg, format_args!(r#"<circle class="mark {}" cx="{x:.1}" cy="{y:.1}" r="4"/>"#, line.name));
+                put(
+                    svg,
+                    format_args!(
+                        r#"<circle class="mark {}" cx="{x:.1}" cy="{y:.1}" r="4"/>"#,
+                        line.name
+                    ),
+                );
             }
         }
     }
@@ -104,7 +159,14 @@ impl Chart<'_> {
         let mut free = TOP - 16.0;
         for (y, x, name) in labels {
             free = y.max(free + 16.0);
-            put(svg, format_args!(r#"<text class="name {name}" x="{:.1}" y="{:.1}">{name}</text>"#, x + 9.0, free + 4.0));
+            put(
+                svg,
+                format_args!(
+                    r#"<text class="name {name}" x="{:.1}" y="{:.1}">{name}</text>"#,
+                    x + 9.0,
+                    free + 4.0
+                ),
+            );
         }
     }
 }
@@ -120,7 +182,9 @@ struct Axis {
 
 impl Axis {
     fn fit(chart: &Chart) -> Self {
-        let ys = || chart.lines.iter().flat_map(|l| l.points.iter().map(|p| p.1)).filter(|y| y.is_finite());
+        let ys = || {
+            chart.lines.iter().flat_map(|l| l.points.iter().map(|p| p.1)).filter(|y| y.is_finite())
+        };
         let highest = ys().chain(chart.reference.map(|r| r.0)).fold(0.0, f64::max).max(1e-9);
         let x_max = chart.x_ticks.iter().copied().fold(0.0, f64::max);
         let (y_min, y_max, y_ticks) = match chart.scale {
@@ -184,7 +248,16 @@ mod tests {
     use super::*;
 
     fn chart<'a>(lines: &'a [Line], scale: Scale) -> Chart<'a> {
-        Chart { lines, x_label: "x", x_ticks: &[0.5, 4.0], y_unit: "y < z", scale, reference: None, y_max: None, marks: true }
+        Chart {
+            lines,
+            x_label: "x",
+            x_ticks: &[0.5, 4.0],
+            y_unit: "y < z",
+            scale,
+            reference: None,
+            y_max: None,
+            marks: true,
+        }
     }
 
     fn line(points: &[(f64, f64)]) -> Vec<Line> {

@@ -32,7 +32,11 @@ pub fn judge(summary: &Summary) -> Vec<Goal> {
 fn goodput(point: &Point, peak: f64) -> Goal {
     let share = if peak > 0.0 { point.completed_per_s / peak } else { 0.0 };
     Goal {
-        text: format!("at {}× completed sessions stay at {:.0} % of the peak", point.multiple, GOODPUT * 100.0),
+        text: format!(
+            "at {}× completed sessions stay at {:.0} % of the peak",
+            point.multiple,
+            GOODPUT * 100.0
+        ),
         measured: format!("{:.1} %", share * 100.0),
         met: share >= GOODPUT,
     }
@@ -42,7 +46,10 @@ fn response(half: &Point, four: &Point) -> Goal {
     let ratio = four.response_p95_ms / half.response_p95_ms;
     Goal {
         text: format!("p95 response time at 4× is at most {RESPONSE} times that at 0.5×"),
-        measured: format!("{ratio:.2} ({:.1} against {:.1} ms)", four.response_p95_ms, half.response_p95_ms),
+        measured: format!(
+            "{ratio:.2} ({:.1} against {:.1} ms)",
+            four.response_p95_ms, half.response_p95_ms
+        ),
         met: ratio <= RESPONSE,
     }
 }

@@ -23,7 +23,17 @@ impl Lab {
         let data = out.join("site");
         let prepared = crate::site::prepare_demo(&data, plan.site_scale)?;
         let scale = plan.site_scale.to_string();
-        let args = ["site", "auction", "--listen", "127.0.0.1:0", "--password-cost", "light", "--scale", &scale, "--data"];
+        let args = [
+            "site",
+            "auction",
+            "--listen",
+            "127.0.0.1:0",
+            "--password-cost",
+            "light",
+            "--scale",
+            &scale,
+            "--data",
+        ];
         let mut args: Vec<String> = args.map(String::from).to_vec();
         args.push(data.display().to_string());
         let cores = plan.server_cores.clone();
@@ -39,7 +49,8 @@ impl Lab {
         }
         let config = self.out.join(format!("gate-{policy}.toml"));
         let text = gate_config(policy, self.site.address("site")?);
-        std::fs::write(&config, text).with_context(|| format!("cannot write {}", config.display()))?;
+        std::fs::write(&config, text)
+            .with_context(|| format!("cannot write {}", config.display()))?;
         let args = ["gate".into(), "--config".into(), config.display().to_string()];
         let log = self.out.join(format!("gate-{policy}.log"));
         self.gate = Some(Service::start("gate", &args, &self.cores, &log)?);

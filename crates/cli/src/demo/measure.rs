@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use tidegate_load::arrivals::{Process, Segment};
-use tidegate_load::{Arrivals, Stop};
+use tidegate_load::{Arrivals, RunStage, Snapshot, Stop};
 use tidegate_stats::{Carried, Step};
 
 use super::lab::Lab;
@@ -52,7 +52,12 @@ const RAMP_STEPS: i32 = 16;
 
 /// Finds the capacity without admission control: a light load's CPU time says
 /// where to look, a staircase of offered rates says what is really carried.
-pub fn capacity(plan: &Plan, lab: &mut Lab, stop: &Stop, view: &mut View) -> anyhow::Result<(f64, Vec<RampStep>)> {
+pub fn capacity(
+    plan: &Plan,
+    lab: &mut Lab,
+    stop: &Stop,
+    view: &mut View,
+) -> anyhow::Result<(f64, Vec<RampStep>)> {
     lab.open_gate("off")?;
     view.show(&Event::Phase("Finding the capacity: the CPU time of a session under light load"));
     let mut promise = probe(plan, lab, stop, view)?;
@@ -60,7 +65,8 @@ pub fn capacity(plan: &Plan, lab: &mut Lab, stop: &Stop, view: &mut View) -> any
         view.show(&Event::Phase("Finding the capacity: a ramp, until customers leave"));
         let steps = ramp(plan, lab, promise, stop, view)?;
         let staircase: Vec<Step> = steps.iter().map(stair).collect();
-        let found = tidegate_stats::capacity(&staircase, Carried::default()).context("the ramp had no step")?;
+        let found = tidegate_stats::capacity(&staircase, Carried::default())
+            .context("the ramp had no step")?;
         match (found.sessions_per_s > 0.0, found.broke_at_per_s) {
             (true, Some(_)) => return Ok((found.sessions_per_s, steps)),
             (true, None) => promise *= 2.0,
@@ -78,43 +84,55 @@ fn stair(step: &RampStep) -> Step {
 /// Sessions per second that the server's processors promise, by the CPU time
 /// of site and gate for one session.
 fn probe(plan: &Plan, lab: &Lab, stop: &Stop, view: &mut View) -> anyhow::Result<f64> {
-    let before = lab.cpu_s()?;
     let mut load = base(plan, lab, Arrivals::poisson(PROBE_PER_S))?;
-    load.warm_up = Duration::ZERO;
+    load.warm_up = plan.times.probe / 2;
     load.measure = plan.times.probe;
-    let summary = drive(load, &Label { policy: "probe".into(), multiple: None }, stop, view)?;
-    let spent = lab.cpu_s()? - before;
-    // Sessions cut off at the end spent less than a whole one; counting
-    // requests puts that right.
-    let sessions = summary.totals.requests_ok as f64 / plan.scenario.session_length().mean_requests;
-    if sessions < 1.0 || spent <= 0.0 {
-        bail!("the probe completed no session");
+    // Caches are cold and tables are empty at first: the warm-up's CPU time
+    // tells nothing about a session's.
+    let mut at_warm_up_end = None;
+    let label = Label { policy: "probe".into(), multiple: None };
+    let summary = drive(load, &label, stop, view, &mut |snapshot| {
+        if snapshot.stage == RunStage::Measure {
+            at_warm_up_end.get_or_insert_with(|| (lab.cpu_s(), snapshot.totals.requests_ok));
+        }
+    })?;
+    let (cpu_s, requests) = at_warm_up_end.context("the probe ended before it began")?;
+    let spent = lab.cpu_s()? - cpu_s?;
+    // Sessions cut off at the end spent less than a whole one, so requests are
+    // counted rather than sessions.
+    let requests = (summary.totals.requests_ok - requests) as f64;
+    if requests < 1.0 || spent <= 0.0 {
+        bail!("the probe completed no request");
     }
-    Ok(lab.cpus() * sessions / spent)
+    Ok(lab.cpus() * requests / plan.scenario.session_length().mean_requests / spent)
 }
 
-fn ramp(plan: &Plan, lab: &Lab, promise: f64, stop: &Stop, view: &mut View) -> anyhow::Result<Vec<RampStep>> {
-    let rates: Vec<f64> = (0..RAMP_STEPS).map(|i| promise * RAMP_BEGIN * RAMP_FACTOR.powi(i)).collect();
-    let lasts = plan.times.ramp_step;
-    let segment = |rate: &f64| Segment { lasts, from_per_s: *rate, to_per_s: *rate };
-    let arrivals = Arrivals::segments(Process::Poisson, rates.iter().map(segment).collect());
-    let mut load = base(plan, lab, arrivals)?;
-    load.warm_up = Duration::ZERO;
+fn ramp(
+    plan: &Plan,
+    lab: &Lab,
+    promise: f64,
+    stop: &Stop,
+    view: &mut View,
+) -> anyhow::Result<Vec<RampStep>> {
+    let rates: Vec<f64> =
+        (0..RAMP_STEPS).map(|i| promise * RAMP_BEGIN * RAMP_FACTOR.powi(i)).collect();
+    let (fill, lasts) = (plan.times.warm_up, plan.times.ramp_step);
+    let segment = |lasts, rate: f64| Segment { lasts, from_per_s: rate, to_per_s: rate };
+    // At first nobody has had the time to complete a session.
+    let mut segments = vec![segment(fill, rates[0])];
+    segments.extend(rates.iter().map(|rate| segment(lasts, *rate)));
+    let mut load = base(plan, lab, Arrivals::segments(Process::Poisson, segments))?;
+    load.warm_up = fill;
     load.measure = lasts * rates.len() as u32;
     let broken = load.stop.clone();
     let label = Label { policy: "ramp".into(), multiple: None };
     let mut seconds: Vec<tidegate_load::Point> = Vec::new();
-    tidegate_load::run(load, &mut |snapshot| {
-        if let Some(second) = snapshot.second {
-            show_second(&label, &second, view);
-            seconds.push(second);
-        }
-        if stop.is_stopped() || is_broken(&steps(&rates, lasts, &seconds)) {
+    drive(load, &label, stop, view, &mut |snapshot| {
+        seconds.extend(snapshot.second.filter(|second| second.measured));
+        if is_broken(&steps(&rates, lasts, &seconds)) {
             broken.stop();
         }
-    })
-    .context("the customers' run failed")?;
-    check_stop(stop)?;
+    })?;
     Ok(steps(&rates, lasts, &seconds))
 }
 
@@ -128,18 +146,28 @@ fn is_broken(steps: &[RampStep]) -> bool {
 /// left out, in which the step before it still ends.
 fn steps(rates: &[f64], lasts: Duration, seconds: &[tidegate_load::Point]) -> Vec<RampStep> {
     let length = lasts.as_secs_f64();
+    let begin = seconds.first().map_or(0.0, |first| first.at_s - first.length_s);
     let measured = |step: usize| {
-        let (from, to) = ((step as f64 + 1.0 / 3.0) * length, (step as f64 + 1.0) * length);
-        let inside = move |second: &&tidegate_load::Point| second.at_s > from + 0.5 && second.at_s <= to + 0.01;
+        let (from, to) =
+            (begin + (step as f64 + 1.0 / 3.0) * length, begin + (step as f64 + 1.0) * length);
+        let inside = move |second: &&tidegate_load::Point| {
+            second.at_s > from + 0.5 && second.at_s <= to + 0.01
+        };
         let inside: Vec<_> = seconds.iter().filter(inside).collect();
         let complete = seconds.last().is_some_and(|last| last.at_s > to - 0.5);
         (complete && !inside.is_empty()).then_some(inside)
     };
-    rates.iter().enumerate().map_while(|(i, rate)| measured(i).map(|inside| step(*rate, &inside))).collect()
+    rates
+        .iter()
+        .enumerate()
+        .map_while(|(i, rate)| measured(i).map(|inside| step(*rate, &inside)))
+        .collect()
 }
 
 fn step(rate: f64, seconds: &[&tidegate_load::Point]) -> RampStep {
-    let mean = |of: fn(&tidegate_load::Point) -> f64| seconds.iter().map(|s| of(s)).sum::<f64>() / seconds.len() as f64;
+    let mean = |of: fn(&tidegate_load::Point) -> f64| {
+        seconds.iter().map(|s| of(s)).sum::<f64>() / seconds.len() as f64
+    };
     let completed = mean(|s| s.completed_per_s);
     let lost = mean(|s| s.abandoned_per_s + s.failed_per_s);
     RampStep {
@@ -163,9 +191,18 @@ pub fn point(
     let label = Label { policy: policy.into(), multiple: Some(multiple) };
     view.show(&Event::Phase(&format!("Policy {policy}, {multiple} times the capacity")));
     let load = base(plan, lab, Arrivals::poisson(multiple * capacity))?;
-    let summary = drive(load, &label, stop, view)?;
+    let summary = drive(load, &label, stop, view, &mut |_| ())?;
     if summary.totals.requests_ok == 0 {
         bail!("{label}: no request succeeded");
+    }
+    // Failures below the capacity are no overload: something is broken.
+    if multiple < 1.0 && summary.totals.failed > summary.totals.offered / 20 {
+        bail!(
+            "{label}: {} of {} sessions failed: {:?}",
+            summary.totals.failed,
+            summary.totals.offered,
+            summary.totals.failed_by_kind
+        );
     }
     Ok(Point {
         policy: policy.into(),
@@ -201,17 +238,20 @@ fn base(plan: &Plan, lab: &Lab, arrivals: Arrivals) -> anyhow::Result<tidegate_l
     Ok(load)
 }
 
+/// Runs the customers; every snapshot goes to the view and to `observe`.
 fn drive(
     load: tidegate_load::Plan,
     label: &Label,
     stop: &Stop,
     view: &mut View,
+    observe: &mut dyn FnMut(&Snapshot),
 ) -> anyhow::Result<tidegate_load::Summary> {
     let pull = load.stop.clone();
     let summary = tidegate_load::run(load, &mut |snapshot| {
         if let Some(second) = snapshot.second {
             show_second(label, &second, view);
         }
+        observe(snapshot);
         if stop.is_stopped() {
             pull.stop();
         }
@@ -267,7 +307,12 @@ mod tests {
 
     #[test]
     fn two_lost_steps_in_a_row_end_the_ramp_but_one_does_not() {
-        let step = |ratio| RampStep { offered_per_s: 1.0, completed_per_s: 1.0, completed_ratio: ratio, response_p95_ms: 1.0 };
+        let step = |ratio| RampStep {
+            offered_per_s: 1.0,
+            completed_per_s: 1.0,
+            completed_ratio: ratio,
+            response_p95_ms: 1.0,
+        };
         assert!(!is_broken(&[step(1.0), step(0.5)]));
         assert!(!is_broken(&[step(0.5), step(1.0)]));
         assert!(is_broken(&[step(1.0), step(0.5), step(0.5)]));

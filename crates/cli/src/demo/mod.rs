@@ -62,6 +62,8 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     std::fs::create_dir_all(out).with_context(|| format!("cannot create {}", out.display()))?;
     let stop = measure::stop_on_signal()?;
 
+    // Whatever this process does beside driving, it does on the customers' side.
+    plan.driver_cores.pin_this_thread()?;
     println!("{}", plan.introduction());
     let mut lab = Lab::open(&plan, out)?;
     let mut view = View::open(args.plain);
@@ -103,7 +105,13 @@ fn measure_points(
     Ok(points)
 }
 
-fn summarise(plan: &Plan, capacity: f64, ramp: Vec<RampStep>, points: Vec<Point>, began: Instant) -> Summary {
+fn summarise(
+    plan: &Plan,
+    capacity: f64,
+    ramp: Vec<RampStep>,
+    points: Vec<Point>,
+    began: Instant,
+) -> Summary {
     let mut summary = Summary {
         capacity_sessions_per_s: capacity,
         peak_completed_per_s: Summary::peak(&ramp, &points),

@@ -20,7 +20,6 @@ pub struct Plan {
     pub seed: u64,
     /// Size of the site's population against RUBiS's.
     pub site_scale: f64,
-    quick: bool,
 }
 
 /// How long the parts take.
@@ -55,9 +54,19 @@ impl Plan {
         let scenario = Scenario::built_in(SCENARIO).expect("the scenario ships with the binary");
         let seconds = Duration::from_secs;
         let times = if args.quick {
-            Times { probe: seconds(2), ramp_step: seconds(3), warm_up: seconds(3), window: seconds(5) }
+            Times {
+                probe: seconds(2),
+                ramp_step: seconds(3),
+                warm_up: seconds(3),
+                window: seconds(5),
+            }
         } else {
-            Times { probe: seconds(4), ramp_step: seconds(6), warm_up: seconds(4), window: seconds(13) }
+            Times {
+                probe: seconds(4),
+                ramp_step: seconds(6),
+                warm_up: seconds(4),
+                window: seconds(13),
+            }
         };
         Ok(Self {
             server_cores,
@@ -68,13 +77,14 @@ impl Plan {
             times,
             seed: args.seed,
             site_scale: 0.01,
-            quick: args.quick,
         })
     }
 
     /// What the reader should know before it begins.
     pub fn introduction(&self) -> String {
-        let load = (self.times.warm_up + self.times.window) * self.policies.len() as u32 * self.multiples.len() as u32;
+        let load = (self.times.warm_up + self.times.window)
+            * self.policies.len() as u32
+            * self.multiples.len() as u32;
         format!(
             "Tidegate demo: an auction site and the gate on processor {}, customers on processor {}.\n\
              First a ramp finds the capacity; then {} policies meet {} loads. About {:.0} minutes.",
@@ -106,11 +116,6 @@ impl Plan {
             elapsed_s: 0.0,
         }
     }
-
-    /// Whether figures are rough on purpose.
-    pub fn is_quick(&self) -> bool {
-        self.quick
-    }
 }
 
 /// Server and customers must not share a processor: the driver would slow the
@@ -127,7 +132,9 @@ fn choose_cores(args: &Args) -> anyhow::Result<(Cores, Cores)> {
     let driver = pick(&args.driver_cores, 1).ok_or_else(too_few)?;
     for (flag, cores) in [("--server-cores", &server), ("--driver-cores", &driver)] {
         if let Some(missing) = cores.list().iter().find(|cpu| !allowed.list().contains(cpu)) {
-            return Err(bad_input(format!("{flag} {cores}: processor {missing} is not among those allowed here: {allowed}")));
+            return Err(bad_input(format!(
+                "{flag} {cores}: processor {missing} is not among those allowed here: {allowed}"
+            )));
         }
     }
     if let Some(both) = server.list().iter().find(|cpu| driver.list().contains(cpu)) {

@@ -97,7 +97,16 @@ fn curves(summary: &Summary) -> Markup {
     multiples.dedup();
     let figure = |title: &str, note: &str, lines: &[Line], unit: &str, scale, reference, y_max| {
         let x_label = "offered load, as a multiple of the capacity";
-        let chart = Chart { lines, x_label, x_ticks: &multiples, y_unit: unit, scale, reference, y_max, marks: true };
+        let chart = Chart {
+            lines,
+            x_label,
+            x_ticks: &multiples,
+            y_unit: unit,
+            scale,
+            reference,
+            y_max,
+            marks: true,
+        };
         html! { figure { figcaption { (title) small { (note) } } (PreEscaped(chart.svg())) } }
     };
     let peak = Some((summary.peak_completed_per_s, "peak"));
@@ -117,15 +126,30 @@ fn overload(summary: &Summary) -> Markup {
     let Some((_, tide)) = worst(summary) else { return html! {} };
     let multiple = tide.multiple;
     let series = |y: fn(&super::summary::Second) -> f64| -> Vec<Line> {
-        let points = |policy: &str| summary.point(policy, multiple).map(|p| p.series.iter().map(|s| (s.at_s, y(s))).collect());
-        let line = |policy: &&str| points(policy).map(|points| Line { name: policy.to_string(), points });
+        let points = |policy: &str| {
+            summary
+                .point(policy, multiple)
+                .map(|p| p.series.iter().map(|s| (s.at_s, y(s))).collect())
+        };
+        let line =
+            |policy: &&str| points(policy).map(|points| Line { name: policy.to_string(), points });
         POLICIES.iter().filter_map(line).collect()
     };
     let end = summary.setting.warm_up_s + summary.setting.window_s;
     let step = if end > 12.0 { 5.0 } else { 2.0 };
-    let ticks: Vec<f64> = (0..).map(|i| f64::from(i) * step).take_while(|t| *t <= end + 1e-9).chain([end]).collect();
+    let ticks: Vec<f64> =
+        (0..).map(|i| f64::from(i) * step).take_while(|t| *t <= end + 1e-9).chain([end]).collect();
     let figure = |title: &str, lines: &[Line], unit: &str, scale, reference| {
-        let chart = Chart { lines, x_label: "seconds since the crowd came", x_ticks: &ticks, y_unit: unit, scale, reference, y_max: None, marks: false };
+        let chart = Chart {
+            lines,
+            x_label: "seconds since the crowd came",
+            x_ticks: &ticks,
+            y_unit: unit,
+            scale,
+            reference,
+            y_max: None,
+            marks: false,
+        };
         html! { figure { figcaption { (title) small { "At " (multiple) " times the capacity." } } (PreEscaped(chart.svg())) } }
     };
     let peak = Some((summary.peak_completed_per_s, "peak"));
@@ -200,7 +224,8 @@ mod tests {
             series: vec![Second { at_s: 1.0, completed_per_s: completed, ..Second::default() }],
             ..Point::default()
         };
-        let points = POLICIES.iter().flat_map(|p| [point(p, 0.5, 50.0), point(p, 4.0, 90.0)]).collect();
+        let points =
+            POLICIES.iter().flat_map(|p| [point(p, 0.5, 50.0), point(p, 4.0, 90.0)]).collect();
         Summary {
             capacity_sessions_per_s: 100.0,
             peak_completed_per_s: 100.0,

@@ -89,7 +89,9 @@ impl Service {
     /// When it announced none, which is our mistake.
     pub fn address(&self, word: &str) -> anyhow::Result<&str> {
         let found = self.addresses.iter().find(|(said, _)| said == word);
-        found.map(|(_, address)| address.as_str()).with_context(|| format!("the {} named no `{word}` address", self.name))
+        found
+            .map(|(_, address)| address.as_str())
+            .with_context(|| format!("the {} named no `{word}` address", self.name))
     }
 
     /// Asks the process to end, waits, and ends it if it does not.
@@ -120,7 +122,12 @@ impl Service {
                 Ok(line) if line == READY => return Ok(()),
                 Ok(line) => self.addresses.extend(announcement(&line)),
                 Err(mpsc::RecvTimeoutError::Timeout) => {
-                    bail!("the {} did not start within {} s: {}", self.name, START.as_secs(), self.log_end());
+                    bail!(
+                        "the {} did not start within {} s: {}",
+                        self.name,
+                        START.as_secs(),
+                        self.log_end()
+                    );
                 }
                 Err(mpsc::RecvTimeoutError::Disconnected) => {
                     bail!("the {} ended at once: {}", self.name, self.log_end());

@@ -85,7 +85,9 @@ fn fold(event: &Event, state: &mut screen::State) {
     match event {
         Event::Phase(text) => state.title = text.to_string(),
         Event::Capacity(rate) => state.capacity = Some(*rate),
-        Event::Point { point, peak } => state.rows.push((colour(&point.policy), cells(point, *peak))),
+        Event::Point { point, peak } => {
+            state.rows.push((colour(&point.policy), cells(point, *peak)))
+        }
         Event::Second { label, second, full_handshake_share } => {
             state.label = label.to_string();
             state.colour = colour(&label.policy);
@@ -161,6 +163,9 @@ mod tests {
         let mut out = Vec::new();
         plain(&Event::Second { label: &label, second, full_handshake_share: 0.25 }, &mut out);
         let line = String::from_utf8(out).unwrap();
-        assert!(line.contains("tide 4×") && line.contains("offered   400/s") && line.contains("25 %"), "{line}");
+        assert!(
+            line.contains("tide 4×") && line.contains("offered   400/s") && line.contains("25 %"),
+            "{line}"
+        );
     }
 }

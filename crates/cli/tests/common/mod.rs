@@ -37,9 +37,10 @@ impl Running {
 
     /// Any other program; the first line that `address` recognises is its address.
     pub fn other(command: &mut Command, address: impl Fn(&str) -> Option<String>) -> Self {
-        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap_or_else(|error| {
-            panic!("{:?}: {error}; scripts/bootstrap test installs it", command.get_program())
-        });
+        let mut child =
+            command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap_or_else(|error| {
+                panic!("{:?}: {error}; scripts/bootstrap test installs it", command.get_program())
+            });
         let lines = lines(child.stdout.take().unwrap());
         let mut running = Self { child, addresses: Vec::new() };
         loop {
@@ -53,9 +54,10 @@ impl Running {
 
     /// A program that says nothing; it serves when its port answers.
     pub fn silent(command: &mut Command, address: &str) -> Self {
-        let child = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().unwrap_or_else(|error| {
-            panic!("{:?}: {error}; scripts/bootstrap test installs it", command.get_program())
-        });
+        let child =
+            command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().unwrap_or_else(|error| {
+                panic!("{:?}: {error}; scripts/bootstrap test installs it", command.get_program())
+            });
         let running = Self { child, addresses: vec![("address".into(), address.to_owned())] };
         wait_until("the port answers", || std::net::TcpStream::connect(address).is_ok());
         running
@@ -122,13 +124,22 @@ fn lines(stream: impl Read + Send + 'static) -> mpsc::Receiver<String> {
 
 /// Runs `tidegate` to its end.
 pub fn tidegate(args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_tidegate")).args(args).stdin(Stdio::null()).output().expect("the binary starts")
+    Command::new(env!("CARGO_BIN_EXE_tidegate"))
+        .args(args)
+        .stdin(Stdio::null())
+        .output()
+        .expect("the binary starts")
 }
 
 /// Runs curl; `-k` and a deadline are always set.
 pub fn curl(args: &[&str]) -> Output {
     let fixed = ["--silent", "--show-error", "--insecure", "--max-time", "30"];
-    Command::new("curl").args(fixed).args(args).stdin(Stdio::null()).output().expect("curl is installed")
+    Command::new("curl")
+        .args(fixed)
+        .args(args)
+        .stdin(Stdio::null())
+        .output()
+        .expect("curl is installed")
 }
 
 /// Text of an output's streams.
@@ -161,13 +172,32 @@ pub fn wait_until(what: &str, holds: impl Fn() -> bool) {
 pub fn auction(folder: &Path) -> Running {
     let data = folder.display().to_string();
     Running::tidegate(&[
-        "site", "auction", "--listen", "127.0.0.1:0", "--data", &data, "--scale", "0.001", "--password-cost", "light",
+        "site",
+        "auction",
+        "--listen",
+        "127.0.0.1:0",
+        "--data",
+        &data,
+        "--scale",
+        "0.001",
+        "--password-cost",
+        "light",
     ])
 }
 
 /// A gate before `upstream`, with more arguments.
 pub fn gate(upstream: &str, more: &[&str]) -> Running {
-    let mut args = vec!["gate", "--upstream", upstream, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--log", "warn"];
+    let mut args = vec![
+        "gate",
+        "--upstream",
+        upstream,
+        "--listen",
+        "127.0.0.1:0",
+        "--admin",
+        "127.0.0.1:0",
+        "--log",
+        "warn",
+    ];
     args.extend_from_slice(more);
     Running::tidegate(&args)
 }
