@@ -292,3 +292,22 @@ fn what_is_allowed_but_risky_is_said() {
     let quiet = Config::from_toml(UPSTREAM, "t").unwrap().warnings();
     assert!(!quiet.iter().any(|warning| warning.contains("admin")), "{quiet:?}");
 }
+
+#[test]
+fn what_a_message_repeats_is_short_and_printable() {
+    let long = "x".repeat(100_000);
+    let cases = [
+        ("[tls]\ncertificate = ", "\\u001b[2J\\nforged.toml:1: all is well"),
+        ("[tls]\nself_signed_names = ", "a\\u001b[2J"),
+        ("[log]\nlevel = ", &long),
+        ("[listen]\naddress = ", &long),
+        ("[upstream]\nca = ", &long),
+        ("[admission]\npolicy = ", "\\u0007"),
+    ];
+    for (start, value) in cases {
+        let found = mistakes(&format!("{start}\"{value}\"\n"));
+        assert!(!found.is_empty() && found.lines().all(|line| line.len() < 1_000), "{start}");
+        assert!(!found.contains(|c: char| c.is_control() && c != '\n'), "{found:?}");
+        assert!(!found.lines().any(|line| line.starts_with("forged")), "{found}");
+    }
+}

@@ -121,6 +121,11 @@ const SHOWN: usize = 60;
 /// A text on one line: runs of blanks become one, control characters are
 /// escaped, and what is longer than 60 characters is cut.
 pub fn one_line(text: &str) -> String {
+    line_of(text, SHOWN)
+}
+
+/// The same, cut at another length.
+pub fn line_of(text: &str, most: usize) -> String {
     let mut line = String::new();
     for (index, word) in text.split_whitespace().enumerate() {
         if index > 0 {
@@ -129,12 +134,12 @@ pub fn one_line(text: &str) -> String {
         for c in word.chars() {
             if c.is_control() { line.extend(c.escape_default()) } else { line.push(c) }
         }
-        if line.len() > 4 * SHOWN {
+        if line.len() > 4 * most {
             break;
         }
     }
-    if line.chars().count() > SHOWN {
-        line = line.chars().take(SHOWN - 1).collect();
+    if line.chars().count() > most {
+        line = line.chars().take(most - 1).collect();
         line.push('…');
     }
     line

@@ -148,7 +148,7 @@ settings! {
     pub struct Limits = "limits" {
         /// Most connections open to customers at once, on all cores together.
         max_connections: usize = Is("20000"), Whole::new(1, 10_000_000),
-            because "about 500 MB at 25 KB each; the process also needs that many file descriptors";
+            because "about 500 MB at 25 KB each when they idle; each takes up to two file descriptors";
         /// From accept to the last byte of the ClientHello.
         hello_deadline: Duration = Is("3s"), Time::new("100ms", "60s"),
             because "honest hellos take a round trip; one lost segment is sent again within 1 s";

@@ -1,7 +1,7 @@
 //! Reads settings by their rules from a document and from flags, and gathers
 //! every mistake on the way.
 
-use super::document::{Document, one_line};
+use super::document::{Document, line_of, one_line};
 use super::mistake::Mistake;
 use super::rule::{Problem, Raw, Rule};
 use super::settings::{Preset, Section};
@@ -25,6 +25,9 @@ struct Given {
     line: usize,
     from_file: bool,
 }
+
+/// Longest rule or remedy in a message, in characters.
+const SENTENCE: usize = 300;
 
 /// Mistakes that belong to no line come after those of the file.
 const AFTER_THE_FILE: usize = usize::MAX;
@@ -147,8 +150,9 @@ impl Reader {
             place: given.map_or_else(|| self.name.clone(), |given| given.place.clone()),
             key: format!("{section}.{key}"),
             value: given.map(|given| given.shown.clone()).unwrap_or_default(),
-            rule: problem.rule,
-            remedy: problem.remedy,
+            // They may repeat what was given: a path, a URL, a name.
+            rule: line_of(&problem.rule, SENTENCE),
+            remedy: line_of(&problem.remedy, SENTENCE),
         };
         self.wrong.insert(path);
         self.mistakes.push((line, mistake));

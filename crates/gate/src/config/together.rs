@@ -142,17 +142,23 @@ pub(super) fn warnings(config: &Config) -> Vec<String> {
         let policy = config.admission.policy;
         warnings.push(format!("admission.rate has no effect with the policy {policy}"));
     }
+    let needed = FILES_BESIDES + FILES_PER_CONNECTION * config.limits.max_connections as u64;
     if let Some(files) = file_limit()
-        && files < config.limits.max_connections as u64
+        && files < needed
     {
         warnings.push(format!(
-            "limits.max_connections = {}: this process may open {files} files; raise the hard \
-             limit (ulimit -Hn, LimitNOFILE)",
+            "limits.max_connections = {}: they take up to {needed} files and this process may \
+             open {files}; raise the hard limit (ulimit -Hn, LimitNOFILE)",
             config.limits.max_connections
         ));
     }
     warnings
 }
+
+/// The customer's socket, and one to the upstream while a request runs.
+const FILES_PER_CONNECTION: u64 = 2;
+/// Listeners, runtimes, logs, the admin address.
+const FILES_BESIDES: u64 = 200;
 
 /// Most files that this process may open once it raises its soft limit.
 fn file_limit() -> Option<u64> {
