@@ -66,7 +66,7 @@ impl App {
     /// They do not belong together; which one is wrong is not said.
     pub async fn sign_in(&self, posted: &Posted) -> Result<User> {
         let mut form = posted.check();
-        let nickname = form.text("nickname", "Nickname", 1..=20);
+        let nickname = form.text("nickname", "Nickname", 1..=32);
         let password = form.secret("password", "Password", 1..=128);
         form.done()?;
         let account = users::account(&self.database, nickname).await?;

@@ -17,7 +17,7 @@ pub fn email(label: &str, name: &str) -> Markup {
 /// The pair of fields with which one signs in.
 pub fn sign_in() -> Markup {
     html! {
-        (input("Nickname", "nickname", "text", (1, 20), "username", ""))
+        (input("Nickname", "nickname", "text", (1, 32), "username", ""))
         (input("Password", "password", "password", (1, 128), "current-password", ""))
     }
 }

@@ -56,7 +56,7 @@ pub async fn home(State(app): State<App>) -> Result<Page, Failure> {
 
 /// The items that end first. Everybody sees the same, so it is looked up once in
 /// two seconds and not for every visitor.
-async fn shelf(app: &App) -> Result<Markup> {
+pub async fn shelf(app: &App) -> Result<Markup> {
     let now = when::now();
     if let Some((since, shelf)) = &*app.shelf.lock().expect("no panic under this lock")
         && (0..FRESH).contains(&(now - since))

@@ -168,7 +168,8 @@ pub fn rating(rating: i64) -> Markup {
         0 => "rating",
         1.. => "rating good",
     };
-    html! { span class=(class) title="Sum of all ratings" { (format!("{rating:+}")) } }
+    let shown = if rating == 0 { "0".into() } else { format!("{rating:+}") };
+    html! { span class=(class) title="Sum of all ratings" { (shown) } }
 }
 
 /// What somebody wrote, with the line breaks that they made.

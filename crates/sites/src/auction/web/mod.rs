@@ -2,17 +2,23 @@
 
 mod app;
 mod assets;
+mod bid;
+mod buy;
 mod failure;
 mod field;
 mod form;
 mod home;
 mod item;
 mod layout;
+mod me;
 mod picture;
+mod register;
 mod search;
+mod sell;
+mod user;
 
 use axum::Router;
-use axum::routing::get;
+use axum::routing::{get, post};
 
 pub use app::App;
 
@@ -27,7 +33,18 @@ pub fn router(app: App) -> Router {
         .route("/regions/{region}", get(search::categories_in_region))
         .route("/regions/{region}/categories/{category}", get(search::in_region))
         .route("/items/{item}", get(item::view))
-        .route("/items/{item}/bids", get(item::history))
+        .route("/items/{item}/bids", get(item::history).post(bid::store))
+        .route("/items/{item}/bid", get(bid::sign_in).post(bid::form))
+        .route("/items/{item}/buy", get(buy::sign_in).post(buy::form))
+        .route("/items/{item}/purchases", post(buy::store))
+        .route("/items", post(sell::register))
+        .route("/users/{user}", get(user::view))
+        .route("/users/{user}/comment", get(user::comment_sign_in).post(user::comment_form))
+        .route("/users/{user}/comments", post(user::store_comment))
+        .route("/register", get(register::form).post(register::register))
+        .route("/sell", get(sell::sign_in).post(sell::categories))
+        .route("/sell/form", post(sell::form))
+        .route("/me", get(me::sign_in).post(me::view))
         .route("/static/{file}", get(assets::file))
         .route("/static/pictures/{name}", get(assets::picture))
         .route("/healthz", get(health))

@@ -13,6 +13,9 @@ use crate::auction::store::{PAGE, pages};
 use crate::auction::when::{self, Left};
 use crate::{Refusal, Result};
 
+/// Items of other regions on the page of a region that has none.
+const ELSEWHERE: i64 = 8;
+
 /// The `?page=N` of a list.
 #[derive(Debug, serde::Deserialize)]
 pub struct PageQuery {
@@ -159,7 +162,18 @@ pub async fn in_region(
         Crumb::Here(name),
     ];
     let title = format!("{name} in {region_name}");
-    Ok(Page::new(&title, &crumbs, list(&items, now, &path, (page, pages, entries))))
+    let mut body = list(&items, now, &path, (page, pages, entries));
+    if items.is_empty() {
+        // Few regions have something of everything.
+        let elsewhere = listing::in_category(&app.database, category, now, ELSEWHERE, 0).await?;
+        body = html! {
+            (body)
+            @if !elsewhere.is_empty() {
+                section { h2 { (name) " elsewhere" } (cards(&elsewhere, now)) }
+            }
+        };
+    }
+    Ok(Page::new(&title, &crumbs, body))
 }
 
 fn list(items: &[Listed], now: i64, path: &str, (page, pages, entries): (i64, i64, i64)) -> Markup {

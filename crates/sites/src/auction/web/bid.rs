@@ -1,0 +1,145 @@
+//! Placing a bid: sign in, fill in the form, have it stored.
+
+use axum::extract::{Path, State};
+use maud::html;
+
+use super::app::{App, Purpose, refused};
+use super::failure::Failure;
+use super::field;
+use super::form::Posted;
+use super::item::{find, summary};
+use super::layout::{Crumb, Page, count};
+use super::search::id;
+use crate::auction::money::Cents;
+use crate::auction::store::bids::{self, NewBid, ended};
+use crate::auction::store::items::Item;
+use crate::auction::when::{self, Moment};
+use crate::{Refusal, Result};
+
+fn crumbs<'a>(above: &'a str, item: &'a Item) -> [Crumb<'a>; 3] {
+    [Crumb::Above("/categories", "Categories"), Crumb::Above(above, &item.name), Crumb::Here("Bid")]
+}
+
+/// The item, if it can still be bid on or bought.
+///
+/// # Errors
+/// There is none, or its auction has ended.
+pub async fn find_active(app: &App, text: &str) -> Result<Item> {
+    let item = find(app, text).await?;
+    if item.ended {
+        let why = format!("It ended on {}.", Moment(item.end_date));
+        return Err(ended(&why).into());
+    }
+    Ok(item)
+}
+
+/// The refusal of trading with oneself.
+pub fn own_item() -> Refusal {
+    let why = "Sellers neither bid on their own items nor buy them.";
+    Refusal::new(403, "This is your own item", why, "Look for something that others offer.")
+}
+
+/// GET /items/{item}/bid: PutBidAuth
+pub async fn sign_in(State(app): State<App>, Path(text): Path<String>) -> Result<Page, Failure> {
+    let item = find_active(&app, &text).await?;
+    let above = format!("/items/{}", item.id);
+    let body = html! {
+        (summary(&item))
+        form.panel method="post" action={ (above) "/bid" } {
+            (field::sign_in())
+            button type="submit" { "Sign in and bid" }
+        }
+        p.aside { "No account yet? " a href="/register" { "Open one" } ": it takes a minute." }
+    };
+    Ok(Page::new("Sign in to bid", &crumbs(&above, &item), body))
+}
+
+/// POST /items/{item}/bid: PutBid
+pub async fn form(
+    State(app): State<App>,
+    Path(text): Path<String>,
+    posted: Posted,
+) -> Result<Page, Failure> {
+    let bidder = app.sign_in(&posted).await?;
+    let item = find_active(&app, &text).await?;
+    if bidder.id == item.seller {
+        return Err(own_item().into());
+    }
+    let above = format!("/items/{}", item.id);
+    let least = item.minimum_bid();
+    let purpose = Purpose::Bid { item: item.id, minimum: least.0 };
+    let body = html! {
+        (summary(&item))
+        form.panel method="post" action={ (above) "/bids" } {
+            (field::hidden("auth", app.token(bidder.id, purpose)))
+            (field::money("Your bid", "bid", least, &format!("At least {least}")))
+            (field::money("Your limit", "max_bid", least, "Noted with the bid; at least as much"))
+            (field::number("Quantity", "quantity", 1, item.quantity, 1))
+            button type="submit" { "Place the bid" }
+        }
+        p.aside {
+            "You bid as " strong { (bidder.nickname) } ". A bid is binding. Before you decide, look at "
+            a href={ (above) "/bids" } { "the bids so far" } ", "
+            a href={ "/users/" (item.seller) } { "the seller" } " or "
+            a href={ "/users/" (item.seller) "/comment?item=" (item.id) } { "comment on the seller" } "."
+        }
+    };
+    Ok(Page::new("Place your bid", &crumbs(&above, &item), body))
+}
+
+/// POST /items/{item}/bids: StoreBid
+pub async fn store(
+    State(app): State<App>,
+    Path(text): Path<String>,
+    posted: Posted,
+) -> Result<Page, Failure> {
+    let item = id(&text, "item")?;
+    let (user, purpose) = app.bearer(&posted)?;
+    let Purpose::Bid { item: signed, minimum } = purpose else {
+        return Err(refused("It was handed out for something else.").into());
+    };
+    if signed != item {
+        return Err(refused("It was handed out for another item.").into());
+    }
+    let mut form = posted.check();
+    // The least is what this person was shown, not what others have made of it
+    // since: who is overtaken while typing has made no mistake.
+    let bid = form.money("bid", "Your bid", Cents(minimum));
+    let max_bid = form.money("max_bid", "Your limit", Cents(minimum));
+    form.require(max_bid >= bid, || "Your limit: must not be below your bid.".into());
+    let quantity = form.number("quantity", "Quantity", 1..=1_000_000);
+    form.done()?;
+    let date = when::now();
+    let placed =
+        bids::place(&app.database, NewBid { user, item, quantity, bid, max_bid, date }).await?;
+    let above = format!("/items/{item}");
+    let body = html! {
+        @if placed.leads {
+            p.notice.good role="status" { "Your bid of " (bid) " is stored, and it is the highest." }
+        } @else {
+            p.notice role="status" { "Your bid of " (bid) " is stored, but somebody was quicker and bid "
+                (placed.highest) ". Bid again if it is worth more to you." }
+        }
+        dl {
+            dt { "Your bid" } dd { (bid) " for " (quantity) }
+            dt { "Your limit" } dd { (max_bid) }
+            dt { "Highest bid" } dd { (placed.highest) }
+            dt { "In all" } dd { a href={ (above) "/bids" } { (count(placed.nb_of_bids, "bid", "bids")) } }
+        }
+        p.actions {
+            a.button href=(above) { "Back to the item" } " "
+            a.button.quiet href="/browse" { "Browse on" } " "
+            a href="/me" { "My auctions" }
+        }
+    };
+    let title = if placed.leads { "You lead" } else { "You have been overtaken" };
+    Ok(Page::new(
+        title,
+        &[
+            Crumb::Above("/browse", "Browse"),
+            Crumb::Above(&above, "Item"),
+            Crumb::Here("Bid stored"),
+        ],
+        body,
+    ))
+}
