@@ -8,6 +8,7 @@ use std::net::TcpStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc;
+use std::time::{Duration, Instant};
 use tidegate_gate::account::End;
 
 const HOST: &str = "Host: localhost\r\n";
@@ -189,7 +190,7 @@ fn a_slow_upstream_is_a_504_and_the_customer_may_go_on() {
         }
     });
     let gate = gate_with(upstream, "", |config| {
-        config.upstream.response_timeout = std::time::Duration::from_millis(100);
+        config.upstream.response_timeout = Duration::from_millis(100);
     });
     let mut connection = connect(&gate, &any_client());
     assert_eq!(get(&mut connection, "/").unwrap().code, 200);
@@ -264,6 +265,18 @@ fn a_connection_that_dies_as_the_request_comes_is_replaced_where_that_is_safe() 
     assert_eq!(receive(&mut connection, "POST").unwrap().code, 502, "an order is not sent twice");
 }
 
+/// Waits until a counter has risen and then stays as it is.
+fn stands_still(counter: &AtomicU64) {
+    let mut last = (0, Instant::now());
+    until("it stands still", || {
+        let now = counter.load(Relaxed);
+        if now != last.0 {
+            last = (now, Instant::now());
+        }
+        last.0 > 0 && last.1.elapsed() > Duration::from_millis(200)
+    });
+}
+
 #[test]
 fn a_customer_who_reads_slowly_holds_the_upstream_back() {
     const CHUNK: usize = 64 * 1024;
@@ -287,14 +300,7 @@ fn a_customer_who_reads_slowly_holds_the_upstream_back() {
     send(&mut connection, format!("GET / HTTP/1.1\r\n{HOST}\r\n").as_bytes());
     receive_head(&mut connection).unwrap();
     // What the kernels on the way hold is all that the upstream gets rid of.
-    let mut last = (0, std::time::Instant::now());
-    until("the upstream stands still", || {
-        let now = written.load(Relaxed);
-        if now != last.0 {
-            last = (now, std::time::Instant::now());
-        }
-        last.0 > 0 && last.1.elapsed() > std::time::Duration::from_millis(200)
-    });
+    stands_still(&written);
     assert!(written.load(Relaxed) < WHOLE / 2, "{}", written.load(Relaxed));
     let mut rest = vec![0; WHOLE as usize];
     connection.read_exact(&mut rest).unwrap();
@@ -321,27 +327,28 @@ fn an_upload_streams_and_is_held_back_too() {
     let gate = gate(upstream, "");
     let mut connection = connect(&gate, &any_client());
     send(&mut connection, format!("POST / HTTP/1.1\r\n{HOST}Content-Length: {WHOLE}\r\n\r\n").as_bytes());
-    connection.get_mut().sock.set_write_timeout(Some(std::time::Duration::from_millis(300))).unwrap();
-    let part = vec![1; 256 * 1024];
-    let mut sent = 0;
-    while let Ok(n) = connection.get_mut().write(&part) {
-        sent += n;
-        assert!(sent < WHOLE / 2, "the gate took {sent} bytes that nobody wanted");
-    }
+    let sent = Arc::new(AtomicU64::new(0));
+    let counter = sent.clone();
+    let sender = std::thread::spawn(move || {
+        let part = vec![1; 256 * 1024];
+        for _ in 0..WHOLE / part.len() {
+            connection.get_mut().write_all(&part).unwrap();
+            counter.fetch_add(part.len() as u64, Relaxed);
+        }
+        connection.get_mut().flush().unwrap();
+        connection
+    });
+    stands_still(&sent);
+    assert!(sent.load(Relaxed) < WHOLE as u64 / 2, "{}", sent.load(Relaxed));
     go.send(()).unwrap();
-    connection.get_mut().sock.set_write_timeout(Some(PATIENCE)).unwrap();
-    while sent < WHOLE {
-        let next = part.len().min(WHOLE - sent);
-        sent += connection.get_mut().write(&part[..next]).unwrap();
-    }
-    connection.get_mut().flush().unwrap();
+    let mut connection = sender.join().unwrap();
     assert_eq!(receive(&mut connection, "POST").unwrap().text(), WHOLE.to_string());
 }
 
 #[test]
 fn an_idle_connection_is_closed_with_a_goodbye() {
     let gate = gate_with(hello(), "", |config| {
-        config.limits.idle_deadline = std::time::Duration::from_millis(100);
+        config.limits.idle_deadline = Duration::from_millis(100);
     });
     let mut connection = connect(&gate, &any_client());
     get(&mut connection, "/").unwrap();
