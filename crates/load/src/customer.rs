@@ -12,6 +12,7 @@ use rand_distr::{Distribution, Exp1};
 
 use crate::Rng;
 use crate::client::{Answer, Broken, Connection, Exchange, Tickets, Trouble};
+use crate::cookies::Cookies;
 use crate::outcome::{Failure, Handshake, Outcome, Stage};
 use crate::recorder::{Fallback, Request as Recorded, What};
 use crate::request::{Identity, LastUsed, Maker, Origin, Request, resolve};
@@ -21,9 +22,6 @@ use crate::worker::Shared;
 
 /// Most redirects followed for one request.
 const REDIRECTS: u32 = 5;
-/// Most cookies kept, and the longest.
-const COOKIES: usize = 50;
-const LONGEST_COOKIE: usize = 4096;
 
 /// A session in progress.
 pub(crate) struct Customer {
@@ -32,7 +30,7 @@ pub(crate) struct Customer {
     rng: Rng,
     walk: Walk<Rc<Request>>,
     last: LastUsed,
-    cookies: Vec<(String, String)>,
+    cookies: Cookies,
     tickets: Arc<Tickets>,
     connection: Option<Connection>,
     admitted: bool,
@@ -59,7 +57,7 @@ impl Customer {
             rng,
             walk: Walk::new(start),
             last: LastUsed::default(),
-            cookies: Vec::new(),
+            cookies: Cookies::default(),
             tickets: Arc::default(),
             connection: None,
             admitted: false,
@@ -69,9 +67,8 @@ impl Customer {
     /// Runs the session from its intended arrival to its end.
     pub(crate) async fn run(mut self, arrival: Instant) {
         let outcome = self.session(arrival).await;
-        if let Some(connection) = self.connection.take()
-            && outcome == Outcome::Completed
-        {
+        // One that was abandoned or broke is gone already, by a reset.
+        if let Some(connection) = self.connection.take() {
             connection.finish(self.shared.close);
         }
         self.shared.record(What::Ended { outcome, admitted: self.admitted });
@@ -321,13 +318,13 @@ impl Customer {
             let result = exchange.run(connection).await;
             self.shared.buffers.give(buffer);
             match result {
-                Ok(mut answer) => {
+                Ok(answer) => {
                     if !answer.reusable
                         && let Some(connection) = self.connection.take()
                     {
                         connection.finish(self.shared.close);
                     }
-                    self.take_cookies(std::mem::take(&mut answer.cookies));
+                    self.cookies.take(&answer.cookies);
                     return Ok(answer);
                 }
                 Err(Broken { failure: Failure::Reset | Failure::Closed, unanswered: true })
@@ -374,13 +371,7 @@ impl Customer {
         let method = request.method.as_str();
         // Writing to a String cannot fail.
         let _ = write!(head, "{method} {} HTTP/1.1\r\n{}", request.path, self.shared.headers);
-        for (index, (name, value)) in self.cookies.iter().enumerate() {
-            let start = if index == 0 { "Cookie: " } else { "; " };
-            let _ = write!(head, "{start}{name}={value}");
-        }
-        if !self.cookies.is_empty() {
-            head.push_str("\r\n");
-        }
+        self.cookies.write(&mut head);
         if request.method == Method::Post {
             let length = request.body.len();
             let _ = write!(
@@ -391,24 +382,5 @@ impl Customer {
         head.push_str("\r\n");
         head.push_str(&request.body);
         head.into_bytes()
-    }
-
-    /// Keeps cookies for the session: all belong to the one site.
-    fn take_cookies(&mut self, values: Vec<String>) {
-        for line in values {
-            let mut parts = line.split(';').map(str::trim);
-            let Some((name, value)) = parts.next().and_then(|pair| pair.split_once('=')) else {
-                continue;
-            };
-            let clean = |text: &str| text.bytes().all(|b| b.is_ascii_graphic() || b == b' ');
-            if line.len() > LONGEST_COOKIE || name.is_empty() || !clean(name) || !clean(value) {
-                continue;
-            }
-            let gone = parts.any(|part| part.eq_ignore_ascii_case("max-age=0"));
-            self.cookies.retain(|(known, _)| known != name);
-            if !gone && self.cookies.len() < COOKIES {
-                self.cookies.push((name.to_owned(), value.to_owned()));
-            }
-        }
     }
 }

@@ -21,6 +21,7 @@
 pub mod arrivals;
 mod client;
 mod clock;
+mod cookies;
 mod customer;
 pub mod driver;
 mod error;
@@ -33,9 +34,11 @@ mod plan;
 mod recorder;
 mod request;
 mod run;
+mod scan;
 pub mod scenario;
 pub mod summary;
 pub mod thresholds;
+mod values;
 mod walk;
 mod worker;
 

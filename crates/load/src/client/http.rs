@@ -9,6 +9,7 @@ use std::time::Instant;
 
 use tokio::io::ReadBuf;
 
+use super::body::Body;
 use super::connection::Connection;
 use crate::outcome::{Failure, Stage};
 
@@ -17,8 +18,6 @@ const LARGEST_HEAD: usize = 64 * 1024;
 const HEADERS: usize = 100;
 /// Bytes read at once: a TLS record.
 const READ: usize = 16 * 1024;
-/// Most of a page that is kept for the links on it.
-pub(crate) const KEPT: usize = 256 * 1024;
 
 /// One request on its way.
 pub(crate) struct Exchange<'a> {
@@ -26,7 +25,7 @@ pub(crate) struct Exchange<'a> {
     pub(crate) bytes: &'a [u8],
     /// The answer has no body.
     pub(crate) head_only: bool,
-    /// Where up to [`KEPT`] bytes of the body go, if they are needed.
+    /// Where up to [`KEPT`](super::body::KEPT) bytes of the body go, if they are needed.
     pub(crate) keep: Option<&'a mut Vec<u8>>,
     /// Scratch space, empty, reused from request to request.
     pub(crate) buffer: &'a mut Vec<u8>,
@@ -73,14 +72,20 @@ impl Exchange<'_> {
         let answered =
             |first: Option<Instant>, failure| Broken { failure, unanswered: first.is_none() };
         // Head, past interim answers.
+        let mut searched = 0;
         let (head, mut answer) = loop {
-            match Head::parse(self.buffer, self.head_only) {
+            // A head that comes byte by byte is not parsed at every byte.
+            let whole = ends_head(&self.buffer[searched..]) || searched == 0;
+            searched = self.buffer.len().saturating_sub(3);
+            let parsed = if whole { Head::parse(self.buffer, self.head_only) } else { Ok(None) };
+            match parsed {
                 Ok(Some((used, head))) if head.status >= 200 => break (used, head),
                 Ok(Some((_, head))) if head.status == 101 => {
                     return Err(answered(first_byte, Failure::Http));
                 }
                 Ok(Some((used, _))) => {
                     self.buffer.drain(..used);
+                    searched = 0;
                     continue;
                 }
                 Ok(None) if self.buffer.len() > LARGEST_HEAD => {
@@ -141,6 +146,12 @@ impl Exchange<'_> {
             received_bytes,
         })
     }
+}
+
+/// Whether an empty line ends here somewhere.
+fn ends_head(bytes: &[u8]) -> bool {
+    memchr::memmem::find(bytes, b"\n\r\n").is_some()
+        || memchr::memmem::find(bytes, b"\n\n").is_some()
 }
 
 async fn read(connection: &mut Connection, buffer: &mut Vec<u8>) -> io::Result<usize> {
@@ -234,11 +245,7 @@ impl Head {
             // A length beside a coding may be an attack on someone between:
             // read what the coding says, then leave the connection.
             reusable &= length.is_none();
-            if chunked {
-                Body::Chunked(Chunks::Size { size: 0, digits: 0 })
-            } else {
-                Body::UntilClose
-            }
+            if chunked { Body::chunked() } else { Body::UntilClose }
         } else {
             match length {
                 Some(0) => Body::Done,
@@ -250,152 +257,9 @@ impl Head {
     }
 }
 
-/// How the rest of the body is told.
-#[derive(Clone, Copy, Debug)]
-enum Body {
-    Done,
-    Length(u64),
-    Chunked(Chunks),
-    UntilClose,
-}
-
-/// Within a chunked body.
-#[derive(Clone, Copy, Debug)]
-enum Chunks {
-    Size {
-        size: u64,
-        digits: u8,
-    },
-    Extension {
-        size: u64,
-    },
-    Data {
-        left: u64,
-    },
-    DataEnd,
-    /// Line of the trailer: is it empty so far?
-    Trailer {
-        empty: bool,
-    },
-}
-
-impl Body {
-    fn is_done(self) -> bool {
-        matches!(self, Self::Done)
-    }
-
-    /// Takes in what has come; says how much of it belongs to the body.
-    fn take(&mut self, bytes: &[u8], keep: &mut Option<&mut Vec<u8>>) -> Result<usize, Failure> {
-        let mut at = 0;
-        while at < bytes.len() {
-            let rest = &bytes[at..];
-            match self {
-                Self::Done => break,
-                Self::UntilClose => {
-                    store(keep, rest);
-                    at = bytes.len();
-                }
-                Self::Length(left) => {
-                    let count = (rest.len() as u64).min(*left);
-                    store(keep, &rest[..count as usize]);
-                    at += count as usize;
-                    *left -= count;
-                    if *left == 0 {
-                        *self = Self::Done;
-                    }
-                }
-                Self::Chunked(Chunks::Data { left }) => {
-                    let count = (rest.len() as u64).min(*left);
-                    store(keep, &rest[..count as usize]);
-                    at += count as usize;
-                    *left -= count;
-                    if *left == 0 {
-                        *self = Self::Chunked(Chunks::DataEnd);
-                    }
-                }
-                Self::Chunked(chunks) => {
-                    at += 1;
-                    match chunks.byte(rest[0])? {
-                        Some(next) => *chunks = next,
-                        None => *self = Self::Done,
-                    }
-                }
-            }
-        }
-        Ok(at)
-    }
-}
-
-fn store(keep: &mut Option<&mut Vec<u8>>, bytes: &[u8]) {
-    if let Some(kept) = keep {
-        let room = KEPT.saturating_sub(kept.len()).min(bytes.len());
-        kept.extend_from_slice(&bytes[..room]);
-    }
-}
-
-impl Chunks {
-    /// One byte between the data; `None` at the end of the body.
-    fn byte(self, byte: u8) -> Result<Option<Self>, Failure> {
-        let after_size = |size| match size {
-            0 => Self::Trailer { empty: true },
-            left => Self::Data { left },
-        };
-        Ok(Some(match (self, byte) {
-            (
-                Self::Size { size, digits: digits @ 0..16 },
-                b'0'..=b'9' | b'a'..=b'f' | b'A'..=b'F',
-            ) => {
-                let digit = (byte as char).to_digit(16).unwrap_or_default();
-                Self::Size { size: size << 4 | u64::from(digit), digits: digits + 1 }
-            }
-            (Self::Size { digits: 0, .. }, _) => return Err(Failure::Http),
-            (Self::Size { size, .. } | Self::Extension { size }, b'\n') => after_size(size),
-            (Self::Size { size, .. }, b'\r' | b';' | b' ' | b'\t') => Self::Extension { size },
-            (Self::Size { .. }, _) => return Err(Failure::Http),
-            (Self::Extension { size }, _) => Self::Extension { size },
-            (Self::DataEnd, b'\r') => Self::DataEnd,
-            (Self::DataEnd, b'\n') => Self::Size { size: 0, digits: 0 },
-            (Self::DataEnd, _) => return Err(Failure::Http),
-            (Self::Trailer { empty: true }, b'\n') => return Ok(None),
-            (Self::Trailer { .. }, b'\n') => Self::Trailer { empty: true },
-            (Self::Trailer { empty }, b'\r') => Self::Trailer { empty },
-            (Self::Trailer { .. }, _) => Self::Trailer { empty: false },
-            (Self::Data { .. }, _) => return Err(Failure::Http),
-        }))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn chunked(bytes: &[u8], step: usize) -> Result<(Vec<u8>, usize, bool), Failure> {
-        let mut body = Body::Chunked(Chunks::Size { size: 0, digits: 0 });
-        let mut kept = Vec::new();
-        let mut used = 0;
-        for piece in bytes.chunks(step) {
-            used += body.take(piece, &mut Some(&mut kept))?;
-        }
-        Ok((kept, used, body.is_done()))
-    }
-
-    #[test]
-    fn chunks_are_put_together_however_they_are_split() {
-        let bytes = b"4;x=y\r\nWiki\r\nA\r\npedia in c\r\n0\r\nTrailer: 1\r\n\r\nNEXT";
-        for step in 1..bytes.len() {
-            let (kept, used, done) = chunked(bytes, step).unwrap();
-            assert_eq!(kept, b"Wikipedia in c");
-            assert_eq!(used, bytes.len() - 4, "step {step}");
-            assert!(done);
-        }
-    }
-
-    #[test]
-    fn bad_chunks_are_errors() {
-        for bad in [&b"\r\n"[..], b"x", b"1\r\nab", b"12345678123456781\r\n", b"-1\r\n"] {
-            assert_eq!(chunked(bad, 1), Err(Failure::Http), "{bad:?}");
-        }
-    }
 
     #[test]
     fn the_head_says_how_long_the_body_is() {

@@ -3,6 +3,7 @@
 //! be faster than what it measures, and must know every byte's time.
 
 mod address;
+mod body;
 mod connection;
 mod http;
 mod tickets;
