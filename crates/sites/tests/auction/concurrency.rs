@@ -1,0 +1,115 @@
+//! Many people at once: nothing is lost, nothing is sold twice.
+
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use crate::database::TestSite;
+
+on_both_databases![no_bid_is_lost_among_many_bidders, no_piece_is_sold_twice_among_many_buyers];
+
+const PEOPLE: i64 = 24;
+const TIMES: i64 = 8;
+
+fn no_bid_is_lost_among_many_bidders(site: &TestSite) {
+    let items: Vec<i64> = site.query("SELECT id FROM items WHERE seller > 100 ORDER BY id LIMIT 2");
+    let before = site.number("SELECT COUNT(*) FROM bids");
+    let barrier = Barrier::new(usize::try_from(PEOPLE).unwrap());
+    std::thread::scope(|scope| {
+        for person in 1..=PEOPLE {
+            let (items, barrier) = (&items, &barrier);
+            scope.spawn(move || {
+                let tokens: Vec<String> = items
+                    .iter()
+                    .map(|item| site.browser.token(&format!("/items/{item}/bid"), person, &[]))
+                    .collect();
+                barrier.wait();
+                for time in 0..TIMES {
+                    for (item, auth) in items.iter().zip(&tokens) {
+                        // Every bid is another amount, in no order.
+                        let amount = 900_000 + (time * PEOPLE + person) * 7919 % 1000;
+                        let amount = amount.to_string();
+                        let fields = [
+                            ("auth", auth.as_str()),
+                            ("bid", &amount),
+                            ("max_bid", &amount),
+                            ("quantity", "1"),
+                        ];
+                        site.browser.done(&format!("/items/{item}/bids"), &fields);
+                    }
+                }
+            });
+        }
+    });
+    assert_eq!(site.number("SELECT COUNT(*) FROM bids"), before + PEOPLE * TIMES * 2);
+    assert_denormalised_is_recomputed(site);
+}
+
+fn no_piece_is_sold_twice_among_many_buyers(site: &TestSite) {
+    site.run(
+        "UPDATE items SET buy_now = 1000, quantity = 40, relist = 0, seller = 499
+         WHERE id = (SELECT MIN(id) FROM items)",
+    );
+    let item = site.number("SELECT MIN(id) FROM items");
+    let bought = AtomicI64::new(0);
+    let barrier = Barrier::new(usize::try_from(PEOPLE).unwrap());
+    std::thread::scope(|scope| {
+        for person in 1..=PEOPLE {
+            let (bought, barrier) = (&bought, &barrier);
+            scope.spawn(move || {
+                let auth = site.browser.token(&format!("/items/{item}/buy"), person, &[]);
+                barrier.wait();
+                let quantity = person % 3 + 1;
+                let fields = [("auth", auth.as_str()), ("quantity", &*quantity.to_string())];
+                for _ in 0..3 {
+                    match site.browser.post(&format!("/items/{item}/purchases"), &fields).status {
+                        200 => bought.fetch_add(quantity, Ordering::Relaxed),
+                        409 => 0,
+                        other => panic!("answered {other}"),
+                    };
+                }
+            });
+        }
+    });
+    let bought = bought.into_inner();
+    assert_eq!(site.number("SELECT CAST(SUM(qty) AS BIGINT) FROM buy_now WHERE item_id = (SELECT MAX(item_id) FROM buy_now)"), bought);
+    let left = site.number(
+        "SELECT quantity FROM (SELECT id, quantity FROM items UNION ALL SELECT id, quantity FROM old_items) a
+         WHERE id = (SELECT MAX(item_id) FROM buy_now)",
+    );
+    assert!((0..=40).contains(&left));
+    assert_eq!(left + bought, 40);
+    // 24 people wanted 3 times 2 on average: all but a last few pieces are sold.
+    assert!(left < 3, "{left} left");
+}
+
+/// Every figure that is kept beside the rows that it counts is what they count.
+fn assert_denormalised_is_recomputed(site: &TestSite) {
+    for (what, wrong) in [
+        (
+            "bids",
+            "SELECT COUNT(*) FROM items i WHERE nb_of_bids <> (SELECT COUNT(*) FROM bids b WHERE b.item_id = i.id)",
+        ),
+        (
+            "highest bid",
+            "SELECT COUNT(*) FROM items i WHERE max_bid <> COALESCE((SELECT MAX(bid) FROM bids b WHERE b.item_id = i.id), 0)",
+        ),
+        (
+            "highest bidder",
+            "SELECT COUNT(*) FROM items i WHERE nb_of_bids > 0 AND NOT EXISTS (SELECT 1 FROM bids b WHERE b.item_id = i.id AND b.bid = i.max_bid AND b.user_id = i.high_bidder)",
+        ),
+        (
+            "comments",
+            "SELECT COUNT(*) FROM users u WHERE nb_of_comments <> (SELECT COUNT(*) FROM comments c WHERE c.to_user_id = u.id)",
+        ),
+        (
+            "rating",
+            "SELECT COUNT(*) FROM users u WHERE rating <> COALESCE((SELECT SUM(rating) FROM comments c WHERE c.to_user_id = u.id), 0)",
+        ),
+        (
+            "active items",
+            "SELECT COUNT(*) FROM active_counts a WHERE items <> (SELECT COUNT(*) FROM items i WHERE (a.region = 0 OR i.region = a.region) AND (a.category = 0 OR i.category = a.category))",
+        ),
+    ] {
+        assert_eq!(site.number(wrong), 0, "{what}");
+    }
+}
