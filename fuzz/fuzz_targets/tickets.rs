@@ -1,0 +1,64 @@
+//! Feeds bytes to the ticket opener: as they are, under the name of a key of
+//! ours, and as changes to a good ticket. Only the good ticket ever opens.
+//!
+//! Run from the repository's root: `cargo +nightly fuzz run --features gate tickets`
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use std::sync::LazyLock;
+use std::time::Duration;
+
+/// The gate's own file: the module is private to it.
+#[allow(dead_code)]
+#[path = "../../crates/gate/src/tickets.rs"]
+mod tickets;
+
+use tickets::{Claims, Keyring, Terms};
+
+const NOW: u64 = 1_000_000;
+
+fn claims() -> Claims {
+    Claims {
+        session: *b"0123456789abcdef",
+        began: NOW - 10,
+        issued: NOW,
+        uses: 3,
+        terms: Terms { version: 0x0304, suite: 0x1301, extended_master_secret: false },
+        server_name: tickets::name_hash(Some("shop.example")),
+    }
+}
+
+static RING: LazyLock<(Keyring, Vec<u8>)> = LazyLock::new(|| {
+    let hour = Duration::from_secs(3600);
+    let ring = Keyring::new(hour, hour, NOW).expect("the system has randomness");
+    let ticket = ring.seal(&claims(), b"the state of the TLS library").expect("it seals");
+    (ring, ticket)
+});
+
+fuzz_target!(|bytes: &[u8]| {
+    let (ring, good) = &*RING;
+    assert!(ring.open(bytes, NOW).is_err());
+
+    // The name of a key is no secret: it begins every ticket.
+    let named = [&good[..8], bytes].concat();
+    assert!(named == *good || ring.open(&named, NOW).is_err());
+
+    // Changes: pairs of position and mask, then a length.
+    let mut changed = good.clone();
+    for pair in bytes.chunks_exact(2) {
+        let at = usize::from(pair[0]) % changed.len();
+        changed[at] ^= pair[1];
+    }
+    if bytes.len() % 2 == 1 {
+        let length = usize::from(bytes[bytes.len() - 1]);
+        changed.resize(length.min(good.len() + 16), 0);
+    }
+    match ring.open(&changed, NOW) {
+        Ok(opened) => {
+            assert_eq!(changed, *good);
+            assert_eq!(opened.claims, claims());
+        }
+        Err(_) => assert_ne!(changed, *good),
+    }
+});
