@@ -109,10 +109,19 @@ impl Reply {
     fn return_if_over(&mut self) {
         if let From::Upstream(incoming, lane) = &mut self.from
             && incoming.is_end_stream()
-            && let Some(lane) = lane.take()
         {
-            lane.give_back();
+            finish(lane, &self.under_way.watch);
         }
+    }
+}
+
+/// Gives a connection back whose response is over, or closes it where the
+/// upstream answered before it had the whole request.
+fn finish(lane: &mut Option<Borrowed>, watch: &Watch) {
+    if let Some(lane) = lane.take()
+        && !watch.uploading()
+    {
+        lane.give_back();
     }
 }
 
@@ -140,11 +149,7 @@ impl Body for Reply {
                 this.under_way.watch.reply_progress();
                 this.return_if_over();
             }
-            Poll::Ready(None) => {
-                if let Some(lane) = lane.take() {
-                    lane.give_back();
-                }
-            }
+            Poll::Ready(None) => finish(lane, &this.under_way.watch),
             Poll::Ready(Some(Err(_))) => {
                 let watch = &this.under_way.watch;
                 watch.truncate();

@@ -106,12 +106,9 @@ impl Guard {
             all => all,
         };
         match self.state {
-            State::Head if line.is_empty() => {
-                // Empty lines before a request are skipped.
-                if self.started {
-                    self.head_end();
-                }
-            }
+            State::Head if line.is_empty() && self.started => self.head_end(),
+            // Empty lines before a request are skipped.
+            State::Head if line.is_empty() => {}
             State::Head if !self.started => self.started = true,
             State::Head => self.field(line),
             State::ChunkSize => {

@@ -142,6 +142,9 @@ pub struct Stream {
     tls: Tls,
     watch: Rc<Watch>,
     guard: Rc<RefCell<Guard>>,
+    /// HTTP has written nothing yet: TLS has at most a ticket to send, which
+    /// travels with the first response if its request is already there.
+    silent: bool,
     /// A close_notify has been queued.
     closing: bool,
 }
@@ -149,7 +152,7 @@ pub struct Stream {
 impl Stream {
     /// Puts HTTP on a session whose handshake is over.
     pub fn new(tls: Tls, watch: Rc<Watch>, guard: Rc<RefCell<Guard>>) -> Self {
-        Self { tls, watch, guard, closing: false }
+        Self { tls, watch, guard, silent: true, closing: false }
     }
 
     /// Says goodbye and closes, as far as the socket takes it at once.
@@ -196,9 +199,8 @@ impl Stream {
             let received = match self.tls.poll_receive(cx) {
                 Poll::Ready(received) => received?,
                 Poll::Pending => {
-                    // Tickets travel with the response if one is due, else now.
-                    let phase = self.watch.phase();
-                    if self.tls.session.wants_write() && matches!(phase, Phase::Idle | Phase::Head) {
+                    if self.silent && matches!(self.watch.phase(), Phase::Idle | Phase::Head) {
+                        self.silent = false;
                         self.send_out(cx)?;
                     }
                     return Poll::Pending;
@@ -251,6 +253,7 @@ impl Write for Stream {
         if bufs.iter().all(|buf| buf.is_empty()) {
             return Poll::Ready(Ok(0));
         }
+        self.silent = false;
         loop {
             let taken = self.tls.session.writer().write_vectored(bufs)?;
             let gone = self.send_out(cx)?;
@@ -267,17 +270,13 @@ impl Write for Stream {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        // Without a response on its way there are only tickets, see above.
-        let phase = self.watch.phase();
-        if phase == Phase::Reply || self.closing {
-            if !self.send_out(cx)? {
-                return Poll::Pending;
-            }
-            self.watch.flushed();
-        } else if phase == Phase::Upload && !self.send_out(cx)? {
-            // 100 Continue.
+        if self.silent {
+            return Poll::Ready(Ok(()));
+        }
+        if !self.send_out(cx)? {
             return Poll::Pending;
         }
+        self.watch.flushed();
         Poll::Ready(Ok(()))
     }
 

@@ -224,3 +224,79 @@ impl ProducesTickets for Ticketer {
         self.keyring.open(cipher, judged).ok().map(|opened| opened.state)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustls::client::WebPkiServerVerifier;
+    use rustls::{ClientConfig, ClientConnection, RootCertStore, ServerConnection};
+
+    fn tls() -> (Tls, ClientConfig) {
+        let text = "[upstream]\nurl = \"http://127.0.0.1:1\"\n";
+        let config = Config::from_toml(text, "test.toml").unwrap();
+        let identity = config.identity().unwrap();
+        let tls = Tls::new(&config, &identity).unwrap();
+        let mut roots = RootCertStore::empty();
+        roots.add(identity.chain[0].clone()).unwrap();
+        let verifier =
+            WebPkiServerVerifier::builder_with_provider(roots.into(), tls.provider.clone());
+        let client = ClientConfig::builder_with_provider(tls.provider.clone())
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_webpki_verifier(verifier.build().unwrap())
+            .with_no_client_auth();
+        (tls, client)
+    }
+
+    /// Runs a handshake in memory; the server's error if it failed.
+    fn shake(server: &Arc<ServerConfig>, client: ClientConfig) -> Result<(), rustls::Error> {
+        let name = "localhost".try_into().unwrap();
+        let mut client = ClientConnection::new(Arc::new(client), name).unwrap();
+        let mut server = ServerConnection::new(server.clone()).unwrap();
+        while client.is_handshaking() || server.is_handshaking() {
+            let mut wire = Vec::new();
+            while client.wants_write() {
+                client.write_tls(&mut wire).unwrap();
+            }
+            server.read_tls(&mut &wire[..]).unwrap();
+            server.process_new_packets()?;
+            wire.clear();
+            while server.wants_write() {
+                server.write_tls(&mut wire).unwrap();
+            }
+            client.read_tls(&mut &wire[..]).unwrap();
+            client.process_new_packets().unwrap();
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn who_comes_as_returning_without_a_ticket_gets_no_full_handshake() {
+        for version in rustls::ALL_VERSIONS {
+            let (tls, _) = tls();
+            // Its trust does not matter: the server fails first.
+            let client = ClientConfig::builder_with_provider(tls.provider.clone())
+                .with_protocol_versions(&[version])
+                .unwrap()
+                .with_root_certificates(RootCertStore::empty())
+                .with_no_client_auth();
+            let error = shake(&tls.returning, client).unwrap_err();
+            assert!(error.to_string().contains("no full handshake"), "{error}");
+        }
+    }
+
+    #[test]
+    fn outside_a_handshake_no_ticket_is_made() {
+        let (tls, client) = tls();
+        assert!(tls.full.ticketer.encrypt(b"state").is_none());
+        shake(&tls.full, client).unwrap();
+        let terms = Terms { version: 0x0304, suite: 0x1301, extended_master_secret: false };
+        let bearer = Bearer { session: [7; 16], began: 1, uses: 2, terms, server_name: 3 };
+        let ticket = bearer.during(|| tls.full.ticketer.encrypt(b"state")).unwrap();
+        let claims = tls.keyring.open(&ticket, unix_now()).unwrap().claims;
+        assert_eq!((claims.session, claims.began, claims.uses), ([7; 16], 1, 2));
+        assert!(tls.full.ticketer.encrypt(b"state").is_none());
+        assert!(tls.full.ticketer.decrypt(&ticket).is_none(), "the signing side opens nothing");
+        assert_eq!(tls.returning.ticketer.decrypt(&ticket).unwrap(), b"state");
+    }
+}

@@ -53,6 +53,10 @@ pub struct Watch {
     /// Last progress, or when the phase began.
     since: Cell<Instant>,
     patience: Patience,
+    /// A request has begun at any time.
+    begun: Cell<bool>,
+    /// The request's body has not passed to its end.
+    uploading: Cell<bool>,
     /// The response's body has been handed over in full.
     handed_over: Cell<bool>,
     /// The upstream took too long; the service answers for it.
@@ -76,6 +80,8 @@ impl Watch {
             phase: Cell::new(Phase::Idle),
             since: Cell::new(now),
             patience,
+            begun: Cell::new(false),
+            uploading: Cell::new(false),
             handed_over: Cell::new(false),
             upstream_late: Cell::new(false),
             hung_up: Cell::new(false),
@@ -96,6 +102,8 @@ impl Watch {
         let patience = &self.patience;
         self.since.get()
             + match self.phase.get() {
+                // The first request has at least as long as any head.
+                Phase::Idle if !self.begun.get() => patience.idle.max(patience.head),
                 Phase::Idle => patience.idle,
                 Phase::Head => patience.head,
                 Phase::Upload | Phase::Reply => patience.body,
@@ -118,6 +126,8 @@ impl Watch {
     /// A request's head was read. Returns when.
     pub fn request(&self, has_body: bool) -> Instant {
         let now = Instant::now();
+        self.begun.set(true);
+        self.uploading.set(has_body);
         self.handed_over.set(false);
         self.upstream_late.set(false);
         self.go(if has_body { Phase::Upload } else { Phase::Waiting }, now);
@@ -131,8 +141,14 @@ impl Watch {
         }
     }
 
+    /// Whether a part of the request's body is still to come.
+    pub fn uploading(&self) -> bool {
+        self.uploading.get()
+    }
+
     /// The request's body passed to its end.
     pub fn upload_end(&self) {
+        self.uploading.set(false);
         if self.phase.get() == Phase::Upload {
             self.go(Phase::Waiting, Instant::now());
         }

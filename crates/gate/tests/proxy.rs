@@ -451,3 +451,32 @@ fn a_reader_of_the_old_protocol_is_served() {
     assert!(all.starts_with("HTTP/1.0 200 OK") || all.starts_with("HTTP/1.1 200 OK"), "{all}");
     assert!(all.ends_with("hello"));
 }
+
+#[test]
+fn an_upstream_that_answers_before_the_body_is_there_blocks_nobody() {
+    let upstream = upstream(|mut reader| {
+        let mut line = String::new();
+        while line != "\r\n" {
+            line.clear();
+            if reader.read_line(&mut line).unwrap_or(0) == 0 {
+                return;
+            }
+        }
+        let refusal = "HTTP/1.1 413 Content Too Large\r\nContent-Length: 3\r\n\r\nbig";
+        reader.get_mut().write_all(refusal.as_bytes()).unwrap();
+        let _ = std::io::copy(&mut reader, &mut std::io::sink());
+    });
+    let gate = gate(upstream, "");
+    let mut connection = connect(&gate, &any_client());
+    send(&mut connection, format!("POST / HTTP/1.1\r\n{HOST}Content-Length: 100000\r\n\r\nx").as_bytes());
+    assert_eq!(receive(&mut connection, "POST").unwrap().code, 413);
+    common::counted(&gate, "closed", |totals| totals.upstream_open[0] == 0);
+}
+
+#[test]
+fn without_idle_time_a_connection_serves_one_request() {
+    let gate = gate(hello(), "[limits]\nidle_deadline = \"0s\"\n");
+    let mut connection = connect(&gate, &any_client());
+    assert_eq!(get(&mut connection, "/").unwrap().text(), "hello");
+    assert_eq!(connection.read(&mut [0; 1]).unwrap(), 0);
+}
