@@ -37,7 +37,7 @@ pub fn judge(rows: &[RowSummary], hellos: &[HelloCost]) -> Vec<Goal> {
     let mut goals: Vec<Goal> = rows.iter().flat_map(against_peers).collect();
     let cost = |id| {
         let row = rows.iter().find(|summary| summary.row.id == id)?;
-        row.cost(Kind::Tide)
+        row.cost(row.judged)
     };
     if let (Some(refusal), Some(full)) = (cost(REFUSAL), cost(FULL_CONNECTION)) {
         let spread = (refusal.lower_quartile / full.median, refusal.upper_quartile / full.median);

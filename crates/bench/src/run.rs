@@ -16,9 +16,13 @@ use rand::SeedableRng;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use tidegate_stats::Summary;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::LocalSet;
+
+/// Load for each server before the first window of a row.
+const LEARNING: Duration = Duration::from_millis(500);
 
 /// Measures everything that the flags ask for.
 ///
@@ -142,6 +146,11 @@ impl<'a> Plan<'a> {
                 }
                 None => absent.push((*kind, why_absent(*kind, row.work))),
             }
+        }
+        // Caches, pools and what the gate learns about costs: not measured.
+        for Running { driver, .. } in &mut running {
+            driver.run(LEARNING).await;
+            driver.close().await;
         }
         let first = windows.len();
         for round in 0..self.args.rounds() {

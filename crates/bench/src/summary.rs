@@ -7,6 +7,9 @@ use crate::windows::Window;
 use serde::Serialize;
 use tidegate_stats::{Ratio, Summary, ratio_of_pairs};
 
+/// Share of held customers above which a row is judged without admission.
+pub const HELD: f64 = 0.01;
+
 /// One server's cost in one row.
 #[derive(Clone, Debug, Serialize)]
 pub struct Cell {
@@ -19,6 +22,9 @@ pub struct Cell {
     /// Connections that the server opened to the upstream, per request: near 0
     /// where it keeps them open.
     pub upstream_connections_per_request: f64,
+    /// Share of the operations that the gate first made wait for its budget:
+    /// its core was the limit, and the cost of waiting is in the figure.
+    pub held_share: f64,
     /// Share of its core that the server used, median of the windows.
     pub utilisation: f64,
     /// Why there is nothing, or less than planned.
@@ -27,7 +33,7 @@ pub struct Cell {
     pub failed: bool,
 }
 
-/// The gate (policy `tide`) against one peer, window by window.
+/// The gate against one peer, window by window.
 #[derive(Clone, Debug, Serialize)]
 pub struct Against {
     /// The peer.
@@ -43,6 +49,10 @@ pub struct RowSummary {
     pub row: &'static Row,
     /// One cell per server, in the table's order.
     pub cells: Vec<Cell>,
+    /// The gate that goals are judged on: its default, unless that made
+    /// customers wait. Then the cost of waiting is in the figure, which no peer
+    /// has, and the gate without admission is compared.
+    pub judged: Kind,
     /// The gate against its peers.
     pub against: Vec<Against>,
 }
@@ -57,7 +67,7 @@ impl RowSummary {
         windows: &[Window],
         reference_ms: f64,
     ) -> Self {
-        let cells = servers
+        let cells: Vec<_> = servers
             .iter()
             .map(|server| match absent.iter().find(|(kind, _)| kind == server) {
                 Some((_, why)) => Cell {
@@ -65,6 +75,7 @@ impl RowSummary {
                     cpu_us: None,
                     normalised_cpu_us: None,
                     upstream_connections_per_request: 0.0,
+                    held_share: 0.0,
                     utilisation: 0.0,
                     note: Some((*why).to_owned()),
                     failed: false,
@@ -72,15 +83,19 @@ impl RowSummary {
                 None => cell(row, *server, windows, reference_ms),
             })
             .collect();
+        let holds = |cell: &Cell| cell.server == Kind::Tide && cell.held_share > HELD;
+        let off_stands_in =
+            cells.iter().any(|cell| cell.server == Kind::Off && cell.cpu_us.is_some());
+        let judged = if cells.iter().any(holds) && off_stands_in { Kind::Off } else { Kind::Tide };
         let against = [Kind::Nginx, Kind::Haproxy]
             .into_iter()
             .filter_map(|peer| {
-                let ours = series(row, Kind::Tide, windows);
+                let ours = series(row, judged, windows);
                 let ratio = ratio_of_pairs(&ours, &series(row, peer, windows))?;
                 Some(Against { peer, ratio })
             })
             .collect();
-        Self { row, cells, against }
+        Self { row, cells, judged, against }
     }
 
     /// The cost of a server in this row, in CPU microseconds.
@@ -130,6 +145,7 @@ fn cell(row: &Row, server: Kind, windows: &[Window], reference_ms: f64) -> Cell 
         normalised_cpu_us: Summary::of(&normalised),
         upstream_connections_per_request: sum(|window| window.upstream_connections)
             / requests.max(1.0),
+        held_share: sum(|window| window.held) / sum(|window| window.operations).max(1.0),
         utilisation: Summary::of(&utilisation).map_or(0.0, |share| share.median),
         note,
         failed: valid.len() * 2 <= all.len(),
@@ -162,6 +178,17 @@ mod tests {
         assert_eq!(summary.ratio(Kind::Nginx).unwrap().median, 0.4);
         assert!(summary.ratio(Kind::Haproxy).is_none());
         assert_eq!(summary.cost(Kind::Tide).unwrap().median, 50.0);
+    }
+
+    #[test]
+    fn a_gate_that_made_customers_wait_is_compared_without_admission() {
+        let mut all =
+            windows(&[(Kind::Tide, [50.0; 3]), (Kind::Off, [40.0; 3]), (Kind::Nginx, [100.0; 3])]);
+        assert_eq!(RowSummary::of(&ROWS[0], &Kind::ALL, &[], &all, 5.0).judged, Kind::Tide);
+        all[1].held = 31;
+        let summary = RowSummary::of(&ROWS[0], &Kind::ALL, &[], &all, 5.0);
+        assert_eq!(summary.judged, Kind::Off);
+        assert_eq!(summary.ratio(Kind::Nginx).unwrap().median, 0.4);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use crate::goals::Goal;
 use crate::report::{Report, Verdict};
 use crate::servers::Kind;
-use crate::summary::{Cell, RowSummary};
+use crate::summary::{Cell, HELD, RowSummary};
 use crate::windows::Window;
 use std::fmt::Write;
 use tidegate_stats::{Ratio, Summary};
@@ -109,6 +109,12 @@ fn remarks(text: &mut String, report: &Report) {
         for cell in &row.cells {
             if let Some(note) = &cell.note {
                 put!(text, "{}, {}: {note}\n", row.row.id, cell.server.title());
+            }
+            if cell.held_share > HELD {
+                put!(text, "{}, {}: held ", row.row.id, cell.server.title());
+                put!(text, "{:.0} % of the customers: the load was ", 100.0 * cell.held_share);
+                put!(text, "above what its core could carry, and waiting is in its cost; ");
+                put!(text, "the row is judged on: {}\n", row.judged.title());
             }
             let opened = 100.0 * cell.upstream_connections_per_request;
             if opened > 1.0 {

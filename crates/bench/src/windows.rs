@@ -59,6 +59,8 @@ pub struct Window {
     pub upstream_connections: u64,
     /// Requests that reached the upstream.
     pub upstream_requests: u64,
+    /// New connections that the gate made wait for its budget.
+    pub held: u64,
 }
 
 impl Window {
@@ -79,6 +81,7 @@ impl Window {
         driver.run(length / 4).await;
         sleep(SETTLE).await;
 
+        let held = server.held().await?;
         let (seen, own, used) =
             (upstream.seen(), cpu::of_this_thread(), server.process.cpu_time()?);
         let start = Instant::now();
@@ -88,6 +91,7 @@ impl Window {
         sleep(SETTLE).await;
         let used = server.process.cpu_time()?.saturating_sub(used);
         let seen_after = upstream.seen();
+        let held = server.held().await? - held;
 
         driver.close().await;
         sleep(SETTLE).await;
@@ -109,6 +113,7 @@ impl Window {
             calibration_ms: [milliseconds(before), milliseconds(after)],
             upstream_connections: seen_after.connections - seen.connections,
             upstream_requests: seen_after.requests - seen.requests,
+            held,
         })
     }
 
@@ -164,6 +169,7 @@ pub mod tests {
             calibration_ms: [5.0, 5.0],
             upstream_connections: 0,
             upstream_requests: 1000,
+            held: 0,
         }
     }
 

@@ -17,7 +17,7 @@ pub fn start(work: Work, setup: &Setup) -> anyhow::Result<Server> {
     let mut command = Command::new(&setup.program);
     command.arg("-db").arg("-f").arg(&file);
     let process = Process::start(command, setup.core, &setup.folder.join("log"), &[target])?;
-    Ok(Server { process, target })
+    Ok(Server { process, target, metrics: None })
 }
 
 fn configuration(work: Work, setup: &Setup, target: SocketAddr) -> String {

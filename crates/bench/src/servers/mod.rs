@@ -12,6 +12,8 @@ use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 
 /// A server, and for the gate its policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -88,6 +90,34 @@ pub struct Server {
     pub process: Process,
     /// Where it does the row's work.
     pub target: SocketAddr,
+    /// Where the gate tells its metrics.
+    pub metrics: Option<SocketAddr>,
+}
+
+impl Server {
+    /// New connections that the gate has made wait so far; 0 for its peers.
+    ///
+    /// # Errors
+    /// The gate does not tell.
+    pub async fn held(&self) -> anyhow::Result<u64> {
+        let Some(address) = self.metrics else { return Ok(0) };
+        let mut stream = TcpStream::connect(address).await?;
+        stream
+            .write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+            .await?;
+        let mut text = String::new();
+        stream.take(1024 * 1024).read_to_string(&mut text).await?;
+        held_in(&text).context("the gate's metrics do not tell how many connections were held")
+    }
+}
+
+/// The counter of held new connections in a page of metrics.
+fn held_in(metrics: &str) -> Option<u64> {
+    metrics
+        .lines()
+        .filter(|line| line.starts_with("tidegate_connections_total{"))
+        .find(|line| line.contains("class=\"new\"") && line.contains("verdict=\"held\""))
+        .and_then(|line| line.rsplit(' ').next()?.parse().ok())
 }
 
 /// Starts a server for one row. `None`: it cannot do that work.
@@ -100,5 +130,20 @@ pub fn start(kind: Kind, work: Work, setup: &Setup) -> anyhow::Result<Option<Ser
         Kind::Nginx => nginx::start(work, setup).map(Some),
         Kind::Haproxy => haproxy::start(work, setup).map(Some),
         Kind::Tide | Kind::Off => tidegate::start(kind, work, setup),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_held_counter_is_found_among_its_neighbours() {
+        let metrics = "# TYPE tidegate_connections counter\n\
+            tidegate_connections_total{class=\"new\",verdict=\"admitted\"} 7\n\
+            tidegate_connections_total{class=\"new\",verdict=\"held\"} 3\n\
+            tidegate_connections_total{class=\"returning\",verdict=\"held\"} 0\n";
+        assert_eq!(held_in(metrics), Some(3));
+        assert_eq!(held_in("tidegate_up 1\n"), None);
     }
 }

@@ -18,19 +18,19 @@ pub fn start(kind: Kind, work: Work, setup: &Setup) -> anyhow::Result<Option<Ser
         (Kind::Off, _) => "off",
         _ => "tide",
     };
-    let target = free_address()?;
+    let (target, admin) = (free_address()?, free_address()?);
     let file = setup.folder.join("tidegate.toml");
-    std::fs::write(&file, configuration(policy, setup, target))?;
+    std::fs::write(&file, configuration(policy, setup, target, admin))?;
     let mut command = Command::new(&setup.program);
     command.arg("gate").arg("--config").arg(&file);
-    let process = Process::start(command, setup.core, &setup.folder.join("log"), &[target])?;
-    Ok(Some(Server { process, target }))
+    let process = Process::start(command, setup.core, &setup.folder.join("log"), &[target, admin])?;
+    Ok(Some(Server { process, target, metrics: Some(admin) }))
 }
 
 /// Differs from the defaults only where the bench is no honest crowd: sixteen
 /// sessions reconnect thousands of times a second, and the upstream shares
 /// its process with the driver, so that its CPU time must not be read.
-fn configuration(policy: &str, setup: &Setup, target: SocketAddr) -> String {
+fn configuration(policy: &str, setup: &Setup, target: SocketAddr, admin: SocketAddr) -> String {
     let (core, upstream) = (setup.core, setup.upstream);
     let (chain, key) = (setup.certificate.chain.display(), setup.certificate.key.display());
     let refusal = if policy == "static" { "rate = 0.01\nhold_time = \"0s\"\n" } else { "" };
@@ -51,7 +51,7 @@ session_burst = 1000000
 [limits]
 idle_deadline = \"60s\"
 [admin]
-address = \"off\"
+address = \"{admin}\"
 [log]
 level = \"warn\"
 "
