@@ -23,7 +23,10 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() {
     pin_to(1);
-    let page = format!("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nDate: Thu, 01 Jan 1970 00:00:00 GMT\r\nServer: origin\r\nContent-Length: 1024\r\n\r\n{}", "x".repeat(1024));
+    let page = format!(
+        "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nDate: Thu, 01 Jan 1970 00:00:00 GMT\r\nServer: origin\r\nContent-Length: 1024\r\n\r\n{}",
+        "x".repeat(1024)
+    );
     let upstream = upstream(move |mut reader| {
         pin_to(1);
         use std::io::{BufRead, Write};
@@ -38,7 +41,8 @@ fn main() {
         }
     });
     let inside = gate(upstream, "");
-    let full = gate(upstream, "[admission]\npolicy = \"static\"\nrate = 0.01\nhold_time = \"0s\"\n");
+    let full =
+        gate(upstream, "[admission]\npolicy = \"static\"\nrate = 0.01\nhold_time = \"0s\"\n");
     let tls13 = || Arc::new(client(&[&rustls::version::TLS13]));
     let tls12 = || Arc::new(client(&[&rustls::version::TLS12]));
     for _ in 0..5 {

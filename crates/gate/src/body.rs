@@ -2,6 +2,7 @@
 //! reads on before what it read has gone.
 
 use crate::account::UpstreamFault;
+use crate::clock;
 use crate::pool::Borrowed;
 use crate::watch::Watch;
 use bytes::Bytes;
@@ -20,7 +21,11 @@ pub struct Upload {
 impl Upload {
     /// Passes on what the customer sends.
     pub fn new(from: Incoming, watch: &Rc<Watch>) -> Self {
-        if from.is_end_stream() { Self::empty() } else { Self { from: Some((from, watch.clone())) } }
+        if from.is_end_stream() {
+            Self::empty()
+        } else {
+            Self { from: Some((from, watch.clone())) }
+        }
     }
 
     /// No body.
@@ -75,7 +80,7 @@ impl Drop for UnderWay {
     fn drop(&mut self) {
         self.watch.counters.in_requests[0].sub(1);
         self.watch.counters.requests[self.watch.class as usize].add(1);
-        self.watch.counters.duration(self.begun.elapsed());
+        self.watch.counters.duration(clock::now().saturating_duration_since(self.begun));
         self.watch.reply_end();
     }
 }
@@ -169,7 +174,9 @@ impl Body for Reply {
 
     fn size_hint(&self) -> SizeHint {
         match &self.from {
-            From::Page(page) => SizeHint::with_exact(page.as_ref().map_or(0, |page| page.len() as u64)),
+            From::Page(page) => {
+                SizeHint::with_exact(page.as_ref().map_or(0, |page| page.len() as u64))
+            }
             From::Upstream(incoming, _) => incoming.size_hint(),
         }
     }

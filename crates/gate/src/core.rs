@@ -243,9 +243,8 @@ pub fn work(
     runtime.block_on(async {
         let core = Core::new(shared, index, route);
         // SAFETY: the listener owns its descriptor and keeps it until dropped.
-        let listener = unsafe {
-            AsyncFd::register_with_interest(listener, tokio::io::Interest::READABLE)
-        }?;
+        let listener =
+            unsafe { AsyncFd::register_with_interest(listener, tokio::io::Interest::READABLE) }?;
         let accepting = spawn_local(core.clone().accept_forever(listener));
         spawn_local(Metered::new(Bucket::Upkeep, core.clone().keep_up()));
         let deadline = loop {

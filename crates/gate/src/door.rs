@@ -2,10 +2,10 @@
 //! or refuse. Counted here, before any handshake.
 
 use crate::account::Class;
+use crate::account::TicketFate;
 use crate::core::Core;
 use crate::hold::Waiting;
 use crate::judge::{Judgement, judge};
-use crate::account::TicketFate;
 use crate::sessions::Seat;
 use crate::tickets::{Terms, new_session_id};
 use crate::tls::{Bearer, unix_now};

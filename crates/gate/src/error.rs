@@ -45,7 +45,9 @@ pub enum Error {
 
 fn remedy(error: &std::io::Error) -> &'static str {
     match error.kind() {
-        std::io::ErrorKind::AddrInUse => "; another process has it: stop that or choose another port",
+        std::io::ErrorKind::AddrInUse => {
+            "; another process has it: stop that or choose another port"
+        }
         std::io::ErrorKind::PermissionDenied => {
             "; ports below 1024 need CAP_NET_BIND_SERVICE: grant it or choose another port"
         }

@@ -53,7 +53,8 @@ impl Gate {
         };
         for (index, (core, listener)) in cores.iter().copied().zip(listeners).enumerate() {
             let (shared, route, drained) = (shared.clone(), route.clone(), drained.clone());
-            let thread = spawn_core(core, move || core::work(shared, index, listener, route, drained));
+            let thread =
+                spawn_core(core, move || core::work(shared, index, listener, route, drained));
             gate.cores.push(thread?);
         }
         let tide = std::thread::Builder::new().name("tide".into());
@@ -190,4 +191,3 @@ fn run_tide(shared: Arc<Shared>, admin: Option<Admin>, mut stopped: watch::Recei
         }
     });
 }
-

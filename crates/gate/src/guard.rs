@@ -181,7 +181,10 @@ mod tests {
 
     #[test]
     fn only_a_head_with_both_is_a_conflict() {
-        assert_eq!(verdicts(&[PLAIN, SIZED, CHUNKED, BOTH, CHUNKED].concat()), [false, true, false]);
+        assert_eq!(
+            verdicts(&[PLAIN, SIZED, CHUNKED, BOTH, CHUNKED].concat()),
+            [false, true, false]
+        );
     }
 
     #[test]

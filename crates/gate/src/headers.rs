@@ -137,7 +137,9 @@ fn settle_target(parts: &mut Parts) -> Result<(), Answer> {
 
 /// Whether it may be host and port: no byte that ends an authority.
 fn is_host(value: &[u8]) -> bool {
-    !value.iter().any(|byte| matches!(byte, b'/' | b'?' | b'#' | b'@' | b',' | b' ' | b'\t' | b'\\'))
+    !value
+        .iter()
+        .any(|byte| matches!(byte, b'/' | b'?' | b'#' | b'@' | b',' | b' ' | b'\t' | b'\\'))
 }
 
 fn set_forwarded(headers: &mut HeaderMap, origins: &Origins) {
@@ -204,7 +206,8 @@ mod tests {
     fn a_customer_cannot_choose_the_address_that_the_upstream_trusts() {
         let request = || {
             let request = Request::get("/").header("host", "shop");
-            let request = request.header("x-forwarded-for", "10.0.0.1").header("forwarded", "for=x");
+            let request =
+                request.header("x-forwarded-for", "10.0.0.1").header("forwarded", "for=x");
             request.header("x-forwarded-host", "evil").header("x-forwarded-proto", "http")
         };
         let replaced = passed(request(), Forwarded::Replace).unwrap().headers;

@@ -15,6 +15,7 @@ pub mod usage;
 
 mod bell;
 mod body;
+mod clock;
 mod core;
 mod door;
 mod error;

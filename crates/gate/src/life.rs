@@ -3,11 +3,12 @@
 
 use crate::account::{Bucket, Class, End, Kind, Metered};
 use crate::bell::{Listening, Tide};
+use crate::clock;
+use crate::config::Host;
 use crate::core::Core;
 use crate::door::{Newcomer, Pass};
 use crate::headers::Origins;
 use crate::hold::Waiting;
-use crate::config::Host;
 use crate::proxy::{self, Customer};
 use crate::sessions::ClosedBy;
 use crate::socket::{self, Arrival};
@@ -322,7 +323,7 @@ fn closed_by(end: End) -> ClosedBy {
 /// Serves a customer's requests until the connection ends.
 async fn serve(core: &Rc<Core>, tls: Tls, peer: SocketAddr, class: Class) -> End {
     let config = &core.shared.config;
-    let watch = Watch::new(class, core.patience, core.counters.clone(), Instant::now());
+    let watch = Watch::new(class, core.patience, core.counters.clone(), clock::look());
     let watch = Rc::new(watch);
     let guard = Rc::default();
     let origins = Origins {
@@ -332,7 +333,12 @@ async fn serve(core: &Rc<Core>, tls: Tls, peer: SocketAddr, class: Class) -> End
             .then(|| HeaderValue::from_str(&config.upstream.url.authority()).ok())
             .flatten(),
     };
-    let customer = Customer { watch: watch.clone(), guard: Rc::clone(&guard), origins, pool: core.pool.clone() };
+    let customer = Customer {
+        watch: watch.clone(),
+        guard: Rc::clone(&guard),
+        origins,
+        pool: core.pool.clone(),
+    };
     let customer = Rc::new(customer);
     let service = service_fn(move |request| proxy::serve(customer.clone(), request));
     let stream = Stream::new(tls, watch.clone(), guard);
@@ -370,7 +376,11 @@ enum Ended {
     By(End),
 }
 
-async fn drive<S, B>(core: &Rc<Core>, watch: &Watch, connection: http1::Connection<Stream, S>) -> End
+async fn drive<S, B>(
+    core: &Rc<Core>,
+    watch: &Watch,
+    connection: http1::Connection<Stream, S>,
+) -> End
 where
     S: hyper::service::HttpService<hyper::body::Incoming, ResBody = B>,
     S::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
@@ -383,6 +393,7 @@ where
         let mut listening = None;
         let mut draining = false;
         poll_fn(|cx| {
+            clock::look();
             listening.get_or_insert_with(|| core.bell.listen(cx.waker()));
             if core.bell.tide() != Tide::Open {
                 if core.bell.tide() == Tide::Closed || watch.phase() == Phase::Idle {
@@ -406,7 +417,7 @@ where
                     if sleep.as_mut().poll(cx).is_pending() {
                         return Poll::Pending;
                     }
-                    if deadline > Instant::now() {
+                    if deadline > clock::look() {
                         sleep.as_mut().reset(deadline.into());
                         continue;
                     }

@@ -50,7 +50,9 @@ impl Answer {
             ),
             Self::BadHost => ("Bad request", "The request must name exactly one Host."),
             Self::BadTarget => ("Bad request", "The request's target is no path of this site."),
-            Self::Connect => ("Method not allowed", "This site is no proxy: CONNECT is not served."),
+            Self::Connect => {
+                ("Method not allowed", "This site is no proxy: CONNECT is not served.")
+            }
             Self::Upgrade => {
                 ("Not implemented", "This site does not change to another protocol (Upgrade).")
             }

@@ -2,6 +2,7 @@
 //! the fewest are kept busy and the rest grow old and go.
 
 use crate::account::{Counters, UpstreamFault};
+use crate::clock;
 use crate::upstream::{Lane, Route};
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -22,7 +23,12 @@ pub struct Pool {
 
 impl Pool {
     /// An empty pool of at most `size` unused connections.
-    pub fn new(route: Route, size: usize, idle_timeout: Duration, counters: Arc<Counters>) -> Rc<Self> {
+    pub fn new(
+        route: Route,
+        size: usize,
+        idle_timeout: Duration,
+        counters: Arc<Counters>,
+    ) -> Rc<Self> {
         Rc::new(Self { route, idle: RefCell::default(), size, idle_timeout, counters })
     }
 
@@ -30,7 +36,8 @@ impl Pool {
     pub fn take(self: &Rc<Self>, cx: &mut Context<'_>) -> Option<Borrowed> {
         loop {
             let (mut lane, since) = self.idle.borrow_mut().pop_back()?;
-            if since.elapsed() < self.idle_timeout && lane.is_ready(cx) {
+            let idle = clock::now().saturating_duration_since(since);
+            if idle < self.idle_timeout && lane.is_ready(cx) {
                 return Some(Borrowed { lane: Some(lane), pool: self.clone() });
             }
             self.counters.upstream_open[0].sub(1);
@@ -58,9 +65,13 @@ impl Pool {
     /// Drops connections that ended or grew old; call it about once a second.
     pub fn sweep(&self) {
         let cx = &mut Context::from_waker(Waker::noop());
+        let now = clock::look();
+        let timeout = self.idle_timeout;
         let mut idle = self.idle.borrow_mut();
         let before = idle.len();
-        idle.retain_mut(|(lane, since)| since.elapsed() < self.idle_timeout && lane.is_ready(cx));
+        idle.retain_mut(|(lane, since)| {
+            now.saturating_duration_since(*since) < timeout && lane.is_ready(cx)
+        });
         self.counters.upstream_open[0].sub((before - idle.len()) as u64);
     }
 }
@@ -84,7 +95,7 @@ impl Borrowed {
         if lane.ended() || idle.len() >= self.pool.size {
             self.pool.counters.upstream_open[0].sub(1);
         } else {
-            idle.push_back((lane, Instant::now()));
+            idle.push_back((lane, clock::now()));
         }
     }
 }

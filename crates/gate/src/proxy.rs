@@ -2,6 +2,7 @@
 
 use crate::account::UpstreamFault;
 use crate::body::{Reply, UnderWay, Upload};
+use crate::clock;
 use crate::guard::Guard;
 use crate::headers::{self, Origins};
 use crate::pages::Answer;
@@ -17,7 +18,6 @@ use std::future::poll_fn;
 use std::pin::pin;
 use std::rc::Rc;
 use std::task::Poll;
-use std::time::Instant;
 
 /// What serving one customer's requests takes.
 pub struct Customer {
@@ -63,7 +63,7 @@ pub async fn serve(
         }
     };
     watch.counters.code(response.status().as_u16());
-    watch.reply(Instant::now());
+    watch.reply(clock::now());
     Ok(response)
 }
 
@@ -130,7 +130,7 @@ async fn exchange(
     lane: &mut Borrowed,
     request: Request<Upload>,
 ) -> Result<Response<Incoming>, Trouble> {
-    let sent = Instant::now();
+    let sent = clock::now();
     let mut response = pin!(lane.lane().sender.try_send_request(request));
     let response = poll_fn(|cx| {
         lane.lane().drive(cx);
@@ -147,7 +147,7 @@ async fn exchange(
     if response.status() == StatusCode::SWITCHING_PROTOCOLS {
         return Err(Trouble::Broken(None));
     }
-    watch.counters.upstream(sent.elapsed());
+    watch.counters.upstream(clock::now().saturating_duration_since(sent));
     Ok(response)
 }
 

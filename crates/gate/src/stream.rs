@@ -79,7 +79,11 @@ impl Tls {
         self.session.handshake_kind()
     }
 
-    fn poll_handshake(&mut self, cx: &mut Context<'_>, bearer: &Bearer) -> Poll<Result<(), Failure>> {
+    fn poll_handshake(
+        &mut self,
+        cx: &mut Context<'_>,
+        bearer: &Bearer,
+    ) -> Poll<Result<(), Failure>> {
         loop {
             // The last flight of TLS 1.2 must go; tickets of 1.3 may wait.
             let over = !self.session.is_handshaking();
@@ -120,7 +124,9 @@ impl Tls {
             match self.session.write_tls(&mut socket) {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
                 Ok(n) => sent += n,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok((sent, false)),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    return Ok((sent, false));
+                }
                 Err(error) => return Err(error),
             }
         }
@@ -174,7 +180,11 @@ impl Stream {
         let _ = tokio::time::timeout(crate::socket::LINGER, goodbye).await;
     }
 
-    fn poll_plain(&mut self, cx: &mut Context<'_>, buf: &mut ReadBufCursor<'_>) -> Poll<io::Result<()>> {
+    fn poll_plain(
+        &mut self,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBufCursor<'_>,
+    ) -> Poll<io::Result<()>> {
         loop {
             match self.tls.session.reader().into_first_chunk() {
                 Ok(chunk) => {

@@ -42,12 +42,14 @@ impl Offer {
         let versions = [ProtocolVersion::TLSv1_2, ProtocolVersion::TLSv1_3];
         let suites = versions.map(|version| {
             let suites = provider.cipher_suites.iter().filter(|suite| {
-                suite.version().version == version && suite.usable_for_signature_algorithm(algorithm)
+                suite.version().version == version
+                    && suite.usable_for_signature_algorithm(algorithm)
             });
             suites.map(|suite| u16::from(suite.suite())).collect()
         });
         let groups = versions.map(|version| {
-            let groups = provider.kx_groups.iter().filter(|group| group.usable_for_version(version));
+            let groups =
+                provider.kx_groups.iter().filter(|group| group.usable_for_version(version));
             groups.map(|group| u16::from(group.name())).collect()
         });
         Self { tls12, suites, groups }
@@ -61,11 +63,8 @@ impl Tls {
     /// The key cannot be used or is not the certificate's.
     pub fn new(config: &Config, identity: &Identity) -> Result<Self, rustls::Error> {
         let provider = Arc::new(aws_lc_rs::default_provider());
-        let certified = CertifiedKey::from_der(
-            identity.chain.clone(),
-            identity.key.clone_key(),
-            &provider,
-        )?;
+        let certified =
+            CertifiedKey::from_der(identity.chain.clone(), identity.key.clone_key(), &provider)?;
         let algorithm = certified.key.algorithm();
         let mute = CertifiedKey::new(certified.cert.clone(), Arc::new(Mute(certified.key.clone())));
         let (lifetime, rotation) = (config.tls.ticket_lifetime, config.tls.ticket_rotation);

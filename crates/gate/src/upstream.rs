@@ -111,7 +111,10 @@ impl Lane {
     }
 }
 
-fn client_config(config: &Config, provider: &Arc<CryptoProvider>) -> Result<Arc<ClientConfig>, Error> {
+fn client_config(
+    config: &Config,
+    provider: &Arc<CryptoProvider>,
+) -> Result<Arc<ClientConfig>, Error> {
     let builder = ClientConfig::builder_with_provider(provider.clone());
     let builder = builder.with_safe_default_protocol_versions()?;
     if config.upstream.insecure {
@@ -213,7 +216,11 @@ impl Read for Socket {
 }
 
 impl Write for Socket {
-    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
         on_socket!(self, socket => socket.poll_write(cx, buf))
     }
 

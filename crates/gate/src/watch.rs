@@ -5,6 +5,7 @@
 //! request sets and clears no timer of its own.
 
 use crate::account::{Class, Counters};
+use crate::clock;
 use crate::config::Config;
 use std::cell::Cell;
 use std::sync::Arc;
@@ -119,13 +120,13 @@ impl Watch {
     /// The customer sent something.
     pub fn received(&self) {
         if self.phase.get() == Phase::Idle {
-            self.go(Phase::Head, Instant::now());
+            self.go(Phase::Head, clock::now());
         }
     }
 
     /// A request's head was read. Returns when.
     pub fn request(&self, has_body: bool) -> Instant {
-        let now = Instant::now();
+        let now = clock::now();
         self.begun.set(true);
         self.uploading.set(has_body);
         self.handed_over.set(false);
@@ -137,7 +138,7 @@ impl Watch {
     /// A part of the request's body passed.
     pub fn upload_progress(&self) {
         if self.phase.get() == Phase::Upload {
-            self.since.set(Instant::now());
+            self.since.set(clock::now());
         }
     }
 
@@ -150,7 +151,7 @@ impl Watch {
     pub fn upload_end(&self) {
         self.uploading.set(false);
         if self.phase.get() == Phase::Upload {
-            self.go(Phase::Waiting, Instant::now());
+            self.go(Phase::Waiting, clock::now());
         }
     }
 
@@ -162,7 +163,7 @@ impl Watch {
     /// A part of the response went to the customer.
     pub fn reply_progress(&self) {
         if self.phase.get() == Phase::Reply {
-            self.since.set(Instant::now());
+            self.since.set(clock::now());
         }
     }
 
@@ -174,14 +175,14 @@ impl Watch {
     /// All that was handed over has been sent.
     pub fn flushed(&self) {
         if self.phase.get() == Phase::Reply && self.handed_over.get() {
-            self.go(Phase::Idle, Instant::now());
+            self.go(Phase::Idle, clock::now());
         }
     }
 
     /// The upstream took too long: gives the reply its own time.
     pub fn give_up_waiting(&self) {
         self.upstream_late.set(true);
-        self.go(Phase::Reply, Instant::now());
+        self.go(Phase::Reply, clock::now());
     }
 
     /// Whether the upstream took too long.

@@ -44,10 +44,8 @@ fn a_refusal_may_be_an_alert() {
 
 #[test]
 fn who_is_held_comes_in_with_the_next_budget_in_order() {
-    let gate = gate(
-        hello(),
-        "[admission]\npolicy = \"static\"\nrate = 20.0\nhold_time = \"20s\"\n",
-    );
+    let gate =
+        gate(hello(), "[admission]\npolicy = \"static\"\nrate = 20.0\nhold_time = \"20s\"\n");
     let customers: Vec<_> = (0..6)
         .map(|_| {
             let mut connection = connect(&gate, &any_client());

@@ -77,7 +77,9 @@ fn responses_without_a_body_have_none() {
                 "HTTP/1.1 200 OK\r\nContent-Length: 1234\r\n\r\n".into()
             }
             line if line.contains("/204") => "HTTP/1.1 204 No Content\r\n\r\n".into(),
-            line if line.contains("/304") => "HTTP/1.1 304 Not Modified\r\nETag: \"x\"\r\n\r\n".into(),
+            line if line.contains("/304") => {
+                "HTTP/1.1 304 Not Modified\r\nETag: \"x\"\r\n\r\n".into()
+            }
             _ => ok("end"),
         }),
         "",
@@ -96,7 +98,8 @@ fn responses_without_a_body_have_none() {
 fn a_customer_who_waits_for_100_continue_gets_it() {
     let gate = gate(answering(|got| ok(&String::from_utf8(got.body).unwrap())), "");
     let mut connection = connect(&gate, &any_client());
-    let head = format!("POST / HTTP/1.1\r\n{HOST}Content-Length: 5\r\nExpect: 100-continue\r\n\r\n");
+    let head =
+        format!("POST / HTTP/1.1\r\n{HOST}Content-Length: 5\r\nExpect: 100-continue\r\n\r\n");
     send(&mut connection, head.as_bytes());
     assert!(receive_head(&mut connection).unwrap().starts_with("HTTP/1.1 100 "));
     send(&mut connection, b"hello");
@@ -150,7 +153,8 @@ fn a_length_and_a_coding_in_two_requests_are_no_conflict() {
 
 #[test]
 fn targets_of_other_forms_are_handled() {
-    let gate = gate(answering(|got| ok(&format!("{} {}", got.line, got.header("host").unwrap()))), "");
+    let gate =
+        gate(answering(|got| ok(&format!("{} {}", got.line, got.header("host").unwrap()))), "");
     let ask = |request: &str| {
         let mut connection = connect(&gate, &any_client());
         send(&mut connection, request.as_bytes());
@@ -160,7 +164,8 @@ fn targets_of_other_forms_are_handled() {
     assert_eq!(absolute.text(), "GET /a?b HTTP/1.1 shop.test:8443");
     assert_eq!(ask("OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n").text(), "OPTIONS * HTTP/1.1 a");
     assert_eq!(ask("CONNECT shop.test:443 HTTP/1.1\r\nHost: shop.test:443\r\n\r\n").code, 405);
-    let websocket = "GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n";
+    let websocket =
+        "GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n";
     assert_eq!(ask(websocket).code, 501);
 }
 
@@ -201,7 +206,9 @@ fn a_slow_upstream_is_a_504_and_the_customer_may_go_on() {
 
 #[test]
 fn an_upstream_that_hangs_up_or_babbles_is_a_502() {
-    for answer in ["", "HTTP/1.1 200", "nonsense\r\n\r\n", "HTTP/1.1 101 Switching Protocols\r\n\r\n"] {
+    for answer in
+        ["", "HTTP/1.1 200", "nonsense\r\n\r\n", "HTTP/1.1 101 Switching Protocols\r\n\r\n"]
+    {
         let upstream = upstream(move |mut reader| {
             read_request(&mut reader);
             reader.get_mut().write_all(answer.as_bytes()).unwrap();
@@ -326,7 +333,10 @@ fn an_upload_streams_and_is_held_back_too() {
     });
     let gate = gate(upstream, "");
     let mut connection = connect(&gate, &any_client());
-    send(&mut connection, format!("POST / HTTP/1.1\r\n{HOST}Content-Length: {WHOLE}\r\n\r\n").as_bytes());
+    send(
+        &mut connection,
+        format!("POST / HTTP/1.1\r\n{HOST}Content-Length: {WHOLE}\r\n\r\n").as_bytes(),
+    );
     let sent = Arc::new(AtomicU64::new(0));
     let counter = sent.clone();
     let sender = std::thread::spawn(move || {
@@ -370,7 +380,10 @@ fn a_request_head_that_does_not_end_is_cut() {
 fn a_body_that_does_not_go_on_is_cut() {
     let gate = gate(hello(), "[limits]\nbody_progress_deadline = \"100ms\"\n");
     let mut connection = connect(&gate, &any_client());
-    send(&mut connection, format!("POST / HTTP/1.1\r\n{HOST}Content-Length: 9\r\n\r\nhal").as_bytes());
+    send(
+        &mut connection,
+        format!("POST / HTTP/1.1\r\n{HOST}Content-Length: 9\r\n\r\nhal").as_bytes(),
+    );
     assert!(connection.read(&mut [0; 1]).is_err());
     common::counted(&gate, "cut", |totals| totals.ends[End::BodyDeadline as usize] == 1);
 }
@@ -468,7 +481,10 @@ fn an_upstream_that_answers_before_the_body_is_there_blocks_nobody() {
     });
     let gate = gate(upstream, "");
     let mut connection = connect(&gate, &any_client());
-    send(&mut connection, format!("POST / HTTP/1.1\r\n{HOST}Content-Length: 100000\r\n\r\nx").as_bytes());
+    send(
+        &mut connection,
+        format!("POST / HTTP/1.1\r\n{HOST}Content-Length: 100000\r\n\r\nx").as_bytes(),
+    );
     assert_eq!(receive(&mut connection, "POST").unwrap().code, 413);
     common::counted(&gate, "closed", |totals| totals.upstream_open[0] == 0);
 }

@@ -119,7 +119,8 @@ fn openssl_resumes_and_a_ticket_for_other_terms_is_served_as_new() {
         assert_eq!(after.admitted[class] - before.admitted[class], 1, "{then:?}");
         assert_eq!(after.handshakes_failed, [0, 0]);
     };
-    let (one, two) = (["-tls1_2", "-servername", "one.test"], ["-tls1_3", "-servername", "one.test"]);
+    let (one, two) =
+        (["-tls1_2", "-servername", "one.test"], ["-tls1_3", "-servername", "one.test"]);
     with(&one, &one, "Reused, TLSv1.2", RETURNING);
     with(&two, &two, "Reused, TLSv1.3", RETURNING);
     // Another server name.
