@@ -13,6 +13,10 @@ pub(crate) struct Bucket {
     at: Time,
 }
 
+/// A rate of 10/s yields a token after 100 ms, though 10 × 0.1 may fall short
+/// of 1 in binary.
+const ROUNDING: f64 = 1e-9;
+
 impl Bucket {
     /// A full bucket. `rate` is in tokens per second; what is negative or not
     /// finite counts as 0.
@@ -32,9 +36,7 @@ impl Bucket {
     /// Takes one token, or says how long until there is one.
     pub(crate) fn take(&mut self, now: Time) -> Result<(), Duration> {
         self.refill(now);
-        // The tolerance absorbs rounding: a rate of 10/s yields a token after
-        // 100 ms, though 10 × 0.1 may fall short of 1 in binary.
-        if self.tokens >= 1.0 - 1e-9 {
+        if self.tokens >= 1.0 - ROUNDING {
             self.tokens = (self.tokens - 1.0).max(0.0);
             return Ok(());
         }
@@ -46,6 +48,11 @@ impl Bucket {
     pub(crate) fn tokens(&self, now: Time) -> f64 {
         let accrued = now.saturating_sub(self.at).as_secs_f64() * self.rate;
         (self.tokens + accrued).min(self.burst)
+    }
+
+    /// Whole tokens in hand: so many may be taken at this moment.
+    pub(crate) fn whole(&self, now: Time) -> u64 {
+        (self.tokens(now) + ROUNDING) as u64
     }
 
     /// Tokens per second.

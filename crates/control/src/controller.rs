@@ -9,7 +9,7 @@ use crate::eac::Eac;
 use crate::policy::{Decision, PolicyKind};
 use crate::reading::{Reading, Usage};
 use crate::status::{Resource, ResourceName, Status};
-use crate::tide::Tide;
+use crate::tide::{Refused, Tide};
 
 /// What the operator decides.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -50,6 +50,8 @@ struct Counts {
     offered: u64,
     admitted: u64,
     returning: u64,
+    /// Answers of not now, each time that somebody asked.
+    put_off: u64,
 }
 
 /// Per second, smoothed over about a second.
@@ -89,6 +91,20 @@ impl Controller {
     /// askers never share one place.
     pub fn new_session(&mut self, now: Time) -> Decision {
         self.counts.offered += 1;
+        self.decide(now)
+    }
+
+    /// May this session in, which asked before, was told not now, and has been
+    /// held since? As [`Self::new_session`], but it is not offered anew.
+    pub fn ask_again(&mut self, now: Time) -> Decision {
+        // Nobody is out who could ask again: it must be a new one.
+        if self.counts.admitted == self.counts.offered {
+            self.counts.offered += 1;
+        }
+        self.decide(now)
+    }
+
+    fn decide(&mut self, now: Time) -> Decision {
         let taken = match &mut self.policy {
             Policy::Off => Ok(()),
             Policy::Static(bucket) => bucket.take(now),
@@ -100,7 +116,10 @@ impl Controller {
                 self.counts.admitted += 1;
                 Decision::Admit
             }
-            Err(wait) => Decision::NotNow { retry_after: wait.max(Duration::from_millis(1)) },
+            Err(wait) => {
+                self.counts.put_off += 1;
+                Decision::NotNow { retry_after: wait.max(Duration::from_millis(1)) }
+            }
         }
     }
 
@@ -129,6 +148,7 @@ impl Controller {
         let offered = since(|counts| counts.offered);
         let admitted = since(|counts| counts.admitted);
         let returning = since(|counts| counts.returning);
+        let put_off = since(|counts| counts.put_off) > 0.0;
         let elapsed_s = reading.elapsed.as_secs_f64();
         // A tick without length has no rate; a long one is a second's average.
         if elapsed_s > 0.0 {
@@ -140,13 +160,16 @@ impl Controller {
         }
         self.at_tick = self.counts;
 
-        let refused = (offered - admitted) as u64;
+        // Held ones that came in at last may outnumber those told not now.
+        let refused = (offered - admitted).max(0.0) as u64;
         self.model.observe(reading, refused);
         self.costs = self.model.costs();
         match &mut self.policy {
             Policy::Off | Policy::Static(_) => {}
             Policy::Eac(eac) => eac.observe(reading),
-            Policy::Tide(tide) => tide.observe(now, reading, &self.costs, refused),
+            Policy::Tide(tide) => {
+                tide.observe(now, reading, &self.costs, Refused { number: refused, put_off })
+            }
         }
     }
 
@@ -155,9 +178,9 @@ impl Controller {
     pub fn status(&self, now: Time) -> Status {
         let (budget, limit_per_s) = match &self.policy {
             Policy::Off => (None, None),
-            Policy::Static(bucket) => (Some(bucket.tokens(now) as u64), Some(bucket.rate())),
+            Policy::Static(bucket) => (Some(bucket.whole(now)), Some(bucket.rate())),
             Policy::Eac(eac) => (Some(eac.budget()), Some(eac.limit_per_s())),
-            Policy::Tide(tide) => (Some(tide.budget(now) as u64), Some(tide.limit_per_s())),
+            Policy::Tide(tide) => (Some(tide.budget(now)), Some(tide.limit_per_s())),
         };
         Status {
             policy: self.settings.policy.name(),

@@ -115,7 +115,7 @@ impl CostModel {
     /// sessions were turned away.
     pub(crate) fn observe(&mut self, reading: &Reading, refused: u64) {
         let (new, returning) = (&reading.new, &reading.returning);
-        let requests = new.requests + returning.requests;
+        let requests = new.requests.saturating_add(returning.requests);
         let handshakes = (new.handshakes as f64, returning.handshakes as f64);
         self.full_handshake.add_measured(sane(new.handshake_cpu_s), handshakes.0);
         self.resumed_handshake.add_measured(sane(returning.handshake_cpu_s), handshakes.1);

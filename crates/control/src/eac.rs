@@ -42,7 +42,7 @@ struct Cpus {
 
 impl Eac {
     pub(crate) fn new(interval: Duration, cpus: f64, costs: &Costs) -> Self {
-        let interval = interval.max(Duration::from_millis(1));
+        let interval = interval.clamp(Duration::from_millis(1), Duration::from_secs(3600));
         let cpus = Cpus { gate: sane(cpus), upstream: None, shared: Some(sane(cpus)) };
         let released = cpus.released(interval, 0, costs);
         Self { interval, started: Time::ZERO, left: released, released, returned: 0, cpus }
@@ -64,7 +64,7 @@ impl Eac {
     pub(crate) fn take(&mut self, now: Time, costs: &Costs) -> Result<(), Duration> {
         self.begin(now, costs);
         if self.left == 0 {
-            return Err((self.started + self.interval).saturating_sub(now));
+            return Err(self.started.saturating_add(self.interval).saturating_sub(now));
         }
         self.left -= 1;
         Ok(())

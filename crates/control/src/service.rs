@@ -34,6 +34,7 @@ const HALF_MEMORY_S: f64 = 15.0;
 /// Fewest responses that make a mean.
 const FEWEST: f64 = 20.0;
 
+/// What is known of the upstream by its answers.
 #[derive(Clone, Debug)]
 pub(crate) struct Service {
     /// Sum of response times and their number, of about the last 300 ms.
@@ -80,7 +81,6 @@ impl Service {
         self.measure(reading, interval_s);
         let in_flight = f64::from(reading.in_flight_requests);
         let slack_s = if seen { SLACK_SEEN_S } else { SLACK_UNSEEN_S };
-        // Nothing comes back while much is out: as bad as a long answer.
         let response_s = self.response_s();
         let limit_s = self.calm_response_s().map(|calm| calm * SLOWDOWN + slack_s);
         self.congested = limit_s.zip(response_s).is_some_and(|(limit, is)| is > limit);
@@ -159,5 +159,65 @@ impl Service {
     fn calm_response_s(&self) -> Option<f64> {
         let calm = self.calm_s[0].response_s.min(self.calm_s[1].response_s);
         calm.is_finite().then_some(calm)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A tick of 100 ms in which so many were answered, in so many ms each.
+    fn tick(service: &mut Service, answered: u64, each_ms: f64, in_flight_requests: u32) {
+        let reading = Reading {
+            upstream_responses: answered,
+            upstream_time_s: answered as f64 * each_ms * 1e-3,
+            in_flight_requests,
+            ..Reading::default()
+        };
+        service.observe(&reading, 0.1);
+    }
+
+    fn calm() -> Service {
+        let mut service = Service::new();
+        (0..30).for_each(|_| tick(&mut service, 100, 10.0, 10));
+        service
+    }
+
+    #[test]
+    fn in_calm_capacity_is_tried_upwards_as_far_as_it_is_used() {
+        // 1000/s are answered: trying ends where they are less than 60 % of it.
+        let service = calm();
+        let capacity = service.capacity.unwrap();
+        assert!((1000.0 / 0.6..1000.0 / 0.6 * 1.33).contains(&capacity), "{capacity}");
+        assert!((service.calm_response_s().unwrap() - 0.010).abs() < 1e-9);
+        assert!((service.calm_in_flight() - 10.0).abs() < 0.1);
+    }
+
+    #[test]
+    fn under_a_standing_queue_what_is_answered_is_the_capacity() {
+        let mut service = calm();
+        // Limit: 2.5 × 10 + 4 = 29 ms.
+        (0..10).for_each(|_| tick(&mut service, 100, 60.0, 60));
+        assert!(service.congested && service.met);
+        let capacity = service.capacity.unwrap();
+        assert!((capacity - 1000.0).abs() < 5.0, "{capacity}");
+        // 60 in flight, 29 allowed: 31 too many, 310/s off for a tick.
+        let left = service.new_per_s(500.0, 0.1);
+        assert!((left - (970.0 - 500.0 - 310.0)).abs() < 10.0, "{left}");
+    }
+
+    #[test]
+    fn an_upstream_in_sight_has_no_limit_until_it_shows_one() {
+        let mut service = Service::new();
+        let upstream = crate::Usage { capacity_cpus: 1.0, used_cpu_s: Some(0.0) };
+        service.observe(&Reading { upstream: Some(upstream), ..Reading::default() }, 0.1);
+        assert_eq!(service.new_per_s(1e9, 0.1), f64::INFINITY);
+    }
+
+    #[test]
+    fn a_lasting_change_of_pace_is_taken_for_calm_within_half_a_minute() {
+        let mut service = calm();
+        (0..320).for_each(|_| tick(&mut service, 100, 40.0, 40));
+        assert!(!service.congested && (service.calm_response_s().unwrap() - 0.040).abs() < 1e-9);
     }
 }

@@ -19,7 +19,8 @@ pub struct Status {
     pub offered: u64,
     /// Of these, how many were let in.
     pub admitted: u64,
-    /// Of these, how many were told not now (each time that they asked).
+    /// Of these, how many were told not now and have not come in since: they
+    /// were refused, or are held.
     pub not_now: u64,
     /// Returning connections since the start; all of them were let in.
     pub returning: u64,

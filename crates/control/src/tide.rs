@@ -62,6 +62,15 @@ pub(crate) struct Tide {
     plan: Plan,
 }
 
+/// Who did not get in, in a tick.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Refused {
+    /// New sessions turned away: each cost a refusal.
+    pub(crate) number: u64,
+    /// Whether anybody was told not now, so that it is the budget that limits.
+    pub(crate) put_off: bool,
+}
+
 /// What the last tick concluded.
 #[derive(Clone, Copy, Debug)]
 struct Plan {
@@ -138,23 +147,32 @@ impl Tide {
         self.lull.in_flight(handshakes, requests);
     }
 
-    pub(crate) fn budget(&self, now: Time) -> f64 {
-        self.bucket.tokens(now)
+    pub(crate) fn budget(&self, now: Time) -> u64 {
+        self.bucket.whole(now)
     }
 
     pub(crate) fn limit_per_s(&self) -> f64 {
         self.bucket.rate()
     }
 
-    /// Plans the next interval. `refused` new sessions were turned away in the
-    /// last.
-    pub(crate) fn observe(&mut self, now: Time, reading: &Reading, costs: &Costs, refused: u64) {
+    /// Plans the next interval.
+    pub(crate) fn observe(
+        &mut self,
+        now: Time,
+        reading: &Reading,
+        costs: &Costs,
+        refused: Refused,
+    ) {
         let interval_s = reading.elapsed.as_secs_f64().clamp(0.01, 1.0);
-        self.learn(reading, interval_s, refused);
+        self.learn(reading, interval_s, refused.number);
         self.service.observe(reading, interval_s);
+        // Should the gate stop telling, no moment lasts longer than a tick.
+        if self.lull.is_told() {
+            self.lull.in_flight(reading.in_flight_handshakes, reading.in_flight_requests);
+        }
 
         for supply in supplies(reading, costs) {
-            self.trim(&supply, interval_s, refused > 0);
+            self.trim(&supply, interval_s, refused.put_off);
         }
         let plans = supplies(reading, costs).map(|supply| (self.plan(&supply, reading), supply));
         let tightest = plans.min_by(|a, b| a.0.per_second.total_cmp(&b.0.per_second));
@@ -169,7 +187,7 @@ impl Tide {
             self.lull.by_cpu(supply.cpus, supply.handshake, supply.request, calm);
         }
         self.plan = Plan { per_second: sane(plan.per_second), ..plan };
-        self.fresh_until = now + fresh_for(reading.elapsed);
+        self.fresh_until = now.saturating_add(fresh_for(reading.elapsed));
         let burst = (self.plan.per_second * interval_s).max(1.0);
         self.bucket.set(now, self.plan.per_second, burst);
     }
@@ -209,13 +227,13 @@ impl Tide {
 
     /// Corrects the room by what was really used, while it was this resource
     /// that kept new sessions out; otherwise goes back to the plan.
-    fn trim(&mut self, supply: &Supply, interval_s: f64, refused: bool) {
+    fn trim(&mut self, supply: &Supply, interval_s: f64, put_off: bool) {
         let Some(used_s) = supply.used_s else { return };
         let (used, trim) =
             (&mut self.use_of[supply.name as usize], &mut self.trim[supply.name as usize]);
         let now = (used_s / interval_s / supply.cpus.max(0.01)).min(1.0);
         *used += interval_s * (now - *used);
-        let off = if refused && self.plan.limit == Limit::Cpu(supply.name) {
+        let off = if put_off && self.plan.limit == Limit::Cpu(supply.name) {
             TRIM_GAIN * (FULL_USE - *used)
         } else {
             0.2 * (1.0 - *trim)
@@ -321,7 +339,7 @@ mod tests {
 
     fn after(reading: &Reading) -> Tide {
         let mut tide = Tide::new(&Priors::default(), &costs());
-        tide.observe(Time::from_millis(100), reading, &costs(), 0);
+        tide.observe(Time::from_millis(100), reading, &costs(), Refused::default());
         tide
     }
 
@@ -360,7 +378,7 @@ mod tests {
         for tick in 1..100 {
             let new = ClassWork { requests: 50, ..ClassWork::default() };
             let reading = Reading { new, ..shared(400, 300) };
-            tide.observe(Time::from_millis(tick * 100), &reading, &costs(), 0);
+            tide.observe(Time::from_millis(tick * 100), &reading, &costs(), Refused::default());
         }
         assert!((tide.wishes.value() - 5.0).abs() < 0.1, "{}", tide.wishes.value());
     }

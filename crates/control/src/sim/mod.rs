@@ -13,6 +13,7 @@
 //!
 //! A run follows from the scenario and its seed alone.
 
+mod catalogue;
 mod machine;
 mod outcome;
 mod random;

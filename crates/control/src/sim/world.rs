@@ -298,8 +298,7 @@ impl<'a> World<'a> {
     // --- the gate ---
 
     fn knocks(&mut self, session: u32) {
-        self.controller
-            .in_flight(self.reading.in_flight_handshakes, self.reading.in_flight_requests);
+        self.tell_in_flight();
         if self.scenario.hold_s > 0.0 && !self.held.is_empty() {
             self.hold(session);
         } else if self.controller.new_session(self.time()).is_admit() {
@@ -307,6 +306,11 @@ impl<'a> World<'a> {
         } else {
             self.hold(session);
         }
+    }
+
+    fn tell_in_flight(&mut self) {
+        let reading = &self.reading;
+        self.controller.in_flight(reading.in_flight_handshakes, reading.in_flight_requests);
     }
 
     fn hold(&mut self, session: u32) {
@@ -321,14 +325,12 @@ impl<'a> World<'a> {
     }
 
     fn retry_held(&mut self) {
+        self.tell_in_flight();
         while let Some((session, until)) = self.held.front().copied() {
-            if self.sessions[session as usize].gone {
+            if until <= self.now || self.sessions[session as usize].gone {
                 self.held.pop_front();
                 self.refuse(session);
-            } else if until <= self.now {
-                self.held.pop_front();
-                self.refuse(session);
-            } else if self.controller.new_session(self.time()).is_admit() {
+            } else if self.controller.ask_again(self.time()).is_admit() {
                 self.held.pop_front();
                 self.admit(session);
             } else {

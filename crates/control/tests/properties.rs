@@ -1,0 +1,178 @@
+//! What holds whatever happens, for every policy.
+
+use std::time::Duration;
+
+use proptest::prelude::*;
+use tidegate_control::{
+    ClassWork, Controller, Decision, PolicyKind, Reading, Settings, Status, Usage,
+};
+
+/// Numbers that a reading should not hold, among some that it may.
+fn number() -> impl Strategy<Value = f64> {
+    prop_oneof![
+        3 => 0.0..2.0f64,
+        1 => prop::num::f64::ANY,
+        1 => prop::sample::select(vec![f64::NAN, f64::INFINITY, -1.0, 0.0, f64::MAX, 1e-300]),
+    ]
+}
+
+fn count() -> impl Strategy<Value = u64> {
+    prop_oneof![4 => 0..500u64, 1 => prop::sample::select(vec![0, u64::MAX])]
+}
+
+fn gauge() -> impl Strategy<Value = u32> {
+    prop_oneof![4 => 0..500u32, 1 => prop::sample::select(vec![0, u32::MAX])]
+}
+
+fn time() -> impl Strategy<Value = Duration> {
+    prop_oneof![
+        8 => (0..2_000u64).prop_map(Duration::from_millis),
+        1 => Just(Duration::ZERO),
+        1 => Just(Duration::MAX),
+    ]
+}
+
+fn usage() -> impl Strategy<Value = Usage> {
+    (number(), prop::option::of(number()))
+        .prop_map(|(capacity_cpus, used_cpu_s)| Usage { capacity_cpus, used_cpu_s })
+}
+
+fn class() -> impl Strategy<Value = ClassWork> {
+    (count(), count(), number(), count(), number()).prop_map(
+        |(connections, handshakes, handshake_cpu_s, requests, request_cpu_s)| ClassWork {
+            connections,
+            handshakes,
+            handshake_cpu_s,
+            requests,
+            request_cpu_s,
+        },
+    )
+}
+
+prop_compose! {
+    fn reading()(
+        elapsed in time(),
+        gate in usage(),
+        upstream in prop::option::of(usage()),
+        shared_cpus in prop::option::of(number()),
+        (new, returning) in (class(), class()),
+        (in_flight_handshakes, in_flight_requests, held) in (gauge(), gauge(), gauge()),
+        (sessions_active, sessions_started) in (gauge(), count()),
+        (upstream_responses, upstream_time_s, upstream_time_max_s) in (count(), number(), number()),
+    ) -> Reading {
+        Reading {
+            elapsed, gate, upstream, shared_cpus, new, returning, in_flight_handshakes,
+            in_flight_requests, held, sessions_active, sessions_started, upstream_responses,
+            upstream_time_s, upstream_time_max_s,
+        }
+    }
+}
+
+fn policy() -> impl Strategy<Value = PolicyKind> {
+    prop_oneof![
+        1 => Just(PolicyKind::Off),
+        1 => number().prop_map(|per_second| PolicyKind::Static { per_second }),
+        1 => time().prop_map(|interval| PolicyKind::Eac { interval }),
+        3 => Just(PolicyKind::Tide),
+    ]
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Pass(Duration),
+    Ask(u8),
+    AskAgain,
+    Return,
+    InFlight(u32, u32),
+    Observe(Box<Reading>),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        1 => time().prop_map(Step::Pass),
+        1 => any::<u8>().prop_map(Step::Ask),
+        1 => Just(Step::AskAgain),
+        1 => Just(Step::Return),
+        1 => (gauge(), gauge()).prop_map(|(handshakes, requests)| Step::InFlight(handshakes, requests)),
+        2 => reading().prop_map(|reading| Step::Observe(Box::new(reading))),
+    ]
+}
+
+fn check(status: &Status) {
+    assert_eq!(status.offered, status.admitted + status.not_now);
+    assert!(!status.why.is_empty() && !status.why.contains("NaN"), "{}", status.why);
+    assert!(status.limit_per_s.is_none_or(|limit| limit.is_finite() && limit >= 0.0));
+    let costs = &status.costs;
+    for cost in [costs.new.connection_cpu_s, costs.returning.connection_cpu_s, costs.session_cpu_s]
+    {
+        assert!(cost.is_finite() && cost > 0.0, "{costs:?}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_reading_breaks_the_count_the_budget_or_the_costs(
+        policy in policy(),
+        steps in prop::collection::vec(step(), 1..40),
+    ) {
+        let mut controller = Controller::new(Settings { policy, ..Settings::default() });
+        let mut now = Duration::ZERO;
+        for step in steps {
+            match step {
+                Step::Pass(time) => now = now.saturating_add(time),
+                Step::AskAgain => {
+                    let _ = controller.ask_again(now);
+                }
+                Step::Return => controller.returning(now),
+                Step::InFlight(handshakes, requests) => controller.in_flight(handshakes, requests),
+                Step::Observe(reading) => controller.observe(now, &reading),
+                Step::Ask(times) => {
+                    // Asking once brings a policy up to the moment.
+                    let _ = controller.new_session(now);
+                    let before = controller.status(now);
+                    let admitted = (0..times).filter(|_| controller.new_session(now).is_admit());
+                    let admitted = admitted.count() as u64;
+                    prop_assert!(before.budget.is_none_or(|budget| admitted <= budget));
+                }
+            }
+            check(&controller.status(now));
+        }
+    }
+
+    #[test]
+    fn a_rate_is_never_exceeded(
+        per_second in 0.0..1000.0f64,
+        asks in prop::collection::vec(0..20_000u64, 1..400),
+    ) {
+        let policy = PolicyKind::Static { per_second };
+        let mut controller = Controller::new(Settings { policy, ..Settings::default() });
+        let (mut at_us, mut admitted) = (0, 0.0);
+        for ask in asks {
+            at_us += ask;
+            if controller.new_session(Duration::from_micros(at_us)).is_admit() {
+                admitted += 1.0;
+            }
+        }
+        let burst = (per_second * 0.05).max(1.0);
+        prop_assert!(admitted <= per_second * at_us as f64 * 1e-6 + burst + 1e-6);
+    }
+
+    #[test]
+    fn whoever_asks_again_when_told_is_told_truly(per_second in 0.1..1000.0f64) {
+        let policy = PolicyKind::Static { per_second };
+        let mut controller = Controller::new(Settings { policy, ..Settings::default() });
+        while controller.new_session(Duration::ZERO).is_admit() {}
+        let Decision::NotNow { retry_after } = controller.new_session(Duration::ZERO) else {
+            return Err(TestCaseError::fail("the budget was empty"));
+        };
+        // A nanosecond for the rounding of the hint.
+        let then = retry_after + Duration::from_nanos(1);
+        prop_assert!(controller.new_session(then).is_admit());
+    }
+}
+
+#[test]
+fn a_controller_may_be_shared_by_threads() {
+    fn is_send<T: Send>() {}
+    is_send::<Controller>();
+}
