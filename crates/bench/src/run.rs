@@ -21,6 +21,10 @@ use tidegate_stats::Summary;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::LocalSet;
 
+/// Tasks that are polled before the sockets are looked at again. Small, since
+/// the task that keeps the driver awake is always ready.
+const EVENT_INTERVAL: u32 = 16;
+
 /// Load for each server before the first window of a row.
 const LEARNING: Duration = Duration::from_millis(500);
 
@@ -32,7 +36,10 @@ const LEARNING: Duration = Duration::from_millis(500);
 pub fn run(args: &Args) -> anyhow::Result<Report> {
     let plan = Plan::new(args)?;
     cpu::pin(args.driver_core)?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .event_interval(EVENT_INTERVAL)
+        .enable_all()
+        .build()?;
     LocalSet::new().block_on(&runtime, async {
         let mut interrupt = signal(SignalKind::interrupt())?;
         let mut terminate = signal(SignalKind::terminate())?;
