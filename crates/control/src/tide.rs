@@ -36,7 +36,7 @@ const WITH_LULLS: (f64, f64) = (1.0, 0.5);
 const WITHOUT_LULLS: (f64, f64) = (0.95, 1.0);
 /// Use of a resource that full admission is trimmed to: what the plan cannot
 /// know (work that it does not see, noise of its estimates) it corrects slowly.
-const FULL_USE: f64 = 0.935;
+const FULL_USE: f64 = 0.93;
 /// How fast and how far the trim goes: per second and unit of use; share.
 const TRIM_GAIN: f64 = 0.1;
 const TRIM: (f64, f64) = (0.85, 1.12);
