@@ -134,7 +134,7 @@ fn remarks(text: &mut String, report: &Report) {
         (shares(|window| window.utilisation), shares(|window| window.driver_utilisation))
     {
         put!(text, "core use, median of all windows: server {:.0} %, ", 100.0 * server.median);
-        put!(text, "driver {:.0} %\n", 100.0 * driver.median);
+        put!(text, "driver {:.0} % (100 on an idle machine)\n", 100.0 * driver.median);
     }
     text.push_str(match report.verdict() {
         Verdict::Met if report.goals.is_empty() => {

@@ -51,7 +51,8 @@ pub struct Window {
     pub cpu_us_per_operation: f64,
     /// Share of its core that the server used.
     pub utilisation: f64,
-    /// Share of its core that driver and upstream used.
+    /// Share of its core that driver and upstream used: all of it, unless other
+    /// programs took some.
     pub driver_utilisation: f64,
     /// The calibration loop right before and right after.
     pub calibration_ms: [f64; 2],
