@@ -49,7 +49,7 @@ impl Customer {
         let seed = shared.seed ^ session.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         let mut rng = Rng::seed_from_u64(seed);
         let customer = rng.random_range(1..=shared.customers);
-        let identity = Identity { customer, session, run: shared.run };
+        let identity = Identity { customer, session, request: 0, run: shared.run };
         let start = shared.parts.start;
         Self {
             shared,
@@ -151,6 +151,7 @@ impl Customer {
     }
 
     fn maker<R>(&mut self, make: impl FnOnce(&mut Maker<'_>) -> R) -> R {
+        self.identity.request = self.walk.requests();
         make(&mut Maker {
             parts: &self.shared.parts,
             origin: &self.shared.target.origin,

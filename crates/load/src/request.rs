@@ -34,6 +34,8 @@ pub(crate) struct Identity {
     pub(crate) customer: u64,
     /// Number of the session, from 0.
     pub(crate) session: u64,
+    /// Requests the session has made.
+    pub(crate) request: u32,
     /// The run's letters.
     pub(crate) run: u64,
 }
@@ -276,7 +278,7 @@ mod tests {
     ) -> Option<(Request, Origin)> {
         let parts = scenario.parts();
         let page = parts.pages.iter().position(|known| known.name == page).unwrap() as u16;
-        let identity = Identity { customer: 42, session: 7, run: 35 };
+        let identity = Identity { customer: 42, session: 7, request: 3, run: 35 };
         let mut rng = Rng::seed_from_u64(1);
         let mut maker = Maker { parts, origin: ORIGIN, identity: &identity, last, rng: &mut rng };
         maker.make(page, html.as_bytes(), "/items/3")
@@ -330,7 +332,7 @@ mod tests {
         let html = html.replace("/me", "/register");
         let (request, _) =
             make(&auction(), &mut LastUsed::default(), "RegisterUser", &html).unwrap();
-        assert_eq!(request.body, "nickname=nzx7&password=password7");
+        assert_eq!(request.body, "nickname=nzx7x3&password=password7");
     }
 
     #[test]

@@ -28,6 +28,7 @@ pub(crate) fn value(
                     TextPart::Random => {
                         text.push_str(&rng.random_range(0..1_000_000_000u32).to_string());
                     }
+                    TextPart::Request => text.push_str(&identity.request.to_string()),
                     TextPart::Run => text.push_str(&base36(identity.run)),
                 }
             }

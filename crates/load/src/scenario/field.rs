@@ -5,7 +5,8 @@
 pub enum FieldRule {
     /// A text; `{customer}` is the customer's number, `{session}` the
     /// session's, unique in the run, `{random}` nine random digits,
-    /// `{run}` letters that differ from run to run.
+    /// `{run}` letters that differ from run to run, `{request}`
+    /// the number of the request within the session.
     Text(Vec<TextPart>),
     /// A whole number, both ends included.
     Uniform(i64, i64),
@@ -36,6 +37,8 @@ pub enum TextPart {
     Random,
     /// A few letters that differ from run to run.
     Run,
+    /// Number of the request within the session.
+    Request,
 }
 
 impl FieldRule {
@@ -58,9 +61,10 @@ impl FieldRule {
                 "session" => TextPart::Session,
                 "random" => TextPart::Random,
                 "run" => TextPart::Run,
+                "request" => TextPart::Request,
                 other => {
                     return Err(format!(
-                        "{{{other}}} must be {{customer}}, {{session}} or {{random}}"
+                        "{{{other}}} must be {{customer}}, {{session}}, {{request}}, {{random}} or {{run}}"
                     ));
                 }
             });
