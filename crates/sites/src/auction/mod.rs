@@ -1,4 +1,33 @@
-//! An auction site after RUBiS.
+//! An auction site after RUBiS, as a real one: all 27 interactions, rendered on
+//! the server, on SQLite or PostgreSQL.
+//!
+//! Source: RUBiS 1.4 (Rice University, E. Cecchet and J. Marguerite, 2002) for
+//! the interactions, tables and population; all code and words are our own.
+//!
+//! | interaction | request |
+//! | --- | --- |
+//! | Home | `GET /` |
+//! | Register, RegisterUser | `GET`, `POST /register` |
+//! | Browse | `GET /browse` |
+//! | BrowseCategories | `GET /categories` |
+//! | SearchItemsInCategory | `GET /categories/{category}?page=N` |
+//! | BrowseRegions | `GET /regions` |
+//! | BrowseCategoriesInRegion | `GET /regions/{region}` |
+//! | SearchItemsInRegion | `GET /regions/{region}/categories/{category}?page=N` |
+//! | ViewItem, ViewBidHistory | `GET /items/{item}`, `GET /items/{item}/bids` |
+//! | ViewUserInfo | `GET /users/{user}` |
+//! | BuyNowAuth, BuyNow, StoreBuyNow | `GET`, `POST /items/{item}/buy`, `POST /items/{item}/purchases` |
+//! | PutBidAuth, PutBid, StoreBid | `GET`, `POST /items/{item}/bid`, `POST /items/{item}/bids` |
+//! | PutCommentAuth, PutComment, StoreComment | `GET /users/{user}/comment?item=N`, `POST` the same, `POST /users/{user}/comments` |
+//! | Sell, SelectCategoryToSellItem | `GET`, `POST /sell` |
+//! | SellItemForm, RegisterItem | `POST /sell/form`, `POST /items` |
+//! | AboutMeAuth, AboutMe | `GET`, `POST /me` |
+//!
+//! Who signs in does so for one thing: the next form carries a signed, expiring
+//! token that says who and what for. Auctions that end are closed within seconds;
+//! those of the synthetic population are then offered again, so that the site
+//! keeps its size under load. While the site is stopped, auctions stand still.
+
 mod catalogue;
 mod money;
 mod options;
@@ -9,6 +38,7 @@ mod site;
 mod store;
 mod web;
 mod when;
+
 pub use options::Options;
 pub use prepare::{Prepared, prepare};
 pub use site::{Site, start};

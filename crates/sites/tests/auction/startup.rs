@@ -144,7 +144,7 @@ fn two_sites_do_not_share_a_port_by_accident() {
     let folder = tempfile::tempdir().unwrap();
     let listen = site.browser.address();
     let second = start(Options { listen, ..options(folder.path()) });
-    let line = second.err().expect("refused").to_string();
+    let line = second.expect_err("refused").to_string();
     assert!(line.contains("the port is in use"), "{line}");
 }
 
@@ -156,7 +156,7 @@ fn options_out_of_range_are_refused() {
     let line = complaint(&Options { cores: Some(vec![]), ..options(folder.path()) });
     assert!(line.contains("at least one core"), "{line}");
     let missing = start(Options { cores: Some(vec![5000]), ..options(folder.path()) });
-    assert!(missing.err().expect("refused").to_string().contains("no core 5000"));
+    assert!(missing.expect_err("refused").to_string().contains("no core 5000"));
 }
 
 #[test]

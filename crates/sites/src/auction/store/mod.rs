@@ -6,6 +6,8 @@ pub mod comments;
 pub mod items;
 pub mod listing;
 pub mod mine;
+#[cfg(test)]
+mod plans;
 pub mod purchases;
 pub mod sales;
 pub mod users;

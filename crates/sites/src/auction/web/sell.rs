@@ -14,6 +14,9 @@ use crate::auction::money::Cents;
 use crate::auction::store::sales::{self, NewItem};
 use crate::auction::when::{self, DAY, Moment};
 
+/// The least that bidding may begin at.
+const LEAST: Cents = Cents(100);
+
 /// GET /sell: Sell
 pub async fn sign_in() -> Page {
     let body = html! {
@@ -80,7 +83,7 @@ pub async fn form(State(app): State<App>, posted: Posted) -> Result<Page, Failur
             (field::hidden("category", category))
             (field::text("Name", "name", (3, 100), "What it is, in a few words"))
             (field::words("Description", "description", 7168, 8))
-            (field::money("Starting price", "initial_price", Cents(1), "Where bidding begins"))
+            (field::money("Starting price", "initial_price", LEAST, "Where bidding begins"))
             (field::money("Reserve price", "reserve_price", Cents(0), "Not sold below; 0 for none"))
             (field::money("Fixed price", "buy_now", Cents(0), "Sold at once; 0 for none"))
             (field::number("Quantity", "quantity", 1, 100, 1))
@@ -105,7 +108,7 @@ pub async fn register(State(app): State<App>, posted: Posted) -> Result<Page, Fa
     let category = form.number("category", "Category", 1..=CATEGORY_COUNT);
     let name = form.text("name", "Name", 3..=100);
     let description = form.words("description", "Description", 1..=7168);
-    let initial_price = form.money("initial_price", "Starting price", Cents(1));
+    let initial_price = form.money("initial_price", "Starting price", LEAST);
     let reserve_price = form.money_or_none("reserve_price", "Reserve price");
     let buy_now = form.money_or_none("buy_now", "Fixed price");
     let quantity = form.number("quantity", "Quantity", 1..=100);
