@@ -10,8 +10,9 @@ use crate::sessions::Seat;
 use crate::tickets::{Terms, new_session_id};
 use crate::tls::{Bearer, unix_now};
 use std::rc::Rc;
+use std::sync::MutexGuard;
 use std::time::Duration;
-use tidegate_control::Decision;
+use tidegate_control::{Controller, Decision};
 use tidegate_hello::ClientHello;
 
 /// What a customer needs to go in.
@@ -52,11 +53,16 @@ impl Core {
             return Verdict::Admit(pass);
         }
         let new = Class::New as usize;
-        let terms = judgement.terms.unwrap_or(NO_TERMS);
+        // No handshake comes of a hello without common terms, so it must not
+        // use up a place that a customer could have had.
+        let Some(terms) = judgement.terms else {
+            self.counters.refused[new].add(1);
+            return Verdict::Refuse;
+        };
         let newcomer = Newcomer { terms, server_name: judgement.server_name };
         // Who waits already goes first.
         let decision = if self.line.is_empty() {
-            self.ask()
+            self.asking().new_session(self.shared.now())
         } else {
             Decision::NotNow { retry_after: Duration::ZERO }
         };
@@ -80,9 +86,17 @@ impl Core {
         Verdict::Refuse
     }
 
-    /// Asks the controller for one new session.
-    pub fn ask(&self) -> Decision {
-        self.shared.controller().new_session(self.shared.now())
+    /// Asks the controller again for one who was told not now and waited.
+    pub fn ask_again(&self) -> Decision {
+        self.asking().ask_again(self.shared.now())
+    }
+
+    /// The controller, told what is in flight at this moment.
+    fn asking(&self) -> MutexGuard<'_, Controller> {
+        let (handshakes, requests) = self.shared.in_flight();
+        let mut controller = self.shared.controller();
+        controller.in_flight(handshakes, requests);
+        controller
     }
 
     /// Begins a newcomer's session; `None` where the system has no randomness
@@ -118,5 +132,3 @@ impl Core {
     }
 }
 
-/// Of a hello with which every handshake fails: no ticket will be made.
-const NO_TERMS: Terms = Terms { version: 0, suite: 0, extended_master_secret: false };

@@ -206,7 +206,7 @@ impl Turn {
             }
             let first = self.held.waiting.is_first(cx.waker());
             if first && now >= self.ask_at {
-                match core.ask() {
+                match core.ask_again() {
                     Decision::Admit => {
                         let pass = core.admit(self.held.newcomer);
                         return Poll::Ready(pass.map_or(Waited::Expired, Waited::Admitted));

@@ -1,14 +1,14 @@
 //! What the cores and the tick share.
 
 use crate::account::{Counters, Totals};
-use crate::config::{Config, Policy};
+use crate::config::Config;
 use crate::sessions::{Rules, Sessions};
 use crate::tls::Tls;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use tidegate_control::{Controller, PolicyKind, Settings};
+use tidegate_control::{Controller, Settings};
 
 /// Most sessions remembered: about 100 bytes each.
 const SESSIONS: usize = 1_000_000;
@@ -37,13 +37,6 @@ impl Shared {
     /// The state of a gate that starts now, pinned to these processors.
     pub fn new(config: Config, tls: Tls, address: SocketAddr, processors: Vec<usize>) -> Self {
         let admission = &config.admission;
-        let policy = match admission.policy {
-            Policy::Off => PolicyKind::Off,
-            // The configuration has seen to it that there is a rate.
-            Policy::Static => PolicyKind::Static { per_second: admission.rate.unwrap_or(0.0) },
-            Policy::Eac => PolicyKind::Eac { interval: admission.interval },
-            Policy::Tide => PolicyKind::Tide,
-        };
         let rules = Rules {
             rate: admission.session_rate,
             burst: f64::from(admission.session_burst),
@@ -51,7 +44,7 @@ impl Shared {
             capacity: SESSIONS,
         };
         Self {
-            controller: Mutex::new(Controller::new(Settings { policy, ..Settings::default() })),
+            controller: Mutex::new(Controller::new(Settings { policy: admission.policy_kind(), ..Settings::default() })),
             sessions: Sessions::new(rules),
             cores: processors.iter().map(|_| Arc::default()).collect(),
             processors,
@@ -76,6 +69,13 @@ impl Shared {
     /// What all cores counted.
     pub fn totals(&self) -> Totals {
         Totals::of(&self.cores)
+    }
+
+    /// Handshakes begun and requests read on all cores, not yet finished.
+    pub fn in_flight(&self) -> (u32, u32) {
+        let sum = |of: fn(&Counters) -> u64| self.cores.iter().map(|core| of(core)).sum::<u64>();
+        let small = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
+        (small(sum(|core| core.in_handshake[0].get())), small(sum(|core| core.in_requests[0].get())))
     }
 
     /// Whether the gate takes no new connections any more.

@@ -102,16 +102,19 @@ impl Lab {
 }
 
 /// The gate's configuration: its defaults, with human times scaled as the
-/// customers' are.
+/// customers' are, and the interval of the rule of 2007 with them.
 fn gate_config(policy: &str, upstream: &str) -> String {
     let ms = |seconds: f64| (seconds * 1000.0 * TIME_SCALE).round();
     format!(
         "[listen]\naddress = \"127.0.0.1:0\"\n\n[tls]\nself_signed = \"{CERTIFICATE}\"\n\n\
          [upstream]\nurl = \"{upstream}\"\n\n\
-         [admission]\npolicy = \"{policy}\"\nhold_time = \"{hold}ms\"\n\n\
+         [admission]\npolicy = \"{policy}\"\nhold_time = \"{hold}ms\"\n\
+         interval = \"{interval}ms\"\nsession_linger = \"{linger}ms\"\n\n\
          [limits]\nidle_deadline = \"{idle}ms\"\n\n\
          [admin]\naddress = \"127.0.0.1:0\"\n",
         hold = ms(3.0),
+        interval = ms(2.0),
+        linger = ms(60.0),
         idle = ms(10.0),
     )
 }

@@ -39,16 +39,23 @@ pub fn stop_on_signal() -> anyhow::Result<Stop> {
     Ok(stop)
 }
 
-/// Sessions per second of the probe: light for any machine that can compile
-/// this.
+/// Sessions per second of the first probe: light for any machine that can
+/// compile this.
 const PROBE_PER_S: f64 = 15.0;
+/// The second probe's share of what the first promises. Work costs more on a
+/// processor that mostly sleeps, so the first promises too little.
+const PROBE_SHARE: f64 = 0.6;
 /// The ramp's first step, as a share of what the probe's CPU time promises,
 /// and the factor between steps: the resolution of the capacity.
-const RAMP_BEGIN: f64 = 0.65;
-const RAMP_FACTOR: f64 = 1.08;
-/// The ramp ends here even if nothing breaks: 0.65 × 1.08^15 is twice the
+const RAMP_BEGIN: f64 = 0.7;
+const RAMP_FACTOR: f64 = 1.07;
+/// The ramp ends here even if nothing breaks: 0.7 × 1.07^13 is 1.7 times the
 /// promise.
-const RAMP_STEPS: i32 = 16;
+const RAMP_STEPS: i32 = 14;
+/// Overload shows in customers who leave. How many complete per second is told
+/// less sharply by a step of seconds: its arrivals are random, and sessions
+/// that began in the step before still end in it.
+const CARRIED: Carried = Carried { completed_ratio: 0.98, completed_per_offered: 0.75 };
 
 /// Finds the capacity without admission control: a light load's CPU time says
 /// where to look, a staircase of offered rates says what is really carried.
@@ -60,17 +67,18 @@ pub fn capacity(
 ) -> anyhow::Result<(f64, Vec<RampStep>)> {
     lab.open_gate("off")?;
     view.show(&Event::Phase("Finding the capacity: the CPU time of a session under light load"));
-    let mut promise = probe(plan, lab, stop, view)?;
+    let mut promise = probe(PROBE_PER_S, plan, lab, stop, view)?;
+    promise = probe(PROBE_SHARE * promise, plan, lab, stop, view)?;
     for _ in 0..3 {
         view.show(&Event::Phase("Finding the capacity: a ramp, until customers leave"));
         let steps = ramp(plan, lab, promise, stop, view)?;
         let staircase: Vec<Step> = steps.iter().map(stair).collect();
-        let found = tidegate_stats::capacity(&staircase, Carried::default())
+        let found = tidegate_stats::capacity(&staircase, CARRIED)
             .context("the ramp had no step")?;
         match (found.sessions_per_s > 0.0, found.broke_at_per_s) {
             (true, Some(_)) => return Ok((found.sessions_per_s, steps)),
-            (true, None) => promise *= 2.0,
-            (false, _) => promise /= 2.0,
+            (true, None) => promise *= 1.6,
+            (false, _) => promise /= 1.6,
         }
     }
     bail!("the ramp found no capacity: a step that is carried below one that is not");
@@ -83,8 +91,8 @@ fn stair(step: &RampStep) -> Step {
 
 /// Sessions per second that the server's processors promise, by the CPU time
 /// of site and gate for one session.
-fn probe(plan: &Plan, lab: &Lab, stop: &Stop, view: &mut View) -> anyhow::Result<f64> {
-    let mut load = base(plan, lab, Arrivals::poisson(PROBE_PER_S))?;
+fn probe(per_s: f64, plan: &Plan, lab: &Lab, stop: &Stop, view: &mut View) -> anyhow::Result<f64> {
+    let mut load = base(plan, lab, Arrivals::poisson(per_s))?;
     load.warm_up = plan.times.probe / 2;
     load.measure = plan.times.probe;
     // Caches are cold and tables are empty at first: the warm-up's CPU time

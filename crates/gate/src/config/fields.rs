@@ -117,7 +117,7 @@ settings! {
         rate: Option<f64> = Unset, Number::new(0.01, 1000000.0),
             because "only a load test of your service can tell it; needed by `static` alone";
         /// Interval over which the policy `eac` shares out its budget.
-        interval: Duration = Is("2s"), Time::new("100ms", "60s"),
+        interval: Duration = Is("2s"), Time::new("10ms", "60s"),
             because "the value of the study that the policy comes from";
         /// How long a new customer may wait, before the handshake, for the next budget; `0s`
         /// refuses at once.
@@ -140,7 +140,7 @@ settings! {
             because "a company's reload of a page over many connections must not trip it";
         /// How long a session still counts as inside after the gate closed its last connection
         /// for being idle. One whose customer closed it has left.
-        session_linger: Duration = Is("60s"), Time::new("1s", "1h"),
+        session_linger: Duration = Is("60s"), Time::new("100ms", "1h"),
             because "with a mean think time of 7 s, one in 5,000 of those who come back takes longer";
     }
 
