@@ -96,13 +96,13 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_may_cost_a_tenth_and_a_hello_a_hundredth_of_that() {
+    fn a_refusal_may_cost_a_tenth_and_a_hello_a_fiftieth_of_that() {
         let rows = [
             summary("full13-p256", &[(Kind::Tide, 170.0)]),
             summary("refused", &[(Kind::Tide, 17.0)]),
         ];
         let hello =
-            HelloCost { hello: "any", bytes: 200, nanoseconds: Summary::of(&[171.0]).unwrap() };
+            HelloCost { hello: "any", bytes: 200, nanoseconds: Summary::of(&[341.0]).unwrap() };
         let goals = judge(&rows, &[hello]);
         assert_eq!(goals.iter().map(|goal| goal.met).collect::<Vec<_>>(), [true, false]);
     }

@@ -12,6 +12,10 @@ use tokio::time::sleep;
 /// Time for the last connections to be torn down before a clock is read.
 const SETTLE: Duration = Duration::from_millis(10);
 
+/// Load before a window: at least a tick of the gate's controller, which has
+/// seen no customer since its last window.
+const WARM_UP: Duration = Duration::from_millis(150);
+
 /// Fewest operations that make a window worth something.
 const FEWEST: u64 = 20;
 
@@ -79,7 +83,7 @@ impl Window {
     ) -> anyhow::Result<Self> {
         let (row, kind, round, turn) = at;
         let before = calibration::time_on(cores.server, cores.driver)?;
-        driver.run(length / 4).await;
+        driver.run(WARM_UP.max(length / 4)).await;
         sleep(SETTLE).await;
 
         let held = server.held().await?;
