@@ -22,7 +22,6 @@ use tidegate_gate::account::Bucket;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() {
-    pin_to(1);
     let page = format!(
         "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nDate: Thu, 01 Jan 1970 00:00:00 GMT\r\nServer: origin\r\nContent-Length: 1024\r\n\r\n{}",
         "x".repeat(1024)
@@ -43,6 +42,8 @@ fn main() {
     let inside = gate(upstream, "");
     let full =
         gate(upstream, "[admission]\npolicy = \"static\"\nrate = 0.01\nhold_time = \"0s\"\n");
+    // The gates' threads are on core 0 by now.
+    pin_to(1);
     let tls13 = || Arc::new(client(&[&rustls::version::TLS13]));
     let tls12 = || Arc::new(client(&[&rustls::version::TLS12]));
     for _ in 0..5 {

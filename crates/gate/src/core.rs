@@ -1,6 +1,6 @@
 //! One core: its thread, its listener, its accept loop.
 
-use crate::account::{self, Bucket, Counters, End, Metered};
+use crate::account::{self, Bucket, Counters, End, Kind, Metered};
 use crate::bell::{Bell, Tide};
 use crate::config::Refusal;
 use crate::door::Verdict;
@@ -11,6 +11,7 @@ use crate::shared::Shared;
 use crate::socket::{self, Arrival};
 use crate::upstream::Route;
 use crate::watch::Patience;
+use rustls::AlertDescription;
 use std::cell::RefCell;
 use std::io;
 use std::net::{TcpListener, TcpStream};
@@ -28,10 +29,6 @@ const BATCH: usize = 64;
 const PAUSE: Duration = Duration::from_millis(20);
 /// How often a core brings its accounts up to date.
 const SETTLE: Duration = Duration::from_millis(50);
-/// A fatal alert, internal_error: the customer is told that it is not her fault.
-///
-/// Source: RFC 8446, section 6.
-const ALERT: [u8; 7] = [21, 3, 3, 0, 2, 2, 80];
 
 /// What the connections of one core share.
 pub struct Core {
@@ -151,6 +148,11 @@ impl Core {
                         self.counters.end(End::Refused);
                         self.refuse(arrival.socket);
                     }
+                    Verdict::Impossible(alert) => {
+                        self.counters.handshakes_failed[Kind::Full as usize].add(1);
+                        self.counters.end(End::HandshakeFailed);
+                        tell(arrival.socket, alert);
+                    }
                 }
             }
             Progress::NotTls(looks) => {
@@ -174,7 +176,8 @@ impl Core {
     pub fn refuse(&self, socket: TcpStream) {
         match self.refusal {
             Refusal::Reset => socket::reset(socket),
-            Refusal::Alert => socket::send_and_close(socket, &ALERT),
+            // She is told that it is not her fault.
+            Refusal::Alert => tell(socket, AlertDescription::InternalError),
         }
     }
 
@@ -213,6 +216,13 @@ impl Core {
             }
         }
     }
+}
+
+/// Sends a fatal alert in clear, and closes.
+///
+/// Source: RFC 8446, section 6.
+fn tell(socket: TcpStream, alert: AlertDescription) {
+    socket::send_and_close(socket, &[21, 3, 3, 0, 2, 2, u8::from(alert)]);
 }
 
 /// Whether `accept` failed for one connection's sake only.

@@ -9,6 +9,7 @@ use crate::judge::{Judgement, judge};
 use crate::sessions::Seat;
 use crate::tickets::{Terms, new_session_id};
 use crate::tls::{Bearer, unix_now};
+use rustls::AlertDescription;
 use std::rc::Rc;
 use std::sync::MutexGuard;
 use std::time::Duration;
@@ -33,6 +34,8 @@ pub enum Verdict {
     Hold(Waiting, Newcomer, Duration),
     /// Go away.
     Refuse,
+    /// No handshake can come of this hello: the alert that says why.
+    Impossible(AlertDescription),
 }
 
 /// What is known of a new customer.
@@ -55,9 +58,9 @@ impl Core {
         let new = Class::New as usize;
         // No handshake comes of a hello without common terms, so it must not
         // use up a place that a customer could have had.
-        let Some(terms) = judgement.terms else {
-            self.counters.refused[new].add(1);
-            return Verdict::Refuse;
+        let terms = match judgement.terms {
+            Ok(terms) => terms,
+            Err(alert) => return Verdict::Impossible(alert),
         };
         let newcomer = Newcomer { terms, server_name: judgement.server_name };
         // Who waits already goes first.
@@ -131,4 +134,3 @@ impl Core {
         Some(Pass { class: Class::Returning, seat: seat?, bearer })
     }
 }
-

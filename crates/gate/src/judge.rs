@@ -4,14 +4,15 @@
 use crate::account::TicketFate;
 use crate::tickets::{Claims, Closed, Terms, name_hash};
 use crate::tls::Tls;
+use rustls::AlertDescription;
 use tidegate_hello::ClientHello;
 use tidegate_hello::negotiate::TLS13;
 
 /// What a hello amounts to.
 #[derive(Clone, Copy, Debug)]
 pub struct Judgement {
-    /// What the handshake will end with; `None` if it must fail.
-    pub terms: Option<Terms>,
+    /// What the handshake will end with, or the alert with which it must fail.
+    pub terms: Result<Terms, AlertDescription>,
     /// Hash of the server name asked for.
     pub server_name: u64,
     /// What became of its ticket; `None` without one.
@@ -26,7 +27,7 @@ pub fn judge(tls: &Tls, hello: &ClientHello, cap: usize, now: u64) -> Judgement 
     let terms = tls.foresee(hello);
     let server_name = name_hash(hello.server_name());
     let found = match terms {
-        Some(terms) if terms.version == TLS13 => {
+        Ok(terms) if terms.version == TLS13 => {
             let many = hello.psk_offered() > cap;
             let willing = hello.offers_psk_dhe_ke();
             let tickets = hello.psk_identities();
@@ -37,11 +38,11 @@ pub fn judge(tls: &Tls, hello: &ClientHello, cap: usize, now: u64) -> Judgement 
                 _ => Some(first_good(tls, tickets, &terms, server_name, now)),
             }
         }
-        Some(terms) => hello
+        Ok(terms) => hello
             .ticket()
             .filter(|ticket| !ticket.is_empty())
             .map(|ticket| first_good(tls, [ticket], &terms, server_name, now)),
-        None => None,
+        Err(_) => None,
     };
     Judgement {
         terms,

@@ -44,7 +44,10 @@ impl Shared {
             capacity: SESSIONS,
         };
         Self {
-            controller: Mutex::new(Controller::new(Settings { policy: admission.policy_kind(), ..Settings::default() })),
+            controller: Mutex::new(Controller::new(Settings {
+                policy: admission.policy_kind(),
+                ..Settings::default()
+            })),
             sessions: Sessions::new(rules),
             cores: processors.iter().map(|_| Arc::default()).collect(),
             processors,
@@ -75,7 +78,10 @@ impl Shared {
     pub fn in_flight(&self) -> (u32, u32) {
         let sum = |of: fn(&Counters) -> u64| self.cores.iter().map(|core| of(core)).sum::<u64>();
         let small = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
-        (small(sum(|core| core.in_handshake[0].get())), small(sum(|core| core.in_requests[0].get())))
+        (
+            small(sum(|core| core.in_handshake[0].get())),
+            small(sum(|core| core.in_requests[0].get())),
+        )
     }
 
     /// Whether the gate takes no new connections any more.

@@ -8,11 +8,14 @@ use rustls::crypto::CryptoProvider;
 use rustls::crypto::aws_lc_rs;
 use rustls::server::{NoServerSessionStorage, ProducesTickets};
 use rustls::sign::{CertifiedKey, Signer, SigningKey, SingleCertAndKey};
-use rustls::{ProtocolVersion, ServerConfig, SignatureAlgorithm, SignatureScheme};
+use rustls::{
+    AlertDescription, ProtocolVersion, ServerConfig, SignatureAlgorithm, SignatureScheme,
+};
 use std::cell::Cell;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use tidegate_hello::{ClientHello, negotiate};
+use tidegate_hello::ClientHello;
+use tidegate_hello::negotiate::{self, Incompatible};
 
 /// What all cores need to speak TLS with customers.
 #[derive(Debug)]
@@ -80,8 +83,11 @@ impl Tls {
         Ok(Self { full, returning, keyring, provider, terms })
     }
 
-    /// What a handshake with this hello will end with; `None` if it must fail.
-    pub fn foresee(&self, hello: &ClientHello) -> Option<Terms> {
+    /// What a handshake with this hello will end with.
+    ///
+    /// # Errors
+    /// The alert with which every handshake with it fails.
+    pub fn foresee(&self, hello: &ClientHello) -> Result<Terms, AlertDescription> {
         let Offer { tls12, suites, groups } = &self.terms;
         let rules = negotiate::Rules {
             tls12: *tls12,
@@ -94,10 +100,30 @@ impl Tls {
             require_ems: false,
             alpn: &[b"http/1.1"],
         };
-        let choice = negotiate::choose(hello, &rules).ok()?;
+        let choice = negotiate::choose(hello, &rules).map_err(alert)?;
         let extended_master_secret =
             choice.version == negotiate::TLS12 && hello.extended_master_secret();
-        Some(Terms { version: choice.version, suite: choice.suite, extended_master_secret })
+        Ok(Terms { version: choice.version, suite: choice.suite, extended_master_secret })
+    }
+}
+
+/// The alert that rustls answers such a hello with.
+///
+/// Source: RFC 8446, section 6.2; RFC 7301, section 3.2.
+fn alert(why: Incompatible) -> AlertDescription {
+    match why {
+        Incompatible::Version => AlertDescription::ProtocolVersion,
+        Incompatible::Protocol => AlertDescription::NoApplicationProtocol,
+        Incompatible::PskModesMissing => AlertDescription::MissingExtension,
+        Incompatible::Compression | Incompatible::KeyShareTwice | Incompatible::PointFormat => {
+            AlertDescription::IllegalParameter
+        }
+        Incompatible::SignatureSchemesMissing
+        | Incompatible::Group
+        | Incompatible::Suite
+        | Incompatible::KeyShareMissing
+        | Incompatible::ExtendedMasterSecret
+        | Incompatible::SignatureScheme => AlertDescription::HandshakeFailure,
     }
 }
 
