@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use sqlx::AssertSqlSafe;
 
-use crate::database::{Connection, Value};
+use crate::database::{Connection, Dialect, Value};
 
 /// Most values in one statement: both databases take some 32,000.
 const VALUES: usize = 12_000;
@@ -15,7 +15,7 @@ pub struct Batch {
     columns: usize,
     rows: usize,
     values: Vec<Cell>,
-    full: Arc<str>,
+    full: Option<Arc<str>>,
 }
 
 /// A value of its own.
@@ -50,8 +50,7 @@ impl Batch {
         let head = format!("INSERT INTO {table} ({columns}) VALUES ");
         let columns = columns.split(',').count();
         let rows = (VALUES / columns).min(500);
-        let full = statement(&head, columns, rows).into();
-        Self { head, columns, rows, values: Vec::new(), full }
+        Self { head, columns, rows, values: Vec::new(), full: None }
     }
 
     /// Adds a row and writes the batch if it is full.
@@ -82,10 +81,12 @@ impl Batch {
                 Cell::Text(text) => Value::Text(text),
             })
             .collect();
-        let sql = if rows == self.rows {
-            Arc::clone(&self.full)
+        let dialect = connection.dialect();
+        let statement = || statement(&self.head, self.columns, rows, dialect).into();
+        let sql: Arc<str> = if rows == self.rows {
+            Arc::clone(self.full.get_or_insert_with(statement))
         } else {
-            statement(&self.head, self.columns, rows).into()
+            statement()
         };
         connection.run(AssertSqlSafe(sql), &values).await?;
         self.values.clear();
@@ -93,7 +94,7 @@ impl Batch {
     }
 }
 
-fn statement(head: &str, columns: usize, rows: usize) -> String {
+fn statement(head: &str, columns: usize, rows: usize, dialect: Dialect) -> String {
     let mut sql = String::from(head);
     for row in 0..rows {
         sql.push_str(if row == 0 { "(" } else { ",(" });
@@ -101,8 +102,15 @@ fn statement(head: &str, columns: usize, rows: usize) -> String {
             if column > 0 {
                 sql.push(',');
             }
-            sql.push('$');
-            sql.push_str(&(row * columns + column + 1).to_string());
+            // SQLite looks every `$1` up in a list of all: with thousands of them
+            // that takes longer than the insert itself.
+            match dialect {
+                Dialect::Sqlite => sql.push('?'),
+                Dialect::Postgres => {
+                    sql.push('$');
+                    sql.push_str(&(row * columns + column + 1).to_string());
+                }
+            }
         }
         sql.push(')');
     }
@@ -117,8 +125,12 @@ mod tests {
     fn placeholders_count_on_through_the_rows() {
         let batch = Batch::new("bids", "id, bid");
         assert_eq!(
-            statement(&batch.head, 2, 2),
+            statement(&batch.head, 2, 2, Dialect::Postgres),
             "INSERT INTO bids (id, bid) VALUES ($1,$2),($3,$4)"
+        );
+        assert_eq!(
+            statement(&batch.head, 2, 2, Dialect::Sqlite),
+            "INSERT INTO bids (id, bid) VALUES (?,?),(?,?)"
         );
     }
 }

@@ -64,23 +64,21 @@ pub async fn about(database: &Database, user: i64, limit: i64, from: i64) -> Res
 }
 
 /// Stores a comment; the person's rating and number of comments follow in the
-/// same transaction.
+/// same transaction. The nickname of the person that it is about.
 ///
 /// # Errors
 /// There is no such person: the client's.
-pub async fn add(database: &Database, new: NewComment<'_>) -> Result<()> {
+pub async fn add(database: &Database, new: NewComment<'_>) -> Result<String> {
     let mut transaction = database.begin().await?;
     let sql = "UPDATE users SET rating = rating + $1, nb_of_comments = nb_of_comments + 1
-               WHERE id = $2";
-    if transaction.run(sql, &[new.rating.into(), new.to.into()]).await? == 0 {
-        let refusal = Refusal::new(
-            404,
-            "There is no such person",
-            "Nobody has this number.",
-            "Go back to the item and follow its links.",
-        );
-        return Err(transaction.undo(refusal).await);
-    }
+               WHERE id = $2 RETURNING nickname";
+    let Some(nickname) = transaction.first(sql, &[new.rating.into(), new.to.into()]).await? else {
+        let remedy = "Go back to the item and follow its links.";
+        let why = "Nobody has this number.";
+        return Err(transaction
+            .undo(Refusal::new(404, "There is no such person", why, remedy))
+            .await);
+    };
     let sql = "INSERT INTO comments (from_user_id, to_user_id, item_id, rating, date, comment)
                VALUES ($1, $2, $3, $4, $5, $6)";
     let values = [
@@ -92,5 +90,6 @@ pub async fn add(database: &Database, new: NewComment<'_>) -> Result<()> {
         new.comment.into(),
     ];
     transaction.run(sql, &values).await?;
-    transaction.commit().await
+    transaction.commit().await?;
+    Ok(nickname)
 }

@@ -1,8 +1,8 @@
 //! Lists of active items, and how many there are.
 
-use crate::Result;
 use crate::auction::money::Cents;
-use crate::database::{Database, Fields, Record, Transaction};
+use crate::database::{Database, Dialect, Fields, LockingSql, Record, Transaction};
+use crate::{Result, locking};
 
 /// An item as it is shown in a list.
 #[derive(Clone, Debug)]
@@ -114,6 +114,9 @@ pub async fn count_by_region(database: &Database) -> Result<Vec<(i64, i64)>> {
     database.all(COUNT_BY_REGION, &[]).await
 }
 
+const WHOLE_SITE: LockingSql =
+    locking!("SELECT items FROM active_counts WHERE region = 0 AND category = 0");
+
 /// Notes that a region and category have `change` more active items. All
 /// writers lock the row of the whole site first, so none waits for another in
 /// a circle.
@@ -123,9 +126,11 @@ pub async fn count_change(
     category: i64,
     change: i64,
 ) -> Result<()> {
-    let sql = "UPDATE active_counts SET items = items + $1 WHERE region = $2 AND category = $3";
-    for (region, category) in [(0, 0), (0, category), (region, 0), (region, category)] {
-        transaction.run(sql, &[change.into(), region.into(), category.into()]).await?;
+    if transaction.dialect() == Dialect::Postgres {
+        transaction.lock::<i64>(WHOLE_SITE, &[]).await?;
     }
+    let sql = "UPDATE active_counts SET items = items + $1
+               WHERE region IN (0, $2) AND category IN (0, $3)";
+    transaction.run(sql, &[change.into(), region.into(), category.into()]).await?;
     Ok(())
 }

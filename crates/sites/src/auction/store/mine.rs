@@ -27,21 +27,8 @@ pub struct Line {
     pub date: i64,
 }
 
-impl Record for Line {
-    fn read(fields: &impl Fields) -> sqlx::Result<Self> {
-        Ok(Self {
-            item: fields.int(0)?,
-            name: fields.text(1)?,
-            price: Cents(fields.int(2)?),
-            own: Cents(fields.int(3)?),
-            number: fields.int(4)?,
-            date: fields.int(5)?,
-        })
-    }
-}
-
 /// All that a person has to do with.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Mine {
     /// Active items that they bid on.
     pub bidding: Vec<Line>,
@@ -55,41 +42,69 @@ pub struct Mine {
     pub sold: Vec<Line>,
 }
 
-pub(crate) const BIDDING: &str = "SELECT i.id, i.name, i.max_bid, b.own, i.nb_of_bids, i.end_date
-     FROM (SELECT item_id, MAX(bid) AS own FROM bids WHERE user_id = $1
-           GROUP BY item_id ORDER BY item_id DESC LIMIT 200) b
-     JOIN items i ON i.id = b.item_id WHERE i.end_date > $2 ORDER BY i.end_date LIMIT $3";
+/// All lists in one statement: on SQLite most of a small query's cost is the way
+/// to its thread and back. The first column says which list a line belongs to.
+pub(crate) const ALL: &str = "
+SELECT * FROM (
+    SELECT CAST(0 AS BIGINT) AS list, i.id, i.name, i.max_bid, part_bids.own, i.nb_of_bids, i.end_date
+    FROM (SELECT item_id, MAX(bid) AS own FROM bids WHERE user_id = $1
+          GROUP BY item_id ORDER BY item_id DESC LIMIT 200) part_bids
+    JOIN items i ON i.id = part_bids.item_id WHERE i.end_date > $2 ORDER BY i.end_date LIMIT $4) part_a
+UNION ALL SELECT * FROM (
+    SELECT CAST(1 AS BIGINT), id, name, max_bid, max_bid AS own, nb_of_bids, end_date FROM old_items
+    WHERE high_bidder = $1 AND end_date > $3 AND max_bid >= reserve_price
+    ORDER BY end_date DESC LIMIT $4) part_b
+UNION ALL SELECT * FROM (
+    SELECT CAST(2 AS BIGINT), part_sales.item_id, COALESCE(i.name, o.name, ''),
+           COALESCE(i.buy_now, o.buy_now), CAST(0 AS BIGINT), part_sales.qty, part_sales.date
+    FROM (SELECT item_id, qty, date FROM buy_now
+          WHERE buyer_id = $1 AND date > $3 ORDER BY date DESC LIMIT $4) part_sales
+    LEFT JOIN items i ON i.id = part_sales.item_id LEFT JOIN old_items o ON o.id = part_sales.item_id) part_c
+UNION ALL SELECT * FROM (
+    SELECT CAST(3 AS BIGINT), id, name, CASE WHEN nb_of_bids = 0 THEN initial_price ELSE max_bid END,
+           CAST(0 AS BIGINT), nb_of_bids, end_date
+    FROM items WHERE seller = $1 AND end_date > $2 ORDER BY end_date LIMIT $4) part_d
+UNION ALL SELECT * FROM (
+    SELECT CAST(4 AS BIGINT), id, name, max_bid, CAST(0 AS BIGINT), nb_of_bids, end_date
+    FROM old_items WHERE seller = $1 AND end_date > $3 ORDER BY end_date DESC LIMIT $4) part_e";
 
-pub(crate) const WON: &str =
-    "SELECT id, name, max_bid, max_bid, nb_of_bids, end_date FROM old_items
-     WHERE high_bidder = $1 AND end_date > $2 AND max_bid >= reserve_price
-     ORDER BY end_date DESC LIMIT $3";
+struct Listed {
+    list: i64,
+    line: Line,
+}
 
-pub(crate) const BOUGHT: &str = "SELECT n.item_id, COALESCE(i.name, o.name, ''),
-            COALESCE(i.buy_now, o.buy_now), CAST(0 AS BIGINT), n.qty, n.date
-     FROM (SELECT item_id, qty, date FROM buy_now
-           WHERE buyer_id = $1 AND date > $2 ORDER BY date DESC LIMIT $3) n
-     LEFT JOIN items i ON i.id = n.item_id LEFT JOIN old_items o ON o.id = n.item_id
-     ORDER BY n.date DESC";
-
-pub(crate) const SELLING: &str =
-    "SELECT id, name, CASE WHEN nb_of_bids = 0 THEN initial_price ELSE max_bid END, CAST(0 AS BIGINT),
-            nb_of_bids, end_date
-     FROM items WHERE seller = $1 AND end_date > $2 ORDER BY end_date LIMIT $3";
-
-pub(crate) const SOLD: &str =
-    "SELECT id, name, max_bid, CAST(0 AS BIGINT), nb_of_bids, end_date FROM old_items
-     WHERE seller = $1 AND end_date > $2 ORDER BY end_date DESC LIMIT $3";
+impl Record for Listed {
+    fn read(fields: &impl Fields) -> sqlx::Result<Self> {
+        let line = Line {
+            item: fields.int(1)?,
+            name: fields.text(2)?,
+            price: Cents(fields.int(3)?),
+            own: Cents(fields.int(4)?),
+            number: fields.int(5)?,
+            date: fields.int(6)?,
+        };
+        Ok(Self { list: fields.int(0)?, line })
+    }
+}
 
 /// Reads the lists of a person's own page.
 pub async fn mine(database: &Database, user: i64, now: i64) -> Result<Mine> {
-    let active = [user.into(), now.into(), LINES.into()];
-    let past = [user.into(), (now - LOOK_BACK).into(), LINES.into()];
-    Ok(Mine {
-        bidding: database.all(BIDDING, &active).await?,
-        won: database.all(WON, &past).await?,
-        bought: database.all(BOUGHT, &past).await?,
-        selling: database.all(SELLING, &active).await?,
-        sold: database.all(SOLD, &past).await?,
-    })
+    let values = [user.into(), now.into(), (now - LOOK_BACK).into(), LINES.into()];
+    let mut mine = Mine::default();
+    for Listed { list, line } in database.all(ALL, &values).await? {
+        match list {
+            0 => mine.bidding.push(line),
+            1 => mine.won.push(line),
+            2 => mine.bought.push(line),
+            3 => mine.selling.push(line),
+            _ => mine.sold.push(line),
+        }
+    }
+    // No order is promised across a union.
+    mine.bidding.sort_by_key(|line| line.date);
+    mine.selling.sort_by_key(|line| line.date);
+    for past in [&mut mine.won, &mut mine.bought, &mut mine.sold] {
+        past.sort_by_key(|line| -line.date);
+    }
+    Ok(mine)
 }

@@ -48,8 +48,8 @@ pub enum Purpose {
     Bid { item: i64, minimum: i64 },
     /// A purchase of this item.
     Buy { item: i64 },
-    /// A comment about this person.
-    Comment { to: i64 },
+    /// A comment about this person after this item.
+    Comment { to: i64, item: i64 },
     /// An item to sell.
     Sell,
 }
@@ -94,7 +94,7 @@ impl App {
         let [kind, subject, extra] = match purpose {
             Purpose::Bid { item, minimum } => [1, item, minimum],
             Purpose::Buy { item } => [2, item, 0],
-            Purpose::Comment { to } => [3, to, 0],
+            Purpose::Comment { to, item } => [3, to, item],
             Purpose::Sell => [4, 0, 0],
         };
         self.signer.sign(&[kind, user, subject, extra], when::now() + FORM_LASTS)
@@ -114,7 +114,7 @@ impl App {
         let purpose = match kind {
             1 => Purpose::Bid { item: subject, minimum: extra },
             2 => Purpose::Buy { item: subject },
-            3 => Purpose::Comment { to: subject },
+            3 => Purpose::Comment { to: subject, item: extra },
             _ => Purpose::Sell,
         };
         Ok((user, purpose))

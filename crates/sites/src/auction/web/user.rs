@@ -91,8 +91,8 @@ async fn subject(app: &App, user: &str, item: &str) -> Result<(User, Item)> {
     Ok((user, item))
 }
 
-fn crumbs<'a>(above: &'a str, user: &'a User) -> [Crumb<'a>; 2] {
-    [Crumb::Above(above, &user.nickname), Crumb::Here("Comment")]
+fn crumbs<'a>(above: &'a str, nickname: &'a str) -> [Crumb<'a>; 2] {
+    [Crumb::Above(above, nickname), Crumb::Here("Comment")]
 }
 
 /// GET /users/{user}/comment?item={item}: PutCommentAuth
@@ -112,7 +112,7 @@ pub async fn comment_sign_in(
         }
         p.aside { "Sign in to say how it went with " (user.nickname) "." }
     };
-    Ok(Page::new(&format!("Comment on {}", user.nickname), &crumbs(&above, &user), body))
+    Ok(Page::new(&format!("Comment on {}", user.nickname), &crumbs(&above, &user.nickname), body))
 }
 
 /// POST /users/{user}/comment: PutComment
@@ -137,7 +137,7 @@ pub async fn comment_form(
     let body = html! {
         (item::summary(&item))
         form.panel method="post" action={ (above) "/comments" } {
-            (field::hidden("auth", app.token(writer.id, Purpose::Comment { to: user.id })))
+            (field::hidden("auth", app.token(writer.id, Purpose::Comment { to: user.id, item: item.id })))
             (field::hidden("item", item.id))
             (field::select("Rating", "rating", RATINGS.into_iter(), 5))
             (field::words("Comment", "comment", 2048, 7))
@@ -145,7 +145,7 @@ pub async fn comment_form(
         }
         p.aside { "You write as " strong { (writer.nickname) } ". What you write can be read by all, and cannot be changed later." }
     };
-    Ok(Page::new(&format!("Comment on {}", user.nickname), &crumbs(&above, &user), body))
+    Ok(Page::new(&format!("Comment on {}", user.nickname), &crumbs(&above, &user.nickname), body))
 }
 
 /// POST /users/{user}/comments: StoreComment
@@ -156,28 +156,28 @@ pub async fn store_comment(
 ) -> Result<Page, Failure> {
     let to = id(&text, "person")?;
     let (from, purpose) = app.bearer(&posted)?;
-    if purpose != (Purpose::Comment { to }) {
-        return Err(refused("It was handed out for something else.").into());
-    }
     let mut form = posted.check();
     let item = form.number("item", "Item", 1..=i64::MAX);
+    if purpose != (Purpose::Comment { to, item }) {
+        return Err(refused("It was handed out for something else.").into());
+    }
     let rating = form.number("rating", "Rating", -5..=5);
     form.require(RATINGS.iter().any(|(known, _)| *known == rating), || {
         "Rating: must be one of −5, −3, 0, 3 and 5.".into()
     });
     let comment = form.words("comment", "Comment", 1..=2048);
     form.done()?;
-    let (user, _) = subject(&app, &text, &item.to_string()).await?;
     let date = when::now();
-    comments::add(&app.database, NewComment { from, to, item, rating, comment, date }).await?;
+    let new = NewComment { from, to, item, rating, comment, date };
+    let nickname = comments::add(&app.database, new).await?;
     let above = format!("/users/{to}");
     let body = html! {
-        p.notice.good role="status" { "Your comment on " (user.nickname) " has been stored." }
+        p.notice.good role="status" { "Your comment on " (nickname) " has been stored." }
         article.comment { header { (self::rating(rating)) span { (Moment(date)) } } (prose(comment)) }
         p.actions {
-            a.button href=(above) { "See all about " (user.nickname) } " "
+            a.button href=(above) { "See all about " (nickname) } " "
             a.button.quiet href={ "/items/" (item) } { "Back to the item" }
         }
     };
-    Ok(Page::new("Thank you", &crumbs(&above, &user), body))
+    Ok(Page::new("Thank you", &crumbs(&above, &nickname), body))
 }
