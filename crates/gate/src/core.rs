@@ -46,8 +46,6 @@ pub struct Core {
     pub patience: Patience,
     /// Most ticket identities in a hello.
     pub identities: usize,
-    /// How long newcomers may wait.
-    pub hold_time: Duration,
     hello_limits: Limits,
     refusal: Refusal,
     most_open: u64,
@@ -63,12 +61,11 @@ impl Core {
         let (most, bytes) = (share(admission.hold_connections), share(admission.hold_bytes));
         let (size, idle) = (config.upstream.pool_size, config.upstream.idle_timeout);
         Rc::new(Self {
-            line: Line::new(most, bytes, counters.clone()),
+            line: Line::new(most, bytes, admission.hold_time, counters.clone()),
             pool: Pool::new(route, size, idle, counters.clone()),
             bell: Rc::default(),
             patience: Patience::of(config),
             identities: limits.ticket_identities,
-            hold_time: admission.hold_time,
             hello_limits: Limits {
                 bytes: limits.hello_max_bytes,
                 identities: limits.ticket_identities,

@@ -12,7 +12,7 @@ use crate::tls::{Bearer, unix_now};
 use rustls::AlertDescription;
 use std::rc::Rc;
 use std::sync::MutexGuard;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tidegate_control::{Controller, Decision};
 use tidegate_hello::ClientHello;
 
@@ -67,6 +67,7 @@ impl Core {
         let decision = if self.line.is_empty() {
             self.asking().new_session(self.shared.now())
         } else {
+            self.shared.controller().stands_in_line();
             Decision::NotNow { retry_after: Duration::ZERO }
         };
         let retry_after = match decision {
@@ -79,12 +80,11 @@ impl Core {
             },
             Decision::NotNow { retry_after } => retry_after,
         };
-        if !self.hold_time.is_zero()
-            && let Some(waiting) = self.line.join(bytes)
-        {
+        if let Some(waiting) = self.line.join(bytes) {
             self.counters.held[new].add(1);
             return Verdict::Hold(waiting, newcomer, retry_after);
         }
+        self.line.turn_away(Instant::now());
         self.counters.refused[new].add(1);
         Verdict::Refuse
     }

@@ -1,5 +1,12 @@
 //! Newcomers who wait, before their handshake, for the next budget: per core a
 //! line in order of arrival, bounded in number, bytes and time.
+//!
+//! A line is for bursts, which pass. Under a lasting overload it would only
+//! stand: everybody who gets in would have waited to the limit first, and no
+//! more of them would get in. So once newcomers are turned away, the line is
+//! kept short until that has stopped for as long as a newcomer may wait.
+//! Source: Nichols and Jacobson 2012, "Controlling Queue Delay", for the
+//! difference between a good queue and a standing one.
 
 use crate::account::Counters;
 use std::cell::{Cell, RefCell};
@@ -7,7 +14,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Waker;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// The line of one core.
 pub struct Line {
@@ -15,8 +22,14 @@ pub struct Line {
     bytes: Cell<usize>,
     most: usize,
     most_bytes: usize,
+    most_time: Duration,
+    turned_away: Cell<Option<Instant>>,
     counters: Arc<Counters>,
 }
+
+/// While newcomers are turned away, each waits at most this share of the time:
+/// long enough for the next lull, too short to be felt.
+const STANDING: u32 = 20;
 
 struct Place {
     bytes: usize,
@@ -25,9 +38,23 @@ struct Place {
 
 impl Line {
     /// An empty line for at most so many connections with so many bytes.
-    pub fn new(most: usize, most_bytes: usize, counters: Arc<Counters>) -> Rc<Self> {
-        let (places, bytes) = (RefCell::default(), Cell::new(0));
-        Rc::new(Self { places, bytes, most, most_bytes, counters })
+    /// who each wait no longer than that time.
+    pub fn new(most: usize, most_bytes: usize, most_time: Duration, counters: Arc<Counters>) -> Rc<Self> {
+        let (places, bytes, turned_away) = (RefCell::default(), Cell::new(0), Cell::new(None));
+        Rc::new(Self { places, bytes, most, most_bytes, most_time, turned_away, counters })
+    }
+
+    /// A newcomer was turned away, at the door or after waiting.
+    pub fn turn_away(&self, now: Instant) {
+        self.turned_away.set(Some(now));
+    }
+
+    /// How long a newcomer who joins now may wait.
+    fn patience(&self, now: Instant) -> Duration {
+        match self.turned_away.get() {
+            Some(at) if now.saturating_duration_since(at) < self.most_time => self.most_time / STANDING,
+            _ => self.most_time,
+        }
     }
 
     /// Whether nobody waits.
@@ -39,15 +66,20 @@ impl Line {
     /// `None` if there is no room.
     pub fn join(self: &Rc<Self>, bytes: usize) -> Option<Waiting> {
         let mut places = self.places.borrow_mut();
-        if places.len() >= self.most || self.bytes.get() + bytes > self.most_bytes {
+        if self.most_time.is_zero()
+            || places.len() >= self.most
+            || self.bytes.get() + bytes > self.most_bytes
+        {
             return None;
         }
+        let since = Instant::now();
+        let until = since + self.patience(since);
         let place = Rc::new(Place { bytes, waker: RefCell::new(None) });
         places.push_back(place.clone());
         self.bytes.set(self.bytes.get() + bytes);
         self.counters.holding[0].add(1);
         self.counters.holding_bytes[0].add(bytes as u64);
-        Some(Waiting { line: self.clone(), place, since: Instant::now() })
+        Some(Waiting { line: self.clone(), place, since, until })
     }
 
     fn leave(&self, place: &Rc<Place>) {
@@ -72,6 +104,7 @@ pub struct Waiting {
     line: Rc<Line>,
     place: Rc<Place>,
     since: Instant,
+    until: Instant,
 }
 
 impl Waiting {
@@ -91,6 +124,11 @@ impl Waiting {
     /// When it joined.
     pub fn since(&self) -> Instant {
         self.since
+    }
+
+    /// When its wait is over, come what may.
+    pub fn until(&self) -> Instant {
+        self.until
     }
 }
 
@@ -117,7 +155,23 @@ mod tests {
     }
 
     fn line(most: usize, most_bytes: usize) -> Rc<Line> {
-        Line::new(most, most_bytes, Arc::default())
+        Line::new(most, most_bytes, Duration::from_secs(2), Arc::default())
+    }
+
+    #[test]
+    fn a_line_that_turns_people_away_is_kept_short_until_that_stops() {
+        let line = line(10, 1_000);
+        let now = Instant::now();
+        assert_eq!(line.patience(now), Duration::from_secs(2));
+        line.turn_away(now);
+        assert_eq!(line.patience(now + Duration::from_millis(1_999)), Duration::from_millis(100));
+        assert_eq!(line.patience(now + Duration::from_secs(2)), Duration::from_secs(2));
+    }
+
+    #[test]
+    fn nobody_joins_a_line_without_time() {
+        let line = Line::new(10, 1_000, Duration::ZERO, Arc::default());
+        assert!(line.join(1).is_none());
     }
 
     #[test]

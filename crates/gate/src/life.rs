@@ -140,7 +140,7 @@ async fn wait(open: Open, arrival: Arrival, mut hello: Vec<u8>, held: Held) {
     let Arrival { socket, peer } = arrival;
     let Ok(socket) = TcpStream::from_std(socket) else { return };
     let waited = {
-        let mut turn = Turn::new(&core, held);
+        let mut turn = Turn::new(held);
         Metered::new(Bucket::Arrival, poll_fn(|cx| turn.poll(&core, &socket, &mut hello, cx))).await
     };
     match waited {
@@ -152,6 +152,7 @@ async fn wait(open: Open, arrival: Arrival, mut hello: Vec<u8>, held: Held) {
             }
         }
         Waited::Expired => {
+            core.line.turn_away(Instant::now());
             core.counters.hold_expired[0].add(1);
             core.counters.end(End::HoldExpired);
             if let Ok(socket) = socket.into_std() {
@@ -178,9 +179,9 @@ struct Turn {
 }
 
 impl Turn {
-    fn new(core: &Core, held: Held) -> Self {
+    fn new(held: Held) -> Self {
         let since = held.waiting.since();
-        let (ask_at, until) = (since + held.retry_after, since + core.hold_time);
+        let (ask_at, until) = (since + held.retry_after, held.waiting.until());
         let sleep = Box::pin(sleep_until(until.into()));
         Self { held, ask_at, until, sleep, listening: None, deaf: false }
     }

@@ -42,14 +42,14 @@ pub fn stop_on_signal() -> anyhow::Result<Stop> {
 /// Sessions per second of the first probe: light for any machine that can
 /// compile this.
 const PROBE_PER_S: f64 = 15.0;
-/// The second probe's share of what the first promises. Work costs more on a
-/// processor that mostly sleeps, so the first promises too little.
-const PROBE_SHARE: f64 = 0.6;
+/// Each further probe's share of what the one before it promised. Work costs
+/// more on a processor that mostly sleeps, so a light probe promises too little.
+const PROBE_SHARES: [f64; 2] = [0.6, 0.8];
 /// The ramp's first step, as a share of what the probe's CPU time promises,
 /// and the factor between steps: the resolution of the capacity.
-const RAMP_BEGIN: f64 = 0.7;
+const RAMP_BEGIN: f64 = 0.8;
 const RAMP_FACTOR: f64 = 1.07;
-/// The ramp ends here even if nothing breaks: 0.7 × 1.07^13 is 1.7 times the
+/// The ramp ends here even if nothing breaks: 0.8 × 1.07^13 is 1.9 times the
 /// promise.
 const RAMP_STEPS: i32 = 14;
 /// Overload shows in customers who leave. How many complete per second is told
@@ -68,7 +68,9 @@ pub fn capacity(
     lab.open_gate("off")?;
     view.show(&Event::Phase("Finding the capacity: the CPU time of a session under light load"));
     let mut promise = probe(PROBE_PER_S, plan, lab, stop, view)?;
-    promise = probe(PROBE_SHARE * promise, plan, lab, stop, view)?;
+    for share in PROBE_SHARES {
+        promise = probe(share * promise, plan, lab, stop, view)?;
+    }
     for _ in 0..3 {
         view.show(&Event::Phase("Finding the capacity: a ramp, until customers leave"));
         let steps = ramp(plan, lab, promise, stop, view)?;
