@@ -79,6 +79,11 @@ impl Core {
         })
     }
 
+    /// Whether the places that are left are kept for those already inside.
+    pub fn is_full_for_newcomers(&self) -> bool {
+        self.counters.open[0].get() >= self.most_open - self.most_open / 8
+    }
+
     /// Judges a connection that just came. What can be done at once, such as
     /// refusing, takes neither a task nor a place in the runtime.
     fn arrive(self: &Rc<Self>, arrival: Arrival) {
@@ -94,6 +99,12 @@ impl Core {
             Err(_) => return self.counters.end(End::HelloHungUp),
         };
         if let Progress::NeedsMore = progress {
+            // Half a hello is what a flood is made of: it leaves half of the
+            // places to those who said who they are.
+            if self.counters.open[0].get() >= self.most_open / 2 {
+                self.counters.end(End::TooMany);
+                return socket::reset(arrival.socket);
+            }
             life::begin(self, arrival, life::Start::Hello(reader));
         } else {
             self.greet(arrival, reader, progress);

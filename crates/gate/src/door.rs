@@ -1,8 +1,7 @@
 //! The decision about a connection, made once its hello is whole: admit, hold
 //! or refuse. Counted here, before any handshake.
 
-use crate::account::Class;
-use crate::account::TicketFate;
+use crate::account::{Class, End, TicketFate};
 use crate::core::Core;
 use crate::hold::Waiting;
 use crate::judge::{Judgement, judge};
@@ -64,7 +63,11 @@ impl Core {
         };
         let newcomer = Newcomer { terms, server_name: judgement.server_name };
         // Who waits already goes first.
-        let decision = if self.line.is_empty() {
+        let decision = if self.is_full_for_newcomers() {
+            self.counters.end(End::TooMany);
+            self.counters.refused[new].add(1);
+            return Verdict::Refuse;
+        } else if self.line.is_empty() {
             self.asking().new_session(self.shared.now())
         } else {
             self.shared.controller().stands_in_line();

@@ -6,7 +6,7 @@
 use crate::config::Forwarded;
 use crate::pages::Answer;
 use http::header::{
-    CONNECTION, CONTENT_LENGTH, Entry, FORWARDED, HOST, HeaderMap, HeaderName, HeaderValue, TE,
+    CONNECTION, CONTENT_LENGTH, Entry, HOST, HeaderMap, HeaderName, HeaderValue, TE,
     TRANSFER_ENCODING, UPGRADE, VIA,
 };
 use http::request::Parts;
@@ -81,6 +81,9 @@ pub fn to_upstream(parts: &mut Parts, origins: &Origins, chunked: bool) -> Resul
     if parts.method == Method::CONNECT {
         return Err(Answer::Connect);
     }
+    if chunked && !is_only_chunked(&parts.headers) {
+        return Err(Answer::Coding);
+    }
     if asks_for_websocket(&parts.headers) {
         return Err(Answer::Upgrade);
     }
@@ -98,6 +101,15 @@ pub fn to_upstream(parts: &mut Parts, origins: &Origins, chunked: bool) -> Resul
     parts.version = Version::HTTP_11;
     parts.extensions.clear();
     Ok(())
+}
+
+/// Whether the body's one transfer coding is `chunked`. Another would be
+/// undone by nobody: it belongs to this hop (RFC 9112 6.1).
+fn is_only_chunked(headers: &HeaderMap) -> bool {
+    let mut codings = headers.get_all(TRANSFER_ENCODING).iter();
+    let one =
+        codings.next().is_some_and(|v| v.as_bytes().trim_ascii().eq_ignore_ascii_case(b"chunked"));
+    one && codings.next().is_none()
 }
 
 fn asks_for_websocket(headers: &HeaderMap) -> bool {
@@ -142,11 +154,40 @@ fn is_host(value: &[u8]) -> bool {
         .any(|byte| matches!(byte, b'/' | b'?' | b'#' | b'@' | b',' | b' ' | b'\t' | b'\\'))
 }
 
+/// Removes what says where a request came from, in every spelling that an
+/// upstream could trust: CGI and WSGI make `X_Forwarded_For` and
+/// `X-Forwarded-For` the same variable.
+fn remove_claims_of_origin(headers: &mut HeaderMap) {
+    for name in CLAIMS_OF_ORIGIN {
+        headers.remove(name);
+    }
+    let misspelt = |name: &&HeaderName| {
+        name.as_str().contains('_') && {
+            let dashed = name.as_str().replace('_', "-");
+            dashed.starts_with("x-forwarded-") || CLAIMS_OF_ORIGIN.contains(&dashed.as_str())
+        }
+    };
+    let misspelt: Vec<_> = headers.keys().filter(misspelt).cloned().collect();
+    for name in misspelt {
+        headers.remove(name);
+    }
+}
+
+const CLAIMS_OF_ORIGIN: [&str; 7] = [
+    "forwarded",
+    "x-real-ip",
+    "x-client-ip",
+    "x-forwarded-port",
+    "x-forwarded-prefix",
+    "x-forwarded-scheme",
+    "x-forwarded-server",
+];
+
 fn set_forwarded(headers: &mut HeaderMap, origins: &Origins) {
     match origins.forwarded {
         Forwarded::Off => return,
         Forwarded::Replace => {
-            headers.remove(FORWARDED);
+            remove_claims_of_origin(headers);
             headers.insert(X_FORWARDED_FOR, origins.address.clone());
         }
         Forwarded::Append => {
@@ -215,6 +256,12 @@ mod tests {
         assert_eq!(get(&replaced, "x-forwarded-host"), "shop");
         assert_eq!(get(&replaced, "x-forwarded-proto"), "https");
         assert_eq!(get(&replaced, "forwarded"), "");
+        for spelling in ["x-real-ip", "x-forwarded-port", "x_forwarded_for", "x_real-ip"] {
+            let spoofed = passed(request().header(spelling, "10.0.0.1"), Forwarded::Replace);
+            assert_eq!(get(&spoofed.unwrap().headers, spelling), "", "{spelling}");
+        }
+        let kept = passed(request().header("x_basket", "7"), Forwarded::Replace).unwrap().headers;
+        assert_eq!(get(&kept, "x_basket"), "7");
         let appended = passed(request(), Forwarded::Append).unwrap().headers;
         assert_eq!(get(&appended, "x-forwarded-for"), "10.0.0.1|192.0.2.7");
         assert_eq!(get(&appended, "x-forwarded-host"), "evil");

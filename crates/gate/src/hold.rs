@@ -39,7 +39,12 @@ struct Place {
 impl Line {
     /// An empty line for at most so many connections with so many bytes.
     /// who each wait no longer than that time.
-    pub fn new(most: usize, most_bytes: usize, most_time: Duration, counters: Arc<Counters>) -> Rc<Self> {
+    pub fn new(
+        most: usize,
+        most_bytes: usize,
+        most_time: Duration,
+        counters: Arc<Counters>,
+    ) -> Rc<Self> {
         let (places, bytes, turned_away) = (RefCell::default(), Cell::new(0), Cell::new(None));
         Rc::new(Self { places, bytes, most, most_bytes, most_time, turned_away, counters })
     }
@@ -52,7 +57,9 @@ impl Line {
     /// How long a newcomer who joins now may wait.
     fn patience(&self, now: Instant) -> Duration {
         match self.turned_away.get() {
-            Some(at) if now.saturating_duration_since(at) < self.most_time => self.most_time / STANDING,
+            Some(at) if now.saturating_duration_since(at) < self.most_time => {
+                self.most_time / STANDING
+            }
             _ => self.most_time,
         }
     }

@@ -140,7 +140,7 @@ async fn wait(open: Open, arrival: Arrival, mut hello: Vec<u8>, held: Held) {
     let Arrival { socket, peer } = arrival;
     let Ok(socket) = TcpStream::from_std(socket) else { return };
     let waited = {
-        let mut turn = Turn::new(held);
+        let mut turn = Turn::new(held, hello.len());
         Metered::new(Bucket::Arrival, poll_fn(|cx| turn.poll(&core, &socket, &mut hello, cx))).await
     };
     match waited {
@@ -174,16 +174,23 @@ struct Turn {
     until: Instant,
     sleep: Pin<Box<Sleep>>,
     listening: Option<Listening>,
-    /// The customer sent more than may be kept; only time can end the wait.
+    /// Most bytes that are kept of what the customer sent.
+    most_bytes: usize,
+    /// The customer sent more than that; only time can end the wait.
     deaf: bool,
 }
 
+/// What a held customer may send after the hello: nothing honest comes before
+/// the server has answered, so it is not counted into `hold_bytes`.
+const AFTER_HELLO: usize = 512;
+
 impl Turn {
-    fn new(held: Held) -> Self {
+    fn new(held: Held, hello_bytes: usize) -> Self {
         let since = held.waiting.since();
         let (ask_at, until) = (since + held.retry_after, held.waiting.until());
         let sleep = Box::pin(sleep_until(until.into()));
-        Self { held, ask_at, until, sleep, listening: None, deaf: false }
+        let most_bytes = hello_bytes + AFTER_HELLO;
+        Self { held, ask_at, until, sleep, listening: None, most_bytes, deaf: false }
     }
 
     fn poll(
@@ -197,7 +204,7 @@ impl Turn {
         if core.bell.tide() != Tide::Open {
             return Poll::Ready(Waited::Expired);
         }
-        if self.has_left(core, socket, hello, cx) {
+        if self.has_left(socket, hello, cx) {
             return Poll::Ready(Waited::Left);
         }
         loop {
@@ -228,14 +235,8 @@ impl Turn {
     }
 
     /// Looks whether the customer hung up; keeps what else she sends.
-    fn has_left(
-        &mut self,
-        core: &Core,
-        socket: &TcpStream,
-        hello: &mut Vec<u8>,
-        cx: &mut Context<'_>,
-    ) -> bool {
-        let most = core.shared.config.limits.hello_max_bytes;
+    fn has_left(&mut self, socket: &TcpStream, hello: &mut Vec<u8>, cx: &mut Context<'_>) -> bool {
+        let most = self.most_bytes;
         while !self.deaf && socket.poll_read_ready(cx).is_ready() {
             if hello.len() >= most {
                 self.deaf = true;

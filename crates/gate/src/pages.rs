@@ -17,6 +17,8 @@ pub enum Answer {
     Connect,
     /// A protocol upgrade that the gate does not pass on.
     Upgrade,
+    /// A transfer coding other than chunked.
+    Coding,
     /// The upstream takes no connections.
     Unreachable,
     /// The upstream hung up or broke HTTP.
@@ -31,7 +33,7 @@ impl Answer {
         match self {
             Self::TwoLengths | Self::BadHost | Self::BadTarget => StatusCode::BAD_REQUEST,
             Self::Connect => StatusCode::METHOD_NOT_ALLOWED,
-            Self::Upgrade => StatusCode::NOT_IMPLEMENTED,
+            Self::Upgrade | Self::Coding => StatusCode::NOT_IMPLEMENTED,
             Self::Unreachable | Self::BrokenUpstream => StatusCode::BAD_GATEWAY,
             Self::Late => StatusCode::GATEWAY_TIMEOUT,
         }
@@ -39,7 +41,8 @@ impl Answer {
 
     /// Whether the request broke HTTP so that what follows it cannot be trusted.
     pub fn closes(self) -> bool {
-        matches!(self, Self::TwoLengths | Self::BadHost | Self::BadTarget | Self::Connect)
+        use Answer::{BadHost, BadTarget, Coding, Connect, TwoLengths};
+        matches!(self, TwoLengths | BadHost | BadTarget | Connect | Coding)
     }
 
     fn says(self) -> (&'static str, &'static str) {
@@ -55,6 +58,9 @@ impl Answer {
             }
             Self::Upgrade => {
                 ("Not implemented", "This site does not change to another protocol (Upgrade).")
+            }
+            Self::Coding => {
+                ("Not implemented", "The only Transfer-Encoding that this site undoes is chunked.")
             }
             Self::Unreachable => (
                 "The site is down",

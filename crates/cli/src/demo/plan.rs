@@ -57,13 +57,13 @@ impl Plan {
             Times {
                 probe: seconds(2),
                 ramp_step: seconds(3),
-                warm_up: seconds(3),
-                window: seconds(5),
+                warm_up: seconds(4),
+                window: seconds(6),
             }
         } else {
             Times {
-                probe: seconds(4),
-                ramp_step: seconds(6),
+                probe: seconds(3),
+                ramp_step: seconds(5),
                 warm_up: seconds(4),
                 window: seconds(13),
             }

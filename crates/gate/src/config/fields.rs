@@ -147,7 +147,9 @@ settings! {
 
     /// Deadlines and caps that keep one connection from taking more than its share.
     pub struct Limits = "limits" {
-        /// Most connections open to customers at once, on all cores together.
+        /// Most connections open to customers at once, on all cores together. The last eighth
+        /// is kept for customers already inside; connections that have not sent a whole hello
+        /// get half of it at most.
         max_connections: usize = Is("20000"), Whole::new(1, 10_000_000),
             because "about 500 MB at 25 KB each when they idle; each takes up to two file descriptors";
         /// From accept to the last byte of the ClientHello.
