@@ -22,8 +22,8 @@ pub struct Cell {
     /// Connections that the server opened to the upstream, per request: near 0
     /// where it keeps them open.
     pub upstream_connections_per_request: f64,
-    /// Share of the operations that the gate first made wait for its budget:
-    /// its core was the limit, and the cost of waiting is in the figure.
+    /// Share of the operations that the gate first made wait for its budget; the
+    /// cost of waiting is in the figure.
     pub held_share: f64,
     /// Share of its core that the server used, median of the windows.
     pub utilisation: f64,

@@ -112,8 +112,9 @@ fn remarks(text: &mut String, report: &Report) {
             }
             if cell.held_share > HELD {
                 put!(text, "{}, {}: held ", row.row.id, cell.server.title());
-                put!(text, "{:.0} % of the customers: the load was ", 100.0 * cell.held_share);
-                put!(text, "above what its core could carry, and waiting is in its cost; ");
+                put!(text, "{:.0} % of the customers ", 100.0 * cell.held_share);
+                put!(text, "(using {:.0} % of its core), ", 100.0 * cell.utilisation);
+                put!(text, "and waiting is in its cost; ");
                 put!(text, "the row is judged on: {}\n", row.judged.title());
             }
             let opened = 100.0 * cell.upstream_connections_per_request;
