@@ -80,19 +80,14 @@ impl Record for Target {
 
 pub(crate) const HISTORY: &str = "SELECT b.bid, b.qty, b.date, b.user_id, u.nickname
      FROM bids b JOIN users u ON u.id = b.user_id
-     WHERE b.item_id = $1 ORDER BY b.id DESC LIMIT $2 OFFSET $3";
+     WHERE b.item_id = $1 ORDER BY b.id DESC LIMIT 20 OFFSET $2";
 
 const TARGET: LockingSql =
     locking!("SELECT quantity, nb_of_bids, max_bid, end_date FROM items WHERE id = $1");
 
-/// The bids on an item, latest first.
-pub async fn history(
-    database: &Database,
-    item: i64,
-    limit: i64,
-    from: i64,
-) -> Result<Vec<PastBid>> {
-    database.all(HISTORY, &[item.into(), limit.into(), from.into()]).await
+/// A page of the bids on an item, latest first; `from` of them are skipped.
+pub async fn history(database: &Database, item: i64, from: i64) -> Result<Vec<PastBid>> {
+    database.all(HISTORY, &[item.into(), from.into()]).await
 }
 
 /// Places a bid in one transaction: the item is locked, the bid noted, and the

@@ -56,11 +56,11 @@ impl Record for Comment {
 pub(crate) const ABOUT: &str =
     "SELECT c.from_user_id, u.nickname, c.item_id, c.rating, c.date, c.comment
      FROM comments c JOIN users u ON u.id = c.from_user_id
-     WHERE c.to_user_id = $1 ORDER BY c.id DESC LIMIT $2 OFFSET $3";
+     WHERE c.to_user_id = $1 ORDER BY c.id DESC LIMIT 5 OFFSET $2";
 
-/// The comments about a person, latest first.
-pub async fn about(database: &Database, user: i64, limit: i64, from: i64) -> Result<Vec<Comment>> {
-    database.all(ABOUT, &[user.into(), limit.into(), from.into()]).await
+/// A page of the comments about a person, latest first; `from` of them are skipped.
+pub async fn about(database: &Database, user: i64, from: i64) -> Result<Vec<Comment>> {
+    database.all(ABOUT, &[user.into(), from.into()]).await
 }
 
 /// Stores a comment; the person's rating and number of comments follow in the

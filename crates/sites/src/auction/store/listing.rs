@@ -49,15 +49,15 @@ impl Record for Listed {
 
 pub(crate) const IN_CATEGORY: &str =
     "SELECT id, name, category, initial_price, max_bid, nb_of_bids, buy_now, end_date FROM items
-     WHERE category = $1 AND end_date > $2 ORDER BY end_date LIMIT $3 OFFSET $4";
+     WHERE category = $1 AND end_date > $2 ORDER BY end_date LIMIT 20 OFFSET $3";
 
 pub(crate) const IN_REGION: &str =
     "SELECT id, name, category, initial_price, max_bid, nb_of_bids, buy_now, end_date FROM items
-     WHERE region = $1 AND category = $2 AND end_date > $3 ORDER BY end_date LIMIT $4 OFFSET $5";
+     WHERE region = $1 AND category = $2 AND end_date > $3 ORDER BY end_date LIMIT 20 OFFSET $4";
 
 pub(crate) const ENDING_SOON: &str =
     "SELECT id, name, category, initial_price, max_bid, nb_of_bids, buy_now, end_date FROM items
-     WHERE end_date > $1 ORDER BY end_date LIMIT $2";
+     WHERE end_date > $1 ORDER BY end_date LIMIT 8";
 
 pub(crate) const COUNT: &str =
     "SELECT items FROM active_counts WHERE region = $1 AND category = $2";
@@ -68,16 +68,15 @@ pub(crate) const COUNT_BY_CATEGORY: &str =
 pub(crate) const COUNT_BY_REGION: &str =
     "SELECT region, items FROM active_counts WHERE category = 0 AND region > 0";
 
-/// Items of a category, those that end first before the others; `from` of them
-/// are skipped, at most `limit` are read.
+/// A page of the items of a category, those that end first before the others;
+/// `from` of them are skipped.
 pub async fn in_category(
     database: &Database,
     category: i64,
     now: i64,
-    limit: i64,
     from: i64,
 ) -> Result<Vec<Listed>> {
-    let values = [category.into(), now.into(), limit.into(), from.into()];
+    let values = [category.into(), now.into(), from.into()];
     database.all(IN_CATEGORY, &values).await
 }
 
@@ -87,16 +86,15 @@ pub async fn in_region(
     region: i64,
     category: i64,
     now: i64,
-    limit: i64,
     from: i64,
 ) -> Result<Vec<Listed>> {
-    let values = [region.into(), category.into(), now.into(), limit.into(), from.into()];
+    let values = [region.into(), category.into(), now.into(), from.into()];
     database.all(IN_REGION, &values).await
 }
 
-/// The items of the whole site that end first.
-pub async fn ending_soon(database: &Database, now: i64, limit: i64) -> Result<Vec<Listed>> {
-    database.all(ENDING_SOON, &[now.into(), limit.into()]).await
+/// The eight items of the whole site that end first.
+pub async fn ending_soon(database: &Database, now: i64) -> Result<Vec<Listed>> {
+    database.all(ENDING_SOON, &[now.into()]).await
 }
 
 /// How many items are active in a region (0: all) and category (0: all).

@@ -5,8 +5,6 @@ use crate::auction::money::Cents;
 use crate::auction::when::DAY;
 use crate::database::{Database, Fields, Record};
 
-/// Lines of each list on a person's own page.
-pub const LINES: i64 = 8;
 /// How far back the page looks.
 const LOOK_BACK: i64 = 30 * DAY;
 
@@ -27,7 +25,7 @@ pub struct Line {
     pub date: i64,
 }
 
-/// All that a person has to do with.
+/// All that a person has to do with, at most eight lines of each kind.
 #[derive(Debug, Default)]
 pub struct Mine {
     /// Active items that they bid on.
@@ -49,24 +47,24 @@ SELECT * FROM (
     SELECT CAST(0 AS BIGINT) AS list, i.id, i.name, i.max_bid, part_bids.own, i.nb_of_bids, i.end_date
     FROM (SELECT item_id, MAX(bid) AS own FROM bids WHERE user_id = $1
           GROUP BY item_id ORDER BY item_id DESC LIMIT 200) part_bids
-    JOIN items i ON i.id = part_bids.item_id WHERE i.end_date > $2 ORDER BY i.end_date LIMIT $4) part_a
+    CROSS JOIN items i WHERE i.id = part_bids.item_id AND i.end_date > $2 ORDER BY i.end_date LIMIT 8) part_a
 UNION ALL SELECT * FROM (
     SELECT CAST(1 AS BIGINT), id, name, max_bid, max_bid AS own, nb_of_bids, end_date FROM old_items
     WHERE high_bidder = $1 AND end_date > $3 AND max_bid >= reserve_price
-    ORDER BY end_date DESC LIMIT $4) part_b
+    ORDER BY end_date DESC LIMIT 8) part_b
 UNION ALL SELECT * FROM (
     SELECT CAST(2 AS BIGINT), part_sales.item_id, COALESCE(i.name, o.name, ''),
            COALESCE(i.buy_now, o.buy_now), CAST(0 AS BIGINT), part_sales.qty, part_sales.date
     FROM (SELECT item_id, qty, date FROM buy_now
-          WHERE buyer_id = $1 AND date > $3 ORDER BY date DESC LIMIT $4) part_sales
+          WHERE buyer_id = $1 AND date > $3 ORDER BY date DESC LIMIT 8) part_sales
     LEFT JOIN items i ON i.id = part_sales.item_id LEFT JOIN old_items o ON o.id = part_sales.item_id) part_c
 UNION ALL SELECT * FROM (
     SELECT CAST(3 AS BIGINT), id, name, CASE WHEN nb_of_bids = 0 THEN initial_price ELSE max_bid END,
            CAST(0 AS BIGINT), nb_of_bids, end_date
-    FROM items WHERE seller = $1 AND end_date > $2 ORDER BY end_date LIMIT $4) part_d
+    FROM items WHERE seller = $1 AND end_date > $2 ORDER BY end_date LIMIT 8) part_d
 UNION ALL SELECT * FROM (
     SELECT CAST(4 AS BIGINT), id, name, max_bid, CAST(0 AS BIGINT), nb_of_bids, end_date
-    FROM old_items WHERE seller = $1 AND end_date > $3 ORDER BY end_date DESC LIMIT $4) part_e";
+    FROM old_items WHERE seller = $1 AND end_date > $3 ORDER BY end_date DESC LIMIT 8) part_e";
 
 struct Listed {
     list: i64,
@@ -89,7 +87,7 @@ impl Record for Listed {
 
 /// Reads the lists of a person's own page.
 pub async fn mine(database: &Database, user: i64, now: i64) -> Result<Mine> {
-    let values = [user.into(), now.into(), (now - LOOK_BACK).into(), LINES.into()];
+    let values = [user.into(), now.into(), (now - LOOK_BACK).into()];
     let mut mine = Mine::default();
     for Listed { list, line } in database.all(ALL, &values).await? {
         match list {

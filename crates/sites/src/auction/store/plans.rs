@@ -14,7 +14,7 @@ impl Record for Step {
     }
 }
 
-/// How a statement is carried out, with the database's knowledge of its data.
+/// How each statement is carried out.
 fn plans(statements: &[&'static str]) -> Vec<(&'static str, Vec<String>)> {
     let folder = tempfile::tempdir().unwrap();
     let options = Options {

@@ -7,9 +7,6 @@ use crate::auction::schema::ITEM_COLUMNS;
 use crate::auction::when::DAY;
 use crate::database::{Database, Dialect, Fields, Record, Transaction};
 
-/// Auctions closed in one transaction: few, so that bidders never wait long.
-const AT_ONCE: i64 = 20;
-
 /// An item that somebody offers.
 #[derive(Clone, Copy, Debug)]
 pub struct NewItem<'a> {
@@ -115,14 +112,15 @@ impl Record for Again {
 }
 
 pub(crate) const ENDED: &str = "SELECT id, region, category, relist FROM items
-     WHERE end_date <= $1 ORDER BY end_date LIMIT $2";
+     WHERE end_date <= $1 ORDER BY end_date LIMIT 20";
 
-/// Moves up to 20 ended auctions to `old_items`; how many. A synthetic seller
+/// Moves up to 20 ended auctions to `old_items`, few so that bidders never wait
+/// long; how many. A synthetic seller
 /// offers the same again at once, so that a site that is used for days, or under
 /// a heavy load of buyers, keeps its size.
 pub async fn close_ended(database: &Database, now: i64) -> Result<usize> {
     // Looking costs no lock; only what was found is worth one.
-    let due: Vec<Ended> = database.all(ENDED, &[now.into(), AT_ONCE.into()]).await?;
+    let due: Vec<Ended> = database.all(ENDED, &[now.into()]).await?;
     if due.is_empty() {
         return Ok(0);
     }

@@ -13,8 +13,6 @@ use crate::auction::catalogue::CATEGORIES;
 use crate::auction::store::listing;
 use crate::auction::when;
 
-/// Items on the home page.
-const SHELF: i64 = 8;
 /// How old the home page's items may be, seconds.
 const FRESH: i64 = 2;
 
@@ -63,7 +61,7 @@ pub async fn shelf(app: &App) -> Result<Markup> {
     {
         return Ok(shelf.clone());
     }
-    let items = listing::ending_soon(&app.database, now, SHELF).await?;
+    let items = listing::ending_soon(&app.database, now).await?;
     let shelf = cards(&items, now);
     *app.shelf.lock().expect("no panic under this lock") = Some((now, shelf.clone()));
     Ok(shelf)

@@ -85,7 +85,7 @@ pub async fn history(
     let item = find(&app, &text).await?;
     let pages = pages(item.nb_of_bids, PAGE);
     let page = query.of(pages)?;
-    let bids = bids::history(&app.database, item.id, PAGE, (page - 1) * PAGE).await?;
+    let bids = bids::history(&app.database, item.id, (page - 1) * PAGE).await?;
     let above = format!("/items/{}", item.id);
     let body = html! {
         (summary(&item))

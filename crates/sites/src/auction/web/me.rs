@@ -15,7 +15,7 @@ use crate::auction::store::mine::{self, Line};
 use crate::auction::when::{self, Left, Moment};
 
 /// Comments on the page.
-const COMMENTS: i64 = 3;
+const COMMENTS: usize = 3;
 
 /// GET /me: AboutMeAuth
 pub async fn sign_in() -> Page {
@@ -40,7 +40,7 @@ pub async fn view(State(app): State<App>, posted: Posted) -> Result<Page, Failur
     let me = app.sign_in(&posted).await?;
     let now = when::now();
     let mine = mine::mine(&app.database, me.id, now).await?;
-    let comments = comments::about(&app.database, me.id, COMMENTS, 0).await?;
+    let comments = comments::about(&app.database, me.id, 0).await?;
     let shelf = if mine.bidding.is_empty() { Some(shelf(&app).await?) } else { None };
     let body = html! {
         (user::profile(&me))
@@ -65,7 +65,7 @@ pub async fn view(State(app): State<App>, posted: Posted) -> Result<Page, Failur
         section {
             h2 { "What others say about you" }
             @if comments.is_empty() { p.aside { "Nobody has left a comment yet." } }
-            @for comment in &comments { (user::shown(comment)) }
+            @for comment in comments.iter().take(COMMENTS) { (user::shown(comment)) }
             p { a href={ "/users/" (me.id) } { "How others see you" } }
         }
         p.actions { a.button href="/browse" { "Browse the auctions" } " " a.button.quiet href="/sell" { "Sell something" } }

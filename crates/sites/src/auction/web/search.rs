@@ -14,7 +14,7 @@ use crate::auction::when::{self, Left};
 use crate::{Refusal, Result};
 
 /// Items of other regions on the page of a region that has none.
-const ELSEWHERE: i64 = 8;
+const ELSEWHERE: usize = 8;
 
 /// The `?page=N` of a list.
 #[derive(Debug, serde::Deserialize)]
@@ -130,7 +130,7 @@ pub async fn in_category(
     let (pages, now) = (pages(entries, PAGE), when::now());
     let page = query.of(pages)?;
     let from = (page - 1) * PAGE;
-    let items = listing::in_category(&app.database, category, now, PAGE, from).await?;
+    let items = listing::in_category(&app.database, category, now, from).await?;
     let path = format!("/categories/{category}");
     let crumbs = [
         Crumb::Above("/browse", "Browse"),
@@ -152,7 +152,7 @@ pub async fn in_region(
     let (pages, now) = (pages(entries, PAGE), when::now());
     let page = query.of(pages)?;
     let from = (page - 1) * PAGE;
-    let items = listing::in_region(&app.database, region, category, now, PAGE, from).await?;
+    let items = listing::in_region(&app.database, region, category, now, from).await?;
     let above = format!("/regions/{region}");
     let path = format!("{above}/categories/{category}");
     let crumbs = [
@@ -165,11 +165,11 @@ pub async fn in_region(
     let mut body = list(&items, now, &path, (page, pages, entries));
     if items.is_empty() {
         // Few regions have something of everything.
-        let elsewhere = listing::in_category(&app.database, category, now, ELSEWHERE, 0).await?;
+        let elsewhere = listing::in_category(&app.database, category, now, 0).await?;
         body = html! {
             (body)
             @if !elsewhere.is_empty() {
-                section { h2 { (name) " elsewhere" } (cards(&elsewhere, now)) }
+                section { h2 { (name) " elsewhere" } (cards(&elsewhere[..elsewhere.len().min(ELSEWHERE)], now)) }
             }
         };
     }

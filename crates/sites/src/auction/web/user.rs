@@ -31,7 +31,7 @@ pub async fn view(
     let pages = pages(user.nb_of_comments, COMMENTS_PAGE);
     let page = query.of(pages)?;
     let from = (page - 1) * COMMENTS_PAGE;
-    let comments = comments::about(&app.database, user.id, COMMENTS_PAGE, from).await?;
+    let comments = comments::about(&app.database, user.id, from).await?;
     let path = format!("/users/{}", user.id);
     let body = html! {
         (profile(&user))
