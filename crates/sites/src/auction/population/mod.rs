@@ -76,6 +76,10 @@ pub async fn populate(
     now: i64,
 ) -> Result<()> {
     schema::drop_tables(connection).await?;
+    if connection.dialect() == Dialect::Sqlite {
+        // Gives back the room of what an interrupted population had written.
+        connection.script("VACUUM".into()).await?;
+    }
     schema::create_notes(connection).await?;
     schema::create_tables(connection).await?;
     if connection.dialect() == Dialect::Sqlite {
