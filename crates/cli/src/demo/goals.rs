@@ -15,7 +15,7 @@ pub fn judge(summary: &Summary) -> Vec<Goal> {
     let tide = |multiple| summary.point("tide", multiple);
     let mut goals = Vec::new();
     for multiple in [2.0, 4.0] {
-        goals.extend(tide(multiple).map(|p| goodput(p, summary.peak_completed_per_s)));
+        goals.extend(tide(multiple).map(|p| goodput(p, summary)));
     }
     if let (Some(half), Some(four)) = (tide(0.5), tide(4.0)) {
         goals.push(response(half, four));
@@ -29,15 +29,22 @@ pub fn judge(summary: &Summary) -> Vec<Goal> {
     goals
 }
 
-fn goodput(point: &Point, peak: f64) -> Goal {
-    let share = if peak > 0.0 { point.completed_per_s / peak } else { 0.0 };
+fn goodput(point: &Point, summary: &Summary) -> Goal {
+    let share = summary.share_of_peak(point);
+    let as_counted = point.completed_per_s / summary.peak_completed_per_s;
     Goal {
         text: format!(
             "at {}× completed sessions stay at {:.0} % of the peak",
             point.multiple,
             GOODPUT * 100.0
         ),
-        measured: format!("{:.1} %", share * 100.0),
+        measured: format!(
+            "{:.1} % ({:.1} % as counted; the machine ran at {:.2} of its usual speed, at {:.2} at the peak)",
+            share * 100.0,
+            as_counted * 100.0,
+            point.machine_speed,
+            summary.peak_machine_speed
+        ),
         met: share >= GOODPUT,
     }
 }
@@ -91,11 +98,13 @@ mod tests {
             completed_per_s: 50.0,
             admitted_completed_ratio: 1.0,
             response_p95_ms: 5.0,
+            machine_speed: 1.0,
             ..Point::default()
         };
         Summary {
             capacity_sessions_per_s: 100.0,
             peak_completed_per_s: 100.0,
+            peak_machine_speed: 1.0,
             points: vec![half, Point { policy: "tide".into(), multiple: 4.0, ..four }],
             ramp: Vec::new(),
             goals: Vec::new(),
@@ -123,6 +132,7 @@ mod tests {
         full_handshake_share: 0.2,
         returning_refused: 0,
         driver_saturated: false,
+        machine_speed: 1.0,
         series: Vec::new(),
     };
 
@@ -137,6 +147,14 @@ mod tests {
         assert!(missed(Point { response_p95_ms: 15.1, ..GOOD })[0].contains("p95"));
         assert!(missed(Point { returning_refused: 1, ..GOOD })[0].contains("turned away"));
         assert!(missed(Point { admitted_completed_ratio: 0.97, ..GOOD })[0].contains("98 %"));
+    }
+
+    #[test]
+    fn a_slow_machine_is_no_broken_promise_and_a_fast_one_no_kept_one() {
+        let slow = Point { completed_per_s: 80.0, machine_speed: 0.84, ..GOOD };
+        assert_eq!(missed(slow), Vec::<String>::new());
+        let fast = Point { completed_per_s: 96.0, machine_speed: 1.05, ..GOOD };
+        assert!(missed(fast)[0].contains("95 % of the peak"));
     }
 
     #[test]

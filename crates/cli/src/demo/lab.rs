@@ -8,13 +8,13 @@ use super::plan::{CERTIFICATE, Plan, TIME_SCALE};
 use super::service::Service;
 use crate::cores::Cores;
 
-/// Site and gate, as processes of their own.
+/// The site and a gate for each policy, as processes of their own.
 pub struct Lab {
     out: PathBuf,
     customers: u64,
     cores: Cores,
     site: Service,
-    gate: Option<Service>,
+    gates: Vec<(String, Service)>,
 }
 
 impl Lab {
@@ -39,37 +39,37 @@ impl Lab {
         let cores = plan.server_cores.clone();
         let site = Service::start("site", &args, &cores, &out.join("site.log"))?;
         let customers = u64::try_from(prepared.users).context("the population has no users")?;
-        Ok(Self { out: out.to_owned(), customers, cores, site, gate: None })
+        Ok(Self { out: out.to_owned(), customers, cores, site, gates: Vec::new() })
     }
 
-    /// Starts a gate with this policy in place of the one that ran.
+    /// Starts a gate with this policy before the site. A gate without
+    /// customers uses next to nothing, so that those of all policies may stand
+    /// side by side and keep what they have learned.
     pub fn open_gate(&mut self, policy: &str) -> anyhow::Result<()> {
-        if let Some(gate) = self.gate.take() {
-            gate.stop();
-        }
         let config = self.out.join(format!("gate-{policy}.toml"));
         let text = gate_config(policy, self.site.address("site")?);
         std::fs::write(&config, text)
             .with_context(|| format!("cannot write {}", config.display()))?;
         let args = ["gate".into(), "--config".into(), config.display().to_string()];
         let log = self.out.join(format!("gate-{policy}.log"));
-        self.gate = Some(Service::start("gate", &args, &self.cores, &log)?);
+        let gate = Service::start("gate", &args, &self.cores, &log)?;
+        self.gates.push((policy.to_owned(), gate));
         Ok(())
     }
 
     /// Where customers come in.
-    pub fn target(&self) -> anyhow::Result<String> {
-        Ok(self.gate()?.address("gate")?.to_owned())
+    pub fn target(&self, policy: &str) -> anyhow::Result<String> {
+        Ok(self.gate(policy)?.address("gate")?.to_owned())
+    }
+
+    /// CPU seconds that the site and this gate have used so far.
+    pub fn cpu_s(&self, policy: &str) -> anyhow::Result<f64> {
+        Ok(self.site.cpu_s()? + self.gate(policy)?.cpu_s()?)
     }
 
     /// How many registered people the site has.
     pub fn customers(&self) -> u64 {
         self.customers
-    }
-
-    /// CPU seconds that site and gate have used so far.
-    pub fn cpu_s(&self) -> anyhow::Result<f64> {
-        Ok(self.site.cpu_s()? + self.gate()?.cpu_s()?)
     }
 
     /// The processors of the server, as a number of them.
@@ -79,25 +79,24 @@ impl Lab {
 
     /// Where everything runs, for people.
     pub fn addresses(&self) -> anyhow::Result<String> {
-        let gate = self.gate()?;
-        Ok(format!(
-            "The shop behind the gate: {}\nThe shop itself:         {}\nThe gate's status:       {}/status",
-            gate.address("gate")?,
-            self.site.address("site")?,
-            gate.address("admin")?
-        ))
+        let mut text = format!("The shop itself: {}\n", self.site.address("site")?);
+        for (policy, gate) in &self.gates {
+            let (shop, admin) = (gate.address("gate")?, gate.address("admin")?);
+            text +=
+                &format!("behind the gate with `{policy}`: {shop}, its status: {admin}/status\n");
+        }
+        Ok(text)
     }
 
-    /// Ends both processes.
+    /// Ends all processes.
     pub fn close(self) {
-        if let Some(gate) = self.gate {
-            gate.stop();
-        }
+        self.gates.into_iter().for_each(|(_, gate)| gate.stop());
         self.site.stop();
     }
 
-    fn gate(&self) -> anyhow::Result<&Service> {
-        self.gate.as_ref().context("no gate runs")
+    fn gate(&self, policy: &str) -> anyhow::Result<&Service> {
+        let gate = self.gates.iter().find(|(name, _)| name == policy);
+        gate.map(|(_, gate)| gate).with_context(|| format!("no gate with `{policy}` runs"))
     }
 }
 

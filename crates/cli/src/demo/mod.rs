@@ -6,6 +6,8 @@ mod goals;
 mod lab;
 mod measure;
 mod plan;
+mod pulse;
+mod ramp;
 mod report;
 mod service;
 mod summary;
@@ -24,9 +26,10 @@ use anyhow::Context;
 use crate::cores::Cores;
 use crate::exit::Outcome;
 use lab::Lab;
+use measure::Experiment;
 use plan::Plan;
-use summary::{Point, RampStep, Setting, Summary};
-use view::{Event, View};
+use summary::{POLICIES, Peak, Point, RampStep, Setting, Summary};
+use view::View;
 
 /// Flags of `tidegate demo`.
 #[derive(clap::Args)]
@@ -66,42 +69,40 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     plan.driver_cores.pin_this_thread()?;
     println!("{}", plan.introduction());
     let mut lab = Lab::open(&plan, out)?;
-    let mut view = View::open(args.plain);
-
-    let (capacity, ramp) = measure::capacity(&plan, &mut lab, &stop, &mut view)?;
-    view.show(&Event::Capacity(capacity));
-    let points = measure_points(&plan, capacity, &ramp, &mut lab, &stop, &mut view)?;
+    for policy in plan.policies {
+        lab.open_gate(policy)?;
+    }
+    let view = View::open(args.plain);
+    let mut experiment = Experiment::new(&plan, lab, stop, view)?;
+    let (capacity, ramp) = experiment.capacity()?;
+    let points = measure_points(&mut experiment, capacity)?;
+    let peak = experiment.peak();
+    let Experiment { lab, stop, view, .. } = experiment;
     drop(view);
 
-    let summary = summarise(&plan, capacity, ramp, points, began);
+    let summary = summarise(&plan, capacity, ramp, points, peak, began);
     print!("{}", table::text(&summary));
     write_results(&summary, out)?;
     if args.keep {
-        keep_running(&mut lab, &stop)?;
+        keep_running(&lab, &stop)?;
     }
     lab.close();
     let met = summary.goals.iter().all(|goal| goal.met);
     Ok(if met { Outcome::Done } else { Outcome::GoalMissed })
 }
 
-fn measure_points(
-    plan: &Plan,
-    capacity: f64,
-    ramp: &[RampStep],
-    lab: &mut Lab,
-    stop: &tidegate_load::Stop,
-    view: &mut View,
-) -> anyhow::Result<Vec<Point>> {
+/// The policies take turns at each load, so that all of them meet the machine
+/// in the same mood.
+fn measure_points(experiment: &mut Experiment, capacity: f64) -> anyhow::Result<Vec<Point>> {
+    let plan = experiment.plan;
     let mut points = Vec::new();
-    for policy in plan.policies {
-        lab.open_gate(policy)?;
-        for multiple in plan.multiples {
-            let point = measure::point(plan, lab, policy, *multiple, capacity, stop, view)?;
-            points.push(point);
-            let peak = Summary::peak(ramp, &points);
-            view.show(&Event::Point { point: points.last().expect("just pushed"), peak });
+    for multiple in plan.multiples {
+        for policy in plan.policies {
+            points.push(experiment.point(policy, *multiple, capacity)?);
         }
     }
+    let place = |point: &Point| POLICIES.iter().position(|policy| *policy == point.policy);
+    points.sort_by_key(place);
     Ok(points)
 }
 
@@ -110,11 +111,13 @@ fn summarise(
     capacity: f64,
     ramp: Vec<RampStep>,
     points: Vec<Point>,
+    peak: Peak,
     began: Instant,
 ) -> Summary {
     let mut summary = Summary {
         capacity_sessions_per_s: capacity,
-        peak_completed_per_s: Summary::peak(&ramp, &points),
+        peak_completed_per_s: peak.completed_per_s,
+        peak_machine_speed: peak.machine_speed,
         points,
         ramp,
         goals: Vec::new(),
@@ -137,7 +140,7 @@ fn write(path: &Path, text: &str) -> anyhow::Result<()> {
     std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
 }
 
-fn keep_running(lab: &mut Lab, stop: &tidegate_load::Stop) -> anyhow::Result<()> {
+fn keep_running(lab: &Lab, stop: &tidegate_load::Stop) -> anyhow::Result<()> {
     println!("\n{}\nCtrl-C ends both.", lab.addresses()?);
     std::io::stdout().flush()?;
     while !stop.is_stopped() {

@@ -43,8 +43,9 @@ fn worst<'a>(summary: &'a Summary) -> Option<(&'a Point, &'a Point)> {
     Some((summary.point("off", tide.multiple)?, tide))
 }
 
+/// With a space that does not break, for running text.
 fn share_of_peak(point: &Point, summary: &Summary) -> String {
-    format!("{:.0} %", 100.0 * point.completed_per_s / summary.peak_completed_per_s.max(1e-9))
+    format!("{:.0}\u{a0}%", 100.0 * summary.share_of_peak(point))
 }
 
 fn headline(summary: &Summary) -> String {
@@ -152,10 +153,15 @@ fn overload(summary: &Summary) -> Markup {
         };
         html! { figure { figcaption { (title) small { "At " (multiple) " times the capacity." } } (PreEscaped(chart.svg())) } }
     };
+    // Where nobody got an answer there is no response time: a gap.
+    let response = |s: &super::summary::Second| match s.response_p95_ms {
+        ms if ms > 0.0 => ms,
+        _ => f64::NAN,
+    };
     let peak = Some((summary.peak_completed_per_s, "peak"));
     html! { div.charts {
         (figure("Completed sessions", &series(|s| s.completed_per_s), "sessions/s", Scale::Linear, peak))
-        (figure("Response time, p95", &series(|s| s.response_p95_ms), "ms", Scale::Log, None))
+        (figure("Response time, p95", &series(response), "ms", Scale::Log, None))
     } }
 }
 
@@ -172,7 +178,7 @@ fn table(points: &[Point]) -> Markup {
     html! { div.scroll { table {
         thead { tr {
             @for head in ["policy", "load", "offered/s", "admitted/s", "refused/s", "completed/s", "abandoned/s",
-                "of the admitted completed", "p50 ms", "p95 ms", "p99 ms", "requests/s", "full handshakes"] { th { (head) } }
+                "of the admitted completed", "p50 ms", "p95 ms", "p99 ms", "requests/s", "full handshakes", "machine speed"] { th { (head) } }
         } }
         tbody { @for p in points { tr {
             td class=(p.policy) { (p.policy) }
@@ -183,6 +189,7 @@ fn table(points: &[Point]) -> Markup {
             td { (one(p.response_p50_ms)) } td { (one(p.response_p95_ms)) } td { (one(p.response_p99_ms)) }
             td { (format!("{:.0}", p.requests_per_s)) }
             td { (one(100.0 * p.full_handshake_share)) " %" @if p.driver_saturated { " (driver saturated)" } }
+            td { (format!("{:.2}", p.machine_speed)) }
         } } }
     } } }
 }
@@ -200,6 +207,9 @@ fn setting(summary: &Summary) -> Markup {
             process; they think " (format!("{think_mean_ms:.0}")) " ms on average and leave after waiting " (format!("{patience_ms:.0}")) " ms \
             (human times × " (format!("{:.4}", s.time_scale)) ")" }
         dt { "Window" } dd { (format!("{window_s:.0} s after {warm_up_s:.0} s of warm-up, for each point")) }
+        dt { "Machine speed" } dd {
+            "a fixed piece of work is timed on the server's processor seven times a second; 1 is the run's median. \
+            Shares of the peak compare rates at that usual speed; curves and table show what was counted" }
         dt { "Processors" } dd { "site and gate on " (s.server_cores) ", customers on " (s.driver_cores) }
         dt { "Certificate" } dd { (s.certificate) }
         dt { "Seed" } dd { (s.seed) }
@@ -221,6 +231,7 @@ mod tests {
             multiple,
             completed_per_s: completed,
             response_p95_ms: 4.0 * multiple,
+            machine_speed: 1.0,
             series: vec![Second { at_s: 1.0, completed_per_s: completed, ..Second::default() }],
             ..Point::default()
         };
@@ -229,6 +240,7 @@ mod tests {
         Summary {
             capacity_sessions_per_s: 100.0,
             peak_completed_per_s: 100.0,
+            peak_machine_speed: 1.0,
             points,
             ramp: Vec::new(),
             goals: vec![Goal { text: "a <b> goal".into(), measured: "1".into(), met: true }],

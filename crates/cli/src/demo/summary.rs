@@ -8,8 +8,10 @@ pub struct Summary {
     /// Highest offered rate, in sessions per second, that the unprotected
     /// service carried on the ramp.
     pub capacity_sessions_per_s: f64,
-    /// Most sessions completed per second anywhere in the run.
+    /// Most sessions completed per second in any stretch of the run as long as
+    /// a point's window, and the machine's speed in that stretch.
     pub peak_completed_per_s: f64,
+    pub peak_machine_speed: f64,
     pub points: Vec<Point>,
     /// The steps of the ramp that found the capacity.
     pub ramp: Vec<RampStep>,
@@ -37,8 +39,32 @@ pub struct Point {
     /// Connections of customers already inside that were turned away.
     pub returning_refused: u64,
     pub driver_saturated: bool,
+    /// Speed of the server's processor in the window, against the run's
+    /// median: 0.8 is a fifth slower than usual.
+    pub machine_speed: f64,
     /// Second by second, from the start of the warm-up.
     pub series: Vec<Second>,
+}
+
+impl Point {
+    /// Completed sessions per second, had the machine run at its usual speed.
+    pub fn completed_at_usual_speed(&self) -> f64 {
+        self.completed_per_s / self.machine_speed
+    }
+}
+
+/// The most sessions completed per second, and the machine's speed then.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Peak {
+    pub completed_per_s: f64,
+    pub machine_speed: f64,
+}
+
+impl Peak {
+    /// The peak, had the machine run at its usual speed.
+    pub fn at_usual_speed(&self) -> f64 {
+        self.completed_per_s / self.machine_speed
+    }
 }
 
 /// One second of a point.
@@ -106,9 +132,13 @@ impl Summary {
         curve
     }
 
-    /// Most sessions completed per second by the ramp or any point.
-    pub fn peak(ramp: &[RampStep], points: &[Point]) -> f64 {
-        let ramp = ramp.iter().map(|step| step.completed_per_s);
-        ramp.chain(points.iter().map(|p| p.completed_per_s)).fold(0.0, f64::max)
+    /// Completed sessions at a point, as a share of the peak, both at the
+    /// machine's usual speed.
+    pub fn share_of_peak(&self, point: &Point) -> f64 {
+        let peak = Peak {
+            completed_per_s: self.peak_completed_per_s,
+            machine_speed: self.peak_machine_speed,
+        };
+        point.completed_at_usual_speed() / peak.at_usual_speed()
     }
 }

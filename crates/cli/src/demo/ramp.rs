@@ -1,0 +1,177 @@
+//! A staircase of offered rates, and what each step showed.
+
+use std::time::Duration;
+
+use tidegate_load::Arrivals;
+use tidegate_load::arrivals::{Process, Segment};
+use tidegate_stats::{Capacity, Carried, Step};
+
+use super::summary::RampStep;
+
+/// The first step, as a share of what CPU time promises, and the factor
+/// between steps: the resolution of the capacity.
+const BEGIN: f64 = 0.8;
+const FACTOR: f64 = 1.07;
+/// The staircase ends here even if nothing breaks: 0.8 × 1.07^13 is 1.9 times
+/// the promise.
+const STEPS: i32 = 14;
+/// Overload shows in customers who leave. How many complete per second is told
+/// less sharply by a step of seconds: its arrivals are random, and sessions
+/// that began in the step before still end in it.
+const CARRIED: Carried = Carried { completed_ratio: 0.98, completed_per_offered: 0.75 };
+
+/// A staircase around a promised capacity.
+pub struct Ramp {
+    rates: Vec<f64>,
+    lasts: Duration,
+    seconds: Vec<tidegate_load::Point>,
+}
+
+impl Ramp {
+    /// Steps of this length, around so many sessions per second.
+    pub fn around(promise: f64, lasts: Duration) -> Self {
+        let rates = (0..STEPS).map(|i| promise * BEGIN * FACTOR.powi(i)).collect();
+        Self { rates, lasts, seconds: Vec::new() }
+    }
+
+    /// The arrivals: first the lowest rate for `fill`, in which nobody has had
+    /// the time to complete a session, then the steps.
+    pub fn arrivals(&self, fill: Duration) -> Arrivals {
+        let segment = |lasts, rate: f64| Segment { lasts, from_per_s: rate, to_per_s: rate };
+        let mut segments = vec![segment(fill, self.rates[0])];
+        segments.extend(self.rates.iter().map(|rate| segment(self.lasts, *rate)));
+        Arrivals::segments(Process::Poisson, segments)
+    }
+
+    /// How long the steps take together.
+    pub fn length(&self) -> Duration {
+        self.lasts * self.rates.len() as u32
+    }
+
+    /// Takes in a second after the fill.
+    pub fn push(&mut self, second: tidegate_load::Point) {
+        self.seconds.push(second);
+    }
+
+    /// Two steps in a row that were not carried end the ramp: one may be noise.
+    pub fn is_broken(&self) -> bool {
+        is_broken(&self.steps())
+    }
+
+    /// The finished steps.
+    pub fn steps(&self) -> Vec<RampStep> {
+        steps(&self.rates, self.lasts, &self.seconds)
+    }
+
+    /// What the finished steps say about the capacity; `None` without any.
+    pub fn capacity(&self) -> Option<Capacity> {
+        let stair = |step: &RampStep| Step {
+            offered_per_s: step.offered_per_s,
+            completed_per_s: step.completed_per_s,
+            completed_ratio: step.completed_ratio,
+        };
+        let staircase: Vec<Step> = self.steps().iter().map(stair).collect();
+        tidegate_stats::capacity(&staircase, CARRIED)
+    }
+
+    /// Mean of the completed sessions per second over every stretch of this
+    /// length, with its end in seconds since the start of the run.
+    pub fn stretches(&self, length: Duration) -> Vec<(f64, f64)> {
+        let seconds = (length.as_secs_f64().round() as usize).max(1);
+        let mean = |stretch: &[tidegate_load::Point]| {
+            let sum: f64 = stretch.iter().map(|second| second.completed_per_s).sum();
+            (stretch.last().map_or(0.0, |last| last.at_s), sum / seconds as f64)
+        };
+        self.seconds.windows(seconds).map(mean).collect()
+    }
+}
+
+fn is_broken(steps: &[RampStep]) -> bool {
+    let lost = |step: &RampStep| step.completed_ratio < 0.9;
+    matches!(steps, [.., a, b] if lost(a) && lost(b))
+}
+
+/// The finished steps of a ramp from its seconds; the first third of each is
+/// left out, in which the step before it still ends.
+fn steps(rates: &[f64], lasts: Duration, seconds: &[tidegate_load::Point]) -> Vec<RampStep> {
+    let length = lasts.as_secs_f64();
+    let begin = seconds.first().map_or(0.0, |first| first.at_s - first.length_s);
+    let measured = |step: usize| {
+        let (from, to) =
+            (begin + (step as f64 + 1.0 / 3.0) * length, begin + (step as f64 + 1.0) * length);
+        let inside = move |second: &&tidegate_load::Point| {
+            second.at_s > from + 0.5 && second.at_s <= to + 0.01
+        };
+        let inside: Vec<_> = seconds.iter().filter(inside).collect();
+        let complete = seconds.last().is_some_and(|last| last.at_s > to - 0.5);
+        (complete && !inside.is_empty()).then_some(inside)
+    };
+    rates
+        .iter()
+        .enumerate()
+        .map_while(|(i, rate)| measured(i).map(|inside| step(*rate, &inside)))
+        .collect()
+}
+
+fn step(rate: f64, seconds: &[&tidegate_load::Point]) -> RampStep {
+    let mean = |of: fn(&tidegate_load::Point) -> f64| {
+        seconds.iter().map(|s| of(s)).sum::<f64>() / seconds.len() as f64
+    };
+    let completed = mean(|s| s.completed_per_s);
+    let lost = mean(|s| s.abandoned_per_s + s.failed_per_s);
+    RampStep {
+        offered_per_s: rate,
+        completed_per_s: completed,
+        completed_ratio: if completed + lost > 0.0 { completed / (completed + lost) } else { 0.0 },
+        response_p95_ms: mean(|s| s.response.p95_ms),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn second_at(at_s: f64, completed: f64, abandoned: f64) -> tidegate_load::Point {
+        tidegate_load::Point {
+            at_s,
+            length_s: 1.0,
+            completed_per_s: completed,
+            abandoned_per_s: abandoned,
+            ..Default::default()
+        }
+    }
+
+    #[test]
+    fn a_step_leaves_out_its_first_third_and_waits_for_its_end() {
+        let seconds: Vec<_> = (1..=8).map(|i| second_at(f64::from(i), f64::from(i), 0.0)).collect();
+        let steps = steps(&[10.0, 20.0], Duration::from_secs(6), &seconds);
+        assert_eq!(steps.len(), 1);
+        // Seconds 3 to 6 of the first step.
+        assert_eq!(steps[0].completed_per_s, 4.5);
+    }
+
+    #[test]
+    fn two_lost_steps_in_a_row_end_the_ramp_but_one_does_not() {
+        let step = |ratio| RampStep {
+            offered_per_s: 1.0,
+            completed_per_s: 1.0,
+            completed_ratio: ratio,
+            response_p95_ms: 1.0,
+        };
+        assert!(!is_broken(&[step(1.0), step(0.5)]));
+        assert!(!is_broken(&[step(0.5), step(1.0)]));
+        assert!(is_broken(&[step(1.0), step(0.5), step(0.5)]));
+    }
+
+    #[test]
+    fn stretches_are_means_over_their_length() {
+        let mut ramp = Ramp::around(100.0, Duration::from_secs(5));
+        (1..=4).for_each(|i| ramp.push(second_at(f64::from(i), f64::from(i), 0.0)));
+        assert_eq!(ramp.stretches(Duration::from_secs(3)), [(3.0, 2.0), (4.0, 3.0)]);
+    }
+
+    #[test]
+    fn a_step_in_which_nobody_finished_was_not_carried() {
+        assert_eq!(step(5.0, &[&second_at(1.0, 0.0, 0.0)]).completed_ratio, 0.0);
+    }
+}
