@@ -11,7 +11,7 @@ use fantoccini::{Client, ClientBuilder, Locator};
 
 fn chromedriver() -> Running {
     Running::other(Command::new("chromedriver").arg("--port=0"), |line| {
-        let port = line.split("on port ").nth(1)?.trim_end_matches('.');
+        let port = line.split("successfully on port ").nth(1)?.trim_end_matches('.');
         port.parse::<u16>().ok().map(|port| format!("http://127.0.0.1:{port}"))
     })
 }

@@ -32,10 +32,11 @@ fn nginx(folder: &Path) -> Running {
     Running::silent(&mut command, &free.to_string())
 }
 
+/// Dropped in this order: whoever uses the folder ends before it.
 struct Setting {
-    folder: tempfile::TempDir,
     gate: Running,
     _nginx: Running,
+    folder: tempfile::TempDir,
 }
 
 fn setting(more: &[&str]) -> Setting {
@@ -282,7 +283,7 @@ fn status_and_metrics_tell_what_happened() {
         setting.gate.metric("tidegate_requests_total{code=\"200\"}") == 1.0
     });
     let status = setting.gate.status();
-    assert_eq!(status["policy"], "tide", "{status}");
+    assert_eq!(status["control"]["policy"], "tide", "{status}");
     let metrics = curl(&[&format!("{}/metrics", setting.gate.address("admin"))]).stdout_text();
     for name in [
         "tidegate_connections_total",

@@ -8,7 +8,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use anyhow::Context;
+use anyhow::{Context, anyhow};
+use aws_lc_rs::rand::SystemRandom;
+use aws_lc_rs::rsa::{KeyPair, KeySize};
+use aws_lc_rs::signature::RSA_PKCS1_SHA256;
 
 use crate::cores::Cores;
 
@@ -26,11 +29,8 @@ struct Beat {
     speed: f64,
 }
 
-/// Time between beats, and the fixed work of one: five times some 30 µs, that
-/// is about a thousandth of the processor.
+/// Time between beats; two signatures each are half a hundredth of the processor.
 const BETWEEN: Duration = Duration::from_millis(150);
-const ROUNDS: usize = 5;
-const WORK: u64 = 10_000;
 /// Beats kept: an hour's.
 const KEPT: usize = 24_000;
 
@@ -41,6 +41,7 @@ impl Pulse {
     /// When the thread cannot be started.
     pub fn start(cores: &Cores) -> anyhow::Result<Self> {
         let cores = cores.only(0).context("no processor to take the pulse of")?;
+        let work = Work::new()?;
         let (beats, ended) = (Arc::<Mutex<Vec<Beat>>>::default(), Arc::<AtomicBool>::default());
         let (write, end) = (beats.clone(), ended.clone());
         let thread = std::thread::Builder::new().name("pulse".into()).spawn(move || {
@@ -48,7 +49,7 @@ impl Pulse {
                 return;
             }
             while !end.load(Ordering::Relaxed) {
-                let beat = Beat { at: Instant::now(), speed: speed_now() };
+                let beat = Beat { at: Instant::now(), speed: work.speed() };
                 let mut beats = write.lock().unwrap_or_else(PoisonError::into_inner);
                 if beats.len() < KEPT {
                     beats.push(beat);
@@ -81,28 +82,29 @@ impl Drop for Pulse {
     }
 }
 
-/// The fastest of a few rounds: interrupts make single rounds slower, only a
-/// slow processor makes all of them slow.
-fn speed_now() -> f64 {
-    let round = || {
-        let began = thread_cpu();
-        black_box(work(black_box(WORK)));
-        (thread_cpu().saturating_sub(began)).as_secs_f64()
-    };
-    let fastest = (0..ROUNDS).map(|_| round()).fold(f64::MAX, f64::min);
-    1.0 / fastest.max(1e-9)
-}
+/// The fixed work: a signature by RSA-2048, what a full handshake mostly is. A
+/// loop of plain arithmetic kept its pace while signatures took a third longer.
+struct Work(KeyPair);
 
-/// Multiplications in four independent chains, as in the arithmetic of a
-/// signature: what a busy sibling of the processor slows down most.
-fn work(rounds: u64) -> u64 {
-    let mut lanes = [1u64, 3, 5, 7];
-    for round in 0..rounds {
-        for lane in &mut lanes {
-            *lane = lane.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(23) ^ round;
-        }
+impl Work {
+    fn new() -> anyhow::Result<Self> {
+        KeyPair::generate(KeySize::Rsa2048).map(Self).map_err(|_| anyhow!("no RSA key can be made"))
     }
-    lanes.into_iter().fold(0, u64::wrapping_add)
+
+    /// Work per CPU second, by the second of two signatures: the first brings
+    /// code and key back into the cache, whoever used it in between.
+    fn speed(&self) -> f64 {
+        self.sign();
+        let began = thread_cpu();
+        self.sign();
+        1.0 / thread_cpu().saturating_sub(began).as_secs_f64().max(1e-9)
+    }
+
+    fn sign(&self) {
+        let mut signature = vec![0; self.0.public_modulus_len()];
+        let random = SystemRandom::new();
+        black_box(self.0.sign(&RSA_PKCS1_SHA256, &random, b"pulse", &mut signature)).ok();
+    }
 }
 
 /// CPU time of this thread, so that waiting for the processor does not count.
@@ -141,6 +143,6 @@ mod tests {
 
     #[test]
     fn a_processor_has_a_pulse() {
-        assert!(speed_now() > 0.0);
+        assert!(Work::new().unwrap().speed() > 0.0);
     }
 }

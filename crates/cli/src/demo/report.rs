@@ -208,7 +208,7 @@ fn setting(summary: &Summary) -> Markup {
             (human times × " (format!("{:.4}", s.time_scale)) ")" }
         dt { "Window" } dd { (format!("{window_s:.0} s after {warm_up_s:.0} s of warm-up, for each point")) }
         dt { "Machine speed" } dd {
-            "a fixed piece of work is timed on the server's processor seven times a second; 1 is the run's median. \
+            "an RSA signature is timed on the server's processor seven times a second; 1 is the run's median. \
             Shares of the peak compare rates at that usual speed; curves and table show what was counted" }
         dt { "Processors" } dd { "site and gate on " (s.server_cores) ", customers on " (s.driver_cores) }
         dt { "Certificate" } dd { (s.certificate) }
