@@ -63,7 +63,7 @@ impl Plan {
         } else {
             Times {
                 probe: seconds(3),
-                ramp_step: seconds(5),
+                ramp_step: seconds(4),
                 warm_up: seconds(4),
                 window: seconds(13),
             }

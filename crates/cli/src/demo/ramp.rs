@@ -10,11 +10,11 @@ use super::summary::RampStep;
 
 /// The first step, as a share of what CPU time promises, and the factor
 /// between steps: the resolution of the capacity.
-const BEGIN: f64 = 0.8;
-const FACTOR: f64 = 1.07;
-/// The staircase ends here even if nothing breaks: 0.8 × 1.07^13 is 1.9 times
+const BEGIN: f64 = 0.85;
+const FACTOR: f64 = 1.08;
+/// The staircase ends here even if nothing breaks: 0.85 × 1.08^12 is 2.1 times
 /// the promise.
-const STEPS: i32 = 14;
+const STEPS: i32 = 13;
 /// Overload shows in customers who leave. How many complete per second is told
 /// less sharply by a step of seconds: its arrivals are random, and sessions
 /// that began in the step before still end in it.
