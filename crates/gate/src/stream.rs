@@ -10,7 +10,7 @@ use crate::watch::{Phase, Watch};
 use hyper::rt::{Read, ReadBufCursor, Write};
 use rustls::{HandshakeKind, ProtocolVersion, ServerConfig, ServerConnection};
 use std::cell::RefCell;
-use std::future::poll_fn;
+use std::future::{Future, poll_fn};
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::rc::Rc;
@@ -18,6 +18,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
+use tokio::time::Sleep;
 
 /// Why a handshake failed.
 #[derive(Debug, thiserror::Error)]
@@ -153,12 +154,46 @@ pub struct Stream {
     silent: bool,
     /// A close_notify has been queued.
     closing: bool,
+    /// Hears out a customer who was answered in the middle of an upload.
+    linger: Option<Linger>,
+}
+
+/// Reading on after the last word: a socket that is closed with unread bytes
+/// is reset, and the reset would overtake the answer (RFC 9112, section 9.6).
+struct Linger {
+    until: Pin<Box<Sleep>>,
+    left: usize,
+}
+
+impl Linger {
+    /// Bytes that are heard out: an upload longer than that has not noticed.
+    const MOST: usize = 4 << 20;
+
+    fn new() -> Self {
+        let until = Box::pin(tokio::time::sleep(crate::socket::LINGER));
+        Self { until, left: Self::MOST }
+    }
+
+    /// Ready when the customer has closed, or was heard long enough.
+    fn poll(&mut self, socket: &mut TcpStream, cx: &mut Context<'_>) -> Poll<()> {
+        let mut scratch = [0; 8192];
+        while self.left > 0 && self.until.as_mut().poll(cx).is_pending() {
+            let mut buf = ReadBuf::new(&mut scratch);
+            match ready!(Pin::new(&mut *socket).poll_read(cx, &mut buf)) {
+                Ok(()) if !buf.filled().is_empty() => {
+                    self.left = self.left.saturating_sub(buf.filled().len());
+                }
+                _ => break,
+            }
+        }
+        Poll::Ready(())
+    }
 }
 
 impl Stream {
     /// Puts HTTP on a session whose handshake is over.
     pub fn new(tls: Tls, watch: Rc<Watch>, guard: Rc<RefCell<Guard>>) -> Self {
-        Self { tls, watch, guard, silent: true, closing: false }
+        Self { tls, watch, guard, silent: true, closing: false, linger: None }
     }
 
     /// Says goodbye and closes, as far as the socket takes it at once.
@@ -298,7 +333,12 @@ impl Write for Stream {
         if !self.send_out(cx)? {
             return Poll::Pending;
         }
-        Pin::new(&mut self.tls.socket).poll_shutdown(cx)
+        ready!(Pin::new(&mut self.tls.socket).poll_shutdown(cx))?;
+        if self.watch.uploading() {
+            let Self { linger, tls, .. } = &mut *self;
+            ready!(linger.get_or_insert_with(Linger::new).poll(&mut tls.socket, cx));
+        }
+        Poll::Ready(Ok(()))
     }
 }
 

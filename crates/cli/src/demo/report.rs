@@ -38,7 +38,7 @@ pub fn page(summary: &Summary) -> String {
 }
 
 /// The highest multiple that was measured, and the two policies there.
-fn worst<'a>(summary: &'a Summary) -> Option<(&'a Point, &'a Point)> {
+fn worst(summary: &Summary) -> Option<(&Point, &Point)> {
     let tide = *summary.curve("tide").last()?;
     Some((summary.point("off", tide.multiple)?, tide))
 }
