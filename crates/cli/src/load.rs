@@ -10,9 +10,9 @@ use tidegate_load::scenario::BUILT_IN;
 use tidegate_load::{Arrivals, Plan, Scenario, Snapshot, Summary, TlsVersions};
 
 use crate::cores::Cores;
-use crate::demo::stop_on_signal;
 use crate::exit::{Outcome, bad_input};
 use crate::screen::{Screen, Second};
+use crate::signals::stop_on_signal;
 
 /// Flags of `tidegate load`.
 #[derive(clap::Args)]

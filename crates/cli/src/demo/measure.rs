@@ -219,32 +219,6 @@ impl<'a> Experiment<'a> {
     }
 }
 
-/// A stop that Ctrl-C and SIGTERM pull; the second one ends the demo at once.
-///
-/// # Errors
-/// When the handler's thread cannot be started.
-pub fn stop_on_signal() -> anyhow::Result<Stop> {
-    let stop = Stop::default();
-    let pulled = stop.clone();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    std::thread::Builder::new().name("signals".into()).spawn(move || {
-        runtime.block_on(async {
-            // A second signal finds the handlers still installed, so it is
-            // waited for as well.
-            for _ in 0..2 {
-                if crate::signals::stop_requested().await.is_err() {
-                    return;
-                }
-                if pulled.is_stopped() {
-                    std::process::exit(3);
-                }
-                pulled.stop();
-            }
-        });
-    })?;
-    Ok(stop)
-}
-
 fn show_second(label: &Label, point: &tidegate_load::Point, view: &mut View) {
     let handshakes = point.full_handshakes_per_s + point.resumed_handshakes_per_s;
     let share = if handshakes > 0.0 { point.full_handshakes_per_s / handshakes } else { 0.0 };

@@ -14,7 +14,6 @@ mod summary;
 mod table;
 mod view;
 
-pub use measure::stop_on_signal;
 pub use service::READY;
 
 use std::io::Write;
@@ -63,7 +62,7 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     let plan = Plan::new(&args)?;
     let out = &args.out;
     std::fs::create_dir_all(out).with_context(|| format!("cannot create {}", out.display()))?;
-    let stop = measure::stop_on_signal()?;
+    let stop = crate::signals::stop_on_signal()?;
 
     // Whatever this process does beside driving, it does on the customers' side.
     plan.driver_cores.pin_this_thread()?;
