@@ -2,14 +2,17 @@
 
 use std::time::Duration;
 
-/// Requests per processor that may be owed, beside one handshake, before a new
-/// session counts as coming at a busy moment: with fewer, processors would
-/// run idle now and then.
+/// Requests per processor that may be owed in a lull, where a handshake weighs
+/// less or falls on other processors: with fewer, this one would run idle
+/// while a newcomer shakes hands elsewhere.
 const REQUESTS: f64 = 2.0;
 /// The same in requests, where processors are out of sight, at least.
 const UNSEEN_REQUESTS: f64 = 4.0;
-/// Share of the burst that must be in hand at a busy moment. With a full
-/// bucket there is no overload, and nobody waits for a lull.
+/// Use in the last tick below which processors have time to spare: what is in
+/// flight then, such as slow downloads, owes them less than it seems to.
+const SPARE: f64 = 0.85;
+/// With time to spare, share of the burst that must be in hand at a busy
+/// moment. With a full bucket there is no overload, and nobody waits for a lull.
 const RESERVE: f64 = 0.9;
 /// Times the allowed at which nobody new comes in, whatever is in hand: as at
 /// the very start of a crowd, when the bucket is full and costs are guesses.
@@ -26,6 +29,20 @@ pub(crate) struct Lull {
     calm_requests: f64,
     allowed: f64,
     cpus: f64,
+    in_use: f64,
+}
+
+/// What work needs of processors.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Work {
+    /// How many there are, and the share of them that was used lately.
+    pub(crate) cpus: f64,
+    pub(crate) in_use: f64,
+    /// CPU seconds of a handshake, and of a request.
+    pub(crate) handshake: f64,
+    pub(crate) request: f64,
+    /// Requests in flight that are normal and owe nothing.
+    pub(crate) calm_requests: f64,
 }
 
 impl Lull {
@@ -39,18 +56,19 @@ impl Lull {
         self.told.is_some()
     }
 
-    /// From now on: work on processors, of which a handshake and a request need
-    /// so much; `calm_requests` in flight are normal and owe nothing.
-    pub(crate) fn by_cpu(&mut self, cpus: f64, handshake: f64, request: f64, calm_requests: f64) {
-        (self.cpus, self.handshake, self.request) = (cpus, handshake + request, request);
-        (self.calm_requests, self.allowed) =
-            (calm_requests, cpus * (handshake + REQUESTS * request));
+    /// From now on: work on processors.
+    pub(crate) fn by_cpu(&mut self, work: Work) {
+        let Work { cpus, in_use, handshake, request, calm_requests } = work;
+        (self.cpus, self.in_use, self.calm_requests) = (cpus, in_use, calm_requests);
+        (self.handshake, self.request) = (handshake + request, request);
+        self.allowed = cpus * handshake.max(REQUESTS * request);
     }
 
     /// From now on: requests, of which so many in flight are normal.
     pub(crate) fn by_requests(&mut self, calm_requests: f64) {
-        (self.cpus, self.handshake, self.request) = (0.0, 1.0, 1.0);
-        (self.calm_requests, self.allowed) = (calm_requests, calm_requests.max(UNSEEN_REQUESTS));
+        (self.cpus, self.in_use, self.calm_requests) = (0.0, 0.0, calm_requests);
+        (self.handshake, self.request) = (1.0, 1.0);
+        self.allowed = calm_requests.max(UNSEEN_REQUESTS);
     }
 
     /// Whether a new session may in with so many tokens in hand, of at most
@@ -64,7 +82,7 @@ impl Lull {
         }
         let excess = (owed - self.allowed) / self.allowed;
         let needed = 1.0 + (burst - 1.0).max(0.0) * excess.min(RESERVE);
-        if excess < FLOOD && tokens >= needed {
+        if self.in_use < SPARE && excess < FLOOD && tokens >= needed {
             return Ok(());
         }
         let busy_s = if self.cpus > 0.0 { owed / self.cpus } else { 0.005 };
@@ -76,37 +94,54 @@ impl Lull {
 mod tests {
     use super::*;
 
-    /// One processor, handshake 6 ms, request 2 ms: 10 ms may be owed.
-    fn lull(handshakes: u32, requests: u32) -> Lull {
+    /// One processor, handshake 6 ms, request 2 ms: 6 ms may be owed.
+    const WORK: Work =
+        Work { cpus: 1.0, in_use: 0.5, handshake: 0.006, request: 0.002, calm_requests: 1.0 };
+
+    fn lull(work: Work, handshakes: u32, requests: u32) -> Lull {
         let mut lull = Lull::default();
-        lull.by_cpu(1.0, 0.006, 0.002, 1.0);
+        lull.by_cpu(work);
         lull.in_flight(handshakes, requests);
         lull
     }
 
     #[test]
     fn in_a_lull_one_token_is_enough() {
-        // Six requests, of which one is normal: 10 ms.
-        assert_eq!(lull(0, 6).admits(1.0, 11.0), Ok(()));
+        // Four requests, of which one is normal: 6 ms.
+        assert_eq!(lull(WORK, 0, 4).admits(1.0, 11.0), Ok(()));
     }
 
     #[test]
-    fn a_busy_moment_asks_for_a_reserve() {
-        // 8 ms + 4 × 2 ms = 16 ms: 60 % too many, 60 % of the 10 beside the one.
-        assert_eq!(lull(1, 5).admits(6.9, 11.0), Err(Duration::from_millis(16)));
-        assert_eq!(lull(1, 5).admits(7.0, 11.0), Ok(()));
-        assert_eq!(lull(5, 5).admits(10.0, 11.0), Ok(()));
+    fn a_busy_moment_with_time_to_spare_asks_for_a_reserve() {
+        // 8 ms + 2 ms = 10 ms: two thirds too many, two thirds of the 10 beside the one.
+        assert_eq!(lull(WORK, 1, 2).admits(7.6, 11.0), Err(Duration::from_millis(10)));
+        assert_eq!(lull(WORK, 1, 2).admits(7.7, 11.0), Ok(()));
+        assert_eq!(lull(WORK, 5, 5).admits(10.0, 11.0), Ok(()));
+    }
+
+    #[test]
+    fn a_busy_moment_of_a_busy_time_lets_nobody_in() {
+        let busy = Work { in_use: 0.9, ..WORK };
+        assert!(lull(busy, 1, 2).admits(11.0, 11.0).is_err());
+        assert_eq!(lull(busy, 0, 4).admits(1.0, 11.0), Ok(()));
+    }
+
+    #[test]
+    fn a_processor_without_handshakes_may_owe_two_requests() {
+        let work = Work { handshake: 0.0, in_use: 0.9, ..WORK };
+        assert_eq!(lull(work, 0, 3).admits(1.0, 11.0), Ok(()));
+        assert!(lull(work, 0, 4).admits(1.0, 11.0).is_err());
     }
 
     #[test]
     fn in_a_flood_nothing_in_hand_helps() {
-        assert!(lull(14, 1).admits(11.0, 11.0).is_err());
+        assert!(lull(WORK, 9, 1).admits(11.0, 11.0).is_err());
     }
 
     #[test]
     fn who_is_never_told_never_objects() {
         let mut lull = Lull::default();
-        lull.by_cpu(1.0, 0.006, 0.002, 1.0);
+        lull.by_cpu(WORK);
         assert_eq!(lull.admits(0.0, 5.0), Ok(()));
     }
 }

@@ -12,10 +12,10 @@
 //! an answer ask for nothing, and so the figure stays right at saturation,
 //! where CPU use per session would be too small.
 //!
-//! Between ticks, new sessions are let in preferably in lulls: the more is in
-//! flight, the more of the budget must be in hand. They fill the gaps that
-//! those inside leave and stay out of their clumps, so that processors can be
-//! used almost fully without a queue.
+//! Between ticks, new sessions are let in in lulls only, once processors are
+//! nearly fully used: when no more is owed than a newcomer's own handshake.
+//! They fill the gaps that those inside leave and stay out of their clumps, so
+//! that processors can be used almost fully without a queue.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ use crate::Time;
 use crate::average::Average;
 use crate::bucket::Bucket;
 use crate::costs::{Costs, Priors, REFUSAL_CPU_S, sane};
-use crate::lull::Lull;
+use crate::lull::{Lull, Work};
 use crate::reading::Reading;
 use crate::service::Service;
 use crate::status::ResourceName;
@@ -36,7 +36,7 @@ const WITH_LULLS: (f64, f64) = (1.0, 0.5);
 const WITHOUT_LULLS: (f64, f64) = (0.95, 1.0);
 /// Use of a resource that full admission is trimmed to: what the plan cannot
 /// know (work that it does not see, noise of its estimates) it corrects slowly.
-const FULL_USE: f64 = 0.93;
+const FULL_USE: f64 = 0.97;
 /// How fast and how far the trim goes: per second and unit of use; share.
 const TRIM_GAIN: f64 = 0.1;
 const TRIM: (f64, f64) = (0.85, 1.12);
@@ -101,6 +101,14 @@ struct Supply {
     handshake: f64,
     returning: f64,
     request: f64,
+}
+
+impl Supply {
+    /// The share of the processors that was used in the last interval, 0 to 1;
+    /// 0 where that is not known.
+    fn in_use(&self, interval_s: f64) -> f64 {
+        self.used_s.map_or(0.0, |used_s| (used_s / interval_s / self.cpus.max(0.01)).min(1.0))
+    }
 }
 
 impl Tide {
@@ -184,7 +192,13 @@ impl Tide {
             plan = Plan { limit: Limit::Service, per_second: by_service, ..plan };
             self.lull.by_requests(calm);
         } else {
-            self.lull.by_cpu(supply.cpus, supply.handshake, supply.request, calm);
+            self.lull.by_cpu(Work {
+                cpus: supply.cpus,
+                in_use: supply.in_use(interval_s),
+                handshake: supply.handshake,
+                request: supply.request,
+                calm_requests: calm,
+            });
         }
         self.plan = Plan { per_second: sane(plan.per_second), ..plan };
         self.fresh_until = now.saturating_add(fresh_for(reading.elapsed));
@@ -228,11 +242,12 @@ impl Tide {
     /// Corrects the room by what was really used, while it was this resource
     /// that kept new sessions out; otherwise goes back to the plan.
     fn trim(&mut self, supply: &Supply, interval_s: f64, put_off: bool) {
-        let Some(used_s) = supply.used_s else { return };
+        if supply.used_s.is_none() {
+            return;
+        }
         let (used, trim) =
             (&mut self.use_of[supply.name as usize], &mut self.trim[supply.name as usize]);
-        let now = (used_s / interval_s / supply.cpus.max(0.01)).min(1.0);
-        *used += interval_s * (now - *used);
+        *used += interval_s * (supply.in_use(interval_s) - *used);
         let off = if put_off && self.plan.limit == Limit::Cpu(supply.name) {
             TRIM_GAIN * (FULL_USE - *used)
         } else {

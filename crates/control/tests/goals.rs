@@ -33,7 +33,7 @@ fn tide_holds_the_demo_at_its_peak() {
         let outcome = at(&scenario, multiple);
         let ratio = outcome.response_ms(0.95) / half.response_ms(0.95);
         let carried = carried(&scenario, &outcome);
-        assert!(carried > 0.90, "{multiple}x: carried {carried}");
+        assert!(carried > 0.93, "{multiple}x: carried {carried}");
         assert!(outcome.completed_ratio() >= 0.98, "{multiple}x: {}", outcome.completed_ratio());
         assert!(ratio < 4.0, "{multiple}x: p95 {ratio} times that at 0.5x");
     }
@@ -107,7 +107,9 @@ fn a_step_to_ten_times_from_idle_settles_within_two_seconds() {
         let time_s: f64 = between(0.5 + settled_s, 6.0).map(|tenth| tenth.response_time_s).sum();
         assert!(time_s / (answered as f64) < 0.030, "{name}: a standing queue");
         let refused: u64 = between(7.0, 9.0).map(|tenth| tenth.refused).sum();
-        assert_eq!(refused, 0, "{name}: still shut a second after the crowd has gone");
+        // Those who came with it are still inside.
+        let offered = 2.0 * 0.5 * capacity;
+        assert!(refused as f64 <= 0.02 * offered, "{name}: {refused} a second after the crowd");
     }
 }
 

@@ -10,9 +10,10 @@ use crate::pool::Pool;
 use crate::shared::Shared;
 use crate::socket::{self, Arrival};
 use crate::upstream::Route;
+use crate::usher::Held;
 use crate::watch::Patience;
 use rustls::AlertDescription;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::io;
 use std::net::{TcpListener, TcpStream};
 use std::rc::Rc;
@@ -20,7 +21,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tidegate_hello::{Limits, Looks, Progress, Reader};
 use tokio::io::unix::AsyncFd;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::task::spawn_local;
 
 /// Connections accepted before others get their turn.
@@ -37,7 +38,11 @@ pub struct Core {
     /// This core's counters.
     pub counters: Arc<Counters>,
     /// Newcomers who wait.
-    pub line: Rc<Line>,
+    pub line: Line<Held>,
+    /// Wakes the usher when the line is empty no more.
+    pub someone_waits: Notify,
+    /// When it is worth asking for those who wait.
+    pub ask_at: Cell<Instant>,
     /// Unused connections to the upstream.
     pub pool: Rc<Pool>,
     /// Rung when the gate closes.
@@ -62,6 +67,8 @@ impl Core {
         let (size, idle) = (config.upstream.pool_size, config.upstream.idle_timeout);
         Rc::new(Self {
             line: Line::new(most, bytes, admission.hold_time, counters.clone()),
+            someone_waits: Notify::new(),
+            ask_at: Cell::new(Instant::now()),
             pool: Pool::new(route, size, idle, counters.clone()),
             bell: Rc::default(),
             patience: Patience::of(config),
@@ -143,17 +150,17 @@ impl Core {
     pub fn greet(self: &Rc<Self>, arrival: Arrival, reader: Reader, progress: Progress) {
         match progress {
             Progress::Complete(hello) => {
-                let verdict = self.decide(&hello, reader.raw().len());
+                let verdict = self.decide(&hello);
                 match verdict {
                     Verdict::Admit(pass) => {
                         life::begin(self, arrival, life::Start::Admitted(reader.into_raw(), pass));
                     }
-                    Verdict::Hold(waiting, newcomer, retry_after) => {
-                        let held = life::Held { waiting, newcomer, retry_after };
-                        life::begin(self, arrival, life::Start::Held(reader.into_raw(), held));
+                    Verdict::Hold(newcomer, retry_after) => {
+                        let held = Held::new(self, arrival, reader.into_raw(), newcomer);
+                        self.hold(held, retry_after);
                     }
-                    Verdict::Refuse => {
-                        self.counters.end(End::Refused);
+                    Verdict::Full => {
+                        self.counters.end(End::TooMany);
                         self.refuse(arrival.socket);
                     }
                     Verdict::Impossible(alert) => {
@@ -264,6 +271,7 @@ pub fn work(
         let listener =
             unsafe { AsyncFd::register_with_interest(listener, tokio::io::Interest::READABLE) }?;
         let accepting = spawn_local(core.clone().accept_forever(listener));
+        spawn_local(Metered::new(Bucket::Arrival, core.clone().usher()));
         spawn_local(Metered::new(Bucket::Upkeep, core.clone().keep_up()));
         let deadline = loop {
             if let Some(deadline) = *drain.borrow_and_update() {
@@ -277,6 +285,7 @@ pub fn work(
         accepting.abort();
         let _ = accepting.await;
         core.bell.ring(Tide::Draining);
+        core.clear_line();
         while core.counters.open[0].get() > 0 && Instant::now() < deadline {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }

@@ -1,15 +1,13 @@
 //! The decision about a connection, made once its hello is whole: admit, hold
-//! or refuse. Counted here, before any handshake.
+//! or refuse. Counted at once, before any handshake.
 
-use crate::account::{Class, End, TicketFate};
+use crate::account::{Class, TicketFate};
 use crate::core::Core;
-use crate::hold::Waiting;
 use crate::judge::{Judgement, judge};
 use crate::sessions::Seat;
 use crate::tickets::{Terms, new_session_id};
 use crate::tls::{Bearer, unix_now};
 use rustls::AlertDescription;
-use std::rc::Rc;
 use std::sync::MutexGuard;
 use std::time::{Duration, Instant};
 use tidegate_control::{Controller, Decision};
@@ -30,9 +28,9 @@ pub enum Verdict {
     /// Go in.
     Admit(Pass),
     /// Wait for the next budget; worth asking in so long.
-    Hold(Waiting, Newcomer, Duration),
-    /// Go away.
-    Refuse,
+    Hold(Newcomer, Duration),
+    /// Go away: the places that are left are for those inside.
+    Full,
     /// No handshake can come of this hello: the alert that says why.
     Impossible(AlertDescription),
 }
@@ -45,8 +43,8 @@ pub struct Newcomer {
 }
 
 impl Core {
-    /// Decides on a connection whose hello took so many bytes.
-    pub fn decide(self: &Rc<Self>, hello: &ClientHello, bytes: usize) -> Verdict {
+    /// Decides on a connection by its hello.
+    pub fn decide(&self, hello: &ClientHello) -> Verdict {
         let unix = unix_now();
         let judgement = judge(&self.shared.tls, hello, self.identities, unix);
         if let Some(pass) = self.recognise(&judgement) {
@@ -62,12 +60,11 @@ impl Core {
             Err(alert) => return Verdict::Impossible(alert),
         };
         let newcomer = Newcomer { terms, server_name: judgement.server_name };
-        // Who waits already goes first.
-        let decision = if self.is_full_for_newcomers() {
-            self.counters.end(End::TooMany);
+        if self.is_full_for_newcomers() {
             self.counters.refused[new].add(1);
-            return Verdict::Refuse;
-        } else if self.line.is_empty() {
+            return Verdict::Full;
+        }
+        let decision = if self.line.is_empty() || self.line.newest_first(Instant::now()) {
             self.asking().new_session(self.shared.now())
         } else {
             self.shared.controller().stands_in_line();
@@ -83,13 +80,7 @@ impl Core {
             },
             Decision::NotNow { retry_after } => retry_after,
         };
-        if let Some(waiting) = self.line.join(bytes) {
-            self.counters.held[new].add(1);
-            return Verdict::Hold(waiting, newcomer, retry_after);
-        }
-        self.line.turn_away(Instant::now());
-        self.counters.refused[new].add(1);
-        Verdict::Refuse
+        Verdict::Hold(newcomer, retry_after)
     }
 
     /// Asks the controller again for one who was told not now and waited.

@@ -1,10 +1,10 @@
 //! The gate: listener, tickets, TLS, HTTP proxy, telemetry, admin.
 //!
 //! A connection's way: `core` accepts it and reads its hello, `judge` says
-//! who it is, `door` decides, `hold` lets it wait, `life` leads it through the
-//! handshake (`stream`, `tls`) and its requests (`proxy`, `body`, `pool`,
-//! `upstream`) to its end; [`account`] counts all of it and `tide` tells the
-//! controller.
+//! who it is, `door` decides, `hold` lets it wait until the `usher` leads it in,
+//! `life` takes it through the handshake (`stream`, `tls`) and its requests
+//! (`proxy`, `body`, `pool`, `upstream`) to its end; [`account`] counts all of
+//! it and `tide` tells the controller.
 
 pub mod account;
 pub mod admin;
@@ -36,6 +36,7 @@ mod tickets;
 mod tide;
 mod tls;
 mod upstream;
+mod usher;
 mod watch;
 
 pub use error::Error;

@@ -1,14 +1,13 @@
 //! The life of a connection that cannot be dealt with at once: the rest of its
-//! hello, a wait, the handshake, its requests, its end.
+//! hello, the handshake, its requests, its end.
 
 use crate::account::{Bucket, Class, End, Kind, Metered};
-use crate::bell::{Listening, Tide};
+use crate::bell::Tide;
 use crate::clock;
 use crate::config::Host;
 use crate::core::Core;
-use crate::door::{Newcomer, Pass};
+use crate::door::Pass;
 use crate::headers::Origins;
-use crate::hold::Waiting;
 use crate::proxy::{self, Customer};
 use crate::sessions::ClosedBy;
 use crate::socket::{self, Arrival};
@@ -22,13 +21,11 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::pin::{Pin, pin};
 use std::rc::Rc;
-use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
-use tidegate_control::Decision;
+use std::task::Poll;
 use tidegate_hello::{Progress, Reader};
 use tokio::net::TcpStream;
 use tokio::task::spawn_local;
-use tokio::time::{Sleep, sleep_until};
+use tokio::time::sleep_until;
 
 /// Where a connection's life in a task begins.
 pub enum Start {
@@ -36,20 +33,8 @@ pub enum Start {
     Hello(Reader),
     /// It was admitted; this is its hello.
     Admitted(Vec<u8>, Pass),
-    /// It waits; this is its hello.
-    Held(Vec<u8>, Held),
     /// It spoke HTTP in clear and is to be told.
     ClearHttp,
-}
-
-/// A connection that waits for the next budget.
-pub struct Held {
-    /// Its place in the line.
-    pub waiting: Waiting,
-    /// What is known of the customer.
-    pub newcomer: Newcomer,
-    /// When it is worth asking, from when it came.
-    pub retry_after: Duration,
 }
 
 /// Begins a connection's life in a task of its own.
@@ -60,7 +45,6 @@ pub fn begin(core: &Rc<Core>, arrival: Arrival, start: Start) {
             spawn_local(Metered::new(Bucket::Arrival, finish_hello(open, arrival, reader)));
         }
         Start::Admitted(hello, pass) => drop(spawn_local(inside(open, arrival, hello, pass))),
-        Start::Held(hello, held) => drop(spawn_local(wait(open, arrival, hello, held))),
         Start::ClearHttp => {
             spawn_local(Metered::new(Bucket::Arrival, tell_clear_http(open, arrival)));
         }
@@ -68,10 +52,11 @@ pub fn begin(core: &Rc<Core>, arrival: Arrival, start: Start) {
 }
 
 /// Counts a connection as open.
-struct Open(Rc<Core>);
+pub struct Open(Rc<Core>);
 
 impl Open {
-    fn new(core: &Rc<Core>) -> Self {
+    /// From now until it is dropped.
+    pub fn new(core: &Rc<Core>) -> Self {
         core.counters.open[0].add(1);
         Self(core.clone())
     }
@@ -125,134 +110,6 @@ async fn tell_clear_http(open: Open, arrival: Arrival) {
         io::Result::Ok(())
     };
     let _ = tokio::time::timeout(socket::LINGER, answer).await;
-}
-
-/// How a wait ended.
-enum Waited {
-    Admitted(Pass),
-    Expired,
-    Left,
-}
-
-/// Waits in the line, then goes in or is refused.
-async fn wait(open: Open, arrival: Arrival, mut hello: Vec<u8>, held: Held) {
-    let core = open.0.clone();
-    let Arrival { socket, peer } = arrival;
-    let Ok(socket) = TcpStream::from_std(socket) else { return };
-    let waited = {
-        let mut turn = Turn::new(held, hello.len());
-        Metered::new(Bucket::Arrival, poll_fn(|cx| turn.poll(&core, &socket, &mut hello, cx))).await
-    };
-    match waited {
-        Waited::Admitted(pass) => {
-            core.counters.hold_admitted[0].add(1);
-            match socket.into_std() {
-                Ok(socket) => inside(open, Arrival { socket, peer }, hello, pass).await,
-                Err(_) => pass.seat.leave(ClosedBy::Customer, core.shared.now()),
-            }
-        }
-        Waited::Expired => {
-            core.line.turn_away(Instant::now());
-            core.counters.hold_expired[0].add(1);
-            core.counters.end(End::HoldExpired);
-            if let Ok(socket) = socket.into_std() {
-                core.refuse(socket);
-            }
-        }
-        Waited::Left => {
-            core.counters.hold_left[0].add(1);
-            core.counters.end(End::HoldLeft);
-        }
-    }
-}
-
-/// The wait of one held connection.
-struct Turn {
-    held: Held,
-    /// When to ask; moves on with every answer.
-    ask_at: Instant,
-    until: Instant,
-    sleep: Pin<Box<Sleep>>,
-    listening: Option<Listening>,
-    /// Most bytes that are kept of what the customer sent.
-    most_bytes: usize,
-    /// The customer sent more than that; only time can end the wait.
-    deaf: bool,
-}
-
-/// What a held customer may send after the hello: nothing honest comes before
-/// the server has answered, so it is not counted into `hold_bytes`.
-const AFTER_HELLO: usize = 512;
-
-impl Turn {
-    fn new(held: Held, hello_bytes: usize) -> Self {
-        let since = held.waiting.since();
-        let (ask_at, until) = (since + held.retry_after, held.waiting.until());
-        let sleep = Box::pin(sleep_until(until.into()));
-        let most_bytes = hello_bytes + AFTER_HELLO;
-        Self { held, ask_at, until, sleep, listening: None, most_bytes, deaf: false }
-    }
-
-    fn poll(
-        &mut self,
-        core: &Rc<Core>,
-        socket: &TcpStream,
-        hello: &mut Vec<u8>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Waited> {
-        self.listening.get_or_insert_with(|| core.bell.listen(cx.waker()));
-        if core.bell.tide() != Tide::Open {
-            return Poll::Ready(Waited::Expired);
-        }
-        if self.has_left(socket, hello, cx) {
-            return Poll::Ready(Waited::Left);
-        }
-        loop {
-            let now = Instant::now();
-            if now >= self.until {
-                return Poll::Ready(Waited::Expired);
-            }
-            let first = self.held.waiting.is_first(cx.waker());
-            if first && now >= self.ask_at {
-                match core.ask_again() {
-                    Decision::Admit => {
-                        let pass = core.admit(self.held.newcomer);
-                        return Poll::Ready(pass.map_or(Waited::Expired, Waited::Admitted));
-                    }
-                    Decision::NotNow { retry_after } => {
-                        self.ask_at = now + retry_after.max(Duration::from_millis(1));
-                    }
-                }
-            }
-            let next = if first { self.ask_at.min(self.until) } else { self.until };
-            if self.sleep.deadline() != next.into() {
-                self.sleep.as_mut().reset(next.into());
-            }
-            if self.sleep.as_mut().poll(cx).is_pending() {
-                return Poll::Pending;
-            }
-        }
-    }
-
-    /// Looks whether the customer hung up; keeps what else she sends.
-    fn has_left(&mut self, socket: &TcpStream, hello: &mut Vec<u8>, cx: &mut Context<'_>) -> bool {
-        let most = self.most_bytes;
-        while !self.deaf && socket.poll_read_ready(cx).is_ready() {
-            if hello.len() >= most {
-                self.deaf = true;
-                break;
-            }
-            let mut room = [0; 1024];
-            let room_len = room.len().min(most - hello.len());
-            match socket.try_read(&mut room[..room_len]) {
-                Ok(0) => return true,
-                Ok(n) => hello.extend_from_slice(&room[..n]),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                Err(_) => return true,
-            }
-        }
-        false
-    }
 }
 
 /// Handshake, requests, end.

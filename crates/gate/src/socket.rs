@@ -114,6 +114,14 @@ pub fn receive(socket: &TcpStream, buffer: &mut [u8]) -> io::Result<usize> {
     io::Read::read(&mut &*socket, buffer)
 }
 
+/// Whether the peer has closed or reset, with nothing left to read before it.
+pub fn has_ended(socket: &TcpStream) -> bool {
+    match socket.peek(&mut [0]) {
+        Ok(read) => read == 0,
+        Err(error) => error.kind() != io::ErrorKind::WouldBlock,
+    }
+}
+
 /// Closes by reset, so that nothing of the connection stays in the kernel.
 pub fn reset(socket: TcpStream) {
     let _ = SockRef::from(&socket).set_linger(Some(Duration::ZERO));

@@ -83,31 +83,48 @@ fn knock(gate: &tidegate_gate::Gate) -> TcpStream {
 }
 
 #[test]
-fn the_line_is_bounded_and_a_customer_who_hangs_up_leaves_it() {
+fn the_line_is_bounded_and_the_oldest_makes_room() {
     let gate = gate(hello(), &one_only("hold_time = \"20s\"\nhold_connections = 1"));
     get(&mut connect(&gate, &any_client()), "/").unwrap();
-    let waiting = knock(&gate);
+    let mut first = knock(&gate);
     counted(&gate, "held", |totals| totals.holding[0] == 1);
-    let mut refused = knock(&gate);
-    assert_eq!(refused.read(&mut [0; 1]).unwrap_err().kind(), ErrorKind::ConnectionReset);
-    drop(waiting);
-    counted(&gate, "left", |totals| totals.hold_left[0] == 1 && totals.holding[0] == 0);
-    let _waiting = knock(&gate);
-    counted(&gate, "held again", |totals| totals.holding[0] == 1);
-    assert_eq!(gate.totals().refused[NEW], 1);
+    let _second = knock(&gate);
+    assert_eq!(first.read(&mut [0; 1]).unwrap_err().kind(), ErrorKind::ConnectionReset);
+    let totals = gate.totals();
+    assert_eq!((totals.held[NEW], totals.holding[0], totals.hold_expired[0]), (2, 1, 1));
 }
 
 #[test]
-fn hellos_beyond_the_bytes_that_may_be_held_are_refused() {
-    let more = "hold_time = \"20s\"\nhold_bytes = \"300B\"";
-    let gate = gate_with(hello(), &one_only(more), |config| {
-        config.admission.hold_bytes = some_hello().len() + 1;
+fn a_customer_who_hangs_up_leaves_the_line_when_it_is_her_turn() {
+    let gate = gate(hello(), &one_only("hold_time = \"20s\""));
+    get(&mut connect(&gate, &any_client()), "/").unwrap();
+    let waiting = knock(&gate);
+    counted(&gate, "held", |totals| totals.holding[0] == 1);
+    drop(waiting);
+    counted(&gate, "left", |totals| totals.hold_left[0] == 1 && totals.holding[0] == 0);
+    assert_eq!(gate.totals().hold_expired[0], 0);
+}
+
+#[test]
+fn a_hello_larger_than_all_that_may_be_held_is_refused() {
+    let gate = gate_with(hello(), &one_only("hold_time = \"20s\""), |config| {
+        config.admission.hold_bytes = some_hello().len() - 1;
     });
     get(&mut connect(&gate, &any_client()), "/").unwrap();
-    let _waiting = knock(&gate);
-    counted(&gate, "held", |totals| totals.holding[0] == 1);
     let mut refused = knock(&gate);
     assert_eq!(refused.read(&mut [0; 1]).unwrap_err().kind(), ErrorKind::ConnectionReset);
+    let totals = gate.totals();
+    assert_eq!((totals.refused[NEW], totals.holding_bytes[0]), (1, 0));
+}
+
+#[test]
+fn who_waits_while_the_gate_closes_is_turned_away() {
+    let gate = gate(hello(), &one_only("hold_time = \"20s\""));
+    get(&mut connect(&gate, &any_client()), "/").unwrap();
+    let mut waiting = knock(&gate);
+    counted(&gate, "held", |totals| totals.holding[0] == 1);
+    gate.drain();
+    assert_eq!(waiting.read(&mut [0; 1]).unwrap_err().kind(), ErrorKind::ConnectionReset);
 }
 
 #[test]

@@ -81,6 +81,7 @@ impl Scenario {
                 s.customers.keep_alive_s = 10.0;
                 s.customers.patience_s = 10.0;
                 s.customers.grace_s = 10.0;
+                s.hold_s = 3.0;
                 s.customers.close_when_done = name == "real-life";
             }
             _ => return None,

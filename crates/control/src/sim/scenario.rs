@@ -23,7 +23,7 @@ pub struct Scenario {
     pub tick_s: f64,
     /// How long a new session is held that may not in now; 0: refused at once.
     pub hold_s: f64,
-    /// Sessions held at most.
+    /// Sessions held at most; one more, and the one that waits longest is refused.
     pub hold_sessions: usize,
     /// What chance does.
     pub seed: u64,
@@ -131,7 +131,7 @@ impl Scenario {
             arrivals: Vec::new(),
             duration_s: 10.0,
             tick_s: 0.1,
-            hold_s: 0.0,
+            hold_s: 0.075,
             hold_sessions: 1000,
             seed: 1,
         }

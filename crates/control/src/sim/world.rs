@@ -23,8 +23,15 @@ pub fn run(scenario: &Scenario, watch_from_s: f64) -> Outcome {
 const GATE: usize = 0;
 const UPSTREAM: usize = 1;
 
-/// How often held sessions ask again.
-const HOLD_POLL_S: f64 = 0.005;
+/// How often the held sessions are asked for.
+const HOLD_POLL_S: f64 = 0.001;
+
+/// How long the line must have turned people away for an overload to count as
+/// lasting, in hold times.
+const LASTING: f64 = 2.0;
+
+/// Share of the hold time that anybody waits then.
+const STANDING: f64 = 1.0 / 8.0;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Stage {
@@ -87,6 +94,8 @@ struct World<'a> {
     free_slots: usize,
     slot_queue: VecDeque<u32>,
     held: VecDeque<(u32, f64)>,
+    /// The first and the last of those turned away in one go.
+    turned_away: (f64, f64),
     active: u32,
     forwarded_at: Vec<f64>,
     reading: Reading,
@@ -123,6 +132,7 @@ impl<'a> World<'a> {
             free_slots: machines.upstream_threads,
             slot_queue: VecDeque::new(),
             held: VecDeque::new(),
+            turned_away: (0.0, f64::NEG_INFINITY),
             active: 0,
             forwarded_at: Vec::new(),
             reading: Reading::default(),
@@ -299,7 +309,8 @@ impl<'a> World<'a> {
 
     fn knocks(&mut self, session: u32) {
         self.tell_in_flight();
-        if self.scenario.hold_s > 0.0 && !self.held.is_empty() {
+        if !self.held.is_empty() && !self.newest_first() {
+            self.controller.stands_in_line();
             self.hold(session);
         } else if self.controller.new_session(self.time()).is_admit() {
             self.admit(session);
@@ -313,32 +324,59 @@ impl<'a> World<'a> {
         self.controller.in_flight(reading.in_flight_handshakes, reading.in_flight_requests);
     }
 
+    /// As the gate does: the oldest goes in first, but the newest while the
+    /// line has turned people away for long.
+    fn newest_first(&self) -> bool {
+        let (first, last) = self.turned_away;
+        last - first > LASTING * self.scenario.hold_s && self.now - last < self.scenario.hold_s
+    }
+
     fn hold(&mut self, session: u32) {
-        if self.held.len() < self.scenario.hold_sessions && self.scenario.hold_s > 0.0 {
-            if self.held.is_empty() {
-                self.schedule(self.now + HOLD_POLL_S, Event::Retry);
-            }
-            self.held.push_back((session, self.now + self.scenario.hold_s));
-        } else {
-            self.refuse(session);
+        if self.scenario.hold_s == 0.0 || self.scenario.hold_sessions == 0 {
+            return self.refuse(session);
         }
+        if self.held.is_empty() {
+            self.schedule(self.now + HOLD_POLL_S, Event::Retry);
+        } else if self.held.len() == self.scenario.hold_sessions {
+            self.refuse_oldest();
+        }
+        self.held.push_back((session, self.now));
     }
 
     fn retry_held(&mut self) {
-        self.tell_in_flight();
-        while let Some((session, until)) = self.held.front().copied() {
-            if until <= self.now || self.sessions[session as usize].gone {
-                self.held.pop_front();
-                self.refuse(session);
-            } else if self.controller.ask_again(self.time()).is_admit() {
-                self.held.pop_front();
-                self.admit(session);
-            } else {
+        let share = if self.newest_first() { STANDING } else { 1.0 };
+        let came_by = self.now - self.scenario.hold_s * share;
+        while self.held.front().is_some_and(|(_, since)| *since <= came_by) {
+            self.refuse_oldest();
+        }
+        loop {
+            let newest_first = self.newest_first();
+            let next = if newest_first { self.held.back() } else { self.held.front() };
+            let Some((session, _)) = next.copied() else { break };
+            self.tell_in_flight();
+            let gone = self.sessions[session as usize].gone;
+            if !gone && !self.controller.ask_again(self.time()).is_admit() {
                 break;
             }
+            if newest_first {
+                self.held.pop_back()
+            } else {
+                self.held.pop_front()
+            };
+            if gone { self.refuse(session) } else { self.admit(session) }
         }
         if !self.held.is_empty() {
             self.schedule(self.now + HOLD_POLL_S, Event::Retry);
+        }
+    }
+
+    fn refuse_oldest(&mut self) {
+        if let Some((session, _)) = self.held.pop_front() {
+            if self.now - self.turned_away.1 > self.scenario.hold_s {
+                self.turned_away.0 = self.now;
+            }
+            self.turned_away.1 = self.now;
+            self.refuse(session);
         }
     }
 

@@ -120,8 +120,8 @@ settings! {
         interval: Duration = Is("2s"), Time::new("10ms", "60s"),
             because "the value of the study that the policy comes from";
         /// How long a new customer may wait, before the handshake, for the next budget; `0s`
-        /// refuses at once. While customers are being turned away only a twentieth of it:
-        /// a line is for bursts, and under a lasting overload it would only stand.
+        /// refuses at once. While customers have been turned away for long only an eighth of
+        /// it, and the newest goes in first: a line that stands helps nobody.
         hold_time: Duration = Is("3s"), Time::new("0s", "30s"),
             because "a customer waits 3 s for a first page, and clients retry a connection later than that";
         /// Most connections held at once.
