@@ -94,15 +94,15 @@ impl Controller {
         self.decide(now)
     }
 
-    /// A new session arrived and stands behind others who were put off: it is
-    /// offered, without a question of its own that could overtake them.
+    /// A new session arrived and stands in line: it is offered. Ask for it with
+    /// [`Self::ask_again`] when it is its turn.
     pub fn stands_in_line(&mut self) {
         self.counts.offered += 1;
-        self.counts.put_off += 1;
     }
 
-    /// May this session in, which asked before, was told not now, and has been
-    /// held since? As [`Self::new_session`], but it is not offered anew.
+    /// May this session in, which was offered before: it stands in line, or was
+    /// told not now and has been held since? As [`Self::new_session`], but it is
+    /// not offered anew.
     pub fn ask_again(&mut self, now: Time) -> Decision {
         // Nobody is out who could ask again: it must be a new one.
         if self.counts.admitted == self.counts.offered {

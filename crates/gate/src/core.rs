@@ -39,8 +39,8 @@ pub struct Core {
     pub counters: Arc<Counters>,
     /// Newcomers who wait.
     pub line: Line<Held>,
-    /// Wakes the usher when the line is empty no more.
-    pub someone_waits: Notify,
+    /// Wakes the usher.
+    pub someone_came: Notify,
     /// When it is worth asking for those who wait.
     pub ask_at: Cell<Instant>,
     /// Unused connections to the upstream.
@@ -67,7 +67,7 @@ impl Core {
         let (size, idle) = (config.upstream.pool_size, config.upstream.idle_timeout);
         Rc::new(Self {
             line: Line::new(most, bytes, admission.hold_time, counters.clone()),
-            someone_waits: Notify::new(),
+            someone_came: Notify::new(),
             ask_at: Cell::new(Instant::now()),
             pool: Pool::new(route, size, idle, counters.clone()),
             bell: Rc::default(),
@@ -155,9 +155,9 @@ impl Core {
                     Verdict::Admit(pass) => {
                         life::begin(self, arrival, life::Start::Admitted(reader.into_raw(), pass));
                     }
-                    Verdict::Hold(newcomer, retry_after) => {
-                        let held = Held::new(self, arrival, reader.into_raw(), newcomer);
-                        self.hold(held, retry_after);
+                    Verdict::Line(newcomer) => {
+                        let hello = reader.into_raw();
+                        self.stand_in_line(Held::new(self, arrival, hello, newcomer));
                     }
                     Verdict::Full => {
                         self.counters.end(End::TooMany);

@@ -1,5 +1,5 @@
-//! The decision about a connection, made once its hello is whole: admit, hold
-//! or refuse. Counted at once, before any handshake.
+//! The decision about a connection, made once its hello is whole: who is inside
+//! goes in, who is new stands in line. Counted before any handshake.
 
 use crate::account::{Class, TicketFate};
 use crate::core::Core;
@@ -8,9 +8,7 @@ use crate::sessions::Seat;
 use crate::tickets::{Terms, new_session_id};
 use crate::tls::{Bearer, unix_now};
 use rustls::AlertDescription;
-use std::sync::MutexGuard;
-use std::time::{Duration, Instant};
-use tidegate_control::{Controller, Decision};
+use tidegate_control::Decision;
 use tidegate_hello::ClientHello;
 
 /// What a customer needs to go in.
@@ -25,10 +23,10 @@ pub struct Pass {
 
 /// The decision.
 pub enum Verdict {
-    /// Go in.
+    /// Go in: she is inside already.
     Admit(Pass),
-    /// Wait for the next budget; worth asking in so long.
-    Hold(Newcomer, Duration),
+    /// Stand in line for the budget.
+    Line(Newcomer),
     /// Go away: the places that are left are for those inside.
     Full,
     /// No handshake can come of this hello: the alert that says why.
@@ -64,36 +62,15 @@ impl Core {
             self.counters.refused[new].add(1);
             return Verdict::Full;
         }
-        let decision = if self.line.is_empty() || self.line.newest_first(Instant::now()) {
-            self.asking().new_session(self.shared.now())
-        } else {
-            self.shared.controller().stands_in_line();
-            Decision::NotNow { retry_after: Duration::ZERO }
-        };
-        let retry_after = match decision {
-            Decision::Admit => match self.admit(newcomer) {
-                Some(pass) => {
-                    self.counters.admitted[new].add(1);
-                    return Verdict::Admit(pass);
-                }
-                None => Duration::ZERO,
-            },
-            Decision::NotNow { retry_after } => retry_after,
-        };
-        Verdict::Hold(newcomer, retry_after)
+        Verdict::Line(newcomer)
     }
 
-    /// Asks the controller again for one who was told not now and waited.
-    pub fn ask_again(&self) -> Decision {
-        self.asking().ask_again(self.shared.now())
-    }
-
-    /// The controller, told what is in flight at this moment.
-    fn asking(&self) -> MutexGuard<'_, Controller> {
+    /// May the next in the line in, given what is in flight at this moment?
+    pub fn ask(&self) -> Decision {
         let (handshakes, requests) = self.shared.in_flight();
         let mut controller = self.shared.controller();
         controller.in_flight(handshakes, requests);
-        controller
+        controller.ask_again(self.shared.now())
     }
 
     /// Begins a newcomer's session; `None` where the system has no randomness

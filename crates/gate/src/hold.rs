@@ -1,5 +1,6 @@
-//! Newcomers who wait, before their handshake, for the next budget: per core a
-//! line, bounded in number, bytes and time.
+//! Newcomers before their handshake: per core a line, bounded in number, bytes
+//! and time. Whoever is let in at once leaves it in the same turn of the event
+//! loop; the others wait for the next budget.
 //!
 //! The oldest goes in first, and bursts pass. Under a lasting overload the
 //! oldest would always be those whose time is nearly up: everybody who gets in
@@ -22,6 +23,8 @@ use std::time::{Duration, Instant};
 pub struct Line<T> {
     /// The oldest in front.
     places: RefCell<VecDeque<Place<T>>>,
+    /// How many of the newest nobody has asked for yet.
+    fresh: Cell<usize>,
     bytes: Cell<usize>,
     most: usize,
     most_bytes: usize,
@@ -59,8 +62,18 @@ impl<T> Line<T> {
         most_time: Duration,
         counters: Arc<Counters>,
     ) -> Self {
-        let (places, bytes, turned_away) = (RefCell::default(), Cell::new(0), Cell::new(None));
-        Self { places, bytes, most, most_bytes, most_time, turned_away, counters }
+        let (places, turned_away) = (RefCell::default(), Cell::new(None));
+        let (fresh, bytes) = (Cell::new(0), Cell::new(0));
+        Self { places, fresh, bytes, most, most_bytes, most_time, turned_away, counters }
+    }
+
+    /// Takes the last place in the line, with so many bytes.
+    pub fn join(&self, who: T, bytes: usize, now: Instant) {
+        self.places.borrow_mut().push_back(Place { who, bytes, since: now });
+        self.fresh.set(self.fresh.get() + 1);
+        self.bytes.set(self.bytes.get() + bytes);
+        self.counters.holding[0].add(1);
+        self.counters.holding_bytes[0].add(bytes as u64);
     }
 
     /// Whether nobody waits.
@@ -68,22 +81,17 @@ impl<T> Line<T> {
         self.places.borrow().is_empty()
     }
 
-    /// Takes the last place in the line, with so many bytes; an error if there
-    /// is no room.
-    ///
-    /// # Errors
-    /// Who found no room.
-    pub fn join(&self, who: T, bytes: usize, now: Instant) -> Result<(), T> {
-        let mut places = self.places.borrow_mut();
-        let full = places.len() >= self.most || self.bytes.get() + bytes > self.most_bytes;
-        if full || self.most_time.is_zero() {
-            return Err(who);
-        }
-        places.push_back(Place { who, bytes, since: now });
-        self.bytes.set(self.bytes.get() + bytes);
-        self.counters.holding[0].add(1);
-        self.counters.holding_bytes[0].add(bytes as u64);
-        Ok(())
+    /// Whether more wait than may.
+    pub fn is_over(&self) -> bool {
+        let waiting = self.places.borrow().len();
+        waiting > self.most
+            || self.bytes.get() > self.most_bytes
+            || (waiting > 0 && self.most_time.is_zero())
+    }
+
+    /// From now on everybody counts as asked for. How many did not before.
+    pub fn settle(&self) -> usize {
+        self.fresh.take()
     }
 
     /// Somebody is turned away, at the door or after waiting.
@@ -100,27 +108,37 @@ impl<T> Line<T> {
         })
     }
 
-    /// Looks at whose turn it is.
-    pub fn look<R>(&self, now: Instant, at: impl FnOnce(&T) -> R) -> Option<R> {
-        let places = self.places.borrow();
-        let next = if self.newest_first(now) { places.back() } else { places.front() };
-        next.map(|place| at(&place.who))
+    /// Looks at whose turn it is, and whether nobody has asked for her yet.
+    pub fn look<R>(&self, now: Instant, at: impl FnOnce(&T, bool) -> R) -> Option<R> {
+        let (places, fresh) = (self.places.borrow(), self.fresh.get());
+        if self.newest_first(now) {
+            places.back().map(|place| at(&place.who, fresh > 0))
+        } else {
+            places.front().map(|place| at(&place.who, fresh == places.len()))
+        }
     }
 
     /// Whose turn it is leaves the line.
     pub fn take(&self, now: Instant) -> Option<T> {
         if self.newest_first(now) {
-            let newest = self.places.borrow_mut().pop_back();
-            self.leave(newest?, now)
+            let newest = self.places.borrow_mut().pop_back()?;
+            self.fresh.set(self.fresh.get().saturating_sub(1));
+            Some(self.leave(newest, now))
         } else {
-            self.take_oldest(now)
+            self.take_oldest(now).map(|(who, _)| who)
         }
     }
 
-    /// Who has waited longest leaves the line.
-    pub fn take_oldest(&self, now: Instant) -> Option<T> {
-        let oldest = self.places.borrow_mut().pop_front();
-        self.leave(oldest?, now)
+    /// Who has waited longest leaves the line. Says whether nobody has asked
+    /// for her yet.
+    pub fn take_oldest(&self, now: Instant) -> Option<(T, bool)> {
+        let mut places = self.places.borrow_mut();
+        let fresh = self.fresh.get() == places.len();
+        let oldest = places.pop_front()?;
+        if fresh {
+            self.fresh.set(places.len());
+        }
+        Some((self.leave(oldest, now), fresh))
     }
 
     /// When the time of who has waited longest is up, as things are now.
@@ -129,12 +147,12 @@ impl<T> Line<T> {
         self.places.borrow().front().map(|place| place.since + self.most_time / share)
     }
 
-    fn leave(&self, place: Place<T>, now: Instant) -> Option<T> {
+    fn leave(&self, place: Place<T>, now: Instant) -> T {
         self.bytes.set(self.bytes.get() - place.bytes);
         self.counters.holding[0].sub(1);
         self.counters.holding_bytes[0].sub(place.bytes as u64);
         self.counters.hold_ns[0].add((now - place.since).as_nanos() as u64);
-        Some(place.who)
+        place.who
     }
 }
 
@@ -148,32 +166,28 @@ mod tests {
         Line::new(most, most_bytes, HOLD, Arc::default())
     }
 
-    #[test]
-    fn nobody_joins_a_line_without_time() {
-        let line = Line::new(10, 1_000, Duration::ZERO, Arc::default());
-        assert_eq!(line.join(1, 1, Instant::now()), Err(1));
+    fn look(line: &Line<u32>, now: Instant) -> Option<(u32, bool)> {
+        line.look(now, |who, fresh| (*who, fresh))
     }
 
     #[test]
     fn first_come_first_served() {
         let (line, now) = (line(10, 1_000), Instant::now());
-        (1..=3).for_each(|who| line.join(who, 1, now).unwrap());
-        assert_eq!(line.look(now, |who| *who), Some(1));
-        assert_eq!(
-            [line.take(now), line.take(now), line.take(now), line.take(now)],
-            [Some(1), Some(2), Some(3), None]
-        );
+        (1..=3).for_each(|who| line.join(who, 1, now));
+        let served: Vec<_> = std::iter::from_fn(|| line.take(now)).collect();
+        assert_eq!(served, [1, 2, 3]);
+        assert!(line.is_empty());
     }
 
     #[test]
     fn the_newest_goes_first_while_people_are_turned_away_for_long() {
         let (line, begin) = (line(10, 1_000), Instant::now());
         let at = |seconds| begin + Duration::from_secs_f64(seconds);
-        (1..=3).for_each(|who| line.join(who, 1, begin).unwrap());
+        (1..=3).for_each(|who| line.join(who, 1, begin));
         for second in 0..=4 {
             line.turn_away(at(f64::from(second)));
         }
-        assert_eq!(line.look(at(4.0), |who| *who), Some(1), "4 s are two hold times");
+        assert_eq!(look(&line, at(4.0)), Some((1, true)), "4 s are two hold times");
         line.turn_away(at(4.1));
         assert_eq!(line.take(at(6.0)), Some(3));
         assert_eq!(line.take(at(6.1)), Some(1), "nobody was turned away for a hold time");
@@ -182,30 +196,47 @@ mod tests {
     }
 
     #[test]
-    fn the_line_is_bounded_in_number_and_bytes() {
+    fn those_who_came_since_the_last_question_are_fresh() {
+        let (line, now) = (line(10, 1_000), Instant::now());
+        line.join(1, 1, now);
+        line.join(2, 1, now);
+        assert_eq!(look(&line, now), Some((1, true)));
+        assert_eq!(line.settle(), 2);
+        assert_eq!(look(&line, now), Some((1, false)));
+        line.join(3, 1, now);
+        assert_eq!(line.take_oldest(now), Some((1, false)));
+        assert_eq!(line.take_oldest(now), Some((2, false)));
+        assert_eq!(line.take_oldest(now), Some((3, true)));
+        assert_eq!((line.take_oldest(now), line.settle()), (None, 0));
+    }
+
+    #[test]
+    fn the_line_is_bounded_in_number_bytes_and_time() {
         let now = Instant::now();
         let short = line(2, 1_000);
-        (1..=2).for_each(|who| short.join(who, 1, now).unwrap());
-        assert_eq!(short.join(3, 1, now), Err(3));
+        (1..=2).for_each(|who| short.join(who, 1, now));
+        assert!(!short.is_over());
+        short.join(3, 1, now);
+        assert!(short.is_over());
         let light = line(10, 1_000);
-        light.join(1, 600, now).unwrap();
-        assert_eq!(light.join(2, 401, now), Err(2));
-        assert_eq!(light.counters.holding_bytes[0].get(), 600);
+        light.join(1, 600, now);
+        light.join(2, 401, now);
+        assert!(light.is_over());
         light.take_oldest(now);
-        light.join(2, 1_000, now).unwrap();
-        light.take(now);
-        assert_eq!(
-            (light.counters.holding[0].get(), light.counters.holding_bytes[0].get()),
-            (0, 0)
-        );
+        assert!(!light.is_over());
+        assert_eq!(light.counters.holding_bytes[0].get(), 401);
+        let timeless = Line::new(10, 1_000, Duration::ZERO, Arc::default());
+        assert!(!timeless.is_over());
+        timeless.join(1, 1, now);
+        assert!(timeless.is_over());
     }
 
     #[test]
     fn time_is_up_for_who_has_waited_longest() {
         let (line, now) = (line(10, 1_000), Instant::now());
         assert_eq!(line.expires(now), None);
-        line.join(1, 1, now).unwrap();
-        line.join(2, 1, now + HOLD).unwrap();
+        line.join(1, 1, now);
+        line.join(2, 1, now + HOLD);
         assert_eq!(line.expires(now), Some(now + HOLD));
         line.take_oldest(now + HOLD);
         assert_eq!(line.counters.hold_ns[0].get(), 2_000_000_000);
@@ -215,7 +246,7 @@ mod tests {
     #[test]
     fn while_people_are_turned_away_for_long_nobody_waits_for_long() {
         let (line, begin) = (line(10, 1_000), Instant::now());
-        line.join(1, 1, begin).unwrap();
+        line.join(1, 1, begin);
         (0..=5).for_each(|second| line.turn_away(begin + Duration::from_secs(second)));
         assert_eq!(line.expires(begin + Duration::from_secs(5)), Some(begin + HOLD / 8));
     }

@@ -1,5 +1,8 @@
-//! Sees to those who wait in a core's line: asks for them, leads them in, and
-//! turns them away when their time is up.
+//! Sees to those in a core's line: asks for them, leads them in, and turns them
+//! away when their time is up.
+//!
+//! It works after everything else that the event loop had to do: only then is
+//! it known what those inside have asked for, and whether there is a lull.
 
 use crate::account::End;
 use crate::bell::Tide;
@@ -10,9 +13,10 @@ use crate::socket::{self, Arrival};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 use tidegate_control::Decision;
-use tokio::time::sleep_until;
+use tokio::task::yield_now;
+use tokio::time::timeout_at;
 
-/// A connection that waits for the next budget.
+/// A newcomer in the line.
 pub struct Held {
     arrival: Arrival,
     hello: Vec<u8>,
@@ -25,96 +29,101 @@ pub struct Held {
 const BETWEEN: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(10));
 
 impl Core {
-    /// Puts a connection into the line, if need be in the place of who has
-    /// waited longest; refuses it where there is no room at all. It is worth
-    /// asking for it in `retry_after`.
-    pub fn hold(self: &Rc<Self>, held: Held, retry_after: Duration) {
+    /// Puts a newcomer into the line. The usher asks for her in the same turn
+    /// of the event loop, unless she stands behind others.
+    pub fn stand_in_line(&self, held: Held) {
         let now = Instant::now();
-        let bytes = held.hello.len();
-        let mut held = held;
-        while self.bell.tide() == Tide::Open {
-            let was_empty = self.line.is_empty();
-            match self.line.join(held, bytes, now) {
-                Ok(()) => {
-                    self.counters.held[0].add(1);
-                    if was_empty {
-                        self.ask_at.set(now + retry_after.clamp(BETWEEN.0, BETWEEN.1));
-                        self.someone_waits.notify_one();
-                    }
-                    return;
-                }
-                Err(back) => held = back,
-            }
-            match self.line.take_oldest(now) {
-                Some(oldest) => self.waited_in_vain(oldest, now),
-                None => break,
-            }
+        if self.line.is_empty() || self.line.newest_first(now) {
+            self.ask_at.set(now);
         }
-        self.counters.refused[0].add(1);
-        self.counters.end(End::Refused);
-        self.line.turn_away(now);
-        self.refuse(held.arrival.socket);
+        self.shared.controller().stands_in_line();
+        let bytes = held.hello.len();
+        self.line.join(held, bytes, now);
+        self.someone_came.notify_one();
     }
 
     /// Sees to the line for ever.
     pub async fn usher(self: Rc<Self>) {
+        let mut again: Option<Instant> = None;
         loop {
-            self.someone_waits.notified().await;
-            while let Some(again) = self.see_to_line(Instant::now()) {
-                sleep_until(again.into()).await;
+            match again {
+                None => self.someone_came.notified().await,
+                Some(at) => drop(timeout_at(at.into(), self.someone_came.notified()).await),
             }
+            // Those inside go first: what they have sent by now is read.
+            yield_now().await;
+            again = self.see_to_line(Instant::now());
         }
     }
 
     /// Turns away everybody who waits: the gate closes.
     pub fn clear_line(&self) {
         let now = Instant::now();
-        while let Some(held) = self.line.take_oldest(now) {
-            self.waited_in_vain(held, now);
+        while let Some((held, fresh)) = self.line.take_oldest(now) {
+            self.turn_away(held, fresh, now);
         }
     }
 
-    /// Leads in whom the controller lets in and turns away whose time is up;
-    /// when to come again, `None` if nobody waits.
+    /// Leads in whom the controller lets in and turns away whose time is up, or
+    /// for whom there is no room; when to come again, `None` if nobody waits.
     fn see_to_line(self: &Rc<Self>, now: Instant) -> Option<Instant> {
-        loop {
-            let expires = self.line.expires(now)?;
-            if expires <= now {
-                let oldest = self.line.take_oldest(now)?;
-                self.waited_in_vain(oldest, now);
-            } else if now < self.ask_at.get() {
-                return Some(expires.min(self.ask_at.get()));
-            } else if self.line.look(now, Held::has_left)? {
+        if self.bell.tide() != Tide::Open {
+            self.clear_line();
+        }
+        while self.line.expires(now).is_some_and(|at| at <= now) && !self.line.is_over() {
+            let (held, fresh) = self.line.take_oldest(now)?;
+            self.turn_away(held, fresh, now);
+        }
+        while now >= self.ask_at.get() {
+            let next = self.line.look(now, |held, fresh| (held.has_left(), fresh));
+            let Some((left, fresh)) = next else { break };
+            if left {
                 drop(self.line.take(now));
                 self.left();
-            } else {
-                match self.ask_again() {
-                    Decision::Admit => self.lead_in(self.line.take(now)?, now),
-                    Decision::NotNow { retry_after } => {
-                        self.ask_at.set(now + retry_after.clamp(BETWEEN.0, BETWEEN.1));
-                    }
+                continue;
+            }
+            match self.ask() {
+                Decision::Admit => self.lead_in(self.line.take(now)?, fresh, now),
+                Decision::NotNow { retry_after } => {
+                    self.ask_at.set(now + retry_after.clamp(BETWEEN.0, BETWEEN.1));
                 }
             }
         }
-    }
-
-    fn lead_in(self: &Rc<Self>, held: Held, now: Instant) {
-        match self.admit(held.newcomer) {
-            Some(pass) => {
-                self.counters.hold_admitted[0].add(1);
-                life::begin(self, held.arrival, life::Start::Admitted(held.hello, pass));
-            }
-            None => self.waited_in_vain(held, now),
+        while self.line.is_over() {
+            let (oldest, fresh) = self.line.take_oldest(now)?;
+            self.turn_away(oldest, fresh, now);
         }
+        self.counters.held[0].add(self.line.settle() as u64);
+        self.line.expires(now).map(|at| at.min(self.ask_at.get()))
     }
 
-    fn waited_in_vain(&self, held: Held, now: Instant) {
+    fn lead_in(self: &Rc<Self>, held: Held, fresh: bool, now: Instant) {
+        let Some(pass) = self.admit(held.newcomer) else {
+            return self.turn_away(held, fresh, now);
+        };
+        match fresh {
+            true => self.counters.admitted[0].add(1),
+            false => self.counters.hold_admitted[0].add(1),
+        }
+        life::begin(self, held.arrival, life::Start::Admitted(held.hello, pass));
+    }
+
+    /// Refuses somebody from the line; `fresh` is who never had to wait.
+    fn turn_away(&self, held: Held, fresh: bool, now: Instant) {
         if held.has_left() {
             return self.left();
         }
         self.line.turn_away(now);
-        self.counters.hold_expired[0].add(1);
-        self.counters.end(End::HoldExpired);
+        match fresh {
+            true => {
+                self.counters.refused[0].add(1);
+                self.counters.end(End::Refused);
+            }
+            false => {
+                self.counters.hold_expired[0].add(1);
+                self.counters.end(End::HoldExpired);
+            }
+        }
         self.refuse(held.arrival.socket);
     }
 

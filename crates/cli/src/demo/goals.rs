@@ -129,6 +129,7 @@ mod tests {
         response_p95_ms: 15.0,
         response_p99_ms: 20.0,
         requests_per_s: 1000.0,
+        server_use: 0.95,
         full_handshake_share: 0.2,
         returning_refused: 0,
         driver_saturated: false,

@@ -20,15 +20,20 @@ pub struct Experiment<'a> {
     pub stop: Stop,
     pub view: View,
     pulse: Pulse,
-    stretches: Vec<Stretch>,
+    carried: Vec<Carried>,
 }
 
-/// Completed sessions per second over a stretch as long as a point's window.
-struct Stretch {
+/// A stretch as long as a point's window in which the server served whom it
+/// had let in. One that loses customers does not count: those who complete are
+/// then the ones with short sessions, and seem more than it can carry.
+struct Carried {
     from: Instant,
     to: Instant,
     completed_per_s: f64,
 }
+
+/// Of the sessions that end in such a stretch, the share that completes.
+const SERVED: f64 = 0.98;
 
 /// Sessions per second of the first probe: light for any machine that can
 /// compile this.
@@ -37,12 +42,31 @@ const PROBE_PER_S: f64 = 15.0;
 /// more on a processor that mostly sleeps, so a light probe promises too little.
 const PROBE_SHARES: [f64; 2] = [0.6, 0.8];
 
+/// CPU time over a window: from its first sample to its last.
+#[derive(Default)]
+struct Busy {
+    first: Option<(f64, f64)>,
+    last: (f64, f64),
+}
+
+impl Busy {
+    fn note(&mut self, at_s: f64, cpu_s: f64) {
+        self.first.get_or_insert((at_s, cpu_s));
+        self.last = (at_s, cpu_s);
+    }
+
+    fn cpus(&self) -> f64 {
+        let (at_s, cpu_s) = self.first.unwrap_or(self.last);
+        if self.last.0 > at_s { (self.last.1 - cpu_s) / (self.last.0 - at_s) } else { 0.0 }
+    }
+}
+
 impl<'a> Experiment<'a> {
     /// # Errors
     /// When the pulse cannot be taken.
     pub fn new(plan: &'a Plan, lab: Lab, stop: Stop, view: View) -> anyhow::Result<Self> {
         let pulse = Pulse::start(&plan.server_cores)?;
-        Ok(Self { plan, lab, stop, view, pulse, stretches: Vec::new() })
+        Ok(Self { plan, lab, stop, view, pulse, carried: Vec::new() })
     }
 
     /// Finds the capacity without admission control: a light load's CPU time
@@ -114,9 +138,9 @@ impl<'a> Experiment<'a> {
             }
         })?;
         let window = self.plan.times.window;
-        for (end_s, completed_per_s) in ramp.stretches(window) {
-            let to = began + Duration::from_secs_f64(end_s);
-            self.stretches.push(Stretch { from: to - window, to, completed_per_s });
+        for stretch in ramp.stretches(window) {
+            let to = began + Duration::from_secs_f64(stretch.end_s);
+            self.carry(to - window, to, stretch.completed_per_s, stretch.completed_ratio);
         }
         Ok(ramp)
     }
@@ -127,7 +151,14 @@ impl<'a> Experiment<'a> {
         let phase = format!("Policy {policy}, {multiple} times the capacity");
         self.view.show(&Event::Phase(&phase));
         let load = self.load(policy, Arrivals::poisson(multiple * capacity))?;
-        let (summary, began) = self.drive(load, &label, &mut |_, _| ())?;
+        let mut busy = Busy::default();
+        let (summary, began) = self.drive(load, &label, &mut |snapshot, lab| {
+            if snapshot.stage == RunStage::Measure
+                && let Ok(cpu_s) = lab.cpu_s(policy)
+            {
+                busy.note(snapshot.elapsed_s, cpu_s);
+            }
+        })?;
         if summary.totals.requests_ok == 0 {
             bail!("{label}: no request succeeded");
         }
@@ -138,7 +169,7 @@ impl<'a> Experiment<'a> {
         }
         let from = began + self.plan.times.warm_up;
         let to = from + self.plan.times.window;
-        self.stretches.push(Stretch { from, to, completed_per_s: summary.completed_per_s });
+        self.carry(from, to, summary.completed_per_s, summary.completed_ratio);
         let point = Point {
             policy: policy.into(),
             multiple,
@@ -153,6 +184,7 @@ impl<'a> Experiment<'a> {
             response_p95_ms: summary.response.p95_ms,
             response_p99_ms: summary.response.p99_ms,
             requests_per_s: summary.requests_per_s,
+            server_use: busy.cpus() / self.lab.cpus(),
             full_handshake_share: summary.full_handshake_share,
             returning_refused: summary.totals.returning_refused,
             driver_saturated: summary.driver_saturated,
@@ -163,14 +195,20 @@ impl<'a> Experiment<'a> {
         Ok(point)
     }
 
-    /// The most that was completed in any stretch as long as a window, at the
+    fn carry(&mut self, from: Instant, to: Instant, completed_per_s: f64, completed_ratio: f64) {
+        if completed_ratio >= SERVED {
+            self.carried.push(Carried { from, to, completed_per_s });
+        }
+    }
+
+    /// The most that was carried in any stretch as long as a window, at the
     /// machine's usual speed: a slow or fast stretch counts for what it is.
     pub fn peak(&self) -> Peak {
-        let rate = |stretch: &Stretch| Peak {
-            completed_per_s: stretch.completed_per_s,
-            machine_speed: self.pulse.speed(stretch.from, stretch.to),
+        let rate = |carried: &Carried| Peak {
+            completed_per_s: carried.completed_per_s,
+            machine_speed: self.pulse.speed(carried.from, carried.to),
         };
-        let rates = self.stretches.iter().map(rate);
+        let rates = self.carried.iter().map(rate);
         rates.max_by(|a, b| a.at_usual_speed().total_cmp(&b.at_usual_speed())).unwrap_or_default()
     }
 

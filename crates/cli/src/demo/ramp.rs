@@ -74,15 +74,34 @@ impl Ramp {
         tidegate_stats::capacity(&staircase, CARRIED)
     }
 
-    /// Mean of the completed sessions per second over every stretch of this
-    /// length, with its end in seconds since the start of the run.
-    pub fn stretches(&self, length: Duration) -> Vec<(f64, f64)> {
+    /// Every stretch of this length.
+    pub fn stretches(&self, length: Duration) -> Vec<Stretch> {
         let seconds = (length.as_secs_f64().round() as usize).max(1);
-        let mean = |stretch: &[tidegate_load::Point]| {
-            let sum: f64 = stretch.iter().map(|second| second.completed_per_s).sum();
-            (stretch.last().map_or(0.0, |last| last.at_s), sum / seconds as f64)
-        };
-        self.seconds.windows(seconds).map(mean).collect()
+        self.seconds.windows(seconds).map(Stretch::of).collect()
+    }
+}
+
+/// Some seconds in a row.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Stretch {
+    /// Its end, in seconds since the start of the run.
+    pub end_s: f64,
+    /// Completed sessions per second.
+    pub completed_per_s: f64,
+    /// Of the sessions that ended in it, the share that completed; 0 for none.
+    pub completed_ratio: f64,
+}
+
+impl Stretch {
+    fn of(seconds: &[tidegate_load::Point]) -> Self {
+        let sum = |of: fn(&tidegate_load::Point) -> f64| seconds.iter().map(of).sum::<f64>();
+        let completed = sum(|s| s.completed_per_s);
+        let ended = completed + sum(|s| s.abandoned_per_s + s.failed_per_s);
+        Self {
+            end_s: seconds.last().map_or(0.0, |last| last.at_s),
+            completed_per_s: completed / seconds.len().max(1) as f64,
+            completed_ratio: if ended > 0.0 { completed / ended } else { 0.0 },
+        }
     }
 }
 
@@ -102,7 +121,7 @@ fn steps(rates: &[f64], lasts: Duration, seconds: &[tidegate_load::Point]) -> Ve
         let inside = move |second: &&tidegate_load::Point| {
             second.at_s > from + 0.5 && second.at_s <= to + 0.01
         };
-        let inside: Vec<_> = seconds.iter().filter(inside).collect();
+        let inside: Vec<_> = seconds.iter().filter(inside).copied().collect();
         let complete = seconds.last().is_some_and(|last| last.at_s > to - 0.5);
         (complete && !inside.is_empty()).then_some(inside)
     };
@@ -113,17 +132,14 @@ fn steps(rates: &[f64], lasts: Duration, seconds: &[tidegate_load::Point]) -> Ve
         .collect()
 }
 
-fn step(rate: f64, seconds: &[&tidegate_load::Point]) -> RampStep {
-    let mean = |of: fn(&tidegate_load::Point) -> f64| {
-        seconds.iter().map(|s| of(s)).sum::<f64>() / seconds.len() as f64
-    };
-    let completed = mean(|s| s.completed_per_s);
-    let lost = mean(|s| s.abandoned_per_s + s.failed_per_s);
+fn step(rate: f64, seconds: &[tidegate_load::Point]) -> RampStep {
+    let Stretch { completed_per_s, completed_ratio, .. } = Stretch::of(seconds);
+    let p95_ms: f64 = seconds.iter().map(|s| s.response.p95_ms).sum();
     RampStep {
         offered_per_s: rate,
-        completed_per_s: completed,
-        completed_ratio: if completed + lost > 0.0 { completed / (completed + lost) } else { 0.0 },
-        response_p95_ms: mean(|s| s.response.p95_ms),
+        completed_per_s,
+        completed_ratio,
+        response_p95_ms: p95_ms / seconds.len().max(1) as f64,
     }
 }
 
@@ -167,11 +183,19 @@ mod tests {
     fn stretches_are_means_over_their_length() {
         let mut ramp = Ramp::around(100.0, Duration::from_secs(5));
         (1..=4).for_each(|i| ramp.push(second_at(f64::from(i), f64::from(i), 0.0)));
-        assert_eq!(ramp.stretches(Duration::from_secs(3)), [(3.0, 2.0), (4.0, 3.0)]);
+        let stretches = ramp.stretches(Duration::from_secs(3));
+        let figures: Vec<_> = stretches.iter().map(|s| (s.end_s, s.completed_per_s)).collect();
+        assert_eq!(figures, [(3.0, 2.0), (4.0, 3.0)]);
+    }
+
+    #[test]
+    fn a_stretch_knows_how_many_were_lost_in_it() {
+        let stretch = Stretch::of(&[second_at(1.0, 100.0, 0.0), second_at(2.0, 50.0, 50.0)]);
+        assert_eq!((stretch.completed_per_s, stretch.completed_ratio), (75.0, 0.75));
     }
 
     #[test]
     fn a_step_in_which_nobody_finished_was_not_carried() {
-        assert_eq!(step(5.0, &[&second_at(1.0, 0.0, 0.0)]).completed_ratio, 0.0);
+        assert_eq!(step(5.0, &[second_at(1.0, 0.0, 0.0)]).completed_ratio, 0.0);
     }
 }

@@ -207,9 +207,11 @@ fn setting(summary: &Summary) -> Markup {
             process; they think " (format!("{think_mean_ms:.0}")) " ms on average and leave after waiting " (format!("{patience_ms:.0}")) " ms \
             (human times × " (format!("{:.4}", s.time_scale)) ")" }
         dt { "Window" } dd { (format!("{window_s:.0} s after {warm_up_s:.0} s of warm-up, for each point")) }
+        dt { "Peak" } dd {
+            "the most sessions completed per second over any window in which at least 98 % of those that ended were completed" }
         dt { "Machine speed" } dd {
-            "an RSA signature is timed on the server's processor seven times a second; 1 is the run's median. \
-            Shares of the peak compare rates at that usual speed; curves and table show what was counted" }
+            "TCP conversations and RSA signatures are timed on the server's processor all the time, in CPU seconds; 1 is the \
+            run's median. Shares of the peak compare rates at that usual speed; curves and table show what was counted" }
         dt { "Processors" } dd { "site and gate on " (s.server_cores) ", customers on " (s.driver_cores) }
         dt { "Certificate" } dd { (s.certificate) }
         dt { "Seed" } dd { (s.seed) }

@@ -35,6 +35,8 @@ pub struct Point {
     pub response_p95_ms: f64,
     pub response_p99_ms: f64,
     pub requests_per_s: f64,
+    /// The share of the server's processors that site and gate used, 0 to 1.
+    pub server_use: f64,
     pub full_handshake_share: f64,
     /// Connections of customers already inside that were turned away.
     pub returning_refused: u64,
