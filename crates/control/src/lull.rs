@@ -8,7 +8,7 @@ use std::time::Duration;
 const REQUESTS: f64 = 2.0;
 /// The same in requests, where processors are out of sight, at least.
 const UNSEEN_REQUESTS: f64 = 4.0;
-/// Use in the last tick below which processors have time to spare: what is in
+/// Use in the last second below which processors have time to spare: what is in
 /// flight then, such as slow downloads, owes them less than it seems to.
 const SPARE: f64 = 0.85;
 /// With time to spare, share of the burst that must be in hand at a busy

@@ -194,7 +194,7 @@ impl Tide {
         } else {
             self.lull.by_cpu(Work {
                 cpus: supply.cpus,
-                in_use: supply.in_use(interval_s),
+                in_use: self.use_of[supply.name as usize],
                 handshake: supply.handshake,
                 request: supply.request,
                 calm_requests: calm,
@@ -245,11 +245,12 @@ impl Tide {
         if supply.used_s.is_none() {
             return;
         }
-        let (used, trim) =
-            (&mut self.use_of[supply.name as usize], &mut self.trim[supply.name as usize]);
-        *used += interval_s * (supply.in_use(interval_s) - *used);
+        let resource = supply.name as usize;
+        let in_use = supply.in_use(interval_s);
+        self.use_of[resource] += interval_s * (in_use - self.use_of[resource]);
+        let trim = &mut self.trim[resource];
         let off = if put_off && self.plan.limit == Limit::Cpu(supply.name) {
-            TRIM_GAIN * (FULL_USE - *used)
+            TRIM_GAIN * (FULL_USE - in_use)
         } else {
             0.2 * (1.0 - *trim)
         };
