@@ -93,8 +93,10 @@ impl Service {
             (self.met, self.calm_for_s) = (true, 0.0);
         } else {
             self.calm_for_s += interval_s;
-            if self.capacity.is_none() && !seen {
-                self.capacity = Some(FIRST_TRY_PER_S);
+            // A guess holds as long as nothing better is known.
+            if !self.met {
+                let guess = self.capacity.unwrap_or(FIRST_TRY_PER_S);
+                self.capacity = (!seen).then_some(guess);
             }
             self.probe(interval_s);
         }
@@ -113,6 +115,13 @@ impl Service {
     }
 
     pub(crate) fn why(&self) -> String {
+        if self.response_s().is_none() {
+            let capacity = self.capacity.unwrap_or(0.0);
+            return format!(
+                "the upstream has answered too little to be judged and is tried with {capacity:.0} \
+                 requests/s"
+            );
+        }
         format!(
             "the upstream answers {:.0} requests/s in {:.1} ms (calm: {:.1} ms){}; its capacity \
              is taken as {:.0}/s",
@@ -209,6 +218,17 @@ mod tests {
     #[test]
     fn an_upstream_in_sight_has_no_limit_until_it_shows_one() {
         let mut service = Service::new();
+        let upstream = crate::Usage { capacity_cpus: 1.0, used_cpu_s: Some(0.0) };
+        service.observe(&Reading { upstream: Some(upstream), ..Reading::default() }, 0.1);
+        assert_eq!(service.new_per_s(1e9, 0.1), f64::INFINITY);
+    }
+
+    #[test]
+    fn a_guess_is_forgotten_once_the_upstream_is_in_sight() {
+        let mut service = Service::new();
+        service.observe(&Reading::default(), 0.1);
+        assert!(service.new_per_s(0.0, 0.1) < 100.0);
+        assert!(service.why().contains("tried with 100 requests/s"), "{}", service.why());
         let upstream = crate::Usage { capacity_cpus: 1.0, used_cpu_s: Some(0.0) };
         service.observe(&Reading { upstream: Some(upstream), ..Reading::default() }, 0.1);
         assert_eq!(service.new_per_s(1e9, 0.1), f64::INFINITY);
