@@ -18,6 +18,7 @@ mod average;
 mod bucket;
 mod controller;
 mod costs;
+mod discipline;
 mod eac;
 mod lull;
 mod policy;
@@ -29,6 +30,7 @@ mod tide;
 
 pub use controller::{Controller, Settings};
 pub use costs::{ClassCost, Costs, Priors};
+pub use discipline::Discipline;
 pub use policy::{Decision, PolicyKind, PolicyName, UnknownPolicy};
 pub use reading::{ClassWork, Reading, Usage};
 pub use status::{Resource, ResourceName, Status};

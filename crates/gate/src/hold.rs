@@ -2,13 +2,6 @@
 //! and time. Whoever is let in at once leaves it in the same turn of the event
 //! loop; the others wait for the next budget.
 //!
-//! The oldest goes in first, and bursts pass. Under a lasting overload the
-//! oldest would always be those whose time is nearly up: everybody who gets in
-//! would have waited to the limit first, and no more of them would get in. So
-//! once people have been turned away for a while, the newest goes in first,
-//! who has hardly waited, and nobody waits for long.
-//! Source: Maurer 2015, "Fail at Scale", ACM Queue 13(8): adaptive LIFO.
-//!
 //! Who waits has neither a task nor a place in the runtime. Most of those who
 //! wait under a lasting overload do so in vain, and must not cost more than a
 //! refusal.
@@ -18,6 +11,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tidegate_control::Discipline;
 
 /// The line of one core.
 pub struct Line<T> {
@@ -29,7 +23,9 @@ pub struct Line<T> {
     most: usize,
     most_bytes: usize,
     most_time: Duration,
-    turned_away: Cell<Option<Spell>>,
+    discipline: Cell<Discipline>,
+    /// From when the discipline counts its time.
+    origin: Instant,
     counters: Arc<Counters>,
 }
 
@@ -38,20 +34,6 @@ struct Place<T> {
     bytes: usize,
     since: Instant,
 }
-
-/// A time in which people were turned away, without a pause as long as the
-/// hold time.
-#[derive(Clone, Copy)]
-struct Spell {
-    first: Instant,
-    last: Instant,
-}
-
-/// How long a spell must be to count as a lasting overload, in hold times.
-const LASTING: u32 = 2;
-/// The share of the hold time that anybody waits then: long enough for the next
-/// lull, too short to be felt.
-const STANDING: u32 = 8;
 
 impl<T> Line<T> {
     /// An empty line for at most so many connections with so many bytes, who
@@ -62,9 +44,9 @@ impl<T> Line<T> {
         most_time: Duration,
         counters: Arc<Counters>,
     ) -> Self {
-        let (places, turned_away) = (RefCell::default(), Cell::new(None));
-        let (fresh, bytes) = (Cell::new(0), Cell::new(0));
-        Self { places, fresh, bytes, most, most_bytes, most_time, turned_away, counters }
+        let (places, discipline) = (RefCell::default(), Cell::new(Discipline::new(most_time)));
+        let (fresh, bytes, origin) = (Cell::new(0), Cell::new(0), Instant::now());
+        Self { places, fresh, bytes, most, most_bytes, most_time, discipline, origin, counters }
     }
 
     /// Takes the last place in the line, with so many bytes.
@@ -96,16 +78,14 @@ impl<T> Line<T> {
 
     /// Somebody is turned away, at the door or after waiting.
     pub fn turn_away(&self, now: Instant) {
-        let spell = self.turned_away.get().filter(|spell| now - spell.last < self.most_time);
-        let first = spell.map_or(now, |spell| spell.first);
-        self.turned_away.set(Some(Spell { first, last: now }));
+        let mut discipline = self.discipline.get();
+        discipline.turn_away(now - self.origin);
+        self.discipline.set(discipline);
     }
 
     /// Whether the newest goes in first.
     pub fn newest_first(&self, now: Instant) -> bool {
-        self.turned_away.get().is_some_and(|Spell { first, last }| {
-            last - first > self.most_time * LASTING && now - last < self.most_time
-        })
+        self.discipline.get().newest_first(now - self.origin)
     }
 
     /// Looks at whose turn it is, and whether nobody has asked for her yet.
@@ -143,8 +123,8 @@ impl<T> Line<T> {
 
     /// When the time of who has waited longest is up, as things are now.
     pub fn expires(&self, now: Instant) -> Option<Instant> {
-        let share = if self.newest_first(now) { STANDING } else { 1 };
-        self.places.borrow().front().map(|place| place.since + self.most_time / share)
+        let longest = self.discipline.get().longest_wait(now - self.origin);
+        self.places.borrow().front().map(|place| place.since + longest)
     }
 
     fn leave(&self, place: Place<T>, now: Instant) -> T {

@@ -8,7 +8,7 @@ use super::machine::{Host, Ordered, Station};
 use super::outcome::{Outcome, Second};
 use super::random::Random;
 use super::scenario::Scenario;
-use crate::{ClassWork, Controller, Reading, Settings, Usage};
+use crate::{ClassWork, Controller, Discipline, Reading, Settings, Usage};
 
 /// Runs a scenario from its start and reports what happened from
 /// `watch_from_s` on.
@@ -25,13 +25,6 @@ const UPSTREAM: usize = 1;
 
 /// How often the held sessions are asked for.
 const HOLD_POLL_S: f64 = 0.001;
-
-/// How long the line must have turned people away for an overload to count as
-/// lasting, in hold times.
-const LASTING: f64 = 2.0;
-
-/// Share of the hold time that anybody waits then.
-const STANDING: f64 = 1.0 / 8.0;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Stage {
@@ -94,8 +87,7 @@ struct World<'a> {
     free_slots: usize,
     slot_queue: VecDeque<u32>,
     held: VecDeque<(u32, f64)>,
-    /// The first and the last of those turned away in one go.
-    turned_away: (f64, f64),
+    discipline: Discipline,
     active: u32,
     forwarded_at: Vec<f64>,
     reading: Reading,
@@ -132,7 +124,7 @@ impl<'a> World<'a> {
             free_slots: machines.upstream_threads,
             slot_queue: VecDeque::new(),
             held: VecDeque::new(),
-            turned_away: (0.0, f64::NEG_INFINITY),
+            discipline: Discipline::new(Duration::from_secs_f64(scenario.hold_s)),
             active: 0,
             forwarded_at: Vec::new(),
             reading: Reading::default(),
@@ -309,7 +301,7 @@ impl<'a> World<'a> {
 
     fn knocks(&mut self, session: u32) {
         self.tell_in_flight();
-        if !self.held.is_empty() && !self.newest_first() {
+        if !self.held.is_empty() && !self.discipline.newest_first(self.time()) {
             self.controller.stands_in_line();
             self.hold(session);
         } else if self.controller.new_session(self.time()).is_admit() {
@@ -322,13 +314,6 @@ impl<'a> World<'a> {
     fn tell_in_flight(&mut self) {
         let reading = &self.reading;
         self.controller.in_flight(reading.in_flight_handshakes, reading.in_flight_requests);
-    }
-
-    /// As the gate does: the oldest goes in first, but the newest while the
-    /// line has turned people away for long.
-    fn newest_first(&self) -> bool {
-        let (first, last) = self.turned_away;
-        last - first > LASTING * self.scenario.hold_s && self.now - last < self.scenario.hold_s
     }
 
     fn hold(&mut self, session: u32) {
@@ -344,13 +329,12 @@ impl<'a> World<'a> {
     }
 
     fn retry_held(&mut self) {
-        let share = if self.newest_first() { STANDING } else { 1.0 };
-        let came_by = self.now - self.scenario.hold_s * share;
+        let came_by = self.now - self.discipline.longest_wait(self.time()).as_secs_f64();
         while self.held.front().is_some_and(|(_, since)| *since <= came_by) {
             self.refuse_oldest();
         }
         loop {
-            let newest_first = self.newest_first();
+            let newest_first = self.discipline.newest_first(self.time());
             let next = if newest_first { self.held.back() } else { self.held.front() };
             let Some((session, _)) = next.copied() else { break };
             self.tell_in_flight();
@@ -372,10 +356,7 @@ impl<'a> World<'a> {
 
     fn refuse_oldest(&mut self) {
         if let Some((session, _)) = self.held.pop_front() {
-            if self.now - self.turned_away.1 > self.scenario.hold_s {
-                self.turned_away.0 = self.now;
-            }
-            self.turned_away.1 = self.now;
+            self.discipline.turn_away(self.time());
             self.refuse(session);
         }
     }

@@ -1,0 +1,56 @@
+//! The queue discipline of those who wait for the budget: the gate's line and
+//! the simulated one follow it alike.
+
+use std::time::Duration;
+
+use crate::Time;
+
+/// How long a spell of turning people away must be to count as a lasting
+/// overload, in hold times.
+const LASTING: u32 = 2;
+/// The share of the hold time that anybody waits then: long enough for the next
+/// lull, too short to be felt.
+const STANDING: u32 = 8;
+
+/// Who of those who wait goes in first, and how long anybody may wait.
+///
+/// The oldest first, and bursts pass. Under a lasting overload the oldest would
+/// always be those whose time is nearly up: everybody who gets in would have
+/// waited to the limit first, and no more of them would get in. So once people
+/// have been turned away for a while, the newest goes in first, who has hardly
+/// waited, and nobody waits for long.
+///
+/// Source: Maurer 2015, "Fail at Scale", ACM Queue 13(8): adaptive LIFO.
+#[derive(Clone, Copy, Debug)]
+pub struct Discipline {
+    hold_time: Duration,
+    /// The first and the last who were turned away without a pause as long as
+    /// the hold time.
+    spell: Option<(Time, Time)>,
+}
+
+impl Discipline {
+    /// Nobody waits longer than that time.
+    pub fn new(hold_time: Duration) -> Self {
+        Self { hold_time, spell: None }
+    }
+
+    /// Somebody is turned away, at the door or after waiting.
+    pub fn turn_away(&mut self, now: Time) {
+        let spell = self.spell.filter(|(_, last)| now.saturating_sub(*last) < self.hold_time);
+        self.spell = Some((spell.map_or(now, |(first, _)| first), now));
+    }
+
+    /// Whether the newest goes in first.
+    pub fn newest_first(&self, now: Time) -> bool {
+        self.spell.is_some_and(|(first, last)| {
+            last.saturating_sub(first) > self.hold_time * LASTING
+                && now.saturating_sub(last) < self.hold_time
+        })
+    }
+
+    /// The longest that anybody may wait, as things are now.
+    pub fn longest_wait(&self, now: Time) -> Duration {
+        if self.newest_first(now) { self.hold_time / STANDING } else { self.hold_time }
+    }
+}
