@@ -4,7 +4,7 @@
 //! It works after everything else that the event loop had to do: only then is
 //! it known what those inside have asked for, and whether there is a lull.
 
-use crate::account::End;
+use crate::account::{Class, End};
 use crate::bell::Tide;
 use crate::core::Core;
 use crate::door::Newcomer;
@@ -27,6 +27,9 @@ pub struct Held {
 /// Time between two questions for those who wait: not so short that asking is
 /// work, and not so long that a lull passes or a change of plan is missed.
 const BETWEEN: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(10));
+
+/// Only newcomers stand in line.
+const NEW: usize = Class::New as usize;
 
 impl Core {
     /// Puts a newcomer into the line. The usher asks for her in the same turn
@@ -93,7 +96,7 @@ impl Core {
             let (oldest, fresh) = self.line.take_oldest(now)?;
             self.turn_away(oldest, fresh, now);
         }
-        self.counters.held[0].add(self.line.settle() as u64);
+        self.counters.held[NEW].add(self.line.settle() as u64);
         self.line.expires(now).map(|at| at.min(self.ask_at.get()))
     }
 
@@ -102,7 +105,7 @@ impl Core {
             return self.turn_away(held, fresh, now);
         };
         match fresh {
-            true => self.counters.admitted[0].add(1),
+            true => self.counters.admitted[NEW].add(1),
             false => self.counters.hold_admitted[0].add(1),
         }
         life::begin(self, held.arrival, life::Start::Admitted(held.hello, pass));
@@ -116,7 +119,7 @@ impl Core {
         self.line.turn_away(now);
         match fresh {
             true => {
-                self.counters.refused[0].add(1);
+                self.counters.refused[NEW].add(1);
                 self.counters.end(End::Refused);
             }
             false => {

@@ -10,7 +10,7 @@ use super::lab::Lab;
 use super::plan::{Plan, TIME_SCALE};
 use super::pulse::Pulse;
 use super::ramp::Ramp;
-use super::summary::{Peak, Point, RampStep, Second};
+use super::summary::{Point, RampStep, Rate, Second};
 use super::view::{Event, Label, View};
 
 /// Everything that a measurement needs, and the rates that it found.
@@ -203,8 +203,8 @@ impl<'a> Experiment<'a> {
 
     /// The most that was carried in any stretch as long as a window, at the
     /// machine's usual speed: a slow or fast stretch counts for what it is.
-    pub fn peak(&self) -> Peak {
-        let rate = |carried: &Carried| Peak {
+    pub fn peak(&self) -> Rate {
+        let rate = |carried: &Carried| Rate {
             completed_per_s: carried.completed_per_s,
             machine_speed: self.pulse.speed(carried.from, carried.to),
         };

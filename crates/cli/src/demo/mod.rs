@@ -27,7 +27,7 @@ use crate::exit::Outcome;
 use lab::Lab;
 use measure::Experiment;
 use plan::Plan;
-use summary::{POLICIES, Peak, Point, RampStep, Setting, Summary};
+use summary::{POLICIES, Point, RampStep, Rate, Setting, Summary};
 use view::View;
 
 /// Flags of `tidegate demo`.
@@ -110,7 +110,7 @@ fn summarise(
     capacity: f64,
     ramp: Vec<RampStep>,
     points: Vec<Point>,
-    peak: Peak,
+    peak: Rate,
     began: Instant,
 ) -> Summary {
     let mut summary = Summary {

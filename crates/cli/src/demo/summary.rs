@@ -48,22 +48,15 @@ pub struct Point {
     pub series: Vec<Second>,
 }
 
-impl Point {
-    /// Completed sessions per second, had the machine run at its usual speed.
-    pub fn completed_at_usual_speed(&self) -> f64 {
-        self.completed_per_s / self.machine_speed
-    }
-}
-
-/// The most sessions completed per second, and the machine's speed then.
+/// Sessions completed per second, and the machine's speed meanwhile.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Peak {
+pub struct Rate {
     pub completed_per_s: f64,
     pub machine_speed: f64,
 }
 
-impl Peak {
-    /// The peak, had the machine run at its usual speed.
+impl Rate {
+    /// The rate, had the machine run at its usual speed.
     pub fn at_usual_speed(&self) -> f64 {
         self.completed_per_s / self.machine_speed
     }
@@ -137,10 +130,11 @@ impl Summary {
     /// Completed sessions at a point, as a share of the peak, both at the
     /// machine's usual speed.
     pub fn share_of_peak(&self, point: &Point) -> f64 {
-        let peak = Peak {
+        let peak = Rate {
             completed_per_s: self.peak_completed_per_s,
             machine_speed: self.peak_machine_speed,
         };
-        point.completed_at_usual_speed() / peak.at_usual_speed()
+        let Point { completed_per_s, machine_speed, .. } = *point;
+        Rate { completed_per_s, machine_speed }.at_usual_speed() / peak.at_usual_speed()
     }
 }
