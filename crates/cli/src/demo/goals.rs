@@ -1,5 +1,6 @@
 //! What `tide` promises, judged against this run's own figures.
 
+use super::plan::JUDGED;
 use super::summary::{Goal, Point, Summary};
 
 /// Goodput under overload, as a share of the peak.
@@ -12,7 +13,7 @@ const COMPLETE: f64 = 0.98;
 /// Judges every goal whose points were measured; a run without any of them
 /// (`--quick` with few multiples) has that many goals fewer.
 pub fn judge(summary: &Summary) -> Vec<Goal> {
-    let tide = |multiple| summary.point("tide", multiple);
+    let tide = |multiple| summary.point(JUDGED, multiple);
     let mut goals = Vec::new();
     for multiple in [2.0, 4.0] {
         goals.extend(tide(multiple).map(|p| goodput(p, summary)));
@@ -21,7 +22,7 @@ pub fn judge(summary: &Summary) -> Vec<Goal> {
         goals.push(response(half, four));
     }
     goals.extend(tide(0.5).map(nobody_refused));
-    let curve = summary.curve("tide");
+    let curve = summary.curve(JUDGED);
     if !curve.is_empty() {
         goals.push(no_returning_refused(&curve));
         goals.push(admitted_complete(&curve));
@@ -31,7 +32,7 @@ pub fn judge(summary: &Summary) -> Vec<Goal> {
 
 fn goodput(point: &Point, summary: &Summary) -> Goal {
     let share = summary.share_of_peak(point);
-    let as_counted = point.completed_per_s / summary.peak_completed_per_s;
+    let best = point.completed_per_s / summary.peak_completed_per_s;
     Goal {
         text: format!(
             "at {}× completed sessions stay at {:.0} % of the peak",
@@ -39,11 +40,11 @@ fn goodput(point: &Point, summary: &Summary) -> Goal {
             GOODPUT * 100.0
         ),
         measured: format!(
-            "{:.1} % ({:.1} % as counted; the machine ran at {:.2} of its usual speed, at {:.2} at the peak)",
+            "{:.1} % of the {:.0}/s that the windows beside it promise ({:.1} % of the run's best window, {:.0}/s)",
             share * 100.0,
-            as_counted * 100.0,
-            point.machine_speed,
-            summary.peak_machine_speed
+            summary.peak_beside(point),
+            best * 100.0,
+            summary.peak_completed_per_s
         ),
         met: share >= GOODPUT,
     }
@@ -90,6 +91,7 @@ fn admitted_complete(curve: &[&Point]) -> Goal {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::demo::summary::Baseline;
 
     fn summary(four: Point) -> Summary {
         let half = Point {
@@ -104,11 +106,9 @@ mod tests {
         Summary {
             capacity_sessions_per_s: 100.0,
             peak_completed_per_s: 100.0,
-            peak_machine_speed: 1.0,
             points: vec![half, Point { policy: "tide".into(), multiple: 4.0, ..four }],
-            ramp: Vec::new(),
-            goals: Vec::new(),
-            setting: Default::default(),
+            baselines: vec![BASELINE],
+            ..Summary::default()
         }
     }
 
@@ -116,9 +116,20 @@ mod tests {
         judge(&summary(four)).into_iter().filter(|g| !g.met).map(|g| g.text).collect()
     }
 
+    /// 100 sessions per second at the use of [`GOOD`].
+    const BASELINE: Baseline = Baseline {
+        at_s: 10.0,
+        offered_per_s: 80.0,
+        completed_per_s: 80.0,
+        completed_ratio: 1.0,
+        server_use: 0.76,
+        machine_speed: 1.0,
+    };
+
     const GOOD: Point = Point {
         policy: String::new(),
         multiple: 4.0,
+        at_s: 20.0,
         offered_per_s: 400.0,
         admitted_per_s: 96.0,
         refused_per_s: 304.0,

@@ -1,5 +1,5 @@
-//! The measurements of the demo: the ramp that finds the capacity, and one
-//! policy at one multiple of it.
+//! The measurements of the demo: the ramp that finds the capacity, one policy
+//! at one multiple of it, and the baselines between.
 
 use std::time::{Duration, Instant};
 
@@ -10,30 +10,21 @@ use super::lab::Lab;
 use super::plan::{Plan, TIME_SCALE};
 use super::pulse::Pulse;
 use super::ramp::Ramp;
-use super::summary::{Point, RampStep, Rate, Second};
+use super::summary::{Baseline, Point, RampStep, SERVED, Second};
 use super::view::{Event, Label, View};
 
-/// Everything that a measurement needs, and the rates that it found.
+/// Everything that a measurement needs, and what it remembers.
 pub struct Experiment<'a> {
     pub plan: &'a Plan,
     pub lab: Lab,
     pub stop: Stop,
     pub view: View,
     pulse: Pulse,
-    carried: Vec<Carried>,
+    began: Instant,
+    peak: f64,
+    /// Sessions per second of the next baseline.
+    baseline_per_s: f64,
 }
-
-/// A stretch as long as a point's window in which the server served whom it
-/// had let in. One that loses customers does not count: those who complete are
-/// then the ones with short sessions, and seem more than it can carry.
-struct Carried {
-    from: Instant,
-    to: Instant,
-    completed_per_s: f64,
-}
-
-/// Of the sessions that end in such a stretch, the share that completes.
-const SERVED: f64 = 0.98;
 
 /// Sessions per second of the first probe: light for any machine that can
 /// compile this.
@@ -41,6 +32,21 @@ const PROBE_PER_S: f64 = 15.0;
 /// Each further probe's share of what the one before it promised. Work costs
 /// more on a processor that mostly sleeps, so a light probe promises too little.
 const PROBE_SHARES: [f64; 2] = [0.6, 0.8];
+/// A baseline's load, as a share of what the one before it promised: as near
+/// to the peak as a machine of changing speed lets everybody be served.
+const BASELINE_SHARE: f64 = 0.87;
+/// Share of its load with which a baseline that lost customers is repeated.
+const BACK_OFF: f64 = 0.9;
+/// Baselines that may lose customers before the measurement goes on without.
+const BASELINE_TRIES: usize = 2;
+
+/// What a measured window showed of customers, server and machine.
+struct Window {
+    summary: tidegate_load::Summary,
+    at_s: f64,
+    server_use: f64,
+    machine_speed: f64,
+}
 
 /// CPU time over a window: from its first sample to its last.
 #[derive(Default)]
@@ -66,7 +72,8 @@ impl<'a> Experiment<'a> {
     /// When the pulse cannot be taken.
     pub fn new(plan: &'a Plan, lab: Lab, stop: Stop, view: View) -> anyhow::Result<Self> {
         let pulse = Pulse::start(&plan.server_cores)?;
-        Ok(Self { plan, lab, stop, view, pulse, carried: Vec::new() })
+        let began = Instant::now();
+        Ok(Self { plan, lab, stop, view, pulse, began, peak: 0.0, baseline_per_s: 0.0 })
     }
 
     /// Finds the capacity without admission control: a light load's CPU time
@@ -86,6 +93,7 @@ impl<'a> Experiment<'a> {
             let found = ramp.capacity().context("the ramp had no step")?;
             match (found.sessions_per_s > 0.0, found.broke_at_per_s) {
                 (true, Some(_)) => {
+                    self.baseline_per_s = BASELINE_SHARE * found.sessions_per_s;
                     self.view.show(&Event::Capacity(found.sessions_per_s));
                     return Ok((found.sessions_per_s, ramp.steps()));
                 }
@@ -131,16 +139,14 @@ impl<'a> Experiment<'a> {
         (load.warm_up, load.measure) = (fill, ramp.length());
         let broken = load.stop.clone();
         let label = Label { policy: "ramp".into(), multiple: None };
-        let (_, began) = self.drive(load, &label, &mut |snapshot, _| {
+        self.drive(load, &label, &mut |snapshot, _| {
             snapshot.second.filter(|second| second.measured).into_iter().for_each(|s| ramp.push(s));
             if ramp.is_broken() {
                 broken.stop();
             }
         })?;
-        let window = self.plan.times.window;
-        for stretch in ramp.stretches(window) {
-            let to = began + Duration::from_secs_f64(stretch.end_s);
-            self.carry(to - window, to, stretch.completed_per_s, stretch.completed_ratio);
+        for stretch in ramp.stretches(self.plan.times.window) {
+            self.carry(stretch.completed_per_s, stretch.completed_ratio);
         }
         Ok(ramp)
     }
@@ -151,14 +157,8 @@ impl<'a> Experiment<'a> {
         let phase = format!("Policy {policy}, {multiple} times the capacity");
         self.view.show(&Event::Phase(&phase));
         let load = self.load(policy, Arrivals::poisson(multiple * capacity))?;
-        let mut busy = Busy::default();
-        let (summary, began) = self.drive(load, &label, &mut |snapshot, lab| {
-            if snapshot.stage == RunStage::Measure
-                && let Ok(cpu_s) = lab.cpu_s(policy)
-            {
-                busy.note(snapshot.elapsed_s, cpu_s);
-            }
-        })?;
+        let Window { summary, at_s, server_use, machine_speed } =
+            self.window(load, policy, &label)?;
         if summary.totals.requests_ok == 0 {
             bail!("{label}: no request succeeded");
         }
@@ -167,13 +167,13 @@ impl<'a> Experiment<'a> {
             let (failed, of) = (summary.totals.failed, summary.totals.offered);
             bail!("{label}: {failed} of {of} sessions failed: {:?}", summary.totals.failed_by_kind);
         }
-        let from = began + self.plan.times.warm_up;
-        let to = from + self.plan.times.window;
-        self.carry(from, to, summary.completed_per_s, summary.completed_ratio);
-        let point = Point {
+        self.carry(summary.completed_per_s, summary.completed_ratio);
+        Ok(Point {
             policy: policy.into(),
             multiple,
-            machine_speed: self.pulse.speed(from, to),
+            at_s,
+            server_use,
+            machine_speed,
             offered_per_s: summary.offered_per_s,
             admitted_per_s: summary.admitted_per_s,
             refused_per_s: summary.refused_per_s,
@@ -184,32 +184,83 @@ impl<'a> Experiment<'a> {
             response_p95_ms: summary.response.p95_ms,
             response_p99_ms: summary.response.p99_ms,
             requests_per_s: summary.requests_per_s,
-            server_use: busy.cpus() / self.lab.cpus(),
             full_handshake_share: summary.full_handshake_share,
             returning_refused: summary.totals.returning_refused,
             driver_saturated: summary.driver_saturated,
             series: summary.series.iter().map(second).collect(),
-        };
-        let peak = self.peak().completed_per_s;
-        self.view.show(&Event::Point { point: &point, peak });
-        Ok(point)
+        })
     }
 
-    fn carry(&mut self, from: Instant, to: Instant, completed_per_s: f64, completed_ratio: f64) {
+    /// The unprotected service at a load that it carries; repeated at a lighter
+    /// one where customers were lost.
+    pub fn baselines(&mut self) -> anyhow::Result<Vec<Baseline>> {
+        let mut baselines = Vec::new();
+        while baselines.len() < BASELINE_TRIES {
+            let baseline = self.baseline()?;
+            baselines.push(baseline);
+            if baseline.is_carried() {
+                let promise = baseline.completed_per_s / baseline.server_use;
+                self.baseline_per_s = BASELINE_SHARE * promise;
+                break;
+            }
+            self.baseline_per_s *= BACK_OFF;
+        }
+        Ok(baselines)
+    }
+
+    fn baseline(&mut self) -> anyhow::Result<Baseline> {
+        let label = Label { policy: "baseline".into(), multiple: None };
+        self.view.show(&Event::Phase("What the machine carries now, without admission control"));
+        let mut load = self.load("off", Arrivals::poisson(self.baseline_per_s))?;
+        load.warm_up = self.plan.times.baseline_warm_up;
+        load.measure = self.plan.times.baseline_window;
+        let Window { summary, at_s, server_use, machine_speed } =
+            self.window(load, "off", &label)?;
+        Ok(Baseline {
+            at_s,
+            offered_per_s: summary.offered_per_s,
+            completed_per_s: summary.completed_per_s,
+            completed_ratio: summary.completed_ratio,
+            server_use,
+            machine_speed,
+        })
+    }
+
+    fn carry(&mut self, completed_per_s: f64, completed_ratio: f64) {
         if completed_ratio >= SERVED {
-            self.carried.push(Carried { from, to, completed_per_s });
+            self.peak = self.peak.max(completed_per_s);
         }
     }
 
-    /// The most that was carried in any stretch as long as a window, at the
-    /// machine's usual speed: a slow or fast stretch counts for what it is.
-    pub fn peak(&self) -> Rate {
-        let rate = |carried: &Carried| Rate {
-            completed_per_s: carried.completed_per_s,
-            machine_speed: self.pulse.speed(carried.from, carried.to),
-        };
-        let rates = self.carried.iter().map(rate);
-        rates.max_by(|a, b| a.at_usual_speed().total_cmp(&b.at_usual_speed())).unwrap_or_default()
+    /// The most that was carried in any stretch as long as a point's window.
+    pub fn peak(&self) -> f64 {
+        self.peak
+    }
+
+    /// Runs the customers, and watches the server in the measured window.
+    fn window(
+        &mut self,
+        load: tidegate_load::Plan,
+        policy: &str,
+        label: &Label,
+    ) -> anyhow::Result<Window> {
+        let (warm_up, length) = (load.warm_up, load.measure);
+        let mut busy = Busy::default();
+        let (summary, began) = self.drive(load, label, &mut |snapshot, lab| {
+            if snapshot.stage == RunStage::Measure
+                && let Ok(cpu_s) = lab.cpu_s(policy)
+            {
+                busy.note(snapshot.elapsed_s, cpu_s);
+            }
+        })?;
+        let from = began + warm_up;
+        let middle = (from + length / 2).saturating_duration_since(self.began);
+        Ok(Window {
+            summary,
+            at_s: middle.as_secs_f64(),
+            server_use: busy.cpus() / self.lab.cpus(),
+            machine_speed: self.pulse.speed(from, from + length),
+        })
     }
 
     /// What every run of the demo has in common.

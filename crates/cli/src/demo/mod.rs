@@ -26,9 +26,9 @@ use crate::cores::Cores;
 use crate::exit::Outcome;
 use lab::Lab;
 use measure::Experiment;
-use plan::Plan;
-use summary::{POLICIES, Point, RampStep, Rate, Setting, Summary};
-use view::View;
+use plan::{JUDGED, Plan, is_overload};
+use summary::{POLICIES, Setting, Summary};
+use view::{Event, View};
 
 /// Flags of `tidegate demo`.
 #[derive(clap::Args)]
@@ -73,13 +73,13 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     }
     let view = View::open(args.plain);
     let mut experiment = Experiment::new(&plan, lab, stop, view)?;
-    let (capacity, ramp) = experiment.capacity()?;
-    let points = measure_points(&mut experiment, capacity)?;
-    let peak = experiment.peak();
+    let mut summary = measure(&mut experiment)?;
     let Experiment { lab, stop, view, .. } = experiment;
     drop(view);
 
-    let summary = summarise(&plan, capacity, ramp, points, peak, began);
+    let elapsed_s = began.elapsed().as_secs_f64();
+    summary.setting = Setting { elapsed_s, ..plan.setting() };
+    summary.goals = goals::judge(&summary);
     print!("{}", table::text(&summary));
     write_results(&summary, out)?;
     if args.keep {
@@ -90,40 +90,31 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     Ok(if met { Outcome::Done } else { Outcome::GoalMissed })
 }
 
-/// The policies take turns at each load, so that all of them meet the machine
-/// in the same mood.
-fn measure_points(experiment: &mut Experiment, capacity: f64) -> anyhow::Result<Vec<Point>> {
+/// The capacity, then every point. The policies take turns at each load, and
+/// each judged one stands between two baselines, so that all of them meet the
+/// machine in the same mood.
+fn measure(experiment: &mut Experiment) -> anyhow::Result<Summary> {
     let plan = experiment.plan;
-    let mut points = Vec::new();
+    let (capacity_sessions_per_s, ramp) = experiment.capacity()?;
+    let mut summary = Summary { capacity_sessions_per_s, ramp, ..Summary::default() };
     for multiple in plan.multiples {
         for policy in plan.policies {
-            points.push(experiment.point(policy, *multiple, capacity)?);
+            if *policy == JUDGED {
+                summary.baselines.extend(experiment.baselines()?);
+            }
+            let point = experiment.point(policy, *multiple, capacity_sessions_per_s)?;
+            if *policy == JUDGED && is_overload(*multiple) {
+                summary.baselines.extend(experiment.baselines()?);
+            }
+            summary.peak_completed_per_s = experiment.peak();
+            summary.points.push(point);
+            let point = summary.points.last().expect("it was just pushed");
+            let share_of_peak = summary.share_of_peak(point);
+            experiment.view.show(&Event::Point { point, share_of_peak });
         }
     }
-    let place = |point: &Point| POLICIES.iter().position(|policy| *policy == point.policy);
-    points.sort_by_key(place);
-    Ok(points)
-}
-
-fn summarise(
-    plan: &Plan,
-    capacity: f64,
-    ramp: Vec<RampStep>,
-    points: Vec<Point>,
-    peak: Rate,
-    began: Instant,
-) -> Summary {
-    let mut summary = Summary {
-        capacity_sessions_per_s: capacity,
-        peak_completed_per_s: peak.completed_per_s,
-        peak_machine_speed: peak.machine_speed,
-        points,
-        ramp,
-        goals: Vec::new(),
-        setting: Setting { elapsed_s: began.elapsed().as_secs_f64(), ..plan.setting() },
-    };
-    summary.goals = goals::judge(&summary);
-    summary
+    summary.points.sort_by_key(|point| POLICIES.iter().position(|policy| *policy == point.policy));
+    Ok(summary)
 }
 
 fn write_results(summary: &Summary, out: &Path) -> anyhow::Result<()> {

@@ -30,7 +30,13 @@ pub struct Times {
     pub ramp_step: Duration,
     pub warm_up: Duration,
     pub window: Duration,
+    /// The same for a baseline, whose sessions do not pile up.
+    pub baseline_warm_up: Duration,
+    pub baseline_window: Duration,
 }
+
+/// The policy that the goals are about.
+pub const JUDGED: &str = "tide";
 
 /// Human times in the demo: forty times as fast. A customer thinks 175 ms
 /// instead of 7 s and leaves after 250 ms instead of 10 s, so that a session
@@ -59,13 +65,17 @@ impl Plan {
                 ramp_step: seconds(3),
                 warm_up: seconds(4),
                 window: seconds(6),
+                baseline_warm_up: seconds(3),
+                baseline_window: seconds(6),
             }
         } else {
             Times {
                 probe: seconds(3),
                 ramp_step: seconds(4),
                 warm_up: seconds(4),
-                window: seconds(13),
+                window: seconds(10),
+                baseline_warm_up: seconds(3),
+                baseline_window: seconds(6),
             }
         };
         Ok(Self {
@@ -82,9 +92,13 @@ impl Plan {
 
     /// What the reader should know before it begins.
     pub fn introduction(&self) -> String {
-        let load = (self.times.warm_up + self.times.window)
+        let times = &self.times;
+        let points = (times.warm_up + times.window)
             * self.policies.len() as u32
             * self.multiples.len() as u32;
+        let overloads = self.multiples.iter().filter(|multiple| is_overload(**multiple)).count();
+        let baselines = (times.baseline_warm_up + times.baseline_window)
+            * (self.multiples.len() + overloads) as u32;
         format!(
             "Tidegate demo: an auction site and the gate on processor {}, customers on processor {}.\n\
              First a ramp finds the capacity; then {} policies meet {} loads. About {:.0} minutes.",
@@ -92,7 +106,7 @@ impl Plan {
             self.driver_cores,
             self.policies.len(),
             self.multiples.len(),
-            ((load + self.times.ramp_step * 8).as_secs_f64() / 60.0).ceil(),
+            ((points + baselines + times.ramp_step * 10).as_secs_f64() / 60.0).ceil(),
         )
     }
 
@@ -113,9 +127,15 @@ impl Plan {
             certificate: CERTIFICATE.into(),
             warm_up_s: self.times.warm_up.as_secs_f64(),
             window_s: self.times.window.as_secs_f64(),
+            baseline_window_s: self.times.baseline_window.as_secs_f64(),
             elapsed_s: 0.0,
         }
     }
+}
+
+/// Whether more arrive than can be served.
+pub fn is_overload(multiple: f64) -> bool {
+    multiple > 1.0
 }
 
 /// Server and customers must not share a processor: the driver would slow the

@@ -28,7 +28,7 @@ pub fn page(summary: &Summary) -> String {
                 h2 { "The overload, second by second" }
                 (overload(summary))
                 h2 { "Every point" }
-                (table(&summary.points))
+                (table(summary))
                 h2 { "How it was measured" }
                 (setting(summary))
             } }
@@ -174,17 +174,17 @@ fn goals(goals: &[Goal]) -> Markup {
     } } }
 }
 
-fn table(points: &[Point]) -> Markup {
+fn table(summary: &Summary) -> Markup {
     html! { div.scroll { table {
         thead { tr {
             @for head in ["policy", "load", "offered/s", "admitted/s", "refused/s", "completed/s", "abandoned/s",
-                "of the admitted completed", "p50 ms", "p95 ms", "p99 ms", "requests/s", "full handshakes", "machine speed"] { th { (head) } }
+                "of the peak", "of the admitted completed", "p50 ms", "p95 ms", "p99 ms", "requests/s", "full handshakes", "machine speed"] { th { (head) } }
         } }
-        tbody { @for p in points { tr {
+        tbody { @for p in &summary.points { tr {
             td class=(p.policy) { (p.policy) }
             td { (p.multiple) "×" }
             td { (one(p.offered_per_s)) } td { (one(p.admitted_per_s)) } td { (one(p.refused_per_s)) }
-            td { (one(p.completed_per_s)) } td { (one(p.abandoned_per_s)) }
+            td { (one(p.completed_per_s)) } td { (one(p.abandoned_per_s)) } td { (share_of_peak(p, summary)) }
             td { (one(100.0 * p.admitted_completed_ratio)) " %" }
             td { (one(p.response_p50_ms)) } td { (one(p.response_p95_ms)) } td { (one(p.response_p99_ms)) }
             td { (format!("{:.0}", p.requests_per_s)) }
@@ -209,9 +209,13 @@ fn setting(summary: &Summary) -> Markup {
         dt { "Window" } dd { (format!("{window_s:.0} s after {warm_up_s:.0} s of warm-up, for each point")) }
         dt { "Peak" } dd {
             "the most sessions completed per second over any window in which at least 98 % of those that ended were completed" }
+        dt { "Share of the peak" } dd {
+            "the machine's speed changes, so a point is compared with what the service does without admission control right before \
+            and after it: baselines of " (format!("{:.0}", s.baseline_window_s)) " s at a load that is just carried, counted up to full \
+            use of the processor" }
         dt { "Machine speed" } dd {
             "TCP conversations and RSA signatures are timed on the server's processor all the time, in CPU seconds; 1 is the \
-            run's median. Shares of the peak compare rates at that usual speed; curves and table show what was counted" }
+            run's mean. Shares of the peak take it into account; curves and table show what was counted" }
         dt { "Processors" } dd { "site and gate on " (s.server_cores) ", customers on " (s.driver_cores) }
         dt { "Certificate" } dd { (s.certificate) }
         dt { "Seed" } dd { (s.seed) }
@@ -242,11 +246,9 @@ mod tests {
         Summary {
             capacity_sessions_per_s: 100.0,
             peak_completed_per_s: 100.0,
-            peak_machine_speed: 1.0,
             points,
-            ramp: Vec::new(),
             goals: vec![Goal { text: "a <b> goal".into(), measured: "1".into(), met: true }],
-            setting: Setting::default(),
+            ..Summary::default()
         }
     }
 

@@ -3,16 +3,17 @@
 use serde::Serialize;
 
 /// The whole result. Field names are a contract with scripts.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Summary {
     /// Highest offered rate, in sessions per second, that the unprotected
     /// service carried on the ramp.
     pub capacity_sessions_per_s: f64,
-    /// Most sessions completed per second in any stretch of the run as long as
-    /// a point's window, and the machine's speed in that stretch.
+    /// Most sessions completed per second, as counted, in any stretch of the
+    /// run as long as a point's window.
     pub peak_completed_per_s: f64,
-    pub peak_machine_speed: f64,
     pub points: Vec<Point>,
+    /// The unprotected service between the points, in order of time.
+    pub baselines: Vec<Baseline>,
     /// The steps of the ramp that found the capacity.
     pub ramp: Vec<RampStep>,
     pub goals: Vec<Goal>,
@@ -24,6 +25,8 @@ pub struct Summary {
 pub struct Point {
     pub policy: String,
     pub multiple: f64,
+    /// Middle of the window, in seconds since the first load.
+    pub at_s: f64,
     pub offered_per_s: f64,
     pub admitted_per_s: f64,
     pub refused_per_s: f64,
@@ -48,17 +51,37 @@ pub struct Point {
     pub series: Vec<Second>,
 }
 
-/// Sessions completed per second, and the machine's speed meanwhile.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Rate {
+/// A window of the unprotected service at a load that it carries with little
+/// to spare: what the machine can do at this time.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct Baseline {
+    /// Middle of the window, in seconds since the first load.
+    pub at_s: f64,
+    pub offered_per_s: f64,
     pub completed_per_s: f64,
+    /// Completed, of the sessions that ended in the window.
+    pub completed_ratio: f64,
+    /// As of a [`Point`].
+    pub server_use: f64,
+    /// As of a [`Point`].
     pub machine_speed: f64,
 }
 
-impl Rate {
-    /// The rate, had the machine run at its usual speed.
-    pub fn at_usual_speed(&self) -> f64 {
-        self.completed_per_s / self.machine_speed
+/// Of the sessions that end in a window, the share that completes where the
+/// server serves whom it lets in. One that loses customers tells nothing about
+/// what it can carry: those who complete are then the ones with short sessions.
+pub const SERVED: f64 = 0.98;
+
+impl Baseline {
+    /// Whether the server served everybody.
+    pub fn is_carried(&self) -> bool {
+        self.completed_ratio >= SERVED && self.server_use > 0.0
+    }
+
+    /// Sessions per second that the processors would complete at this use of
+    /// them, at the machine's usual speed.
+    fn at_use(&self, server_use: f64) -> f64 {
+        self.completed_per_s / self.server_use * server_use / self.machine_speed
     }
 }
 
@@ -108,6 +131,7 @@ pub struct Setting {
     pub certificate: String,
     pub warm_up_s: f64,
     pub window_s: f64,
+    pub baseline_window_s: f64,
     pub elapsed_s: f64,
 }
 
@@ -127,14 +151,90 @@ impl Summary {
         curve
     }
 
-    /// Completed sessions at a point, as a share of the peak, both at the
-    /// machine's usual speed.
+    /// What the unprotected service would have completed per second at its peak
+    /// in a point's window: the mean of the nearest baselines before and after
+    /// it that carried their load, at full use of the processors and at the
+    /// machine's speed in that window. The best window of the run where there
+    /// is none.
+    pub fn peak_beside(&self, point: &Point) -> f64 {
+        let carried = || self.baselines.iter().filter(|baseline| baseline.is_carried());
+        let before = carried().rfind(|baseline| baseline.at_s <= point.at_s);
+        let after = carried().find(|baseline| baseline.at_s > point.at_s);
+        let full = self.full_use();
+        let beside = before.into_iter().chain(after).map(|baseline| baseline.at_use(full));
+        let (sum, number) = beside.fold((0.0, 0.0), |(sum, n), peak| (sum + peak, n + 1.0));
+        if number > 0.0 { sum / number * point.machine_speed } else { self.peak_completed_per_s }
+    }
+
+    /// Completed sessions at a point, as a share of the peak beside it.
     pub fn share_of_peak(&self, point: &Point) -> f64 {
-        let peak = Rate {
-            completed_per_s: self.peak_completed_per_s,
-            machine_speed: self.peak_machine_speed,
+        point.completed_per_s / self.peak_beside(point).max(1e-9)
+    }
+
+    /// The largest share of its processors that the server used in any window:
+    /// what interrupts and other programs leave to it.
+    fn full_use(&self) -> f64 {
+        let points = self.points.iter().map(|point| point.server_use);
+        let baselines = self.baselines.iter().map(|baseline| baseline.server_use);
+        points.chain(baselines).fold(0.0, f64::max)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn baseline(at_s: f64, completed_per_s: f64) -> Baseline {
+        Baseline {
+            at_s,
+            offered_per_s: completed_per_s,
+            completed_per_s,
+            completed_ratio: 1.0,
+            server_use: 0.8,
+            machine_speed: 1.0,
+        }
+    }
+
+    fn summary(baselines: Vec<Baseline>) -> Summary {
+        let point = |at_s, server_use| Point {
+            at_s,
+            server_use,
+            completed_per_s: 95.0,
+            machine_speed: 1.0,
+            ..Point::default()
         };
-        let Point { completed_per_s, machine_speed, .. } = *point;
-        Rate { completed_per_s, machine_speed }.at_usual_speed() / peak.at_usual_speed()
+        Summary {
+            peak_completed_per_s: 190.0,
+            points: vec![point(20.0, 0.96), point(50.0, 0.9)],
+            baselines,
+            ..Summary::default()
+        }
+    }
+
+    #[test]
+    fn the_peak_beside_a_point_is_that_of_its_neighbours_at_full_use() {
+        let summary =
+            summary(vec![baseline(0.0, 10.0), baseline(10.0, 80.0), baseline(30.0, 120.0)]);
+        // 80 and 120 at a use of 0.8 are 96 and 144 at 0.96.
+        assert_eq!(summary.peak_beside(&summary.points[0]), 120.0);
+        assert_eq!(summary.peak_beside(&summary.points[1]), 144.0);
+    }
+
+    #[test]
+    fn speeds_are_compared_like_with_like() {
+        let slow = Baseline { machine_speed: 0.5, ..baseline(10.0, 40.0) };
+        let summary = summary(vec![slow]);
+        assert!((summary.share_of_peak(&summary.points[0]) - 95.0 / 96.0).abs() < 1e-9);
+        let slow = Point { machine_speed: 0.5, ..summary.points[0].clone() };
+        assert!((summary.share_of_peak(&slow) - 95.0 / 48.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_baseline_that_lost_customers_is_no_measure() {
+        let lost = Baseline { completed_ratio: 0.97, ..baseline(30.0, 20.0) };
+        let with_one = summary(vec![baseline(10.0, 80.0), lost]);
+        assert!((with_one.peak_beside(&with_one.points[0]) - 96.0).abs() < 1e-9);
+        let without = summary(vec![lost]);
+        assert_eq!(without.share_of_peak(&without.points[0]), 0.5);
     }
 }

@@ -14,7 +14,7 @@ pub fn text(summary: &Summary) -> String {
             text.push('\n');
         }
         before = &point.policy;
-        text += &row(point, summary.peak_completed_per_s);
+        text += &row(point, summary.share_of_peak(point));
     }
     text.push('\n');
     summary.goals.iter().for_each(|goal| text += &goal_line(goal));
@@ -27,7 +27,7 @@ policy  load   offered admitted  refused completed  of peak  p50    p95     full
 ";
 
 /// One point as a line, ending in a line feed.
-pub fn row(p: &Point, peak: f64) -> String {
+pub fn row(p: &Point, share_of_peak: f64) -> String {
     format!(
         "{:<6} {:>4}× {:>8.0} {:>8.0} {:>8.0} {:>9.0} {:>7.0} % {:>6.1} {:>7.1} {:>6.0} % {:>7.1} %{}\n",
         p.policy,
@@ -36,7 +36,7 @@ pub fn row(p: &Point, peak: f64) -> String {
         p.admitted_per_s,
         p.refused_per_s,
         p.completed_per_s,
-        100.0 * p.completed_per_s / peak.max(1e-9),
+        100.0 * share_of_peak,
         p.response_p50_ms,
         p.response_p95_ms,
         100.0 * p.full_handshake_share,

@@ -18,7 +18,7 @@ pub enum Event<'a> {
     /// The capacity is known, in sessions per second.
     Capacity(f64),
     /// A point was measured.
-    Point { point: &'a Point, peak: f64 },
+    Point { point: &'a Point, share_of_peak: f64 },
 }
 
 /// Which run a second belongs to: `ramp`, or a policy at a multiple.
@@ -85,8 +85,8 @@ fn fold(event: &Event, state: &mut screen::State) {
     match event {
         Event::Phase(text) => state.title = text.to_string(),
         Event::Capacity(rate) => state.capacity = Some(*rate),
-        Event::Point { point, peak } => {
-            state.rows.push((colour(&point.policy), cells(point, *peak)))
+        Event::Point { point, share_of_peak } => {
+            state.rows.push((colour(&point.policy), cells(point, *share_of_peak)))
         }
         Event::Second { label, second, full_handshake_share } => {
             state.label = label.to_string();
@@ -107,7 +107,7 @@ fn colour(policy: &str) -> Color {
     }
 }
 
-fn cells(p: &Point, peak: f64) -> Vec<String> {
+fn cells(p: &Point, share_of_peak: f64) -> Vec<String> {
     let whole = |value: f64| format!("{value:.0}");
     let tenth = |value: f64| format!("{value:.1}");
     vec![
@@ -117,7 +117,7 @@ fn cells(p: &Point, peak: f64) -> Vec<String> {
         whole(p.admitted_per_s),
         whole(p.refused_per_s),
         whole(p.completed_per_s),
-        format!("{:.0} %", 100.0 * p.completed_per_s / peak.max(1e-9)),
+        format!("{:.0} %", 100.0 * share_of_peak),
         tenth(p.response_p50_ms),
         tenth(p.response_p95_ms),
         format!("{:.0} %", 100.0 * p.full_handshake_share),
@@ -143,7 +143,9 @@ fn plain(event: &Event, out: &mut impl Write) {
     let _ = match event {
         Event::Phase(text) => writeln!(out, "{text}"),
         Event::Capacity(rate) => writeln!(out, "capacity: {rate:.0} sessions/s"),
-        Event::Point { point, peak } => write!(out, "  = {}", table::row(point, *peak)),
+        Event::Point { point, share_of_peak } => {
+            write!(out, "  = {}", table::row(point, *share_of_peak))
+        }
         Event::Second { label, second, full_handshake_share } => {
             let figures = figures(second, *full_handshake_share);
             writeln!(out, "  {:<9} {:>3.0} s  {figures}", label.to_string(), second.at_s)
