@@ -40,9 +40,10 @@ fn goodput(point: &Point, summary: &Summary) -> Goal {
             GOODPUT * 100.0
         ),
         measured: format!(
-            "{:.1} % of the {:.0}/s that the windows beside it promise ({:.1} % of the run's best window, {:.0}/s)",
+            "{:.1} % of the {:.0}/s that the baselines beside it promise, which scatter by {:.0} % ({:.1} % of the run's best window, {:.0}/s)",
             share * 100.0,
             summary.peak_beside(point),
+            summary.scatter() * 100.0,
             best * 100.0,
             summary.peak_completed_per_s
         ),
@@ -120,7 +121,7 @@ mod tests {
     const BASELINE: Baseline = Baseline {
         at_s: 10.0,
         offered_per_s: 80.0,
-        completed_per_s: 80.0,
+        carried_per_s: 80.0,
         completed_ratio: 1.0,
         server_use: 0.76,
         machine_speed: 1.0,
@@ -129,6 +130,7 @@ mod tests {
     const GOOD: Point = Point {
         policy: String::new(),
         multiple: 4.0,
+        capacity_per_s: 100.0,
         at_s: 20.0,
         offered_per_s: 400.0,
         admitted_per_s: 96.0,

@@ -22,8 +22,8 @@ pub struct Experiment<'a> {
     pulse: Pulse,
     began: Instant,
     peak: f64,
-    /// Sessions per second of the next baseline.
-    baseline_per_s: f64,
+    /// What the machine carries now, in sessions per second.
+    capacity: f64,
 }
 
 /// Sessions per second of the first probe: light for any machine that can
@@ -32,12 +32,12 @@ const PROBE_PER_S: f64 = 15.0;
 /// Each further probe's share of what the one before it promised. Work costs
 /// more on a processor that mostly sleeps, so a light probe promises too little.
 const PROBE_SHARES: [f64; 2] = [0.6, 0.8];
-/// A baseline's load, as a share of what the one before it promised: as near
-/// to the peak as a machine of changing speed lets everybody be served.
+/// A baseline's load, as a share of the capacity: as near to it as a machine of
+/// changing speed lets everybody be served.
 const BASELINE_SHARE: f64 = 0.87;
-/// Share of its load with which a baseline that lost customers is repeated.
+/// What is left of the capacity after a baseline that lost customers.
 const BACK_OFF: f64 = 0.9;
-/// Baselines that may lose customers before the measurement goes on without.
+/// Baselines in a row that may lose customers.
 const BASELINE_TRIES: usize = 2;
 
 /// What a measured window showed of customers, server and machine.
@@ -73,7 +73,7 @@ impl<'a> Experiment<'a> {
     pub fn new(plan: &'a Plan, lab: Lab, stop: Stop, view: View) -> anyhow::Result<Self> {
         let pulse = Pulse::start(&plan.server_cores)?;
         let began = Instant::now();
-        Ok(Self { plan, lab, stop, view, pulse, began, peak: 0.0, baseline_per_s: 0.0 })
+        Ok(Self { plan, lab, stop, view, pulse, began, peak: 0.0, capacity: 0.0 })
     }
 
     /// Finds the capacity without admission control: a light load's CPU time
@@ -93,7 +93,7 @@ impl<'a> Experiment<'a> {
             let found = ramp.capacity().context("the ramp had no step")?;
             match (found.sessions_per_s > 0.0, found.broke_at_per_s) {
                 (true, Some(_)) => {
-                    self.baseline_per_s = BASELINE_SHARE * found.sessions_per_s;
+                    self.capacity = found.sessions_per_s;
                     self.view.show(&Event::Capacity(found.sessions_per_s));
                     return Ok((found.sessions_per_s, ramp.steps()));
                 }
@@ -171,6 +171,7 @@ impl<'a> Experiment<'a> {
         Ok(Point {
             policy: policy.into(),
             multiple,
+            capacity_per_s: capacity,
             at_s,
             server_use,
             machine_speed,
@@ -191,27 +192,32 @@ impl<'a> Experiment<'a> {
         })
     }
 
-    /// The unprotected service at a load that it carries; repeated at a lighter
-    /// one where customers were lost.
+    /// The unprotected service at a load that it carries, repeated at a lighter
+    /// one where customers were lost. Tells what the machine carries now.
     pub fn baselines(&mut self) -> anyhow::Result<Vec<Baseline>> {
         let mut baselines = Vec::new();
         while baselines.len() < BASELINE_TRIES {
             let baseline = self.baseline()?;
             baselines.push(baseline);
             if baseline.is_carried() {
-                let promise = baseline.completed_per_s / baseline.server_use;
-                self.baseline_per_s = BASELINE_SHARE * promise;
+                self.capacity = baseline.carried_per_s / baseline.server_use;
                 break;
             }
-            self.baseline_per_s *= BACK_OFF;
+            self.capacity *= BACK_OFF;
         }
         Ok(baselines)
+    }
+
+    /// What the machine carries now, in sessions per second, by the last
+    /// baseline.
+    pub fn capacity_now(&self) -> f64 {
+        self.capacity
     }
 
     fn baseline(&mut self) -> anyhow::Result<Baseline> {
         let label = Label { policy: "baseline".into(), multiple: None };
         self.view.show(&Event::Phase("What the machine carries now, without admission control"));
-        let mut load = self.load("off", Arrivals::poisson(self.baseline_per_s))?;
+        let mut load = self.load("off", Arrivals::poisson(BASELINE_SHARE * self.capacity))?;
         load.warm_up = self.plan.times.baseline_warm_up;
         load.measure = self.plan.times.baseline_window;
         let Window { summary, at_s, server_use, machine_speed } =
@@ -219,7 +225,8 @@ impl<'a> Experiment<'a> {
         Ok(Baseline {
             at_s,
             offered_per_s: summary.offered_per_s,
-            completed_per_s: summary.completed_per_s,
+            carried_per_s: summary.requests_per_s
+                / self.plan.scenario.session_length().mean_requests,
             completed_ratio: summary.completed_ratio,
             server_use,
             machine_speed,

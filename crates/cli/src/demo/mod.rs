@@ -90,22 +90,29 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     Ok(if met { Outcome::Done } else { Outcome::GoalMissed })
 }
 
-/// The capacity, then every point. The policies take turns at each load, and
-/// each judged one stands between two baselines, so that all of them meet the
-/// machine in the same mood.
+/// The capacity, then every point. The machine changes meanwhile: a baseline
+/// goes before each load to tell what it is a multiple of, the policies take
+/// turns at it, and under overload the judged one stands between two baselines.
 fn measure(experiment: &mut Experiment) -> anyhow::Result<Summary> {
     let plan = experiment.plan;
     let (capacity_sessions_per_s, ramp) = experiment.capacity()?;
     let mut summary = Summary { capacity_sessions_per_s, ramp, ..Summary::default() };
+    let mut capacity_is_known = false;
     for multiple in plan.multiples {
+        if !capacity_is_known {
+            summary.baselines.extend(experiment.baselines()?);
+        }
+        let capacity = experiment.capacity_now();
         for policy in plan.policies {
-            if *policy == JUDGED {
+            let judged = *policy == JUDGED && is_overload(*multiple);
+            if judged {
                 summary.baselines.extend(experiment.baselines()?);
             }
-            let point = experiment.point(policy, *multiple, capacity_sessions_per_s)?;
-            if *policy == JUDGED && is_overload(*multiple) {
+            let point = experiment.point(policy, *multiple, capacity)?;
+            if judged {
                 summary.baselines.extend(experiment.baselines()?);
             }
+            capacity_is_known = judged;
             summary.peak_completed_per_s = experiment.peak();
             summary.points.push(point);
             let point = summary.points.last().expect("it was just pushed");

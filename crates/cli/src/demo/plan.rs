@@ -65,16 +65,16 @@ impl Plan {
                 ramp_step: seconds(3),
                 warm_up: seconds(4),
                 window: seconds(6),
-                baseline_warm_up: seconds(3),
-                baseline_window: seconds(6),
+                baseline_warm_up: seconds(4),
+                baseline_window: seconds(5),
             }
         } else {
             Times {
                 probe: seconds(3),
-                ramp_step: seconds(4),
+                ramp_step: seconds(3),
                 warm_up: seconds(4),
-                window: seconds(10),
-                baseline_warm_up: seconds(3),
+                window: seconds(9),
+                baseline_warm_up: seconds(4),
                 baseline_window: seconds(6),
             }
         };
@@ -97,8 +97,8 @@ impl Plan {
             * self.policies.len() as u32
             * self.multiples.len() as u32;
         let overloads = self.multiples.iter().filter(|multiple| is_overload(**multiple)).count();
-        let baselines = (times.baseline_warm_up + times.baseline_window)
-            * (self.multiples.len() + overloads) as u32;
+        let baselines =
+            (times.baseline_warm_up + times.baseline_window) * (2 + 2 * overloads) as u32;
         format!(
             "Tidegate demo: an auction site and the gate on processor {}, customers on processor {}.\n\
              First a ramp finds the capacity; then {} policies meet {} loads. About {:.0} minutes.",

@@ -209,6 +209,9 @@ fn setting(summary: &Summary) -> Markup {
         dt { "Window" } dd { (format!("{window_s:.0} s after {warm_up_s:.0} s of warm-up, for each point")) }
         dt { "Peak" } dd {
             "the most sessions completed per second over any window in which at least 98 % of those that ended were completed" }
+        dt { "Load" } dd {
+            "the ramp found " (format!("{:.0}", summary.capacity_sessions_per_s)) " sessions per second; each load is a multiple of what \
+            a baseline right before it told (capacity_per_s in summary.json)" }
         dt { "Share of the peak" } dd {
             "the machine's speed changes, so a point is compared with what the service does without admission control right before \
             and after it: baselines of " (format!("{:.0}", s.baseline_window_s)) " s at a load that is just carried, counted up to full \

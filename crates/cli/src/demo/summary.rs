@@ -25,6 +25,9 @@ pub struct Summary {
 pub struct Point {
     pub policy: String,
     pub multiple: f64,
+    /// What the unprotected service carried at this time, in sessions per
+    /// second: 1×.
+    pub capacity_per_s: f64,
     /// Middle of the window, in seconds since the first load.
     pub at_s: f64,
     pub offered_per_s: f64,
@@ -58,7 +61,10 @@ pub struct Baseline {
     /// Middle of the window, in seconds since the first load.
     pub at_s: f64,
     pub offered_per_s: f64,
-    pub completed_per_s: f64,
+    /// Requests answered per second, as sessions of the mean length: what
+    /// completes once as many sessions end as begin. Completed sessions would
+    /// tell less, for the load has just begun.
+    pub carried_per_s: f64,
     /// Completed, of the sessions that ended in the window.
     pub completed_ratio: f64,
     /// As of a [`Point`].
@@ -81,7 +87,7 @@ impl Baseline {
     /// Sessions per second that the processors would complete at this use of
     /// them, at the machine's usual speed.
     fn at_use(&self, server_use: f64) -> f64 {
-        self.completed_per_s / self.server_use * server_use / self.machine_speed
+        self.carried_per_s / self.server_use * server_use / self.machine_speed
     }
 }
 
@@ -171,6 +177,18 @@ impl Summary {
         point.completed_per_s / self.peak_beside(point).max(1e-9)
     }
 
+    /// How far the baselines that carried their load lie apart although speed
+    /// and use were taken into account: standard deviation over mean; `NaN` for
+    /// fewer than two.
+    pub fn scatter(&self) -> f64 {
+        let carried = self.baselines.iter().filter(|baseline| baseline.is_carried());
+        let peaks: Vec<f64> = carried.map(|baseline| baseline.at_use(1.0)).collect();
+        let number = peaks.len() as f64;
+        let mean = peaks.iter().sum::<f64>() / number;
+        let squares: f64 = peaks.iter().map(|peak| (peak - mean).powi(2)).sum();
+        (squares / (number - 1.0)).sqrt() / mean
+    }
+
     /// The largest share of its processors that the server used in any window:
     /// what interrupts and other programs leave to it.
     fn full_use(&self) -> f64 {
@@ -184,11 +202,11 @@ impl Summary {
 mod tests {
     use super::*;
 
-    fn baseline(at_s: f64, completed_per_s: f64) -> Baseline {
+    fn baseline(at_s: f64, carried_per_s: f64) -> Baseline {
         Baseline {
             at_s,
-            offered_per_s: completed_per_s,
-            completed_per_s,
+            offered_per_s: carried_per_s,
+            carried_per_s,
             completed_ratio: 1.0,
             server_use: 0.8,
             machine_speed: 1.0,
@@ -227,6 +245,14 @@ mod tests {
         assert!((summary.share_of_peak(&summary.points[0]) - 95.0 / 96.0).abs() < 1e-9);
         let slow = Point { machine_speed: 0.5, ..summary.points[0].clone() };
         assert!((summary.share_of_peak(&slow) - 95.0 / 48.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn scatter_is_the_relative_deviation_of_the_baselines() {
+        // 100, 125 and 150 at full use: 25 over 125.
+        let three = [80.0, 100.0, 120.0].map(|carried| baseline(1.0, carried));
+        assert!((summary(three.to_vec()).scatter() - 0.2).abs() < 1e-9);
+        assert!(summary(vec![baseline(1.0, 80.0)]).scatter().is_nan());
     }
 
     #[test]
