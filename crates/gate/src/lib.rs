@@ -2,9 +2,9 @@
 //!
 //! A connection's way: `core` accepts it and reads its hello, `judge` says
 //! who it is, `door` decides, `hold` lets it wait until the `usher` leads it in,
-//! `life` takes it through the handshake (`stream`, `tls`) and its requests
-//! (`proxy`, `body`, `pool`, `upstream`) to its end; [`account`] counts all of
-//! it and `tide` tells the controller.
+//! `life` takes it through the handshake (`wire`, `tls`) and its requests
+//! (`stream`, `proxy`, `body`, `pool`, `upstream`) to its end; [`account`]
+//! counts all of it and `tide` tells the controller.
 
 pub mod account;
 pub mod admin;
@@ -38,6 +38,7 @@ mod tls;
 mod upstream;
 mod usher;
 mod watch;
+mod wire;
 
 pub use error::Error;
 pub use gate::Gate;
