@@ -67,6 +67,7 @@ fn work(totals: &Totals, before: &Totals, class: Class) -> ClassWork {
     ClassWork {
         connections: of(totals) - of(before),
         handshakes: totals.handshakes_by_class[c] - before.handshakes_by_class[c],
+        in_clear: 0,
         handshake_cpu_s: seconds(totals.cpu_ns[b] - before.cpu_ns[b]),
         requests: totals.requests[c] - before.requests[c],
         request_cpu_s: seconds(totals.cpu_ns[r] - before.cpu_ns[r]),
