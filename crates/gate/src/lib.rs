@@ -1,6 +1,6 @@
 //! The gate: listener, tickets, TLS, HTTP proxy, telemetry, admin.
 //!
-//! A connection's way: `core` accepts it and reads its hello, `judge` says
+//! A connection's way: `core` accepts it and reads its `opening`, `judge` says
 //! who it is, `door` decides, `hold` lets it wait until the `usher` leads it in,
 //! `life` takes it through the handshake (`wire`, `tls`) and its requests
 //! (`stream`, `proxy`, `body`, `pool`, `upstream`) to its end; [`account`]
@@ -25,6 +25,7 @@ mod headers;
 mod hold;
 mod judge;
 mod life;
+mod opening;
 mod pages;
 mod pool;
 mod proxy;

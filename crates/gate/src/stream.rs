@@ -3,7 +3,7 @@
 
 use crate::guard::Guard;
 use crate::watch::Watch;
-use crate::wire::{Tap, Tls};
+use crate::wire::{Tap, Wire};
 use hyper::rt::{Read, ReadBufCursor, Write};
 use std::cell::RefCell;
 use std::future::{Future, poll_fn};
@@ -17,7 +17,7 @@ use tokio::time::Sleep;
 
 /// A wire with HTTP on it.
 pub struct Stream {
-    wire: Tls,
+    wire: Wire,
     tap: Tap,
     /// Hears out a customer who was answered in the middle of an upload.
     linger: Option<Linger>,
@@ -57,7 +57,7 @@ impl Linger {
 
 impl Stream {
     /// Puts HTTP on a wire that is ready for it.
-    pub fn new(wire: Tls, watch: Rc<Watch>, guard: Rc<RefCell<Guard>>) -> Self {
+    pub fn new(wire: Wire, watch: Rc<Watch>, guard: Rc<RefCell<Guard>>) -> Self {
         Self { wire, tap: Tap { watch, guard }, linger: None }
     }
 
@@ -68,6 +68,11 @@ impl Stream {
             Poll::Ready(())
         })
         .await;
+    }
+
+    /// Breaks off, so that a cut is seen to be one.
+    pub fn cut(self) {
+        self.wire.cut();
     }
 
     /// Closes so that what was sent last reaches the customer although she is
