@@ -2,7 +2,7 @@
 //!
 //! A connection's way: `core` accepts it and reads its `opening`, `judge` says
 //! who it is, `door` decides, `hold` lets it wait until the `usher` leads it in,
-//! `life` takes it through the handshake (`wire`, `tls`) and its requests
+//! `life` takes it through the handshake (`wire`, `tls`) and its `requests`
 //! (`stream`, `proxy`, `body`, `pool`, `upstream`) to its end; [`account`]
 //! counts all of it and `tide` tells the controller.
 
@@ -29,6 +29,7 @@ mod opening;
 mod pages;
 mod pool;
 mod proxy;
+mod requests;
 mod sessions;
 mod shared;
 mod socket;
