@@ -199,7 +199,6 @@ fn certificate(key: Key, folder: &Path) -> anyhow::Result<Certificate> {
 
 fn why_absent(kind: Kind, work: Work) -> &'static str {
     match (kind, work) {
-        (Kind::Tide | Kind::Off, Work::KeepAliveClear) => "the gate serves TLS only",
         (Kind::Off, Work::Refused) => "refuses nobody; the first column is with policy static",
         _ => "cannot do this",
     }

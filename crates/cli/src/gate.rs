@@ -22,6 +22,9 @@ pub struct Args {
     /// Address that customers connect to [default: 0.0.0.0:8443]
     #[arg(long, value_name = "ADDR")]
     listen: Option<String>,
+    /// Address for customers in clear (plain HTTP) as well [default: off]
+    #[arg(long, value_name = "ADDR")]
+    clear: Option<String>,
     /// Certificate chain (PEM); without one the gate makes a self-signed one
     #[arg(long, value_name = "FILE")]
     cert: Option<String>,
@@ -59,9 +62,20 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
 }
 
 fn configuration(args: Args) -> anyhow::Result<Config> {
-    let Args { config, upstream, listen, cert, key, admin, policy, rate, cores, log } = args;
-    let flags =
-        Flags { upstream, listen, cert, key, admin, policy, rate, cores, log, ..Flags::default() };
+    let Args { config, upstream, listen, clear, cert, key, admin, policy, rate, cores, log } = args;
+    let flags = Flags {
+        upstream,
+        listen,
+        clear,
+        cert,
+        key,
+        admin,
+        policy,
+        rate,
+        cores,
+        log,
+        ..Flags::default()
+    };
     match config {
         Some(file) => Config::from_file_and_flags(&file, &flags),
         None => Config::from_flags(&flags),
@@ -81,6 +95,9 @@ fn blame(error: tidegate_gate::Error) -> anyhow::Error {
 /// that they can.
 fn announce(gate: &Gate) {
     println!("gate: https://{}", gate.address());
+    if let Some(clear) = gate.clear_address() {
+        println!("clear: http://{clear}");
+    }
     if let Some(admin) = gate.admin_address() {
         println!("admin: http://{admin}");
     }

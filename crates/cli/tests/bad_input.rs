@@ -52,6 +52,9 @@ fn a_port_in_use_is_bad_input() {
         2,
         &[&address],
     );
+    let free = ["gate", "--upstream", "http://127.0.0.1:1", "--listen", "127.0.0.1:0"];
+    let taken = ["--clear", &address, "--admin", "off"];
+    refused(&[&free[..], &taken[..]].concat(), 2, &[&address]);
 }
 
 #[test]

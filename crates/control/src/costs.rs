@@ -23,7 +23,8 @@ pub struct Costs {
 /// What a connection of one class costs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct ClassCost {
-    /// Its handshake, in CPU seconds of the gate.
+    /// Its handshake, in CPU seconds of the gate; on average over connections
+    /// that have one and those in clear, which have none.
     pub handshake_cpu_s: f64,
     /// Requests that it brings.
     pub requests_per_connection: f64,
@@ -86,6 +87,9 @@ const MEMORY_S: f64 = 20.0;
 #[derive(Clone, Debug)]
 pub(crate) struct CostModel {
     full_handshake: Average,
+    /// Share of new connections that have a handshake. Learned apart from its
+    /// cost: a night of connections in clear must not make it look free.
+    shaking_hands: Average,
     resumed_handshake: Average,
     gate_request: Average,
     upstream_request: Average,
@@ -101,6 +105,7 @@ impl CostModel {
         let session = priors.full_handshake_cpu_s + priors.requests_per_connection * request;
         Self {
             full_handshake: Average::new(priors.full_handshake_cpu_s, 3.0, 300.0),
+            shaking_hands: Average::new(1.0, 3.0, 100.0),
             resumed_handshake: Average::new(priors.resumed_handshake_cpu_s, 3.0, 300.0),
             gate_request: Average::new(priors.gate_request_cpu_s, 5.0, 4000.0),
             upstream_request: Average::new(priors.upstream_request_cpu_s, 5.0, 4000.0),
@@ -119,6 +124,7 @@ impl CostModel {
         let handshakes = (new.handshakes as f64, returning.handshakes as f64);
         self.full_handshake.add_measured(sane(new.handshake_cpu_s), handshakes.0);
         self.resumed_handshake.add_measured(sane(returning.handshake_cpu_s), handshakes.1);
+        self.shaking_hands.add(handshakes.0, new.entries() as f64);
         if requests >= FEWEST_REQUESTS {
             let keep = (-reading.elapsed.as_secs_f64() / MEMORY_S).exp();
             self.gate_request.fade(keep);
@@ -143,7 +149,7 @@ impl CostModel {
             return;
         }
         let costs = self.costs();
-        let spent_cpu_s = handshakes.0 * costs.new.handshake_cpu_s
+        let spent_cpu_s = handshakes.0 * self.full_handshake.value()
             + handshakes.1 * costs.returning.handshake_cpu_s
             + requests as f64 * (costs.gate_request_cpu_s + costs.upstream_request_cpu_s);
         self.session.add(spent_cpu_s, reading.sessions_started as f64);
@@ -154,14 +160,15 @@ impl CostModel {
         let upstream_request_cpu_s =
             if self.upstream_visible { self.upstream_request.value() } else { 0.0 };
         let request_cpu_s = gate_request_cpu_s + upstream_request_cpu_s;
-        let class = |handshake: &Average, requests: &Average| ClassCost {
-            handshake_cpu_s: handshake.value(),
+        let class = |handshake_cpu_s: f64, requests: &Average| ClassCost {
+            handshake_cpu_s,
             requests_per_connection: requests.value(),
-            connection_cpu_s: handshake.value() + requests.value() * request_cpu_s,
+            connection_cpu_s: handshake_cpu_s + requests.value() * request_cpu_s,
         };
+        let entry_cpu_s = self.full_handshake.value() * self.shaking_hands.value();
         Costs {
-            new: class(&self.full_handshake, &self.new_requests),
-            returning: class(&self.resumed_handshake, &self.returning_requests),
+            new: class(entry_cpu_s, &self.new_requests),
+            returning: class(self.resumed_handshake.value(), &self.returning_requests),
             gate_request_cpu_s,
             upstream_request_cpu_s,
             session_cpu_s: self.session.value(),
@@ -196,6 +203,7 @@ mod tests {
             handshake_cpu_s,
             requests,
             request_cpu_s: cpu_s,
+            ..ClassWork::default()
         }
     }
 
@@ -230,6 +238,23 @@ mod tests {
         close(costs.returning.connection_cpu_s, 980e-6);
         // 50 ms for 10 sessions.
         close(costs.session_cpu_s, 5e-3);
+    }
+
+    #[test]
+    fn connections_in_clear_make_an_average_entry_cheap_and_no_handshake() {
+        let mut model = CostModel::new(&Priors::default());
+        let cost = |model: &CostModel| model.costs().new.handshake_cpu_s;
+        (0..300).for_each(|_| model.observe(&busy(), 0));
+        let clear = ClassWork { connections: 10, in_clear: 10, ..ClassWork::default() };
+        let night = Reading { new: clear, ..busy() };
+        (0..100_000).for_each(|_| model.observe(&night, 0));
+        assert!(cost(&model) < 1e-12);
+        // One in four shakes hands, for 400 µs.
+        let mixed = Reading { new: ClassWork { in_clear: 30, ..busy().new }, ..busy() };
+        (0..50).for_each(|_| model.observe(&mixed, 0));
+        close(cost(&model), 100e-6);
+        (0..50).for_each(|_| model.observe(&busy(), 0));
+        close(cost(&model), 400e-6);
     }
 
     #[test]

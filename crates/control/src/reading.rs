@@ -65,10 +65,20 @@ pub struct ClassWork {
     pub connections: u64,
     /// Handshakes finished, well or not.
     pub handshakes: u64,
+    /// Connections that came in without a handshake: in clear.
+    pub in_clear: u64,
     /// CPU seconds spent on handshakes.
     pub handshake_cpu_s: f64,
     /// Requests answered.
     pub requests: u64,
     /// CPU seconds spent on requests.
     pub request_cpu_s: f64,
+}
+
+impl ClassWork {
+    /// Connections that are past their entry: each has its first request
+    /// still to come, whether it shook hands or came in clear.
+    pub(crate) fn entries(&self) -> u64 {
+        self.handshakes.saturating_add(self.in_clear)
+    }
 }

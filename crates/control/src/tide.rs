@@ -262,7 +262,7 @@ impl Tide {
     fn learn(&mut self, reading: &Reading, interval_s: f64, refused: u64) {
         self.refused_per_s += 0.3 * (refused as f64 / interval_s - self.refused_per_s);
         let requests = reading.new.requests.saturating_add(reading.returning.requests);
-        let later = requests.saturating_sub(reading.new.handshakes) as f64;
+        let later = requests.saturating_sub(reading.new.entries()) as f64;
         let waiting = reading.in_flight_requests.saturating_add(reading.in_flight_handshakes);
         let thinking = f64::from(reading.sessions_active.saturating_sub(waiting));
         let exposure_s = (self.thinking + thinking) / 2.0 * interval_s;
@@ -397,6 +397,18 @@ mod tests {
             tide.observe(Time::from_millis(tick * 100), &reading, &costs(), Refused::default());
         }
         assert!((tide.wishes.value() - 5.0).abs() < 0.1, "{}", tide.wishes.value());
+    }
+
+    #[test]
+    fn the_first_request_of_an_entry_is_no_wish_of_those_inside() {
+        let mut tide = Tide::new(&Priors::default(), &costs());
+        for tick in 1..100 {
+            let new =
+                ClassWork { handshakes: 10, in_clear: 40, requests: 50, ..ClassWork::default() };
+            let reading = Reading { new, ..shared(400, 0) };
+            tide.observe(Time::from_millis(tick * 100), &reading, &costs(), Refused::default());
+        }
+        assert!(tide.wishes.value() < 0.01, "{}", tide.wishes.value());
     }
 
     #[test]

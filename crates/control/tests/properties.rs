@@ -38,13 +38,16 @@ fn usage() -> impl Strategy<Value = Usage> {
 }
 
 fn class() -> impl Strategy<Value = ClassWork> {
-    (count(), count(), number(), count(), number()).prop_map(
-        |(connections, handshakes, handshake_cpu_s, requests, request_cpu_s)| ClassWork {
-            connections,
-            handshakes,
-            handshake_cpu_s,
-            requests,
-            request_cpu_s,
+    (count(), (count(), count()), number(), count(), number()).prop_map(
+        |(connections, (handshakes, in_clear), handshake_cpu_s, requests, request_cpu_s)| {
+            ClassWork {
+                connections,
+                handshakes,
+                in_clear,
+                handshake_cpu_s,
+                requests,
+                request_cpu_s,
+            }
         },
     )
 }

@@ -151,14 +151,17 @@ reasons! {
         Finished = "finished",
         /// The gate is draining.
         Drain = "drain",
-        /// The hello was not complete in time.
+        /// The hello was not complete in time; in clear, nothing came.
         HelloDeadline = "hello_deadline",
-        /// The customer hung up before the hello was complete.
+        /// The customer hung up before the hello was complete; in clear, before she
+        /// said anything.
         HelloHungUp = "hello_hung_up",
         /// HTTP in clear on the TLS port; answered with a 400.
         ClearHttp = "clear_http",
         /// Something else that is not TLS.
         NotTls = "not_tls",
+        /// TLS or junk on the port in clear; answered with a 400.
+        NotHttp = "not_http",
         /// A hello that breaks TLS or a cap.
         MalformedHello = "malformed_hello",
         /// Refused at once.
@@ -310,7 +313,7 @@ counters! {
     hold_ns[1],
     /// Connections held now.
     holding[1],
-    /// Bytes of hellos held now.
+    /// Bytes of hellos, and of requests in clear, held now.
     holding_bytes[1],
     /// Handshakes finished, by [`Kind`].
     handshakes_ok[2],
@@ -318,6 +321,8 @@ counters! {
     handshakes_failed[2],
     /// Handshakes finished, by [`Class`].
     handshakes_by_class[2],
+    /// Connections let in in clear, which have no handshake.
+    in_clear[1],
     /// Handshakes under way now.
     in_handshake[1],
     /// Processor nanoseconds, by [`Bucket`].
@@ -327,7 +332,7 @@ counters! {
     /// Connections open to customers now, those being judged or held included.
     open[1],
     /// Why connections ended, by [`End`].
-    ends[20],
+    ends[21],
     /// What became of tickets, by [`TicketFate`].
     tickets[6],
     /// What was not TLS, in the order of [`LOOKS`].
@@ -359,9 +364,9 @@ counters! {
     upstream_retries[1],
     /// Connections open to the upstream now.
     upstream_open[1],
-    /// TLS bytes received from customers after the hello.
+    /// Bytes received from customers, TLS included, after the hello.
     bytes_in[1],
-    /// TLS bytes sent to customers.
+    /// Bytes sent to customers, TLS included.
     bytes_out[1],
 }
 

@@ -1,14 +1,16 @@
-//! One core: its thread, its listener, its accept loop.
+//! One core: its thread, its listeners, its accept loops.
 
 use crate::account::{self, Bucket, Counters, End, Kind, Metered};
 use crate::bell::{Bell, Tide};
 use crate::config::Refusal;
-use crate::door::Verdict;
+use crate::door::{Newcomer, Verdict};
 use crate::hold::Line;
 use crate::life;
+use crate::opening::{Heard, Opening};
+use crate::pages;
 use crate::pool::Pool;
 use crate::shared::Shared;
-use crate::socket::{self, Arrival};
+use crate::socket::{self, Arrival, Scheme};
 use crate::upstream::Route;
 use crate::usher::Held;
 use crate::watch::Patience;
@@ -19,10 +21,10 @@ use std::net::{TcpListener, TcpStream};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tidegate_hello::{Limits, Looks, Progress, Reader};
+use tidegate_hello::{Limits, Looks};
 use tokio::io::unix::AsyncFd;
 use tokio::sync::{Notify, watch};
-use tokio::task::spawn_local;
+use tokio::task::{JoinHandle, spawn_local};
 
 /// Connections accepted before others get their turn.
 const BATCH: usize = 64;
@@ -99,34 +101,34 @@ impl Core {
             self.counters.end(End::TooMany);
             return socket::reset(arrival.socket);
         }
-        let mut reader = Reader::new(self.hello_limits);
-        let progress = match self.receive(&arrival.socket, &mut reader) {
-            Ok(progress) => progress,
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Progress::NeedsMore,
+        let mut opening = Opening::new(arrival.scheme, self.hello_limits);
+        let heard = match self.receive(&arrival.socket, &mut opening) {
+            Ok(heard) => heard,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Heard::NotEnough,
             Err(_) => return self.counters.end(End::HelloHungUp),
         };
-        if let Progress::NeedsMore = progress {
-            // Half a hello is what a flood is made of: it leaves half of the
-            // places to those who said who they are.
+        if let Heard::NotEnough = heard {
+            // Half a hello, or silence in clear, is what a flood is made of: it
+            // leaves half of the places to those who said what they want.
             if self.counters.open[0].get() >= self.most_open / 2 {
                 self.counters.end(End::TooMany);
                 return socket::reset(arrival.socket);
             }
-            life::begin(self, arrival, life::Start::Hello(reader));
+            life::begin(self, arrival, life::Start::Opening(opening));
         } else {
-            self.greet(arrival, reader, progress);
+            self.greet(arrival, opening, heard);
         }
     }
 
-    /// Reads what a socket has into a hello.
+    /// Reads what a socket has.
     ///
     /// # Errors
     /// What the kernel said; `UnexpectedEof` where the customer hung up.
-    fn receive(&self, socket: &TcpStream, reader: &mut Reader) -> io::Result<Progress> {
+    fn receive(&self, socket: &TcpStream, opening: &mut Opening) -> io::Result<Heard> {
         let mut scratch = self.scratch.borrow_mut();
         match socket::receive(socket, &mut scratch)? {
             0 => Err(io::ErrorKind::UnexpectedEof.into()),
-            n => Ok(reader.push(&scratch[..n])),
+            n => Ok(opening.push(&scratch[..n])),
         }
     }
 
@@ -137,71 +139,91 @@ impl Core {
     pub fn read_on(
         &self,
         socket: &tokio::net::TcpStream,
-        reader: &mut Reader,
-    ) -> io::Result<Progress> {
+        opening: &mut Opening,
+    ) -> io::Result<Heard> {
         let mut scratch = self.scratch.borrow_mut();
         match socket.try_read(&mut scratch)? {
             0 => Err(io::ErrorKind::UnexpectedEof.into()),
-            n => Ok(reader.push(&scratch[..n])),
+            n => Ok(opening.push(&scratch[..n])),
         }
     }
 
-    /// Does what is right with a hello that is whole, or none.
-    pub fn greet(self: &Rc<Self>, arrival: Arrival, reader: Reader, progress: Progress) {
-        match progress {
-            Progress::Complete(hello) => {
-                let verdict = self.decide(&hello);
-                match verdict {
-                    Verdict::Admit(pass) => {
-                        life::begin(self, arrival, life::Start::Admitted(reader.into_raw(), pass));
-                    }
-                    Verdict::Line(newcomer) => {
-                        let hello = reader.into_raw();
-                        self.stand_in_line(Held::new(self, arrival, hello, newcomer));
-                    }
-                    Verdict::Full => {
-                        self.counters.end(End::TooMany);
-                        self.refuse(arrival.socket);
-                    }
-                    Verdict::Impossible(alert) => {
-                        self.counters.handshakes_failed[Kind::Full as usize].add(1);
-                        self.counters.end(End::HandshakeFailed);
-                        tell(arrival.socket, alert);
-                    }
-                }
+    /// Does what is right with what a customer said first.
+    pub fn greet(self: &Rc<Self>, arrival: Arrival, opening: Opening, heard: Heard) {
+        let verdict = match heard {
+            Heard::NotEnough => {
+                return life::begin(self, arrival, life::Start::Opening(opening));
             }
-            Progress::NotTls(looks) => {
-                self.counters.not_tls(looks);
-                if looks == Looks::HttpInClear {
-                    self.counters.end(End::ClearHttp);
-                    life::begin(self, arrival, life::Start::ClearHttp);
-                } else {
-                    self.counters.end(End::NotTls);
-                }
-            }
-            Progress::Malformed(malformed) => {
+            Heard::Hello(hello) => self.decide(&hello),
+            Heard::Request => self.line_up(Newcomer::Clear),
+            Heard::NotTls(looks) => return self.is_not_tls(arrival, looks),
+            Heard::Malformed(malformed) => {
                 tracing::debug!(%malformed, "no usable hello");
-                self.counters.end(End::MalformedHello);
+                return self.counters.end(End::MalformedHello);
             }
-            Progress::NeedsMore => life::begin(self, arrival, life::Start::Hello(reader)),
+            Heard::NotHttp => {
+                self.counters.end(End::NotHttp);
+                return socket::send_and_close(arrival.socket, pages::NOT_HTTP);
+            }
+        };
+        match verdict {
+            Verdict::Admit(pass) => {
+                life::begin(self, arrival, life::Start::Admitted(opening.into_raw(), pass));
+            }
+            Verdict::Line(newcomer) => {
+                self.stand_in_line(Held::new(self, arrival, opening.into_raw(), newcomer));
+            }
+            Verdict::Full => {
+                self.counters.end(End::TooMany);
+                self.refuse(arrival);
+            }
+            Verdict::Impossible(alert) => {
+                self.counters.handshakes_failed[Kind::Full as usize].add(1);
+                self.counters.end(End::HandshakeFailed);
+                tell(arrival.socket, alert);
+            }
+        }
+    }
+
+    fn is_not_tls(self: &Rc<Self>, arrival: Arrival, looks: Looks) {
+        self.counters.not_tls(looks);
+        if looks == Looks::HttpInClear {
+            self.counters.end(End::ClearHttp);
+            life::begin(self, arrival, life::Start::ClearHttp);
+        } else {
+            self.counters.end(End::NotTls);
         }
     }
 
     /// Turns a customer away as cheaply as can be.
-    pub fn refuse(&self, socket: TcpStream) {
-        match self.refusal {
-            Refusal::Reset => socket::reset(socket),
+    pub fn refuse(&self, arrival: Arrival) {
+        let Arrival { socket, scheme, .. } = arrival;
+        match (self.refusal, scheme) {
+            (Refusal::Reset, _) => socket::reset(socket),
             // She is told that it is not her fault.
-            Refusal::Alert => tell(socket, AlertDescription::InternalError),
+            (Refusal::Alert, Scheme::Https) => tell(socket, AlertDescription::InternalError),
+            (Refusal::Alert, Scheme::Http) => socket::send_and_close(socket, pages::FULL),
         }
     }
 
-    async fn accept_forever(self: Rc<Self>, listener: AsyncFd<TcpListener>) {
+    /// Accepts connections until the task is aborted.
+    fn accept_on(
+        self: &Rc<Self>,
+        listener: TcpListener,
+        scheme: Scheme,
+    ) -> io::Result<JoinHandle<()>> {
+        // SAFETY: the listener owns its descriptor and keeps it until dropped.
+        let listener =
+            unsafe { AsyncFd::register_with_interest(listener, tokio::io::Interest::READABLE) }?;
+        Ok(spawn_local(self.clone().accept_forever(listener, scheme)))
+    }
+
+    async fn accept_forever(self: Rc<Self>, listener: AsyncFd<TcpListener>, scheme: Scheme) {
         loop {
             let Ok(mut ready) = listener.readable().await else { return };
             for _ in 0..BATCH {
                 account::enter(Bucket::Arrival);
-                match socket::accept(listener.get_ref()) {
+                match socket::accept(listener.get_ref(), scheme) {
                     Ok(arrival) => self.arrive(arrival),
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                         ready.clear_ready();
@@ -247,6 +269,14 @@ fn is_of_the_connection(error: &io::Error) -> bool {
         || matches!(error.raw_os_error(), Some(libc::EPROTO))
 }
 
+/// The listening sockets of one core.
+pub struct Listeners {
+    /// For customers over TLS.
+    pub tls: TcpListener,
+    /// For customers in clear.
+    pub clear: Option<TcpListener>,
+}
+
 /// Tells a core by when it must be empty, once it is to drain.
 pub type Drain = watch::Receiver<Option<Instant>>;
 
@@ -257,7 +287,7 @@ pub type Drain = watch::Receiver<Option<Instant>>;
 pub fn work(
     shared: Arc<Shared>,
     index: usize,
-    listener: TcpListener,
+    listeners: Listeners,
     route: Route,
     mut drain: Drain,
 ) -> io::Result<()> {
@@ -267,10 +297,10 @@ pub fn work(
     account::attach(shared.cores[index].clone());
     runtime.block_on(async {
         let core = Core::new(shared, index, route);
-        // SAFETY: the listener owns its descriptor and keeps it until dropped.
-        let listener =
-            unsafe { AsyncFd::register_with_interest(listener, tokio::io::Interest::READABLE) }?;
-        let accepting = spawn_local(core.clone().accept_forever(listener));
+        let mut accepting = vec![core.accept_on(listeners.tls, Scheme::Https)?];
+        if let Some(clear) = listeners.clear {
+            accepting.push(core.accept_on(clear, Scheme::Http)?);
+        }
         spawn_local(Metered::new(Bucket::Arrival, core.clone().usher()));
         spawn_local(Metered::new(Bucket::Upkeep, core.clone().keep_up()));
         let deadline = loop {
@@ -281,9 +311,11 @@ pub fn work(
                 break Instant::now();
             }
         };
-        // Closes the listener.
-        accepting.abort();
-        let _ = accepting.await;
+        // Closes the listeners.
+        for accepting in accepting {
+            accepting.abort();
+            let _ = accepting.await;
+        }
         core.bell.ring(Tide::Draining);
         core.clear_line();
         while core.counters.open[0].get() > 0 && Instant::now() < deadline {

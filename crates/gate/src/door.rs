@@ -1,5 +1,6 @@
-//! The decision about a connection, made once its hello is whole: who is inside
-//! goes in, who is new stands in line. Counted before any handshake.
+//! The decision about a connection, made once its hello is whole, or in clear
+//! once it speaks: who is inside goes in, who is new stands in line. Counted
+//! before any handshake.
 
 use crate::account::{Class, TicketFate};
 use crate::core::Core;
@@ -17,8 +18,8 @@ pub struct Pass {
     pub class: Class,
     /// Her session's open connection.
     pub seat: Seat,
-    /// What her next ticket will say.
-    pub bearer: Bearer,
+    /// What her next ticket will say; in clear there is none.
+    pub bearer: Option<Bearer>,
 }
 
 /// The decision.
@@ -35,9 +36,11 @@ pub enum Verdict {
 
 /// What is known of a new customer.
 #[derive(Clone, Copy, Debug)]
-pub struct Newcomer {
-    terms: Terms,
-    server_name: u64,
+pub enum Newcomer {
+    /// What the handshake will end with, and the hash of the server name.
+    Tls(Terms, u64),
+    /// Nothing.
+    Clear,
 }
 
 impl Core {
@@ -50,16 +53,18 @@ impl Core {
             self.shared.controller().returning(self.shared.now());
             return Verdict::Admit(pass);
         }
-        let new = Class::New as usize;
         // No handshake comes of a hello without common terms, so it must not
         // use up a place that a customer could have had.
-        let terms = match judgement.terms {
-            Ok(terms) => terms,
-            Err(alert) => return Verdict::Impossible(alert),
-        };
-        let newcomer = Newcomer { terms, server_name: judgement.server_name };
+        match judgement.terms {
+            Ok(terms) => self.line_up(Newcomer::Tls(terms, judgement.server_name)),
+            Err(alert) => Verdict::Impossible(alert),
+        }
+    }
+
+    /// Decides on a newcomer.
+    pub fn line_up(&self, newcomer: Newcomer) -> Verdict {
         if self.is_full_for_newcomers() {
-            self.counters.refused[new].add(1);
+            self.counters.refused[Class::New as usize].add(1);
             return Verdict::Full;
         }
         Verdict::Line(newcomer)
@@ -78,8 +83,12 @@ impl Core {
     pub fn admit(&self, newcomer: Newcomer) -> Option<Pass> {
         let session = new_session_id().ok()?;
         let seat = self.shared.sessions.start(session, self.shared.now());
-        let Newcomer { terms, server_name } = newcomer;
-        let bearer = Bearer { session, began: unix_now(), uses: 0, terms, server_name };
+        let bearer = match newcomer {
+            Newcomer::Tls(terms, server_name) => {
+                Some(Bearer { session, began: unix_now(), uses: 0, terms, server_name })
+            }
+            Newcomer::Clear => None,
+        };
         Some(Pass { class: Class::New, seat, bearer })
     }
 
@@ -102,6 +111,6 @@ impl Core {
             terms: claims.terms,
             server_name: claims.server_name,
         };
-        Some(Pass { class: Class::Returning, seat: seat?, bearer })
+        Some(Pass { class: Class::Returning, seat: seat?, bearer: Some(bearer) })
     }
 }

@@ -1,10 +1,10 @@
 //! The gate as a whole: starts its threads, drains them, waits for them.
 
 use crate::admin::Admin;
-use crate::config::Config;
-use crate::core;
+use crate::config::{Config, Listen};
+use crate::core::{self, Listeners};
 use crate::error::Error;
-use crate::shared::Shared;
+use crate::shared::{Addresses, Shared};
 use crate::tls::Tls;
 use crate::upstream::Route;
 use crate::{socket, tide};
@@ -36,11 +36,10 @@ impl Gate {
         let route = Route::new(&config, &tls.provider)?;
         let system = |what| move |source| Error::System { what, source };
         let cores = config.listen.cores.resolve().map_err(system("reading the affinity"))?;
-        let listeners = socket::listen(config.listen.address, cores.len(), config.listen.backlog)?;
-        let address = local_address(&listeners, config.listen.address)?;
+        let (listeners, addresses) = listen(&config.listen, cores.len())?;
         let admin = config.admin.address.map(Admin::bind).transpose()?;
         let admin_address = admin.as_ref().map(Admin::address);
-        let shared = Arc::new(Shared::new(config, tls, address, cores.clone()));
+        let shared = Arc::new(Shared::new(config, tls, addresses, cores.clone()));
         let (drain, drained) = watch::channel(None);
         let (stop, stopped) = watch::channel(false);
         let mut gate = Self {
@@ -51,10 +50,10 @@ impl Gate {
             cores: Vec::new(),
             tide: None,
         };
-        for (index, (core, listener)) in cores.iter().copied().zip(listeners).enumerate() {
+        for (index, (core, listeners)) in cores.iter().copied().zip(listeners).enumerate() {
             let (shared, route, drained) = (shared.clone(), route.clone(), drained.clone());
             let thread =
-                spawn_core(core, move || core::work(shared, index, listener, route, drained));
+                spawn_core(core, move || core::work(shared, index, listeners, route, drained));
             gate.cores.push(thread?);
         }
         let tide = std::thread::Builder::new().name("tide".into());
@@ -65,7 +64,12 @@ impl Gate {
 
     /// Where customers connect, as bound.
     pub fn address(&self) -> SocketAddr {
-        self.shared.address
+        self.shared.addresses.tls
+    }
+
+    /// Where customers connect in clear, as bound; `None` if that is off.
+    pub fn clear_address(&self) -> Option<SocketAddr> {
+        self.shared.addresses.clear
     }
 
     /// Where the operator looks, as bound; `None` if that is off.
@@ -125,6 +129,19 @@ impl Drop for Gate {
         self.drain.send_replace(Some(Instant::now()));
         let _ = self.wait();
     }
+}
+
+/// Opens the listening sockets of every core.
+fn listen(config: &Listen, cores: usize) -> Result<(Vec<Listeners>, Addresses), Error> {
+    let open = |address| {
+        let listeners = socket::listen(address, cores, config.backlog)?;
+        local_address(&listeners, address).map(|bound| (listeners, bound))
+    };
+    let (tls, address) = open(config.address)?;
+    let (clear, clear_address) = config.clear.map(open).transpose()?.unzip();
+    let mut clear = clear.into_iter().flatten();
+    let listeners = tls.into_iter().map(|tls| Listeners { tls, clear: clear.next() });
+    Ok((listeners.collect(), Addresses { tls: address, clear: clear_address }))
 }
 
 fn local_address(listeners: &[TcpListener], asked: SocketAddr) -> Result<SocketAddr, Error> {

@@ -5,6 +5,7 @@
 
 use crate::config::Forwarded;
 use crate::pages::Answer;
+use crate::socket::Scheme;
 use http::header::{
     CONNECTION, CONTENT_LENGTH, Entry, HOST, HeaderMap, HeaderName, HeaderValue, TE,
     TRANSFER_ENCODING, UPGRADE, VIA,
@@ -20,6 +21,7 @@ const X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto
 const X_FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
 const OUR_VIA: HeaderValue = HeaderValue::from_static("1.1 tidegate");
 const HTTPS: HeaderValue = HeaderValue::from_static("https");
+const HTTP: HeaderValue = HeaderValue::from_static("http");
 
 /// Removes what concerns one hop only: the fields that Connection names, and
 /// those that always do.
@@ -69,6 +71,8 @@ pub struct Origins {
     pub forwarded: Forwarded,
     /// The customer's address.
     pub address: HeaderValue,
+    /// What she speaks.
+    pub scheme: Scheme,
     /// What to put in place of the customer's `Host`, if anything.
     pub host: Option<HeaderValue>,
 }
@@ -197,7 +201,11 @@ fn set_forwarded(headers: &mut HeaderMap, origins: &Origins) {
             }
         }
     }
-    headers.insert(X_FORWARDED_PROTO, HTTPS);
+    let scheme = match origins.scheme {
+        Scheme::Https => HTTPS,
+        Scheme::Http => HTTP,
+    };
+    headers.insert(X_FORWARDED_PROTO, scheme);
     let host = headers.get(HOST).cloned();
     match (headers.entry(X_FORWARDED_HOST), host) {
         (Entry::Occupied(mut entry), Some(host)) => drop(entry.insert(host)),
@@ -213,9 +221,17 @@ mod tests {
     use http::Request;
 
     fn passed(request: http::request::Builder, forwarded: Forwarded) -> Result<Parts, Answer> {
+        passed_over(Scheme::Https, request, forwarded)
+    }
+
+    fn passed_over(
+        scheme: Scheme,
+        request: http::request::Builder,
+        forwarded: Forwarded,
+    ) -> Result<Parts, Answer> {
         let mut parts = request.body(()).unwrap().into_parts().0;
         let address = HeaderValue::from_static("192.0.2.7");
-        let origins = Origins { forwarded, address, host: None };
+        let origins = Origins { forwarded, address, scheme, host: None };
         to_upstream(&mut parts, &origins, false).map(|()| parts)
     }
 
@@ -265,6 +281,21 @@ mod tests {
         let appended = passed(request(), Forwarded::Append).unwrap().headers;
         assert_eq!(get(&appended, "x-forwarded-for"), "10.0.0.1|192.0.2.7");
         assert_eq!(get(&appended, "x-forwarded-host"), "evil");
+    }
+
+    #[test]
+    fn the_upstream_learns_the_scheme_unless_a_trusted_proxy_knows_better() {
+        let proto = |scheme, forwarded, told: Option<&str>| {
+            let mut request = Request::get("/").header("host", "shop");
+            if let Some(told) = told {
+                request = request.header("x-forwarded-proto", told);
+            }
+            get(&passed_over(scheme, request, forwarded).unwrap().headers, "x-forwarded-proto")
+        };
+        assert_eq!(proto(Scheme::Https, Forwarded::Replace, Some("http")), "https");
+        assert_eq!(proto(Scheme::Http, Forwarded::Replace, Some("https")), "http");
+        assert_eq!(proto(Scheme::Http, Forwarded::Append, Some("https")), "https");
+        assert_eq!(proto(Scheme::Http, Forwarded::Append, None), "http");
     }
 
     #[test]

@@ -1,10 +1,10 @@
 //! The gate: listener, tickets, TLS, HTTP proxy, telemetry, admin.
 //!
-//! A connection's way: `core` accepts it and reads its hello, `judge` says
+//! A connection's way: `core` accepts it and reads its `opening`, `judge` says
 //! who it is, `door` decides, `hold` lets it wait until the `usher` leads it in,
-//! `life` takes it through the handshake (`stream`, `tls`) and its requests
-//! (`proxy`, `body`, `pool`, `upstream`) to its end; [`account`] counts all of
-//! it and `tide` tells the controller.
+//! `life` takes it through the handshake (`wire`, `tls`) and its `requests`
+//! (`stream`, `proxy`, `body`, `pool`, `upstream`) to its end; [`account`]
+//! counts all of it and `tide` tells the controller.
 
 pub mod account;
 pub mod admin;
@@ -25,9 +25,11 @@ mod headers;
 mod hold;
 mod judge;
 mod life;
+mod opening;
 mod pages;
 mod pool;
 mod proxy;
+mod requests;
 mod sessions;
 mod shared;
 mod socket;
@@ -38,6 +40,7 @@ mod tls;
 mod upstream;
 mod usher;
 mod watch;
+mod wire;
 
 pub use error::Error;
 pub use gate::Gate;

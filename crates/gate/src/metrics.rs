@@ -75,6 +75,8 @@ pub struct Snapshot {
     pub uptime_s: f64,
     /// Where customers connect: as bound, so never port 0.
     pub address: String,
+    /// Where customers connect in clear, as bound; empty when that is off.
+    pub clear_address: String,
     /// Where this is served; empty when it is off.
     pub admin_address: String,
     /// The upstream's URL.
@@ -96,7 +98,7 @@ pub struct Snapshot {
     pub handshakes_active: u64,
     /// New connections waiting now.
     pub held: u64,
-    /// Bytes of their hellos now.
+    /// Bytes of their hellos, or of their requests in clear, now.
     pub held_bytes: u64,
     /// Connections to customers open now, those in hold included.
     pub connections_active: u64,

@@ -115,15 +115,30 @@ pub const CLEAR_HTTP: &[u8] = b"HTTP/1.1 400 Bad Request\r\n\
 Content-Type: text/plain; charset=utf-8\r\nContent-Length: 69\r\nConnection: close\r\n\r\n\
 This port speaks HTTPS only. Please use https:// instead of http://\r\n";
 
+/// What a customer is sent who speaks anything but HTTP to the port in clear: a
+/// browser that tried TLS does not show it, but those who look see what it was.
+pub const NOT_HTTP: &[u8] = b"HTTP/1.1 400 Bad Request\r\n\
+Content-Type: text/plain; charset=utf-8\r\nContent-Length: 77\r\nConnection: close\r\n\r\n\
+This port speaks HTTP in clear only. Please use http:// instead of https://\r\n";
+
+/// What a newcomer in clear is sent who is refused with a word.
+pub const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\n\
+Content-Type: text/plain; charset=utf-8\r\nContent-Length: 68\r\nCache-Control: no-store\r\n\
+Retry-After: 5\r\nConnection: close\r\n\r\n\
+The site is full at the moment. Please try again in a few seconds.\r\n";
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn the_clear_answer_is_as_long_as_it_says() {
-        let text = std::str::from_utf8(CLEAR_HTTP).unwrap();
-        let (head, body) = text.split_once("\r\n\r\n").unwrap();
-        assert!(head.contains(&format!("Content-Length: {}\r\n", body.len())), "{}", body.len());
+    fn the_clear_answers_are_as_long_as_they_say() {
+        for answer in [CLEAR_HTTP, NOT_HTTP, FULL] {
+            let text = std::str::from_utf8(answer).unwrap();
+            let (head, body) = text.split_once("\r\n\r\n").unwrap();
+            let length = format!("Content-Length: {}\r\n", body.len());
+            assert!(head.contains(&length), "{head} {length}");
+        }
     }
 
     #[test]

@@ -180,7 +180,8 @@ fn lock(shard: &Mutex<Shard>) -> MutexGuard<'_, Shard> {
     shard.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// An open connection of a session; must be given back with [`Seat::leave`].
+/// An open connection of a session; must be given back with [`Seat::leave`] or
+/// [`Seat::end`].
 #[derive(Debug)]
 pub struct Seat {
     sessions: Arc<Sessions>,
@@ -191,6 +192,15 @@ impl Seat {
     /// The connection closed.
     pub fn leave(self, by: ClosedBy, now: Duration) {
         self.sessions.leave(&self.id, by, now);
+    }
+
+    /// The only connection of a session closed to which nobody can come back:
+    /// it is forgotten.
+    pub fn end(self) {
+        let gone = self.sessions.shard(&self.id).sessions.remove(&self.id);
+        if gone.is_some_and(|session| session.active) {
+            self.sessions.active.fetch_sub(1, Relaxed);
+        }
     }
 }
 
@@ -239,6 +249,15 @@ mod tests {
         assert_eq!(sessions.active(), 1);
         sessions.expire(at(20_005));
         assert_eq!(sessions.active(), 0);
+    }
+
+    #[test]
+    fn a_session_that_has_ended_leaves_no_trail() {
+        let sessions = sessions(10);
+        sessions.start(ALICE, at(0)).end();
+        assert_eq!((sessions.active(), sessions.started()), (0, 1));
+        let shard = lock(&sessions.shards[1]);
+        assert!(shard.sessions.is_empty() && shard.leaving.is_empty());
     }
 
     #[test]

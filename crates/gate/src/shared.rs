@@ -26,16 +26,25 @@ pub struct Shared {
     pub processors: Vec<usize>,
     /// The counters of each core.
     pub cores: Vec<Arc<Counters>>,
-    /// Where customers connect, as bound.
-    pub address: SocketAddr,
+    /// Where customers connect.
+    pub addresses: Addresses,
     controller: Mutex<Controller>,
     started: Instant,
     draining: AtomicBool,
 }
 
+/// Where customers connect, as bound.
+#[derive(Clone, Copy, Debug)]
+pub struct Addresses {
+    /// Over TLS.
+    pub tls: SocketAddr,
+    /// In clear; none if that is off.
+    pub clear: Option<SocketAddr>,
+}
+
 impl Shared {
     /// The state of a gate that starts now, pinned to these processors.
-    pub fn new(config: Config, tls: Tls, address: SocketAddr, processors: Vec<usize>) -> Self {
+    pub fn new(config: Config, tls: Tls, addresses: Addresses, processors: Vec<usize>) -> Self {
         let admission = &config.admission;
         let rules = Rules {
             rate: admission.session_rate,
@@ -53,7 +62,7 @@ impl Shared {
             processors,
             config,
             tls,
-            address,
+            addresses,
             started: Instant::now(),
             draining: AtomicBool::new(false),
         }

@@ -6,7 +6,7 @@ use socket2::{Domain, Protocol, SockAddr, SockRef, Socket, Type};
 use std::io;
 use std::mem::MaybeUninit;
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::time::Duration;
 use tokio::io::AsyncReadExt;
 
@@ -15,9 +15,9 @@ use tokio::io::AsyncReadExt;
 pub const LINGER: Duration = Duration::from_secs(2);
 
 /// Seconds that the kernel keeps a connection on which nothing was sent from
-/// the gate. A TLS client speaks first, so an accepted connection then has its
-/// hello with it: one wake-up instead of two, and who only connects costs the
-/// gate nothing.
+/// the gate. Clients of TLS and HTTP speak first, so an accepted connection then
+/// has its hello or request with it: one wake-up instead of two, and who only
+/// connects costs the gate nothing.
 const DEFER_ACCEPT_S: libc::c_int = 1;
 
 /// Opens one listening socket per core on one port; port 0 takes a free one.
@@ -78,19 +78,30 @@ fn open(address: SocketAddr, backlog: u32) -> io::Result<TcpListener> {
     Ok(socket.into())
 }
 
+/// What customers of a listener speak.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scheme {
+    /// HTTP over TLS.
+    Https,
+    /// HTTP in clear.
+    Http,
+}
+
 /// What `accept` brought.
 pub struct Arrival {
     /// The connection, not blocking.
     pub socket: TcpStream,
     /// Who connected.
     pub peer: SocketAddr,
+    /// What is spoken on it.
+    pub scheme: Scheme,
 }
 
 /// Accepts one connection; `WouldBlock` if none waits.
 ///
 /// # Errors
 /// What the kernel said.
-pub fn accept(listener: &TcpListener) -> io::Result<Arrival> {
+pub fn accept(listener: &TcpListener, scheme: Scheme) -> io::Result<Arrival> {
     let accept = |storage: *mut libc::sockaddr_storage, length: *mut libc::socklen_t| {
         let flags = libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
         // SAFETY: both places are valid for writing, as `try_init` gives them.
@@ -103,7 +114,7 @@ pub fn accept(listener: &TcpListener) -> io::Result<Arrival> {
     // SAFETY: on success the kernel has filled in the address and its length.
     let (fd, peer) = unsafe { SockAddr::try_init(|at, length| accept(at.cast(), length)) }?;
     let peer = peer.as_socket().unwrap_or_else(|| SocketAddr::from(([0, 0, 0, 0], 0)));
-    Ok(Arrival { socket: fd.into(), peer })
+    Ok(Arrival { socket: fd.into(), peer, scheme })
 }
 
 /// Reads what has arrived; `WouldBlock` if nothing has.
@@ -124,7 +135,12 @@ pub fn has_ended(socket: &TcpStream) -> bool {
 
 /// Closes by reset, so that nothing of the connection stays in the kernel.
 pub fn reset(socket: TcpStream) {
-    let _ = SockRef::from(&socket).set_linger(Some(Duration::ZERO));
+    reset_on_close(&socket);
+}
+
+/// Lets the close that follows be a reset.
+pub fn reset_on_close(socket: &impl AsFd) {
+    let _ = SockRef::from(socket).set_linger(Some(Duration::ZERO));
 }
 
 /// Sends a few last bytes as far as the kernel takes them, and closes.

@@ -67,6 +67,7 @@ fn work(totals: &Totals, before: &Totals, class: Class) -> ClassWork {
     ClassWork {
         connections: of(totals) - of(before),
         handshakes: totals.handshakes_by_class[c] - before.handshakes_by_class[c],
+        in_clear: if class == Class::New { totals.in_clear[0] - before.in_clear[0] } else { 0 },
         handshake_cpu_s: seconds(totals.cpu_ns[b] - before.cpu_ns[b]),
         requests: totals.requests[c] - before.requests[c],
         request_cpu_s: seconds(totals.cpu_ns[r] - before.cpu_ns[r]),
@@ -94,7 +95,8 @@ pub fn snapshot(shared: &Shared, admin_address: &str) -> Snapshot {
     Snapshot {
         version: env!("CARGO_PKG_VERSION"),
         uptime_s: now.as_secs_f64(),
-        address: shared.address.to_string(),
+        address: shared.addresses.tls.to_string(),
+        clear_address: shared.addresses.clear.map(|clear| clear.to_string()).unwrap_or_default(),
         admin_address: admin_address.to_owned(),
         upstream: shared.config.upstream.url.to_string(),
         draining: shared.draining(),

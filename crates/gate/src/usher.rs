@@ -19,7 +19,7 @@ use tokio::time::timeout_at;
 /// A newcomer in the line.
 pub struct Held {
     arrival: Arrival,
-    hello: Vec<u8>,
+    said: Vec<u8>,
     newcomer: Newcomer,
     _open: Open,
 }
@@ -40,7 +40,7 @@ impl Core {
             self.ask_at.set(now);
         }
         self.shared.controller().stands_in_line();
-        let bytes = held.hello.len();
+        let bytes = held.said.len();
         self.line.join(held, bytes, now);
         self.someone_came.notify_one();
     }
@@ -108,7 +108,7 @@ impl Core {
             true => self.counters.admitted[NEW].add(1),
             false => self.counters.hold_admitted[0].add(1),
         }
-        life::begin(self, held.arrival, life::Start::Admitted(held.hello, pass));
+        life::begin(self, held.arrival, life::Start::Admitted(held.said, pass));
     }
 
     /// Refuses somebody from the line; `fresh` is who never had to wait.
@@ -127,7 +127,7 @@ impl Core {
                 self.counters.end(End::HoldExpired);
             }
         }
-        self.refuse(held.arrival.socket);
+        self.refuse(held.arrival);
     }
 
     fn left(&self) {
@@ -137,9 +137,9 @@ impl Core {
 }
 
 impl Held {
-    /// A connection, its hello as received, and what is known of the customer.
-    pub fn new(core: &Rc<Core>, arrival: Arrival, hello: Vec<u8>, newcomer: Newcomer) -> Self {
-        Self { arrival, hello, newcomer, _open: Open::new(core) }
+    /// A connection, what it said so far, and what is known of the customer.
+    pub fn new(core: &Rc<Core>, arrival: Arrival, said: Vec<u8>, newcomer: Newcomer) -> Self {
+        Self { arrival, said, newcomer, _open: Open::new(core) }
     }
 
     /// Whether the customer hung up. Unknown, and no, where she sent more first.

@@ -120,6 +120,28 @@ fn settings_that_contradict_each_other_are_found() {
 }
 
 #[test]
+fn an_address_in_clear_that_something_else_has_is_found() {
+    assert_only_mistake(
+        "[listen]\nclear = \"127.0.0.1:8443\"",
+        "gate.toml:4: listen.clear = \"127.0.0.1:8443\": must differ from listen.address, \
+         0.0.0.0:8443; choose another port",
+    );
+    assert_only_mistake(
+        "[listen]\nclear = \"0.0.0.0:9443\"",
+        "gate.toml:4: listen.clear = \"0.0.0.0:9443\": must differ from admin.address, \
+         127.0.0.1:9443; choose another port",
+    );
+    assert_only_mistake(
+        "[listen]\nclear = \"0.0.0.0:8080\"",
+        "gate.toml:2: upstream.url = \"http://127.0.0.1:8080\": is the gate's own address in \
+         clear, 0.0.0.0:8080; name the service's port, or let the gate listen on another",
+    );
+    for sound in ["off", "127.0.0.1:0", "127.0.0.1:8000", "[::1]:8081"] {
+        assert_only_mistake(&format!("[listen]\nclear = \"{sound}\""), "");
+    }
+}
+
+#[test]
 fn a_core_that_the_process_may_not_use_is_found() {
     let text = mistakes(&format!("{UPSTREAM}[listen]\ncores = [8000]"));
     let start = "gate.toml:4: listen.cores = [8000]: core 8000 is not among those";
@@ -203,12 +225,14 @@ fn flags_go_before_the_file_and_alone_suffice() {
         policy: Some("static".into()),
         rate: Some("12.5".into()),
         listen: Some("127.0.0.1:0".into()),
+        clear: Some("127.0.0.1:80".into()),
         ..Flags::default()
     };
     let config = Config::from_file_and_flags(&path, &flags).unwrap();
     assert_eq!(config.admission.policy, Policy::Static);
     assert_eq!(config.admission.rate, Some(12.5));
     assert_eq!(config.listen.address.to_string(), "127.0.0.1:0");
+    assert_eq!(config.listen.clear, Some(([127, 0, 0, 1], 80).into()));
     assert_eq!(config.upstream.url.port, 8080);
 
     let flags = Flags {
@@ -284,13 +308,14 @@ fn a_value_of_a_wrong_type_is_reported_for_every_setting() {
 #[test]
 fn what_is_allowed_but_risky_is_said() {
     let text = "[upstream]\nurl = \"https://h\"\ninsecure = true\n[admission]\nrate = 5\n\
-                [admin]\naddress = \"0.0.0.0:9443\"\n[limits]\nmax_connections = 10000000";
+                [admin]\naddress = \"0.0.0.0:9443\"\n[listen]\nclear = \"0.0.0.0:80\"\n[limits]\nmax_connections = 10000000";
     let warnings = Config::from_toml(text, "t").unwrap().warnings();
-    for part in ["admin.address", "upstream.insecure", "admission.rate"] {
+    for part in ["listen.clear", "admin.address", "upstream.insecure", "admission.rate"] {
         assert!(warnings.iter().any(|warning| warning.contains(part)), "{part}: {warnings:?}");
     }
     let quiet = Config::from_toml(UPSTREAM, "t").unwrap().warnings();
-    assert!(!quiet.iter().any(|warning| warning.contains("admin")), "{quiet:?}");
+    let said = |part| quiet.iter().any(|warning| warning.contains(part));
+    assert!(!said("admin") && !said("clear"), "{quiet:?}");
 }
 
 #[test]

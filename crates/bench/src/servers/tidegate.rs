@@ -6,21 +6,24 @@ use crate::process::{Process, free_address};
 use std::net::SocketAddr;
 use std::process::Command;
 
-/// Starts the gate for one kind of work. `None` where it has no such
-/// listener, or where another policy already stands for the same thing.
+/// Starts the gate for one kind of work. `None` where another policy already
+/// stands for the same thing.
 ///
 /// # Errors
 /// It does not start.
 pub fn start(kind: Kind, work: Work, setup: &Setup) -> anyhow::Result<Option<Server>> {
     let policy = match (kind, work) {
-        (_, Work::KeepAliveClear) | (Kind::Off, Work::Refused) => return Ok(None),
+        (Kind::Off, Work::Refused) => return Ok(None),
         (_, Work::Refused) => "static",
         (Kind::Off, _) => "off",
         _ => "tide",
     };
-    let (target, admin) = (free_address()?, free_address()?);
+    let (tls, admin) = (free_address()?, free_address()?);
+    let clear = (work == Work::KeepAliveClear).then(free_address).transpose()?;
+    let target = clear.unwrap_or(tls);
+    let clear = clear.map(|clear| format!("clear = \"{clear}\"\n")).unwrap_or_default();
     let file = setup.folder.join("tidegate.toml");
-    std::fs::write(&file, configuration(policy, setup, target, admin))?;
+    std::fs::write(&file, configuration(policy, setup, (tls, &clear), admin))?;
     let mut command = Command::new(&setup.program);
     command.arg("gate").arg("--config").arg(&file);
     let process = Process::start(command, setup.core, &setup.folder.join("log"), &[target, admin])?;
@@ -30,14 +33,19 @@ pub fn start(kind: Kind, work: Work, setup: &Setup) -> anyhow::Result<Option<Ser
 /// Differs from the defaults only where the bench is no honest crowd: sixteen
 /// sessions reconnect thousands of times a second, and the upstream shares
 /// its process with the driver, so that its CPU time must not be read.
-fn configuration(policy: &str, setup: &Setup, target: SocketAddr, admin: SocketAddr) -> String {
+fn configuration(
+    policy: &str,
+    setup: &Setup,
+    (tls, clear): (SocketAddr, &str),
+    admin: SocketAddr,
+) -> String {
     let (core, upstream) = (setup.core, setup.upstream);
     let (chain, key) = (setup.certificate.chain.display(), setup.certificate.key.display());
     let refusal = if policy == "static" { "rate = 0.01\nhold_time = \"0s\"\n" } else { "" };
     format!(
         "[listen]
-address = \"{target}\"
-cores = [{core}]
+address = \"{tls}\"
+{clear}cores = [{core}]
 [tls]
 certificate = \"{chain}\"
 key = \"{key}\"

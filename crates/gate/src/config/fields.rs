@@ -23,6 +23,12 @@ settings! {
         /// Address and port that customers connect to.
         address: SocketAddr = Is("0.0.0.0:8443"), Address,
             because "8443 needs no privilege; put 443 here in production";
+        /// Address and port for customers in clear (plain HTTP), or `off`: for a private network,
+        /// or behind a TLS terminator that you trust. Nothing there tells who is inside, so each
+        /// connection is a new session for as long as it is open, and admission decides about it
+        /// when its first bytes are there. Behind a terminator set `upstream.forwarded = "append"`.
+        clear: Option<SocketAddr> = Is("off"), OrOff(Address),
+            because "in clear whoever is between reads everything, and nobody is known again";
         /// Processor cores the gate works on, one thread each: `all` that its affinity
         /// allows, or a list such as `0,2-3` or `[0, 2]`.
         cores: Cores = Is("all"), CoreList,
@@ -127,10 +133,11 @@ settings! {
         /// Most connections held at once.
         hold_connections: usize = Is("4096"), Whole::new(0, 1_000_000),
             because "3 s of 1,300 newcomers a second, at one file descriptor each";
-        /// Most bytes of received hellos held at once.
+        /// Most bytes of received hellos, or of requests in clear, held at once.
         hold_bytes: usize = Is("16MiB"), Bytes::new("0B", "1GiB"),
             because "4096 hellos with a post-quantum key share take 7 MB; the rest is margin";
-        /// How a newcomer is refused: TCP `reset`, or a TLS `alert`.
+        /// How a newcomer is refused: TCP `reset`, or a TLS `alert`, which in clear is a short
+        /// answer with status 503 and `Retry-After`.
         refuse: Refusal = Is("reset"), Choice::new(Refusal::ALL),
             because "the cheapest, and the only one that leaves no socket behind";
         /// Connections per second that one session may open, on average.
@@ -148,11 +155,11 @@ settings! {
     /// Deadlines and caps that keep one connection from taking more than its share.
     pub struct Limits = "limits" {
         /// Most connections open to customers at once, on all cores together. The last eighth
-        /// is kept for customers already inside; connections that have not sent a whole hello
-        /// get half of it at most.
+        /// is kept for customers already inside; connections that have not sent a whole hello,
+        /// or in clear nothing, get half of it at most.
         max_connections: usize = Is("20000"), Whole::new(1, 10_000_000),
             because "about 500 MB at 25 KB each when they idle; each takes up to two file descriptors";
-        /// From accept to the last byte of the ClientHello.
+        /// From accept to the last byte of the ClientHello; in clear, to the first of a request.
         hello_deadline: Duration = Is("3s"), Time::new("100ms", "60s"),
             because "honest hellos take a round trip; one lost segment is sent again within 1 s";
         /// Most bytes of a ClientHello.

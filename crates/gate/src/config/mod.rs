@@ -68,6 +68,8 @@ pub struct Flags {
     pub upstream: Option<String>,
     /// `--listen ADDR`
     pub listen: Option<String>,
+    /// `--clear ADDR`
+    pub clear: Option<String>,
     /// `--cert FILE`
     pub cert: Option<String>,
     /// `--key FILE`
@@ -95,7 +97,7 @@ struct FlagRow {
 }
 
 /// Every flag, in the order of the help text.
-const FLAGS: [FlagRow; 10] = {
+const FLAGS: [FlagRow; 11] = {
     const fn row(
         flag: &'static str,
         section: &'static str,
@@ -107,6 +109,7 @@ const FLAGS: [FlagRow; 10] = {
     [
         row("--upstream", "upstream", "url", |flags| flags.upstream.as_deref()),
         row("--listen", "listen", "address", |flags| flags.listen.as_deref()),
+        row("--clear", "listen", "clear", |flags| flags.clear.as_deref()),
         row("--cores", "listen", "cores", |flags| flags.cores.as_deref()),
         row("--cert", "tls", "certificate", |flags| flags.cert.as_deref()),
         row("--key", "tls", "key", |flags| flags.key.as_deref()),

@@ -2,7 +2,7 @@
 
 use super::reader::Reader;
 use super::rule::Problem;
-use super::{Config, Cores, Policy};
+use super::{Config, Cores, Origin, Policy};
 use std::net::{IpAddr, SocketAddr};
 
 /// Most ticket keys kept at once; each is 80 bytes, but a ticket's key must be found.
@@ -74,12 +74,40 @@ pub(super) fn check(config: &Config, reader: &mut Reader) {
     );
     rule(
         &[("upstream", "url"), ("listen", "address")],
-        calls_itself(config),
+        is_own(&upstream.url, listen.address),
         Problem::new(
             format!("is the gate's own address, {}", listen.address),
             "name the service's port, or let the gate listen on another",
         ),
     );
+    if let Some(clear) = listen.clear {
+        rule(
+            &[("upstream", "url"), ("listen", "clear")],
+            is_own(&upstream.url, clear),
+            Problem::new(
+                format!("is the gate's own address in clear, {clear}"),
+                "name the service's port, or let the gate listen on another",
+            ),
+        );
+        rule(
+            &[("listen", "clear"), ("listen", "address")],
+            collide(clear, listen.address),
+            Problem::new(
+                format!("must differ from listen.address, {}", listen.address),
+                "choose another port",
+            ),
+        );
+        if let Some(admin) = admin.address {
+            rule(
+                &[("listen", "clear"), ("admin", "address")],
+                collide(clear, admin),
+                Problem::new(
+                    format!("must differ from admin.address, {admin}"),
+                    "choose another port",
+                ),
+            );
+        }
+    }
     rule(
         &[("admin", "address"), ("listen", "address")],
         admin.address.is_some_and(|admin| collide(admin, listen.address)),
@@ -108,8 +136,7 @@ fn collide(one: SocketAddr, other: SocketAddr) -> bool {
 
 /// Whether the upstream is the gate itself: the same port at an address that
 /// the gate listens on.
-fn calls_itself(config: &Config) -> bool {
-    let (origin, listen) = (&config.upstream.url, config.listen.address);
+fn is_own(origin: &Origin, listen: SocketAddr) -> bool {
     let ip = match origin.host.as_str() {
         "localhost" => Some(IpAddr::from([127, 0, 0, 1])),
         host => host.parse::<IpAddr>().ok(),
@@ -123,6 +150,14 @@ fn calls_itself(config: &Config) -> bool {
 /// What an operator should know though nothing is wrong.
 pub(super) fn warnings(config: &Config) -> Vec<String> {
     let mut warnings = Vec::new();
+    if let Some(address) = config.listen.clear
+        && !address.ip().is_loopback()
+    {
+        warnings.push(format!(
+            "listen.clear = {address}: whoever sits between customers and the gate can read and \
+             change everything; 127.0.0.1 keeps it on this machine"
+        ));
+    }
     if let Some(address) = config.admin.address
         && !address.ip().is_loopback()
     {

@@ -202,13 +202,13 @@ impl Response {
 }
 
 /// Sends raw bytes.
-pub fn send(connection: &mut Connection, bytes: &[u8]) {
+pub fn send(connection: &mut BufReader<impl Read + Write>, bytes: &[u8]) {
     connection.get_mut().write_all(bytes).unwrap();
     connection.get_mut().flush().unwrap();
 }
 
 /// Reads one response, whose request had the given method.
-pub fn receive(connection: &mut Connection, method: &str) -> std::io::Result<Response> {
+pub fn receive(connection: &mut impl BufRead, method: &str) -> std::io::Result<Response> {
     let head = receive_head(connection)?;
     let lower = head.to_ascii_lowercase();
     let code: u16 = head.split(' ').nth(1).unwrap().parse().unwrap();
@@ -240,7 +240,7 @@ pub fn receive(connection: &mut Connection, method: &str) -> std::io::Result<Res
 }
 
 /// Reads a response's head.
-pub fn receive_head(connection: &mut Connection) -> std::io::Result<String> {
+pub fn receive_head(connection: &mut impl BufRead) -> std::io::Result<String> {
     let mut head = String::new();
     loop {
         let before = head.len();
@@ -254,7 +254,7 @@ pub fn receive_head(connection: &mut Connection) -> std::io::Result<String> {
 }
 
 /// One GET.
-pub fn get(connection: &mut Connection, path: &str) -> std::io::Result<Response> {
+pub fn get(connection: &mut BufReader<impl Read + Write>, path: &str) -> std::io::Result<Response> {
     let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n");
     connection.get_mut().write_all(request.as_bytes())?;
     connection.get_mut().flush()?;
