@@ -37,10 +37,12 @@ fn check(file: &Path) -> anyhow::Result<String> {
         return Ok(format!("a valid scenario; sessions of {mean:.1} requests on average"));
     }
     let config = Config::from_file(file).map_err(anyhow::Error::msg)?;
-    Ok(format!(
+    let mut report = format!(
         "a valid gate configuration: {} before {}",
         config.admission.policy, config.upstream.url
-    ))
+    );
+    config.warnings().iter().for_each(|warning| report += &format!("\n  warning: {warning}"));
+    Ok(report)
 }
 
 /// A scenario is told by its tables; a file that is neither gets the gate's

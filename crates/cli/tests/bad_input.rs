@@ -81,6 +81,17 @@ fn a_sound_configuration_passes_the_check() {
 }
 
 #[test]
+fn what_is_allowed_but_unwise_passes_the_check_with_a_warning() {
+    let folder = tempfile::tempdir().unwrap();
+    let text =
+        "[upstream]\nurl = \"http://127.0.0.1:8080\"\n\n[admin]\naddress = \"0.0.0.0:9443\"\n";
+    let output = tidegate(&["check", &file(&folder, "gate.toml", text)]);
+    assert_eq!(output.status.code(), Some(0), "{}", output.stderr_text());
+    let shown = String::from_utf8_lossy(&output.stdout);
+    assert!(shown.contains("warning: admin.address = 0.0.0.0:9443"), "{shown}");
+}
+
+#[test]
 fn a_scenario_whose_rows_do_not_sum_to_one_is_bad_input() {
     let folder = tempfile::tempdir().unwrap();
     let text = "[session]\nstart = \"Home\"\n\n[pages.Home]\npath = \"/\"\n\n[transitions]\nHome = { Home = 0.5, End = 0.4 }\n";

@@ -31,6 +31,7 @@ impl Gate {
     /// # Errors
     /// An address is taken, a core is not there, or the certificate is unfit.
     pub fn start(config: Config) -> Result<Self, Error> {
+        config.warnings().iter().for_each(|warning| tracing::warn!("{warning}"));
         let identity = config.identity()?;
         let tls = Tls::new(&config, &identity)?;
         let route = Route::new(&config, &tls.provider)?;

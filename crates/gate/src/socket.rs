@@ -3,12 +3,14 @@
 
 use crate::error::Error;
 use socket2::{Domain, Protocol, SockAddr, SockRef, Socket, Type};
-use std::io;
+use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::pin::Pin;
+use std::task::{Context, Poll};
 use std::time::Duration;
-use tokio::io::AsyncReadExt;
+use tokio::io::{AsyncReadExt, AsyncWrite};
 
 /// How long a connection that is closed with a last word stays around for the
 /// customer to hear it.
@@ -151,6 +153,20 @@ pub fn send_and_close(socket: TcpStream, bytes: &[u8]) {
     let mut rest = [MaybeUninit::uninit(); 4096];
     let _ = SockRef::from(&socket).shutdown(std::net::Shutdown::Write);
     let _ = SockRef::from(&socket).recv(&mut rest);
+}
+
+/// Writes what the kernel takes. Most writes have one part, and sending that
+/// costs less than a gather of one.
+pub fn poll_write(
+    socket: &mut tokio::net::TcpStream,
+    cx: &mut Context<'_>,
+    bufs: &[IoSlice<'_>],
+) -> Poll<io::Result<usize>> {
+    let socket = Pin::new(socket);
+    match bufs {
+        [buf] => socket.poll_write(cx, buf),
+        bufs => socket.poll_write_vectored(cx, bufs),
+    }
 }
 
 /// Reads and forgets until the peer closes, a megabyte at most.

@@ -3,6 +3,7 @@
 use crate::body::Upload;
 use crate::config::Config;
 use crate::error::Error;
+use crate::socket;
 use hyper::client::conn::http1::{Builder, Connection, SendRequest};
 use hyper::rt::{Read, ReadBufCursor, Write};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -229,7 +230,10 @@ impl Write for Socket {
         cx: &mut Context<'_>,
         bufs: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        on_socket!(self, socket => socket.poll_write_vectored(cx, bufs))
+        match self.get_mut() {
+            Self::Plain(socket) => socket::poll_write(socket, cx, bufs),
+            Self::Tls(socket) => Pin::new(&mut **socket).poll_write_vectored(cx, bufs),
+        }
     }
 
     fn is_write_vectored(&self) -> bool {

@@ -1,6 +1,7 @@
 //! A customer's socket without TLS.
 
 use super::Tap;
+use crate::socket;
 use hyper::rt::ReadBufCursor;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -67,7 +68,7 @@ impl Clear {
         bufs: &[IoSlice<'_>],
         tap: &Tap,
     ) -> Poll<io::Result<usize>> {
-        let sent = ready!(Pin::new(&mut self.socket).poll_write_vectored(cx, bufs))?;
+        let sent = ready!(socket::poll_write(&mut self.socket, cx, bufs))?;
         tap.sent(sent);
         Poll::Ready(Ok(sent))
     }
@@ -80,6 +81,6 @@ impl Clear {
     /// Breaks off. Only a reset tells the end of a response that has no length
     /// from one that was cut.
     pub fn cut(self) {
-        crate::socket::reset_on_close(&self.socket);
+        socket::reset_on_close(&self.socket);
     }
 }

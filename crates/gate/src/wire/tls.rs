@@ -5,6 +5,7 @@
 //! with the first response where the request is already there.
 
 use super::Tap;
+use crate::socket;
 use crate::tls::Bearer;
 use hyper::rt::ReadBufCursor;
 use rustls::{HandshakeKind, ProtocolVersion, ServerConfig, ServerConnection};
@@ -260,7 +261,7 @@ impl io::Write for Now<'_, '_> {
     }
 
     fn write_vectored(&mut self, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
-        match Pin::new(&mut *self.socket).poll_write_vectored(self.cx, bufs) {
+        match socket::poll_write(self.socket, self.cx, bufs) {
             Poll::Ready(result) => result,
             Poll::Pending => Err(io::ErrorKind::WouldBlock.into()),
         }
