@@ -23,9 +23,16 @@ const OUR_VIA: HeaderValue = HeaderValue::from_static("1.1 tidegate");
 const HTTPS: HeaderValue = HeaderValue::from_static("https");
 const HTTP: HeaderValue = HeaderValue::from_static("http");
 
+/// The fields that always concern one hop only.
+const HOP_BY_HOP: [&str; 6] =
+    ["connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade", "te"];
+
 /// Removes what concerns one hop only: the fields that Connection names, and
 /// those that always do.
 pub fn remove_hop_by_hop(headers: &mut HeaderMap) {
+    if !headers.keys().any(|name| HOP_BY_HOP.contains(&name.as_str())) {
+        return;
+    }
     if let Some(value) = headers.get(CONNECTION) {
         let plain = value.as_bytes().eq_ignore_ascii_case(b"keep-alive")
             || value.as_bytes().eq_ignore_ascii_case(b"close");
@@ -162,6 +169,10 @@ fn is_host(value: &[u8]) -> bool {
 /// upstream could trust: CGI and WSGI make `X_Forwarded_For` and
 /// `X-Forwarded-For` the same variable.
 fn remove_claims_of_origin(headers: &mut HeaderMap) {
+    let may_claim = |name: &str| name.starts_with('x') || name == "forwarded" || name.contains('_');
+    if !headers.keys().any(|name| may_claim(name.as_str())) {
+        return;
+    }
     for name in CLAIMS_OF_ORIGIN {
         headers.remove(name);
     }
