@@ -3,7 +3,7 @@
 
 mod common;
 
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -228,6 +228,21 @@ fn a_refused_newcomer_meets_a_reset_and_one_inside_gets_in() {
     let turned_away = || setting.connections("new", "refused") + setting.connections("new", "held");
     assert!(turned_away() >= 1.0);
     assert_eq!(setting.connections("returning", "admitted"), 1.0);
+}
+
+#[test]
+fn a_gate_without_a_certificate_says_that_it_made_one() {
+    let mut gate = Command::new(env!("CARGO_BIN_EXE_tidegate"))
+        .args(["gate", "--upstream", "http://127.0.0.1:1", "--listen", "127.0.0.1:0"])
+        .args(["--admin", "off"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = BufReader::new(gate.stderr.take().unwrap()).lines().map_while(Result::ok);
+    assert!(said.any(|line| line.contains("self-signed") && line.contains("127.0.0.1")));
+    gate.kill().unwrap();
+    gate.wait().unwrap();
 }
 
 #[test]

@@ -33,6 +33,13 @@ impl Gate {
     pub fn start(config: Config) -> Result<Self, Error> {
         config.warnings().iter().for_each(|warning| tracing::warn!("{warning}"));
         let identity = config.identity()?;
+        if identity.self_signed {
+            tracing::warn!(
+                "no certificate was given: the gate made a self-signed one for {}, which clients \
+                 do not trust; set tls.certificate and tls.key",
+                config.tls.self_signed_names.join(", ")
+            );
+        }
         let tls = Tls::new(&config, &identity)?;
         let route = Route::new(&config, &tls.provider)?;
         let system = |what| move |source| Error::System { what, source };

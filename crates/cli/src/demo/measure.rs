@@ -34,7 +34,7 @@ const PROBE_PER_S: f64 = 15.0;
 const PROBE_SHARES: [f64; 2] = [0.6, 0.8];
 /// A baseline's load, as a share of the capacity: as near to it as a machine of
 /// changing speed lets everybody be served.
-const BASELINE_SHARE: f64 = 0.87;
+const BASELINE_SHARE: f64 = 0.94;
 /// What is left of the capacity after a baseline that lost customers.
 const BACK_OFF: f64 = 0.9;
 /// Baselines in a row that may lose customers.

@@ -75,7 +75,7 @@ impl Plan {
                 warm_up: seconds(4),
                 window: seconds(9),
                 baseline_warm_up: seconds(4),
-                baseline_window: seconds(6),
+                baseline_window: seconds(5),
             }
         };
         Ok(Self {

@@ -84,8 +84,6 @@ impl Ramp {
 /// Some seconds in a row.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stretch {
-    /// Its end, in seconds since the start of the run.
-    pub end_s: f64,
     /// Completed sessions per second.
     pub completed_per_s: f64,
     /// Of the sessions that ended in it, the share that completed; 0 for none.
@@ -98,7 +96,6 @@ impl Stretch {
         let completed = sum(|s| s.completed_per_s);
         let ended = completed + sum(|s| s.abandoned_per_s + s.failed_per_s);
         Self {
-            end_s: seconds.last().map_or(0.0, |last| last.at_s),
             completed_per_s: completed / seconds.len().max(1) as f64,
             completed_ratio: if ended > 0.0 { completed / ended } else { 0.0 },
         }
@@ -184,8 +181,8 @@ mod tests {
         let mut ramp = Ramp::around(100.0, Duration::from_secs(5));
         (1..=4).for_each(|i| ramp.push(second_at(f64::from(i), f64::from(i), 0.0)));
         let stretches = ramp.stretches(Duration::from_secs(3));
-        let figures: Vec<_> = stretches.iter().map(|s| (s.end_s, s.completed_per_s)).collect();
-        assert_eq!(figures, [(3.0, 2.0), (4.0, 3.0)]);
+        let figures: Vec<_> = stretches.iter().map(|s| s.completed_per_s).collect();
+        assert_eq!(figures, [2.0, 3.0]);
     }
 
     #[test]

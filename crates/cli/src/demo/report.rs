@@ -48,13 +48,18 @@ fn share_of_peak(point: &Point, summary: &Summary) -> String {
     format!("{:.0}\u{a0}%", 100.0 * summary.share_of_peak(point))
 }
 
+/// The same for who asks what is left of the peak: it cannot be more than all.
+fn kept(point: &Point, summary: &Summary) -> String {
+    format!("{:.0}\u{a0}%", 100.0 * summary.share_of_peak(point).min(1.0))
+}
+
 fn headline(summary: &Summary) -> String {
     match worst(summary) {
         Some((off, tide)) => format!(
-            "At {} times its capacity the shop completes {} of its best sessions with the gate, {} without.",
+            "At {} times its capacity the shop keeps {} of its peak with the gate, {} without.",
             tide.multiple,
-            share_of_peak(tide, summary),
-            share_of_peak(off, summary)
+            kept(tide, summary),
+            kept(off, summary)
         ),
         None => "The auction site beyond its capacity".into(),
     }
@@ -63,20 +68,20 @@ fn headline(summary: &Summary) -> String {
 fn lead(summary: &Summary) -> String {
     format!(
         "An auction site on its embedded database, served over TLS on one processor core, met up to \
-         {:.0} new customers per second. It carries {:.0}. Without admission control everyone is let \
+         {:.0} new customers per second, of whom it could carry {:.0}. Without admission control everyone is let \
          in, everyone waits, and those who lose patience leave work behind that nobody needs. The \
          gate tells new customers from those already inside before the TLS handshake, and lets in as \
          many as can be served to the end.",
         summary.points.iter().map(|p| p.offered_per_s).fold(0.0, f64::max),
-        summary.capacity_sessions_per_s
+        worst(summary).map_or(summary.capacity_sessions_per_s, |(_, tide)| tide.capacity_per_s)
     )
 }
 
 fn cards(summary: &Summary) -> Markup {
     let card = |value: String, label: &str| html! { div.card { b { (value) } span { (label) } } };
     html! { div.cards {
-        (card(format!("{:.0}/s", summary.capacity_sessions_per_s), "capacity, sessions per second"))
         @if let Some((off, tide)) = worst(summary) {
+            (card(format!("{:.0}/s", tide.capacity_per_s), "capacity at that time, sessions per second"))
             (card(format!("{:.0}/s", tide.completed_per_s), &format!("sessions completed at {}×, tide", tide.multiple)))
             (card(format!("{:.0}/s", off.completed_per_s), &format!("sessions completed at {}×, off", off.multiple)))
             (card(format!("{:.0} ms", tide.response_p95_ms), &format!("p95 response time at {}×, tide", tide.multiple)))
@@ -110,10 +115,10 @@ fn curves(summary: &Summary) -> Markup {
         };
         html! { figure { figcaption { (title) small { (note) } } (PreEscaped(chart.svg())) } }
     };
-    let peak = Some((summary.peak_completed_per_s, "peak"));
+    let peak = Some((100.0, "peak"));
     html! { div.charts {
-        (figure("Completed sessions", "What the owner lives on. Dashed: the most seen anywhere in this run.",
-            &lines(summary, |p| p.completed_per_s), "sessions/s", Scale::Linear, peak, None))
+        (figure("Completed sessions", "What the owner lives on, as a share of what the machine could do at that time.",
+            &lines(summary, |p| 100.0 * summary.share_of_peak(p)), "% of the peak", Scale::Linear, peak, None))
         (figure("Response time, p95", "From the moment the customer meant to ask, to the last byte; logarithmic.",
             &lines(summary, |p| p.response_p95_ms), "ms", Scale::Log, None, None))
         (figure("Throughput", "Pages answered, useful or not.",
@@ -158,7 +163,7 @@ fn overload(summary: &Summary) -> Markup {
         ms if ms > 0.0 => ms,
         _ => f64::NAN,
     };
-    let peak = Some((summary.peak_completed_per_s, "peak"));
+    let peak = Some((summary.peak_beside(tide), "peak beside tide"));
     html! { div.charts {
         (figure("Completed sessions", &series(|s| s.completed_per_s), "sessions/s", Scale::Linear, peak))
         (figure("Response time, p95", &series(response), "ms", Scale::Log, None))
