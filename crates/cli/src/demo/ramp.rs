@@ -11,10 +11,10 @@ use super::summary::RampStep;
 /// The first step, as a share of what CPU time promises, and the factor
 /// between steps: the resolution of the capacity.
 const BEGIN: f64 = 0.85;
-const FACTOR: f64 = 1.08;
-/// The staircase ends here even if nothing breaks: 0.85 × 1.08^12 is 2.1 times
+const FACTOR: f64 = 1.12;
+/// The staircase ends here even if nothing breaks: 0.85 × 1.12^11 is 3 times
 /// the promise.
-const STEPS: i32 = 13;
+const STEPS: i32 = 12;
 /// Overload shows in customers who leave. How many complete per second is told
 /// less sharply by a step of seconds: its arrivals are random, and sessions
 /// that began in the step before still end in it.
