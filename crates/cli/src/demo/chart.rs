@@ -118,8 +118,8 @@ impl Chart<'_> {
         put(
             svg,
             format_args!(
-                r#"<text class="tick" x="{}" y="{:.1}" text-anchor="end">{}</text>"#,
-                WIDTH - RIGHT,
+                r#"<text class="tick" x="{}" y="{:.1}">{}</text>"#,
+                LEFT + 4.0,
                 y - 5.0,
                 escape(label)
             ),
