@@ -169,21 +169,16 @@ fn is_host(value: &[u8]) -> bool {
 /// upstream could trust: CGI and WSGI make `X_Forwarded_For` and
 /// `X-Forwarded-For` the same variable.
 fn remove_claims_of_origin(headers: &mut HeaderMap) {
-    let may_claim = |name: &str| name.starts_with('x') || name == "forwarded" || name.contains('_');
-    if !headers.keys().any(|name| may_claim(name.as_str())) {
-        return;
-    }
-    for name in CLAIMS_OF_ORIGIN {
-        headers.remove(name);
-    }
-    let misspelt = |name: &&HeaderName| {
-        name.as_str().contains('_') && {
-            let dashed = name.as_str().replace('_', "-");
-            dashed.starts_with("x-forwarded-") || CLAIMS_OF_ORIGIN.contains(&dashed.as_str())
-        }
+    let claims = |name: &&HeaderName| {
+        let name = name.as_str();
+        CLAIMS_OF_ORIGIN.contains(&name)
+            || name.contains('_') && {
+                let dashed = name.replace('_', "-");
+                dashed.starts_with("x-forwarded-") || CLAIMS_OF_ORIGIN.contains(&dashed.as_str())
+            }
     };
-    let misspelt: Vec<_> = headers.keys().filter(misspelt).cloned().collect();
-    for name in misspelt {
+    let claims: Vec<_> = headers.keys().filter(claims).cloned().collect();
+    for name in claims {
         headers.remove(name);
     }
 }

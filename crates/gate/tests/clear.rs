@@ -200,16 +200,7 @@ fn who_waits_in_clear_may_leave_or_is_turned_away_when_the_gate_closes() {
 
 #[test]
 fn a_drain_closes_who_is_idle_in_clear_and_lets_the_others_finish() {
-    let (sender, asked) = mpsc::channel();
-    let (go, wait) = mpsc::channel::<()>();
-    let wait = std::sync::Mutex::new(wait);
-    let upstream = answering(move |got| {
-        if got.line.contains("/long") {
-            sender.send(()).unwrap();
-            wait.lock().unwrap().recv().unwrap();
-        }
-        ok("hello")
-    });
+    let (upstream, asked, go) = answering_when_told();
     let gate = clear_gate(upstream, "");
     let (mut idle, mut busy) = (ask(&gate), connect_in_clear(&gate));
     receive(&mut idle, "GET").unwrap();

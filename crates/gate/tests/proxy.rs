@@ -402,16 +402,7 @@ fn a_head_beyond_the_caps_is_431() {
 
 #[test]
 fn a_drain_finishes_what_has_begun_and_closes_the_rest() {
-    let (sender, asked) = mpsc::channel();
-    let (go, wait) = mpsc::channel::<()>();
-    let wait = std::sync::Mutex::new(wait);
-    let upstream = answering(move |got| {
-        if got.line.contains("/long") {
-            sender.send(()).unwrap();
-            wait.lock().unwrap().recv().unwrap();
-        }
-        ok("hello")
-    });
+    let (upstream, asked, go) = answering_when_told();
     let gate = gate(upstream, "");
     let (mut idle, mut busy) = (connect(&gate, &any_client()), connect(&gate, &any_client()));
     get(&mut idle, "/").unwrap();

@@ -8,7 +8,7 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{ClientConfig, ClientConnection, DigitallySignedStruct, SignatureScheme, StreamOwned};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
 use tidegate_gate::Gate;
 use tidegate_gate::account::Totals;
@@ -100,6 +100,22 @@ pub fn answering(answer: impl Fn(Got) -> String + Send + Sync + 'static) -> Sock
             }
         }
     })
+}
+
+/// An upstream that says when it is asked for `/long`, and answers that only
+/// when told to go.
+pub fn answering_when_told() -> (SocketAddr, mpsc::Receiver<()>, mpsc::Sender<()>) {
+    let (sender, asked) = mpsc::channel();
+    let (go, wait) = mpsc::channel::<()>();
+    let wait = Mutex::new(wait);
+    let upstream = answering(move |got| {
+        if got.line.contains("/long") {
+            sender.send(()).unwrap();
+            wait.lock().unwrap().recv().unwrap();
+        }
+        ok("hello")
+    });
+    (upstream, asked, go)
 }
 
 /// A response with a length.
