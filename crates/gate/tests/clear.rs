@@ -297,19 +297,7 @@ fn a_response_without_a_length_that_is_cut_is_seen_to_be_cut_in_clear() {
 
 #[test]
 fn an_answer_in_the_middle_of_an_upload_reaches_the_customer_in_clear() {
-    let upstream = upstream(|mut reader| {
-        let mut line = String::new();
-        while line != "\r\n" {
-            line.clear();
-            if std::io::BufRead::read_line(&mut reader, &mut line).unwrap_or(0) == 0 {
-                return;
-            }
-        }
-        let refusal = "HTTP/1.1 413 Content Too Large\r\nContent-Length: 3\r\n\r\nbig";
-        reader.get_mut().write_all(refusal.as_bytes()).unwrap();
-        let _ = std::io::copy(&mut reader, &mut std::io::sink());
-    });
-    let gate = clear_gate(upstream, "");
+    let gate = clear_gate(refusing_at_the_head(), "");
     let mut connection = connect_in_clear(&gate);
     let mut sender = connection.get_ref().try_clone().unwrap();
     let upload = std::thread::spawn(move || {

@@ -458,19 +458,7 @@ fn a_reader_of_the_old_protocol_is_served() {
 
 #[test]
 fn an_upstream_that_answers_before_the_body_is_there_blocks_nobody() {
-    let upstream = upstream(|mut reader| {
-        let mut line = String::new();
-        while line != "\r\n" {
-            line.clear();
-            if reader.read_line(&mut line).unwrap_or(0) == 0 {
-                return;
-            }
-        }
-        let refusal = "HTTP/1.1 413 Content Too Large\r\nContent-Length: 3\r\n\r\nbig";
-        reader.get_mut().write_all(refusal.as_bytes()).unwrap();
-        let _ = std::io::copy(&mut reader, &mut std::io::sink());
-    });
-    let gate = gate(upstream, "");
+    let gate = gate(refusing_at_the_head(), "");
     let mut connection = connect(&gate, &any_client());
     send(
         &mut connection,

@@ -118,6 +118,22 @@ pub fn answering_when_told() -> (SocketAddr, mpsc::Receiver<()>, mpsc::Sender<()
     (upstream, asked, go)
 }
 
+/// An upstream that answers 413 to a request's head, and then hears out its body.
+pub fn refusing_at_the_head() -> SocketAddr {
+    upstream(|mut reader| {
+        let mut line = String::new();
+        while line != "\r\n" {
+            line.clear();
+            if reader.read_line(&mut line).unwrap_or(0) == 0 {
+                return;
+            }
+        }
+        let refusal = "HTTP/1.1 413 Content Too Large\r\nContent-Length: 3\r\n\r\nbig";
+        reader.get_mut().write_all(refusal.as_bytes()).unwrap();
+        let _ = std::io::copy(&mut reader, &mut std::io::sink());
+    })
+}
+
 /// A response with a length.
 pub fn ok(body: &str) -> String {
     format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len())
