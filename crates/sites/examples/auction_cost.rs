@@ -2,7 +2,7 @@
 //! `auction_cost SCALE REQUESTS [DATABASE-URL]`.
 //!
 //! Counted is the CPU time of this process without that of the thread that asks:
-//! HTTP, pages, passwords (`light`), and SQLite with its threads. A PostgreSQL
+//! HTTP, pages, passwords (`light`), and SQLite. A PostgreSQL
 //! server works in processes of its own and is not counted. One request is under
 //! way at a time, so every one pays for waking the site up.
 

@@ -17,7 +17,7 @@ pub enum Error {
     Operator(String),
     /// The upstream's: the database failed while the site was running.
     #[error("database: {0}")]
-    Database(#[from] sqlx::Error),
+    Database(#[from] crate::database::Error),
     /// Ours.
     #[error("internal error: {0}")]
     Internal(String),

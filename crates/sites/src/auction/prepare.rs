@@ -51,7 +51,7 @@ pub fn prepare(options: &Options) -> Result<Prepared> {
             let prepared = with(&mut connection, &location, &options).await;
             connection.close().await;
             prepared.map_err(|error| match error {
-                Error::Database(error) => location.explain(error),
+                Error::Database(error) => location.explain(&error),
                 other => other,
             })
         })

@@ -13,7 +13,7 @@
 //! - `description` comes last, so that a list of items never reads it;
 //! - the table of counters for ids is left to the databases' own.
 
-use crate::database::{Connection, Dialect};
+use crate::database::{self, Connection, Dialect};
 use crate::{Error, Result};
 
 /// Version of these tables; a database of another one is refused.
@@ -107,14 +107,14 @@ fn in_dialect(text: &str, dialect: Dialect) -> String {
 }
 
 /// Makes the tables, without indexes.
-pub async fn create_tables(connection: &mut Connection) -> sqlx::Result<()> {
+pub async fn create_tables(connection: &mut Connection) -> database::Result<()> {
     connection.script(in_dialect(TABLE_TEXTS, connection.dialect())).await
 }
 
 /// Makes the indexes, and lets PostgreSQL look at its data. SQLite is not asked
 /// to: every query has its index, and a SQLite that knows samples of the data
 /// (STAT4) may prepare a statement anew whenever a value in its `WHERE` changes.
-pub async fn create_indexes(connection: &mut Connection) -> sqlx::Result<()> {
+pub async fn create_indexes(connection: &mut Connection) -> database::Result<()> {
     connection.script(INDEX_TEXTS.into()).await?;
     if connection.dialect() == Dialect::Postgres {
         for table in ["users", "items", "bids", "comments", "buy_now"] {
@@ -135,7 +135,7 @@ pub async fn create_indexes(connection: &mut Connection) -> sqlx::Result<()> {
 }
 
 /// Drops every table of ours that is there.
-pub async fn drop_tables(connection: &mut Connection) -> sqlx::Result<()> {
+pub async fn drop_tables(connection: &mut Connection) -> database::Result<()> {
     for table in TABLES {
         connection.script(format!("DROP TABLE IF EXISTS {table}")).await?;
     }
@@ -195,19 +195,23 @@ pub async fn look(connection: &mut Connection, place: &str) -> Result<Found> {
 }
 
 /// Reads a note about the database.
-pub async fn note(connection: &mut Connection, name: &str) -> sqlx::Result<Option<String>> {
+pub async fn note(connection: &mut Connection, name: &str) -> database::Result<Option<String>> {
     connection.first("SELECT value FROM site_notes WHERE name = $1", &[name.into()]).await
 }
 
 /// Writes a note about the database.
-pub async fn set_note(connection: &mut Connection, name: &str, value: &str) -> sqlx::Result<()> {
+pub async fn set_note(
+    connection: &mut Connection,
+    name: &str,
+    value: &str,
+) -> database::Result<()> {
     let sql = "INSERT INTO site_notes (name, value) VALUES ($1, $2)
                ON CONFLICT (name) DO UPDATE SET value = excluded.value";
-    connection.run(sql, &[name.into(), value.into()]).await.map(drop)
+    connection.run(sql, &[name.into(), value.into()]).await
 }
 
 /// Makes the table of notes and writes what this database is going to be.
-pub async fn create_notes(connection: &mut Connection) -> sqlx::Result<()> {
+pub async fn create_notes(connection: &mut Connection) -> database::Result<()> {
     // In one transaction: a database with half of its notes would be nobody's.
     connection.run("BEGIN", &[]).await?;
     let table = "CREATE TABLE site_notes (name TEXT PRIMARY KEY, value TEXT NOT NULL)";
@@ -215,5 +219,5 @@ pub async fn create_notes(connection: &mut Connection) -> sqlx::Result<()> {
     for (name, value) in [("kind", "auction"), ("version", VERSION), ("state", "populating")] {
         set_note(connection, name, value).await?;
     }
-    connection.run("COMMIT", &[]).await.map(drop)
+    connection.run("COMMIT", &[]).await
 }

@@ -1,10 +1,10 @@
 //! One connection to either database.
 
-use sqlx::postgres::PgConnection;
-use sqlx::sqlite::SqliteConnection;
-use sqlx::{AssertSqlSafe, Connection as _, SqlSafeStr};
+use sqlx::SqlSafeStr;
 
-use super::{Record, Value};
+use super::postgres::Postgres;
+use super::sqlite::Sqlite;
+use super::{Record, Result, Value};
 
 /// Which SQL is spoken. The few statements that differ ask for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,38 +19,9 @@ pub enum Dialect {
 #[derive(Debug)]
 pub enum Connection {
     /// To a SQLite file.
-    Sqlite(SqliteConnection),
+    Sqlite(Sqlite),
     /// To a PostgreSQL server.
-    Postgres(Box<PgConnection>),
-}
-
-/// Runs `$run` with `$query` bound to a query of the connection's own type.
-macro_rules! on_either {
-    ($connection:expr, $sql:expr, $values:expr, |$query:ident, $inner:ident| $run:expr) => {
-        match $connection {
-            Connection::Sqlite($inner) => {
-                let mut $query = sqlx::query::<sqlx::Sqlite>($sql);
-                for value in $values {
-                    $query = match *value {
-                        Value::Int(int) => $query.bind(int),
-                        Value::Text(text) => $query.bind(text),
-                    };
-                }
-                $run
-            }
-            Connection::Postgres($inner) => {
-                let $inner = &mut **$inner;
-                let mut $query = sqlx::query::<sqlx::Postgres>($sql);
-                for value in $values {
-                    $query = match *value {
-                        Value::Int(int) => $query.bind(int),
-                        Value::Text(text) => $query.bind(text),
-                    };
-                }
-                $run
-            }
-        }
-    };
+    Postgres(Postgres),
 }
 
 impl Connection {
@@ -65,59 +36,63 @@ impl Connection {
     /// All rows of a query.
     ///
     /// # Errors
-    /// Whatever the database answers.
+    /// Whatever the database answers; a placeholder without a value, or a value
+    /// without a placeholder.
     pub async fn all<R: Record>(
         &mut self,
         sql: impl SqlSafeStr,
         values: &[Value<'_>],
-    ) -> sqlx::Result<Vec<R>> {
-        on_either!(self, sql, values, |query, inner| {
-            query.fetch_all(inner).await?.iter().map(R::read).collect()
-        })
+    ) -> Result<Vec<R>> {
+        match self {
+            Self::Sqlite(sqlite) => sqlite.all(sql, values).await,
+            Self::Postgres(postgres) => postgres.all(sql, values).await,
+        }
     }
 
     /// The first row of a query, if there is one.
     ///
     /// # Errors
-    /// Whatever the database answers.
+    /// As for [`all`](Self::all).
     pub async fn first<R: Record>(
         &mut self,
         sql: impl SqlSafeStr,
         values: &[Value<'_>],
-    ) -> sqlx::Result<Option<R>> {
-        on_either!(self, sql, values, |query, inner| {
-            query.fetch_optional(inner).await?.as_ref().map(R::read).transpose()
-        })
+    ) -> Result<Option<R>> {
+        match self {
+            Self::Sqlite(sqlite) => sqlite.first(sql, values).await,
+            Self::Postgres(postgres) => postgres.first(sql, values).await,
+        }
     }
 
-    /// Runs a statement; how many rows it changed.
+    /// Runs a statement.
     ///
     /// # Errors
-    /// Whatever the database answers.
-    pub async fn run(&mut self, sql: impl SqlSafeStr, values: &[Value<'_>]) -> sqlx::Result<u64> {
-        on_either!(self, sql, values, |query, inner| {
-            Ok(query.execute(inner).await?.rows_affected())
-        })
+    /// As for [`all`](Self::all).
+    pub async fn run(&mut self, sql: impl SqlSafeStr, values: &[Value<'_>]) -> Result<()> {
+        match self {
+            Self::Sqlite(sqlite) => sqlite.run(sql, values).await,
+            Self::Postgres(postgres) => postgres.run(sql, values).await,
+        }
     }
 
     /// Runs several statements without values, separated by semicolons: for
-    /// schemas and pragmas. The text must come from this program.
+    /// schemas and pragmas. The text must come from this program, and no
+    /// statement may hold a semicolon itself.
     ///
     /// # Errors
     /// Whatever the database answers.
-    pub async fn script(&mut self, sql: String) -> sqlx::Result<()> {
-        let script = sqlx::raw_sql(AssertSqlSafe(sql));
+    pub async fn script(&mut self, sql: String) -> Result<()> {
         match self {
-            Self::Sqlite(connection) => script.execute(connection).await.map(drop),
-            Self::Postgres(connection) => script.execute(&mut **connection).await.map(drop),
+            Self::Sqlite(sqlite) => sqlite.script(&sql).await,
+            Self::Postgres(postgres) => postgres.script(sql).await,
         }
     }
 
     /// Closes the connection and waits till the database has taken note.
     pub async fn close(self) {
         let closed = match self {
-            Self::Sqlite(connection) => connection.close().await,
-            Self::Postgres(connection) => connection.close().await,
+            Self::Sqlite(sqlite) => sqlite.close(),
+            Self::Postgres(postgres) => postgres.close().await,
         };
         if let Err(error) = closed {
             tracing::debug!(%error, "closing a database connection");

@@ -3,15 +3,22 @@
 //! value (64-bit integers and text); a row is read through [`Fields`].
 //!
 //! Connections belong to one core: no connection crosses threads while a query
-//! runs. The pool is our own, because sqlx's pings every connection that is
-//! handed back, which costs more than a typical query.
+//! runs. SQLite runs its queries on the core's own thread, PostgreSQL by sqlx on
+//! the core's runtime. The pool is our own, because sqlx's pings every
+//! connection that is handed back, which costs more than a typical query.
 
 mod connection;
+mod error;
 mod location;
 mod pool;
+mod postgres;
 mod record;
+mod sqlite;
 
 pub use connection::{Connection, Dialect};
+pub use error::{Error, Result};
 pub use location::Location;
 pub use pool::{Database, LockingSql, Transaction};
+pub use postgres::Postgres;
 pub use record::{Fields, Record, Value};
+pub use sqlite::Sqlite;

@@ -1,8 +1,6 @@
 //! Values that go into a query and rows that come out of it.
 
-use sqlx::Row as _;
-use sqlx::postgres::PgRow;
-use sqlx::sqlite::SqliteRow;
+use super::Result;
 
 /// A value bound to a placeholder. Never part of the statement's text.
 #[derive(Clone, Copy, Debug)]
@@ -37,33 +35,13 @@ pub trait Fields {
     ///
     /// # Errors
     /// The column is missing, null, or of another type.
-    fn int(&self, column: usize) -> sqlx::Result<i64>;
+    fn int(&self, column: usize) -> Result<i64>;
 
     /// The text in this column.
     ///
     /// # Errors
     /// The column is missing, null, or of another type.
-    fn text(&self, column: usize) -> sqlx::Result<String>;
-}
-
-impl Fields for SqliteRow {
-    fn int(&self, column: usize) -> sqlx::Result<i64> {
-        self.try_get(column)
-    }
-
-    fn text(&self, column: usize) -> sqlx::Result<String> {
-        self.try_get(column)
-    }
-}
-
-impl Fields for PgRow {
-    fn int(&self, column: usize) -> sqlx::Result<i64> {
-        self.try_get(column)
-    }
-
-    fn text(&self, column: usize) -> sqlx::Result<String> {
-        self.try_get(column)
-    }
+    fn text(&self, column: usize) -> Result<String>;
 }
 
 /// Something that a row is read into.
@@ -72,29 +50,29 @@ pub trait Record: Sized {
     ///
     /// # Errors
     /// A column is missing, null, or of another type.
-    fn read(fields: &impl Fields) -> sqlx::Result<Self>;
+    fn read(fields: &impl Fields) -> Result<Self>;
 }
 
 impl Record for i64 {
-    fn read(fields: &impl Fields) -> sqlx::Result<Self> {
+    fn read(fields: &impl Fields) -> Result<Self> {
         fields.int(0)
     }
 }
 
 impl Record for String {
-    fn read(fields: &impl Fields) -> sqlx::Result<Self> {
+    fn read(fields: &impl Fields) -> Result<Self> {
         fields.text(0)
     }
 }
 
 impl Record for (i64, i64) {
-    fn read(fields: &impl Fields) -> sqlx::Result<Self> {
+    fn read(fields: &impl Fields) -> Result<Self> {
         Ok((fields.int(0)?, fields.int(1)?))
     }
 }
 
 impl Record for (i64, String) {
-    fn read(fields: &impl Fields) -> sqlx::Result<Self> {
+    fn read(fields: &impl Fields) -> Result<Self> {
         Ok((fields.int(0)?, fields.text(1)?))
     }
 }

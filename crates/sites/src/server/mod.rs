@@ -31,7 +31,7 @@ pub struct Server {
 }
 
 /// What one core serves: made on the core's own runtime, so that its database
-/// connections (and their threads) belong to that core.
+/// connections belong to that core.
 pub struct Service {
     /// The site.
     pub router: Router,

@@ -3,7 +3,9 @@
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use crate::database::TestSite;
+use tidegate_sites::database::Location;
+
+use crate::database::{TestSite, block_on};
 
 on_both_databases![no_bid_is_lost_among_many_bidders, no_piece_is_sold_twice_among_many_buyers];
 
@@ -80,6 +82,34 @@ fn no_piece_is_sold_twice_among_many_buyers(site: &TestSite) {
     assert_eq!(left + bought, 40);
     // 24 people wanted 3 times 2 on average: all but a last few pieces are sold.
     assert!(left < 3, "{left} left");
+}
+
+#[test]
+fn pages_are_served_while_another_process_holds_the_write_lock() {
+    let site = TestSite::on_sqlite();
+    let item = site.number("SELECT MIN(id) FROM items WHERE seller > 100");
+    let auth = site.browser.token(&format!("/items/{item}/bid"), 1, &[]);
+    let location = Location::Sqlite(site.options.data.join("auction.db"));
+    std::thread::scope(|scope| {
+        let mut other = block_on(location.connect()).expect("the database opens");
+        block_on(other.script("BEGIN IMMEDIATE".into())).expect("the lock is free");
+        let bid = scope.spawn(|| {
+            let fields = [
+                ("auth", auth.as_str()),
+                ("bid", "900000"),
+                ("max_bid", "900000"),
+                ("quantity", "1"),
+            ];
+            site.browser.done(&format!("/items/{item}/bids"), &fields)
+        });
+        // Enough of them that both runtimes have theirs while the bid waits.
+        for _ in 0..100 {
+            site.browser.page(&format!("/items/{item}"));
+        }
+        assert!(!bid.is_finished());
+        block_on(other.script("COMMIT".into())).expect("it is committed");
+        assert!(bid.join().expect("no panic").contains("it is the highest"));
+    });
 }
 
 /// Every figure that is kept beside the rows that it counts is what they count.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use sqlx::AssertSqlSafe;
 
-use crate::database::{Connection, Dialect, Value};
+use crate::database::{self, Connection, Dialect, Value};
 
 /// Most values in one statement: both databases take some 32,000.
 const VALUES: usize = 12_000;
@@ -58,7 +58,7 @@ impl Batch {
         &mut self,
         connection: &mut Connection,
         row: [Cell; N],
-    ) -> sqlx::Result<()> {
+    ) -> database::Result<()> {
         debug_assert_eq!(N, self.columns, "{}", self.head);
         self.values.extend(row);
         if self.values.len() == self.rows * self.columns {
@@ -68,7 +68,7 @@ impl Batch {
     }
 
     /// Writes what is left.
-    pub async fn write(&mut self, connection: &mut Connection) -> sqlx::Result<()> {
+    pub async fn write(&mut self, connection: &mut Connection) -> database::Result<()> {
         let rows = self.values.len() / self.columns;
         if rows == 0 {
             return Ok(());

@@ -1,7 +1,7 @@
 //! Bids: placing one, and the history of an item.
 
 use crate::auction::money::Cents;
-use crate::database::{Database, Fields, LockingSql, Record};
+use crate::database::{self, Database, Fields, LockingSql, Record};
 use crate::{Refusal, Result, locking};
 
 /// A bid that somebody wants to place.
@@ -48,7 +48,7 @@ pub struct PastBid {
 }
 
 impl Record for PastBid {
-    fn read(fields: &impl Fields) -> sqlx::Result<Self> {
+    fn read(fields: &impl Fields) -> database::Result<Self> {
         Ok(Self {
             bid: Cents(fields.int(0)?),
             quantity: fields.int(1)?,
@@ -68,7 +68,7 @@ struct Target {
 }
 
 impl Record for Target {
-    fn read(fields: &impl Fields) -> sqlx::Result<Self> {
+    fn read(fields: &impl Fields) -> database::Result<Self> {
         Ok(Self {
             quantity: fields.int(0)?,
             nb_of_bids: fields.int(1)?,

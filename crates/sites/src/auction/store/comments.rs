@@ -1,6 +1,6 @@
 //! What people say about each other.
 
-use crate::database::{Database, Fields, Record};
+use crate::database::{self, Database, Fields, Record};
 use crate::{Refusal, Result};
 
 /// Comments on one page: each may be long.
@@ -41,7 +41,7 @@ pub struct Comment {
 }
 
 impl Record for Comment {
-    fn read(fields: &impl Fields) -> sqlx::Result<Self> {
+    fn read(fields: &impl Fields) -> database::Result<Self> {
         Ok(Self {
             from: fields.int(0)?,
             nickname: fields.text(1)?,

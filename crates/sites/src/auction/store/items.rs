@@ -3,7 +3,7 @@
 use crate::Result;
 use crate::auction::money::Cents;
 use crate::auction::when;
-use crate::database::{Database, Fields, Record};
+use crate::database::{self, Database, Fields, Record};
 
 /// An item with all that its page shows.
 #[derive(Clone, Debug)]
@@ -58,7 +58,7 @@ impl Item {
 }
 
 impl Record for Item {
-    fn read(fields: &impl Fields) -> sqlx::Result<Self> {
+    fn read(fields: &impl Fields) -> database::Result<Self> {
         Ok(Self {
             id: fields.int(0)?,
             name: fields.text(1)?,

@@ -1,7 +1,7 @@
 //! Lists of active items, and how many there are.
 
 use crate::auction::money::Cents;
-use crate::database::{Database, Dialect, Fields, LockingSql, Record, Transaction};
+use crate::database::{self, Database, Dialect, Fields, LockingSql, Record, Transaction};
 use crate::{Result, locking};
 
 /// An item as it is shown in a list.
@@ -33,7 +33,7 @@ impl Listed {
 }
 
 impl Record for Listed {
-    fn read(fields: &impl Fields) -> sqlx::Result<Self> {
+    fn read(fields: &impl Fields) -> database::Result<Self> {
         Ok(Self {
             id: fields.int(0)?,
             name: fields.text(1)?,

@@ -3,7 +3,7 @@
 use crate::Result;
 use crate::auction::money::Cents;
 use crate::auction::when::DAY;
-use crate::database::{Database, Fields, Record};
+use crate::database::{self, Database, Fields, Record};
 
 /// How far back the page looks.
 const LOOK_BACK: i64 = 30 * DAY;
@@ -40,8 +40,8 @@ pub struct Mine {
     pub sold: Vec<Line>,
 }
 
-/// All lists in one statement: on SQLite most of a small query's cost is the way
-/// to its thread and back. The first column says which list a line belongs to.
+/// All lists in one statement: on PostgreSQL each of its own would be a round
+/// trip. The first column says which list a line belongs to.
 pub(crate) const ALL: &str = "
 SELECT * FROM (
     SELECT CAST(0 AS BIGINT) AS list, i.id, i.name, i.max_bid, part_bids.own, i.nb_of_bids, i.end_date
@@ -72,7 +72,7 @@ struct Listed {
 }
 
 impl Record for Listed {
-    fn read(fields: &impl Fields) -> sqlx::Result<Self> {
+    fn read(fields: &impl Fields) -> database::Result<Self> {
         let line = Line {
             item: fields.int(1)?,
             name: fields.text(2)?,

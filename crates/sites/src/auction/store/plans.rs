@@ -1,61 +1,35 @@
 //! Checks how SQLite carries out the queries of the pages.
 
+use rusqlite::Connection;
+use tempfile::TempDir;
+
 use super::{bids, comments, items, listing, mine, sales, users};
 use crate::auction::options::Options;
 use crate::auction::prepare::prepare;
-use crate::database::{Fields, Record};
 use crate::password::PasswordCost;
 
-struct Step(String);
-
-impl Record for Step {
-    fn read(fields: &impl Fields) -> sqlx::Result<Self> {
-        fields.text(3).map(Self)
-    }
-}
-
-/// How each statement is carried out.
-fn plans(statements: &[&'static str]) -> Vec<(&'static str, Vec<String>)> {
-    let folder = tempfile::tempdir().unwrap();
-    let options = Options {
-        data: folder.path().into(),
-        scale: Some(0.002),
-        password_cost: PasswordCost::LIGHT,
-        ..Options::default()
-    };
-    let location = prepare(&options).unwrap().location;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(async {
-        let mut connection = location.connect().await.unwrap();
-        let mut plans = Vec::new();
-        for statement in statements {
-            let sql = sqlx::AssertSqlSafe(format!("EXPLAIN QUERY PLAN {statement}"));
-            let steps: Vec<Step> = connection.all(sql, &[]).await.unwrap();
-            plans.push((*statement, steps.into_iter().map(|step| step.0).collect()));
-        }
-        plans
-    })
-}
+const ALL: [&str; 14] = [
+    listing::IN_CATEGORY,
+    listing::IN_REGION,
+    listing::ENDING_SOON,
+    listing::COUNT,
+    listing::COUNT_BY_CATEGORY,
+    listing::COUNT_BY_REGION,
+    items::ACTIVE,
+    items::ENDED,
+    users::BY_ID,
+    users::BY_NICKNAME,
+    bids::HISTORY,
+    comments::ABOUT,
+    mine::ALL,
+    sales::ENDED,
+];
 
 #[test]
 fn no_page_scans_a_table() {
-    let statements = [
-        listing::IN_CATEGORY,
-        listing::IN_REGION,
-        listing::ENDING_SOON,
-        listing::COUNT,
-        listing::COUNT_BY_CATEGORY,
-        listing::COUNT_BY_REGION,
-        items::ACTIVE,
-        items::ENDED,
-        users::BY_ID,
-        users::BY_NICKNAME,
-        bids::HISTORY,
-        comments::ABOUT,
-        mine::ALL,
-        sales::ENDED,
-    ];
-    for (statement, steps) in plans(&statements) {
+    let (_folder, connection) = open();
+    for statement in ALL {
+        let steps = plan(&connection, statement);
         for step in &steps {
             // Parts are the few rows that a query has gathered before.
             let fine = !step.starts_with("SCAN ") || step.starts_with("SCAN part_");
@@ -66,9 +40,32 @@ fn no_page_scans_a_table() {
 
 #[test]
 fn lists_come_from_their_index_in_order() {
-    let lists = [listing::IN_CATEGORY, listing::IN_REGION, listing::ENDING_SOON, bids::HISTORY];
-    for (statement, steps) in plans(&lists) {
+    let (_folder, connection) = open();
+    for statement in [listing::IN_CATEGORY, listing::IN_REGION, listing::ENDING_SOON, bids::HISTORY]
+    {
+        let steps = plan(&connection, statement);
         let sorted = steps.iter().any(|step| step.contains("TEMP B-TREE"));
         assert!(!sorted, "{statement}\n{steps:#?}");
     }
+}
+
+/// A small population.
+fn open() -> (TempDir, Connection) {
+    let folder = tempfile::tempdir().unwrap();
+    let options = Options {
+        data: folder.path().into(),
+        scale: Some(0.002),
+        password_cost: PasswordCost::LIGHT,
+        ..Options::default()
+    };
+    prepare(&options).unwrap();
+    let connection = Connection::open(folder.path().join("auction.db")).unwrap();
+    (folder, connection)
+}
+
+/// The steps in which a statement is carried out.
+fn plan(connection: &Connection, statement: &str) -> Vec<String> {
+    let mut explain = connection.prepare(&format!("EXPLAIN QUERY PLAN {statement}")).unwrap();
+    let steps = explain.raw_query().mapped(|row| row.get(3));
+    steps.collect::<Result<_, _>>().unwrap()
 }

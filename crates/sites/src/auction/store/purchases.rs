@@ -2,7 +2,7 @@
 
 use super::bids::{ended, too_few};
 use crate::auction::money::Cents;
-use crate::database::{Database, Fields, LockingSql, Record};
+use crate::database::{self, Database, Fields, LockingSql, Record};
 use crate::{Refusal, Result, locking};
 
 /// A purchase that somebody wants to make.
@@ -34,7 +34,7 @@ struct Offer {
 }
 
 impl Record for Offer {
-    fn read(fields: &impl Fields) -> sqlx::Result<Self> {
+    fn read(fields: &impl Fields) -> database::Result<Self> {
         Ok(Self {
             quantity: fields.int(0)?,
             buy_now: Cents(fields.int(1)?),

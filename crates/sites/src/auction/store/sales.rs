@@ -5,7 +5,7 @@ use crate::Result;
 use crate::auction::money::Cents;
 use crate::auction::schema::ITEM_COLUMNS;
 use crate::auction::when::DAY;
-use crate::database::{Database, Dialect, Fields, Record, Transaction};
+use crate::database::{self, Database, Dialect, Fields, Record, Transaction};
 
 /// An item that somebody offers.
 #[derive(Clone, Copy, Debug)]
@@ -64,7 +64,7 @@ async fn insert(transaction: &mut Transaction, new: &NewItem<'_>) -> Result<i64>
         new.relist.into(),
         new.description.into(),
     ];
-    let id = transaction.first(sql, &values).await?.ok_or(sqlx::Error::RowNotFound)?;
+    let id = transaction.first(sql, &values).await?.ok_or(database::Error::NoRow)?;
     count_change(transaction, new.region, new.category, 1).await?;
     Ok(id)
 }
@@ -77,7 +77,7 @@ struct Ended {
 }
 
 impl Record for Ended {
-    fn read(fields: &impl Fields) -> sqlx::Result<Self> {
+    fn read(fields: &impl Fields) -> database::Result<Self> {
         Ok(Self {
             id: fields.int(0)?,
             region: fields.int(1)?,
@@ -98,7 +98,7 @@ struct Again {
 }
 
 impl Record for Again {
-    fn read(fields: &impl Fields) -> sqlx::Result<Self> {
+    fn read(fields: &impl Fields) -> database::Result<Self> {
         Ok(Self {
             name: fields.text(0)?,
             description: fields.text(1)?,

@@ -1,6 +1,6 @@
 //! People: who they are, signing up, signing in.
 
-use crate::database::{Database, Fields, Record};
+use crate::database::{self, Database, Fields, Record};
 use crate::{Refusal, Result};
 
 /// What everybody may see of a person.
@@ -21,7 +21,7 @@ pub struct User {
 }
 
 impl Record for User {
-    fn read(fields: &impl Fields) -> sqlx::Result<Self> {
+    fn read(fields: &impl Fields) -> database::Result<Self> {
         Ok(Self {
             id: fields.int(0)?,
             nickname: fields.text(1)?,
@@ -43,7 +43,7 @@ pub struct Account {
 }
 
 impl Record for Account {
-    fn read(fields: &impl Fields) -> sqlx::Result<Self> {
+    fn read(fields: &impl Fields) -> database::Result<Self> {
         Ok(Self { user: User::read(fields)?, password: fields.text(6)? })
     }
 }
