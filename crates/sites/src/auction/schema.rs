@@ -112,8 +112,7 @@ pub async fn create_tables(connection: &mut Connection) -> database::Result<()> 
 }
 
 /// Makes the indexes, and lets PostgreSQL look at its data. SQLite is not asked
-/// to: every query has its index, and a SQLite that knows samples of the data
-/// (STAT4) may prepare a statement anew whenever a value in its `WHERE` changes.
+/// to: every query has its index, and its plan shall be the same everywhere.
 pub async fn create_indexes(connection: &mut Connection) -> database::Result<()> {
     connection.script(INDEX_TEXTS.into()).await?;
     if connection.dialect() == Dialect::Postgres {

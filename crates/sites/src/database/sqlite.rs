@@ -7,8 +7,10 @@
 //! core serves others meanwhile.
 
 use std::path::Path;
+use std::sync::Once;
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{CachedStatement, Connection, ErrorCode, OpenFlags, Row, ffi};
 use sqlx::SqlSafeStr;
 use tokio::time::{Instant, sleep};
@@ -46,6 +48,8 @@ impl Sqlite {
     /// # Errors
     /// It cannot be opened or made, is locked, or is no database.
     pub async fn open(file: &Path) -> Result<Self> {
+        static FIRST: Once = Once::new();
+        FIRST.call_once(count_no_memory);
         // Without SQLite's own mutex: `&mut` is the lock.
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
             | OpenFlags::SQLITE_OPEN_CREATE
@@ -54,6 +58,9 @@ impl Sqlite {
         // It is `persist` that waits.
         connection.busy_timeout(Duration::ZERO)?;
         connection.set_prepared_statement_cache_capacity(PREPARED);
+        // No plan depends on a value that is bound: else SQLite prepares a
+        // statement anew whenever such a value changes, an OFFSET for one.
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
         let mut sqlite = Self(connection);
         sqlite.script(PRAGMAS).await?;
         Ok(sqlite)
@@ -150,6 +157,14 @@ impl Sqlite {
             sleep(PAUSE).await;
         }
     }
+}
+
+/// Tells SQLite to keep no account of the memory that it uses: nobody asks, and
+/// each allocation would take a lock that all cores share.
+fn count_no_memory() {
+    // SAFETY: this option takes one int, and no other thread is in SQLite: every
+    // connection of this process is opened after this.
+    unsafe { ffi::sqlite3_config(ffi::SQLITE_CONFIG_MEMSTATUS, 0) };
 }
 
 /// Prepares a statement, or takes it from those prepared, and binds its values.
@@ -327,6 +342,7 @@ mod tests {
             let set: Option<i64> = sqlite.first(sql, &[]).await.unwrap();
             assert_eq!(set, Some(expected), "{sql}");
         }
+        assert!(sqlite.0.db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG).unwrap());
     }
 
     #[tokio::test(start_paused = true)]

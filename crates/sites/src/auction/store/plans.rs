@@ -1,6 +1,7 @@
 //! Checks how SQLite carries out the queries of the pages.
 
-use rusqlite::Connection;
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, StatementStatus};
 use tempfile::TempDir;
 
 use super::{bids, comments, items, listing, mine, sales, users};
@@ -49,6 +50,24 @@ fn lists_come_from_their_index_in_order() {
     }
 }
 
+#[test]
+fn other_values_do_not_prepare_a_statement_anew() {
+    let (_folder, connection) = open();
+    for statement in ALL {
+        let mut prepared = connection.prepare(statement).unwrap();
+        for value in [1, 2, 3] {
+            for place in 1..=prepared.parameter_count() {
+                prepared.raw_bind_parameter(place, value).unwrap();
+            }
+            let mut rows = prepared.raw_query();
+            while rows.next().unwrap().is_some() {}
+            drop(rows);
+            prepared.clear_bindings();
+        }
+        assert_eq!(prepared.get_status(StatementStatus::RePrepare), 0, "{statement}");
+    }
+}
+
 /// A small population.
 fn open() -> (TempDir, Connection) {
     let folder = tempfile::tempdir().unwrap();
@@ -60,6 +79,7 @@ fn open() -> (TempDir, Connection) {
     };
     prepare(&options).unwrap();
     let connection = Connection::open(folder.path().join("auction.db")).unwrap();
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).unwrap();
     (folder, connection)
 }
 
