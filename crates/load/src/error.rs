@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::mistakes::Mistakes;
+use tidegate_toml::Mistakes;
 
 /// Everything that keeps a run from giving a summary. What happens to single
 /// customers is never an error: it is counted.

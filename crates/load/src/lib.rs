@@ -28,7 +28,6 @@ mod error;
 mod html;
 mod lines;
 mod machine;
-mod mistakes;
 pub mod outcome;
 mod plan;
 mod recorder;
@@ -45,11 +44,11 @@ mod worker;
 pub use arrivals::Arrivals;
 pub use error::Error;
 pub use lines::{line, report};
-pub use mistakes::{Mistake, Mistakes};
 pub use plan::{Close, Plan, Sources, Stop, TlsVersions};
 pub use run::run;
 pub use scenario::Scenario;
 pub use summary::{Point, RunStage, Snapshot, Summary, Totals};
+pub use tidegate_toml::{Mistake, Mistakes};
 
 /// The generator of every random choice: named, so that a seed gives the same
 /// sessions on every machine and in every version.

@@ -3,16 +3,14 @@
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use toml::de::DeTable;
+use tidegate_toml::{Mistakes, Section, Value};
 
 use super::fields::field_rules;
 use super::page::Page;
 use super::pages::{Names, pages, parameters, unknown_values};
-use super::reader::{Reader, Section, Value};
 use super::table::Table;
 use super::timing::arrivals;
 use super::{Parts, SessionRules, transitions};
-use crate::mistakes::Mistakes;
 use crate::thresholds::{METRICS, Threshold};
 
 pub(super) const DAY: Duration = Duration::from_secs(24 * 3600);
@@ -22,20 +20,7 @@ pub(super) const MOVES: [&str; 3] = ["Back", "End", "Stay"];
 pub(super) const OWN: [&str; 3] = ["customer", "session", "random"];
 
 pub(super) fn scenario(text: &str, file: &str) -> Result<Parts, Mistakes> {
-    let reader = Reader::new(file, text);
-    let (tree, errors) = DeTable::parse_recoverable(text);
-    if !errors.is_empty() {
-        for error in errors {
-            let at = error.span().unwrap_or(0..0);
-            reader.wrong(&at, "TOML", error.message().replace('\n', " "), "mend the syntax");
-        }
-        return Err(reader.into_mistakes());
-    }
-    let parts = parts(&Section::root(&reader, &tree), file);
-    match parts {
-        Some(parts) if reader.is_clean() => Ok(parts),
-        _ => Err(reader.into_mistakes()),
-    }
+    tidegate_toml::read(text, file, |root| parts(root, file))
 }
 
 fn parts(root: &Section<'_>, file: &str) -> Option<Parts> {

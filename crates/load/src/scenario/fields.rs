@@ -1,7 +1,7 @@
 //! Reads the rules for form fields.
 
 use super::field::FieldRule;
-use super::reader::{Section, Value};
+use tidegate_toml::{Section, Value};
 
 pub(super) fn field_rules(section: &Section<'_>) -> Vec<(String, FieldRule)> {
     let rule = |(name, value): (&str, Value<'_>)| Some((name.to_owned(), field_rule(&value)?));

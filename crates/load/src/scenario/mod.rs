@@ -8,7 +8,6 @@ mod fields;
 mod length;
 mod page;
 mod pages;
-mod reader;
 mod table;
 mod template;
 mod timing;
@@ -27,8 +26,8 @@ pub use template::Template;
 
 use crate::arrivals::Arrivals;
 use crate::error::Error;
-use crate::mistakes::Mistakes;
 use crate::thresholds::Threshold;
+use tidegate_toml::Mistakes;
 
 /// A checked scenario; cheap to clone.
 #[derive(Clone, Debug)]

@@ -6,8 +6,8 @@ use super::Parameter;
 use super::check::{DAY, MOVES, OWN};
 use super::fields::field_rules;
 use super::page::{Method, Page, Source};
-use super::reader::Section;
 use super::template::Template;
+use tidegate_toml::Section;
 
 /// Most pages of a scenario.
 const PAGES: usize = 1000;

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::check::DAY;
-use super::reader::Section;
 use crate::arrivals::{Arrivals, Process, Segment};
+use tidegate_toml::Section;
 
 pub(super) fn arrivals(section: &Section<'_>) -> Option<Arrivals> {
     section.only(&["rate", "process", "segments", "times"]);

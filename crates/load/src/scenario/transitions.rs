@@ -6,8 +6,8 @@ use std::path::Path;
 use super::builtin;
 use super::check::MOVES;
 use super::page::Page;
-use super::reader::{Reader, Section};
 use super::table::{Form, Move, Table};
+use tidegate_toml::{Reader, Section};
 
 /// Largest CSV file.
 const LARGEST: u64 = 8 << 20;

@@ -11,19 +11,20 @@ use toml::de::{DeTable, DeValue};
 use crate::mistakes::{Mistake, Mistakes};
 
 /// One file and the mistakes found in it so far.
-pub(super) struct Reader<'a> {
+pub struct Reader<'a> {
     file: &'a str,
     text: &'a str,
     mistakes: RefCell<Vec<Mistake>>,
 }
 
 impl<'a> Reader<'a> {
-    pub(super) fn new(file: &'a str, text: &'a str) -> Self {
+    /// A reader of this text; `file` is what mistakes name as their place.
+    pub fn new(file: &'a str, text: &'a str) -> Self {
         Self { file, text, mistakes: RefCell::default() }
     }
 
     /// Notes a mistake at a place in the text.
-    pub(super) fn wrong(
+    pub fn wrong(
         &self,
         at: &Range<usize>,
         key: &str,
@@ -36,7 +37,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Notes a mistake in another file, such as a table.
-    pub(super) fn wrong_in(
+    pub fn wrong_in(
         &self,
         file: &str,
         line: usize,
@@ -54,40 +55,45 @@ impl<'a> Reader<'a> {
     }
 
     /// All mistakes in the order of files and lines.
-    pub(super) fn into_mistakes(self) -> Mistakes {
+    pub fn into_mistakes(self) -> Mistakes {
         let mut mistakes = self.mistakes.into_inner();
         mistakes.sort_by_key(|mistake| (mistake.file != self.file, mistake.line));
         mistakes.dedup();
         Mistakes(mistakes)
     }
 
-    pub(super) fn is_clean(&self) -> bool {
+    /// Whether no mistake was found so far.
+    pub fn is_clean(&self) -> bool {
         self.mistakes.borrow().is_empty()
     }
 }
 
 /// A table with its dotted name.
 #[derive(Clone)]
-pub(super) struct Section<'r> {
-    pub(super) reader: &'r Reader<'r>,
-    pub(super) path: String,
-    pub(super) at: Range<usize>,
+pub struct Section<'r> {
+    /// Who keeps the mistakes.
+    pub reader: &'r Reader<'r>,
+    /// The dotted name; empty at the root.
+    pub path: String,
+    /// Where it stands in the text, in bytes.
+    pub at: Range<usize>,
     table: &'r DeTable<'r>,
 }
 
 impl<'r> Section<'r> {
-    pub(super) fn root(reader: &'r Reader<'r>, table: &'r Spanned<DeTable<'r>>) -> Self {
+    /// The whole of a text.
+    pub fn root(reader: &'r Reader<'r>, table: &'r Spanned<DeTable<'r>>) -> Self {
         Self { reader, path: String::new(), at: table.span(), table: table.get_ref() }
     }
 
     /// The value of a key, if it is there.
-    pub(super) fn get(&self, key: &str) -> Option<Value<'r>> {
+    pub fn get(&self, key: &str) -> Option<Value<'r>> {
         let value = self.table.get(key)?;
         Some(Value { reader: self.reader, path: self.join(key), value })
     }
 
     /// All entries in the order of the text.
-    pub(super) fn entries(&self) -> Vec<(&'r str, Value<'r>)> {
+    pub fn entries(&self) -> Vec<(&'r str, Value<'r>)> {
         let mut entries: Vec<_> = self.table.iter().collect();
         entries.sort_by_key(|(key, _)| key.span().start);
         entries
@@ -100,24 +106,19 @@ impl<'r> Section<'r> {
     }
 
     /// Reports every key that is not among the known ones.
-    pub(super) fn only(&self, known: &[&str]) {
+    pub fn only(&self, known: &[&str]) {
         for (key, _) in self.table.iter() {
             let name: &str = key.get_ref();
             if known.contains(&name) {
                 continue;
             }
-            let near = known.iter().min_by_key(|candidate| distance(name, candidate));
-            let remedy = match near {
-                Some(near) if distance(name, near) <= 1 + name.len() / 3 => {
-                    format!("did you mean {near}?")
-                }
-                _ => format!("known keys: {}", known.join(", ")),
-            };
+            let remedy = nearest(name, known, "known keys:");
             self.reader.wrong(&key.span(), &self.join(name), "is not a known key", remedy);
         }
     }
 
-    pub(super) fn wrong(&self, rule: impl Into<String>, remedy: impl Into<String>) {
+    /// Notes that something is wrong with it as a whole.
+    pub fn wrong(&self, rule: impl Into<String>, remedy: impl Into<String>) {
         let key = if self.path.is_empty() { "scenario" } else { &self.path };
         self.reader.wrong(&self.at, key, rule, remedy);
     }
@@ -128,14 +129,17 @@ impl<'r> Section<'r> {
 }
 
 /// A value with its dotted name.
-pub(super) struct Value<'r> {
-    pub(super) reader: &'r Reader<'r>,
-    pub(super) path: String,
+pub struct Value<'r> {
+    /// Who keeps the mistakes.
+    pub reader: &'r Reader<'r>,
+    /// The dotted name.
+    pub path: String,
     value: &'r Spanned<DeValue<'r>>,
 }
 
 impl<'r> Value<'r> {
-    pub(super) fn wrong(&self, rule: impl Into<String>, remedy: impl Into<String>) {
+    /// Notes that something is wrong with it.
+    pub fn wrong(&self, rule: impl Into<String>, remedy: impl Into<String>) {
         self.reader.wrong(&self.value.span(), &self.path, rule, remedy);
     }
 
@@ -145,11 +149,13 @@ impl<'r> Value<'r> {
         self.wrong(format!("is a {found}, must be {what}"), format!("write {example}"));
     }
 
-    pub(super) fn is_str(&self) -> bool {
+    /// Whether it is a string.
+    pub fn is_str(&self) -> bool {
         self.value.get_ref().is_str()
     }
 
-    pub(super) fn string(&self) -> Option<&'r str> {
+    /// A string; anything else is a mistake.
+    pub fn string(&self) -> Option<&'r str> {
         let found = self.value.get_ref().as_str();
         if found.is_none() {
             self.must_be("a string", "it in quotes");
@@ -157,7 +163,21 @@ impl<'r> Value<'r> {
         found
     }
 
-    pub(super) fn boolean(&self) -> Option<bool> {
+    /// The place of a string in a list of words; anything else is a mistake.
+    pub fn choice(&self, words: &[&str]) -> Option<usize> {
+        let found = self.string()?;
+        let place = words.iter().position(|word| *word == found);
+        if place.is_none() {
+            self.wrong(
+                format!("= \"{found}\" is not known"),
+                nearest(found, words, "must be one of"),
+            );
+        }
+        place
+    }
+
+    /// True or false; anything else is a mistake.
+    pub fn boolean(&self) -> Option<bool> {
         let found = self.value.get_ref().as_bool();
         if found.is_none() {
             self.must_be("true or false", "true or false");
@@ -166,7 +186,7 @@ impl<'r> Value<'r> {
     }
 
     /// A number, whole or not, within a range.
-    pub(super) fn number(&self, range: std::ops::RangeInclusive<f64>) -> Option<f64> {
+    pub fn number(&self, range: std::ops::RangeInclusive<f64>) -> Option<f64> {
         let value = self.value.get_ref();
         let text = match (value.as_float(), value.as_integer()) {
             (Some(float), _) => float.as_str(),
@@ -190,7 +210,7 @@ impl<'r> Value<'r> {
     }
 
     /// A whole number within a range.
-    pub(super) fn integer(&self, range: std::ops::RangeInclusive<i64>) -> Option<i64> {
+    pub fn integer(&self, range: std::ops::RangeInclusive<i64>) -> Option<i64> {
         let Some(integer) = self.value.get_ref().as_integer() else {
             self.must_be("a whole number", "a number such as 10");
             return None;
@@ -210,7 +230,7 @@ impl<'r> Value<'r> {
     }
 
     /// A duration such as "7s", "250ms", "2min".
-    pub(super) fn duration(&self, range: std::ops::RangeInclusive<Duration>) -> Option<Duration> {
+    pub fn duration(&self, range: std::ops::RangeInclusive<Duration>) -> Option<Duration> {
         let text = match self.value.get_ref().as_str() {
             Some(text) => text,
             None => {
@@ -234,7 +254,8 @@ impl<'r> Value<'r> {
         }
     }
 
-    pub(super) fn section(&self) -> Option<Section<'r>> {
+    /// A table; anything else is a mistake.
+    pub fn section(&self) -> Option<Section<'r>> {
         let Some(table) = self.value.get_ref().as_table() else {
             self.must_be("a table", "{ key = value }");
             return None;
@@ -243,7 +264,8 @@ impl<'r> Value<'r> {
         Some(Section { reader, path, at, table })
     }
 
-    pub(super) fn list(&self) -> Option<Vec<Value<'r>>> {
+    /// A list; anything else is a mistake.
+    pub fn list(&self) -> Option<Vec<Value<'r>>> {
         let Some(array) = self.value.get_ref().as_array() else {
             self.must_be("a list", "[ ... ]");
             return None;
@@ -257,7 +279,7 @@ impl<'r> Value<'r> {
     }
 
     /// A list of exactly two whole numbers, the first not above the second.
-    pub(super) fn pair(&self, range: std::ops::RangeInclusive<i64>) -> Option<(i64, i64)> {
+    pub fn pair(&self, range: std::ops::RangeInclusive<i64>) -> Option<(i64, i64)> {
         let list = self.list()?;
         if let [first, second] = list.as_slice() {
             let (first, second) = (first.integer(range.clone())?, second.integer(range)?);
@@ -271,7 +293,7 @@ impl<'r> Value<'r> {
 }
 
 /// Parses `7s`, `1.5s`, `250ms`, `2min`, `1h`.
-pub(super) fn parse_duration(text: &str) -> Option<Duration> {
+pub fn parse_duration(text: &str) -> Option<Duration> {
     let unit_at = text.find(|c: char| c.is_ascii_alphabetic() || c == 'µ')?;
     let number: f64 = text[..unit_at].trim().parse().ok()?;
     let unit = match &text[unit_at..] {
@@ -283,6 +305,16 @@ pub(super) fn parse_duration(text: &str) -> Option<Duration> {
         _ => return None,
     };
     Duration::try_from_secs_f64(number * unit).ok()
+}
+
+/// The word that may have been meant, or all of them.
+fn nearest(given: &str, words: &[&str], otherwise: &str) -> String {
+    match words.iter().min_by_key(|word| distance(given, word)) {
+        Some(near) if distance(given, near) <= 1 + given.len() / 3 => {
+            format!("did you mean {near}?")
+        }
+        _ => format!("{otherwise} {}", words.join(", ")),
+    }
 }
 
 /// Edits between two short names (Levenshtein).

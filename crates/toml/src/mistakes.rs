@@ -1,4 +1,4 @@
-//! What is wrong with a scenario: every mistake with its place, the rule it
+//! What is wrong with a file: every mistake with its place, the rule it
 //! breaks and a remedy, reported together so that one edit mends them all.
 
 use std::fmt;
@@ -24,7 +24,7 @@ impl fmt::Display for Mistake {
     }
 }
 
-/// All mistakes of one scenario, in the order of their lines. Never empty
+/// All mistakes of one file, in the order of their lines. Never empty
 /// inside an error.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Mistakes(pub Vec<Mistake>);
