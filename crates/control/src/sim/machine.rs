@@ -27,6 +27,9 @@ impl Ord for Ordered {
     }
 }
 
+/// Most programs of a simulation.
+pub(crate) const STATIONS: usize = 3;
+
 /// Cores, shared by the threads that run on them.
 ///
 /// All running threads progress equally fast, so one "virtual time" (CPU time
@@ -35,15 +38,34 @@ impl Ord for Ordered {
 pub(crate) struct Host {
     /// Cores' worth of CPU time per second, as it is at present.
     pub(crate) cores: f64,
+    /// CPU seconds that each program has used.
+    pub(crate) used: [f64; STATIONS],
+    /// CPU seconds still to be done of what was pushed.
+    pub(crate) owed: f64,
+    /// The least and the most that was owed since they were reset.
+    pub(crate) least_owed: f64,
+    pub(crate) most_owed: f64,
     received: f64,
     at: f64,
     order: u64,
+    threads: [u32; STATIONS],
     running: BinaryHeap<Reverse<(Ordered, u64, usize, u32)>>,
 }
 
 impl Host {
     pub(crate) fn new(cores: f64) -> Self {
-        Self { cores, received: 0.0, at: 0.0, order: 0, running: BinaryHeap::new() }
+        Self {
+            cores,
+            used: [0.0; STATIONS],
+            owed: 0.0,
+            least_owed: 0.0,
+            most_owed: 0.0,
+            received: 0.0,
+            at: 0.0,
+            order: 0,
+            threads: [0; STATIONS],
+            running: BinaryHeap::new(),
+        }
     }
 
     /// When the next job is done, if nothing else happens.
@@ -55,7 +77,13 @@ impl Host {
 
     /// Lets time pass.
     pub(crate) fn advance(&mut self, now: f64) {
-        self.received += (now - self.at).max(0.0) * self.speed();
+        let each = (now - self.at).max(0.0) * self.speed();
+        self.received += each;
+        for (used, threads) in self.used.iter_mut().zip(self.threads) {
+            *used += each * f64::from(threads);
+        }
+        self.owed = (self.owed - each * self.running.len() as f64).max(0.0);
+        self.least_owed = self.least_owed.min(self.owed);
         self.at = now;
     }
 
@@ -63,11 +91,26 @@ impl Host {
     pub(crate) fn finish(&mut self) -> Option<(usize, u32)> {
         let Reverse((done, _, station, job)) = self.running.pop()?;
         self.received = self.received.max(done.0);
+        self.threads[station] -= 1;
         Some((station, job))
+    }
+
+    /// The extremes of what was owed since the last call.
+    pub(crate) fn take_owed(&mut self) -> (f64, f64) {
+        let extremes = (self.least_owed, self.most_owed);
+        (self.least_owed, self.most_owed) = (self.owed, self.owed);
+        extremes
+    }
+
+    /// Work came that will have to be done here, at once or later.
+    pub(crate) fn owe(&mut self, work: f64) {
+        self.owed += work;
+        self.most_owed = self.most_owed.max(self.owed);
     }
 
     fn start(&mut self, station: usize, job: u32, work: f64) {
         self.order += 1;
+        self.threads[station] += 1;
         self.running.push(Reverse((Ordered(self.received + work), self.order, station, job)));
     }
 
@@ -94,7 +137,8 @@ impl Station {
         Self { host, threads, busy: 0, queue: VecDeque::new() }
     }
 
-    /// Adds a job that needs `work` CPU seconds; the host must be up to date.
+    /// Adds a job that needs `work` CPU seconds, which its host owes already; the
+    /// host must be up to date.
     pub(crate) fn push(&mut self, index: usize, host: &mut Host, job: u32, work: f64) {
         if self.busy < self.threads {
             self.busy += 1;
@@ -122,6 +166,7 @@ mod tests {
         let mut host = Host::new(cores);
         let mut stations: Vec<Station> = threads.iter().map(|n| Station::new(0, *n)).collect();
         for (job, (station, work)) in jobs.iter().enumerate() {
+            host.owe(*work);
             stations[*station].push(*station, &mut host, job as u32, *work);
         }
         let mut ends = Vec::new();
@@ -131,6 +176,9 @@ mod tests {
             stations[station].release(station, &mut host);
             ends.push(((at * 1e6).round() / 1e6, station, job));
         }
+        let (all, used) =
+            (jobs.iter().map(|job| job.1).sum::<f64>(), host.used.iter().sum::<f64>());
+        assert!((all - used).abs() < 1e-9 && host.owed < 1e-9, "{all} {used} {}", host.owed);
         ends
     }
 
@@ -148,5 +196,18 @@ mod tests {
     #[test]
     fn no_thread_runs_faster_than_a_core() {
         assert_eq!(ends(4.0, &[2], &[(0, 1.0), (0, 1.0)]), [(1.0, 0, 0), (1.0, 0, 1)]);
+    }
+
+    #[test]
+    fn what_is_owed_is_known_at_its_least_and_most() {
+        let mut host = Host::new(1.0);
+        let mut station = Station::new(0, 1);
+        host.owe(3.0);
+        station.push(0, &mut host, 0, 3.0);
+        host.advance(2.0);
+        host.owe(1.0);
+        station.push(0, &mut host, 1, 1.0);
+        assert_eq!((host.owed, host.take_owed()), (2.0, (0.0, 3.0)));
+        assert_eq!(host.take_owed(), (2.0, 2.0));
     }
 }

@@ -1,26 +1,41 @@
 //! A simulator of an overloaded service, in virtual time, around the
-//! production [`Controller`](crate::Controller).
+//! production [`Controller`](crate::Controller) and its rivals.
 //!
-//! Customers arrive in a Poisson process; each opens a connection, asks,
-//! thinks, comes back with a resumed handshake if the connection was closed
-//! meanwhile, and leaves for good if a response takes longer than its
-//! patience. Gate and upstream queue for processors (see [`Machines`]). Work
-//! for a customer who has left is done all the same, up to the stage that it
-//! is in: this is what makes an uncontrolled server collapse.
+//! Customers arrive, open a connection, ask, think, come back with a resumed
+//! handshake if the connection was closed meanwhile, and leave or come back as
+//! new if a response takes longer than their patience. Gate, upstream and
+//! database queue for processors. Work for a customer who has left is done all
+//! the same, up to the stage that it is in: this is what makes an uncontrolled
+//! server collapse.
 //!
-//! The gate is simulated as it is, with what it cannot know: connections and
-//! requests that it has not read yet appear in no gauge.
-//!
-//! A run follows from the scenario and its seed alone.
+//! A [`Scenario`] is a readable file. A run follows from the scenario, its load
+//! and its seed alone; [`judged`] runs it and tells what came of it by every
+//! [`Measure`].
 
+mod arrivals;
+mod capacity;
 mod catalogue;
+mod expectation;
+mod file;
+mod judge;
+mod judged;
 mod machine;
 mod outcome;
+pub mod policies;
 mod random;
+mod rivals;
 mod scenario;
 mod world;
 
-pub use outcome::{Outcome, Second};
+pub use arrivals::{Arrivals, Bursts, Segment, Wave};
+pub use catalogue::{CATALOGUE, text};
+pub use expectation::{Expectation, Measure};
+pub use judge::{Judge, User};
+pub use judged::{Judged, judged};
+pub use outcome::{Outcome, Tenth, jain};
 pub use random::Random;
-pub use scenario::{Customers, Machines, Scenario, Work};
+pub use scenario::{
+    Attack, AttackKind, Change, Changed, Customers, Database, Disappointed, Gate, Resource,
+    Scenario, Telemetry, Upstream, Work,
+};
 pub use world::run;

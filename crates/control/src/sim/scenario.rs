@@ -1,53 +1,89 @@
-//! What a simulated run consists of.
+//! What a simulated run consists of. Times in seconds, work in CPU seconds,
+//! rates per second; loads are multiples of the capacity.
 
-use crate::policy::PolicyKind;
+use super::arrivals::Arrivals;
+use super::expectation::Expectation;
 
-/// A service, its customers and how they arrive. Times in seconds, work in CPU
-/// seconds, rates per second.
+/// A service, its customers and attackers, how they come, and what changes.
 #[derive(Clone, Debug)]
 pub struct Scenario {
-    /// The admission policy under test.
-    pub policy: PolicyKind,
-    /// The machines.
-    pub machines: Machines,
+    /// Its name: that of its file.
+    pub name: String,
+    /// What it is about, in a sentence.
+    pub about: String,
+    /// The loads that it is run at, one run each.
+    pub loads: Vec<f64>,
+    /// How long a run is.
+    pub duration_s: f64,
+    /// From when on it is judged.
+    pub watch_from_s: f64,
+    /// The gate.
+    pub gate: Gate,
+    /// The service behind it.
+    pub upstream: Upstream,
+    /// The service's database, where it is a resource of its own.
+    pub database: Option<Database>,
     /// What work costs.
     pub work: Work,
-    /// How customers behave.
-    pub customers: Customers,
-    /// New customers per second from a time on, in ascending order of time:
-    /// `(from_s, per_second)`. Arrivals are a Poisson process.
-    pub arrivals: Vec<(f64, f64)>,
-    /// How long to run.
-    pub duration_s: f64,
+    /// Who comes; shares add up to 1.
+    pub customers: Vec<Customers>,
+    /// When they come.
+    pub arrivals: Arrivals,
+    /// Who means ill.
+    pub attacks: Vec<Attack>,
+    /// What changes on the way.
+    pub changes: Vec<Change>,
+    /// What the gate is told of it.
+    pub telemetry: Telemetry,
+    /// What must come out.
+    pub expectations: Vec<Expectation>,
+}
+
+/// The gate and its host.
+#[derive(Clone, Debug)]
+pub struct Gate {
+    /// Cores of its host.
+    pub cores: f64,
     /// Time between two readings.
     pub tick_s: f64,
     /// How long a new session is held that may not in now; 0: refused at once.
     pub hold_s: f64,
     /// Sessions held at most; one more, and the one that waits longest is refused.
     pub hold_sessions: usize,
-    /// What chance does.
-    pub seed: u64,
+    /// After so long without a request the connection is closed, and the next
+    /// request needs a returning one.
+    pub keep_alive_s: f64,
+    /// How long a session counts as inside after its connection was closed idle.
+    pub linger_s: f64,
+    /// Connections per second of one session, and at once, beyond which it
+    /// counts as new: what a shared ticket is worth.
+    pub session_rate: (f64, f64),
 }
 
-/// Processors and programs.
+/// The service behind the gate.
 #[derive(Clone, Debug)]
-pub struct Machines {
-    /// Cores of the gate's host.
-    pub gate_cores: f64,
-    /// Cores of the upstream's host; `None`: it shares those of the gate.
-    pub upstream_cores: Option<f64>,
-    /// Threads of the upstream: requests that it works on at a time.
-    pub upstream_threads: usize,
-    /// Whether the gate can see the upstream's CPU time.
-    pub upstream_visible: bool,
-    /// Real cores of the upstream's host (the gate's where it is shared) from a
-    /// time on: `(from_s, cores)`.
-    pub changes: Vec<(f64, f64)>,
-    /// Whether the reading tells of such changes.
-    pub changes_visible: bool,
+pub struct Upstream {
+    /// Cores of its host; `None`: it shares those of the gate.
+    pub cores: Option<f64>,
+    /// Requests that it works on at a time.
+    pub threads: usize,
+    /// Whether the gate can see its CPU time.
+    pub visible: bool,
+    /// Time that a request waits for something else: mean, exponential; no
+    /// CPU, but it holds a thread.
+    pub wait_s: f64,
 }
 
-/// What work costs, in CPU seconds, unless it says otherwise.
+/// The service's database on a host of its own, which the gate cannot see.
+#[derive(Clone, Debug)]
+pub struct Database {
+    /// Cores of its host.
+    pub cores: f64,
+    /// Work of a request in it: mean, exponential.
+    pub request: f64,
+}
+
+/// What work costs.
 #[derive(Clone, Debug)]
 pub struct Work {
     /// Accepting a connection and reading its hello; all that a refusal costs.
@@ -58,7 +94,8 @@ pub struct Work {
     pub resumed_handshake: f64,
     /// A request, in the gate.
     pub gate_request: f64,
-    /// Of the gate's work, the share that it spends without knowing for what.
+    /// Of the gate's work on requests, the share that it spends without knowing
+    /// for what.
     pub gate_unattributed: f64,
     /// The first request of a session, in the upstream: mean.
     pub first_request: f64,
@@ -66,14 +103,15 @@ pub struct Work {
     pub later_request: f64,
     /// Squared coefficient of variation of a request's work in the upstream.
     pub request_scv: f64,
-    /// Time that the upstream waits for something else, per request: mean,
-    /// in seconds, exponential; no CPU, but it holds one of its threads.
-    pub upstream_wait: f64,
 }
 
-/// How customers behave.
+/// A class of customers.
 #[derive(Clone, Debug)]
 pub struct Customers {
+    /// What they are called.
+    pub name: String,
+    /// Their share of those who arrive.
+    pub share: f64,
     /// Mean number of requests in a session, at least 1.
     pub requests: f64,
     /// Most requests in a session. Numbers are a power law with this end,
@@ -81,33 +119,138 @@ pub struct Customers {
     pub requests_max: f64,
     /// Mean think time, exponential.
     pub think_s: f64,
-    /// The longest wait for a response before a customer leaves for good.
+    /// The longest wait for a response.
     pub patience_s: f64,
-    /// After so long without a request the connection is closed, and the next
-    /// request needs a returning one.
-    pub keep_alive_s: f64,
     /// Whether a customer who is done closes the connection, as a load driver
     /// does; a browser leaves it to the gate.
     pub close_when_done: bool,
-    /// How long the gate counts a session as inside after its connection was
-    /// closed idle.
-    pub grace_s: f64,
+    /// What their requests cost the upstream, in those of [`Work`].
+    pub weight: f64,
+    /// What they do when they are refused or their patience ends.
+    pub disappointed: Disappointed,
 }
 
-impl Scenario {
+/// What a customer does who was refused or has waited too long.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Disappointed {
+    /// Leaves for good.
+    Leaves,
+    /// Comes back as a new session after about `back_off_s` (exponential), so
+    /// often at most. A short back-off is hammering.
+    Returns {
+        /// Mean time away.
+        back_off_s: f64,
+        /// Attempts beyond the first, at most.
+        times: u32,
+    },
+}
+
+/// Connections that want the server's time and nothing else.
+#[derive(Clone, Debug)]
+pub struct Attack {
+    /// How.
+    pub kind: AttackKind,
+    /// Connections per second, as a multiple of the capacity in sessions.
+    pub load: f64,
+    /// From when.
+    pub from_s: f64,
+    /// Until when.
+    pub until_s: f64,
+}
+
+/// How an attack is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AttackKind {
+    /// Full handshakes, and no request after them.
+    Handshakes,
+    /// Tickets that do not open: such a connection counts as new. If it is let
+    /// in it shakes hands in full and asks once.
+    ForgedTickets,
+    /// One real ticket in many hands: resumed handshakes and one request each,
+    /// as far as the session's own rate allows; beyond it they count as new.
+    SharedTicket,
+    /// Sessions that shake hands, ask once, and keep the connection till the
+    /// gate closes it.
+    Lingering,
+}
+
+/// Something that changes at a time.
+#[derive(Clone, Copy, Debug)]
+pub struct Change {
+    /// When.
+    pub at_s: f64,
+    /// What.
+    pub what: Changed,
+}
+
+/// What changes.
+#[derive(Clone, Copy, Debug)]
+pub enum Changed {
+    /// A host's cores: by a quota if the gate sees it, else by a neighbour.
+    Cores {
+        /// Whose.
+        resource: Resource,
+        /// How many from now on.
+        cores: f64,
+        /// Whether readings tell of it.
+        seen: bool,
+    },
+    /// What work costs: times so much from now on, or by and by.
+    Cost {
+        /// Requests in upstream and database.
+        requests: f64,
+        /// Handshakes.
+        handshakes: f64,
+        /// How long the change takes.
+        over_s: f64,
+    },
+}
+
+/// A host that has work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Resource {
+    /// The gate's.
+    Gate = 0,
+    /// The upstream's.
+    Upstream = 1,
+    /// The database's.
+    Database = 2,
+}
+
+/// What is wrong with the readings.
+#[derive(Clone, Debug)]
+pub struct Telemetry {
+    /// How late they come.
+    pub late_s: f64,
+    /// What CPU use is multiplied by.
+    pub use_factor: f64,
+    /// CPU use is off by up to this share, at random.
+    pub noise: f64,
+    /// From when until when none come at all.
+    pub blind: Option<(f64, f64)>,
+}
+
+impl Default for Scenario {
     /// The demo: one core for gate and site, RSA-2048, an auction site at 40
-    /// times the speed of life.
-    pub fn demo(policy: PolicyKind) -> Self {
+    /// times the speed of life, at a constant load.
+    fn default() -> Self {
         Self {
-            policy,
-            machines: Machines {
-                gate_cores: 1.0,
-                upstream_cores: None,
-                upstream_threads: 1,
-                upstream_visible: true,
-                changes: Vec::new(),
-                changes_visible: true,
+            name: "demo".to_owned(),
+            about: String::new(),
+            loads: vec![0.8, 0.9, 2.0, 4.0, 10.0],
+            duration_s: 30.0,
+            watch_from_s: 8.0,
+            gate: Gate {
+                cores: 1.0,
+                tick_s: 0.1,
+                hold_s: 0.075,
+                hold_sessions: 1000,
+                keep_alive_s: 0.250,
+                linger_s: 1.0,
+                session_rate: (20.0, 100.0),
             },
+            upstream: Upstream { cores: None, threads: 1, visible: true, wait_s: 0.0 },
+            database: None,
             work: Work {
                 accept: 17e-6,
                 full_handshake: 500e-6,
@@ -117,50 +260,29 @@ impl Scenario {
                 first_request: 350e-6,
                 later_request: 350e-6,
                 request_scv: 1.5,
-                upstream_wait: 0.0,
             },
-            customers: Customers {
-                requests: 12.0,
-                requests_max: 60.0,
-                think_s: 0.175,
-                patience_s: 0.250,
-                keep_alive_s: 0.250,
-                close_when_done: true,
-                grace_s: 1.0,
-            },
-            arrivals: Vec::new(),
-            duration_s: 10.0,
-            tick_s: 0.1,
-            hold_s: 0.075,
-            hold_sessions: 1000,
-            seed: 1,
+            customers: vec![Customers::default()],
+            arrivals: Arrivals::default(),
+            attacks: Vec::new(),
+            changes: Vec::new(),
+            telemetry: Telemetry { late_s: 0.0, use_factor: 1.0, noise: 0.0, blind: None },
+            expectations: Vec::new(),
         }
     }
+}
 
-    /// New sessions per second that the machines can carry to the end, by the
-    /// work that a session brings to the tightest resource.
-    pub fn capacity_per_s(&self) -> f64 {
-        let (work, customers) = (&self.work, &self.customers);
-        let later = customers.requests - 1.0;
-        let returns = later * (-customers.keep_alive_s / customers.think_s).exp();
-        let gate = (work.accept + work.full_handshake)
-            + returns * (work.accept + work.resumed_handshake)
-            + customers.requests * work.gate_request / (1.0 - work.gate_unattributed);
-        let upstream = work.first_request + later * work.later_request;
-        match self.machines.upstream_cores {
-            None => self.machines.gate_cores / (gate + upstream),
-            Some(cores) => {
-                let mean = upstream / customers.requests + work.upstream_wait;
-                let threads = self.machines.upstream_threads as f64;
-                let by_threads = threads / (mean * customers.requests);
-                (self.machines.gate_cores / gate).min(cores / upstream).min(by_threads)
-            }
+impl Default for Customers {
+    fn default() -> Self {
+        Self {
+            name: "customers".to_owned(),
+            share: 1.0,
+            requests: 12.0,
+            requests_max: 60.0,
+            think_s: 0.175,
+            patience_s: 0.250,
+            close_when_done: true,
+            weight: 1.0,
+            disappointed: Disappointed::Leaves,
         }
-    }
-
-    /// The same at a constant multiple of its capacity.
-    pub fn at(mut self, multiple: f64) -> Self {
-        self.arrivals = vec![(0.0, self.capacity_per_s() * multiple)];
-        self
     }
 }

@@ -1,0 +1,78 @@
+//! What a simulated gate asks of a policy.
+
+use std::time::Duration;
+
+use crate::{Controller, Decision, Reading, Time};
+
+/// A policy as the simulated gate meets it: the production [`Controller`], or
+/// a rival written for comparison.
+pub trait Judge {
+    /// May this new session in?
+    fn new_session(&mut self, now: Time, user: User) -> Decision;
+
+    /// May this one in, who has been held since she was told not now?
+    fn ask_again(&mut self, now: Time, user: User) -> Decision {
+        self.new_session(now, user)
+    }
+
+    /// A new session arrived and stands in line behind others.
+    fn stands_in_line(&mut self) {}
+
+    /// Is it time to turn the longest-held session away, who has been waiting so
+    /// long? The gate's own hold time ends it in any case.
+    fn gives_up(&mut self, _now: Time, _waited: Duration) -> bool {
+        false
+    }
+
+    /// What is in flight right now, told before every question.
+    fn in_flight(&mut self, _handshakes: u32, _requests: u32) {}
+
+    /// A returning connection arrived.
+    fn returning(&mut self, _now: Time) {}
+
+    /// May this request of somebody inside go on to the upstream? A gate that
+    /// controls sessions never says no.
+    fn request(&mut self, _now: Time, _user: User) -> bool {
+        true
+    }
+
+    /// What was measured since the last call.
+    fn observe(&mut self, now: Time, reading: &Reading);
+
+    /// One sentence with numbers: why it decides as it does.
+    fn why(&self, now: Time) -> String;
+}
+
+/// Who asks: a number that stays with a session, evenly spread over its range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct User(pub u8);
+
+impl Judge for Controller {
+    fn new_session(&mut self, now: Time, _: User) -> Decision {
+        Controller::new_session(self, now)
+    }
+
+    fn ask_again(&mut self, now: Time, _: User) -> Decision {
+        Controller::ask_again(self, now)
+    }
+
+    fn stands_in_line(&mut self) {
+        Controller::stands_in_line(self);
+    }
+
+    fn in_flight(&mut self, handshakes: u32, requests: u32) {
+        Controller::in_flight(self, handshakes, requests);
+    }
+
+    fn returning(&mut self, now: Time) {
+        Controller::returning(self, now);
+    }
+
+    fn observe(&mut self, now: Time, reading: &Reading) {
+        Controller::observe(self, now, reading);
+    }
+
+    fn why(&self, now: Time) -> String {
+        self.status(now).why
+    }
+}

@@ -1,0 +1,110 @@
+//! Runs of a scenario under a policy, and what they come to.
+
+use super::arrivals::Arrivals;
+use super::expectation::{Expectation, Measure};
+use super::judge::Judge;
+use super::outcome::Outcome;
+use super::policies;
+use super::scenario::Scenario;
+use super::world::run;
+use crate::PolicyKind;
+
+/// The load that response times are compared with.
+const CALM: f64 = 0.8;
+/// Rates that hindsight tries for `static`, in capacities.
+const RATES: [f64; 8] = [0.5, 0.7, 0.8, 0.88, 0.94, 1.0, 1.06, 1.2];
+
+/// What runs of one scenario, policy and load came to: means over the seeds.
+#[derive(Clone, Debug)]
+pub struct Judged {
+    /// The policy.
+    pub policy: String,
+    /// The load, in capacities.
+    pub load: f64,
+    /// Values in the order of [`Measure::ALL`].
+    pub values: [f64; Measure::ALL.len()],
+    /// The run of the first seed.
+    pub first: Outcome,
+}
+
+impl Judged {
+    /// What it came to by a measure.
+    pub fn value(&self, measure: Measure) -> f64 {
+        self.values[measure as usize]
+    }
+
+    /// What the scenario expects of this policy at this load, and whether it
+    /// came out.
+    pub fn verdicts<'s>(
+        &self,
+        scenario: &'s Scenario,
+    ) -> impl Iterator<Item = (&'s Expectation, bool)> {
+        let concerned =
+            scenario.expectations.iter().filter(|e| e.concerns(&self.policy, self.load));
+        concerned.map(|e| (e, e.is_met_by(self.value(e.measure))))
+    }
+}
+
+/// Runs a scenario under a policy at each of its loads, with seeds 1 to
+/// `seeds`; `None`: no policy has this name.
+pub fn judged(scenario: &Scenario, policy: &str, seeds: u64) -> Option<Vec<Judged>> {
+    policies::named(policy, scenario)?;
+    let calm = Scenario {
+        arrivals: Arrivals::default(),
+        attacks: Vec::new(),
+        changes: Vec::new(),
+        ..scenario.clone()
+    };
+    let calm_p95_ms = mean(seeds, |seed| {
+        let mut judge = policies::named(policy, scenario).expect("it was just found");
+        run(&calm, CALM, seed, judge.as_mut()).response_ms(0.95)
+    });
+    let at = |load: &f64| {
+        let rate = (policy == "static").then(|| best_rate(scenario, *load));
+        let judge = || match rate {
+            Some(per_second) => policies::production(PolicyKind::Static { per_second }),
+            None => policies::named(policy, scenario).expect("it was just found"),
+        };
+        judged_at(scenario, policy, *load, (seeds, calm_p95_ms), judge)
+    };
+    Some(scenario.loads.iter().map(at).collect())
+}
+
+fn judged_at(
+    scenario: &Scenario,
+    policy: &str,
+    load: f64,
+    (seeds, calm_p95_ms): (u64, f64),
+    judge: impl Fn() -> Box<dyn Judge>,
+) -> Judged {
+    let mut values = [0.0; Measure::ALL.len()];
+    let mut first = None;
+    for seed in 1..=seeds {
+        let outcome = run(scenario, load, seed, judge().as_mut());
+        for measure in Measure::ALL {
+            let value = measure.of(&outcome, scenario, load, calm_p95_ms);
+            values[measure as usize] += value / seeds as f64;
+        }
+        first.get_or_insert(outcome);
+    }
+    Judged { policy: policy.to_owned(), load, values, first: first.unwrap_or_default() }
+}
+
+/// The rate with which a static limit does best in this very scenario, which
+/// nobody knows beforehand: the highest goodput, and if two are within a
+/// percent of each other, the lower rate.
+fn best_rate(scenario: &Scenario, load: f64) -> f64 {
+    let capacity = scenario.capacity_per_s();
+    let goodput = |share: f64| {
+        let mut judge = policies::production(PolicyKind::Static { per_second: share * capacity });
+        run(scenario, load, 1, judge.as_mut()).goodput()
+    };
+    let tried = RATES.map(|share| (share, goodput(share)));
+    let best = tried.iter().map(|(_, goodput)| *goodput).fold(0.0, f64::max);
+    let (share, _) = tried.iter().find(|(_, goodput)| *goodput >= best - 0.01).expect("the best");
+    share * capacity
+}
+
+fn mean(seeds: u64, of: impl Fn(u64) -> f64) -> f64 {
+    (1..=seeds).map(of).sum::<f64>() / seeds as f64
+}

@@ -1,0 +1,235 @@
+//! Customers and attackers: when they come, what they want, when they go.
+
+use super::{Event, Session, Stage, World};
+use crate::sim::judge::User;
+use crate::sim::scenario::{AttackKind, Customers, Disappointed};
+use crate::sim::world::GATE;
+
+impl World<'_> {
+    pub(super) fn schedule_arrival(&mut self) {
+        let until = self.scenario.duration_s;
+        if let Some(at) = self.stream.next(self.now, until, &mut self.random) {
+            self.schedule(at, Event::Arrival);
+        }
+    }
+
+    pub(super) fn schedule_attack(&mut self, index: usize) {
+        let attack = &self.scenario.attacks[index];
+        let rate = attack.load * self.capacity_per_s;
+        if rate > 0.0 {
+            let at = self.now.max(attack.from_s) + self.random.exponential(1.0 / rate);
+            if at < attack.until_s {
+                self.schedule(at, Event::Attack(index));
+            }
+        }
+    }
+
+    pub(super) fn arrives(&mut self) {
+        self.schedule_arrival();
+        let draw = self.random.uniform();
+        let mut sum = 0.0;
+        let class = self.scenario.customers.iter().position(|class| {
+            sum += class.share;
+            draw <= sum + 1e-9
+        });
+        let class = class.unwrap_or(0);
+        let draw = self.random.uniform();
+        let length = self.lengths[class].partition_point(|share| *share < draw) as u32 + 1;
+        let prefix = (self.random.uniform() * 7.999) as u8;
+        self.begins(class as u16, prefix, length, 0, None);
+    }
+
+    pub(super) fn comes_back(&mut self, session: u32) {
+        let Session { class, prefix, length, attempt, .. } = self.sessions[session as usize];
+        self.count(|outcome| &mut outcome.retries);
+        self.begins(class, prefix, length, attempt + 1, None);
+    }
+
+    pub(super) fn attacks(&mut self, index: usize) {
+        self.schedule_attack(index);
+        // They come from one place.
+        self.begins(0, 0, 1, 0, Some(self.scenario.attacks[index].kind));
+    }
+
+    fn begins(
+        &mut self,
+        class: u16,
+        prefix: u8,
+        length: u32,
+        attempt: u32,
+        attacker: Option<AttackKind>,
+    ) {
+        let session = self.sessions.len() as u32;
+        let returning = attacker == Some(AttackKind::SharedTicket) && self.ticket_is_good();
+        self.sessions.push(Session {
+            class,
+            prefix,
+            user: User((session.wrapping_mul(2_654_435_769) >> 24) as u8),
+            attempt,
+            length,
+            left: length,
+            request: 0,
+            wished_at: self.now,
+            idle_since: self.now,
+            spent: 0.0,
+            attacker,
+            first: true,
+            returning,
+            gone: false,
+            completed: false,
+            inside: false,
+        });
+        self.connections += 1;
+        if attacker.is_some() {
+            self.count(|outcome| &mut outcome.attacks.0);
+        } else {
+            self.tenth.offered += 1;
+            self.count(|outcome| &mut outcome.offered);
+            if attempt == 0 && self.is_watched() {
+                let group = self.group(session);
+                self.outcome.by_length[group].0 += 1;
+                self.outcome.by_prefix[prefix as usize].0 += 1;
+            }
+            let patience_s = self.class(session).patience_s;
+            self.schedule(self.now + patience_s, Event::Impatience(session, 0));
+        }
+        self.submit(GATE, session, Stage::Accept, self.scenario.work.accept);
+    }
+
+    /// Whether the shared ticket is still within its session's own rate.
+    fn ticket_is_good(&mut self) -> bool {
+        let (rate, burst) = self.scenario.gate.session_rate;
+        let (tokens, at) = self.shared_ticket;
+        let tokens = (tokens + (self.now - at) * rate).min(burst);
+        let good = tokens >= 1.0;
+        self.shared_ticket = (if good { tokens - 1.0 } else { tokens }, self.now);
+        good
+    }
+
+    pub(super) fn wishes(&mut self, session: u32) {
+        let patience_s = self.class(session).patience_s;
+        let s = &mut self.sessions[session as usize];
+        s.request += 1;
+        s.wished_at = self.now;
+        let impatient = Event::Impatience(session, s.request);
+        let closed = self.now - s.idle_since > self.scenario.gate.keep_alive_s;
+        if closed {
+            s.returning = true;
+            if !s.inside {
+                s.inside = true;
+                self.active += 1;
+            }
+            self.submit(GATE, session, Stage::Accept, self.scenario.work.accept);
+        } else {
+            self.forward(session);
+        }
+        self.schedule(self.now + patience_s, impatient);
+    }
+
+    pub(super) fn loses_patience(&mut self, session: u32, request: u32) {
+        let s = &self.sessions[session as usize];
+        // The idle time begins with the answer: no later wish, so answered.
+        if s.gone || s.request != request || s.idle_since > s.wished_at {
+            return;
+        }
+        self.gives_up(session);
+    }
+
+    /// A customer goes without what she came for.
+    pub(super) fn gives_up(&mut self, session: u32) {
+        self.sessions[session as usize].gone = true;
+        if self.sessions[session as usize].inside {
+            self.abandons(session);
+            self.leaves(session);
+        }
+        self.is_disappointed(session);
+    }
+
+    pub(super) fn is_disappointed(&mut self, session: u32) {
+        if self.sessions[session as usize].attacker.is_some() {
+            return;
+        }
+        if let Disappointed::Returns { back_off_s, times } = self.class(session).disappointed
+            && self.sessions[session as usize].attempt < times
+        {
+            let at = self.now + self.random.exponential(back_off_s);
+            self.schedule(at, Event::ComesBack(session));
+        }
+    }
+
+    /// A session that was admitted came to nothing.
+    pub(super) fn abandons(&mut self, session: u32) {
+        let s = self.sessions[session as usize];
+        self.waste(s.spent);
+        if s.attacker.is_none() {
+            self.count(|outcome| &mut outcome.abandoned);
+            self.tenth.abandoned += 1;
+        }
+    }
+
+    pub(super) fn answered(&mut self, session: u32) {
+        let now = self.now;
+        let s = &mut self.sessions[session as usize];
+        let took = now - s.wished_at;
+        (s.idle_since, s.first, s.left) = (now, false, s.left - 1);
+        let (done, request, attacker) = (s.left == 0, s.request, s.attacker);
+        let counted_until = now + self.scenario.gate.keep_alive_s + self.scenario.gate.linger_s;
+        if let Some(kind) = attacker {
+            self.sessions[session as usize].gone = true;
+            if kind == AttackKind::Lingering {
+                self.schedule(counted_until, Event::Left(session, request));
+            } else if self.sessions[session as usize].inside {
+                self.leaves(session);
+            }
+            return;
+        }
+        if self.is_watched() {
+            self.outcome.responses_s.push(took);
+        }
+        self.tenth.responses += 1;
+        self.tenth.response_time_s += took;
+        if done {
+            self.completes(session, counted_until);
+            return;
+        }
+        let think = self.random.exponential(self.class(session).think_s);
+        if now + think > counted_until {
+            self.schedule(counted_until, Event::Left(session, request));
+        }
+        self.schedule(now + think, Event::Wish(session));
+    }
+
+    fn completes(&mut self, session: u32, counted_until: f64) {
+        let s = &mut self.sessions[session as usize];
+        (s.gone, s.completed) = (true, true);
+        let (request, prefix) = (s.request, s.prefix as usize);
+        self.tenth.completed += 1;
+        if self.is_watched() {
+            let group = self.group(session);
+            self.outcome.completed += 1;
+            self.outcome.by_length[group].1 += 1;
+            self.outcome.by_prefix[prefix].1 += 1;
+        }
+        if self.class(session).close_when_done {
+            self.leaves(session);
+        } else {
+            self.schedule(counted_until, Event::Left(session, request));
+        }
+    }
+
+    pub(super) fn leaves(&mut self, session: u32) {
+        self.sessions[session as usize].inside = false;
+        self.active -= 1;
+    }
+
+    pub(super) fn class(&self, session: u32) -> &Customers {
+        &self.scenario.customers[self.sessions[session as usize].class as usize]
+    }
+
+    /// 0: no longer than the mean; 1: longer.
+    fn group(&self, session: u32) -> usize {
+        usize::from(
+            f64::from(self.sessions[session as usize].length) > self.class(session).requests,
+        )
+    }
+}

@@ -1,0 +1,201 @@
+//! The gate: who may in, who waits, who is refused; and what it is told.
+//!
+//! It is simulated as it is, with what it cannot know: connections and requests
+//! that it has not read yet appear in no gauge.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use super::{Event, GATE, Stage, UPSTREAM, World};
+use crate::sim::judge::User;
+use crate::{Reading, Usage};
+
+/// How often the held sessions are asked for.
+const HOLD_POLL_S: f64 = 0.001;
+
+/// Readings on their way to the policy.
+pub(super) struct Telegraph {
+    /// Cores of gate and upstream, as far as they are seen.
+    pub(super) capacity: [f64; 2],
+    used: [f64; 2],
+    sent_s: f64,
+    under_way: VecDeque<(f64, Reading)>,
+}
+
+impl Telegraph {
+    pub(super) fn new(capacity: [f64; 2]) -> Self {
+        Self { capacity, used: [0.0; 2], sent_s: 0.0, under_way: VecDeque::new() }
+    }
+}
+
+impl World<'_> {
+    pub(super) fn knocks(&mut self, session: u32) {
+        self.tell_in_flight();
+        if !self.held.is_empty() && !self.discipline.newest_first(self.time()) {
+            self.judge.stands_in_line();
+            self.hold(session);
+        } else if self.judge.new_session(self.time(), self.user(session)).is_admit() {
+            self.admit(session);
+        } else {
+            self.hold(session);
+        }
+    }
+
+    pub(super) fn user(&self, session: u32) -> User {
+        self.sessions[session as usize].user
+    }
+
+    pub(super) fn tell_in_flight(&mut self) {
+        let reading = &self.reading;
+        self.judge.in_flight(reading.in_flight_handshakes, reading.in_flight_requests);
+    }
+
+    fn hold(&mut self, session: u32) {
+        let gate = &self.scenario.gate;
+        if gate.hold_s == 0.0 || gate.hold_sessions == 0 {
+            return self.refuse(session);
+        }
+        if self.held.is_empty() {
+            self.schedule(self.now + HOLD_POLL_S, Event::Retry);
+        } else if self.held.len() == gate.hold_sessions {
+            self.refuse_oldest();
+        }
+        self.held.push_back((session, self.now));
+    }
+
+    pub(super) fn retry_held(&mut self) {
+        let came_by = self.now - self.discipline.longest_wait(self.time()).as_secs_f64();
+        while let Some((_, since)) = self.held.front().copied() {
+            let waited = Duration::from_secs_f64((self.now - since).max(0.0));
+            if since > came_by && !self.judge.gives_up(self.time(), waited) {
+                break;
+            }
+            self.refuse_oldest();
+        }
+        loop {
+            let newest_first = self.discipline.newest_first(self.time());
+            let next = if newest_first { self.held.back() } else { self.held.front() };
+            let Some((session, _)) = next.copied() else { break };
+            self.tell_in_flight();
+            let gone = self.sessions[session as usize].gone;
+            if !gone && !self.judge.ask_again(self.time(), self.user(session)).is_admit() {
+                break;
+            }
+            if newest_first {
+                self.held.pop_back()
+            } else {
+                self.held.pop_front()
+            };
+            if gone { self.refuse(session) } else { self.admit(session) }
+        }
+        if !self.held.is_empty() {
+            self.schedule(self.now + HOLD_POLL_S, Event::Retry);
+        }
+    }
+
+    fn refuse_oldest(&mut self) {
+        if let Some((session, _)) = self.held.pop_front() {
+            self.discipline.turn_away(self.time());
+            self.refuse(session);
+        }
+    }
+
+    fn refuse(&mut self, session: u32) {
+        let s = &mut self.sessions[session as usize];
+        let (left_before, spent, attacker) = (s.gone, s.spent, s.attacker);
+        s.gone = true;
+        self.waste(spent);
+        if attacker.is_none() {
+            self.count(|outcome| &mut outcome.refused);
+            self.tenth.refused += 1;
+        }
+        if !left_before {
+            self.is_disappointed(session);
+        }
+    }
+
+    fn admit(&mut self, session: u32) {
+        let s = &mut self.sessions[session as usize];
+        let attacker = s.attacker.is_some();
+        if s.gone {
+            // The gate cannot know: the hello stands in its buffer, the end of
+            // the connection behind it.
+            self.abandons(session);
+        } else {
+            s.inside = true;
+            self.active += 1;
+        }
+        self.reading.sessions_started += 1;
+        self.reading.new.connections += 1;
+        self.reading.in_flight_handshakes += 1;
+        if attacker {
+            self.count(|outcome| &mut outcome.attacks.1);
+        } else {
+            self.tenth.admitted += 1;
+            self.count(|outcome| &mut outcome.admitted);
+        }
+        self.count(|outcome| &mut outcome.full_handshakes);
+        let work = self.scenario.work.full_handshake * self.scenario.factors(self.now).1;
+        self.submit(GATE, session, Stage::Handshake, work);
+    }
+
+    pub(super) fn returns(&mut self, session: u32) {
+        self.judge.returning(self.time());
+        self.reading.returning.connections += 1;
+        self.reading.in_flight_handshakes += 1;
+        self.count(|outcome| &mut outcome.resumed_handshakes);
+        let work = self.scenario.work.resumed_handshake * self.scenario.factors(self.now).1;
+        self.submit(GATE, session, Stage::Handshake, work);
+    }
+
+    /// Sends a reading to the policy, which may be late or wrong.
+    pub(super) fn tick(&mut self) {
+        let (scenario, telemetry) = (self.scenario, &self.scenario.telemetry);
+        self.schedule(self.now + scenario.gate.tick_s, Event::Tick);
+        if telemetry.blind.is_none_or(|(from, until)| !(from..until).contains(&self.now)) {
+            let reading = self.read();
+            self.telegraph.under_way.push_back((self.now + telemetry.late_s, reading));
+        }
+        while let Some((_, reading)) =
+            self.telegraph.under_way.pop_front_if(|(at, _)| *at <= self.now + 1e-9)
+        {
+            self.judge.observe(self.time(), &reading);
+        }
+    }
+
+    fn read(&mut self) -> Reading {
+        let scenario = self.scenario;
+        let mut usage = [GATE, UPSTREAM].map(|station| {
+            let host = &mut self.hosts[self.stations[station].host];
+            host.advance(self.now);
+            let used = host.used[station];
+            let used_cpu_s = used - std::mem::replace(&mut self.telegraph.used[station], used);
+            Usage {
+                capacity_cpus: self.telegraph.capacity[station],
+                used_cpu_s: Some(used_cpu_s * scenario.telemetry.use_factor),
+            }
+        });
+        if scenario.telemetry.noise > 0.0 {
+            for used in usage.iter_mut().filter_map(|usage| usage.used_cpu_s.as_mut()) {
+                *used *= 1.0 + scenario.telemetry.noise * (2.0 * self.random.uniform() - 1.0);
+            }
+        }
+        let [gate, upstream] = usage;
+        let shared = scenario.upstream.cores.is_none() && scenario.upstream.visible;
+        let elapsed = self.now - std::mem::replace(&mut self.telegraph.sent_s, self.now);
+        let next = Reading {
+            in_flight_handshakes: self.reading.in_flight_handshakes,
+            in_flight_requests: self.reading.in_flight_requests,
+            ..Reading::default()
+        };
+        Reading {
+            elapsed: Duration::from_secs_f64(elapsed),
+            gate,
+            upstream: scenario.upstream.visible.then_some(upstream),
+            shared_cpus: shared.then_some(gate.capacity_cpus),
+            held: self.held.len() as u32,
+            sessions_active: self.active,
+            ..std::mem::replace(&mut self.reading, next)
+        }
+    }
+}

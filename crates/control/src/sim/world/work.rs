@@ -1,0 +1,195 @@
+//! Work: what each stage of a connection and a request needs, and what follows.
+
+use super::{DATABASE, Event, GATE, UPSTREAM, World};
+use crate::ClassWork;
+use crate::sim::scenario::AttackKind;
+
+/// Where a piece of work belongs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Stage {
+    /// Accepting a connection.
+    Accept,
+    Handshake,
+    /// Reading a request and passing it on.
+    Forward,
+    /// The upstream's part of it.
+    Serve,
+    /// The database's.
+    Query,
+    /// Passing the response on.
+    Answer,
+    /// Saying that the request may not in.
+    Reject,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Job {
+    session: u32,
+    request: u32,
+    stage: Stage,
+    work: f64,
+    forwarded_at: f64,
+}
+
+impl World<'_> {
+    pub(super) fn submit(&mut self, station: usize, session: u32, stage: Stage, work: f64) {
+        let request = self.sessions[session as usize].request;
+        let job = self.owe(station, Job { session, request, stage, work, forwarded_at: self.now });
+        self.compute(station, job);
+    }
+
+    /// A piece of work that a station will do, now or when it has a thread.
+    fn owe(&mut self, station: usize, job: Job) -> u32 {
+        let host = &mut self.hosts[self.stations[station].host];
+        host.advance(self.now);
+        host.owe(job.work);
+        self.add(job)
+    }
+
+    fn add(&mut self, job: Job) -> u32 {
+        match self.free_jobs.pop() {
+            Some(index) => {
+                self.jobs[index as usize] = job;
+                index
+            }
+            None => {
+                self.jobs.push(job);
+                self.jobs.len() as u32 - 1
+            }
+        }
+    }
+
+    pub(super) fn compute(&mut self, station: usize, job: u32) {
+        let host = &mut self.hosts[self.stations[station].host];
+        host.advance(self.now);
+        self.stations[station].push(station, host, job, self.jobs[job as usize].work);
+    }
+
+    pub(super) fn forward(&mut self, session: u32) {
+        self.submit(GATE, session, Stage::Forward, self.scenario.gate_request() * 0.6);
+    }
+
+    /// Hands a request to the upstream, which begins it when a thread is free.
+    fn hand_over(&mut self, session: u32) {
+        let work = &self.scenario.work;
+        let s = &self.sessions[session as usize];
+        let mean = if s.first { work.first_request } else { work.later_request };
+        let weight = self.class(session).weight * self.scenario.factors(self.now).0;
+        let demand = self.random.service(mean * weight, work.request_scv);
+        let request = self.sessions[session as usize].request;
+        let stage = Stage::Serve;
+        let job = Job { session, request, stage, work: demand, forwarded_at: self.now };
+        let job = self.owe(UPSTREAM, job);
+        if self.free_threads == 0 {
+            self.thread_queue.push_back(job);
+            return;
+        }
+        self.free_threads -= 1;
+        self.serve(job);
+    }
+
+    /// The upstream begins a request that has one of its threads.
+    fn serve(&mut self, job: u32) {
+        match self.scenario.upstream.wait_s {
+            0.0 => self.compute(UPSTREAM, job),
+            wait => {
+                let wait = self.random.exponential(wait);
+                self.schedule(self.now + wait, Event::Waited(job));
+            }
+        }
+    }
+
+    pub(super) fn finished(&mut self, index: u32) {
+        let job = self.jobs[index as usize];
+        self.free_jobs.push(index);
+        let s = self.sessions[job.session as usize];
+        if self.is_watched() {
+            self.outcome.cpu_s += job.work;
+        }
+        if s.attacker.is_some() || (s.gone && !s.completed) {
+            self.waste(job.work);
+        } else {
+            self.sessions[job.session as usize].spent += job.work;
+        }
+        let wanted = !s.gone && s.request == job.request;
+        match job.stage {
+            Stage::Accept if s.returning => self.returns(job.session),
+            Stage::Accept => self.knocks(job.session),
+            Stage::Handshake => {
+                self.reading.in_flight_handshakes -= 1;
+                let class = self.class_work(s.returning);
+                class.handshakes += 1;
+                class.handshake_cpu_s += job.work;
+                if s.attacker == Some(AttackKind::Handshakes) {
+                    self.sessions[job.session as usize].gone = true;
+                    self.leaves(job.session);
+                } else if wanted {
+                    self.forward(job.session);
+                }
+            }
+            Stage::Forward => {
+                self.tell_in_flight();
+                if self.judge.request(self.time(), self.user(job.session)) {
+                    self.reading.in_flight_requests += 1;
+                    self.hand_over(job.session);
+                } else {
+                    let work = self.scenario.gate_request() * 0.4;
+                    self.submit(GATE, job.session, Stage::Reject, work);
+                }
+            }
+            Stage::Serve => match &self.scenario.database {
+                Some(database) => {
+                    let factor = self.scenario.factors(self.now).0;
+                    let work = self.random.exponential(database.request * factor);
+                    let job = self.owe(DATABASE, Job { stage: Stage::Query, work, ..job });
+                    self.compute(DATABASE, job);
+                }
+                None => self.served(job, wanted),
+            },
+            Stage::Query => self.served(job, wanted),
+            Stage::Answer => {
+                self.reading.in_flight_requests -= 1;
+                let attributed = self.scenario.work.gate_request;
+                let class = self.class_work(s.returning);
+                class.requests += 1;
+                class.request_cpu_s += attributed;
+                if wanted {
+                    self.answered(job.session);
+                }
+            }
+            Stage::Reject => {
+                if wanted {
+                    self.gives_up(job.session);
+                }
+            }
+        }
+    }
+
+    fn served(&mut self, job: Job, wanted: bool) {
+        match self.thread_queue.pop_front() {
+            Some(next) => self.serve(next),
+            None => self.free_threads += 1,
+        }
+        let waited = self.now - job.forwarded_at;
+        self.reading.upstream_responses += 1;
+        self.reading.upstream_time_s += waited;
+        self.reading.upstream_time_max_s = self.reading.upstream_time_max_s.max(waited);
+        if wanted {
+            let work = self.scenario.gate_request() * 0.4;
+            self.submit(GATE, job.session, Stage::Answer, work);
+        } else {
+            self.reading.in_flight_requests -= 1;
+        }
+    }
+
+    /// CPU time came to nothing.
+    pub(super) fn waste(&mut self, cpu_s: f64) {
+        if self.is_watched() {
+            self.outcome.wasted_cpu_s += cpu_s;
+        }
+    }
+
+    fn class_work(&mut self, returning: bool) -> &mut ClassWork {
+        if returning { &mut self.reading.returning } else { &mut self.reading.new }
+    }
+}
