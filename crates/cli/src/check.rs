@@ -11,7 +11,7 @@ use crate::exit::{Outcome, bad_input};
 /// Flags of `tidegate check`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Gate configuration or load scenario
+    /// Gate configuration, load scenario or simulated scenario
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
 }
@@ -31,6 +31,12 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
 fn check(file: &Path) -> anyhow::Result<String> {
     let text =
         std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+    if is_simulated(&text) {
+        let name = file.to_string_lossy();
+        let scenario = tidegate_control::sim::Scenario::from_toml(&text, &name);
+        let capacity = scenario.map_err(anyhow::Error::msg)?.capacity_per_s();
+        return Ok(format!("a valid simulated scenario; its capacity is {capacity:.1} sessions/s"));
+    }
     if is_scenario(&text) {
         let scenario = Scenario::from_file(file).map_err(anyhow::Error::msg)?;
         let mean = scenario.session_length().mean_requests;
@@ -54,4 +60,9 @@ fn is_scenario(text: &str) -> bool {
             .any(|t| line.starts_with(t))
     };
     text.lines().any(|line| begins(line.trim_start()))
+}
+
+/// A simulated scenario says first what it is about.
+fn is_simulated(text: &str) -> bool {
+    text.lines().any(|line| line.trim_start().starts_with("about ="))
 }

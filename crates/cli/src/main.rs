@@ -1,5 +1,6 @@
 //! The one binary: parse, run, exit code.
 
+mod chart;
 mod check;
 mod cores;
 mod demo;
@@ -8,6 +9,7 @@ mod gate;
 mod load;
 mod screen;
 mod signals;
+mod sim;
 mod site;
 
 use clap::{Parser, Subcommand};
@@ -33,12 +35,14 @@ const EXIT_CODES: &str = "Exit codes: 0 done; 1 a goal or threshold was missed; 
 enum Command {
     /// Stand in front of a service: admit what it can carry to the end
     Gate(gate::Args),
-    /// Validate a gate configuration or a load scenario without starting anything
+    /// Validate a gate configuration or a scenario without starting anything
     Check(check::Args),
     /// Drive a service as customers do
     Load(load::Args),
     /// Run a reference site to try things on
     Site(site::Args),
+    /// Simulate admission policies under scenarios, in virtual time
+    Sim(sim::Args),
     /// Show what overload does to an auction site, without and with the gate
     Demo(demo::Args),
 }
@@ -50,6 +54,7 @@ fn main() -> std::process::ExitCode {
         Command::Check(args) => check::run(args),
         Command::Load(args) => load::run(args),
         Command::Site(args) => site::run(args),
+        Command::Sim(args) => sim::run(args),
         Command::Demo(args) => demo::run(args),
     };
     Outcome::report(outcome)

@@ -1,7 +1,6 @@
 //! The demo: an auction site behind the gate meets more customers than it can
 //! serve, first without and then with admission control.
 
-mod chart;
 mod goals;
 mod lab;
 mod measure;

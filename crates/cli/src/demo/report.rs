@@ -2,10 +2,10 @@
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use super::chart::{Chart, Line, Scale};
 use super::summary::{Goal, POLICIES, Point, Setting, Summary};
+use crate::chart::{Chart, Line, Scale};
 
-const STYLE: &str = include_str!("report.css");
+const STYLE: &str = include_str!("../report.css");
 
 /// The whole page.
 pub fn page(summary: &Summary) -> String {

@@ -37,7 +37,11 @@ pub struct Chart<'a> {
 const WIDTH: f64 = 560.0;
 const HEIGHT: f64 = 300.0;
 const LEFT: f64 = 56.0;
+/// Least room for the names at the lines' ends, and room per letter.
 const RIGHT: f64 = 58.0;
+const LETTER: f64 = 7.6;
+/// Least distance of two labels on the x axis.
+const TICK: f64 = 26.0;
 const TOP: f64 = 26.0;
 const BOTTOM: f64 = 42.0;
 
@@ -66,7 +70,7 @@ impl Chart<'_> {
                 svg,
                 format_args!(
                     r#"<line class="grid" x1="{LEFT}" x2="{}" y1="{y:.1}" y2="{y:.1}"/>"#,
-                    WIDTH - RIGHT
+                    WIDTH - axis.right
                 ),
             );
             put(
@@ -79,8 +83,13 @@ impl Chart<'_> {
                 ),
             );
         }
+        let mut free = 0.0;
         for tick in self.x_ticks {
             let x = axis.x(*tick);
+            if x < free {
+                continue;
+            }
+            free = x + TICK;
             put(
                 svg,
                 format_args!(
@@ -98,7 +107,7 @@ impl Chart<'_> {
             svg,
             format_args!(
                 r#"<text class="unit" x="{:.1}" y="{}" text-anchor="middle">{}</text>"#,
-                (LEFT + WIDTH - RIGHT) / 2.0,
+                (LEFT + WIDTH - axis.right) / 2.0,
                 HEIGHT - 6.0,
                 escape(self.x_label)
             ),
@@ -112,7 +121,7 @@ impl Chart<'_> {
             svg,
             format_args!(
                 r#"<line class="reference" x1="{LEFT}" x2="{}" y1="{y:.1}" y2="{y:.1}"/>"#,
-                WIDTH - RIGHT
+                WIDTH - axis.right
             ),
         );
         put(
@@ -172,6 +181,7 @@ impl Chart<'_> {
 }
 
 struct Axis {
+    right: f64,
     x_min: f64,
     x_max: f64,
     y_min: f64,
@@ -201,12 +211,14 @@ impl Axis {
                 (10f64.powf(low), 10f64.powf(high), decades)
             }
         };
-        Self { x_min: 0.0, x_max, y_min, y_max, y_ticks, scale: chart.scale }
+        let letters = chart.lines.iter().map(|line| line.name.len()).max().unwrap_or(0);
+        let right = RIGHT.max(14.0 + LETTER * letters as f64);
+        Self { right, x_min: 0.0, x_max, y_min, y_max, y_ticks, scale: chart.scale }
     }
 
     fn x(&self, x: f64) -> f64 {
         let span = (self.x_max - self.x_min).max(1e-9);
-        LEFT + (x - self.x_min) / span * (WIDTH - LEFT - RIGHT)
+        LEFT + (x - self.x_min) / span * (WIDTH - LEFT - self.right)
     }
 
     fn y(&self, y: f64) -> f64 {
@@ -276,7 +288,7 @@ mod tests {
             let chart = chart(&lines, scale);
             let axis = Axis::fit(&chart);
             for (x, y) in &lines[0].points {
-                assert!((LEFT..=WIDTH - RIGHT).contains(&axis.x(*x)));
+                assert!((LEFT..=WIDTH - axis.right).contains(&axis.x(*x)));
                 assert!((TOP - 0.1..=HEIGHT - BOTTOM).contains(&axis.y(*y)));
             }
         }

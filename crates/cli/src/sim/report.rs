@@ -1,0 +1,161 @@
+//! The page: for each scenario what came of it over the loads, and the course
+//! of its heaviest run. One HTML file that needs nothing else.
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+use tidegate_control::sim::{Judged, Measure, Scenario, Tenth};
+
+use super::summary::{Result, Summary};
+use crate::chart::{Chart, Line, Scale};
+
+const STYLE: &str = include_str!("../report.css");
+
+/// The whole page.
+pub fn page(summary: &Summary) -> String {
+    let verdicts = summary.verdicts();
+    let missed: Vec<_> = verdicts.iter().filter(|verdict| !verdict.met).collect();
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                title { "Tidegate: simulated" }
+                style { (PreEscaped(STYLE)) }
+            }
+            body { main {
+                h1 { "Admission policies, simulated" }
+                p.lead {
+                    (verdicts.len() - missed.len()) " of " (verdicts.len()) " expectations met. \
+                    Virtual time, the production controller; figures are means of "
+                    (summary.seeds) @if summary.seeds == 1 { " run." } @else { " runs." }
+                }
+                @if !missed.is_empty() {
+                    ul.goals { @for verdict in &missed {
+                        li { span.mark-missed { "missed" } span { (verdict.text()) } }
+                    } }
+                }
+                @for (scenario, results) in summary.by_scenario() {
+                    h2 id=(scenario.name) { (scenario.name) }
+                    p { (scenario.about) }
+                    (charts(scenario, results))
+                    (table(scenario, results))
+                }
+            } }
+        }
+    };
+    page.into_string()
+}
+
+fn charts(scenario: &Scenario, results: &[Result]) -> Markup {
+    let heaviest = scenario.loads.iter().copied().fold(0.0, f64::max);
+    html! { div.charts {
+        @if scenario.loads.len() > 1 {
+            (over_loads(scenario, results, "Completed sessions", "Share of the best possible.", "%", Scale::Linear,
+                |run| 100.0 * run.value(Measure::Goodput)))
+            (over_loads(scenario, results, "Response time, p95", "Logarithmic.", "ms", Scale::Log,
+                |run| if run.value(Measure::P95) > 0.0 { run.value(Measure::P95) } else { f64::NAN }))
+        }
+        (course(scenario, results, heaviest, "Answered", "responses/s", |tenth| tenth.responses as f64 * 10.0))
+        (course(scenario, results, heaviest, "Queue", "ms of work", |tenth| tenth.owed_s.1 * 1e3))
+    } }
+}
+
+fn over_loads(
+    scenario: &Scenario,
+    results: &[Result],
+    title: &str,
+    note: &str,
+    unit: &str,
+    scale: Scale,
+    y: impl Fn(&Judged) -> f64,
+) -> Markup {
+    let lines: Vec<Line> = results
+        .iter()
+        .map(|result| Line {
+            name: result.policy.to_owned(),
+            points: result.runs.iter().map(|run| (run.load, y(run))).collect(),
+        })
+        .collect();
+    let chart = Chart {
+        lines: &lines,
+        x_label: "offered load, as a multiple of the capacity",
+        x_ticks: &scenario.loads,
+        y_unit: unit,
+        scale,
+        reference: (unit == "%").then_some((100.0, "best")),
+        y_max: None,
+        marks: true,
+    };
+    figure(title, note, &chart)
+}
+
+/// The course of the first run at a load, smoothed over half a second.
+fn course(
+    scenario: &Scenario,
+    results: &[Result],
+    load: f64,
+    title: &str,
+    unit: &str,
+    y: impl Fn(&Tenth) -> f64,
+) -> Markup {
+    let point = |tenths: &[Tenth]| {
+        let mean = tenths.iter().map(&y).sum::<f64>() / tenths.len() as f64;
+        (tenths[tenths.len() - 1].at_s, mean)
+    };
+    let lines: Vec<Line> = results
+        .iter()
+        .filter_map(|result| {
+            let run = result.runs.iter().find(|run| run.load == load)?;
+            let points = run.first.course.chunks(5).map(point).collect();
+            Some(Line { name: result.policy.to_owned(), points })
+        })
+        .collect();
+    let step = [1.0, 2.0, 5.0, 10.0, 20.0, 60.0, 300.0];
+    let step = step.into_iter().find(|step| scenario.duration_s / step <= 10.0).unwrap_or(600.0);
+    let ticks: Vec<f64> =
+        (0..).map(|n| f64::from(n) * step).take_while(|at| *at <= scenario.duration_s).collect();
+    let chart = Chart {
+        lines: &lines,
+        x_label: "seconds",
+        x_ticks: &ticks,
+        y_unit: unit,
+        scale: Scale::Linear,
+        reference: None,
+        y_max: None,
+        marks: false,
+    };
+    figure(&format!("{title} at {load}×"), "The course of one run.", &chart)
+}
+
+fn figure(title: &str, note: &str, chart: &Chart) -> Markup {
+    html! { figure { figcaption { (title) small { (note) } } (PreEscaped(chart.svg())) } }
+}
+
+fn table(scenario: &Scenario, results: &[Result]) -> Markup {
+    let missed = |run: &Judged, measure| {
+        run.verdicts(scenario).any(|(expectation, met)| !met && expectation.measure == measure)
+    };
+    html! { div.scroll { table {
+        tr { th { "policy" } th { "load" } @for measure in Measure::ALL { th { (measure.name()) } } }
+        @for run in results.iter().flat_map(|result| &result.runs) {
+            tr {
+                td class=(run.policy) { (run.policy) }
+                td { (run.load) "×" }
+                @for measure in Measure::ALL {
+                    td.missed[missed(run, measure)] { (figures(run.value(measure))) }
+                }
+            }
+        }
+    } } }
+}
+
+/// Three or four figures, as many as mean something.
+fn figures(value: f64) -> String {
+    match value {
+        v if v >= 100.0 => format!("{v:.0}"),
+        v if v >= 10.0 => format!("{v:.1}"),
+        v if v >= 1.0 => format!("{v:.2}"),
+        0.0 => "0".to_owned(),
+        v => format!("{v:.3}"),
+    }
+}

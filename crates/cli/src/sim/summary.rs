@@ -1,0 +1,117 @@
+//! What was simulated and what came of it.
+
+use serde_json::{Value, json};
+use tidegate_control::sim::{Expectation, Judged, Measure, Scenario};
+
+/// Runs of one policy under one scenario.
+pub struct Result {
+    /// Place of the scenario.
+    pub scenario: usize,
+    pub policy: &'static str,
+    /// One per load.
+    pub runs: Vec<Judged>,
+}
+
+/// Everything.
+pub struct Summary<'s> {
+    pub scenarios: &'s [Scenario],
+    /// By scenario, then policy.
+    pub results: Vec<Result>,
+    pub seeds: u64,
+}
+
+/// An expectation and what came of it.
+pub struct Verdict<'s> {
+    pub scenario: &'s Scenario,
+    pub expectation: &'s Expectation,
+    pub load: f64,
+    pub value: f64,
+    pub met: bool,
+}
+
+impl<'s> Summary<'s> {
+    pub fn new(scenarios: &'s [Scenario], results: Vec<Result>, seeds: u64) -> Self {
+        Self { scenarios, results, seeds }
+    }
+
+    /// The results of each scenario.
+    pub fn by_scenario(&self) -> impl Iterator<Item = (&'s Scenario, &[Result])> {
+        self.results
+            .chunk_by(|a, b| a.scenario == b.scenario)
+            .map(|results| (&self.scenarios[results[0].scenario], results))
+    }
+
+    /// What was expected, of those policies that were simulated.
+    pub fn verdicts(&self) -> Vec<Verdict<'s>> {
+        let mut verdicts = Vec::new();
+        for result in &self.results {
+            let scenario = &self.scenarios[result.scenario];
+            for run in &result.runs {
+                verdicts.extend(run.verdicts(scenario).map(|(expectation, met)| {
+                    let value = run.value(expectation.measure);
+                    Verdict { scenario, expectation, load: run.load, value, met }
+                }));
+            }
+        }
+        verdicts
+    }
+
+    /// How many expectations were missed.
+    pub fn missed(&self) -> usize {
+        self.verdicts().iter().filter(|verdict| !verdict.met).count()
+    }
+
+    /// For programs: one entry per scenario, policy and load.
+    pub fn json(&self) -> Value {
+        let points: Vec<Value> = self
+            .results
+            .iter()
+            .flat_map(|result| result.runs.iter().map(|run| self.point(result, run)))
+            .collect();
+        json!({ "seeds": self.seeds, "points": points })
+    }
+
+    fn point(&self, result: &Result, run: &Judged) -> Value {
+        let scenario = &self.scenarios[result.scenario];
+        let mut point = json!({
+            "scenario": scenario.name,
+            "policy": result.policy,
+            "load": run.load,
+            "capacity_per_s": scenario.capacity_per_s(),
+            "why": run.first.why,
+        });
+        for measure in Measure::ALL {
+            point[measure.name()] = json!(run.value(measure));
+        }
+        let expected = run.verdicts(scenario).map(|(expectation, met)| {
+            let bound = |bound: f64| bound.is_finite().then_some(bound);
+            json!({
+                "measure": expectation.measure.name(),
+                "min": bound(expectation.range.0),
+                "max": bound(expectation.range.1),
+                "met": met,
+            })
+        });
+        point["expected"] = expected.collect();
+        point
+    }
+}
+
+impl Verdict<'_> {
+    /// `demo, tide at 4×: goodput is 0.91, expected at least 0.95`
+    pub fn text(&self) -> String {
+        let Expectation { policy, measure, range, .. } = self.expectation;
+        let expected = match range {
+            (min, max) if max.is_infinite() => format!("at least {min}"),
+            (min, max) if min.is_infinite() => format!("at most {max}"),
+            (min, max) => format!("{min} to {max}"),
+        };
+        format!(
+            "{}, {policy} at {}×: {} is {:.4}, expected {expected}",
+            self.scenario.name,
+            self.load,
+            measure.name(),
+            self.value
+        )
+    }
+}

@@ -1,0 +1,95 @@
+//! `tidegate sim` as a user meets it.
+
+mod common;
+
+use common::{Text, tidegate};
+
+const SCENARIO: &str = r#"
+about = "A small crowd."
+loads = [0.5, 3]
+duration = "6s"
+watch_from = "2s"
+[[expect]]
+loads = [3]
+goodput = { min = 0.7, max = 1.3 }
+lost = { max = 0.01 }
+[[expect]]
+policy = "off"
+loads = [3]
+lost = { min = 0.1 }
+"#;
+
+fn file(folder: &tempfile::TempDir, text: &str) -> String {
+    let path = folder.path().join("crowd.toml");
+    std::fs::write(&path, text).unwrap();
+    path.display().to_string()
+}
+
+#[test]
+fn a_scenario_of_ones_own_is_judged_by_its_expectations() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out").display().to_string();
+    let scenario = file(&folder, SCENARIO);
+    let both = ["sim", &scenario, "--policy", "off,tide", "--seeds", "1", "--out", &out];
+    let output = tidegate(&both);
+    let text = output.stdout_text();
+    assert_eq!(output.status.code(), Some(0), "{text}{}", output.stderr_text());
+    assert!(
+        text.contains("crowd: A small crowd.") && text.contains("3 of 3 expectations"),
+        "{text}"
+    );
+    let summary = std::fs::read_to_string(folder.path().join("out/summary.json")).unwrap();
+    let summary: serde_json::Value = serde_json::from_str(&summary).unwrap();
+    let points = summary["points"].as_array().unwrap();
+    assert_eq!(points.len(), 4);
+    assert_eq!((&points[3]["policy"], &points[3]["load"]), (&"tide".into(), &3.0.into()));
+    assert!(points[3]["goodput"].as_f64().unwrap() > 0.7);
+    let page = std::fs::read_to_string(folder.path().join("out/report.html")).unwrap();
+    assert!(page.matches("<svg").count() == 4 && !page.contains("NaN"), "{page}");
+}
+
+#[test]
+fn an_expectation_that_is_missed_ends_with_1_and_says_which() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out").display().to_string();
+    let scenario = file(&folder, &SCENARIO.replace("min = 0.7", "min = 1.25"));
+    let output = tidegate(&["sim", &scenario, "--seeds", "1", "--out", &out]);
+    assert_eq!(output.status.code(), Some(1), "{}", output.stderr_text());
+    let text = output.stdout_text();
+    assert!(text.contains("MISSED  crowd, tide at 3×: goodput is "), "{text}");
+}
+
+#[test]
+fn every_mistake_of_a_scenario_is_told_and_nothing_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let broken = SCENARIO.replace("duration", "duratoin").replace("policy = \"off\"", "policy = 1");
+    let scenario = file(&folder, &broken);
+    let output = tidegate(&["sim", &scenario, "no-such", "none.toml"]);
+    assert_eq!(output.status.code(), Some(2));
+    let text = output.stderr_text();
+    for words in [
+        "crowd.toml:4: duratoin",
+        "did you mean duration?",
+        "crowd.toml:11",
+        "no-such",
+        "none.toml",
+    ] {
+        assert!(text.contains(words), "`{words}` is missing:\n{text}");
+    }
+    let output = tidegate(&["sim", "demo", "--policy", "tied"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(output.stderr_text().contains("known are off, static"), "{}", output.stderr_text());
+}
+
+#[test]
+fn the_catalogue_can_be_listed_and_its_files_shown() {
+    let list = tidegate(&["sim", "--list"]).stdout_text();
+    assert!(list.lines().count() >= 30 && list.contains("flash-crowd "), "{list}");
+    let shown = tidegate(&["sim", "--show", "flash-crowd"]).stdout_text();
+    let folder = tempfile::tempdir().unwrap();
+    let (copy, out) = (file(&folder, &shown), folder.path().join("out").display().to_string());
+    let checked = tidegate(&["check", &copy]).stdout_text();
+    assert!(checked.contains("its capacity is 184.3 sessions/s"), "{checked}");
+    let output = tidegate(&["sim", &copy, "--seeds", "1", "--out", &out]);
+    assert_eq!(output.status.code(), Some(0), "{}", output.stdout_text());
+}
