@@ -10,7 +10,7 @@ const REQUESTS: f64 = 2.0;
 const UNSEEN_REQUESTS: f64 = 4.0;
 /// Use in the last second below which processors have time to spare: what is in
 /// flight then, such as slow downloads, owes them less than it seems to.
-const SPARE: f64 = 0.85;
+const SPARE: f64 = 0.93;
 /// With time to spare, share of the burst that must be in hand at a busy
 /// moment. With a full bucket there is no overload, and nobody waits for a lull.
 const RESERVE: f64 = 0.9;
@@ -49,6 +49,11 @@ impl Lull {
     /// Tells what is in flight now.
     pub(crate) fn in_flight(&mut self, handshakes: u32, requests: u32) {
         self.told = Some((handshakes, requests));
+    }
+
+    /// From now on: nobody knows whether processors have time to spare.
+    pub(crate) fn assume_full_use(&mut self) {
+        self.in_use = 1.0;
     }
 
     /// Whether it is ever told.
@@ -121,16 +126,24 @@ mod tests {
 
     #[test]
     fn a_busy_moment_of_a_busy_time_lets_nobody_in() {
-        let busy = Work { in_use: 0.9, ..WORK };
+        let busy = Work { in_use: 0.95, ..WORK };
         assert!(lull(busy, 1, 2).admits(11.0, 11.0).is_err());
         assert_eq!(lull(busy, 0, 4).admits(1.0, 11.0), Ok(()));
     }
 
     #[test]
     fn a_processor_without_handshakes_may_owe_two_requests() {
-        let work = Work { handshake: 0.0, in_use: 0.9, ..WORK };
+        let work = Work { handshake: 0.0, in_use: 0.95, ..WORK };
         assert_eq!(lull(work, 0, 3).admits(1.0, 11.0), Ok(()));
         assert!(lull(work, 0, 4).admits(1.0, 11.0).is_err());
+    }
+
+    #[test]
+    fn without_readings_only_lulls_count() {
+        let mut lull = lull(WORK, 1, 2);
+        assert_eq!(lull.admits(11.0, 11.0), Ok(()));
+        lull.assume_full_use();
+        assert!(lull.admits(11.0, 11.0).is_err());
     }
 
     #[test]

@@ -42,8 +42,8 @@ const TRIM_GAIN: f64 = 0.1;
 const TRIM: (f64, f64) = (0.85, 1.12);
 /// How long what customers wish for is remembered at most, in seconds.
 const MEMORY_S: f64 = 20.0;
-/// Share of the budget that is left when readings stop coming: the gate is
-/// blind then, but may be the only one that suffers.
+/// Share of the budget that is left when neither readings come nor the gate
+/// tells what is in flight: it is blind then, but may be the only one that suffers.
 const BLIND: f64 = 0.1;
 
 /// The policy's state.
@@ -144,8 +144,13 @@ impl Tide {
     }
 
     pub(crate) fn take(&mut self, now: Time) -> Result<(), Duration> {
-        if now > self.fresh_until && self.bucket.rate() > self.plan.per_second * BLIND {
-            self.bucket.set(now, self.plan.per_second * BLIND, 1.0);
+        if now > self.fresh_until {
+            if self.lull.is_told() {
+                // What is in flight is still known: lulls keep queues short.
+                self.lull.assume_full_use();
+            } else if self.bucket.rate() > self.plan.per_second * BLIND {
+                self.bucket.set(now, self.plan.per_second * BLIND, 1.0);
+            }
         }
         self.lull.admits(self.bucket.tokens(now), self.bucket.burst())?;
         self.bucket.take(now)

@@ -45,6 +45,7 @@ catalogue! {
     "dearer-pages",
     "wrong-telemetry",
     "blind",
+    "blind-crowd",
     "come-back",
     "hammering",
     "handshake-flood",
