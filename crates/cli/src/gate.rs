@@ -8,7 +8,7 @@ use tidegate_gate::config::{Config, Flags, LogFormat};
 
 use crate::demo::READY;
 use crate::exit::{Outcome, bad_input};
-use crate::signals;
+use crate::signals::Signals;
 
 /// Flags of `tidegate gate`. A flag goes before what the file says.
 #[derive(clap::Args)]
@@ -53,9 +53,9 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     let config = configuration(args)?;
     start_log(&config)?;
     let gate = Gate::start(config).map_err(blame)?;
+    let mut signals = Signals::catch().context("cannot wait for signals")?;
     announce(&gate);
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(signals::stop_requested()).context("cannot wait for signals")?;
+    signals.wait();
     gate.drain();
     gate.join()?;
     Ok(Outcome::Done)

@@ -10,7 +10,7 @@ use tidegate_sites::password::PasswordCost;
 use crate::cores::Cores;
 use crate::demo::READY;
 use crate::exit::{Outcome, bad_input};
-use crate::signals;
+use crate::signals::Signals;
 
 /// Flags of `tidegate site`.
 #[derive(clap::Args)]
@@ -63,10 +63,10 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
         cores: args.cores.map(|cores| cores.list().to_vec()),
     };
     let site = auction::start(options).map_err(blame)?;
+    let mut signals = Signals::catch()?;
     println!("site: http://{}", site.address());
     println!("{READY}");
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(signals::stop_requested())?;
+    signals.wait();
     site.shutdown();
     Ok(Outcome::Done)
 }

@@ -304,6 +304,17 @@ fn sigterm_drains_and_exits_with_0() {
 }
 
 #[test]
+fn a_service_told_to_stop_as_soon_as_it_is_ready_ends_well() {
+    let folder = tempfile::tempdir().unwrap();
+    assert_eq!(common::auction(folder.path()).end(), Some(0));
+    for _ in 0..5 {
+        assert_eq!(gate("http://127.0.0.1:1", &[]).end(), Some(0));
+        // The database is there by now, so this takes no time.
+        assert_eq!(common::auction(folder.path()).end(), Some(0));
+    }
+}
+
+#[test]
 fn status_and_metrics_tell_what_happened() {
     let setting = setting(&[]);
     curl(&[&setting.url("/")]);
