@@ -40,6 +40,8 @@ const LEFT: f64 = 56.0;
 /// Least room for the names at the lines' ends, and room per letter.
 const RIGHT: f64 = 58.0;
 const LETTER: f64 = 7.6;
+/// Height of a line of text.
+const LINE: f64 = 16.0;
 /// Least distance of two labels on the x axis.
 const TICK: f64 = 26.0;
 const TOP: f64 = 26.0;
@@ -162,21 +164,38 @@ impl Chart<'_> {
         let mut labels: Vec<_> = self
             .lines
             .iter()
-            .filter_map(|line| last(line).map(|(x, y)| (axis.y(y), axis.x(x), line.name.as_str())))
+            .filter_map(|line| last(line).map(|(x, y)| (axis.x(x), axis.y(y), line.name.as_str())))
             .collect();
-        labels.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let mut free = TOP - 16.0;
-        for (y, x, name) in labels {
-            free = y.max(free + 16.0);
-            put(
-                svg,
-                format_args!(
-                    r#"<text class="name {name}" x="{:.1}" y="{:.1}">{name}</text>"#,
-                    x + 9.0,
-                    free + 4.0
-                ),
-            );
+        // Only lines that end at the same place get in each other's way.
+        labels.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
+        for labels in labels.chunk_by_mut(|a, b| a.0 == b.0) {
+            spread(labels);
+            for (x, y, name) in labels {
+                put(
+                    svg,
+                    format_args!(
+                        r#"<text class="name {name}" x="{:.1}" y="{:.1}">{name}</text>"#,
+                        *x + 9.0,
+                        *y + 4.0
+                    ),
+                );
+            }
         }
+    }
+}
+
+/// Moves labels down until none covers another, and up again as far as the
+/// frame asks for.
+fn spread(labels: &mut [(f64, f64, &str)]) {
+    let mut free = TOP;
+    for (_, y, _) in labels.iter_mut() {
+        *y = y.max(free);
+        free = *y + LINE;
+    }
+    let mut free = HEIGHT - BOTTOM + LINE / 2.0;
+    for (_, y, _) in labels.iter_mut().rev() {
+        *y = y.min(free);
+        free = *y - LINE;
     }
 }
 
@@ -302,6 +321,17 @@ mod tests {
                 assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
             }
         }
+    }
+
+    #[test]
+    fn names_of_many_lines_that_end_together_stay_apart_and_in_the_frame() {
+        let mut labels: Vec<_> = (0..13).map(|n| (0.0, 250.0 + f64::from(n), "x")).collect();
+        spread(&mut labels);
+        assert!(labels.windows(2).all(|two| two[1].1 - two[0].1 >= LINE - 1e-9));
+        assert!(labels[0].1 >= TOP && labels[12].1 <= HEIGHT - BOTTOM + LINE / 2.0);
+        let mut apart = [(0.0, 50.0, "a"), (0.0, 100.0, "b")];
+        spread(&mut apart);
+        assert_eq!(apart, [(0.0, 50.0, "a"), (0.0, 100.0, "b")]);
     }
 
     #[test]
