@@ -7,6 +7,7 @@ mod demo;
 mod exit;
 mod gate;
 mod load;
+mod page;
 mod screen;
 mod signals;
 mod sim;

@@ -1,40 +1,27 @@
 //! The report page: one HTML file that needs nothing else.
 
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{Markup, PreEscaped, html};
 
 use super::summary::{Goal, POLICIES, Point, Setting, Summary};
 use crate::chart::{Chart, Line, Scale};
 
-const STYLE: &str = include_str!("../report.css");
-
 /// The whole page.
 pub fn page(summary: &Summary) -> String {
-    let page = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                title { "Tidegate: the auction site beyond its capacity" }
-                style { (PreEscaped(STYLE)) }
-            }
-            body { main {
-                h1 { (headline(summary)) }
-                p.lead { (lead(summary)) }
-                (cards(summary))
-                (curves(summary))
-                h2 { "What was promised" }
-                (goals(&summary.goals))
-                h2 { "The overload, second by second" }
-                (overload(summary))
-                h2 { "Every point" }
-                (table(summary))
-                h2 { "How it was measured" }
-                (setting(summary))
-            } }
-        }
+    let content = html! {
+        h1 { (headline(summary)) }
+        p.lead { (lead(summary)) }
+        (cards(summary))
+        (curves(summary))
+        h2 { "What was promised" }
+        (goals(&summary.goals))
+        h2 { "The overload, second by second" }
+        (overload(summary))
+        h2 { "Every point" }
+        (table(summary))
+        h2 { "How it was measured" }
+        (setting(summary))
     };
-    page.into_string()
+    crate::page::page("Tidegate: the auction site beyond its capacity", &content)
 }
 
 /// The highest multiple that was measured, and the two policies there.

@@ -1,49 +1,36 @@
 //! The page: for each scenario what came of it over the loads, and the course
 //! of its heaviest run. One HTML file that needs nothing else.
 
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{Markup, PreEscaped, html};
 use tidegate_control::sim::{Judged, Measure, Scenario, Tenth};
 
 use super::summary::{Result, Summary};
 use crate::chart::{Chart, Line, Scale};
 
-const STYLE: &str = include_str!("../report.css");
-
 /// The whole page.
 pub fn page(summary: &Summary) -> String {
     let verdicts = summary.verdicts();
     let missed: Vec<_> = verdicts.iter().filter(|verdict| !verdict.met).collect();
-    let page = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                title { "Tidegate: simulated" }
-                style { (PreEscaped(STYLE)) }
-            }
-            body { main {
-                h1 { "Admission policies, simulated" }
-                p.lead {
-                    (verdicts.len() - missed.len()) " of " (verdicts.len()) " expectations met. \
-                    Virtual time, the production controller; figures are means of "
-                    (summary.seeds) @if summary.seeds == 1 { " run." } @else { " runs." }
-                }
-                @if !missed.is_empty() {
-                    ul.goals { @for verdict in &missed {
-                        li { span.mark-missed { "missed" } span { (verdict.text()) } }
-                    } }
-                }
-                @for (scenario, results) in summary.by_scenario() {
-                    h2 id=(scenario.name) { (scenario.name) }
-                    p { (scenario.about) }
-                    (charts(scenario, results))
-                    (table(scenario, results))
-                }
+    let content = html! {
+        h1 { "Admission policies, simulated" }
+        p.lead {
+            (verdicts.len() - missed.len()) " of " (verdicts.len()) " expectations met. \
+            Virtual time, the production controller; figures are means of "
+            (summary.seeds) @if summary.seeds == 1 { " run." } @else { " runs." }
+        }
+        @if !missed.is_empty() {
+            ul.goals { @for verdict in &missed {
+                li { span.mark-missed { "missed" } span { (verdict.text()) } }
             } }
         }
+        @for (scenario, results) in summary.by_scenario() {
+            h2 id=(scenario.name) { (scenario.name) }
+            p { (scenario.about) }
+            (charts(scenario, results))
+            (table(scenario, results))
+        }
     };
-    page.into_string()
+    crate::page::page("Tidegate: simulated", &content)
 }
 
 fn charts(scenario: &Scenario, results: &[Result]) -> Markup {

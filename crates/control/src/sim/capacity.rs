@@ -17,8 +17,7 @@ impl Scenario {
     /// `offered` new ones per second among `connections` new ones per second in
     /// all: each has to be accepted before anybody knows that it is too many.
     pub fn best_per_s(&self, at_s: f64, offered: f64, connections: f64) -> f64 {
-        let carried = self.carried_per_s(at_s, connections);
-        if offered > carried { carried } else { offered }
+        offered.min(self.carried_per_s(at_s, connections))
     }
 
     /// What a mean session costs at a time, its first connection included.

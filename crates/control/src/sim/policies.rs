@@ -1,7 +1,7 @@
 //! The policies that may be compared, by name.
 
 use super::judge::Judge;
-use super::rivals::{Aimd, Breakwater, CoDel, Dagor, Door, Gradient, OnRequests, Pace, Pi, Sbac};
+use super::rivals::{Aimd, Breakwater, CoDel, Dagor, Gradient, Limited, Pace, Pi, Sbac};
 use super::scenario::Scenario;
 use crate::{Controller, PolicyKind, Settings};
 
@@ -35,10 +35,10 @@ pub fn named(name: &str, scenario: &Scenario) -> Option<Box<dyn Judge>> {
         "static" => production(PolicyKind::Static { per_second: scenario.capacity_per_s() }),
         "eac" => production(PolicyKind::Eac { interval: PolicyKind::EAC_INTERVAL.mul_f64(pace.0) }),
         "sbac" => Box::new(Sbac::new(pace)),
-        "aimd" => Box::new(OnRequests::new(Aimd::new(pace))),
-        "aimd-door" => Box::new(Door::new(Aimd::new(pace))),
-        "gradient" => Box::new(OnRequests::new(Gradient::new(pace))),
-        "gradient-door" => Box::new(Door::new(Gradient::new(pace))),
+        "aimd" => Box::new(Limited::on_requests(Aimd::new(pace))),
+        "aimd-door" => Box::new(Limited::at_the_door(Aimd::new(pace))),
+        "gradient" => Box::new(Limited::on_requests(Gradient::new(pace))),
+        "gradient-door" => Box::new(Limited::at_the_door(Gradient::new(pace))),
         "codel" => Box::new(CoDel::new()),
         "pi" => Box::new(Pi::new()),
         "breakwater" => Box::new(Breakwater::new()),

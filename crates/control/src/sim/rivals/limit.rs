@@ -121,13 +121,21 @@ impl Limit for Gradient {
     }
 }
 
-/// The limit before every request: what is above it gets an error.
+/// A limit where it stands.
 #[derive(Debug)]
-pub(in crate::sim) struct OnRequests<L>(pub(in crate::sim) L, InFlight);
+pub(in crate::sim) struct Limited<L> {
+    limit: L,
+    place: Place,
+    in_flight: InFlight,
+}
 
-/// The limit before new sessions only.
-#[derive(Debug)]
-pub(in crate::sim) struct Door<L>(pub(in crate::sim) L, InFlight);
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Place {
+    /// Before every request: what is above it gets an error.
+    Requests,
+    /// Before new sessions only.
+    Door,
+}
 
 /// What is in flight, and the most that was since the last tick.
 #[derive(Clone, Copy, Debug, Default)]
@@ -144,61 +152,47 @@ impl InFlight {
     }
 }
 
-impl<L: Limit> OnRequests<L> {
-    pub(in crate::sim) fn new(limit: L) -> Self {
-        Self(limit, InFlight::default())
+impl<L: Limit> Limited<L> {
+    pub(in crate::sim) fn on_requests(limit: L) -> Self {
+        Self { limit, place: Place::Requests, in_flight: InFlight::default() }
+    }
+
+    pub(in crate::sim) fn at_the_door(limit: L) -> Self {
+        Self { limit, place: Place::Door, in_flight: InFlight::default() }
+    }
+
+    fn has_room_for_one_beside(&self, in_flight: u32) -> bool {
+        f64::from(in_flight) < self.limit.limit()
     }
 }
 
-impl<L: Limit> Door<L> {
-    pub(in crate::sim) fn new(limit: L) -> Self {
-        Self(limit, InFlight::default())
-    }
-}
-
-impl<L: Limit> Judge for OnRequests<L> {
+impl<L: Limit> Judge for Limited<L> {
     fn new_session(&mut self, _: Time, _: User) -> Decision {
-        Decision::Admit
+        // A handshake is the beginning of a request.
+        let in_flight = self.in_flight.requests + self.in_flight.handshakes;
+        admit_if(self.place == Place::Requests || self.has_room_for_one_beside(in_flight))
     }
 
     fn in_flight(&mut self, handshakes: u32, requests: u32) {
-        self.1.tell(handshakes, requests);
+        self.in_flight.tell(handshakes, requests);
     }
 
     fn request(&mut self, _: Time, _: User) -> bool {
-        f64::from(self.1.requests) < self.0.limit()
+        self.place == Place::Door || self.has_room_for_one_beside(self.in_flight.requests)
     }
 
     fn observe(&mut self, now: Time, reading: &Reading) {
-        self.0.learn(now, reading, std::mem::take(&mut self.1.most));
+        self.limit.learn(now, reading, std::mem::take(&mut self.in_flight.most));
     }
 
     fn why(&self, _: Time) -> String {
-        format!("the {} limit is {:.0} requests in flight", self.0.name(), self.0.limit())
-    }
-}
-
-impl<L: Limit> Judge for Door<L> {
-    fn new_session(&mut self, _: Time, _: User) -> Decision {
-        // A handshake is the beginning of a request.
-        let in_flight = f64::from(self.1.requests + self.1.handshakes);
-        admit_if(in_flight < self.0.limit())
-    }
-
-    fn in_flight(&mut self, handshakes: u32, requests: u32) {
-        self.1.tell(handshakes, requests);
-    }
-
-    fn observe(&mut self, now: Time, reading: &Reading) {
-        self.0.learn(now, reading, std::mem::take(&mut self.1.most));
-    }
-
-    fn why(&self, _: Time) -> String {
-        format!(
-            "new sessions enter while less than {:.0} are in flight, by {}",
-            self.0.limit(),
-            self.0.name()
-        )
+        let (name, limit) = (self.limit.name(), self.limit.limit());
+        match self.place {
+            Place::Requests => format!("the {name} limit is {limit:.0} requests in flight"),
+            Place::Door => {
+                format!("new sessions enter while less than {limit:.0} are in flight, by {name}")
+            }
+        }
     }
 }
 
@@ -244,8 +238,10 @@ mod tests {
 
     #[test]
     fn at_the_door_nobody_inside_is_turned_away() {
-        let (mut door, mut requests) =
-            (Door::new(Aimd::new(Pace(1.0))), OnRequests::new(Aimd::new(Pace(1.0))));
+        let (mut door, mut requests) = (
+            Limited::at_the_door(Aimd::new(Pace(1.0))),
+            Limited::on_requests(Aimd::new(Pace(1.0))),
+        );
         door.in_flight(0, 20);
         requests.in_flight(0, 20);
         let user = User(0);

@@ -15,7 +15,7 @@ mod sbac;
 pub(super) use breakwater::Breakwater;
 pub(super) use codel::CoDel;
 pub(super) use dagor::Dagor;
-pub(super) use limit::{Aimd, Door, Gradient, OnRequests};
+pub(super) use limit::{Aimd, Gradient, Limited};
 pub(super) use pi::Pi;
 pub(super) use sbac::Sbac;
 
