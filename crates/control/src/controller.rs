@@ -7,7 +7,7 @@ use crate::bucket::Bucket;
 use crate::costs::{CostModel, Costs, Priors, sane};
 use crate::eac::Eac;
 use crate::policy::{Decision, PolicyKind};
-use crate::reading::{Reading, Usage};
+use crate::reading::Reading;
 use crate::status::{Resource, ResourceName, Status};
 use crate::tide::{Refused, Tide};
 
@@ -218,15 +218,10 @@ impl Controller {
     }
 
     fn note_resources(&mut self, reading: &Reading, elapsed_s: f64) {
-        let host = reading.shared_cpus.map(|capacity_cpus| {
-            let upstream = reading.upstream.and_then(|upstream| upstream.used_cpu_s);
-            let used_cpu_s = reading.gate.used_cpu_s.zip(upstream).map(|(gate, up)| gate + up);
-            Usage { capacity_cpus, used_cpu_s }
-        });
         let usages = [
             (ResourceName::Gate, Some(reading.gate)),
             (ResourceName::Upstream, reading.upstream),
-            (ResourceName::Host, host),
+            (ResourceName::Host, reading.shared),
         ];
         for (slot, (resource, usage)) in self.resources.iter_mut().zip(usages) {
             let before = slot.and_then(|resource| resource.used_cpus);

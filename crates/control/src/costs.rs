@@ -209,8 +209,8 @@ mod tests {
 
     fn busy() -> Reading {
         Reading {
-            gate: Usage { capacity_cpus: 1.0, used_cpu_s: Some(0.010) },
-            upstream: Some(Usage { capacity_cpus: 1.0, used_cpu_s: Some(0.040) }),
+            gate: Usage { capacity_cpus: 1.0, used_cpu_s: Some(0.010), idle: None },
+            upstream: Some(Usage { capacity_cpus: 1.0, used_cpu_s: Some(0.040), idle: None }),
             new: class(10, 0.004, 60, 0.0018),
             returning: class(20, 0.002, 40, 0.0012),
             upstream_responses: 100,
@@ -272,8 +272,8 @@ mod tests {
         (0..300).for_each(|_| model.observe(&busy(), 0));
         let before = model.costs();
         let idle = Reading {
-            gate: Usage { capacity_cpus: 1.0, used_cpu_s: Some(0.001) },
-            upstream: Some(Usage { capacity_cpus: 1.0, used_cpu_s: Some(0.002) }),
+            gate: Usage { capacity_cpus: 1.0, used_cpu_s: Some(0.001), idle: None },
+            upstream: Some(Usage { capacity_cpus: 1.0, used_cpu_s: Some(0.002), idle: None }),
             new: class(0, 0.0, 1, 40e-6),
             upstream_responses: 1,
             ..Reading::default()
@@ -297,7 +297,8 @@ mod tests {
         for wrong in [f64::NAN, f64::INFINITY, -1.0, 1e300] {
             let mut reading = busy();
             reading.gate.used_cpu_s = Some(wrong);
-            reading.upstream = Some(Usage { capacity_cpus: wrong, used_cpu_s: Some(wrong) });
+            reading.upstream =
+                Some(Usage { capacity_cpus: wrong, used_cpu_s: Some(wrong), idle: None });
             reading.new.handshake_cpu_s = wrong;
             reading.returning.request_cpu_s = wrong;
             (0..100).for_each(|_| model.observe(&reading, 0));

@@ -52,7 +52,7 @@ impl Eac {
         self.cpus = Cpus {
             gate: sane(reading.gate.capacity_cpus),
             upstream: reading.upstream.map(|upstream| sane(upstream.capacity_cpus)),
-            shared: reading.shared_cpus.map(sane),
+            shared: reading.shared.map(|shared| sane(shared.capacity_cpus)),
         };
     }
 
@@ -197,16 +197,16 @@ mod tests {
         let costs = costs(0.01, 0.4);
         let mut eac = Eac::new(K, 1.0, &costs);
         eac.observe(&Reading {
-            gate: Usage { capacity_cpus: 1.0, used_cpu_s: None },
-            upstream: Some(Usage { capacity_cpus: 0.5, used_cpu_s: None }),
+            gate: Usage { capacity_cpus: 1.0, used_cpu_s: None, idle: None },
+            upstream: Some(Usage { capacity_cpus: 0.5, used_cpu_s: None, idle: None }),
             ..Reading::default()
         });
         eac.begin(K, &costs);
         // Gate: 2 / (0.2 + 0.05) = 8. Upstream: 1 / 0.1 = 10.
         assert_eq!(eac.budget(), 8);
         eac.observe(&Reading {
-            gate: Usage { capacity_cpus: 1.0, used_cpu_s: None },
-            upstream: Some(Usage { capacity_cpus: 0.25, used_cpu_s: None }),
+            gate: Usage { capacity_cpus: 1.0, used_cpu_s: None, idle: None },
+            upstream: Some(Usage { capacity_cpus: 0.25, used_cpu_s: None, idle: None }),
             ..Reading::default()
         });
         eac.begin(2 * K, &costs);

@@ -17,16 +17,17 @@ pub struct Reading {
     /// The service behind the gate, where it runs on this host and its
     /// processes are known; otherwise `None`.
     pub upstream: Option<Usage>,
-    /// Where gate and upstream share processors: how many processors the
-    /// union of both has; otherwise `None`.
-    pub shared_cpus: Option<f64>,
+    /// Both together, where they share processors; otherwise `None`.
+    pub shared: Option<Usage>,
     /// Connections of admitted new sessions.
     pub new: ClassWork,
     /// Connections of sessions that were inside already.
     pub returning: ClassWork,
-    /// TLS handshakes begun and not yet finished, of both classes.
+    /// Connections let in whose handshake is still to be worked on, of both
+    /// classes. Waiting for the customer's part owes no processor anything.
     pub in_flight_handshakes: u32,
-    /// Requests read from customers and not yet answered in full.
+    /// Requests that are with the upstream: passed on in full, and no response
+    /// has begun. Who sends or reads slowly owes no processor anything.
     pub in_flight_requests: u32,
     /// New sessions waiting before the gate.
     pub held: u32,
@@ -47,6 +48,14 @@ pub struct Reading {
     pub upstream_time_max_s: f64,
 }
 
+impl Reading {
+    /// Processors of gate and upstream, those that they share counted once.
+    pub(crate) fn capacity_cpus(&self) -> f64 {
+        let upstream = self.upstream.map_or(0.0, |upstream| upstream.capacity_cpus);
+        self.shared.map_or(self.gate.capacity_cpus + upstream, |shared| shared.capacity_cpus)
+    }
+}
+
 /// A process's (or group's) processors, and its use of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Usage {
@@ -54,6 +63,10 @@ pub struct Usage {
     pub capacity_cpus: f64,
     /// CPU seconds used since the previous reading; `None`: unknown.
     pub used_cpu_s: Option<f64>,
+    /// Share of that time, 0 to 1, that its processors had nothing to do, or
+    /// nothing that would not yield, for anybody; `None`: unknown.
+    #[serde(default)]
+    pub idle: Option<f64>,
 }
 
 /// What one class of connections did since the previous reading. CPU times

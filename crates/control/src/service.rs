@@ -218,7 +218,7 @@ mod tests {
     #[test]
     fn an_upstream_in_sight_has_no_limit_until_it_shows_one() {
         let mut service = Service::new();
-        let upstream = crate::Usage { capacity_cpus: 1.0, used_cpu_s: Some(0.0) };
+        let upstream = crate::Usage { capacity_cpus: 1.0, used_cpu_s: Some(0.0), idle: None };
         service.observe(&Reading { upstream: Some(upstream), ..Reading::default() }, 0.1);
         assert_eq!(service.new_per_s(1e9, 0.1), f64::INFINITY);
     }
@@ -229,7 +229,7 @@ mod tests {
         service.observe(&Reading::default(), 0.1);
         assert!(service.new_per_s(0.0, 0.1) < 100.0);
         assert!(service.why().contains("tried with 100 requests/s"), "{}", service.why());
-        let upstream = crate::Usage { capacity_cpus: 1.0, used_cpu_s: Some(0.0) };
+        let upstream = crate::Usage { capacity_cpus: 1.0, used_cpu_s: Some(0.0), idle: None };
         service.observe(&Reading { upstream: Some(upstream), ..Reading::default() }, 0.1);
         assert_eq!(service.new_per_s(1e9, 0.1), f64::INFINITY);
     }

@@ -97,6 +97,7 @@ struct Supply {
     name: ResourceName,
     cpus: f64,
     used_s: Option<f64>,
+    idle: Option<f64>,
     refusal: f64,
     handshake: f64,
     returning: f64,
@@ -104,10 +105,12 @@ struct Supply {
 }
 
 impl Supply {
-    /// The share of the processors that was used in the last interval, 0 to 1;
-    /// 0 where that is not known.
+    /// The share of the processors that was used in the last interval, 0 to 1,
+    /// be it by others; 0 where that is not known.
     fn in_use(&self, interval_s: f64) -> f64 {
-        self.used_s.map_or(0.0, |used_s| (used_s / interval_s / self.cpus.max(0.01)).min(1.0))
+        let used = self.used_s.map_or(0.0, |used_s| used_s / interval_s / self.cpus.max(0.01));
+        let busy = self.idle.map_or(0.0, |idle| 1.0 - idle);
+        used.max(busy).min(1.0)
     }
 }
 
@@ -315,6 +318,7 @@ fn supplies(reading: &Reading, costs: &Costs) -> impl Iterator<Item = Supply> {
         name: ResourceName::Gate,
         cpus: sane(reading.gate.capacity_cpus),
         used_s: reading.gate.used_cpu_s.map(sane),
+        idle: reading.gate.idle.map(sane),
         refusal: REFUSAL_CPU_S,
         handshake: costs.new.handshake_cpu_s,
         returning: costs.returning.handshake_cpu_s,
@@ -324,15 +328,17 @@ fn supplies(reading: &Reading, costs: &Costs) -> impl Iterator<Item = Supply> {
         name: ResourceName::Upstream,
         cpus: sane(upstream.capacity_cpus),
         used_s: upstream.used_cpu_s.map(sane),
+        idle: upstream.idle.map(sane),
         refusal: 0.0,
         handshake: 0.0,
         returning: 0.0,
         request: costs.upstream_request_cpu_s,
     });
-    let host = reading.shared_cpus.map(|cpus| Supply {
+    let host = reading.shared.map(|shared| Supply {
         name: ResourceName::Host,
-        cpus: sane(cpus),
-        used_s: gate.used_s.zip(upstream.and_then(|upstream| upstream.used_s)).map(|(a, b)| a + b),
+        cpus: sane(shared.capacity_cpus),
+        used_s: shared.used_cpu_s.map(sane),
+        idle: shared.idle.map(sane),
         request: gate.request + costs.upstream_request_cpu_s,
         ..gate
     });
@@ -345,12 +351,10 @@ mod tests {
     use crate::costs::CostModel;
     use crate::{ClassWork, Usage};
 
+    const ONE: Usage = Usage { capacity_cpus: 1.0, used_cpu_s: Some(0.0), idle: None };
+
     fn reading() -> Reading {
-        Reading {
-            elapsed: Duration::from_millis(100),
-            gate: Usage { capacity_cpus: 1.0, used_cpu_s: Some(0.0) },
-            ..Reading::default()
-        }
+        Reading { elapsed: Duration::from_millis(100), gate: ONE, ..Reading::default() }
     }
 
     fn costs() -> Costs {
@@ -365,9 +369,8 @@ mod tests {
     }
 
     fn shared(sessions_active: u32, in_flight_requests: u32) -> Reading {
-        let upstream = Some(Usage { capacity_cpus: 1.0, used_cpu_s: Some(0.0) });
-        let shared_cpus = Some(1.0);
-        Reading { upstream, shared_cpus, sessions_active, in_flight_requests, ..reading() }
+        let (upstream, shared) = (Some(ONE), Some(ONE));
+        Reading { upstream, shared, sessions_active, in_flight_requests, ..reading() }
     }
 
     #[test]
@@ -414,6 +417,23 @@ mod tests {
             tide.observe(Time::from_millis(tick * 100), &reading, &costs(), Refused::default());
         }
         assert!(tide.wishes.value() < 0.01, "{}", tide.wishes.value());
+    }
+
+    #[test]
+    fn what_others_use_is_no_time_to_spare() {
+        let admits_in_a_busy_moment = |idle: f64| {
+            let mut tide = Tide::new(&Priors::default(), &costs());
+            tide.in_flight(0, 0);
+            for tick in 1..50 {
+                let half = Usage { used_cpu_s: Some(0.05), idle: Some(idle), ..ONE };
+                let reading = Reading { shared: Some(half), ..shared(0, 0) };
+                tide.observe(Time::from_millis(tick * 100), &reading, &costs(), Refused::default());
+            }
+            tide.in_flight(0, 5);
+            tide.take(Time::from_secs(5)).is_ok()
+        };
+        assert!(admits_in_a_busy_moment(0.5));
+        assert!(!admits_in_a_busy_moment(0.02));
     }
 
     #[test]

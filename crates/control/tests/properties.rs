@@ -33,8 +33,8 @@ fn time() -> impl Strategy<Value = Duration> {
 }
 
 fn usage() -> impl Strategy<Value = Usage> {
-    (number(), prop::option::of(number()))
-        .prop_map(|(capacity_cpus, used_cpu_s)| Usage { capacity_cpus, used_cpu_s })
+    (number(), prop::option::of(number()), prop::option::of(number()))
+        .prop_map(|(capacity_cpus, used_cpu_s, idle)| Usage { capacity_cpus, used_cpu_s, idle })
 }
 
 fn class() -> impl Strategy<Value = ClassWork> {
@@ -57,14 +57,14 @@ prop_compose! {
         elapsed in time(),
         gate in usage(),
         upstream in prop::option::of(usage()),
-        shared_cpus in prop::option::of(number()),
+        shared in prop::option::of(usage()),
         (new, returning) in (class(), class()),
         (in_flight_handshakes, in_flight_requests, held) in (gauge(), gauge(), gauge()),
         (sessions_active, sessions_started) in (gauge(), count()),
         (upstream_responses, upstream_time_s, upstream_time_max_s) in (count(), number(), number()),
     ) -> Reading {
         Reading {
-            elapsed, gate, upstream, shared_cpus, new, returning, in_flight_handshakes,
+            elapsed, gate, upstream, shared, new, returning, in_flight_handshakes,
             in_flight_requests, held, sessions_active, sessions_started, upstream_responses,
             upstream_time_s, upstream_time_max_s,
         }

@@ -36,7 +36,7 @@ pub async fn tick(shared: Arc<Shared>) {
             elapsed: now.saturating_sub(then),
             gate: sample.gate,
             upstream: sample.upstream,
-            shared_cpus: sample.shared_cpus,
+            shared: sample.shared,
             new: work(&totals, &before, Class::New),
             returning: work(&totals, &before, Class::Returning),
             in_flight_handshakes: small(totals.in_handshake[0]),

@@ -40,6 +40,8 @@ pub(crate) struct Host {
     pub(crate) cores: f64,
     /// CPU seconds that each program has used.
     pub(crate) used: [f64; STATIONS],
+    /// CPU seconds that no program used since they were reset.
+    pub(crate) unused: f64,
     /// CPU seconds still to be done of what was pushed.
     pub(crate) owed: f64,
     /// The least and the most that was owed since they were reset.
@@ -57,6 +59,7 @@ impl Host {
         Self {
             cores,
             used: [0.0; STATIONS],
+            unused: 0.0,
             owed: 0.0,
             least_owed: 0.0,
             most_owed: 0.0,
@@ -82,7 +85,9 @@ impl Host {
         for (used, threads) in self.used.iter_mut().zip(self.threads) {
             *used += each * f64::from(threads);
         }
-        self.owed = (self.owed - each * self.running.len() as f64).max(0.0);
+        let done = each * self.running.len() as f64;
+        self.unused += ((now - self.at).max(0.0) * self.cores - done).max(0.0);
+        self.owed = (self.owed - done).max(0.0);
         self.least_owed = self.least_owed.min(self.owed);
         self.at = now;
     }
@@ -205,9 +210,14 @@ mod tests {
         host.owe(3.0);
         station.push(0, &mut host, 0, 3.0);
         host.advance(2.0);
+        assert_eq!(host.unused, 0.0);
         host.owe(1.0);
         station.push(0, &mut host, 1, 1.0);
         assert_eq!((host.owed, host.take_owed()), (2.0, (0.0, 3.0)));
         assert_eq!(host.take_owed(), (2.0, 2.0));
+        host.cores = 2.0;
+        host.advance(2.5);
+        // The station has one thread.
+        assert_eq!((host.owed, host.unused), (1.5, 0.5));
     }
 }

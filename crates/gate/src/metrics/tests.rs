@@ -51,12 +51,12 @@ fn parse(text: &str) -> BTreeMap<String, Family> {
 
 fn snapshot() -> Snapshot {
     let mut controller = Controller::new(Settings::default());
-    let usage = Usage { capacity_cpus: 1.5, used_cpu_s: Some(0.05) };
+    let usage = Usage { capacity_cpus: 1.5, used_cpu_s: Some(0.05), idle: None };
     let reading = Reading {
         elapsed: Duration::from_millis(100),
         gate: usage,
         upstream: Some(usage),
-        shared_cpus: Some(2.0),
+        shared: Some(Usage { capacity_cpus: 2.0, ..usage }),
         ..Reading::default()
     };
     controller.observe(Duration::from_secs(1), &reading);

@@ -4,6 +4,7 @@
 mod affinity;
 mod cgroup;
 mod family;
+mod idle;
 mod kernel;
 mod sockets;
 #[cfg(test)]
@@ -14,6 +15,7 @@ pub use affinity::{own_affinity, parse_cpu_list};
 
 use crate::config::Upstream;
 use cgroup::{Membership, Mounts};
+use idle::Idle;
 use kernel::{Files, Kernel, Live};
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -30,10 +32,10 @@ pub struct Sample {
     pub gate: Usage,
     /// The upstream; none when it is not on this host or cannot be seen.
     pub upstream: Option<Usage>,
-    /// Processors that both have together, when they may run on the same ones
-    /// or are limited by a common quota; none when neither can take from the
-    /// other, and when the upstream cannot be seen.
-    pub shared_cpus: Option<f64>,
+    /// Both together, when they may run on the same processors or are limited by
+    /// a common quota; none when neither can take from the other, and when the
+    /// upstream cannot be seen.
+    pub shared: Option<Usage>,
 }
 
 /// How long capacities are taken to be what they were: a change of affinity or
@@ -53,17 +55,25 @@ pub struct UsageMeter {
     upstream: Watched,
     mounts: Mounts,
     mounts_read: Option<Instant>,
+    idle: Idle,
     capacity: Capacity,
     capacity_read: Option<Instant>,
     last: Option<Duration>,
 }
 
-/// Capacities as last read, in processors.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+/// Capacities as last read.
+#[derive(Clone, Debug, Default, PartialEq)]
 struct Capacity {
-    gate: f64,
-    upstream: Option<f64>,
-    shared: Option<f64>,
+    gate: Processors,
+    upstream: Option<Processors>,
+    shared: Option<Processors>,
+}
+
+/// How many processors' worth of time there is, and on which.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Processors {
+    cpus: f64,
+    on: BTreeSet<usize>,
 }
 
 impl std::fmt::Debug for UsageMeter {
@@ -98,6 +108,7 @@ impl UsageMeter {
             cores: BTreeSet::new(),
             mounts: Mounts::default(),
             mounts_read: None,
+            idle: Idle::default(),
             capacity: Capacity::default(),
             capacity_read: None,
             last: None,
@@ -105,7 +116,7 @@ impl UsageMeter {
     }
 
     /// Looks at the kernel; call it once per tick, from one thread. Mostly two
-    /// clocks; every half second a few small files, every 10 s the processes
+    /// clocks and one file; every half second a few small files, every 10 s the processes
     /// and descriptors where the upstream is looked for. Never waits.
     pub fn sample(&mut self) -> Sample {
         self.sample_at(Instant::now())
@@ -136,14 +147,18 @@ impl UsageMeter {
         let clock = self.kernel.cpu_time(self.own);
         let used = clock.zip(self.last).and_then(|(now, last)| now.checked_sub(last));
         self.last = clock;
-        let seconds = |used: Option<Duration>| used.map(|used| used.as_secs_f64());
+        self.idle.look(&self.files);
+        let usage = |processors: &Processors, used: Option<Duration>| Usage {
+            capacity_cpus: processors.cpus,
+            used_cpu_s: used.map(|used| used.as_secs_f64()),
+            idle: self.idle.share(&processors.on),
+        };
+        let capacity = &self.capacity;
+        let both = used.zip(upstream_used).map(|(gate, upstream)| gate + upstream);
         Sample {
-            gate: Usage { capacity_cpus: self.capacity.gate, used_cpu_s: seconds(used) },
-            upstream: self
-                .capacity
-                .upstream
-                .map(|capacity_cpus| Usage { capacity_cpus, used_cpu_s: seconds(upstream_used) }),
-            shared_cpus: self.capacity.shared,
+            gate: usage(&capacity.gate, used),
+            upstream: capacity.upstream.as_ref().map(|theirs| usage(theirs, upstream_used)),
+            shared: capacity.shared.as_ref().map(|shared| usage(shared, both)),
         }
     }
 
@@ -152,10 +167,13 @@ impl UsageMeter {
         let quota = |groups: &Membership| cgroup::quota(&self.files, &self.mounts, groups);
         let mine = self.own_processors();
         let gate = limit(mine.len() as f64, quota(&groups));
+        let capacity =
+            Capacity { gate: Processors { cpus: gate, on: mine }, ..Capacity::default() };
         let theirs = self.upstream.processors(&self.files, &*self.kernel);
         if !self.upstream.is_visible() || theirs.is_empty() {
-            return Capacity { gate, upstream: None, shared: None };
+            return capacity;
         }
+        let mine = &capacity.gate.on;
         let their_groups = self.upstream.groups(&self.files);
         let common = |groups: &Membership, other: &Membership| groups.common(other);
         let top = their_groups.iter().cloned().reduce(|a, b| common(&a, &b)).unwrap_or_default();
@@ -163,10 +181,14 @@ impl UsageMeter {
         let sum = their_groups.iter().map(quota).sum::<Option<f64>>();
         let upstream = limit(limit(theirs.len() as f64, sum), quota(&top));
 
-        let union = mine.union(&theirs).count() as f64;
-        let both = limit(union, quota(&common(&groups, &top))).min(gate + upstream);
+        let union: BTreeSet<usize> = mine.union(&theirs).copied().collect();
+        let both = limit(union.len() as f64, quota(&common(&groups, &top))).min(gate + upstream);
         let contend = !mine.is_disjoint(&theirs) || both < gate + upstream;
-        Capacity { gate, upstream: Some(upstream), shared: contend.then_some(both) }
+        Capacity {
+            upstream: Some(Processors { cpus: upstream, on: theirs }),
+            shared: contend.then_some(Processors { cpus: both, on: union }),
+            ..capacity
+        }
     }
 
     /// Processors that the gate's threads work on: its cores, as far as its

@@ -98,7 +98,7 @@ const TWENTY: &str = "url = \"http://127.0.0.1:8080\"\nprocesses = [20, 21]";
 fn the_gates_use_is_the_difference_of_its_clock() {
     let mut host = Host::new(AUTO);
     let first = host.after(MS);
-    assert_eq!(first.gate, Usage { capacity_cpus: 2.0, used_cpu_s: None });
+    assert_eq!(first.gate, Usage { capacity_cpus: 2.0, used_cpu_s: None, idle: None });
     host.process(GATE, &[0, 1], 30 * MS);
     assert_eq!(host.after(100 * MS).gate.used_cpu_s, Some(0.03));
     assert_eq!(host.after(100 * MS).gate.used_cpu_s, Some(0.0));
@@ -136,10 +136,25 @@ fn who_listens_on_the_upstreams_port_is_the_upstream() {
     host.listen(20);
     host.process(20, &[1, 2], 5000 * MS);
     let sample = host.after(500 * MS);
-    assert_eq!(sample.upstream, Some(Usage { capacity_cpus: 2.0, used_cpu_s: None }));
-    assert_eq!(sample.shared_cpus, Some(3.0));
+    assert_eq!(sample.upstream, Some(Usage { capacity_cpus: 2.0, used_cpu_s: None, idle: None }));
+    assert_eq!(sample.shared.unwrap().capacity_cpus, 3.0);
     host.process(20, &[1, 2], 5040 * MS);
     assert_eq!(host.after(100 * MS).upstream.unwrap().used_cpu_s, Some(0.04));
+}
+
+#[test]
+fn who_shares_processors_shares_their_use_and_their_idle_time() {
+    let mut host = Host::new(TWENTY);
+    host.process(20, &[1, 2], Duration::ZERO);
+    host.write("proc/stat", "cpu0 0 0 0 0\ncpu1 0 0 0 0\ncpu2 0 0 0 0\n");
+    assert_eq!(host.after(MS).shared.unwrap().used_cpu_s, None);
+    host.process(GATE, &[0, 1], 10 * MS);
+    host.process(20, &[1, 2], 20 * MS);
+    host.write("proc/stat", "cpu0 0 0 0 10\ncpu1 5 0 0 5\ncpu2 10 0 0 0\n");
+    let Sample { gate, upstream, shared } = host.after(100 * MS);
+    let idle = [gate, upstream.unwrap(), shared.unwrap()].map(|usage| usage.idle.unwrap());
+    assert_eq!(idle, [0.75, 0.25, 0.5]);
+    assert_eq!(shared.unwrap().used_cpu_s, Some(0.03));
 }
 
 #[test]
@@ -194,7 +209,7 @@ fn separate_processors_are_not_shared() {
     let mut host = Host::new(TWENTY);
     host.process(20, &[2, 3], Duration::ZERO);
     let sample = host.after(MS);
-    assert_eq!((sample.upstream.unwrap().capacity_cpus, sample.shared_cpus), (2.0, None));
+    assert_eq!((sample.upstream.unwrap().capacity_cpus, sample.shared), (2.0, None));
 }
 
 #[test]
@@ -207,7 +222,7 @@ fn a_common_quota_is_shared_even_on_separate_processors() {
     let sample = host.after(MS);
     assert_eq!(sample.gate.capacity_cpus, 1.5);
     assert_eq!(sample.upstream.unwrap().capacity_cpus, 1.5);
-    assert_eq!(sample.shared_cpus, Some(1.5));
+    assert_eq!(sample.shared.unwrap().capacity_cpus, 1.5);
 }
 
 #[test]
@@ -232,11 +247,17 @@ fn a_group_is_watched_by_its_own_account() {
     host.write(usage, "1000000000");
     host.write("sys/devices/system/cpu/online", "0-3\n");
     let sample = host.after(500 * MS);
-    assert_eq!(sample.upstream.unwrap(), Usage { capacity_cpus: 4.0, used_cpu_s: None });
+    assert_eq!(
+        sample.upstream.unwrap(),
+        Usage { capacity_cpus: 4.0, used_cpu_s: None, idle: None }
+    );
     host.write(usage, "1250000000");
     host.quota("/shop.slice", "50000");
     let sample = host.after(500 * MS);
-    assert_eq!(sample.upstream.unwrap(), Usage { capacity_cpus: 0.5, used_cpu_s: Some(0.25) });
+    assert_eq!(
+        sample.upstream.unwrap(),
+        Usage { capacity_cpus: 0.5, used_cpu_s: Some(0.25), idle: None }
+    );
     // Removed and made again: its account begins at 0.
     host.write(usage, "5");
     assert_eq!(host.after(500 * MS).upstream.unwrap().used_cpu_s, None);
@@ -248,7 +269,7 @@ fn a_host_that_tells_nothing_leaves_one_processor() {
     host.table.lock().unwrap().clear();
     std::fs::remove_dir_all(host.root.path().join("proc")).unwrap();
     let sample = host.after(MS);
-    assert_eq!(sample.gate, Usage { capacity_cpus: 1.0, used_cpu_s: None });
+    assert_eq!(sample.gate, Usage { capacity_cpus: 1.0, used_cpu_s: None, idle: None });
     assert_eq!(sample.upstream, None);
 }
 
@@ -256,11 +277,13 @@ fn a_host_that_tells_nothing_leaves_one_processor() {
 fn junk_in_every_file_changes_nothing() {
     let mut host = Host::new(TWENTY);
     host.process(20, &[0], Duration::ZERO);
-    for path in ["proc/100/cgroup", "proc/20/cgroup", "proc/net/tcp", "proc/self/mountinfo"] {
+    for path in
+        ["proc/100/cgroup", "proc/20/cgroup", "proc/net/tcp", "proc/self/mountinfo", "proc/stat"]
+    {
         host.write(path, "\u{0}\u{ff}\n:::\n 0: zz - cgroup2 /\n");
     }
     let sample = host.after(MS);
-    assert_eq!((sample.gate.capacity_cpus, sample.shared_cpus), (2.0, Some(2.0)));
+    assert_eq!((sample.gate.capacity_cpus, sample.shared.unwrap().capacity_cpus), (2.0, 2.0));
 }
 
 #[test]

@@ -65,8 +65,7 @@ impl Judge for CoDel {
     }
 
     fn observe(&mut self, _: Time, reading: &Reading) {
-        let upstream = reading.upstream.map_or(0.0, |upstream| upstream.capacity_cpus);
-        self.cpus = reading.shared_cpus.unwrap_or(reading.gate.capacity_cpus + upstream);
+        self.cpus = reading.capacity_cpus();
     }
 
     fn why(&self, _: Time) -> String {

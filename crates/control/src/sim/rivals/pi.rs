@@ -48,9 +48,7 @@ impl Judge for Pi {
     }
 
     fn observe(&mut self, _: Time, reading: &Reading) {
-        let upstream = reading.upstream.map_or(0.0, |upstream| upstream.capacity_cpus);
-        let cpus = reading.shared_cpus.unwrap_or(reading.gate.capacity_cpus + upstream);
-        let limit = (cpus * IN_FLIGHT_PER_CPU).max(1.0);
+        let limit = (reading.capacity_cpus() * IN_FLIGHT_PER_CPU).max(1.0);
         let error = (f64::from(reading.in_flight_requests) / limit - 1.0).clamp(-1.0, 1.0);
         self.integral = (self.integral + KI * error).clamp(0.0, 1.0);
         self.rejected = (KP * error + self.integral).clamp(0.0, 0.999);
@@ -70,7 +68,7 @@ mod tests {
     fn too_many_in_flight_close_the_door_and_few_open_it() {
         let mut pi = Pi::new();
         let reading = |in_flight_requests| Reading {
-            gate: Usage { capacity_cpus: 1.0, used_cpu_s: None },
+            gate: Usage { capacity_cpus: 1.0, used_cpu_s: None, idle: None },
             in_flight_requests,
             ..Reading::default()
         };

@@ -10,7 +10,7 @@
 
 use super::{NOT_NOW, Pace};
 use crate::sim::judge::{Judge, User};
-use crate::{Decision, Reading, Time};
+use crate::{Decision, Reading, Time, Usage};
 
 const THRESHOLD: f64 = 0.95;
 const WEIGHT: f64 = 0.5;
@@ -41,12 +41,11 @@ impl Judge for Sbac {
 
     fn observe(&mut self, _: Time, reading: &Reading) {
         let elapsed_s = reading.elapsed.as_secs_f64();
-        let gate = (reading.gate.used_cpu_s.unwrap_or(0.0), reading.gate.capacity_cpus);
-        let upstream = reading.upstream.map_or((0.0, 1.0), |upstream| {
-            (upstream.used_cpu_s.unwrap_or(0.0), upstream.capacity_cpus)
-        });
-        let (used, cpus) = match reading.shared_cpus {
-            Some(cpus) => (gate.0 + upstream.0, cpus),
+        let of = |usage: Usage| (usage.used_cpu_s.unwrap_or(0.0), usage.capacity_cpus);
+        let gate = of(reading.gate);
+        let upstream = reading.upstream.map_or((0.0, 1.0), of);
+        let (used, cpus) = match reading.shared {
+            Some(shared) => of(shared),
             None if upstream.0 / upstream.1 > gate.0 / gate.1 => upstream,
             None => gate,
         };
@@ -71,7 +70,7 @@ impl Judge for Sbac {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Usage;
+
     use std::time::Duration;
 
     #[test]
@@ -79,7 +78,7 @@ mod tests {
         let mut sbac = Sbac::new(Pace(0.1));
         let full = Reading {
             elapsed: Duration::from_millis(100),
-            gate: Usage { capacity_cpus: 2.0, used_cpu_s: Some(0.2) },
+            gate: Usage { capacity_cpus: 2.0, used_cpu_s: Some(0.2), idle: None },
             ..Reading::default()
         };
         let mut open = Vec::new();

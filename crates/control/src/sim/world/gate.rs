@@ -165,14 +165,21 @@ impl World<'_> {
 
     fn read(&mut self) -> Reading {
         let scenario = self.scenario;
-        let mut usage = [GATE, UPSTREAM].map(|station| {
-            let host = &mut self.hosts[self.stations[station].host];
+        let elapsed_s = self.now - std::mem::replace(&mut self.telegraph.sent_s, self.now);
+        let idle = self.hosts.iter_mut().map(|host| {
             host.advance(self.now);
-            let used = host.used[station];
+            std::mem::take(&mut host.unused) / elapsed_s
+        });
+        let idle: Vec<f64> = idle.collect();
+        let mut usage = [GATE, UPSTREAM].map(|station| {
+            let host = self.stations[station].host;
+            let used = self.hosts[host].used[station];
             let used_cpu_s = used - std::mem::replace(&mut self.telegraph.used[station], used);
+            let capacity_cpus = self.telegraph.capacity[station];
             Usage {
-                capacity_cpus: self.telegraph.capacity[station],
+                capacity_cpus,
                 used_cpu_s: Some(used_cpu_s * scenario.telemetry.use_factor),
+                idle: Some((idle[host] / capacity_cpus).min(1.0)),
             }
         });
         if scenario.telemetry.noise > 0.0 {
@@ -181,18 +188,18 @@ impl World<'_> {
             }
         }
         let [gate, upstream] = usage;
-        let shared = scenario.upstream.cores.is_none() && scenario.upstream.visible;
-        let elapsed = self.now - std::mem::replace(&mut self.telegraph.sent_s, self.now);
+        let used_cpu_s = gate.used_cpu_s.zip(upstream.used_cpu_s).map(|(gate, up)| gate + up);
+        let share = scenario.upstream.cores.is_none() && scenario.upstream.visible;
         let next = Reading {
             in_flight_handshakes: self.reading.in_flight_handshakes,
             in_flight_requests: self.reading.in_flight_requests,
             ..Reading::default()
         };
         Reading {
-            elapsed: Duration::from_secs_f64(elapsed),
+            elapsed: Duration::from_secs_f64(elapsed_s),
             gate,
             upstream: scenario.upstream.visible.then_some(upstream),
-            shared_cpus: shared.then_some(gate.capacity_cpus),
+            shared: share.then_some(Usage { used_cpu_s, ..gate }),
             held: self.held.len() as u32,
             sessions_active: self.active,
             ..std::mem::replace(&mut self.reading, next)

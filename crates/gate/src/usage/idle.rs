@@ -1,0 +1,126 @@
+//! How much of their time processors have nothing to do.
+//!
+//! Source: `proc_stat(5)`.
+
+use super::kernel::Files;
+use std::collections::BTreeSet;
+
+/// What `/proc/stat` counted of one processor, in its ticks.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Ticks {
+    idle: u64,
+    all: u64,
+}
+
+/// The idle time of each processor between the last two looks.
+#[derive(Debug, Default)]
+pub struct Idle {
+    /// By number of the processor; `None` where the kernel named none.
+    seen: Vec<Option<Ticks>>,
+    passed: Vec<Option<Ticks>>,
+}
+
+impl Idle {
+    /// Looks once more.
+    pub fn look(&mut self, files: &Files) {
+        let now = parse(&files.read("/proc/stat").unwrap_or_default());
+        let passed = now.iter().enumerate().map(|(cpu, now)| {
+            let before = self.seen.get(cpu).copied().flatten()?;
+            let now = now.as_ref()?;
+            // Time spent waiting for disks may go backwards.
+            let idle = now.idle.saturating_sub(before.idle);
+            Some(Ticks { idle, all: now.all.checked_sub(before.all)? })
+        });
+        self.passed = passed.collect();
+        self.seen = now;
+    }
+
+    /// The share of these processors' time between the last two looks in which
+    /// they did nothing, or what yields to any other work: 0 to 1. None where
+    /// the kernel does not tell.
+    pub fn share(&self, cpus: &BTreeSet<usize>) -> Option<f64> {
+        let mut sum = Ticks::default();
+        for cpu in cpus {
+            let passed = self.passed.get(*cpu).copied().flatten()?;
+            (sum.idle, sum.all) = (sum.idle + passed.idle, sum.all + passed.all);
+        }
+        (sum.all > 0).then(|| (sum.idle as f64 / sum.all as f64).min(1.0))
+    }
+}
+
+/// Highest number of a processor that is believed.
+const HIGHEST: usize = 8191;
+
+/// Reads the lines `cpuN user nice system idle iowait irq softirq steal …`;
+/// others are skipped. Work of low priority counts as idle: it gives way.
+fn parse(stat: &str) -> Vec<Option<Ticks>> {
+    let mut cpus = Vec::new();
+    for line in stat.lines() {
+        let mut words = line.split_ascii_whitespace();
+        let number = words.next().and_then(|name| name.strip_prefix("cpu")?.parse::<usize>().ok());
+        let Some(cpu) = number.filter(|cpu| *cpu <= HIGHEST) else { continue };
+        // Time of guests, which follows, is in that of users already.
+        let times: Option<Vec<u64>> = words.take(8).map(|word| word.parse().ok()).collect();
+        let Some(times) = times.filter(|times| times.len() >= 4) else { continue };
+        let sum = |of: &[usize]| {
+            of.iter().filter_map(|of| times.get(*of)).fold(0_u64, |a, b| a.saturating_add(*b))
+        };
+        let ticks = Ticks { idle: sum(&[1, 3, 4]), all: sum(&[0, 1, 2, 3, 4, 5, 6, 7]) };
+        if cpus.len() <= cpu {
+            cpus.resize(cpu + 1, None);
+        }
+        cpus[cpu] = Some(ticks);
+    }
+    cpus
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn idle(looks: &[&str]) -> Idle {
+        let root = tempfile::tempdir().unwrap();
+        std::fs::create_dir(root.path().join("proc")).unwrap();
+        let mut idle = Idle::default();
+        for look in looks {
+            std::fs::write(root.path().join("proc/stat"), look).unwrap();
+            idle.look(&Files::new(root.path()));
+        }
+        idle
+    }
+
+    #[test]
+    fn what_is_idle_waits_for_disks_or_yields() {
+        // Of cpu0's 20 ticks: 4 user, 2 nice, 5 idle, 1 for disks, 8 stolen.
+        let looks = [
+            "cpu  0 0 0 0\ncpu0 10 10 10 10 10 10 10 10 99 9\ncpu1 0 0 0 0\nintr 5\n",
+            "cpu  9 9 9 9\ncpu0 14 12 10 15 11 10 10 18 99 9\ncpu1 0 0 0 20\nintr 6\n",
+        ];
+        let idle = idle(&looks);
+        assert_eq!(idle.share(&[0].into()), Some(0.4));
+        assert_eq!(idle.share(&[1].into()), Some(1.0));
+        assert_eq!(idle.share(&[0, 1].into()), Some(0.7));
+        assert_eq!(idle.share(&[0, 2].into()), None);
+    }
+
+    #[test]
+    fn nothing_is_said_before_time_has_passed() {
+        let look = "cpu0 1 1 1 1\n";
+        assert_eq!(idle(&[look]).share(&[0].into()), None);
+        assert_eq!(idle(&[look, look]).share(&[0].into()), None);
+        assert_eq!(idle(&[look, "cpu0 1 1 1 2\n"]).share(&[0].into()), Some(1.0));
+    }
+
+    #[test]
+    fn junk_is_skipped() {
+        for junk in ["", "cpu0\n", "cpu0 a b c d\n", "cpu99999999999 1 1 1 1\n", "cpu-1 1 1 1 1\n"]
+        {
+            assert_eq!(parse(junk), []);
+        }
+        // Before their time, and after the end of it.
+        let (late, early) = ("cpu0 9 9 9 9\n", "cpu0 1 1 1 1\n");
+        assert_eq!(idle(&[late, early]).share(&[0].into()), None);
+        let most = format!("cpu0 {0} {0} {0} {0}\n", u64::MAX);
+        assert_eq!(idle(&[early, &most, &most]).share(&[0].into()), None);
+    }
+}
