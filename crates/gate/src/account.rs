@@ -323,6 +323,8 @@ counters! {
     handshakes_by_class[2],
     /// Connections let in in clear, which have no handshake.
     in_clear[1],
+    /// Connections let in now whose first turn is still to come.
+    due[1],
     /// Handshakes under way now.
     in_handshake[1],
     /// Processor nanoseconds, by [`Bucket`].
@@ -343,6 +345,9 @@ counters! {
     requests[2],
     /// Requests under way now: head read, response not complete.
     in_requests[1],
+    /// Those of them that are with the upstream now: passed on in full, and no
+    /// response has begun.
+    waiting[1],
     /// Responses begun to customers, by status code less 100.
     codes[500],
     /// Requests by duration, from head read to response complete: see

@@ -60,7 +60,8 @@ pub struct Core {
 }
 
 impl Core {
-    fn new(shared: Arc<Shared>, index: usize, route: Route) -> Rc<Self> {
+    /// The core of this index in `shared`, with nobody at its door.
+    pub fn new(shared: Arc<Shared>, index: usize, route: Route) -> Rc<Self> {
         let config = &shared.config;
         let (limits, admission) = (&config.limits, &config.admission);
         let counters = shared.cores[index].clone();

@@ -10,7 +10,9 @@ use crate::sessions::ClosedBy;
 use crate::socket::{self, Arrival};
 use crate::tls::Bearer;
 use crate::wire::{Clear, Tls, Wire};
+use std::future::poll_fn;
 use std::io;
+use std::pin::pin;
 use std::rc::Rc;
 use tokio::net::TcpStream;
 use tokio::task::spawn_local;
@@ -32,7 +34,10 @@ pub fn begin(core: &Rc<Core>, arrival: Arrival, start: Start) {
         Start::Opening(opening) => {
             spawn_local(Metered::new(Bucket::Arrival, finish_opening(open, arrival, opening)));
         }
-        Start::Admitted(said, pass) => drop(spawn_local(inside(open, arrival, said, pass))),
+        Start::Admitted(said, pass) => {
+            let due = Due::new(core);
+            spawn_local(until_first_turn(due, inside(open, arrival, said, pass)));
+        }
         Start::ClearHttp => {
             spawn_local(Metered::new(Bucket::Arrival, tell_clear_http(open, arrival)));
         }
@@ -98,6 +103,34 @@ async fn tell_clear_http(open: Open, arrival: Arrival) {
         io::Result::Ok(())
     };
     let _ = tokio::time::timeout(socket::LINGER, answer).await;
+}
+
+/// Counts a connection that was let in as due: from the verdict, so that whoever
+/// is next in line is judged by it, to the end of its first turn, in which nearly
+/// all work of a handshake is done. What follows waits for the customer.
+struct Due(Rc<Core>);
+
+impl Due {
+    fn new(core: &Rc<Core>) -> Self {
+        core.counters.due[0].add(1);
+        Self(core.clone())
+    }
+}
+
+impl Drop for Due {
+    fn drop(&mut self) {
+        self.0.counters.due[0].sub(1);
+    }
+}
+
+async fn until_first_turn(due: Due, life: impl Future<Output = ()>) {
+    let (mut due, mut life) = (Some(due), pin!(life));
+    poll_fn(|cx| {
+        let poll = life.as_mut().poll(cx);
+        due = None;
+        poll
+    })
+    .await;
 }
 
 /// Handshake, requests, end.

@@ -83,14 +83,12 @@ impl Shared {
         Totals::of(&self.cores)
     }
 
-    /// Handshakes begun and requests read on all cores, not yet finished.
+    /// Connections whose handshake is still to be worked on, and requests that are
+    /// with the upstream, on all cores.
     pub fn in_flight(&self) -> (u32, u32) {
         let sum = |of: fn(&Counters) -> u64| self.cores.iter().map(|core| of(core)).sum::<u64>();
         let small = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
-        (
-            small(sum(|core| core.in_handshake[0].get())),
-            small(sum(|core| core.in_requests[0].get())),
-        )
+        (small(sum(|core| core.due[0].get())), small(sum(|core| core.waiting[0].get())))
     }
 
     /// Whether the gate takes no new connections any more.

@@ -147,3 +147,47 @@ impl Held {
         socket::has_ended(&self.arrival.socket)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+    use crate::shared::{Addresses, Shared};
+    use crate::socket::Scheme;
+    use crate::tls::Tls;
+    use crate::upstream::Route;
+    use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+    use std::sync::Arc;
+
+    fn core() -> Rc<Core> {
+        let text = "[upstream]\nurl = \"http://127.0.0.1:9\"\n[admission]\npolicy = \"off\"\n";
+        let config = Config::from_toml(text, "t").unwrap();
+        let tls = Tls::new(&config, &config.identity().unwrap()).unwrap();
+        let route = Route::new(&config, &tls.provider).unwrap();
+        let addresses = Addresses { tls: SocketAddr::from((Ipv4Addr::LOCALHOST, 9)), clear: None };
+        Core::new(Arc::new(Shared::new(config, tls, addresses, vec![0])), 0, route)
+    }
+
+    #[test]
+    fn who_comes_in_counts_at_once_for_whoever_is_next() {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build_local(tokio::runtime::LocalOptions::default())
+            .unwrap();
+        runtime.block_on(async {
+            let core = core();
+            let door = TcpListener::bind("127.0.0.1:0").unwrap();
+            let customers = [(); 3].map(|()| TcpStream::connect(door.local_addr().unwrap()));
+            for _ in &customers {
+                let (socket, peer) = door.accept().unwrap();
+                socket.set_nonblocking(true).unwrap();
+                let arrival = Arrival { socket, peer, scheme: Scheme::Http };
+                core.stand_in_line(Held::new(&core, arrival, b"GET".to_vec(), Newcomer::Clear));
+            }
+            assert_eq!(core.shared.in_flight(), (0, 0));
+            core.see_to_line(Instant::now());
+            // No task has run: nothing was awaited.
+            assert_eq!(core.shared.in_flight(), (3, 0));
+        });
+    }
+}

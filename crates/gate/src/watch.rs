@@ -113,8 +113,17 @@ impl Watch {
     }
 
     fn go(&self, phase: Phase, now: Instant) {
-        self.phase.set(phase);
+        let before = self.phase.replace(phase);
         self.since.set(now);
+        self.count_waiting(before, phase);
+    }
+
+    fn count_waiting(&self, before: Phase, after: Phase) {
+        match (before == Phase::Waiting, after == Phase::Waiting) {
+            (false, true) => self.counters.waiting[0].add(1),
+            (true, false) => self.counters.waiting[0].sub(1),
+            _ => {}
+        }
     }
 
     /// The customer sent something.
@@ -218,5 +227,11 @@ impl Watch {
     /// Whether the customer broke HTTP.
     pub fn offended(&self) -> bool {
         self.offended.get()
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.count_waiting(self.phase.get(), Phase::Idle);
     }
 }
