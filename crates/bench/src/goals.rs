@@ -1,5 +1,6 @@
 //! What must come out, and whether it did.
 
+use crate::decision_cost::DecisionCost;
 use crate::hello_cost::HelloCost;
 use crate::rows::{FULL_CONNECTION, INSPECTION_OF_REFUSAL, REFUSAL, REFUSAL_OF_FULL};
 use crate::servers::Kind;
@@ -24,6 +25,9 @@ pub struct Goal {
     pub close: bool,
 }
 
+/// What a decision may cost at most, in CPU nanoseconds.
+const DECISION_NS: f64 = 1000.0;
+
 impl Goal {
     fn new(row: &'static str, what: String, value: f64, limit: f64, spread: (f64, f64)) -> Self {
         // At 1 the gate must be cheaper; below 1 the limit itself will do.
@@ -33,7 +37,7 @@ impl Goal {
 }
 
 /// Judges everything that was measured; what was not has no goal.
-pub fn judge(rows: &[RowSummary], hellos: &[HelloCost]) -> Vec<Goal> {
+pub fn judge(rows: &[RowSummary], hellos: &[HelloCost], decisions: &[DecisionCost]) -> Vec<Goal> {
     let mut goals: Vec<Goal> = rows.iter().flat_map(against_peers).collect();
     let cost = |id| {
         let row = rows.iter().find(|summary| summary.row.id == id)?;
@@ -54,6 +58,13 @@ pub fn judge(rows: &[RowSummary], hellos: &[HelloCost]) -> Vec<Goal> {
             Goal::new(REFUSAL, what, share(cost.median), INSPECTION_OF_REFUSAL, spread)
         }));
     }
+    goals.extend(decisions.iter().filter(|decision| decision.per_connection).map(|decision| {
+        let of_limit = |nanoseconds: f64| nanoseconds / DECISION_NS;
+        let cost = decision.nanoseconds;
+        let spread = (of_limit(cost.lower_quartile), of_limit(cost.upper_quartile));
+        let what = format!("{} / 1 microsecond", decision.what);
+        Goal::new("decision", what, of_limit(cost.median), 1.0, spread)
+    }));
     goals
 }
 
@@ -88,10 +99,10 @@ mod tests {
     #[test]
     fn every_row_must_be_below_both_peers_and_some_far_below() {
         let costs = [(Kind::Tide, 46.0), (Kind::Nginx, 46.0), (Kind::Haproxy, 100.0)];
-        let goals = judge(&[summary("full13-p256", &costs)], &[]);
+        let goals = judge(&[summary("full13-p256", &costs)], &[], &[]);
         let verdicts: Vec<_> = goals.iter().map(|goal| (goal.limit, goal.met)).collect();
         assert_eq!(verdicts, [(1.0, false), (0.45, false)]);
-        let goals = judge(&[summary("resumed13", &costs)], &[]);
+        let goals = judge(&[summary("resumed13", &costs)], &[], &[]);
         assert!(!goals[0].met && goals[1].met);
     }
 
@@ -103,13 +114,25 @@ mod tests {
         ];
         let hello =
             HelloCost { hello: "any", bytes: 200, nanoseconds: Summary::of(&[341.0]).unwrap() };
-        let goals = judge(&rows, &[hello]);
+        let goals = judge(&rows, &[hello], &[]);
+        assert_eq!(goals.iter().map(|goal| goal.met).collect::<Vec<_>>(), [true, false]);
+    }
+
+    #[test]
+    fn a_decision_that_a_connection_waits_for_may_cost_a_microsecond() {
+        let decision = |per_connection, ns| DecisionCost {
+            what: "any",
+            per_connection,
+            nanoseconds: Summary::of(&[ns]).unwrap(),
+        };
+        let decisions = [decision(true, 999.0), decision(true, 1000.0), decision(false, 5000.0)];
+        let goals = judge(&[], &[], &decisions);
         assert_eq!(goals.iter().map(|goal| goal.met).collect::<Vec<_>>(), [true, false]);
     }
 
     #[test]
     fn what_was_not_measured_is_not_judged() {
-        assert!(judge(&[summary("refused", &[(Kind::Nginx, 20.0)])], &[]).is_empty());
+        assert!(judge(&[summary("refused", &[(Kind::Nginx, 20.0)])], &[], &[]).is_empty());
     }
 
     #[test]

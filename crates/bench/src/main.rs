@@ -8,6 +8,7 @@ mod calibration;
 mod certificate;
 mod client;
 mod cpu;
+mod decision_cost;
 mod driver;
 mod goals;
 mod hello_cost;

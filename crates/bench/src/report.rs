@@ -1,5 +1,6 @@
 //! The whole result: raw windows, figures, goals, and where it was made.
 
+use crate::decision_cost::DecisionCost;
 use crate::goals::Goal;
 use crate::hello_cost::HelloCost;
 use crate::machine::Machine;
@@ -38,6 +39,8 @@ pub struct Report {
     pub goals: Vec<Goal>,
     /// Cost of reading a hello.
     pub hellos: Vec<HelloCost>,
+    /// Cost of a decision.
+    pub decisions: Vec<DecisionCost>,
     /// Figures by row.
     pub rows: Vec<RowSummary>,
     /// The raw windows, in the order in which they were measured.

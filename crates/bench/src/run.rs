@@ -10,7 +10,7 @@ use crate::servers::{self, Kind, Server, Setup};
 use crate::summary::RowSummary;
 use crate::upstream::Upstream;
 use crate::windows::{CorePair, Window};
-use crate::{cpu, goals, hello_cost};
+use crate::{cpu, decision_cost, goals, hello_cost};
 use anyhow::{Context, bail};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
@@ -93,7 +93,9 @@ impl<'a> Plan<'a> {
             let missing = self.row(row, folder.path(), &upstream, &mut order, &mut windows).await?;
             absent.push(missing);
         }
-        let hellos = hello_cost::measure(args.rounds(), self.cores.server, self.cores.driver)?;
+        let CorePair { server, driver } = self.cores;
+        let hellos = hello_cost::measure(args.rounds(), server, driver)?;
+        let decisions = decision_cost::measure(args.rounds(), server, driver)?;
 
         let loops: Vec<f64> = windows.iter().flat_map(|window| window.calibration_ms).collect();
         let calibration_ms = Summary::of(&loops);
@@ -118,8 +120,9 @@ impl<'a> Plan<'a> {
             window_ms: args.window().as_millis() as u64,
             seed: args.seed,
             calibration_ms,
-            goals: goals::judge(&rows, &hellos),
+            goals: goals::judge(&rows, &hellos, &decisions),
             hellos,
+            decisions,
             rows,
             windows,
         })

@@ -1,5 +1,6 @@
 //! The result for people.
 
+use crate::decision_cost::DecisionCost;
 use crate::goals::Goal;
 use crate::report::{Report, Verdict};
 use crate::servers::Kind;
@@ -22,6 +23,7 @@ pub fn render(report: &Report, normalise: bool) -> String {
         line(&mut text, row, normalise);
     }
     hellos(&mut text, report);
+    decisions(&mut text, report);
     goals(&mut text, &report.goals);
     remarks(&mut text, report);
     text
@@ -81,6 +83,15 @@ fn hellos(text: &mut String, report: &Report) {
         let name = format!("{}, {} bytes", hello.hello, hello.bytes);
         let cost = hello.nanoseconds;
         put!(text, "  {name:42}{:>6.0} ({:.0}-{:.0})\n", cost.median, cost.min, cost.max);
+    }
+}
+
+fn decisions(text: &mut String, report: &Report) {
+    if !report.decisions.is_empty() {
+        text.push_str("\nA decision of the controller, CPU nanoseconds: median (min-max)\n");
+    }
+    for DecisionCost { what, nanoseconds: cost, .. } in &report.decisions {
+        put!(text, "  {what:42}{:>6.0} ({:.0}-{:.0})\n", cost.median, cost.min, cost.max);
     }
 }
 

@@ -1,0 +1,134 @@
+//! What a decision costs: in this process, on the servers' core, as with the
+//! reading of a hello.
+
+use crate::cpu;
+use anyhow::bail;
+use serde::Serialize;
+use std::hint::black_box;
+use std::time::Duration;
+use tidegate_control::{ClassWork, Controller, Reading, Settings, Usage};
+use tidegate_stats::Summary;
+
+/// Decisions in one batch.
+const BATCH: u32 = 20_000;
+/// Time between two readings.
+const TICK: Duration = Duration::from_millis(100);
+
+/// Cost of one kind of call of the controller with its default policy.
+#[derive(Clone, Debug, Serialize)]
+pub struct DecisionCost {
+    /// What is asked or told.
+    pub what: &'static str,
+    /// Whether a connection waits for it; what comes once per tick does not count.
+    pub per_connection: bool,
+    /// Nanoseconds per call.
+    pub nanoseconds: Summary,
+}
+
+/// Measures as many batches as there are rounds.
+///
+/// # Errors
+/// The controller decides otherwise than its situation demands: a defect.
+pub fn measure(rounds: u32, core: usize, home: usize) -> anyhow::Result<Vec<DecisionCost>> {
+    cpu::pin(core)?;
+    let costs = all(rounds);
+    cpu::pin(home)?;
+    costs
+}
+
+fn all(rounds: u32) -> anyhow::Result<Vec<DecisionCost>> {
+    let (mut calm, mut crowded, mut learning) = (house(500), house(100_000), house(500));
+    Ok(vec![
+        cost("a newcomer, let in", true, rounds, |now| {
+            calm.in_flight(0, 0);
+            calm.new_session(now).is_admit()
+        })?,
+        cost("a newcomer, told not now", true, rounds, |now| {
+            crowded.in_flight(3, 40);
+            !crowded.new_session(now).is_admit()
+        })?,
+        cost("a returning customer", true, rounds, |now| {
+            learning.returning(now);
+            true
+        })?,
+        cost("a reading, ten times a second", false, rounds, |now| {
+            learning.observe(now, &reading(500));
+            true
+        })?,
+    ])
+}
+
+/// A controller with so many sessions inside.
+fn house(sessions: u32) -> Controller {
+    let mut controller = Controller::new(Settings::default());
+    for tick in 1..100 {
+        controller.in_flight(0, 0);
+        controller.observe(TICK * tick, &reading(sessions));
+    }
+    controller
+}
+
+fn reading(sessions_active: u32) -> Reading {
+    let usage = Usage { capacity_cpus: 1.0, used_cpu_s: Some(0.02), idle: Some(0.6) };
+    let work = ClassWork {
+        connections: 10,
+        handshakes: 10,
+        handshake_cpu_s: 0.005,
+        requests: 100,
+        request_cpu_s: 0.01,
+        ..ClassWork::default()
+    };
+    Reading {
+        elapsed: TICK,
+        gate: usage,
+        upstream: Some(usage),
+        shared: Some(usage),
+        new: work,
+        returning: work,
+        in_flight_requests: 5,
+        sessions_active,
+        sessions_started: 10,
+        upstream_responses: 200,
+        upstream_time_s: 0.2,
+        ..Reading::default()
+    }
+}
+
+/// Measures `call`, whose argument is a time that grows by 20 ms a call and
+/// which says whether the controller did as it should.
+fn cost(
+    what: &'static str,
+    per_connection: bool,
+    rounds: u32,
+    mut call: impl FnMut(Duration) -> bool,
+) -> anyhow::Result<DecisionCost> {
+    let mut now = Duration::from_secs(60);
+    let mut batches = Vec::new();
+    for _ in 0..=rounds {
+        let start = cpu::of_this_thread();
+        for _ in 0..BATCH {
+            now += Duration::from_millis(20);
+            if !black_box(call(black_box(now))) {
+                bail!("the controller does not do as it should: {what}");
+            }
+        }
+        let spent = cpu::of_this_thread().saturating_sub(start);
+        batches.push(spent.as_nanos() as f64 / f64::from(BATCH));
+    }
+    // The first batch warms caches.
+    let nanoseconds = Summary::of(&batches[1..]).expect("there is at least one round");
+    Ok(DecisionCost { what, per_connection, nanoseconds })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_controller_does_as_its_situation_demands_and_takes_time_for_it() {
+        let core = cpu::allowed().unwrap()[0];
+        let costs = measure(1, core, core).unwrap();
+        assert_eq!(costs.len(), 4);
+        assert!(costs.iter().all(|cost| cost.nanoseconds.median > 0.0));
+    }
+}
