@@ -162,18 +162,18 @@ mod tests {
 
     #[test]
     fn the_demos_capacity_worked_out_by_hand() {
-        // Gate: 517 µs; 11 × e^(−250/175) = 2.636 returns of 117 µs; 12 × 33.3 µs.
-        // Upstream: 12 × 350 µs. Together 5425 µs.
+        // Gate: 717 µs; 11 × e^(−250/175) = 2.636 returns of 177 µs; 12 × 83.3 µs.
+        // Upstream: 12 × 90 µs. Together 3263.6 µs.
         let capacity = Scenario::default().capacity_per_s();
-        assert!((capacity - 184.32).abs() < 0.05, "{capacity}");
+        assert!((capacity - 306.41).abs() < 0.05, "{capacity}");
     }
 
     #[test]
     fn who_is_refused_costs_the_best_as_well() {
-        // 1843.2 connections of 17 µs take 31.33 ms of each second; 968.67 ms
-        // over 5408.4 µs are 179.1 sessions.
-        let best = Scenario::default().best_per_s(0.0, 1843.2, 1843.2);
-        assert!((best - 179.1).abs() < 0.1, "{best}");
+        // 3064.1 connections of 17 µs take 52.09 ms of each second; 947.91 ms
+        // over 3246.6 µs are 292 sessions.
+        let best = Scenario::default().best_per_s(0.0, 3064.1, 3064.1);
+        assert!((best - 291.97).abs() < 0.05, "{best}");
         assert_eq!(Scenario::default().best_per_s(0.0, 50.0, 50.0), 50.0);
     }
 

@@ -38,6 +38,7 @@ catalogue! {
     "real-life-browsers",
     "flash-crowd",
     "ramp",
+    "after-calm",
     "daily-wave",
     "bursts",
     "quota-cut",

@@ -232,7 +232,8 @@ pub struct Telemetry {
 
 impl Default for Scenario {
     /// The demo: one core for gate and site, RSA-2048, an auction site at 40
-    /// times the speed of life, at a constant load.
+    /// times the speed of life, at a constant load; costs as the gate learned
+    /// them in it.
     fn default() -> Self {
         Self {
             name: "demo".to_owned(),
@@ -253,12 +254,12 @@ impl Default for Scenario {
             database: None,
             work: Work {
                 accept: 17e-6,
-                full_handshake: 500e-6,
-                resumed_handshake: 100e-6,
-                gate_request: 30e-6,
+                full_handshake: 700e-6,
+                resumed_handshake: 160e-6,
+                gate_request: 75e-6,
                 gate_unattributed: 0.1,
-                first_request: 350e-6,
-                later_request: 350e-6,
+                first_request: 90e-6,
+                later_request: 90e-6,
                 request_scv: 1.5,
             },
             customers: vec![Customers::default()],
