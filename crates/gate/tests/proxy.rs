@@ -284,6 +284,25 @@ fn stands_still(counter: &AtomicU64) {
     });
 }
 
+fn under_way_and_with_the_upstream(gate: &tidegate_gate::Gate) -> (u64, u64) {
+    let totals = gate.totals();
+    (totals.in_requests[0], totals.waiting[0])
+}
+
+#[test]
+fn who_hangs_up_while_she_waits_is_owed_nothing_any_more() {
+    let (upstream, asked, go) = answering_when_told();
+    let gate = gate(upstream, "");
+    let mut connection = connect(&gate, &any_client());
+    send(&mut connection, format!("GET /long HTTP/1.1\r\n{HOST}\r\n").as_bytes());
+    asked.recv().unwrap();
+    assert_eq!(under_way_and_with_the_upstream(&gate), (1, 1));
+    drop(connection);
+    counted(&gate, "gone", |totals| totals.open[0] == 0);
+    assert_eq!(under_way_and_with_the_upstream(&gate), (0, 0));
+    go.send(()).unwrap();
+}
+
 #[test]
 fn a_customer_who_reads_slowly_holds_the_upstream_back() {
     const CHUNK: usize = 64 * 1024;
@@ -309,6 +328,7 @@ fn a_customer_who_reads_slowly_holds_the_upstream_back() {
     // What the kernels on the way hold is all that the upstream gets rid of.
     stands_still(&written);
     assert!(written.load(Relaxed) < WHOLE / 2, "{}", written.load(Relaxed));
+    assert_eq!(under_way_and_with_the_upstream(&gate), (1, 0), "she keeps no newcomer out");
     let mut rest = vec![0; WHOLE as usize];
     connection.read_exact(&mut rest).unwrap();
     assert!(rest.iter().all(|byte| *byte == 7));
@@ -350,6 +370,7 @@ fn an_upload_streams_and_is_held_back_too() {
     });
     stands_still(&sent);
     assert!(sent.load(Relaxed) < WHOLE as u64 / 2, "{}", sent.load(Relaxed));
+    assert_eq!(under_way_and_with_the_upstream(&gate), (1, 0), "she keeps no newcomer out");
     go.send(()).unwrap();
     let mut connection = sender.join().unwrap();
     assert_eq!(receive(&mut connection, "POST").unwrap().text(), WHOLE.to_string());
