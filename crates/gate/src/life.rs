@@ -107,7 +107,8 @@ async fn tell_clear_http(open: Open, arrival: Arrival) {
 
 /// Counts a connection that was let in as due: from the verdict, so that whoever
 /// is next in line is judged by it, to the end of its first turn, in which nearly
-/// all work of a handshake is done. What follows waits for the customer.
+/// all work of a handshake is done. What follows waits for the customer, and
+/// somebody else may go in.
 struct Due(Rc<Core>);
 
 impl Due {
@@ -120,6 +121,7 @@ impl Due {
 impl Drop for Due {
     fn drop(&mut self) {
         self.0.counters.due[0].sub(1);
+        self.0.ask_soon();
     }
 }
 

@@ -45,6 +45,16 @@ impl Core {
         self.someone_came.notify_one();
     }
 
+    /// Work was done: the usher asks for those who stand in line at the end of
+    /// this turn of the event loop, whatever the last answer was. A handshake may
+    /// take a tenth of the shortest time that a timer can wait.
+    pub fn ask_soon(&self) {
+        if !self.line.is_empty() {
+            self.ask_at.set(Instant::now());
+            self.someone_came.notify_one();
+        }
+    }
+
     /// Sees to the line for ever.
     pub async fn usher(self: Rc<Self>) {
         let mut again: Option<Instant> = None;
