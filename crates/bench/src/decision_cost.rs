@@ -1,7 +1,6 @@
-//! What a decision costs: in this process, on the servers' core, as with the
-//! reading of a hello.
+//! What a decision of the controller costs.
 
-use crate::cpu;
+use crate::in_process;
 use anyhow::bail;
 use serde::Serialize;
 use std::hint::black_box;
@@ -9,8 +8,6 @@ use std::time::Duration;
 use tidegate_control::{ClassWork, Controller, Reading, Settings, Usage};
 use tidegate_stats::Summary;
 
-/// Decisions in one batch.
-const BATCH: u32 = 20_000;
 /// Time between two readings.
 const TICK: Duration = Duration::from_millis(100);
 
@@ -30,10 +27,7 @@ pub struct DecisionCost {
 /// # Errors
 /// The controller decides otherwise than its situation demands: a defect.
 pub fn measure(rounds: u32, core: usize, home: usize) -> anyhow::Result<Vec<DecisionCost>> {
-    cpu::pin(core)?;
-    let costs = all(rounds);
-    cpu::pin(home)?;
-    costs
+    in_process::pinned(core, home, || all(rounds))
 }
 
 fn all(rounds: u32) -> anyhow::Result<Vec<DecisionCost>> {
@@ -103,26 +97,20 @@ fn cost(
     mut call: impl FnMut(Duration) -> bool,
 ) -> anyhow::Result<DecisionCost> {
     let mut now = Duration::from_secs(60);
-    let mut batches = Vec::new();
-    for _ in 0..=rounds {
-        let start = cpu::of_this_thread();
-        for _ in 0..BATCH {
-            now += Duration::from_millis(20);
-            if !black_box(call(black_box(now))) {
-                bail!("the controller does not do as it should: {what}");
-            }
+    let nanoseconds = in_process::nanoseconds(rounds, || {
+        now += Duration::from_millis(20);
+        if !black_box(call(black_box(now))) {
+            bail!("the controller does not do as it should: {what}");
         }
-        let spent = cpu::of_this_thread().saturating_sub(start);
-        batches.push(spent.as_nanos() as f64 / f64::from(BATCH));
-    }
-    // The first batch warms caches.
-    let nanoseconds = Summary::of(&batches[1..]).expect("there is at least one round");
+        Ok(())
+    })?;
     Ok(DecisionCost { what, per_connection, nanoseconds })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cpu;
 
     #[test]
     fn the_controller_does_as_its_situation_demands_and_takes_time_for_it() {

@@ -1,16 +1,12 @@
-//! What reading a hello costs: in this process, on the servers' core, since a
-//! share of a microsecond disappears in any measurement from outside.
+//! What reading a hello costs.
 
 use crate::client::{self, Version};
-use crate::cpu;
+use crate::in_process;
 use anyhow::bail;
 use serde::Serialize;
 use std::hint::black_box;
 use tidegate_hello::{Limits, Progress, Reader};
 use tidegate_stats::Summary;
-
-/// Hellos read in one batch.
-const BATCH: u32 = 20_000;
 
 /// Cost of reading one kind of hello, copying its bytes included.
 #[derive(Clone, Debug, Serialize)]
@@ -28,40 +24,31 @@ pub struct HelloCost {
 /// # Errors
 /// The reader does not accept the hello: then it has a defect.
 pub fn measure(rounds: u32, core: usize, home: usize) -> anyhow::Result<Vec<HelloCost>> {
-    cpu::pin(core)?;
-    let costs = [
+    let hellos = [
         ("TLS 1.3, X25519", client::hello(Version::Tls13)?),
         ("TLS 1.3, post-quantum share", client::post_quantum_hello()?),
-    ]
-    .into_iter()
-    .map(|(name, bytes)| cost(name, &bytes, rounds))
-    .collect();
-    cpu::pin(home)?;
-    costs
+    ];
+    in_process::pinned(core, home, || {
+        hellos.iter().map(|(name, bytes)| cost(name, bytes, rounds)).collect()
+    })
 }
 
 fn cost(hello: &'static str, bytes: &[u8], rounds: u32) -> anyhow::Result<HelloCost> {
-    let mut batches = Vec::new();
-    for _ in 0..=rounds {
-        let start = cpu::of_this_thread();
-        for _ in 0..BATCH {
-            let mut reader = Reader::new(Limits::default());
-            let progress = reader.push(black_box(bytes));
-            if !matches!(black_box(&progress), Progress::Complete(_)) {
-                bail!("the hello reader says {progress:?} of a good hello ({hello})");
-            }
+    let nanoseconds = in_process::nanoseconds(rounds, || {
+        let mut reader = Reader::new(Limits::default());
+        let progress = reader.push(black_box(bytes));
+        if !matches!(black_box(&progress), Progress::Complete(_)) {
+            bail!("the hello reader says {progress:?} of a good hello ({hello})");
         }
-        let spent = cpu::of_this_thread().saturating_sub(start);
-        batches.push(spent.as_nanos() as f64 / f64::from(BATCH));
-    }
-    // The first batch warms caches and allocator.
-    let nanoseconds = Summary::of(&batches[1..]).expect("there is at least one round");
+        Ok(())
+    })?;
     Ok(HelloCost { hello, bytes: bytes.len(), nanoseconds })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cpu;
 
     #[test]
     fn both_hellos_are_read_and_the_post_quantum_one_is_the_longer() {

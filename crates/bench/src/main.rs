@@ -12,6 +12,7 @@ mod decision_cost;
 mod driver;
 mod goals;
 mod hello_cost;
+mod in_process;
 mod machine;
 mod process;
 mod report;

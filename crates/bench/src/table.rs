@@ -1,7 +1,7 @@
 //! The result for people.
 
-use crate::decision_cost::DecisionCost;
 use crate::goals::Goal;
+use crate::hello_cost::HelloCost;
 use crate::report::{Report, Verdict};
 use crate::servers::Kind;
 use crate::summary::{Cell, HELD, RowSummary};
@@ -76,22 +76,24 @@ fn ratio(ratio: Ratio) -> String {
 }
 
 fn hellos(text: &mut String, report: &Report) {
-    if !report.hellos.is_empty() {
-        text.push_str("\nReading a hello, CPU nanoseconds: median (min-max)\n");
-    }
-    for hello in &report.hellos {
-        let name = format!("{}, {} bytes", hello.hello, hello.bytes);
-        let cost = hello.nanoseconds;
-        put!(text, "  {name:42}{:>6.0} ({:.0}-{:.0})\n", cost.median, cost.min, cost.max);
-    }
+    let costs = report.hellos.iter().map(|HelloCost { hello, bytes, nanoseconds }| {
+        (format!("{hello}, {bytes} bytes"), *nanoseconds)
+    });
+    nanoseconds(text, "Reading a hello", costs);
 }
 
 fn decisions(text: &mut String, report: &Report) {
-    if !report.decisions.is_empty() {
-        text.push_str("\nA decision of the controller, CPU nanoseconds: median (min-max)\n");
-    }
-    for DecisionCost { what, nanoseconds: cost, .. } in &report.decisions {
-        put!(text, "  {what:42}{:>6.0} ({:.0}-{:.0})\n", cost.median, cost.min, cost.max);
+    let costs = report.decisions.iter().map(|cost| (cost.what.to_owned(), cost.nanoseconds));
+    nanoseconds(text, "A decision of the controller", costs);
+}
+
+/// What was measured in this process: names and costs under a title.
+fn nanoseconds(text: &mut String, title: &str, costs: impl Iterator<Item = (String, Summary)>) {
+    for (index, (name, cost)) in costs.enumerate() {
+        if index == 0 {
+            put!(text, "\n{title}, CPU nanoseconds: median (min-max)\n");
+        }
+        put!(text, "  {name:42}{:>6.0} ({:.0}-{:.0})\n", cost.median, cost.min, cost.max);
     }
 }
 

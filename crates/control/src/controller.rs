@@ -132,9 +132,8 @@ impl Controller {
 
     /// What is in flight right now, as in the [`Reading`] but between readings:
     /// handshakes still to be worked on, and requests that are with the upstream.
-    /// Optional: a gate
-    /// that says so before it asks lets [`PolicyKind::Tide`] use every lull
-    /// and sit out every clump of work shorter than a tick.
+    /// Optional: a gate that says so before it asks lets [`PolicyKind::Tide`] use
+    /// every lull and sit out every clump of work shorter than a tick.
     pub fn in_flight(&mut self, handshakes: u32, requests: u32) {
         if let Policy::Tide(tide) = &mut self.policy {
             tide.in_flight(handshakes, requests);

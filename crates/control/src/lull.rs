@@ -13,7 +13,7 @@ const REQUESTS: f64 = 2.0;
 /// The same in requests, where processors are out of sight, at least.
 const UNSEEN_REQUESTS: f64 = 4.0;
 /// Use in the last second below which processors have time to spare: what is in
-/// flight then, such as slow downloads, owes them less than it seems to.
+/// flight then waits for something else, and owes them less than it seems to.
 const SPARE: f64 = 0.93;
 /// With time to spare, share of the burst that must be in hand at a busy
 /// moment. With a full bucket there is no overload, and nobody waits for a lull.

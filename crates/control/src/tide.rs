@@ -13,7 +13,7 @@
 //! where CPU use per session would be too small.
 //!
 //! Between ticks, new sessions are let in in lulls only, once processors are
-//! nearly fully used: when no more is owed than a newcomer's own handshake.
+//! nearly fully used: when little more is owed than a newcomer's own handshake.
 //! They fill the gaps that those inside leave and stay out of their clumps, so
 //! that processors can be used almost fully without a queue.
 

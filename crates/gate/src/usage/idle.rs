@@ -42,7 +42,8 @@ impl Idle {
         let mut sum = Ticks::default();
         for cpu in cpus {
             let passed = self.passed.get(*cpu).copied().flatten()?;
-            (sum.idle, sum.all) = (sum.idle + passed.idle, sum.all + passed.all);
+            sum.idle = sum.idle.saturating_add(passed.idle);
+            sum.all = sum.all.saturating_add(passed.all);
         }
         (sum.all > 0).then(|| (sum.idle as f64 / sum.all as f64).min(1.0))
     }
@@ -62,10 +63,9 @@ fn parse(stat: &str) -> Vec<Option<Ticks>> {
         // Time of guests, which follows, is in that of users already.
         let times: Option<Vec<u64>> = words.take(8).map(|word| word.parse().ok()).collect();
         let Some(times) = times.filter(|times| times.len() >= 4) else { continue };
-        let sum = |of: &[usize]| {
-            of.iter().filter_map(|of| times.get(*of)).fold(0_u64, |a, b| a.saturating_add(*b))
-        };
-        let ticks = Ticks { idle: sum(&[1, 3, 4]), all: sum(&[0, 1, 2, 3, 4, 5, 6, 7]) };
+        let sum = |times: &[u64]| times.iter().fold(0_u64, |a, b| a.saturating_add(*b));
+        let disks = times.get(4).copied().unwrap_or(0);
+        let ticks = Ticks { idle: sum(&[times[1], times[3], disks]), all: sum(&times) };
         if cpus.len() <= cpu {
             cpus.resize(cpu + 1, None);
         }

@@ -70,7 +70,6 @@ impl Judge for Sbac {
 #[cfg(test)]
 mod tests {
     use super::*;
-
     use std::time::Duration;
 
     #[test]

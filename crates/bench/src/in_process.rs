@@ -1,0 +1,44 @@
+//! Costs of a share of a microsecond, which disappear in any measurement from
+//! outside: measured in this process, on the servers' core.
+
+use crate::cpu;
+use tidegate_stats::Summary;
+
+/// Calls in one batch.
+const BATCH: u32 = 20_000;
+
+/// Does `work` on one processor, and goes home to another.
+///
+/// # Errors
+/// A processor is not allowed here, or `work` failed.
+pub fn pinned<T>(
+    core: usize,
+    home: usize,
+    work: impl FnOnce() -> anyhow::Result<T>,
+) -> anyhow::Result<T> {
+    cpu::pin(core)?;
+    let result = work();
+    cpu::pin(home)?;
+    result
+}
+
+/// CPU nanoseconds per call, from as many batches as there are rounds.
+///
+/// # Errors
+/// A call failed.
+pub fn nanoseconds(
+    rounds: u32,
+    mut call: impl FnMut() -> anyhow::Result<()>,
+) -> anyhow::Result<Summary> {
+    let mut batches = Vec::new();
+    for _ in 0..=rounds {
+        let start = cpu::of_this_thread();
+        for _ in 0..BATCH {
+            call()?;
+        }
+        let spent = cpu::of_this_thread().saturating_sub(start);
+        batches.push(spent.as_nanos() as f64 / f64::from(BATCH));
+    }
+    // The first batch warms caches and allocator.
+    Ok(Summary::of(&batches[1..]).expect("there is at least one round"))
+}
