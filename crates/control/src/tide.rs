@@ -28,17 +28,29 @@ use crate::reading::Reading;
 use crate::service::Service;
 use crate::status::ResourceName;
 
-/// Share of a resource that may be planned for, and share of the backlog that
-/// is taken off the next interval, where the gate tells what is in flight
-/// between readings: the lulls then keep queues short.
-const WITH_LULLS: (f64, f64) = (1.0, 0.5);
-/// The same where it does not, and queues are seen once per tick only.
-const WITHOUT_LULLS: (f64, f64) = (0.95, 1.0);
-/// Use of a resource that full admission is trimmed to: what the plan cannot
-/// know (work that it does not see, noise of its estimates) it corrects slowly.
-const FULL_USE: f64 = 0.97;
-/// How fast and how far the trim goes: per second and unit of use; share.
-const TRIM_GAIN: f64 = 0.1;
+/// How boldly is planned.
+#[derive(Clone, Copy, Debug)]
+struct Aim {
+    /// Share of a resource that may be planned for.
+    target: f64,
+    /// Share of the backlog that is taken off the next interval.
+    backlog: f64,
+    /// Use of a resource that full admission is trimmed to: what the plan cannot
+    /// know (work that it does not see, noise of its estimates) it corrects slowly.
+    full_use: f64,
+    /// How fast the trim rises, per second and unit of use.
+    rise: f64,
+}
+
+/// Where the gate tells what is in flight between readings. The lulls keep
+/// queues short then, so that too large a plan costs little; too small a one
+/// leaves processors idle, as whenever work gets cheaper, and is corrected soon.
+const WITH_LULLS: Aim = Aim { target: 1.0, backlog: 0.5, full_use: 0.99, rise: 0.3 };
+/// Where it does not, and queues are seen once per tick only.
+const WITHOUT_LULLS: Aim = Aim { target: 0.95, backlog: 1.0, full_use: 0.97, rise: 0.1 };
+/// How fast the trim falls, per second and unit of use, and how far it goes, as
+/// a share of the resource.
+const FALL: f64 = 0.1;
 const TRIM: (f64, f64) = (0.85, 1.12);
 /// How long what customers wish for is remembered at most, in seconds.
 const MEMORY_S: f64 = 20.0;
@@ -118,7 +130,7 @@ impl Tide {
     pub(crate) fn new(priors: &Priors, costs: &Costs) -> Self {
         let request = costs.gate_request_cpu_s + costs.upstream_request_cpu_s;
         let session_s = costs.new.handshake_cpu_s + request;
-        let per_second = sane(sane(priors.cpus) * WITHOUT_LULLS.0 / session_s);
+        let per_second = sane(sane(priors.cpus) * WITHOUT_LULLS.target / session_s);
         let plan = Plan {
             limit: Limit::Prior,
             interval_s: 0.1,
@@ -214,9 +226,13 @@ impl Tide {
         self.bucket.set(now, self.plan.per_second, burst);
     }
 
+    fn aim(&self) -> Aim {
+        if self.lull.is_told() { WITH_LULLS } else { WITHOUT_LULLS }
+    }
+
     fn plan(&self, supply: &Supply, reading: &Reading) -> Plan {
         let interval_s = reading.elapsed.as_secs_f64().clamp(0.01, 1.0);
-        let (target, backlog) = if self.lull.is_told() { WITH_LULLS } else { WITHOUT_LULLS };
+        let Aim { target, backlog, .. } = self.aim();
         let sessions = f64::from(reading.sessions_active);
         let later_s = supply.request + self.returns.value() * supply.returning;
         let first_s = supply.handshake + supply.request;
@@ -256,9 +272,11 @@ impl Tide {
         let resource = supply.name as usize;
         let in_use = supply.in_use(interval_s);
         self.use_of[resource] += interval_s * (in_use - self.use_of[resource]);
+        let aim = self.aim();
         let trim = &mut self.trim[resource];
         let off = if put_off && self.plan.limit == Limit::Cpu(supply.name) {
-            TRIM_GAIN * (FULL_USE - in_use)
+            let off = aim.full_use - in_use;
+            if off > 0.0 { aim.rise * off } else { FALL * off }
         } else {
             0.2 * (1.0 - *trim)
         };
@@ -434,6 +452,28 @@ mod tests {
         };
         assert!(admits_in_a_busy_moment(0.5));
         assert!(!admits_in_a_busy_moment(0.02));
+    }
+
+    #[test]
+    fn idle_processors_enlarge_the_plan_and_more_boldly_where_lulls_keep_queues_short() {
+        // A second of such use while newcomers are put off.
+        let trim = |told: bool, used_cpu_s: f64| {
+            let mut tide = Tide::new(&Priors::default(), &costs());
+            if told {
+                tide.in_flight(0, 0);
+            }
+            let used = Usage { used_cpu_s: Some(used_cpu_s), ..ONE };
+            let reading = Reading { shared: Some(used), ..shared(0, 0) };
+            for tick in 0..11 {
+                let refused = Refused { put_off: tick > 0, ..Refused::default() };
+                tide.observe(Time::from_millis(tick * 100), &reading, &costs(), refused);
+            }
+            tide.trim[ResourceName::Host as usize]
+        };
+        let is = |trim: f64, change: f64| (trim - 1.0 - change).abs() < 1e-9;
+        assert!(is(trim(true, 0.089), 0.3 * (0.99 - 0.89)), "{}", trim(true, 0.089));
+        assert!(is(trim(true, 0.1), -0.1 * (1.0 - 0.99)));
+        assert!(is(trim(false, 0.087), 0.1 * (0.97 - 0.87)));
     }
 
     #[test]
