@@ -59,6 +59,10 @@ pub struct Args {
     /// TLS versions to offer
     #[arg(long, value_name = "VERSION", value_parser = ["1.2", "1.3"])]
     tls: Option<String>,
+    /// Every customer first comes with a ticket that the target did not issue, as
+    /// an attacker would; needs --insecure
+    #[arg(long)]
+    forged_tickets: bool,
     /// Write the summary as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -120,6 +124,7 @@ fn plan(args: &Args) -> anyhow::Result<Plan> {
     plan.seed = args.seed;
     plan.cores = args.cores.as_ref().map(|cores| cores.list().to_vec()).unwrap_or_default();
     plan.insecure = args.insecure;
+    plan.forged_tickets = args.forged_tickets;
     plan.ca = args.ca.clone();
     plan.raw = args.raw.clone();
     plan.tls = match args.tls.as_deref() {

@@ -51,6 +51,7 @@ impl Customer {
         let customer = rng.random_range(1..=shared.customers);
         let identity = Identity { customer, session, request: 0, run: shared.run };
         let start = shared.parts.start;
+        let tickets = Arc::new(shared.connector.first_tickets());
         Self {
             shared,
             identity,
@@ -58,7 +59,7 @@ impl Customer {
             walk: Walk::new(start),
             last: LastUsed::default(),
             cookies: Cookies::default(),
-            tickets: Arc::default(),
+            tickets,
             connection: None,
             admitted: false,
         }

@@ -44,6 +44,7 @@ mod worker;
 pub use arrivals::Arrivals;
 pub use error::Error;
 pub use lines::{line, report};
+pub use machine::raise_open_files;
 pub use plan::{Close, Plan, Sources, Stop, TlsVersions};
 pub use run::run;
 pub use scenario::Scenario;

@@ -15,8 +15,9 @@ pub(crate) fn describe() -> Machine {
     }
 }
 
-/// Raises the limit on open files as far as it goes; gives what it is then.
-pub(crate) fn raise_open_files() -> u64 {
+/// Raises this process's limit on open files as far as it may; gives what it is
+/// then. Each connection is an open file.
+pub fn raise_open_files() -> u64 {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: the pointer is to an rlimit that lives through the call.
     if unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) } != 0 {

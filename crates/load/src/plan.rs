@@ -45,6 +45,10 @@ pub struct Plan {
     pub ca: Option<PathBuf>,
     /// TLS versions to offer.
     pub tls: TlsVersions,
+    /// Every customer first comes with a ticket that the target did not issue,
+    /// as an attacker would who hopes to pass for somebody already inside. Needs
+    /// [`insecure`](Self::insecure) and TLS 1.3.
+    pub forged_tickets: bool,
     /// Name for SNI and certificate checks if it is not the target's host.
     pub server_name: Option<String>,
     /// Writes every request as a line of JSON to this file.
@@ -85,6 +89,7 @@ impl Plan {
             insecure: false,
             ca: None,
             tls: TlsVersions::Both,
+            forged_tickets: false,
             server_name: None,
             raw: None,
             customers: None,
@@ -134,6 +139,15 @@ impl Plan {
                 "measure",
                 format!("{:?} after {:?} of warm-up", self.measure, self.warm_up),
                 "must be above 0 and, with the warm-up, at most a day",
+            );
+        }
+        if self.forged_tickets && (!self.insecure || self.tls == TlsVersions::Only12) {
+            return wrong(
+                "forged_tickets",
+                "forged tickets are those of TLS 1.3, and come from a server whose certificate \
+                 nobody vouches for"
+                    .to_owned(),
+                "accept any certificate and offer TLS 1.3",
             );
         }
         if self.max_in_flight == 0 {

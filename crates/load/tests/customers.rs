@@ -80,6 +80,22 @@ fn customers_without_an_answer_lose_patience() {
 }
 
 #[test]
+fn a_forged_ticket_is_offered_and_declined() {
+    let server = Server::start(Manner::Answer { after: Duration::ZERO });
+    // More than are forged at a time.
+    let mut plan = plan(loop_of(1, ""), &server, 500.0, 100);
+    plan.forged_tickets = true;
+    let totals = quiet(plan.clone()).totals;
+    assert_eq!((totals.full_attempted, totals.resumed_attempted), (0, 100));
+    assert_eq!((totals.full_ok, totals.resumed_ok, totals.resumption_declined), (100, 0, 100));
+    assert_eq!(totals.completed, 100);
+
+    plan.insecure = false;
+    let error = run(plan, &mut |_| ()).unwrap_err().to_string();
+    assert!(error.contains("forged_tickets"), "{error}");
+}
+
+#[test]
 fn a_connection_closed_by_the_server_is_resumed() {
     for tls in [TlsVersions::Only13, TlsVersions::Only12] {
         let server = Server::start(Manner::CloseAfter { answers: 1 });

@@ -54,6 +54,11 @@ impl Connector {
         Self { address, sources, next_source: Cell::new(0), tls }
     }
 
+    /// The tickets that a new customer brings.
+    pub(crate) fn first_tickets(&self) -> Tickets {
+        self.tls.as_ref().map_or_else(Tickets::default, Tls::first_tickets)
+    }
+
     /// Connects; `stage` follows how far it has come, `on_hello` is called
     /// when a handshake begins and says whether a ticket is at hand. Dropping
     /// the future resets the connection.

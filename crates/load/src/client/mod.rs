@@ -5,6 +5,7 @@
 mod address;
 mod body;
 mod connection;
+mod forger;
 mod http;
 mod tickets;
 mod tls;

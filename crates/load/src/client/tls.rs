@@ -14,6 +14,7 @@ use rustls::{
 };
 
 use super::address::Target;
+use super::forger::Forger;
 use super::tickets::Tickets;
 use crate::error::Error;
 use crate::plan::{Plan, TlsVersions};
@@ -23,6 +24,7 @@ use crate::plan::{Plan, TlsVersions};
 pub(crate) struct Tls {
     config: ClientConfig,
     pub(crate) name: ServerName<'static>,
+    forger: Option<Arc<Forger>>,
 }
 
 impl Tls {
@@ -50,7 +52,14 @@ impl Tls {
         let name = plan.server_name.clone().unwrap_or_else(|| target.host.clone());
         let name = ServerName::try_from(name)
             .map_err(|error| failed(error.to_string(), "give a valid server name"))?;
-        Ok(Self { config, name })
+        let forger = plan.forged_tickets.then(|| Forger::new(config.clone(), &name)).transpose();
+        let forger = forger.map_err(|reason| failed(reason, "forge no tickets"))?;
+        Ok(Self { config, name, forger: forger.map(Arc::new) })
+    }
+
+    /// The tickets that a new customer brings.
+    pub(crate) fn first_tickets(&self) -> Tickets {
+        self.forger.as_ref().map_or_else(Tickets::default, |forger| forger.tickets())
     }
 
     /// The settings of one customer: the same, with tickets of their own.
