@@ -1,9 +1,13 @@
-//! Which processors a process may run on: the value of `--cores` and its effect.
+//! Which processors a process may run on: the value of `--cores` and its effect;
+//! and what a thread has had of them.
 
 use std::fmt;
 use std::str::FromStr;
+use std::time::Duration;
 
 use anyhow::Context;
+
+use crate::exit::bad_input;
 
 /// Processors by number, such as `0`, `0,2` or `0-3,8`; never empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,6 +66,46 @@ impl Cores {
     pub fn only(&self, place: usize) -> Option<Self> {
         self.0.get(place).map(|cpu| Self(vec![*cpu]))
     }
+
+    /// Processors for a server and for its customers: those asked for by
+    /// `--server-cores` and `--driver-cores`, else the first and the second
+    /// allowed. They must not share one: the customers would slow the very thing
+    /// that they measure.
+    ///
+    /// # Errors
+    /// When the processors are not there or overlap: bad input.
+    pub fn apart(server: &Option<Self>, driver: &Option<Self>) -> anyhow::Result<(Self, Self)> {
+        let allowed = Self::allowed()?;
+        let pick = |given: &Option<Self>, place| given.clone().or_else(|| allowed.only(place));
+        let too_few = || {
+            bad_input(format!(
+                "two processors are needed, one for site and gate and one for the customers; this process may use only {allowed}"
+            ))
+        };
+        let server = pick(server, 0).ok_or_else(too_few)?;
+        let driver = pick(driver, 1).ok_or_else(too_few)?;
+        for (flag, cores) in [("--server-cores", &server), ("--driver-cores", &driver)] {
+            if let Some(missing) = cores.0.iter().find(|cpu| !allowed.0.contains(cpu)) {
+                return Err(bad_input(format!(
+                    "{flag} {cores}: processor {missing} is not among those allowed here: {allowed}"
+                )));
+            }
+        }
+        if let Some(both) = server.0.iter().find(|cpu| driver.0.contains(cpu)) {
+            return Err(bad_input(format!(
+                "--server-cores {server} and --driver-cores {driver} share processor {both}: the customers would slow the server that they measure"
+            )));
+        }
+        Ok((server, driver))
+    }
+}
+
+/// CPU time of this thread, so that waiting for the processor does not count.
+pub fn thread_cpu() -> Duration {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the call writes to the local variable passed; this clock always exists.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
+    Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
 impl FromStr for Cores {

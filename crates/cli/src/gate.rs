@@ -6,8 +6,8 @@ use anyhow::Context;
 use tidegate_gate::Gate;
 use tidegate_gate::config::{Config, Flags, LogFormat};
 
-use crate::demo::READY;
 use crate::exit::{Outcome, bad_input};
+use crate::lab::READY;
 use crate::signals::Signals;
 
 /// Flags of `tidegate gate`. A flag goes before what the file says.

@@ -6,6 +6,7 @@ mod cores;
 mod demo;
 mod exit;
 mod gate;
+mod lab;
 mod load;
 mod page;
 mod screen;
@@ -50,6 +51,8 @@ enum Command {
 
 fn main() -> std::process::ExitCode {
     let cli = Cli::parse();
+    // Gate and site hold a file for each connection, and a shell allows 1024.
+    tidegate_load::raise_open_files();
     let outcome = match cli.command {
         Command::Gate(args) => gate::run(args),
         Command::Check(args) => check::run(args),

@@ -2,14 +2,15 @@
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::Subcommand;
 use tidegate_sites::auction::{self, Options, Prepared};
 use tidegate_sites::password::PasswordCost;
 
 use crate::cores::Cores;
-use crate::demo::READY;
 use crate::exit::{Outcome, bad_input};
+use crate::lab::READY;
 use crate::signals::Signals;
 
 /// Flags of `tidegate site`.
@@ -45,6 +46,10 @@ struct AuctionArgs {
     /// What hashing a password costs: owasp, light, or m=KIB,t=PASSES
     #[arg(long, value_name = "COST", default_value = "owasp")]
     password_cost: PasswordCost,
+    /// CPU time that every page but the front page takes on top, in
+    /// milliseconds: to try what a dearer site would do
+    #[arg(long, value_name = "MS", default_value_t = 0.0, value_parser = milliseconds)]
+    extra_cpu: f64,
     /// Processors to run on, one thread pinned to each, such as 0,2-3
     #[arg(long, value_name = "LIST")]
     cores: Option<Cores>,
@@ -60,6 +65,7 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
         scale: args.scale,
         seed: args.seed,
         password_cost: args.password_cost,
+        extra_cpu: Duration::from_secs_f64(args.extra_cpu / 1e3),
         cores: args.cores.map(|cores| cores.list().to_vec()),
     };
     let site = auction::start(options).map_err(blame)?;
@@ -80,6 +86,12 @@ pub fn prepare_demo(data: &Path, scale: f64) -> anyhow::Result<Prepared> {
         ..Options::default()
     };
     auction::prepare(&options).map_err(blame)
+}
+
+fn milliseconds(text: &str) -> Result<f64, String> {
+    let most = Options::MOST_EXTRA_CPU.as_secs_f64() * 1e3;
+    let value = text.parse::<f64>().ok().filter(|ms| (0.0..=most).contains(ms));
+    value.ok_or_else(|| format!("must be 0 to {most} milliseconds, such as 0.9"))
 }
 
 fn blame(error: tidegate_sites::Error) -> anyhow::Error {

@@ -26,6 +26,7 @@ pub fn judge(summary: &Summary) -> Vec<Goal> {
     if !curve.is_empty() {
         goals.push(no_returning_refused(&curve));
         goals.push(admitted_complete(&curve));
+        goals.push(driver_keeps_up(&curve));
     }
     goals
 }
@@ -86,6 +87,22 @@ fn admitted_complete(curve: &[&Point]) -> Goal {
         text: format!("at least {:.0} % of admitted sessions complete", COMPLETE * 100.0),
         measured: format!("{:.2} % at worst", worst * 100.0),
         met: worst >= COMPLETE,
+    }
+}
+
+/// A saturated driver offers less than it says, and measures its own delays.
+fn driver_keeps_up(curve: &[&Point]) -> Goal {
+    let late: Vec<_> = curve.iter().filter(|p| p.driver_saturated).map(|p| p.multiple).collect();
+    let late: Vec<_> = late.iter().map(|multiple| format!("{multiple}×")).collect();
+    Goal {
+        text: "the customers' processor keeps up".into(),
+        measured: match late.is_empty() {
+            true => "at every load".into(),
+            false => {
+                format!("saturated at {}: these figures are not the server's", late.join(", "))
+            }
+        },
+        met: late.is_empty(),
     }
 }
 
@@ -161,6 +178,7 @@ mod tests {
         assert!(missed(Point { response_p95_ms: 15.1, ..GOOD })[0].contains("p95"));
         assert!(missed(Point { returning_refused: 1, ..GOOD })[0].contains("turned away"));
         assert!(missed(Point { admitted_completed_ratio: 0.97, ..GOOD })[0].contains("98 %"));
+        assert!(missed(Point { driver_saturated: true, ..GOOD })[0].contains("keeps up"));
     }
 
     #[test]

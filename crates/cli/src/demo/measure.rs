@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 use tidegate_load::{Arrivals, RunStage, Snapshot, Stop};
 
-use super::lab::Lab;
 use super::plan::{Plan, TIME_SCALE};
 use super::pulse::Pulse;
 use super::ramp::Ramp;
 use super::summary::{Baseline, Point, RampStep, SERVED, Second};
 use super::view::{Event, Label, View};
+use crate::lab::{Lab, PROBE_PER_S, Promise};
 
 /// Everything that a measurement needs, and what it remembers.
 pub struct Experiment<'a> {
@@ -26,11 +26,9 @@ pub struct Experiment<'a> {
     capacity: f64,
 }
 
-/// Sessions per second of the first probe: light for any machine that can
-/// compile this.
-const PROBE_PER_S: f64 = 15.0;
 /// Each further probe's share of what the one before it promised. Work costs
-/// more on a processor that mostly sleeps, so a light probe promises too little.
+/// more on a processor that mostly sleeps, so a light probe promises too little;
+/// the ramp finds the rest.
 const PROBE_SHARES: [f64; 2] = [0.6, 0.8];
 /// A baseline's load, as a share of the capacity: as near to it as a machine of
 /// changing speed lets everybody be served.
@@ -110,26 +108,15 @@ impl<'a> Experiment<'a> {
         let mut load = self.load("off", Arrivals::poisson(per_s))?;
         load.warm_up = self.plan.times.probe / 2;
         load.measure = self.plan.times.probe;
-        // Caches are cold and tables are empty at first: the warm-up's CPU
-        // time tells nothing about a session's.
-        let mut at_warm_up_end = None;
+        let mut watched = Promise::default();
         let label = Label { policy: "probe".into(), multiple: None };
         let (summary, _) = self.drive(load, &label, &mut |snapshot, lab| {
-            if snapshot.stage == RunStage::Measure {
-                at_warm_up_end
-                    .get_or_insert_with(|| (lab.cpu_s("off"), snapshot.totals.requests_ok));
+            if let Ok(cpu_s) = lab.cpu_s("off") {
+                watched.note(snapshot, cpu_s);
             }
         })?;
-        let (cpu_s, requests) = at_warm_up_end.context("the probe ended before it began")?;
-        let spent = self.lab.cpu_s("off")? - cpu_s?;
-        // Sessions cut off at the end spent less than a whole one, so requests
-        // are counted rather than sessions.
-        let requests = (summary.totals.requests_ok - requests) as f64;
-        if requests < 1.0 || spent <= 0.0 {
-            bail!("the probe completed no request");
-        }
-        let sessions = requests / self.plan.scenario.session_length().mean_requests;
-        Ok(self.lab.cpus() * sessions / spent)
+        let requests = self.plan.scenario.session_length().mean_requests;
+        watched.sessions_per_s(&summary, self.lab.cpu_s("off")?, self.lab.cpus(), requests)
     }
 
     fn ramp(&mut self, promise: f64) -> anyhow::Result<Ramp> {

@@ -2,18 +2,14 @@
 //! serve, first without and then with admission control.
 
 mod goals;
-mod lab;
 mod measure;
 mod plan;
 mod pulse;
 mod ramp;
 mod report;
-mod service;
 mod summary;
 mod table;
 mod view;
-
-pub use service::READY;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -23,9 +19,9 @@ use anyhow::Context;
 
 use crate::cores::Cores;
 use crate::exit::Outcome;
-use lab::Lab;
+use crate::lab::{Lab, Setup, Times};
 use measure::Experiment;
-use plan::{JUDGED, Plan, is_overload};
+use plan::{JUDGED, Plan, TIME_SCALE, is_overload};
 use summary::{POLICIES, Setting, Summary};
 use view::{Event, View};
 
@@ -66,7 +62,13 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     // Whatever this process does beside driving, it does on the customers' side.
     plan.driver_cores.pin_this_thread()?;
     println!("{}", plan.introduction());
-    let mut lab = Lab::open(&plan, out)?;
+    let setup = Setup {
+        cores: plan.server_cores.clone(),
+        site_scale: plan.site_scale,
+        extra_cpu_ms: 0.0,
+        times: Times::scaled(TIME_SCALE),
+    };
+    let mut lab = Lab::open(setup, out)?;
     for policy in plan.policies {
         lab.open_gate(policy)?;
     }
@@ -91,7 +93,7 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
 
 /// The capacity, then every point. The machine changes meanwhile: a baseline
 /// goes before each load to tell what it is a multiple of, the policies take
-/// turns at it, and under overload the judged one stands between two baselines.
+/// turns at it, and under overload the judged one stands between baselines, twice.
 fn measure(experiment: &mut Experiment) -> anyhow::Result<Summary> {
     let plan = experiment.plan;
     let (capacity_sessions_per_s, ramp) = experiment.capacity()?;
@@ -104,17 +106,20 @@ fn measure(experiment: &mut Experiment) -> anyhow::Result<Summary> {
         let capacity = experiment.capacity_now();
         for policy in plan.policies {
             let judged = *policy == JUDGED && is_overload(*multiple);
-            if judged {
-                summary.baselines.extend(experiment.baselines()?);
+            let mut windows = Vec::new();
+            for _ in 0..plan.windows(judged) {
+                if judged {
+                    summary.baselines.extend(experiment.baselines()?);
+                }
+                windows.push(experiment.point(policy, *multiple, capacity)?);
             }
-            let point = experiment.point(policy, *multiple, capacity)?;
             if judged {
                 summary.baselines.extend(experiment.baselines()?);
             }
             capacity_is_known = judged;
             summary.peak_completed_per_s = experiment.peak();
-            summary.points.push(point);
-            let point = summary.points.last().expect("it was just pushed");
+            summary.add(windows);
+            let point = summary.points.last().expect("it was just added");
             let share_of_peak = summary.share_of_peak(point);
             experiment.view.show(&Event::Point { point, share_of_peak });
         }

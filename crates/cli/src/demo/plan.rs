@@ -7,7 +7,7 @@ use tidegate_load::Scenario;
 use super::Args;
 use super::summary::{POLICIES, Setting};
 use crate::cores::Cores;
-use crate::exit::bad_input;
+use crate::lab::CERTIFICATE;
 
 /// The demo's course and conditions.
 pub struct Plan {
@@ -48,15 +48,11 @@ pub const TIME_SCALE: f64 = 1.0 / 40.0;
 /// requests, which end within a window.
 const SCENARIO: &str = "auction-bidding-normalised";
 
-/// RSA-2048, as most shops still have; its signature is the larger part of a
-/// full handshake.
-pub const CERTIFICATE: &str = "rsa-2048";
-
 impl Plan {
     /// # Errors
     /// When the processors asked for are not there: bad input.
     pub fn new(args: &Args) -> anyhow::Result<Self> {
-        let (server_cores, driver_cores) = choose_cores(args)?;
+        let (server_cores, driver_cores) = Cores::apart(&args.server_cores, &args.driver_cores)?;
         let scenario = Scenario::built_in(SCENARIO).expect("the scenario ships with the binary");
         let seconds = Duration::from_secs;
         let times = if args.quick {
@@ -73,7 +69,7 @@ impl Plan {
                 probe: seconds(3),
                 ramp_step: seconds(3),
                 warm_up: seconds(4),
-                window: seconds(9),
+                window: seconds(6),
                 baseline_warm_up: seconds(4),
                 baseline_window: seconds(5),
             }
@@ -93,12 +89,14 @@ impl Plan {
     /// What the reader should know before it begins.
     pub fn introduction(&self) -> String {
         let times = &self.times;
-        let points = (times.warm_up + times.window)
-            * self.policies.len() as u32
-            * self.multiples.len() as u32;
         let overloads = self.multiples.iter().filter(|multiple| is_overload(**multiple)).count();
-        let baselines =
-            (times.baseline_warm_up + times.baseline_window) * (2 + 2 * overloads) as u32;
+        let judged = overloads * self.windows(true);
+        let windows = (self.policies.len() * self.multiples.len() - overloads + judged) as u32;
+        // One before each load but for the one after an overload, whose capacity
+        // is known.
+        let baselines = (self.multiples.len() - overloads.saturating_sub(1)) + judged + overloads;
+        let points = (times.warm_up + times.window) * windows;
+        let baselines = (times.baseline_warm_up + times.baseline_window) * baselines as u32;
         format!(
             "Tidegate demo: an auction site and the gate on processor {}, customers on processor {}.\n\
              First a ramp finds the capacity; then {} policies meet {} loads. About {:.0} minutes.",
@@ -108,6 +106,12 @@ impl Plan {
             self.multiples.len(),
             ((points + baselines + times.ramp_step * 10).as_secs_f64() / 60.0).ceil(),
         )
+    }
+
+    /// How often a point is measured. What is judged under overload is measured
+    /// twice: a machine's moods last for seconds, and one window would tell theirs.
+    pub fn windows(&self, judged: bool) -> usize {
+        if judged { 2 } else { 1 }
     }
 
     /// The conditions, for the record.
@@ -136,33 +140,6 @@ impl Plan {
 /// Whether more arrive than can be served.
 pub fn is_overload(multiple: f64) -> bool {
     multiple > 1.0
-}
-
-/// Server and customers must not share a processor: the driver would slow the
-/// very thing that it measures.
-fn choose_cores(args: &Args) -> anyhow::Result<(Cores, Cores)> {
-    let allowed = Cores::allowed()?;
-    let pick = |given: &Option<Cores>, place| given.clone().or_else(|| allowed.only(place));
-    let too_few = || {
-        bad_input(format!(
-            "the demo needs two processors, one for site and gate and one for the customers; this process may use only {allowed}"
-        ))
-    };
-    let server = pick(&args.server_cores, 0).ok_or_else(too_few)?;
-    let driver = pick(&args.driver_cores, 1).ok_or_else(too_few)?;
-    for (flag, cores) in [("--server-cores", &server), ("--driver-cores", &driver)] {
-        if let Some(missing) = cores.list().iter().find(|cpu| !allowed.list().contains(cpu)) {
-            return Err(bad_input(format!(
-                "{flag} {cores}: processor {missing} is not among those allowed here: {allowed}"
-            )));
-        }
-    }
-    if let Some(both) = server.list().iter().find(|cpu| driver.list().contains(cpu)) {
-        return Err(bad_input(format!(
-            "--server-cores {server} and --driver-cores {driver} share processor {both}: the customers would slow the server that they measure"
-        )));
-    }
-    Ok((server, driver))
 }
 
 /// Processor model and kernel, as the system names them.

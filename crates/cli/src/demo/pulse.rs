@@ -21,7 +21,7 @@ use aws_lc_rs::rsa::{KeyPair, KeySize};
 use aws_lc_rs::signature::RSA_PKCS1_SHA256;
 use socket2::SockRef;
 
-use crate::cores::Cores;
+use crate::cores::{Cores, thread_cpu};
 
 /// Takes the pulse until dropped.
 pub struct Pulse {
@@ -151,14 +151,6 @@ impl Work {
         let random = SystemRandom::new();
         black_box(self.key.sign(&RSA_PKCS1_SHA256, &random, b"pulse", &mut signature)).ok();
     }
-}
-
-/// CPU time of this thread, so that waiting for the processor does not count.
-fn thread_cpu() -> Duration {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the call writes to the local variable passed; this clock always exists.
-    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
-    Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
 fn median(values: impl Iterator<Item = f64>) -> Option<f64> {

@@ -198,15 +198,15 @@ fn setting(summary: &Summary) -> Markup {
             (s.scenario) ": sessions of " (format!("{:.1}", s.mean_session_requests)) " requests on average arrive in a Poisson \
             process; they think " (format!("{think_mean_ms:.0}")) " ms on average and leave after waiting " (format!("{patience_ms:.0}")) " ms \
             (human times × " (format!("{:.4}", s.time_scale)) ")" }
-        dt { "Window" } dd { (format!("{window_s:.0} s after {warm_up_s:.0} s of warm-up, for each point")) }
+        dt { "Window" } dd { (format!("{window_s:.0} s after {warm_up_s:.0} s of warm-up, for each point; two of them for tide under overload")) }
         dt { "Peak" } dd {
             "the most sessions completed per second over any window in which at least 98 % of those that ended were completed" }
         dt { "Load" } dd {
             "the ramp found " (format!("{:.0}", summary.capacity_sessions_per_s)) " sessions per second; each load is a multiple of what \
             a baseline right before it told (capacity_per_s in summary.json)" }
         dt { "Share of the peak" } dd {
-            "the machine's speed changes, so a point is compared with what the service does without admission control right before \
-            and after it: baselines of " (format!("{:.0}", s.baseline_window_s)) " s at a load that is just carried, counted up to full \
+            "the machine's speed changes, so each window is compared with what the service does without admission control right \
+            before and after it: baselines of " (format!("{:.0}", s.baseline_window_s)) " s at a load that is just carried, counted up to full \
             use of the processor" }
         dt { "Machine speed" } dd {
             "TCP conversations and RSA signatures are timed on the server's processor all the time, in CPU seconds; 1 is the \

@@ -12,6 +12,9 @@ pub struct Summary {
     /// run as long as a point's window.
     pub peak_completed_per_s: f64,
     pub points: Vec<Point>,
+    /// The windows of points that were measured more than once; the point is
+    /// their mean.
+    pub windows: Vec<Point>,
     /// The unprotected service between the points, in order of time.
     pub baselines: Vec<Baseline>,
     /// The steps of the ramp that found the capacity.
@@ -144,7 +147,46 @@ pub struct Setting {
 /// The policies in the order in which they run and are shown.
 pub const POLICIES: [&str; 3] = ["off", "eac", "tide"];
 
+impl Point {
+    /// The mean of windows of one policy at one multiple, of equal length; its
+    /// course is that of the first.
+    fn mean(windows: &[Self]) -> Option<Self> {
+        let (first, number) = (windows.first()?, windows.len() as f64);
+        let mean = |of: fn(&Self) -> f64| windows.iter().map(of).sum::<f64>() / number;
+        Some(Self {
+            policy: first.policy.clone(),
+            multiple: first.multiple,
+            capacity_per_s: mean(|p| p.capacity_per_s),
+            at_s: mean(|p| p.at_s),
+            offered_per_s: mean(|p| p.offered_per_s),
+            admitted_per_s: mean(|p| p.admitted_per_s),
+            refused_per_s: mean(|p| p.refused_per_s),
+            completed_per_s: mean(|p| p.completed_per_s),
+            abandoned_per_s: mean(|p| p.abandoned_per_s),
+            admitted_completed_ratio: mean(|p| p.admitted_completed_ratio),
+            response_p50_ms: mean(|p| p.response_p50_ms),
+            response_p95_ms: mean(|p| p.response_p95_ms),
+            response_p99_ms: mean(|p| p.response_p99_ms),
+            requests_per_s: mean(|p| p.requests_per_s),
+            server_use: mean(|p| p.server_use),
+            full_handshake_share: mean(|p| p.full_handshake_share),
+            returning_refused: windows.iter().map(|p| p.returning_refused).sum(),
+            driver_saturated: windows.iter().any(|p| p.driver_saturated),
+            machine_speed: mean(|p| p.machine_speed),
+            series: first.series.clone(),
+        })
+    }
+}
+
 impl Summary {
+    /// Adds a point by its windows.
+    pub fn add(&mut self, windows: Vec<Point>) {
+        self.points.extend(Point::mean(&windows));
+        if windows.len() > 1 {
+            self.windows.extend(windows);
+        }
+    }
+
     /// The point of a policy at a multiple of the capacity.
     pub fn point(&self, policy: &str, multiple: f64) -> Option<&Point> {
         self.points.iter().find(|p| p.policy == policy && (p.multiple - multiple).abs() < 1e-9)
@@ -161,8 +203,15 @@ impl Summary {
     /// in a point's window: the mean of the nearest baselines before and after
     /// it that carried their load, at full use of the processors and at the
     /// machine's speed in that window. The best window of the run where there
-    /// is none.
+    /// is none. Of a point of several windows, the peak that its share is of.
     pub fn peak_beside(&self, point: &Point) -> f64 {
+        match self.windows_of(point).next() {
+            None => self.peak_beside_window(point),
+            Some(_) => point.completed_per_s / self.share_of_peak(point).max(1e-9),
+        }
+    }
+
+    fn peak_beside_window(&self, point: &Point) -> f64 {
         let carried = || self.baselines.iter().filter(|baseline| baseline.is_carried());
         let before = carried().rfind(|baseline| baseline.at_s <= point.at_s);
         let after = carried().find(|baseline| baseline.at_s > point.at_s);
@@ -172,9 +221,20 @@ impl Summary {
         if number > 0.0 { sum / number * point.machine_speed } else { self.peak_completed_per_s }
     }
 
-    /// Completed sessions at a point, as a share of the peak beside it.
+    /// Completed sessions at a point, as a share of the peak beside it; the mean
+    /// of its windows' shares where it has several.
     pub fn share_of_peak(&self, point: &Point) -> f64 {
-        point.completed_per_s / self.peak_beside(point).max(1e-9)
+        let share = |p: &Point| p.completed_per_s / self.peak_beside_window(p).max(1e-9);
+        let shares: Vec<f64> = self.windows_of(point).map(share).collect();
+        match shares.is_empty() {
+            true => share(point),
+            false => shares.iter().sum::<f64>() / shares.len() as f64,
+        }
+    }
+
+    fn windows_of(&self, point: &Point) -> impl Iterator<Item = &Point> {
+        let (policy, multiple) = (point.policy.clone(), point.multiple);
+        self.windows.iter().filter(move |w| w.policy == policy && w.multiple == multiple)
     }
 
     /// How far the baselines that carried their load lie apart although speed
@@ -192,7 +252,7 @@ impl Summary {
     /// The largest share of its processors that the server used in any window:
     /// what interrupts and other programs leave to it.
     fn full_use(&self) -> f64 {
-        let points = self.points.iter().map(|point| point.server_use);
+        let points = self.points.iter().chain(&self.windows).map(|point| point.server_use);
         let baselines = self.baselines.iter().map(|baseline| baseline.server_use);
         points.chain(baselines).fold(0.0, f64::max)
     }
@@ -236,6 +296,27 @@ mod tests {
         // 80 and 120 at a use of 0.8 are 96 and 144 at 0.96.
         assert_eq!(summary.peak_beside(&summary.points[0]), 120.0);
         assert_eq!(summary.peak_beside(&summary.points[1]), 144.0);
+    }
+
+    #[test]
+    fn a_point_of_two_windows_is_their_mean_and_each_has_its_own_peak() {
+        let mut summary = summary(vec![baseline(10.0, 80.0), baseline(30.0, 120.0)]);
+        let window = |at_s, completed_per_s| Point {
+            policy: "tide".into(),
+            multiple: 4.0,
+            at_s,
+            completed_per_s,
+            server_use: 0.9,
+            machine_speed: 1.0,
+            returning_refused: 1,
+            ..Point::default()
+        };
+        summary.add(vec![window(20.0, 108.0), window(40.0, 115.2)]);
+        let point = summary.points.last().unwrap();
+        assert_eq!((point.completed_per_s, point.at_s, point.returning_refused), (111.6, 30.0, 2));
+        // 108 of (96 + 144) / 2, and 115.2 of 144: 0.9 and 0.8.
+        assert!((summary.share_of_peak(point) - 0.85).abs() < 1e-9);
+        assert!((summary.peak_beside(point) - 111.6 / 0.85).abs() < 1e-9);
     }
 
     #[test]

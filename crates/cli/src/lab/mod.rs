@@ -1,45 +1,83 @@
-//! The demo's site and gate: what runs on the server's processors.
+//! The lab: the auction site and gates before it, as processes of their own on
+//! the server's processors.
+
+mod promise;
+mod service;
 
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
-use super::plan::{CERTIFICATE, Plan, TIME_SCALE};
-use super::service::Service;
-use crate::cores::Cores;
+pub use promise::{PROBE_PER_S, Promise};
+pub use service::READY;
 
-/// The site and a gate for each policy, as processes of their own.
+use crate::cores::Cores;
+use service::Service;
+
+/// RSA-2048, as most shops still have; its signature is the larger part of a
+/// full handshake.
+pub const CERTIFICATE: &str = "rsa-2048";
+
+/// What the lab is made of.
+pub struct Setup {
+    /// Processors of site and gates.
+    pub cores: Cores,
+    /// Size of the site's population against RUBiS's.
+    pub site_scale: f64,
+    /// CPU time that every page but the front page takes on top.
+    pub extra_cpu_ms: f64,
+    /// Of the gates.
+    pub times: Times,
+}
+
+/// Times in a gate that follow the customers' pace, in seconds.
+#[derive(Clone, Copy, Debug)]
+pub struct Times {
+    pub hold_s: f64,
+    pub keep_alive_s: f64,
+    pub linger_s: f64,
+    /// Of the rule of 2007.
+    pub interval_s: f64,
+}
+
+impl Times {
+    /// The gate's defaults, for customers whose times are multiplied by `scale`.
+    pub fn scaled(scale: f64) -> Self {
+        Self {
+            hold_s: 3.0 * scale,
+            keep_alive_s: 10.0 * scale,
+            linger_s: 60.0 * scale,
+            interval_s: 2.0 * scale,
+        }
+    }
+}
+
+/// The site and the gates before it.
 pub struct Lab {
     out: PathBuf,
     customers: u64,
-    cores: Cores,
+    setup: Setup,
     site: Service,
     gates: Vec<(String, Service)>,
 }
 
 impl Lab {
     /// Creates the site's database if it is not there, and starts the site.
-    pub fn open(plan: &Plan, out: &Path) -> anyhow::Result<Self> {
+    pub fn open(setup: Setup, out: &Path) -> anyhow::Result<Self> {
         let data = out.join("site");
-        let prepared = crate::site::prepare_demo(&data, plan.site_scale)?;
-        let scale = plan.site_scale.to_string();
-        let args = [
-            "site",
-            "auction",
-            "--listen",
-            "127.0.0.1:0",
-            "--password-cost",
-            "light",
-            "--scale",
-            &scale,
-            "--data",
-        ];
+        let prepared = crate::site::prepare_demo(&data, setup.site_scale)?;
+        let args = ["site", "auction", "--listen", "127.0.0.1:0", "--password-cost", "light"];
         let mut args: Vec<String> = args.map(String::from).to_vec();
-        args.push(data.display().to_string());
-        let cores = plan.server_cores.clone();
-        let site = Service::start("site", &args, &cores, &out.join("site.log"))?;
+        for (flag, value) in [
+            ("--scale", setup.site_scale.to_string()),
+            ("--extra-cpu", setup.extra_cpu_ms.to_string()),
+            ("--data", data.display().to_string()),
+        ] {
+            args.extend([flag.to_owned(), value]);
+        }
+        let site = Service::start("site", &args, &setup.cores, &out.join("site.log"))?;
         let customers = u64::try_from(prepared.users).context("the population has no users")?;
-        Ok(Self { out: out.to_owned(), customers, cores, site, gates: Vec::new() })
+        Ok(Self { out: out.to_owned(), customers, setup, site, gates: Vec::new() })
     }
 
     /// Starts a gate with this policy before the site. A gate without
@@ -47,14 +85,19 @@ impl Lab {
     /// side by side and keep what they have learned.
     pub fn open_gate(&mut self, policy: &str) -> anyhow::Result<()> {
         let config = self.out.join(format!("gate-{policy}.toml"));
-        let text = gate_config(policy, self.site.address("site")?);
+        let text = gate_config(policy, self.site.address("site")?, self.setup.times);
         std::fs::write(&config, text)
             .with_context(|| format!("cannot write {}", config.display()))?;
         let args = ["gate".into(), "--config".into(), config.display().to_string()];
         let log = self.out.join(format!("gate-{policy}.log"));
-        let gate = Service::start("gate", &args, &self.cores, &log)?;
+        let gate = Service::start("gate", &args, &self.setup.cores, &log)?;
         self.gates.push((policy.to_owned(), gate));
         Ok(())
+    }
+
+    /// Ends all gates; with the next ones nothing has been learned yet.
+    pub fn close_gates(&mut self) {
+        self.gates.drain(..).for_each(|(_, gate)| gate.stop());
     }
 
     /// Where customers come in.
@@ -67,6 +110,12 @@ impl Lab {
         Ok(self.site.cpu_s()? + self.gate(policy)?.cpu_s()?)
     }
 
+    /// The processes of the site and all gates.
+    pub fn processes(&self) -> Vec<u32> {
+        let gates = self.gates.iter().map(|(_, gate)| gate.process());
+        gates.chain([self.site.process()]).collect()
+    }
+
     /// How many registered people the site has.
     pub fn customers(&self) -> u64 {
         self.customers
@@ -74,7 +123,7 @@ impl Lab {
 
     /// The processors of the server, as a number of them.
     pub fn cpus(&self) -> f64 {
-        self.cores.list().len() as f64
+        self.setup.cores.list().len() as f64
     }
 
     /// Where everything runs, for people.
@@ -89,8 +138,8 @@ impl Lab {
     }
 
     /// Ends all processes.
-    pub fn close(self) {
-        self.gates.into_iter().for_each(|(_, gate)| gate.stop());
+    pub fn close(mut self) {
+        self.close_gates();
         self.site.stop();
     }
 
@@ -100,10 +149,9 @@ impl Lab {
     }
 }
 
-/// The gate's configuration: its defaults, with human times scaled as the
-/// customers' are, and the interval of the rule of 2007 with them.
-fn gate_config(policy: &str, upstream: &str) -> String {
-    let ms = |seconds: f64| (seconds * 1000.0 * TIME_SCALE).round();
+/// The gate's configuration: its defaults, but for times.
+fn gate_config(policy: &str, upstream: &str, times: Times) -> String {
+    let ms = |seconds: f64| (seconds * 1000.0).round();
     format!(
         "[listen]\naddress = \"127.0.0.1:0\"\n\n[tls]\nself_signed = \"{CERTIFICATE}\"\n\n\
          [upstream]\nurl = \"{upstream}\"\n\n\
@@ -111,9 +159,9 @@ fn gate_config(policy: &str, upstream: &str) -> String {
          interval = \"{interval}ms\"\nsession_linger = \"{linger}ms\"\n\n\
          [limits]\nidle_deadline = \"{idle}ms\"\n\n\
          [admin]\naddress = \"127.0.0.1:0\"\n",
-        hold = ms(3.0),
-        interval = ms(2.0),
-        linger = ms(60.0),
-        idle = ms(10.0),
+        hold = ms(times.hold_s),
+        interval = ms(times.interval_s),
+        linger = ms(times.linger_s),
+        idle = ms(times.keep_alive_s),
     )
 }

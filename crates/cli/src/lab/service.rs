@@ -1,4 +1,4 @@
-//! A part of the demo that runs as a process of its own, so that its
+//! A part of the lab that runs as a process of its own, so that its
 //! processors can be set apart from the customers'.
 
 use std::fs::File;
@@ -22,9 +22,9 @@ pub struct Service {
     log: PathBuf,
 }
 
-/// Long enough to open a database of the demo's size on a slow disk.
+/// Long enough to open a small database on a slow disk.
 const START: Duration = Duration::from_secs(60);
-/// Longer than the gate's own drain deadline in the demo.
+/// Longer than the services take to drain.
 const STOP: Duration = Duration::from_secs(5);
 
 impl Service {
@@ -44,7 +44,7 @@ impl Service {
         let file = File::create(log).with_context(|| format!("cannot write {}", log.display()))?;
         let mut command = Command::new(binary);
         command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(file);
-        // Ctrl-C in the terminal goes to the demo alone, which ends its
+        // Ctrl-C in the terminal goes to this process alone, which ends its
         // services in order; should it be killed, the kernel ends them.
         command.process_group(0);
         let cores = cores.clone();
@@ -81,6 +81,11 @@ impl Service {
             bail!("the {} has ended: {}", self.name, self.log_end());
         }
         Ok(time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9)
+    }
+
+    /// The process's number.
+    pub fn process(&self) -> u32 {
+        self.child.id()
     }
 
     /// The address that the service announced with this word.

@@ -29,6 +29,7 @@
 //! keeps its size under load. While the site is stopped, auctions stand still.
 
 mod catalogue;
+mod dearer;
 mod money;
 mod options;
 mod population;

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use crate::database::Location;
 use crate::password::PasswordCost;
@@ -24,6 +25,9 @@ pub struct Options {
     pub seed: Option<u64>,
     /// What hashing a password costs.
     pub password_cost: PasswordCost,
+    /// CPU time, at most 1 s, that every request takes on top, but for that of
+    /// the front page: what a dearer site would do.
+    pub extra_cpu: Duration,
     /// The cores to run on, one runtime pinned to each; without, one runtime per
     /// processor that this process may use, not pinned.
     pub cores: Option<Vec<usize>>,
@@ -34,6 +38,9 @@ impl Options {
     pub const SCALE: f64 = 0.01;
     /// Seed of a new population if none is asked for.
     pub const SEED: u64 = 1;
+
+    /// Most CPU time on top of a request: a site that takes more answers nobody.
+    pub const MOST_EXTRA_CPU: Duration = Duration::from_secs(1);
 
     /// Where the database is.
     pub(super) fn location(&self) -> Result<Location> {
@@ -47,6 +54,13 @@ impl Options {
         }
         if self.cores.as_ref().is_some_and(Vec::is_empty) {
             return Err(Error::Operator("cores: the list is empty; name at least one core".into()));
+        }
+        if self.extra_cpu > Self::MOST_EXTRA_CPU {
+            return Err(Error::Operator(format!(
+                "extra CPU time of {:?} a request: must be at most {:?}; try 1 ms",
+                self.extra_cpu,
+                Self::MOST_EXTRA_CPU
+            )));
         }
         match &self.database {
             Some(url) => Location::parse(url),
@@ -72,6 +86,7 @@ impl Default for Options {
             scale: None,
             seed: None,
             password_cost: PasswordCost::default(),
+            extra_cpu: Duration::ZERO,
             cores: None,
         }
     }

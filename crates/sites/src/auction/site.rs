@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use super::dearer::dearer;
 use super::options::Options;
 use super::prepare::{Prepared, prepare};
 use super::store::sales;
@@ -45,7 +46,7 @@ pub fn start(options: Options) -> Result<Site> {
                 chores: (core == 0).then(|| -> crate::server::Chores {
                     Box::pin(close_auctions(database.clone()))
                 }),
-                router: router(App::new(database, hasher, signer)),
+                router: dearer(router(App::new(database, hasher, signer)), options.extra_cpu),
             };
             Ok(Box::new(make) as Box<dyn FnOnce() -> Service + Send>)
         })

@@ -1,9 +1,12 @@
 //! Starting, stopping, starting again, and what can be wrong with a database.
 
+use std::time::{Duration, Instant};
+
 use tidegate_sites::Error;
 use tidegate_sites::auction::{Options, prepare, start};
 use tidegate_sites::database::Location;
 
+use crate::browser::Browser;
 use crate::database::{SCALE, TestSite, block_on, options};
 use crate::postgres;
 
@@ -36,6 +39,27 @@ fn a_second_start_finds_what_the_first_made() {
         let other = complaint(&Options { seed: Some(2), ..site.options.clone() });
         assert!(other.contains("not with scale 0.0005, seed 2"), "{other}");
     }
+}
+
+#[test]
+fn every_page_but_the_front_page_takes_the_extra_cpu_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let extra_cpu = Duration::from_millis(300);
+    let site = start(Options { extra_cpu, ..options(folder.path()) }).unwrap();
+    let browser = Browser::new(site.address());
+    let takes = |path| {
+        let begun = Instant::now();
+        browser.page(path);
+        begun.elapsed()
+    };
+    // The quickest of some: a slow machine must not look like a dear page.
+    assert!((0..5).map(|_| takes("/")).min() < Some(extra_cpu));
+    assert!(takes("/browse") >= extra_cpu);
+    site.shutdown();
+
+    let extra_cpu = Duration::from_secs(2);
+    let error = complaint(&Options { extra_cpu, ..options(folder.path()) });
+    assert!(error.contains("extra CPU time of 2s a request: must be at most 1s"), "{error}");
 }
 
 #[test]

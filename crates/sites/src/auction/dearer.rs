@@ -1,0 +1,49 @@
+//! Makes the site dearer, to try what later pages that weigh more do to it.
+
+use std::hint::spin_loop;
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::Request;
+use axum::middleware::{Next, from_fn};
+
+/// The same pages, of which each but the front page burns so much CPU time more.
+pub(super) fn dearer(router: Router, extra_cpu: Duration) -> Router {
+    if extra_cpu.is_zero() {
+        return router;
+    }
+    router.layer(from_fn(move |request: Request, next: Next| async move {
+        if request.uri().path() != "/" {
+            burn(extra_cpu);
+        }
+        next.run(request).await
+    }))
+}
+
+/// Keeps this thread's processor busy, for so much of its own CPU time.
+fn burn(cpu: Duration) {
+    let until = thread_cpu() + cpu;
+    while thread_cpu() < until {
+        (0..50).for_each(|_| spin_loop());
+    }
+}
+
+/// CPU time of this thread, so that waiting for the processor does not count.
+fn thread_cpu() -> Duration {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the call writes to the local variable passed; this clock always exists.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
+    Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn burning_takes_the_cpu_time_asked_for() {
+        let before = thread_cpu();
+        burn(Duration::from_millis(5));
+        assert!(thread_cpu() - before >= Duration::from_millis(5));
+    }
+}
