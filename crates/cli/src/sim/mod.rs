@@ -1,5 +1,7 @@
-//! `tidegate sim`: policies under scenarios, in virtual time.
+//! `tidegate sim`: policies under scenarios, in virtual time, and for comparison
+//! on the real gate.
 
+mod real;
 mod report;
 mod summary;
 mod table;
@@ -11,18 +13,30 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use anyhow::Context;
 use tidegate_control::sim::{CATALOGUE, Scenario, judged, policies};
 
+use crate::cores::Cores;
 use crate::exit::{Outcome, bad_input};
 use summary::{Result, Summary};
 
 /// Flags of `tidegate sim`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Scenarios of the catalogue, or files of your own [default: the whole catalogue]
+    /// Scenarios of the catalogue, or files of your own [default: the whole
+    /// catalogue; with --real, six of it]
     #[arg(value_name = "SCENARIO|FILE.toml")]
     scenarios: Vec<String>,
-    /// Policies side by side, or "all"
-    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "tide")]
+    /// Policies side by side, or "all" [default: tide; with --real, off,eac,tide]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
     policy: Vec<String>,
+    /// Play the scenarios with the real site, gate and customers as well, on two
+    /// processors, and show measured beside simulated
+    #[arg(long)]
+    real: bool,
+    /// With --real, processors of site and gate [default: the first allowed]
+    #[arg(long, value_name = "LIST", requires = "real")]
+    server_cores: Option<Cores>,
+    /// With --real, processors of the customers [default: the second allowed]
+    #[arg(long, value_name = "LIST", requires = "real")]
+    driver_cores: Option<Cores>,
     /// Runs of each, with seeds 1 to N; figures are their means
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=100))]
     seeds: u64,
@@ -51,7 +65,16 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
         print!("{text}");
         return Ok(Outcome::Done);
     }
-    let (scenarios, policies) = (scenarios(&args.scenarios)?, policies(&args.policy)?);
+    let (usual, usual_policies): (&[&str], &[&str]) = match args.real {
+        true => (&real::SCENARIOS, &real::POLICIES),
+        false => (CATALOGUE, &["tide"]),
+    };
+    let scenarios = scenarios(or(&args.scenarios, usual))?;
+    let policies = policies(&or(&args.policy, usual_policies))?;
+    if args.real {
+        let cores = Cores::apart(&args.server_cores, &args.driver_cores)?;
+        return real::run(&scenarios, &policies, args.seeds, cores, &args.out);
+    }
     let results = simulate(&scenarios, &policies, args.seeds);
     let summary = Summary::new(&scenarios, results, args.seeds);
     print!("{}", table::text(&summary));
@@ -59,12 +82,16 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     Ok(if summary.missed() == 0 { Outcome::Done } else { Outcome::GoalMissed })
 }
 
-/// All scenarios, or every mistake in what was asked for.
-fn scenarios(asked: &[String]) -> anyhow::Result<Vec<Scenario>> {
-    let asked: Vec<&str> = match asked {
-        [] => CATALOGUE.to_vec(),
+/// What was asked for, or what is usual.
+fn or<'a>(asked: &'a [String], usual: &[&'a str]) -> Vec<&'a str> {
+    match asked {
+        [] => usual.to_vec(),
         asked => asked.iter().map(String::as_str).collect(),
-    };
+    }
+}
+
+/// All scenarios, or every mistake in what was asked for.
+fn scenarios(asked: Vec<&str>) -> anyhow::Result<Vec<Scenario>> {
     let (found, mistakes): (Vec<_>, Vec<_>) =
         asked.into_iter().map(scenario).partition(std::result::Result::is_ok);
     if mistakes.is_empty() {
@@ -90,11 +117,11 @@ fn unknown(name: &str) -> anyhow::Error {
     ))
 }
 
-fn policies(asked: &[String]) -> anyhow::Result<Vec<&'static str>> {
-    if asked.iter().any(|name| name == "all") {
+fn policies(asked: &[&str]) -> anyhow::Result<Vec<&'static str>> {
+    if asked.contains(&"all") {
         return Ok(policies::NAMES.to_vec());
     }
-    let known = |name: &String| policies::NAMES.into_iter().find(|known| known == name);
+    let known = |name: &&str| policies::NAMES.into_iter().find(|known| known == name);
     match asked.iter().find(|name| known(name).is_none()) {
         None => Ok(asked.iter().filter_map(known).collect()),
         Some(name) => Err(bad_input(format!(
@@ -132,14 +159,16 @@ fn simulate(scenarios: &[Scenario], policies: &[&'static str], seeds: u64) -> Ve
 }
 
 fn write(out: &Path, summary: &Summary) -> anyhow::Result<()> {
-    std::fs::create_dir_all(out).with_context(|| format!("cannot create {}", out.display()))?;
-    let save = |name: &str, text: String| {
-        let file = out.join(name);
-        std::fs::write(&file, text).with_context(|| format!("cannot write {}", file.display()))?;
-        Ok::<_, anyhow::Error>(file)
-    };
-    save("summary.json", serde_json::to_string_pretty(&summary.json())? + "\n")?;
-    let page = save("report.html", report::page(summary))?;
+    save(out, "summary.json", serde_json::to_string_pretty(&summary.json())? + "\n")?;
+    let page = save(out, "report.html", report::page(summary))?;
     println!("plots: {}", page.display());
     Ok(())
+}
+
+/// Writes a file into a folder, which is made if it is not there.
+fn save(out: &Path, name: &str, text: String) -> anyhow::Result<PathBuf> {
+    std::fs::create_dir_all(out).with_context(|| format!("cannot create {}", out.display()))?;
+    let file = out.join(name);
+    std::fs::write(&file, text).with_context(|| format!("cannot write {}", file.display()))?;
+    Ok(file)
 }

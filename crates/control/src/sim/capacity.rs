@@ -13,6 +13,29 @@ impl Scenario {
         self.carried_per_s(0.0, 0.0)
     }
 
+    /// The same on machines so fast that they carry `per_s` new sessions per
+    /// second: all work takes so much longer or shorter.
+    #[must_use]
+    pub fn at_capacity(&self, per_s: f64) -> Self {
+        let factor = self.capacity_per_s() / per_s;
+        let mut scenario = self.clone();
+        let work = &mut scenario.work;
+        for cpu in [
+            &mut work.accept,
+            &mut work.full_handshake,
+            &mut work.resumed_handshake,
+            &mut work.gate_request,
+            &mut work.first_request,
+            &mut work.later_request,
+        ] {
+            *cpu *= factor;
+        }
+        if let Some(database) = &mut scenario.database {
+            database.request *= factor;
+        }
+        scenario
+    }
+
     /// Sessions per second that could be completed at best at a time, of
     /// `offered` new ones per second among `connections` new ones per second in
     /// all: each has to be accepted before anybody knows that it is too many.
@@ -166,6 +189,13 @@ mod tests {
         // Upstream: 12 × 90 µs. Together 3263.6 µs.
         let capacity = Scenario::default().capacity_per_s();
         assert!((capacity - 306.41).abs() < 0.05, "{capacity}");
+    }
+
+    #[test]
+    fn a_faster_machine_carries_what_is_asked_of_it() {
+        let faster = Scenario::default().at_capacity(500.0);
+        assert!((faster.capacity_per_s() - 500.0).abs() < 1e-6);
+        assert!((faster.work.full_handshake / 700e-6 - 306.41 / 500.0).abs() < 1e-4);
     }
 
     #[test]

@@ -84,7 +84,7 @@ pub struct Database {
 }
 
 /// What work costs.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Work {
     /// Accepting a connection and reading its hello; all that a refusal costs.
     pub accept: f64,
@@ -218,7 +218,7 @@ pub enum Resource {
 }
 
 /// What is wrong with the readings.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Telemetry {
     /// How late they come.
     pub late_s: f64,

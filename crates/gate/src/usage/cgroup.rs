@@ -141,6 +141,11 @@ fn folders(mount: &Mount, group: &Path) -> Vec<PathBuf> {
     below.ancestors().map(|part| mount.point.join(part)).collect()
 }
 
+/// The folder of a group.
+pub fn folder(mount: &Mount, group: &Path) -> PathBuf {
+    folders(mount, group).swap_remove(0)
+}
+
 /// The smallest CPU quota of a group and those above it, in processors; none
 /// where nothing limits it.
 pub fn quota(files: &Files, mounts: &Mounts, groups: &Membership) -> Option<f64> {
@@ -184,7 +189,7 @@ fn ratio(quota: &str, period: &str) -> Option<f64> {
 
 /// CPU time that a group and those below it used; none where neither version tells.
 pub fn used(files: &Files, mounts: &Mounts, group: &Path) -> Option<Duration> {
-    let folder = |mount: &Option<Mount>| folders(mount.as_ref()?, group).into_iter().next();
+    let folder = |mount: &Option<Mount>| Some(folder(mount.as_ref()?, group));
     if let Some(text) = folder(&mounts.cpuacct).and_then(|f| files.read(f.join("cpuacct.usage"))) {
         return text.trim().parse().ok().map(Duration::from_nanos);
     }

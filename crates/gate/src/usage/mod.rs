@@ -18,9 +18,32 @@ use cgroup::{Membership, Mounts};
 use idle::Idle;
 use kernel::{Files, Kernel, Live};
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use tidegate_control::Usage;
 use upstream::Watched;
+
+/// The folder of the control group whose CPU quota concerns this process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CpuGroup {
+    /// Version 1: the quota is in `cpu.cfs_quota_us` and `cpu.cfs_period_us`.
+    V1(PathBuf),
+    /// Version 2: the quota is in `cpu.max`.
+    V2(PathBuf),
+}
+
+impl CpuGroup {
+    /// That of this process; none without control groups.
+    pub fn own() -> Option<Self> {
+        let files = Files::new("/");
+        let mounts = Mounts::parse(&files.read("/proc/self/mountinfo")?);
+        let groups = Membership::parse(&files.read("/proc/self/cgroup")?);
+        let v1 = || Some(Self::V1(cgroup::folder(mounts.cpu.as_ref()?, groups.cpu.as_ref()?)));
+        let v2 =
+            || Some(Self::V2(cgroup::folder(mounts.unified.as_ref()?, groups.unified.as_ref()?)));
+        v1().or_else(v2)
+    }
+}
 
 /// What one look at the kernel showed, in the form that a controller's reading
 /// takes it. `capacity_cpus` is above 0: the least of the affinity and of every

@@ -1,0 +1,205 @@
+//! What of a scenario the lab can play, and how.
+
+use tidegate_control::sim::{
+    Arrivals, AttackKind, Changed, Customers, Disappointed, Resource, Scenario, Work,
+};
+use tidegate_load::arrivals::{Process, Segment};
+
+use crate::lab::Times;
+
+/// A scenario as the lab plays it.
+#[derive(Clone, Debug)]
+pub struct Act {
+    /// CPU time that every page but the front page takes on top.
+    pub extra_cpu_ms: f64,
+    pub times: Times,
+    /// Multiplies customers' think times, and patience beside that.
+    pub time_scale: f64,
+    pub patience_scale: f64,
+    /// Processors that a quota leaves, from a time on.
+    pub quotas: Vec<(f64, f64)>,
+    /// Processors that a neighbour burns, from a time on.
+    pub neighbours: Vec<(f64, f64)>,
+}
+
+/// Seconds that people think and wait, as in the customers' scenario.
+const THINK_S: f64 = 7.0;
+const PATIENCE_S: f64 = 10.0;
+/// How much cheaper or dearer the front page may be than the site's own.
+const FIRST_PAGE_S: f64 = 20e-6;
+
+impl Act {
+    /// Of a scenario, on a server of so many processors.
+    ///
+    /// # Errors
+    /// Everything in it that the lab cannot play.
+    pub fn of(scenario: &Scenario, cpus: f64) -> Result<Self, Vec<String>> {
+        let usual = Scenario::default();
+        let mut cannot = Vec::new();
+        let mut needs = |met: bool, what: &str| {
+            if !met {
+                cannot.push(format!("{}: {what}", scenario.name));
+            }
+        };
+        let gate = &scenario.gate;
+        needs(
+            gate.cores == cpus,
+            &format!("the gate's host has {} cores here, not {}", cpus, gate.cores),
+        );
+        let upstream = &scenario.upstream;
+        needs(
+            upstream.cores.is_none() && upstream.visible && upstream.wait_s == 0.0,
+            "the site runs on the gate's processors, in sight, and waits for nothing",
+        );
+        needs(scenario.database.is_none(), "the site's database is embedded");
+        needs(
+            (gate.tick_s, gate.session_rate) == (usual.gate.tick_s, usual.gate.session_rate),
+            "tick and session rate are the gate's own",
+        );
+        needs(scenario.telemetry == usual.telemetry, "the gate's readings are true");
+        needs(
+            scenario.arrivals.bursts.is_none() && scenario.arrivals.wave.is_none(),
+            "customers arrive in segments, without bursts and waves",
+        );
+        let work = &scenario.work;
+        let later_s = work.later_request - usual.work.later_request;
+        let rest = Work { later_request: usual.work.later_request, ..work.clone() };
+        let rest = Work { first_request: usual.work.first_request, ..rest };
+        needs(
+            rest == usual.work
+                && later_s >= 0.0
+                && (work.first_request - usual.work.first_request).abs() < FIRST_PAGE_S,
+            "only later requests can be made dearer",
+        );
+        let customers = match scenario.customers.as_slice() {
+            [one] => Some(one),
+            _ => None,
+        };
+        needs(
+            customers.is_some_and(plays_the_mix),
+            "customers are those of the site's bidding mix, and leave when disappointed",
+        );
+        let forged = |kind| kind == AttackKind::ForgedTickets;
+        needs(
+            scenario.attacks.iter().all(|attack| forged(attack.kind)),
+            "attackers come with forged tickets",
+        );
+        let (mut quotas, mut neighbours) = (Vec::new(), Vec::new());
+        for change in &scenario.changes {
+            match change.what {
+                Changed::Cores { resource: Resource::Gate, cores, seen } => match seen {
+                    true => quotas.push((change.at_s, cores)),
+                    false => neighbours.push((change.at_s, (cpus - cores).max(0.0))),
+                },
+                _ => needs(false, "only the cores of the gate's host change"),
+            }
+        }
+        if !cannot.is_empty() {
+            return Err(cannot);
+        }
+        let (think_s, patience_s) =
+            customers.map_or((THINK_S, PATIENCE_S), |one| (one.think_s, one.patience_s));
+        let time_scale = think_s / THINK_S;
+        Ok(Self {
+            extra_cpu_ms: later_s * 1e3,
+            times: Times {
+                hold_s: gate.hold_s,
+                keep_alive_s: gate.keep_alive_s,
+                linger_s: gate.linger_s,
+                ..Times::scaled(time_scale)
+            },
+            time_scale,
+            patience_scale: patience_s / PATIENCE_S / time_scale,
+            quotas,
+            neighbours,
+        })
+    }
+}
+
+fn plays_the_mix(customers: &Customers) -> bool {
+    let usual = Customers::default();
+    customers.requests == usual.requests
+        && customers.requests_max == usual.requests_max
+        && customers.weight == usual.weight
+        && customers.close_when_done
+        && customers.disappointed == Disappointed::Leaves
+}
+
+/// The customers' arrivals over `lasts_s`, where level 1 is `per_s`.
+pub fn customers(arrivals: &Arrivals, per_s: f64, lasts_s: f64) -> tidegate_load::Arrivals {
+    let mut stretches = Vec::new();
+    let all = [tidegate_control::sim::Segment { from_s: 0.0, level: 1.0, to_level: 1.0 }];
+    let segments = match arrivals.segments.as_slice() {
+        [] => &all,
+        segments => segments,
+    };
+    if segments[0].from_s > 0.0 {
+        stretches.push((segments[0].from_s, 0.0, 0.0));
+    }
+    for (index, segment) in segments.iter().enumerate() {
+        let end = segments.get(index + 1).map_or(lasts_s, |next| next.from_s);
+        stretches.push((end - segment.from_s, segment.level * per_s, segment.to_level * per_s));
+    }
+    schedule(&stretches)
+}
+
+/// Arrivals at a rate from one time to another, and none before or after.
+pub fn between(per_s: f64, from_s: f64, until_s: f64) -> tidegate_load::Arrivals {
+    schedule(&[(from_s, 0.0, 0.0), (until_s - from_s, per_s, per_s), (1.0, 0.0, 0.0)])
+}
+
+/// Of lengths, and rates at beginning and end.
+fn schedule(stretches: &[(f64, f64, f64)]) -> tidegate_load::Arrivals {
+    let segment = |(lasts_s, from_per_s, to_per_s): &(f64, f64, f64)| Segment {
+        lasts: std::time::Duration::from_secs_f64(lasts_s.clamp(0.0, 86_400.0)),
+        from_per_s: *from_per_s,
+        to_per_s: *to_per_s,
+    };
+    tidegate_load::Arrivals::segments(Process::Poisson, stretches.iter().map(segment).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+    use tidegate_control::sim::Telemetry;
+
+    #[test]
+    fn the_lab_plays_what_it_says_that_it_plays() {
+        for name in super::super::SCENARIOS {
+            let scenario = Scenario::named(name).unwrap();
+            assert!(Act::of(&scenario, 1.0).is_ok(), "{name}");
+        }
+        let dearer = Act::of(&Scenario::named("heavy-later").unwrap(), 1.0).unwrap();
+        assert!((dearer.extra_cpu_ms - 0.91).abs() < 1e-9);
+        let cut = Act::of(&Scenario::named("quota-cut").unwrap(), 1.0).unwrap();
+        assert_eq!((cut.quotas, cut.neighbours), (vec![(10.0, 0.5), (18.0, 1.0)], vec![]));
+        let burnt = Act::of(&Scenario::named("noisy-neighbour").unwrap(), 1.0).unwrap();
+        assert_eq!(burnt.neighbours, [(10.0, 0.5), (18.0, 0.0)]);
+        assert!(
+            (burnt.time_scale - 0.025).abs() < 1e-12 && (burnt.patience_scale - 1.0).abs() < 1e-12
+        );
+    }
+
+    #[test]
+    fn all_that_it_cannot_play_is_named() {
+        let cannot = Act::of(&Scenario::named("four-cores").unwrap(), 1.0).unwrap_err();
+        assert_eq!(cannot, ["four-cores: the gate's host has 1 cores here, not 4"]);
+        let telemetry = Telemetry { late_s: 1.0, ..Scenario::default().telemetry };
+        let scenario = Scenario { telemetry, ..Scenario::named("database-bound").unwrap() };
+        assert!(Act::of(&scenario, 1.0).unwrap_err().len() >= 2);
+    }
+
+    #[test]
+    fn segments_become_rates() {
+        let crowd = Scenario::named("flash-crowd").unwrap();
+        let arrivals = customers(&crowd.arrivals, 1000.0, crowd.duration_s);
+        let at = |s: f64| arrivals.rate_at(Duration::from_secs_f64(s));
+        assert_eq!([at(1.0), at(5.0), at(12.0)], [50.0, 1000.0, 50.0]);
+        let steady = customers(&Arrivals::default(), 7.0, 30.0);
+        assert_eq!(steady.rate_at(Duration::from_secs(20)), 7.0);
+        let attack = between(9.0, 4.0, 6.0);
+        let at = |s: u64| attack.rate_at(Duration::from_secs(s));
+        assert_eq!([at(3), at(5), at(8)], [0.0, 9.0, 0.0]);
+    }
+}

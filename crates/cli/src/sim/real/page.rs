@@ -1,0 +1,98 @@
+//! The page: for each scenario and policy, the course that was measured and the
+//! one that was simulated, in one plot. One HTML file that needs nothing else.
+
+use maud::{Markup, PreEscaped, html};
+
+use super::seen::{Second, Seen};
+use super::{Comparison, Pair, table};
+use crate::chart::{Chart, Line, Scale};
+
+/// The whole page.
+pub fn page(comparisons: &[Comparison]) -> String {
+    let content = html! {
+        h1 { "Scenarios on the real gate, and simulated" }
+        p.lead {
+            "Site, gate and customers on two processors; beside it the simulator, told nothing but \
+            how many sessions per second this machine carries."
+        }
+        @for comparison in comparisons {
+            h2 id=(comparison.scenario.name) { (comparison.scenario.name) " at " (comparison.load) "×" }
+            p { (comparison.scenario.about) }
+            (figures(comparison))
+            (charts(comparison))
+        }
+    };
+    crate::page::page("Tidegate: measured and simulated", &content)
+}
+
+fn charts(comparison: &Comparison) -> Markup {
+    let answered = |second: &Second| second.responses_per_s;
+    let response = |second: &Second| second.response_ms.unwrap_or(f64::NAN);
+    let highest = comparison
+        .pairs
+        .iter()
+        .flat_map(|pair| [&pair.measured, &pair.simulated])
+        .flat_map(|seen| seen.course.iter().map(answered))
+        .fold(0.0, f64::max);
+    html! { div.charts {
+        @for pair in &comparison.pairs {
+            (course(comparison, pair, "answered", "responses/s", Scale::Linear, Some(highest), answered))
+            (course(comparison, pair, "response time, mean", "ms", Scale::Log, None, response))
+        }
+    } }
+}
+
+fn course(
+    comparison: &Comparison,
+    pair: &Pair,
+    title: &str,
+    unit: &str,
+    scale: Scale,
+    y_max: Option<f64>,
+    y: impl Fn(&Second) -> f64,
+) -> Markup {
+    let line = |name: &str, seen: &Seen| Line {
+        name: name.to_owned(),
+        points: seen.course.iter().map(|second| (second.at_s, y(second))).collect(),
+    };
+    let lines = [line("simulated", &pair.simulated), line("measured", &pair.measured)];
+    let end = comparison.scenario.duration_s;
+    let step = if end > 15.0 { 5.0 } else { 2.0 };
+    let ticks: Vec<f64> =
+        (0..).map(|n| f64::from(n) * step).take_while(|at| *at < end).chain([end]).collect();
+    let chart = Chart {
+        lines: &lines,
+        x_label: "seconds",
+        x_ticks: &ticks,
+        y_unit: unit,
+        scale,
+        reference: None,
+        y_max,
+        marks: false,
+    };
+    html! { figure {
+        figcaption { (pair.policy) ": " (title) }
+        (PreEscaped(chart.svg()))
+    } }
+}
+
+fn figures(comparison: &Comparison) -> Markup {
+    let one = |value: f64| format!("{value:.1}");
+    html! { div.scroll { table {
+        tr {
+            th { "policy" } th { "" } th { "completed/s" } th { "goodput, %" } th { "p50, ms" }
+            th { "p95, ms" } th { "refused, %" } th { "lost, %" }
+        }
+        @for pair in &comparison.pairs {
+            @for (how, seen) in [("measured", &pair.measured), ("simulated", &pair.simulated)] {
+                tr {
+                    td class=(pair.policy) { (pair.policy) } td { (how) }
+                    td { (one(seen.completed_per_s)) } td { (one(100.0 * seen.goodput)) }
+                    td { (one(seen.p50_ms)) } td { (one(seen.p95_ms)) }
+                    td { (one(100.0 * seen.refused)) } td { (one(100.0 * seen.lost)) }
+                }
+            }
+        }
+        @for note in comparison.pairs.iter().filter_map(table::note) { tr { td colspan="8" { (note) } } }
+    } } }
+}

@@ -1,0 +1,230 @@
+//! Plays a scenario: site and gate on the server's processors, customers and
+//! attackers on the driver's.
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use tidegate_control::sim::{Attack, Scenario};
+use tidegate_load::{Arrivals, Plan, Stop, Summary};
+
+use super::act::{self, Act};
+use super::neighbour::Neighbour;
+use super::quota::Quota;
+use crate::cores::Cores;
+use crate::lab::{Lab, PROBE_PER_S, Promise, Setup};
+
+/// A scenario's stage. Dropped in this order: a control group can go when its
+/// processes have gone.
+pub struct Stage<'a> {
+    act: Act,
+    lab: Lab,
+    quota: Option<Quota>,
+    neighbour: Option<Neighbour>,
+    driver: &'a Cores,
+    customers: tidegate_load::Scenario,
+    attackers: tidegate_load::Scenario,
+    stop: &'a Stop,
+}
+
+/// Size of the site's population against RUBiS's.
+const SITE_SCALE: f64 = 0.01;
+/// The site's customers: the bidding mix with every row divided by its sum.
+const CUSTOMERS: &str = "auction-bidding-normalised";
+/// An attacker who was let in asks once.
+const ATTACKERS: &str = "\
+name = \"attackers\"
+[session]
+start = \"Home\"
+max_requests = 1
+[pages]
+Home = { path = \"/\" }
+[transitions.Home]
+End = 1.0
+";
+/// A load whose CPU time tells the capacity, and each further probe's share of
+/// what the one before it promised. Work costs more on a processor that has time
+/// to sleep, a fifth at half use, so they come near to full use step by step.
+const PROBE: Duration = Duration::from_secs(3);
+const PROBE_SHARES: [f64; 5] = [0.6, 0.8, 0.95, 0.97, 0.97];
+
+impl<'a> Stage<'a> {
+    /// Starts the site.
+    ///
+    /// # Errors
+    /// When it does not start, or a control group is needed and not to be had.
+    pub fn open(
+        act: Act,
+        (server, driver): (&Cores, &'a Cores),
+        out: &Path,
+        stop: &'a Stop,
+    ) -> anyhow::Result<Self> {
+        let quota = (!act.quotas.is_empty()).then(Quota::new).transpose()?;
+        let neighbour = match act.neighbours.is_empty() {
+            true => None,
+            false => Some(Neighbour::move_in(server)?),
+        };
+        let setup = Setup {
+            cores: server.clone(),
+            site_scale: SITE_SCALE,
+            extra_cpu_ms: act.extra_cpu_ms,
+            times: act.times,
+        };
+        let customers = tidegate_load::Scenario::built_in(CUSTOMERS);
+        let attackers = tidegate_load::Scenario::from_toml(ATTACKERS, "attackers");
+        Ok(Self {
+            act,
+            lab: Lab::open(setup, out)?,
+            quota,
+            neighbour,
+            driver,
+            customers: customers.expect("the scenario ships with the binary"),
+            attackers: attackers.map_err(anyhow::Error::msg)?,
+            stop,
+        })
+    }
+
+    /// Sessions per second that the server carries, by the CPU time of one.
+    ///
+    /// # Errors
+    /// When nothing is answered.
+    pub fn capacity(&mut self) -> anyhow::Result<f64> {
+        self.lab.open_gate("off")?;
+        let mut promise = self.probe(PROBE_PER_S)?;
+        for share in PROBE_SHARES {
+            promise = self.probe(share * promise)?;
+        }
+        self.lab.close_gates();
+        Ok(promise)
+    }
+
+    fn probe(&self, per_s: f64) -> anyhow::Result<f64> {
+        let mut plan = self.plan("off", self.customers.clone(), Arrivals::poisson(per_s))?;
+        (plan.warm_up, plan.measure) = (PROBE / 2, PROBE);
+        let mut watched = Promise::default();
+        let summary = tidegate_load::run(plan, &mut |snapshot| {
+            if let Ok(cpu_s) = self.lab.cpu_s("off") {
+                watched.note(snapshot, cpu_s);
+            }
+        })?;
+        self.unless_stopped()?;
+        let requests = self.customers.session_length().mean_requests;
+        watched.sessions_per_s(&summary, self.lab.cpu_s("off")?, self.lab.cpus(), requests)
+    }
+
+    /// Plays `scenario` at a load before a gate that has learned nothing yet.
+    ///
+    /// # Errors
+    /// When a process ends, nothing is answered, or it was stopped.
+    pub fn play(
+        &mut self,
+        scenario: &Scenario,
+        policy: &str,
+        load: f64,
+    ) -> anyhow::Result<Summary> {
+        self.lab.open_gate(policy)?;
+        if let Some(quota) = &self.quota {
+            quota.take_in(&self.lab.processes())?;
+        }
+        let played = self.run(scenario, policy, load * scenario.capacity_per_s());
+        self.lab.close_gates();
+        self.change(f64::INFINITY)?;
+        let summary = played?;
+        self.unless_stopped()?;
+        if summary.totals.requests_ok == 0 {
+            bail!("{}, {policy}: no request succeeded", scenario.name);
+        }
+        Ok(summary)
+    }
+
+    fn run(&self, scenario: &Scenario, policy: &str, per_s: f64) -> anyhow::Result<Summary> {
+        let arrivals = act::customers(&scenario.arrivals, per_s, scenario.duration_s);
+        let mut plan = self.plan(policy, self.customers.clone(), arrivals)?;
+        plan.warm_up = Duration::from_secs_f64(scenario.watch_from_s);
+        plan.measure = Duration::from_secs_f64(scenario.duration_s - scenario.watch_from_s);
+        let attacks: Vec<Plan> = scenario
+            .attacks
+            .iter()
+            .map(|attack| self.attack(attack, scenario, policy))
+            .collect::<anyhow::Result<_>>()?;
+        let mut failed = None;
+        let summary = std::thread::scope(|scope| {
+            for attack in attacks {
+                scope.spawn(move || tidegate_load::run(attack, &mut |_| ()));
+            }
+            let pull = plan.stop.clone();
+            tidegate_load::run(plan, &mut |snapshot| {
+                if let Err(error) = self.change(snapshot.elapsed_s) {
+                    failed.get_or_insert(error);
+                }
+                if self.stop.is_stopped() || failed.is_some() {
+                    pull.stop();
+                }
+            })
+        });
+        match failed {
+            Some(error) => Err(error),
+            None => summary.with_context(|| format!("{}, {policy}", scenario.name)),
+        }
+    }
+
+    fn attack(&self, attack: &Attack, scenario: &Scenario, policy: &str) -> anyhow::Result<Plan> {
+        let until_s = attack.until_s.min(scenario.duration_s);
+        let per_s = attack.load * scenario.capacity_per_s();
+        let arrivals = act::between(per_s, attack.from_s, until_s);
+        let mut plan = self.plan(policy, self.attackers.clone(), arrivals)?;
+        plan.warm_up = Duration::ZERO;
+        plan.measure = Duration::from_secs_f64(scenario.duration_s);
+        plan.forged_tickets = true;
+        Ok(plan)
+    }
+
+    /// Brings quota and neighbour to where they are at a time.
+    fn change(&self, at_s: f64) -> anyhow::Result<()> {
+        let now = |changes: &[(f64, f64)]| {
+            changes.iter().rfind(|(from_s, _)| *from_s <= at_s).map(|(_, cpus)| *cpus)
+        };
+        if let Some(quota) = &self.quota {
+            let cpus = now(&self.act.quotas).filter(|cpus| *cpus < self.lab.cpus());
+            quota.set(cpus.filter(|_| at_s.is_finite()))?;
+        }
+        if let Some(neighbour) = &self.neighbour {
+            neighbour.burn(now(&self.act.neighbours).filter(|_| at_s.is_finite()).unwrap_or(0.0));
+        }
+        Ok(())
+    }
+
+    /// What all runs have in common.
+    fn plan(
+        &self,
+        policy: &str,
+        scenario: tidegate_load::Scenario,
+        arrivals: Arrivals,
+    ) -> anyhow::Result<Plan> {
+        let mut plan = Plan::new(scenario, &self.lab.target(policy)?);
+        plan.arrivals = Some(arrivals);
+        (plan.time_scale, plan.patience_scale) = (self.act.time_scale, self.act.patience_scale);
+        plan.cores = self.driver.list().to_vec();
+        plan.insecure = true;
+        plan.customers = Some(self.lab.customers());
+        Ok(plan)
+    }
+
+    fn unless_stopped(&self) -> anyhow::Result<()> {
+        if self.stop.is_stopped() {
+            bail!("stopped before the end; nothing was written");
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_attacker_asks_once() {
+        let attackers = tidegate_load::Scenario::from_toml(ATTACKERS, "attackers").unwrap();
+        assert_eq!(attackers.session_length().mean_requests, 1.0);
+    }
+}

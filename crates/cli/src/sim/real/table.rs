@@ -1,0 +1,57 @@
+//! Measured beside simulated, as text and for programs.
+
+use serde_json::{Value, json};
+
+use super::seen::Seen;
+use super::{Comparison, Pair};
+
+/// One scenario, two lines for each policy.
+pub fn text(comparison: &Comparison) -> String {
+    let capacity = comparison.scenario.capacity_per_s();
+    let mut text = format!("{}× a capacity of {capacity:.0} sessions/s\n{HEAD}", comparison.load);
+    for pair in &comparison.pairs {
+        text += &row(pair.policy, "measured", &pair.measured);
+        text += &row("", "simulated", &pair.simulated);
+        text += &note(pair).map_or(String::new(), |note| format!("{note}\n"));
+    }
+    text
+}
+
+/// Why a pair's measured figures are not the server's.
+pub fn note(pair: &Pair) -> Option<String> {
+    let because = pair.driver_saturated.join("; ");
+    (!because.is_empty()).then(|| format!("{}: the driver was saturated: {because}", pair.policy))
+}
+
+const HEAD: &str = "\
+                   completed  goodput      p50      p95  refused   lost
+                          /s        %       ms       ms        %      %
+";
+
+fn row(policy: &str, how: &str, seen: &Seen) -> String {
+    format!(
+        "{policy:<8} {how:<10} {:>8.0} {:>8.1} {:>8.1} {:>8.1} {:>8.1} {:>6.1}\n",
+        seen.completed_per_s,
+        100.0 * seen.goodput,
+        seen.p50_ms,
+        seen.p95_ms,
+        100.0 * seen.refused,
+        100.0 * seen.lost,
+    )
+}
+
+/// For programs: one entry per policy.
+pub fn json(comparison: &Comparison) -> Vec<Value> {
+    let point = |pair: &Pair| {
+        json!({
+            "scenario": comparison.scenario.name,
+            "policy": pair.policy,
+            "load": comparison.load,
+            "capacity_per_s": comparison.scenario.capacity_per_s(),
+            "measured": pair.measured,
+            "simulated": pair.simulated,
+            "driver_saturated": pair.driver_saturated,
+        })
+    };
+    comparison.pairs.iter().map(point).collect()
+}
