@@ -3,7 +3,7 @@
 
 mod common;
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -261,14 +261,24 @@ fn junk_and_half_a_hello_neither_hang_nor_harm() {
         &[0x80, 0x2e, 1, 0, 2],
         &[0xff; 64],
         &[22, 3, 1, 0, 5, 1, 0, 0, 1, 0],
+        // Announces 512 bytes and sends two of them.
+        &[22, 3, 1, 2, 0, 1, 0],
     ] {
         let mut stream = TcpStream::connect(setting.address()).unwrap();
         stream.write_all(junk).unwrap();
         stream.set_read_timeout(Some(common::PATIENCE)).unwrap();
-        let mut answer = Vec::new();
         // An alert, a close or a reset: whatever it is, it comes.
-        let _ = stream.read_to_end(&mut answer);
+        if let Err(error) = stream.read_to_end(&mut Vec::new()) {
+            let reset = matches!(error.kind(), ErrorKind::ConnectionReset | ErrorKind::BrokenPipe);
+            assert!(reset, "{junk:?} hangs: {error}");
+        }
     }
+    let ended = |reason| {
+        setting.gate.metric(&format!("tidegate_connections_ended_total{{reason=\"{reason}\"}}"))
+    };
+    wait_until("each is counted by its reason", || {
+        ["not_tls", "malformed_hello", "hello_deadline"].map(ended) == [3.0, 1.0, 1.0]
+    });
     assert_eq!(curl(&[&setting.url("/")]).stdout_text(), "hello from nginx\n");
 }
 
