@@ -8,6 +8,7 @@ use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
+use common::upstream::Upstream;
 use common::{Running, Text, curl, gate, wait_until};
 
 /// nginx in the foreground on a free port, serving `folder`.
@@ -296,14 +297,19 @@ fn an_upstream_that_is_down_or_hangs_up_gives_502_with_a_page() {
 
 #[test]
 fn both_lengths_at_once_are_refused_before_the_upstream_sees_them() {
-    let setting = setting(&[]);
-    let headers = ["--header", "Content-Length: 5", "--header", "Transfer-Encoding: chunked"];
-    let mut args = vec!["--include", "--data", "hello", "--http1.1"];
-    args.extend(headers);
-    let url = setting.url("/");
-    args.push(&url);
-    let answer = curl(&args).stdout_text();
+    let upstream = Upstream::start();
+    let gate = gate(&upstream.url, &[]);
+    let url = |path| format!("{}{path}", gate.address("gate"));
+    let both = ["--header", "Content-Length: 5", "--header", "Transfer-Encoding: chunked"];
+    let post = ["--include", "--http1.1", "--data", "hello"];
+    let answer = curl(&[&post[..], &both, &[&url("/both")]].concat()).stdout_text();
     assert!(answer.starts_with("HTTP/1.1 400 "), "{answer}");
+    // Each alone is fine, and shows that the upstream notes what it gets.
+    for one in both.chunks(2) {
+        let answer = curl(&[&post[..], one, &[&url("/one")]].concat()).stdout_text();
+        assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+    }
+    assert_eq!(upstream.requests(), ["POST /one HTTP/1.1", "POST /one HTTP/1.1"]);
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! The binary as a child process, with what it announces.
 #![allow(dead_code, reason = "each test binary uses a part")]
 
+pub mod upstream;
+
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};

@@ -1,0 +1,70 @@
+//! An upstream that notes what it gets.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+
+/// Answers every request with a short page, and then closes.
+pub struct Upstream {
+    pub url: String,
+    heads: Arc<Mutex<Vec<String>>>,
+}
+
+impl Upstream {
+    /// On a free port; ends with the process.
+    pub fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let heads = Arc::<Mutex<Vec<String>>>::default();
+        let noted = heads.clone();
+        std::thread::spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                let noted = noted.clone();
+                // A connection that only waits keeps no other from being heard.
+                std::thread::spawn(move || answer(&stream, &noted));
+            }
+        });
+        Self { url, heads }
+    }
+
+    /// The first line of each request so far, in order of arrival.
+    pub fn requests(&self) -> Vec<String> {
+        let heads = self.heads.lock().unwrap();
+        heads.iter().map(|head| head.lines().next().unwrap_or_default().to_owned()).collect()
+    }
+}
+
+fn answer(stream: &TcpStream, noted: &Mutex<Vec<String>>) {
+    let mut reader = BufReader::new(stream);
+    let mut head = String::new();
+    while !head.ends_with("\r\n\r\n") {
+        match reader.read_line(&mut head) {
+            Ok(0) | Err(_) => break,
+            Ok(_) => {}
+        }
+    }
+    if head.is_empty() {
+        return;
+    }
+    // Noted before the answer, and even when it is no whole head.
+    noted.lock().unwrap().push(head.clone());
+    let length: usize =
+        header(&head, "content-length").and_then(|text| text.parse().ok()).unwrap_or(0);
+    // The body is read, or the close that follows would reset the answer.
+    if header(&head, "transfer-encoding").is_some() {
+        let mut line = String::new();
+        while !line.ends_with("0\r\n\r\n") && reader.read_line(&mut line).is_ok_and(|n| n > 0) {}
+    } else {
+        let _ = std::io::copy(&mut (&mut reader).take(length as u64), &mut std::io::sink());
+    }
+    let page = "HTTP/1.1 200 OK\r\nContent-Length: 6\r\nConnection: close\r\n\r\nhello\n";
+    let _ = (&mut &*stream).write_all(page.as_bytes());
+}
+
+fn header<'a>(head: &'a str, name: &str) -> Option<&'a str> {
+    let (_, value) = head
+        .lines()
+        .filter_map(|line| line.split_once(':'))
+        .find(|(named, _)| named.eq_ignore_ascii_case(name))?;
+    Some(value.trim())
+}
