@@ -1,0 +1,148 @@
+//! `tidegate load` as a user meets it: what it leaves behind and how it ends.
+
+mod common;
+
+use std::path::PathBuf;
+use std::process::Output;
+
+use common::upstream::Upstream;
+use common::{Text, auction, gate, tidegate, wait_until};
+use serde_json::Value;
+
+/// Three customers, three pages each: fewer starts than a driver has to miss
+/// before it is called saturated, however busy the machine is.
+const FEW: &str = r#"
+name = "few"
+[session]
+start = "Home"
+think = "20ms"
+patience = "60s"
+[arrivals]
+times = ["0s", "100ms", "200ms"]
+[pages]
+Home = { path = "/" }
+Browse = { path = "/browse" }
+Categories = { link = "/categories" }
+[transitions]
+Home = { Browse = 1 }
+Browse = { Categories = 1 }
+Categories = { End = 1 }
+[thresholds]
+completed_ratio = { min = 1 }
+"#;
+
+/// A folder with a scenario, for the files of one run.
+struct Run(tempfile::TempDir);
+
+impl Run {
+    fn new(scenario: &str) -> Self {
+        let run = Self(tempfile::tempdir().unwrap());
+        std::fs::write(run.path("scenario.toml"), scenario).unwrap();
+        run
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn args(&self, target: &str, duration_s: &str) -> Vec<String> {
+        let path = |name| self.path(name).display().to_string();
+        let (scenario, json, raw) =
+            (path("scenario.toml"), path("summary.json"), path("raw.jsonl"));
+        let args = ["load", &scenario, "--target", target, "--json", &json, "--raw", &raw];
+        let times = ["--insecure", "--plain", "--warm-up", "0", "--duration", duration_s];
+        args.into_iter().chain(times).map(str::to_owned).collect()
+    }
+
+    /// Runs it to its end. Once all customers have left it ends by itself.
+    fn load(&self, target: &str) -> Output {
+        let args = self.args(target, "120");
+        tidegate(&args.iter().map(String::as_str).collect::<Vec<_>>())
+    }
+
+    fn summary(&self) -> Value {
+        let text = std::fs::read_to_string(self.path("summary.json")).unwrap();
+        serde_json::from_str(&text).expect("the summary is JSON")
+    }
+
+    fn raw(&self) -> Vec<Value> {
+        let text = std::fs::read_to_string(self.path("raw.jsonl")).unwrap();
+        assert!(text.ends_with('\n'), "the last line is whole");
+        text.lines().map(|line| serde_json::from_str(line).expect("a line is JSON")).collect()
+    }
+}
+
+#[test]
+fn customers_of_a_site_behind_the_gate_are_counted_alike_in_all_files() {
+    let run = Run::new(FEW);
+    let site = auction(&run.path("site"));
+    let gate = gate(site.address("site"), &["--policy", "off"]);
+    let output = run.load(gate.address("gate"));
+    let text = output.stdout_text();
+    assert_eq!(output.status.code(), Some(0), "{text}{}", output.stderr_text());
+    assert!(text.contains("ok     completed_ratio = 1.000 (at least 1)"), "{text}");
+
+    let (summary, raw) = (run.summary(), run.raw());
+    let totals = &summary["totals"];
+    for (name, count) in
+        [("offered", 3), ("admitted", 3), ("completed", 3), ("requests_ok", 9), ("full_ok", 3)]
+    {
+        assert_eq!(totals[name], count, "{name}: {totals:#}");
+    }
+    assert_eq!(
+        (&summary["driver_saturated"], &summary["raw_error"]),
+        (&false.into(), &Value::Null)
+    );
+    assert_eq!((&summary["response"]["count"], raw.len()), (&9.into(), 9));
+    let of_page = |page| raw.iter().filter(|line| line["page"] == page).count();
+    assert_eq!(["Home", "Browse", "Categories"].map(of_page), [3; 3]);
+    assert!(raw.iter().all(|line| line["ok"] == true && line["measured"] == true), "{raw:#?}");
+    assert!(raw.iter().all(|line| line["status"] == 200 && line["end"] == "answered"), "{raw:#?}");
+    let bytes: u64 = raw.iter().map(|line| line["received_bytes"].as_u64().unwrap()).sum();
+    assert_eq!(totals["received_bytes"], bytes);
+    wait_until("the gate has counted as many", || {
+        gate.metric("tidegate_requests_total{code=\"200\"}") == 9.0
+    });
+}
+
+#[test]
+fn the_summary_and_the_raw_lines_have_the_fields_that_scripts_rely_on() {
+    let run = Run::new(FEW);
+    let upstream = Upstream::start();
+    run.load(&upstream.url);
+    let summary = run.summary();
+    let missing = |value: &Value, names: &[&str]| -> Vec<String> {
+        names.iter().filter(|name| value.get(name).is_none()).map(|&name| name.into()).collect()
+    };
+    let none: Vec<String> = Vec::new();
+    let setting = ["scenario", "target", "seed", "machine", "started_at_unix_ms", "warm_up_s"];
+    let window = ["measured_s", "interrupted", "time_scale", "patience_scale", "patience_ms"];
+    let sessions = ["offered_per_s", "admitted_per_s", "refused_per_s", "completed_per_s"];
+    let others = ["abandoned_per_s", "failed_per_s", "requests_per_s", "completed_ratio"];
+    let ratios = ["refused_ratio", "abandoned_ratio", "failed_ratio", "full_handshake_share"];
+    let parts = ["totals", "response", "response_uncorrected", "phases", "pages", "series"];
+    let end = ["driver", "driver_saturated", "thresholds", "raw_error", "session_length"];
+    let groups: [&[&str]; 7] = [&setting, &window, &sessions, &others, &ratios, &parts, &end];
+    assert_eq!(missing(&summary, &groups.concat()), none);
+    let times = ["count", "mean_ms", "p50_ms", "p90_ms", "p95_ms", "p99_ms", "max_ms"];
+    assert_eq!(missing(&summary["response"], &times), none);
+    assert_eq!(missing(&summary["thresholds"][0], &["metric", "value", "min", "max", "met"]), none);
+    let driver = ["threads", "cpu_share", "missed_share", "events_lost", "saturated_because"];
+    assert_eq!(missing(&summary["driver"], &driver), none);
+    let line = ["session", "page", "intended_s", "start_delay_ms", "response_ms", "status"];
+    let rest = ["first_byte_ms", "last_byte_ms", "received_bytes", "ok", "end", "measured"];
+    assert_eq!(missing(&run.raw()[0], &[line, rest].concat()), none);
+}
+
+#[test]
+fn a_threshold_that_is_missed_ends_with_1_and_says_which() {
+    let run =
+        Run::new(&FEW.replace("completed_ratio = { min = 1 }", "refused_ratio = { min = 0.5 }"));
+    let upstream = Upstream::start();
+    let output = run.load(&upstream.url);
+    let text = output.stdout_text();
+    assert_eq!(output.status.code(), Some(1), "{text}{}", output.stderr_text());
+    assert!(text.contains("MISSED refused_ratio = 0.000 (at least 0.5)"), "{text}");
+    let verdict = &run.summary()["thresholds"][0];
+    assert_eq!((&verdict["metric"], &verdict["met"]), (&"refused_ratio".into(), &false.into()));
+}
