@@ -2,8 +2,10 @@
 
 mod common;
 
+use std::net::TcpListener;
 use std::path::PathBuf;
-use std::process::Output;
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
 
 use common::upstream::Upstream;
 use common::{Text, auction, gate, tidegate, wait_until};
@@ -29,6 +31,20 @@ Browse = { Categories = 1 }
 Categories = { End = 1 }
 [thresholds]
 completed_ratio = { min = 1 }
+"#;
+
+/// Customers who look at one page and then think for longer than the run lasts.
+const LINGERING: &str = r#"
+[session]
+start = "Home"
+think = "60s"
+[arrivals]
+rate = 200
+process = "even"
+[pages]
+Home = { path = "/" }
+[transitions]
+Home = { Home = 1 }
 "#;
 
 /// A folder with a scenario, for the files of one run.
@@ -145,4 +161,48 @@ fn a_threshold_that_is_missed_ends_with_1_and_says_which() {
     assert!(text.contains("MISSED refused_ratio = 0.000 (at least 0.5)"), "{text}");
     let verdict = &run.summary()["thresholds"][0];
     assert_eq!((&verdict["metric"], &verdict["met"]), (&"refused_ratio".into(), &false.into()));
+}
+
+#[test]
+fn a_driver_that_may_not_open_enough_connections_ends_with_3_though_pages_came() {
+    let run = Run::new(LINGERING);
+    let upstream = Upstream::start();
+    let output = Command::new("sh")
+        .args(["-c", "ulimit -n 128 && exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_tidegate")])
+        .args(run.args(&upstream.url, "2"))
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let text = output.stderr_text();
+    assert_eq!(output.status.code(), Some(3), "{text}");
+    assert!(text.contains("THE DRIVER WAS SATURATED"), "{text}");
+    assert!(text.contains("sessions were not started: too many in flight (open files"), "{text}");
+    let summary = run.summary();
+    let total = |name: &str| summary["totals"][name].as_u64().unwrap();
+    assert_eq!(summary["driver_saturated"], true);
+    assert!(total("requests_ok") > 0 && total("not_started") > 0, "{:#}", summary["totals"]);
+    assert_eq!(total("offered"), total("started") + total("not_started"));
+}
+
+#[test]
+fn a_driver_that_falls_behind_its_schedule_ends_with_3_and_says_so() {
+    let run = Run::new(LINGERING);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let target = format!("http://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            let _ = socket2::SockRef::from(&stream).set_linger(Some(Duration::ZERO));
+        }
+    });
+    // A connection takes the kernel alone more than the microsecond that is
+    // between two of these.
+    let mut args = run.args(&target, "1");
+    args.extend(["--rate".to_owned(), "1000000".to_owned()]);
+    let output = tidegate(&args.iter().map(String::as_str).collect::<Vec<_>>());
+    let text = output.stderr_text();
+    assert_eq!(output.status.code(), Some(3), "{text}");
+    assert!(text.contains("THE DRIVER WAS SATURATED"), "{text}");
+    assert!(text.contains("% of starts came more than 10 ms late"), "{text}");
+    assert!(output.stdout_text().contains("DRIVER SATURATED: "), "{}", output.stdout_text());
+    assert_eq!(run.summary()["driver_saturated"], true);
 }
