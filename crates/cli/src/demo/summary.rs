@@ -344,4 +344,30 @@ mod tests {
         let without = summary(vec![lost]);
         assert_eq!(without.share_of_peak(&without.points[0]), 0.5);
     }
+
+    #[test]
+    fn scripts_find_the_fields_that_the_contract_names() {
+        let json = serde_json::to_value(summary(vec![baseline(10.0, 80.0)])).unwrap();
+        for name in ["capacity_sessions_per_s", "peak_completed_per_s"] {
+            assert!(json[name].is_f64(), "{name}: {json:#}");
+        }
+        let point = &json["points"][0];
+        assert!(point["policy"].is_string(), "{point:#}");
+        for name in [
+            "multiple",
+            "offered_per_s",
+            "admitted_per_s",
+            "refused_per_s",
+            "completed_per_s",
+            "abandoned_per_s",
+            "admitted_completed_ratio",
+            "response_p50_ms",
+            "response_p95_ms",
+            "full_handshake_share",
+        ] {
+            assert!(point[name].is_f64(), "{name}: {point:#}");
+        }
+        assert!(point["returning_refused"].is_u64(), "{point:#}");
+        assert!(point["driver_saturated"].is_boolean(), "{point:#}");
+    }
 }
