@@ -28,9 +28,10 @@ test: ## Every test: units, properties, real sockets, nginx, PostgreSQL, a brows
 	@scripts/bootstrap test
 	cargo test --workspace $(ARGS)
 
-check: ## Format, clippy, documentation, licences and advisories, generated files.
+check: ## Format, clippy, documentation, licences and advisories, generated files, fuzz targets.
 	@scripts/bootstrap check
 	@scripts/check
+	@scripts/fuzz --check
 
 bench: ## CPU per operation beside nginx and HAProxy; results in out/bench.
 	@scripts/bootstrap bench

@@ -1,7 +1,8 @@
 //! Feeds text to the reader of configuration files: it never panics, and what
 //! it objects to is a list of single lines.
 //!
-//! Run from the repository's root, seeded with the example file:
+//! `scripts/fuzz` seeds it with the example file. By hand, from the
+//! repository's root:
 //! `mkdir -p fuzz/corpus/gate_config && cp tidegate.example.toml fuzz/corpus/gate_config/`
 //! `cargo +nightly fuzz run --features gate gate_config`
 

@@ -2,8 +2,9 @@
 //! byte: it never panics, always answers alike, stays within its caps, and
 //! every claim can be read.
 //!
-//! Run from the repository's root, seeded with the captured hellos (the first
-//! folder, where new inputs go, must exist: `mkdir -p fuzz/corpus/hello_reader`):
+//! `scripts/fuzz` seeds it with the captured hellos. By hand, from the
+//! repository's root (the first folder, where new inputs go, must exist:
+//! `mkdir -p fuzz/corpus/hello_reader`):
 //! `cargo +nightly fuzz run hello_reader fuzz/corpus/hello_reader crates/hello/tests/captured`
 
 #![no_main]
