@@ -333,6 +333,9 @@ counters! {
     accepted[1],
     /// Connections open to customers now, those being judged or held included.
     open[1],
+    /// Those of them of whom nobody knows yet who they are: their hello is not
+    /// whole, or in clear they have said nothing.
+    in_opening[1],
     /// Why connections ended, by [`End`].
     ends[21],
     /// What became of tickets, by [`TicketFate`].

@@ -55,6 +55,7 @@ pub struct Core {
     pub identities: usize,
     hello_limits: Limits,
     refusal: Refusal,
+    /// This core's share of all places.
     most_open: u64,
     scratch: RefCell<Box<[u8]>>,
 }
@@ -94,6 +95,18 @@ impl Core {
         self.counters.open[0].get() >= self.most_open - self.most_open / 8
     }
 
+    /// Whether there is no place for one more connection of which nobody knows who
+    /// it is. Such connections are what a flood is made of, and a returning
+    /// customer may be among them, whose hello came in two segments: so half of
+    /// the places are theirs whoever else is here, and the last sixteenth is for
+    /// those who show a ticket at once.
+    fn is_full_for_unknown(&self) -> bool {
+        // One at least: the smallest gate serves hellos in two segments too.
+        let half = (self.most_open / 2).max(1);
+        self.counters.in_opening[0].get() >= half
+            || self.counters.open[0].get() >= self.most_open - self.most_open / 16
+    }
+
     /// Judges a connection that just came. What can be done at once, such as
     /// refusing, takes neither a task nor a place in the runtime.
     fn arrive(self: &Rc<Self>, arrival: Arrival) {
@@ -109,9 +122,7 @@ impl Core {
             Err(_) => return self.counters.end(End::HelloHungUp),
         };
         if let Heard::NotEnough = heard {
-            // Half a hello, or silence in clear, is what a flood is made of: it
-            // leaves half of the places to those who said what they want.
-            if self.counters.open[0].get() >= self.most_open / 2 {
+            if self.is_full_for_unknown() {
                 self.counters.end(End::TooMany);
                 return socket::reset(arrival.socket);
             }
@@ -190,7 +201,9 @@ impl Core {
         self.counters.not_tls(looks);
         if looks == Looks::HttpInClear {
             self.counters.end(End::ClearHttp);
-            life::begin(self, arrival, life::Start::ClearHttp);
+            if !self.is_full_for_unknown() {
+                life::begin(self, arrival, life::Start::ClearHttp);
+            }
         } else {
             self.counters.end(End::NotTls);
         }

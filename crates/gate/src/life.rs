@@ -32,14 +32,16 @@ pub fn begin(core: &Rc<Core>, arrival: Arrival, start: Start) {
     let open = Open::new(core);
     match start {
         Start::Opening(opening) => {
-            spawn_local(Metered::new(Bucket::Arrival, finish_opening(open, arrival, opening)));
+            let places = (open, InOpening::new(core));
+            spawn_local(Metered::new(Bucket::Arrival, finish_opening(places, arrival, opening)));
         }
         Start::Admitted(said, pass) => {
             let due = Due::new(core);
             spawn_local(until_first_turn(due, inside(open, arrival, said, pass)));
         }
         Start::ClearHttp => {
-            spawn_local(Metered::new(Bucket::Arrival, tell_clear_http(open, arrival)));
+            let places = (open, InOpening::new(core));
+            spawn_local(Metered::new(Bucket::Arrival, tell_clear_http(places, arrival)));
         }
     }
 }
@@ -61,9 +63,28 @@ impl Drop for Open {
     }
 }
 
+/// Counts an open connection of which nobody knows yet who it is.
+struct InOpening(Rc<Core>);
+
+impl InOpening {
+    fn new(core: &Rc<Core>) -> Self {
+        core.counters.in_opening[0].add(1);
+        Self(core.clone())
+    }
+}
+
+impl Drop for InOpening {
+    fn drop(&mut self) {
+        self.0.counters.in_opening[0].sub(1);
+    }
+}
+
+/// The places of a connection that has not said who it is.
+type Places = (Open, InOpening);
+
 /// Collects the rest of a hello, or waits for the first bytes in clear.
-async fn finish_opening(open: Open, arrival: Arrival, mut opening: Opening) {
-    let core = open.0.clone();
+async fn finish_opening(places: Places, arrival: Arrival, mut opening: Opening) {
+    let core = places.0.0.clone();
     let Arrival { socket, peer, scheme } = arrival;
     let Ok(socket) = TcpStream::from_std(socket) else { return };
     let collect = async {
@@ -85,6 +106,9 @@ async fn finish_opening(open: Open, arrival: Arrival, mut opening: Opening) {
         Ok(Err(_)) => core.counters.end(End::HelloHungUp),
         Ok(Ok(heard)) => {
             if let Ok(socket) = socket.into_std() {
+                // Whoever goes on takes a place of her own kind: she must not be
+                // in her own way.
+                drop(places);
                 core.greet(Arrival { socket, peer, scheme }, opening, heard);
             }
         }
@@ -92,9 +116,9 @@ async fn finish_opening(open: Open, arrival: Arrival, mut opening: Opening) {
 }
 
 /// Answers HTTP in clear, so that the customer can read it.
-async fn tell_clear_http(open: Open, arrival: Arrival) {
+async fn tell_clear_http(places: Places, arrival: Arrival) {
     use tokio::io::AsyncWriteExt;
-    let _open = open;
+    let _places = places;
     let Ok(mut socket) = TcpStream::from_std(arrival.socket) else { return };
     let answer = async {
         socket.write_all(crate::pages::CLEAR_HTTP).await?;

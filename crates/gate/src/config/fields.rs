@@ -130,10 +130,11 @@ settings! {
         /// it, and the newest goes in first: a line that stands helps nobody.
         hold_time: Duration = Is("3s"), Time::new("0s", "30s"),
             because "a customer waits 3 s for a first page, and clients retry a connection later than that";
-        /// Most connections held at once.
+        /// Most connections held at once; each core has an equal share, rounded up.
         hold_connections: usize = Is("4096"), Whole::new(0, 1_000_000),
             because "3 s of 1,300 newcomers a second, at one file descriptor each";
-        /// Most bytes of received hellos, or of requests in clear, held at once.
+        /// Most bytes of received hellos, or of requests in clear, held at once; each core has
+        /// an equal share, rounded up.
         hold_bytes: usize = Is("16MiB"), Bytes::new("0B", "1GiB"),
             because "4096 hellos with a post-quantum key share take 7 MB; the rest is margin";
         /// How a newcomer is refused: TCP `reset`, or a TLS `alert`, which in clear is a short
@@ -156,7 +157,10 @@ settings! {
     pub struct Limits = "limits" {
         /// Most connections open to customers at once, on all cores together. The last eighth
         /// is kept for customers already inside; connections that have not sent a whole hello,
-        /// or in clear nothing, get half of it at most.
+        /// or in clear nothing, get half of the places at most and none of the last sixteenth.
+        /// Each core has an equal share, rounded up, and all these parts are parts of it: the
+        /// kernel spreads connections over the cores by chance, so one may be full a little
+        /// before the others.
         max_connections: usize = Is("20000"), Whole::new(1, 10_000_000),
             because "about 500 MB at 25 KB each when they idle; each takes up to two file descriptors";
         /// From accept to the last byte of the ClientHello; in clear, to the first of a request.
