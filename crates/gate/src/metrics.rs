@@ -81,6 +81,9 @@ pub struct Snapshot {
     pub admin_address: String,
     /// The upstream's URL.
     pub upstream: String,
+    /// Why the upstream's CPU time is not known, or not all of it, and what to
+    /// do: a sentence. None when all is well.
+    pub upstream_note: Option<String>,
     /// Whether the gate is finishing its connections and takes no new ones;
     /// `/healthz` then answers 503.
     pub draining: bool,

@@ -4,6 +4,7 @@ use crate::account::{Counters, Totals};
 use crate::config::Config;
 use crate::sessions::{Rules, Sessions};
 use crate::tls::Tls;
+use crate::usage::Note;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -28,6 +29,8 @@ pub struct Shared {
     pub cores: Vec<Arc<Counters>>,
     /// Where customers connect.
     pub addresses: Addresses,
+    /// Why the upstream's CPU time is not known.
+    pub upstream_note: Note,
     controller: Mutex<Controller>,
     started: Instant,
     draining: AtomicBool,
@@ -63,6 +66,7 @@ impl Shared {
             config,
             tls,
             addresses,
+            upstream_note: Note::default(),
             started: Instant::now(),
             draining: AtomicBool::new(false),
         }

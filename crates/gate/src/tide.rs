@@ -30,6 +30,7 @@ pub async fn tick(shared: Arc<Shared>) {
             tracing::error!(%error, "no new ticket key: the old one stays");
         }
         let sample = usage.sample();
+        shared.upstream_note.tell(usage.upstream_note());
         let started = shared.sessions.started();
         let longest = shared.cores.iter().map(|core| core.upstream_ns_max[0].take()).max();
         let reading = Reading {
@@ -99,6 +100,7 @@ pub fn snapshot(shared: &Shared, admin_address: &str) -> Snapshot {
         clear_address: shared.addresses.clear.map(|clear| clear.to_string()).unwrap_or_default(),
         admin_address: admin_address.to_owned(),
         upstream: shared.config.upstream.url.to_string(),
+        upstream_note: shared.upstream_note.get(),
         draining: shared.draining(),
         new: Verdicts {
             admitted: totals.admitted[new] + totals.hold_admitted[0],

@@ -165,5 +165,6 @@ fn json_names_codes_and_reasons() {
     assert_eq!(json["requests"]["200"], 40);
     assert_eq!(json["connections_ended"]["idle"], 3);
     assert_eq!(json["control"]["policy"], "tide");
+    assert!(json["upstream_note"].is_null());
     assert!(json["control"]["why"].as_str().is_some_and(|why| !why.is_empty()));
 }

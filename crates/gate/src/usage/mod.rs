@@ -6,12 +6,14 @@ mod cgroup;
 mod family;
 mod idle;
 mod kernel;
+mod note;
 mod sockets;
 #[cfg(test)]
 mod tests;
 mod upstream;
 
 pub use affinity::{own_affinity, parse_cpu_list};
+pub use note::Note;
 
 use crate::config::Upstream;
 use cgroup::{Membership, Mounts};
@@ -145,9 +147,11 @@ impl UsageMeter {
         self.sample_at(Instant::now())
     }
 
-    /// What is seen of the upstream, or why nothing is: a sentence for the operator.
-    pub fn upstream_note(&self) -> &str {
-        &self.upstream.note
+    /// Why the upstream cannot be seen, or not all of it, and what to do: a
+    /// sentence for the operator. None when all is well, and where the
+    /// configuration wants nothing seen.
+    pub fn upstream_note(&self) -> Option<&str> {
+        self.upstream.note.as_deref()
     }
 
     fn sample_at(&mut self, now: Instant) -> Sample {

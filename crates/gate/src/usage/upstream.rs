@@ -35,8 +35,9 @@ pub struct Watched {
     someone_died: bool,
     last: BTreeMap<u32, Duration>,
     group_last: Option<Duration>,
-    /// What is seen, or why nothing is, in a sentence.
-    pub note: String,
+    /// Why it cannot be seen, or not all of it, and what to do: a sentence. None
+    /// when all is well.
+    pub note: Option<String>,
 }
 
 impl Watched {
@@ -66,22 +67,30 @@ impl Watched {
         match &self.target {
             Target::Nothing => {}
             Target::Listener(place) => {
-                (self.pids, self.note) = search(*place, self.own, files, kernel);
+                let found = search(*place, self.own, files, kernel);
+                self.note = found.as_ref().err().cloned();
+                self.pids = found.unwrap_or_default();
             }
             Target::Processes(pids) => {
                 let alive = |pid: &u32| *pid != self.own && kernel.cpu_time(*pid).is_some();
                 self.pids = pids.iter().copied().filter(alive).collect();
-                self.note = match self.pids.len() {
-                    0 => "none of the processes of upstream.processes is there".into(),
-                    count => format!("{count} of {} processes watched", pids.len()),
-                };
+                let (there, all) = (self.pids.len(), pids.len());
+                self.note = (there < all).then(|| {
+                    format!(
+                        "of the {all} processes in upstream.processes {there} can be seen; \
+                         correct the list, or name their control group in upstream.cgroup"
+                    )
+                });
             }
             Target::Group(group) => {
                 self.pids = cgroup::processes(files, mounts, group);
-                self.note = match cgroup::used(files, mounts, group) {
-                    Some(_) => format!("control group {} watched", group.display()),
-                    None => format!("control group {} is not there", group.display()),
-                };
+                self.note = cgroup::used(files, mounts, group).is_none().then(|| {
+                    format!(
+                        "control group {} is not there; upstream.cgroup is a path below the \
+                         cgroup mount",
+                        group.display()
+                    )
+                });
             }
         }
         self.last.retain(|pid, _| self.pids.contains(pid));
@@ -106,6 +115,8 @@ impl Watched {
     ) -> Option<Duration> {
         if let Target::Group(group) = &self.target {
             let now = cgroup::used(files, mounts, group);
+            // Soon looked for again, which tells the operator too.
+            self.someone_died |= now.is_none() && self.group_last.is_some();
             let last = std::mem::replace(&mut self.group_last, now);
             return now?.checked_sub(last?);
         }
@@ -154,18 +165,27 @@ impl Watched {
     }
 }
 
-fn target(upstream: &Upstream, files: &Files) -> (Target, String) {
+/// What to watch, or why nothing can be.
+fn target(upstream: &Upstream, files: &Files) -> (Target, Option<String>) {
     if let Some(group) = &upstream.cgroup {
-        return (Target::Group(group.clone()), String::new());
+        return (Target::Group(group.clone()), None);
     }
     match &upstream.processes {
-        Processes::None => (Target::Nothing, "upstream.processes is none".into()),
-        Processes::List(pids) => (Target::Processes(pids.clone()), String::new()),
+        // As the operator wants it.
+        Processes::None => (Target::Nothing, None),
+        Processes::List(pids) => (Target::Processes(pids.clone()), None),
         Processes::Auto => match place(&upstream.url, files) {
-            Some(place) => (Target::Listener(place), String::new()),
-            None => (Target::Nothing, format!("{} is not this host", upstream.url.host)),
+            Some(place) => (Target::Listener(place), None),
+            None => (Target::Nothing, Some(elsewhere(&upstream.url.host))),
         },
     }
+}
+
+fn elsewhere(host: &str) -> String {
+    format!(
+        "{host} is not this host, so that its processors cannot be measured; if that is meant, \
+         set upstream.processes to none"
+    )
 }
 
 /// Where on this host the upstream may be: addresses, `localhost`, and the
@@ -182,34 +202,36 @@ fn place(origin: &Origin, files: &Files) -> Option<Place> {
     own.then_some(Place { address: None, port })
 }
 
-/// Finds who listens at a place; with a note about it.
-fn search(place: Place, own: u32, files: &Files, kernel: &dyn Kernel) -> (Vec<u32>, String) {
+/// Finds who listens at a place, and their descendants.
+///
+/// # Errors
+/// Why nobody can be seen, and what to do: a sentence.
+fn search(place: Place, own: u32, files: &Files, kernel: &dyn Kernel) -> Result<Vec<u32>, String> {
     if let Some(address) = place.address
         && !kernel.is_own_address(address)
     {
-        return (Vec::new(), format!("{address} is not this host"));
+        return Err(elsewhere(&address.to_string()));
     }
     let port = place.port;
     let inodes = sockets::listeners(files, place);
     if inodes.is_empty() {
-        return (Vec::new(), format!("nobody on this host listens on port {port}"));
+        return Err(format!(
+            "nobody on this host listens on port {port}; start the service, or name it in \
+             upstream.processes or upstream.cgroup"
+        ));
     }
     let pids = sockets::holders(files, &inodes, own);
     if let Some(relay) = pids.iter().find_map(|pid| sockets::relay(files, *pid)) {
-        let note = format!(
+        return Err(format!(
             "{relay} listens on port {port} for a service elsewhere; name its control group in \
              upstream.cgroup"
-        );
-        return (Vec::new(), note);
+        ));
     }
-    let note = match pids.len() {
-        0 => format!(
+    if pids.is_empty() {
+        return Err(format!(
             "who listens on port {port} cannot be seen: this process itself, or another user's; \
              upstream.processes or upstream.cgroup can name it"
-        ),
-        1 => format!("process {} listens on port {port}", pids[0]),
-        count => format!("{count} processes listen on port {port}"),
-    };
-    let family = if pids.is_empty() { pids } else { family::with_descendants(files, &pids, own) };
-    (family, note)
+        ));
+    }
+    Ok(family::with_descendants(files, &pids, own))
 }
