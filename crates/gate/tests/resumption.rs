@@ -4,10 +4,12 @@ mod common;
 
 use common::*;
 use rustls::HandshakeKind::{Full, Resumed};
-use std::io::Write;
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
+use tidegate_gate::account::TicketFate;
 
 const NEW: usize = 0;
 const RETURNING: usize = 1;
@@ -81,6 +83,67 @@ fn a_session_that_connects_too_often_is_new() {
     // The fourth begins a session of its own, which the fifth goes on with.
     assert_eq!(kinds, [Full, Resumed, Resumed, Full, Resumed]);
     assert_eq!(gate.totals().tickets[5], 1, "over rate");
+}
+
+/// A hello that offers more ticket identities after those that it has, with
+/// binders as long as real ones.
+///
+/// Source: RFC 8446, sections 4.1.2 and 4.2.11: pre_shared_key comes last.
+fn with_more_identities(hello: &[u8], more: usize) -> Vec<u8> {
+    let number = |at: usize| usize::from(u16::from_be_bytes([hello[at], hello[at + 1]]));
+    // Record, message, version and random; then session id, suites, compression.
+    let mut at = 5 + 4 + 2 + 32;
+    at += 1 + usize::from(hello[at]);
+    at += 2 + number(at);
+    at += 1 + usize::from(hello[at]);
+    let (extensions, mut at) = (at, at + 2);
+    while number(at) != 41 {
+        at += 4 + number(at + 2);
+    }
+    let (extension, identities) = (at + 2, at + 4);
+    let binders = identities + 2 + number(identities);
+    assert_eq!(binders + 2 + number(binders), hello.len(), "the last extension");
+    let identity = [&[0, 16][..], &[7; 16], &[0; 4]].concat().repeat(more);
+    let binder = [&[32][..], &[9; 32]].concat().repeat(more);
+    let mut made = [&hello[..binders], &identity, &hello[binders..], &binder].concat();
+    let mut grow = |at: usize, by: usize| {
+        let length = u16::from_be_bytes([made[at], made[at + 1]]) + u16::try_from(by).unwrap();
+        made[at..at + 2].copy_from_slice(&length.to_be_bytes());
+    };
+    let all = identity.len() + binder.len();
+    // The message's length has three bytes, of which the first is 0.
+    [3, 7, extensions, extension].into_iter().for_each(|at| grow(at, all));
+    grow(identities, identity.len());
+    grow(binders + identity.len(), binder.len());
+    made
+}
+
+#[test]
+fn a_hello_with_more_identities_than_the_cap_is_new_and_gets_a_full_handshake() {
+    let gate = gate(hello(), "[limits]\nticket_identities = 3\n");
+    let config = Arc::new(client(&[&rustls::version::TLS13]));
+    // One of its own, which is good, and these.
+    for (more, class) in [(2, RETURNING), (3, NEW), (9, NEW)] {
+        // A ticket is shown once.
+        get(&mut connect(&gate, &config), "/").unwrap();
+        let before = gate.totals();
+        let name = "localhost".try_into().unwrap();
+        let mut session = rustls::ClientConnection::new(config.clone(), name).unwrap();
+        let mut said = Vec::new();
+        session.write_tls(&mut said).unwrap();
+        let mut socket = TcpStream::connect(gate.address()).unwrap();
+        socket.set_read_timeout(Some(PATIENCE)).unwrap();
+        socket.write_all(&with_more_identities(&said, more)).unwrap();
+        let mut answer = [0; 6];
+        socket.read_exact(&mut answer).unwrap();
+        let after = gate.totals();
+        let many = TicketFate::TooMany as usize;
+        assert_eq!(after.admitted[class] - before.admitted[class], 1, "{more}");
+        assert_eq!(after.tickets[many] - before.tickets[many], u64::from(class == NEW), "{more}");
+        if class == NEW {
+            assert_eq!((answer[0], answer[5]), (22, 2), "a ServerHello, no alert");
+        }
+    }
 }
 
 fn unix_seconds() -> u64 {
