@@ -89,8 +89,8 @@ pub struct Snapshot {
     pub draining: bool,
     /// Verdicts on connections of class new.
     pub new: Verdicts,
-    /// Verdicts on connections of class returning. `refused` here means past
-    /// the session's own rate; the policy never refuses them.
+    /// Verdicts on connections of class returning: all of them are admitted. One
+    /// past its session's own rate is judged as new and counted there.
     pub returning: Verdicts,
     /// Full handshakes, by what was agreed at the end; a handshake that failed
     /// counts as the kind that its hello was let in for.

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use tidegate_control::{Controller, Settings};
 
 /// Most sessions remembered: about 100 bytes each.
-const SESSIONS: usize = 1_000_000;
+pub const SESSIONS: usize = 1_000_000;
 
 /// Everything that more than one thread of a gate looks at.
 #[derive(Debug)]

@@ -3,6 +3,7 @@
 use super::fields::sections;
 use super::settings::{Preset, Row};
 use super::{FLAGS, Section};
+use crate::shared::SESSIONS;
 use std::fmt::Write;
 
 /// The text of `docs/configuration.md`: a table per section with type, range,
@@ -12,12 +13,27 @@ pub fn reference() -> String {
     for section in sections() {
         write_section(&mut page, &section);
     }
+    write_fixed(&mut page);
     page.push_str("\n## Flags\n\nA flag goes before the same setting of a file.\n\n");
     page.push_str("| flag | setting |\n| --- | --- |\n");
     for row in &FLAGS {
         let _ = writeln!(page, "| `{}` | `{}.{}` |", row.flag, row.section, row.key);
     }
     page
+}
+
+/// Bounds that no setting changes.
+fn write_fixed(page: &mut String) {
+    page.push_str("\n## Fixed bounds\n\nNo setting changes these.\n\n");
+    page.push_str("| bound | value | what happens at it | why this value |\n");
+    page.push_str("| --- | --- | --- | --- |\n");
+    let _ = writeln!(
+        page,
+        "| sessions remembered | {SESSIONS} on all cores together | Those who left longest ago \
+         are forgotten; sessions with an open connection never are. Whoever comes back with a \
+         ticket all the same is returning as before, with a fresh `admission.session_burst`. | \
+         About 100 MB at 100 bytes each. |"
+    );
 }
 
 const INTRODUCTION: &str = "\
