@@ -125,12 +125,26 @@ pub struct Snapshot {
     /// `reset`, …): snake case, each reason once.
     #[serde(serialize_with = "as_object")]
     pub connections_ended: Vec<(&'static str, u64)>,
+    /// What became of the tickets that were shown (`good`, `foreign`, `expired`,
+    /// `unfit`, `too_many`, `over_rate`): each fate once.
+    #[serde(serialize_with = "as_object")]
+    pub tickets: Vec<(&'static str, u64)>,
+    /// What came to the TLS port and was no TLS, by what it looks like
+    /// (`http_in_clear`, `ssh`, …): each once.
+    #[serde(serialize_with = "as_object")]
+    pub not_tls: Vec<(&'static str, u64)>,
+    /// Failures to accept a connection for want of something, such as
+    /// descriptors; after each the core waits 20 ms.
+    pub accept_errors: u64,
     /// Connections to the upstream open now.
     pub upstream_connections: u64,
     /// Requests that the upstream failed, by reason (`connect`, `timeout`,
     /// `broken`, …): snake case, each reason once.
     #[serde(serialize_with = "as_object")]
     pub upstream_errors: Vec<(&'static str, u64)>,
+    /// Requests sent to the upstream a second time, since the first connection
+    /// had gone stale.
+    pub upstream_retries: u64,
     /// CPU seconds used by the gate's process since its start.
     pub cpu_seconds: f64,
     /// The controller's own state: policy, budget, costs, resources, why.
@@ -174,6 +188,14 @@ impl Snapshot {
         }
         let help = "Ended connections of customers by reason.";
         text.counts("tidegate_connections_ended_total", help, "reason", &self.connections_ended);
+        let help =
+            "Tickets shown, by what became of them; all but good ones make their bearer new.";
+        text.counts("tidegate_tickets_total", help, "fate", &self.tickets);
+        let help = "What came to the TLS port and was no TLS, by what it looks like.";
+        text.counts("tidegate_not_tls_total", help, "looks", &self.not_tls);
+        let help = "Failures to accept a connection, such as too many open files.";
+        text.family("tidegate_accept_errors_total", "counter", help);
+        text.sample("", &[], self.accept_errors);
         let help = "Bytes exchanged with customers, TLS included.";
         text.family("tidegate_bytes_total", "counter", help);
         text.sample("", &[("direction", "received")], self.bytes_received);
@@ -211,6 +233,9 @@ impl Snapshot {
         text.gauge("tidegate_upstream_connections_active", help, self.upstream_connections);
         let help = "Requests that the upstream failed, by reason.";
         text.counts("tidegate_upstream_errors_total", help, "reason", &self.upstream_errors);
+        let help = "Requests sent again, since the connection to the upstream had gone stale.";
+        text.family("tidegate_upstream_retries_total", "counter", help);
+        text.sample("", &[], self.upstream_retries);
     }
 
     fn write_control(&self, text: &mut Exposition) {

@@ -1,7 +1,7 @@
 //! The tick: ten times a second it sums up what the cores did, tells the
 //! controller, and does the upkeep that belongs to no core.
 
-use crate::account::{Class, End, Totals};
+use crate::account::{Class, End, LOOKS, TicketFate, Totals};
 use crate::metrics::{Durations, Handshakes, Snapshot, Verdicts};
 use crate::shared::Shared;
 use crate::tls::unix_now;
@@ -130,12 +130,21 @@ pub fn snapshot(shared: &Shared, admin_address: &str) -> Snapshot {
             .map(|end| (end.name(), totals.ends[*end as usize]))
             .filter(|(_, count)| *count > 0)
             .collect(),
+        // All of them, also those that never occurred: an alert on the rate of
+        // one must see the first.
+        tickets: TicketFate::ALL
+            .iter()
+            .map(|fate| (fate.name(), totals.tickets[*fate as usize]))
+            .collect(),
+        not_tls: LOOKS.iter().map(|looks| looks.name()).zip(totals.junk).collect(),
+        accept_errors: totals.accept_errors[0],
         upstream_connections: totals.upstream_open[0],
         upstream_errors: crate::account::UpstreamFault::ALL
             .iter()
             .map(|fault| (fault.name(), totals.upstream_faults[*fault as usize]))
             .filter(|(_, count)| *count > 0)
             .collect(),
+        upstream_retries: totals.upstream_retries[0],
         cpu_seconds: process_cpu_seconds(),
         control: Some(control),
     }

@@ -43,6 +43,8 @@ fn junk_is_closed_and_counted_by_kind() {
     assert!(talk(&gate, b"\x17\x03\x03\x00\x01\x00").is_empty());
     let totals = gate.totals();
     assert_eq!(totals.junk, [0, 1, 1, 0, 1]);
+    let shown = gate.snapshot().not_tls;
+    assert!(shown.contains(&("ssh", 1)), "{shown:?}");
     assert_eq!(totals.ends[End::MalformedHello as usize], 1);
     assert_eq!(totals.admitted, [0, 0]);
 }

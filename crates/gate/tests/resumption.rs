@@ -83,6 +83,9 @@ fn a_session_that_connects_too_often_is_new() {
     // The fourth begins a session of its own, which the fifth goes on with.
     assert_eq!(kinds, [Full, Resumed, Resumed, Full, Resumed]);
     assert_eq!(gate.totals().tickets[5], 1, "over rate");
+    let shown = gate.snapshot().tickets;
+    assert_eq!(shown.len(), TicketFate::ALL.len());
+    assert!(shown.contains(&("good", 3)) && shown.contains(&("over_rate", 1)), "{shown:?}");
 }
 
 /// A hello that offers more ticket identities after those that it has, with

@@ -74,6 +74,10 @@ fn snapshot() -> Snapshot {
         requests: vec![(200, 40), (502, 1)],
         durations,
         connections_ended: vec![("idle", 3)],
+        tickets: vec![("good", 9), ("over_rate", 0)],
+        not_tls: vec![("ssh", 2)],
+        accept_errors: 6,
+        upstream_retries: 8,
         control: Some(controller.status(Duration::from_secs(1))),
         ..Snapshot::default()
     }
@@ -97,6 +101,11 @@ fn the_promised_names_and_labels_are_there() {
         ("tidegate_handshakes_total", r#"{kind="full",result="ok"}"#, 4.0),
         ("tidegate_handshakes_total", r#"{kind="full",result="failed"}"#, 1.0),
         ("tidegate_handshakes_total", r#"{kind="resumed",result="ok"}"#, 9.0),
+        ("tidegate_tickets_total", r#"{fate="good"}"#, 9.0),
+        ("tidegate_tickets_total", r#"{fate="over_rate"}"#, 0.0),
+        ("tidegate_not_tls_total", r#"{looks="ssh"}"#, 2.0),
+        ("tidegate_accept_errors_total", "", 6.0),
+        ("tidegate_upstream_retries_total", "", 8.0),
         ("tidegate_sessions_active", "", 7.0),
         ("tidegate_requests_total", r#"{code="200"}"#, 40.0),
         ("tidegate_requests_total", r#"{code="502"}"#, 1.0),
@@ -164,6 +173,7 @@ fn json_names_codes_and_reasons() {
     let json = serde_json::to_value(snapshot()).unwrap();
     assert_eq!(json["requests"]["200"], 40);
     assert_eq!(json["connections_ended"]["idle"], 3);
+    assert_eq!(json["tickets"]["good"], 9);
     assert_eq!(json["control"]["policy"], "tide");
     assert!(json["upstream_note"].is_null());
     assert!(json["control"]["why"].as_str().is_some_and(|why| !why.is_empty()));
