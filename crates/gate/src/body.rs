@@ -45,7 +45,9 @@ impl Body for Upload {
         let Some((incoming, watch)) = &mut self.from else { return Poll::Ready(None) };
         let polled = Pin::new(&mut *incoming).poll_frame(cx);
         match &polled {
-            Poll::Ready(Some(Ok(_))) if !incoming.is_end_stream() => watch.upload_progress(),
+            Poll::Ready(Some(Ok(frame))) if !incoming.is_end_stream() => {
+                watch.upload_progress(frame.data_ref().map_or(0, Bytes::len));
+            }
             Poll::Ready(_) => watch.upload_end(),
             Poll::Pending => {}
         }

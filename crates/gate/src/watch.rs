@@ -32,6 +32,8 @@ pub struct Patience {
     idle: Duration,
     head: Duration,
     body: Duration,
+    /// Bytes per second; 0 asks for none.
+    upload_rate: u64,
     response: Duration,
 }
 
@@ -42,6 +44,7 @@ impl Patience {
             idle: config.limits.idle_deadline,
             head: config.limits.head_deadline,
             body: config.limits.body_progress_deadline,
+            upload_rate: config.limits.upload_rate.into(),
             response: config.upstream.response_timeout,
         }
     }
@@ -56,6 +59,10 @@ pub struct Watch {
     patience: Patience,
     /// A request has begun at any time.
     begun: Cell<bool>,
+    /// When the last request's head was read.
+    asked: Cell<Instant>,
+    /// Bytes of its body that have passed.
+    uploaded: Cell<u64>,
     /// The request's body has not passed to its end.
     uploading: Cell<bool>,
     /// The response's body has been handed over in full.
@@ -82,6 +89,8 @@ impl Watch {
             since: Cell::new(now),
             patience,
             begun: Cell::new(false),
+            asked: Cell::new(now),
+            uploaded: Cell::new(0),
             uploading: Cell::new(false),
             handed_over: Cell::new(false),
             upstream_late: Cell::new(false),
@@ -101,7 +110,7 @@ impl Watch {
     /// When the phase's patience ends.
     pub fn deadline(&self) -> Instant {
         let patience = &self.patience;
-        self.since.get()
+        let progress = self.since.get()
             + match self.phase.get() {
                 // The first request has at least as long as any head.
                 Phase::Idle if !self.begun.get() => patience.idle.max(patience.head),
@@ -109,7 +118,22 @@ impl Watch {
                 Phase::Head => patience.head,
                 Phase::Upload | Phase::Reply => patience.body,
                 Phase::Waiting => patience.response,
-            }
+            };
+        match self.phase.get() {
+            Phase::Upload => self.upload_due().map_or(progress, |due| due.min(progress)),
+            _ => progress,
+        }
+    }
+
+    /// By when more of the request's body must have passed to keep up with the
+    /// least rate, averaged from the request's head on: else who sends a byte per
+    /// deadline would hold her place, and one at the upstream, for ever. None
+    /// where no rate is asked for.
+    fn upload_due(&self) -> Option<Instant> {
+        let rate = self.patience.upload_rate;
+        let paid_for =
+            Duration::from_millis(self.uploaded.get().saturating_mul(1_000).checked_div(rate)?);
+        self.asked.get().checked_add(self.patience.body)?.checked_add(paid_for)
     }
 
     fn go(&self, phase: Phase, now: Instant) {
@@ -137,6 +161,8 @@ impl Watch {
     pub fn request(&self, has_body: bool) -> Instant {
         let now = clock::now();
         self.begun.set(true);
+        self.asked.set(now);
+        self.uploaded.set(0);
         self.uploading.set(has_body);
         self.handed_over.set(false);
         self.upstream_late.set(false);
@@ -144,8 +170,9 @@ impl Watch {
         now
     }
 
-    /// A part of the request's body passed.
-    pub fn upload_progress(&self) {
+    /// So many bytes of the request's body passed.
+    pub fn upload_progress(&self, bytes: usize) {
+        self.uploaded.set(self.uploaded.get().saturating_add(bytes as u64));
         if self.phase.get() == Phase::Upload {
             self.since.set(clock::now());
         }
@@ -233,5 +260,60 @@ impl Watch {
 impl Drop for Watch {
     fn drop(&mut self) {
         self.count_waiting(self.phase.get(), Phase::Idle);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn patience(upload_rate: u64) -> Patience {
+        Patience {
+            idle: SECOND,
+            head: SECOND,
+            body: 10 * SECOND,
+            upload_rate,
+            response: 30 * SECOND,
+        }
+    }
+
+    /// When patience ends with a body of which so many bytes have passed, the last
+    /// of them so long after the head; since the head.
+    fn ends(upload_rate: u64, bytes: usize, last: Duration) -> Duration {
+        let now = Instant::now();
+        let watch = Watch::new(Class::New, patience(upload_rate), Arc::default(), now);
+        let asked = watch.request(true);
+        watch.upload_progress(bytes);
+        watch.since.set(asked + last);
+        watch.deadline() - asked
+    }
+
+    #[test]
+    fn a_body_lasts_no_longer_than_its_bytes_pay_for_after_the_grace() {
+        assert_eq!(ends(64, 0, Duration::ZERO), 10 * SECOND);
+        assert_eq!(ends(64, 2, 18 * SECOND), 10 * SECOND + Duration::from_millis(31));
+        assert_eq!(ends(64, 640, 15 * SECOND), 20 * SECOND);
+    }
+
+    #[test]
+    fn a_body_that_came_fast_may_pause_for_the_whole_deadline() {
+        assert_eq!(ends(64, 6_400, 15 * SECOND), 25 * SECOND);
+    }
+
+    #[test]
+    fn without_a_rate_any_progress_will_do() {
+        assert_eq!(ends(0, 1, 1_000 * SECOND), 1_010 * SECOND);
+    }
+
+    #[test]
+    fn each_request_pays_for_itself() {
+        let watch = Watch::new(Class::New, patience(64), Arc::default(), Instant::now());
+        watch.request(true);
+        watch.upload_progress(1_000_000);
+        let asked = watch.request(true);
+        watch.since.set(asked + 9 * SECOND);
+        assert_eq!(watch.deadline() - asked, 10 * SECOND);
     }
 }

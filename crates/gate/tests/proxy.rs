@@ -496,3 +496,20 @@ fn without_idle_time_a_connection_serves_one_request() {
     assert_eq!(get(&mut connection, "/").unwrap().text(), "hello");
     assert_eq!(connection.read(&mut [0; 1]).unwrap(), 0);
 }
+
+#[test]
+fn a_body_that_drips_is_cut_though_it_never_stands_still() {
+    // No sender of single bytes is as fast as that.
+    let limits = "[limits]\nbody_progress_deadline = \"200ms\"\nupload_rate = 1000000\n";
+    let gate = gate(hello(), limits);
+    let mut connection = connect(&gate, &any_client());
+    let head = format!("POST / HTTP/1.1\r\n{HOST}Content-Length: 1000000000\r\n\r\n");
+    let begun = Instant::now();
+    send(&mut connection, head.as_bytes());
+    let stream = connection.get_mut();
+    while stream.write_all(b"x").and_then(|()| stream.flush()).is_ok() {
+        assert!(begun.elapsed() < PATIENCE, "she drips for ever");
+    }
+    common::counted(&gate, "cut", |totals| totals.ends[End::BodyDeadline as usize] == 1);
+    assert!(begun.elapsed() >= Duration::from_millis(200), "the grace");
+}

@@ -187,6 +187,10 @@ settings! {
         /// Longest time without a byte of progress in a body, in either direction.
         body_progress_deadline: Duration = Is("10s"), Time::new("100ms", "1h"),
             because "a customer who reads nothing for 10 s is gone, yet holds an upstream connection";
+        /// Least bytes per second of a request's body, on average since its head; counted once
+        /// `body_progress_deadline` has passed. `0` asks for none.
+        upload_rate: u32 = Is("64"), Whole::new(0, 1_000_000),
+            because "the worst mobile network carries a thousand; a body that drips a byte per deadline would stay for ever";
         /// How long a connection without a request is kept open; `0s` answers one request only.
         idle_deadline: Duration = Is("10s"), Time::new("0s", "1h"),
             because "longer than the mean think time; coming back costs a resumed handshake only";
