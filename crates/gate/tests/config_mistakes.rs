@@ -220,7 +220,8 @@ fn a_certificate_without_its_key_is_reported_and_so_is_the_reverse() {
 fn flags_go_before_the_file_and_alone_suffice() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("gate.toml");
-    std::fs::write(&path, format!("{UPSTREAM}[admission]\npolicy = \"eac\"\n")).unwrap();
+    let more = "[tls]\nself_signed = \"rsa-2048\"\n[admission]\npolicy = \"eac\"\n";
+    std::fs::write(&path, format!("{UPSTREAM}{more}")).unwrap();
     let flags = Flags {
         policy: Some("static".into()),
         rate: Some("12.5".into()),
@@ -234,17 +235,16 @@ fn flags_go_before_the_file_and_alone_suffice() {
     assert_eq!(config.listen.address.to_string(), "127.0.0.1:0");
     assert_eq!(config.listen.clear, Some(([127, 0, 0, 1], 80).into()));
     assert_eq!(config.upstream.url.port, 8080);
+    assert_eq!(config.tls.self_signed, SelfSigned::Rsa2048);
 
     let flags = Flags {
         upstream: Some("https://shop.example".into()),
-        self_signed: Some("rsa-2048".into()),
         cores: Some("all".into()),
         admin: Some("off".into()),
         ..Flags::default()
     };
     let config = Config::from_flags(&flags).unwrap();
     assert_eq!(config.upstream.url.to_string(), "https://shop.example:443");
-    assert_eq!(config.tls.self_signed, SelfSigned::Rsa2048);
     assert_eq!(config.admin.address, None);
 }
 

@@ -1,5 +1,6 @@
 //! The configuration's reference page and example are true.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use tidegate_gate::config::{self, Config};
 
@@ -22,6 +23,25 @@ fn the_reference_page_is_what_the_source_declares() {
         "docs/configuration.md differs from the source, first in {drift:?}; \
          TIDEGATE_BLESS=1 writes it anew"
     );
+}
+
+/// The flags are declared in another crate, which knows this one: its source is
+/// read, for want of a way to ask it.
+#[test]
+fn the_flags_of_the_page_are_those_of_the_command() {
+    let source = std::fs::read_to_string(root().join("crates/cli/src/gate.rs")).unwrap();
+    let (_, args) = source.split_once("pub struct Args {").unwrap();
+    let (args, _) = args.split_once("\n}").unwrap();
+    let fields = args.lines().filter_map(|line| line.trim().split_once(": Option<"));
+    let command: BTreeSet<_> =
+        fields.map(|(name, _)| format!("--{}", name.replace('_', "-"))).collect();
+    let page = config::reference();
+    let (_, flags) = page.split_once("## Flags").unwrap();
+    let rows = flags.lines().filter_map(|line| line.strip_prefix("| `")?.split_once('`'));
+    let told = rows.map(|(flag, _)| flag.to_owned());
+    // Where the file is, is no setting of it.
+    let told: BTreeSet<_> = told.chain(["--config".to_owned()]).collect();
+    assert_eq!(told, command);
 }
 
 #[test]

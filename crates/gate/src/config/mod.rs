@@ -82,8 +82,6 @@ pub struct Flags {
     pub rate: Option<String>,
     /// `--cores LIST`
     pub cores: Option<String>,
-    /// `--self-signed ecdsa-p256|rsa-2048`
-    pub self_signed: Option<String>,
     /// `--log FILTER`
     pub log: Option<String>,
 }
@@ -97,7 +95,7 @@ struct FlagRow {
 }
 
 /// Every flag, in the order of the help text.
-const FLAGS: [FlagRow; 11] = {
+const FLAGS: [FlagRow; 10] = {
     const fn row(
         flag: &'static str,
         section: &'static str,
@@ -113,7 +111,6 @@ const FLAGS: [FlagRow; 11] = {
         row("--cores", "listen", "cores", |flags| flags.cores.as_deref()),
         row("--cert", "tls", "certificate", |flags| flags.cert.as_deref()),
         row("--key", "tls", "key", |flags| flags.key.as_deref()),
-        row("--self-signed", "tls", "self_signed", |flags| flags.self_signed.as_deref()),
         row("--admin", "admin", "address", |flags| flags.admin.as_deref()),
         row("--policy", "admission", "policy", |flags| flags.policy.as_deref()),
         row("--rate", "admission", "rate", |flags| flags.rate.as_deref()),
