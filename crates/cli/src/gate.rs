@@ -63,19 +63,7 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
 
 fn configuration(args: Args) -> anyhow::Result<Config> {
     let Args { config, upstream, listen, clear, cert, key, admin, policy, rate, cores, log } = args;
-    let flags = Flags {
-        upstream,
-        listen,
-        clear,
-        cert,
-        key,
-        admin,
-        policy,
-        rate,
-        cores,
-        log,
-        ..Flags::default()
-    };
+    let flags = Flags { upstream, listen, clear, cert, key, admin, policy, rate, cores, log };
     match config {
         Some(file) => Config::from_file_and_flags(&file, &flags),
         None => Config::from_flags(&flags),
