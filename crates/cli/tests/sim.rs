@@ -93,3 +93,43 @@ fn the_catalogue_can_be_listed_and_its_files_shown() {
     let output = tidegate(&["sim", &copy, "--seeds", "1", "--out", &out]);
     assert_eq!(output.status.code(), Some(0), "{}", output.stdout_text());
 }
+
+#[test]
+fn a_scenario_is_played_for_real_beside_the_simulated_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out").display().to_string();
+    let text = "about = \"Two at the door for each place, and forgers.\"\n\
+                loads = [2.0]\nduration = \"3s\"\nwatch_from = \"1s\"\n\
+                [[attacks]]\nkind = \"forged-tickets\"\nload = 0.5\nfrom = \"1s\"\n";
+    let scenario = file(&folder, text);
+    let args = ["sim", "--real", &scenario, "--policy", "tide", "--seeds", "1", "--out", &out];
+    let output = tidegate(&args);
+    let text = output.stdout_text();
+    assert_eq!(output.status.code(), Some(0), "{text}{}", output.stderr_text());
+    assert!(text.contains("tide     measured") && text.contains("simulated"), "{text}");
+    let figures = std::fs::read_to_string(folder.path().join("out/real.json")).unwrap();
+    let figures: serde_json::Value = serde_json::from_str(&figures).unwrap();
+    let point = &figures["points"][0];
+    assert!(point["capacity_per_s"].as_f64().unwrap() > 0.0);
+    for side in ["measured", "simulated"] {
+        assert!(point[side]["completed_per_s"].as_f64().unwrap() > 0.0, "{point}");
+        assert!(point[side]["course"].as_array().unwrap().len() >= 3, "{point}");
+    }
+    let page = std::fs::read_to_string(folder.path().join("out/real.html")).unwrap();
+    assert!(page.matches("<svg").count() == 2 && !page.contains("NaN"), "{page}");
+}
+
+#[test]
+fn what_cannot_be_played_for_real_is_named_before_anything_starts() {
+    let output = tidegate(&["sim", "--real", "four-cores", "bursts", "--policy", "tide,codel"]);
+    assert_eq!(output.status.code(), Some(2));
+    let text = output.stderr_text();
+    for why in [
+        "four-cores: the gate has 4 cores in it and 1 here",
+        "bursts: customers arrive in segments, without bursts and waves",
+        "--policy codel: simulated only; a gate has off, eac, tide",
+    ] {
+        assert!(text.contains(why), "{why}: {text}");
+    }
+    assert_eq!(output.stdout_text(), "");
+}

@@ -19,9 +19,12 @@ enum Target {
     Group(PathBuf),
 }
 
-/// How long found processes are taken to be all of them: a search takes some
-/// milliseconds, and servers rarely start workers without ending others.
-const SEARCH_EVERY: Duration = Duration::from_secs(10);
+/// How long found processes are taken to be all of them, at least and at most. A
+/// new worker is to be noticed within a second.
+const SEARCH_EVERY: (Duration, Duration) = (Duration::from_millis(900), Duration::from_secs(10));
+/// Times what a search took before the next one: some milliseconds where there
+/// are many processes, and it must not become a load of its own.
+const SEARCH_SHARE: u32 = 200;
 /// How soon a search that found nobody, or whose find died, is done again.
 const SEARCH_AGAIN: Duration = Duration::from_millis(500);
 
@@ -32,6 +35,8 @@ pub struct Watched {
     own: u32,
     pids: Vec<u32>,
     searched: Option<Instant>,
+    /// How long the last search took.
+    took: Duration,
     someone_died: bool,
     last: BTreeMap<u32, Duration>,
     group_last: Option<Duration>,
@@ -49,6 +54,7 @@ impl Watched {
             own,
             pids: Vec::new(),
             searched: None,
+            took: Duration::ZERO,
             someone_died: false,
             last: BTreeMap::new(),
             group_last: None,
@@ -58,12 +64,21 @@ impl Watched {
 
     /// Looks for the processes again where that is due. Call before the others.
     pub fn find(&mut self, now: Instant, files: &Files, mounts: &Mounts, kernel: &dyn Kernel) {
-        let wait =
-            if self.pids.is_empty() || self.someone_died { SEARCH_AGAIN } else { SEARCH_EVERY };
+        let wait = match self.pids.is_empty() || self.someone_died {
+            true => SEARCH_AGAIN,
+            false => wait_after(self.took),
+        };
         if self.searched.is_some_and(|at| now.saturating_duration_since(at) < wait) {
             return;
         }
         (self.searched, self.someone_died) = (Some(now), false);
+        let begun = Instant::now();
+        self.search(files, mounts, kernel);
+        self.took = begun.elapsed();
+        self.last.retain(|pid, _| self.pids.contains(pid));
+    }
+
+    fn search(&mut self, files: &Files, mounts: &Mounts, kernel: &dyn Kernel) {
         match &self.target {
             Target::Nothing => {}
             Target::Listener(place) => {
@@ -93,7 +108,6 @@ impl Watched {
                 });
             }
         }
-        self.last.retain(|pid, _| self.pids.contains(pid));
     }
 
     /// Whether anything of it can be seen.
@@ -202,6 +216,11 @@ fn place(origin: &Origin, files: &Files) -> Option<Place> {
     own.then_some(Place { address: None, port })
 }
 
+/// How long what a search found is taken to be all, by how long it took.
+fn wait_after(took: Duration) -> Duration {
+    took.saturating_mul(SEARCH_SHARE).clamp(SEARCH_EVERY.0, SEARCH_EVERY.1)
+}
+
 /// Finds who listens at a place, and their descendants.
 ///
 /// # Errors
@@ -234,4 +253,17 @@ fn search(place: Place, own: u32, files: &Files, kernel: &dyn Kernel) -> Result<
         ));
     }
     Ok(family::with_descendants(files, &pids, own))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_search_that_costs_little_is_done_again_within_a_second() {
+        let ms = Duration::from_millis;
+        assert_eq!(wait_after(Duration::ZERO), ms(900));
+        assert_eq!(wait_after(ms(10)), ms(2000));
+        assert_eq!(wait_after(ms(3000)), ms(10_000));
+    }
 }

@@ -42,10 +42,8 @@ impl Act {
             }
         };
         let gate = &scenario.gate;
-        needs(
-            gate.cores == cpus,
-            &format!("the gate's host has {} cores here, not {}", cpus, gate.cores),
-        );
+        let cores = gate.cores;
+        needs(cores == cpus, &format!("the gate has {cores} cores in it and {cpus} here"));
         let upstream = &scenario.upstream;
         needs(
             upstream.cores.is_none() && upstream.visible && upstream.wait_s == 0.0,
@@ -184,7 +182,7 @@ mod tests {
     #[test]
     fn all_that_it_cannot_play_is_named() {
         let cannot = Act::of(&Scenario::named("four-cores").unwrap(), 1.0).unwrap_err();
-        assert_eq!(cannot, ["four-cores: the gate's host has 1 cores here, not 4"]);
+        assert_eq!(cannot, ["four-cores: the gate has 4 cores in it and 1 here"]);
         let telemetry = Telemetry { late_s: 1.0, ..Scenario::default().telemetry };
         let scenario = Scenario { telemetry, ..Scenario::named("database-bound").unwrap() };
         assert!(Act::of(&scenario, 1.0).unwrap_err().len() >= 2);

@@ -102,7 +102,7 @@ fn compare(
 ) -> anyhow::Result<Comparison> {
     let load = load(scenario);
     println!("\n{}: {}", scenario.name, scenario.about);
-    let scenario = scenario.at_capacity(stage.capacity()?);
+    let scenario = scenario.at_capacity(stage.capacity(scenario)?);
     let scenario = Scenario { loads: vec![load], ..scenario };
     let mut pairs = Vec::new();
     for policy in policies {

@@ -43,9 +43,10 @@ Home = { path = \"/\" }
 End = 1.0
 ";
 /// A load whose CPU time tells the capacity, and each further probe's share of
-/// what the one before it promised. Work costs more on a processor that has time
+/// what the one before it promised; not longer than a fourth of the scenario.
+/// Work costs more on a processor that has time
 /// to sleep, a fifth at half use, so they come near to full use step by step.
-const PROBE: Duration = Duration::from_secs(3);
+const PROBE_S: f64 = 3.0;
 const PROBE_SHARES: [f64; 5] = [0.6, 0.8, 0.95, 0.97, 0.97];
 
 impl<'a> Stage<'a> {
@@ -88,19 +89,20 @@ impl<'a> Stage<'a> {
     ///
     /// # Errors
     /// When nothing is answered.
-    pub fn capacity(&mut self) -> anyhow::Result<f64> {
+    pub fn capacity(&mut self, scenario: &Scenario) -> anyhow::Result<f64> {
         self.lab.open_gate("off")?;
-        let mut promise = self.probe(PROBE_PER_S)?;
+        let length = Duration::from_secs_f64(PROBE_S.min(scenario.duration_s / 4.0));
+        let mut promise = self.probe(PROBE_PER_S, length)?;
         for share in PROBE_SHARES {
-            promise = self.probe(share * promise)?;
+            promise = self.probe(share * promise, length)?;
         }
         self.lab.close_gates();
         Ok(promise)
     }
 
-    fn probe(&self, per_s: f64) -> anyhow::Result<f64> {
+    fn probe(&self, per_s: f64, length: Duration) -> anyhow::Result<f64> {
         let mut plan = self.plan("off", self.customers.clone(), Arrivals::poisson(per_s))?;
-        (plan.warm_up, plan.measure) = (PROBE / 2, PROBE);
+        (plan.warm_up, plan.measure) = (length / 2, length);
         let mut watched = Promise::default();
         let summary = tidegate_load::run(plan, &mut |snapshot| {
             if let Ok(cpu_s) = self.lab.cpu_s("off") {
