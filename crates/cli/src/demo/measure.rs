@@ -7,11 +7,10 @@ use anyhow::{Context, bail};
 use tidegate_load::{Arrivals, RunStage, Snapshot, Stop};
 
 use super::plan::{Plan, TIME_SCALE};
-use super::pulse::Pulse;
 use super::ramp::Ramp;
 use super::summary::{Baseline, Point, RampStep, SERVED, Second};
 use super::view::{Event, Label, View};
-use crate::lab::{Lab, PROBE_PER_S, Promise};
+use crate::lab::{Lab, PROBE_PER_S, Promise, Pulse};
 
 /// Everything that a measurement needs, and what it remembers.
 pub struct Experiment<'a> {

@@ -4,7 +4,6 @@
 mod goals;
 mod measure;
 mod plan;
-mod pulse;
 mod ramp;
 mod report;
 mod summary;

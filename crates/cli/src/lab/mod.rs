@@ -1,7 +1,8 @@
 //! The lab: the auction site and gates before it, as processes of their own on
-//! the server's processors.
+//! the server's processors, and what tells how fast those are.
 
 mod promise;
+mod pulse;
 mod service;
 
 use std::path::{Path, PathBuf};
@@ -9,6 +10,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 
 pub use promise::{PROBE_PER_S, Promise};
+pub use pulse::Pulse;
 pub use service::READY;
 
 use crate::cores::Cores;

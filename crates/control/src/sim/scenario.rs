@@ -158,6 +158,14 @@ pub struct Attack {
     pub until_s: f64,
 }
 
+impl Attack {
+    /// The same with so many times its connections.
+    #[must_use]
+    pub fn times(&self, factor: f64) -> Self {
+        Self { load: self.load * factor, ..self.clone() }
+    }
+}
+
 /// How an attack is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AttackKind {

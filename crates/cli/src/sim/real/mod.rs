@@ -17,7 +17,7 @@ use crate::cores::Cores;
 use crate::exit::{Outcome, bad_input};
 use act::Act;
 use seen::Seen;
-use stage::Stage;
+use stage::{Played, Stage};
 
 pub use page::page;
 
@@ -33,15 +33,18 @@ const HEAVIEST: f64 = 4.0;
 
 /// A scenario played and simulated.
 pub struct Comparison {
-    /// With the capacity that the server was found to have.
     pub scenario: Scenario,
     pub load: f64,
+    /// Sessions per second that the server was found to carry.
+    pub capacity_per_s: f64,
     pub pairs: Vec<Pair>,
 }
 
 /// What came of it under one policy.
 pub struct Pair {
     pub policy: &'static str,
+    /// What it carried in this run, by its speed: what the simulator was told.
+    pub capacity_per_s: f64,
     pub measured: Seen,
     pub simulated: Seen,
     /// Why the measured figures are not the server's; empty if they are.
@@ -102,18 +105,32 @@ fn compare(
 ) -> anyhow::Result<Comparison> {
     let load = load(scenario);
     println!("\n{}: {}", scenario.name, scenario.about);
-    let scenario = scenario.at_capacity(stage.capacity(scenario)?);
-    let scenario = Scenario { loads: vec![load], ..scenario };
+    let capacity = stage.capacity(scenario)?;
+    let capacity_per_s = capacity.sessions_per_s;
     let mut pairs = Vec::new();
     for policy in policies {
-        let summary = stage.play(&scenario, policy, load)?;
-        let judged = judged(&scenario, policy, seeds).expect("policies were looked up");
+        let Played { summary, capacity_per_s: now_per_s } =
+            stage.play(scenario, policy, (load, capacity))?;
+        // As many customers come to a machine that is as fast as the real one was.
+        let twin = Scenario {
+            loads: vec![load * capacity_per_s / now_per_s],
+            attacks: scenario.attacks.iter().map(|a| a.times(capacity_per_s / now_per_s)).collect(),
+            ..scenario.at_capacity(now_per_s)
+        };
+        let judged = judged(&twin, policy, seeds).expect("policies were looked up");
         let simulated = Seen::simulated(&judged[0]);
         let measured = Seen::measured(&summary, simulated.best_per_s);
         let driver_saturated = summary.driver.saturated_because;
-        pairs.push(Pair { policy, measured, simulated, driver_saturated });
+        pairs.push(Pair {
+            policy,
+            capacity_per_s: now_per_s,
+            measured,
+            simulated,
+            driver_saturated,
+        });
     }
-    Ok(Comparison { scenario, load, pairs })
+    let scenario = scenario.clone();
+    Ok(Comparison { scenario, load, capacity_per_s, pairs })
 }
 
 /// The heaviest load of a scenario that is played.

@@ -13,7 +13,7 @@ pub fn page(comparisons: &[Comparison]) -> String {
         h1 { "Scenarios on the real gate, and simulated" }
         p.lead {
             "Site, gate and customers on two processors; beside it the simulator, told nothing but \
-            how many sessions per second this machine carries."
+            how many sessions per second this machine carried meanwhile."
         }
         @for comparison in comparisons {
             h2 id=(comparison.scenario.name) { (comparison.scenario.name) " at " (comparison.load) "×" }

@@ -2,7 +2,7 @@
 //! attackers on the driver's.
 
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use tidegate_control::sim::{Attack, Scenario};
@@ -12,7 +12,7 @@ use super::act::{self, Act};
 use super::neighbour::Neighbour;
 use super::quota::Quota;
 use crate::cores::Cores;
-use crate::lab::{Lab, PROBE_PER_S, Promise, Setup};
+use crate::lab::{Lab, PROBE_PER_S, Promise, Pulse, Setup};
 
 /// A scenario's stage. Dropped in this order: a control group can go when its
 /// processes have gone.
@@ -20,6 +20,7 @@ pub struct Stage<'a> {
     act: Act,
     lab: Lab,
     quota: Option<Quota>,
+    pulse: Pulse,
     neighbour: Option<Neighbour>,
     driver: &'a Cores,
     customers: tidegate_load::Scenario,
@@ -42,12 +43,30 @@ Home = { path = \"/\" }
 [transitions.Home]
 End = 1.0
 ";
-/// A load whose CPU time tells the capacity, and each further probe's share of
-/// what the one before it promised; not longer than a fourth of the scenario.
-/// Work costs more on a processor that has time
-/// to sleep, a fifth at half use, so they come near to full use step by step.
+/// A load whose CPU time tells the capacity; not longer than a fourth of the
+/// scenario.
 const PROBE_S: f64 = 3.0;
-const PROBE_SHARES: [f64; 5] = [0.6, 0.8, 0.95, 0.97, 0.97];
+/// Each further probe's share of what the one before it promised.
+const PROBE_SHARES: [f64; 2] = [0.6, 0.8];
+/// What the capacity is measured at, as a multiple of what was promised: a
+/// request costs a fifth more on a processor that has time to sleep, so only full
+/// use tells, and `tide` keeps it without work in vain.
+const FULL: f64 = 2.0;
+
+/// What the server carries at full use, and how fast it was then.
+#[derive(Clone, Copy, Debug)]
+pub struct Capacity {
+    /// Sessions per second.
+    pub sessions_per_s: f64,
+    speed: (Instant, Instant),
+}
+
+/// A scenario that was played.
+pub struct Played {
+    pub summary: Summary,
+    /// Sessions per second that the machine carried meanwhile: its speed changes.
+    pub capacity_per_s: f64,
+}
 
 impl<'a> Stage<'a> {
     /// Starts the site.
@@ -77,6 +96,7 @@ impl<'a> Stage<'a> {
             act,
             lab: Lab::open(setup, out)?,
             quota,
+            pulse: Pulse::start(server)?,
             neighbour,
             driver,
             customers: customers.expect("the scenario ships with the binary"),
@@ -85,36 +105,45 @@ impl<'a> Stage<'a> {
         })
     }
 
-    /// Sessions per second that the server carries, by the CPU time of one.
+    /// What the server carries: first promised by the CPU time of a session under
+    /// light load, then measured.
     ///
     /// # Errors
     /// When nothing is answered.
-    pub fn capacity(&mut self, scenario: &Scenario) -> anyhow::Result<f64> {
-        self.lab.open_gate("off")?;
+    pub fn capacity(&mut self, scenario: &Scenario) -> anyhow::Result<Capacity> {
         let length = Duration::from_secs_f64(PROBE_S.min(scenario.duration_s / 4.0));
-        let mut promise = self.probe(PROBE_PER_S, length)?;
+        self.lab.open_gate("off")?;
+        let mut promise = self.probe("off", PROBE_PER_S, length)?;
         for share in PROBE_SHARES {
-            promise = self.probe(share * promise, length)?;
+            promise = self.probe("off", share * promise, length)?;
         }
         self.lab.close_gates();
-        Ok(promise)
+        self.lab.open_gate("tide")?;
+        let begun = Instant::now() + length;
+        let sessions_per_s = self.probe("tide", FULL * promise, 2 * length)?;
+        let speed = (begun, Instant::now());
+        self.lab.close_gates();
+        Ok(Capacity { sessions_per_s, speed })
     }
 
-    fn probe(&self, per_s: f64, length: Duration) -> anyhow::Result<f64> {
-        let mut plan = self.plan("off", self.customers.clone(), Arrivals::poisson(per_s))?;
+    /// Sessions per second that the processors promise by a run of so long, after
+    /// half as long.
+    fn probe(&self, policy: &str, per_s: f64, length: Duration) -> anyhow::Result<f64> {
+        let mut plan = self.plan(policy, self.customers.clone(), Arrivals::poisson(per_s))?;
         (plan.warm_up, plan.measure) = (length / 2, length);
         let mut watched = Promise::default();
         let summary = tidegate_load::run(plan, &mut |snapshot| {
-            if let Ok(cpu_s) = self.lab.cpu_s("off") {
+            if let Ok(cpu_s) = self.lab.cpu_s(policy) {
                 watched.note(snapshot, cpu_s);
             }
         })?;
         self.unless_stopped()?;
         let requests = self.customers.session_length().mean_requests;
-        watched.sessions_per_s(&summary, self.lab.cpu_s("off")?, self.lab.cpus(), requests)
+        watched.sessions_per_s(&summary, self.lab.cpu_s(policy)?, self.lab.cpus(), requests)
     }
 
-    /// Plays `scenario` at a load before a gate that has learned nothing yet.
+    /// Plays `scenario`, whose level 1 is `per_s` sessions per second, before a gate
+    /// that has learned nothing yet.
     ///
     /// # Errors
     /// When a process ends, nothing is answered, or it was stopped.
@@ -122,13 +151,15 @@ impl<'a> Stage<'a> {
         &mut self,
         scenario: &Scenario,
         policy: &str,
-        load: f64,
-    ) -> anyhow::Result<Summary> {
+        (load, capacity): (f64, Capacity),
+    ) -> anyhow::Result<Played> {
         self.lab.open_gate(policy)?;
         if let Some(quota) = &self.quota {
             quota.take_in(&self.lab.processes())?;
         }
-        let played = self.run(scenario, policy, load * scenario.capacity_per_s());
+        let begun = Instant::now();
+        let played = self.run(scenario, policy, (load, capacity.sessions_per_s));
+        let speed = self.pulse.speed(begun, Instant::now());
         self.lab.close_gates();
         self.change(f64::INFINITY)?;
         let summary = played?;
@@ -136,10 +167,17 @@ impl<'a> Stage<'a> {
         if summary.totals.requests_ok == 0 {
             bail!("{}, {policy}: no request succeeded", scenario.name);
         }
-        Ok(summary)
+        let faster = speed / self.pulse.speed(capacity.speed.0, capacity.speed.1);
+        Ok(Played { summary, capacity_per_s: capacity.sessions_per_s * faster })
     }
 
-    fn run(&self, scenario: &Scenario, policy: &str, per_s: f64) -> anyhow::Result<Summary> {
+    fn run(
+        &self,
+        scenario: &Scenario,
+        policy: &str,
+        (load, capacity_per_s): (f64, f64),
+    ) -> anyhow::Result<Summary> {
+        let per_s = load * capacity_per_s;
         let arrivals = act::customers(&scenario.arrivals, per_s, scenario.duration_s);
         let mut plan = self.plan(policy, self.customers.clone(), arrivals)?;
         plan.warm_up = Duration::from_secs_f64(scenario.watch_from_s);
@@ -147,7 +185,7 @@ impl<'a> Stage<'a> {
         let attacks: Vec<Plan> = scenario
             .attacks
             .iter()
-            .map(|attack| self.attack(attack, scenario, policy))
+            .map(|attack| self.attack(attack, scenario, policy, capacity_per_s))
             .collect::<anyhow::Result<_>>()?;
         let mut failed = None;
         let summary = std::thread::scope(|scope| {
@@ -170,9 +208,15 @@ impl<'a> Stage<'a> {
         }
     }
 
-    fn attack(&self, attack: &Attack, scenario: &Scenario, policy: &str) -> anyhow::Result<Plan> {
+    fn attack(
+        &self,
+        attack: &Attack,
+        scenario: &Scenario,
+        policy: &str,
+        capacity_per_s: f64,
+    ) -> anyhow::Result<Plan> {
         let until_s = attack.until_s.min(scenario.duration_s);
-        let per_s = attack.load * scenario.capacity_per_s();
+        let per_s = attack.load * capacity_per_s;
         let arrivals = act::between(per_s, attack.from_s, until_s);
         let mut plan = self.plan(policy, self.attackers.clone(), arrivals)?;
         plan.warm_up = Duration::ZERO;

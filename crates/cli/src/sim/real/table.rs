@@ -7,7 +7,7 @@ use super::{Comparison, Pair};
 
 /// One scenario, two lines for each policy.
 pub fn text(comparison: &Comparison) -> String {
-    let capacity = comparison.scenario.capacity_per_s();
+    let capacity = comparison.capacity_per_s;
     let mut text = format!("{}× a capacity of {capacity:.0} sessions/s\n{HEAD}", comparison.load);
     for pair in &comparison.pairs {
         text += &row(pair.policy, "measured", &pair.measured);
@@ -47,7 +47,8 @@ pub fn json(comparison: &Comparison) -> Vec<Value> {
             "scenario": comparison.scenario.name,
             "policy": pair.policy,
             "load": comparison.load,
-            "capacity_per_s": comparison.scenario.capacity_per_s(),
+            "capacity_per_s": comparison.capacity_per_s,
+            "capacity_meanwhile_per_s": pair.capacity_per_s,
             "measured": pair.measured,
             "simulated": pair.simulated,
             "driver_saturated": pair.driver_saturated,
