@@ -9,7 +9,7 @@
 //! server collapse.
 //!
 //! A [`Scenario`] is a readable file. A run follows from the scenario, its load
-//! and its seed alone; [`judged`] runs it and tells what came of it by every
+//! and its seed alone; [`judged()`] runs it and tells what came of it by every
 //! [`Measure`].
 
 mod arrivals;

@@ -25,7 +25,7 @@ pub const NAMES: [&str; 13] = [
 /// A policy that has learned nothing yet; `None`: no such name.
 ///
 /// `static` admits the capacity, which nobody knows beforehand;
-/// [`super::judged`] looks for the best rate with hindsight. `aimd` and
+/// [`judged()`](super::judged()) looks for the best rate with hindsight. `aimd` and
 /// `gradient` turn away requests, as they are deployed; with `-door`, new
 /// sessions only.
 pub fn named(name: &str, scenario: &Scenario) -> Option<Box<dyn Judge>> {
