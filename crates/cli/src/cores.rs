@@ -1,9 +1,7 @@
-//! Which processors a process may run on: the value of `--cores` and its effect;
-//! and what a thread has had of them.
+//! Which processors a process may run on: the value of `--cores` and its effect.
 
 use std::fmt;
 use std::str::FromStr;
-use std::time::Duration;
 
 use anyhow::Context;
 
@@ -98,14 +96,6 @@ impl Cores {
         }
         Ok((server, driver))
     }
-}
-
-/// CPU time of this thread, so that waiting for the processor does not count.
-pub fn thread_cpu() -> Duration {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the call writes to the local variable passed; this clock always exists.
-    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
-    Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
 impl FromStr for Cores {

@@ -50,6 +50,7 @@ pub use run::run;
 pub use scenario::Scenario;
 pub use summary::{Point, RunStage, Snapshot, Summary, Totals};
 pub use tidegate_toml::{Mistake, Mistakes};
+pub use worker::thread_cpu;
 
 /// The generator of every random choice: named, so that a seed gives the same
 /// sessions on every machine and in every version.

@@ -259,8 +259,8 @@ impl Reporter<'_> {
     }
 }
 
-/// CPU time of the calling thread.
-pub(crate) fn thread_cpu() -> Duration {
+/// CPU time of the calling thread, in which waiting for the processor does not count.
+pub fn thread_cpu() -> Duration {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the pointer is to a timespec that lives through the call.
     let result = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };

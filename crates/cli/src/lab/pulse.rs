@@ -20,8 +20,9 @@ use aws_lc_rs::rand::SystemRandom;
 use aws_lc_rs::rsa::{KeyPair, KeySize};
 use aws_lc_rs::signature::RSA_PKCS1_SHA256;
 use socket2::SockRef;
+use tidegate_load::thread_cpu;
 
-use crate::cores::{Cores, thread_cpu};
+use crate::cores::Cores;
 
 /// Takes the pulse until dropped.
 pub struct Pulse {

@@ -9,7 +9,9 @@ use rustls::client::{
     ClientSessionStore, Resumption, Tls12ClientSessionValue, Tls13ClientSessionValue,
 };
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer, ServerName};
-use rustls::{ClientConfig, ClientConnection, NamedGroup, ServerConfig, ServerConnection};
+use rustls::{
+    ClientConfig, ClientConnection, ConnectionCommon, NamedGroup, ServerConfig, ServerConnection,
+};
 
 use super::tickets::Tickets;
 
@@ -83,29 +85,26 @@ impl Forger {
         let mut client = ClientConnection::new(self.client.clone(), self.name.clone())
             .map_err(io::Error::other)?;
         let mut server = ServerConnection::new(self.server.clone()).map_err(io::Error::other)?;
-        let mut wire = Vec::new();
         while client.wants_write() || server.wants_write() {
-            while client.wants_write() {
-                client.write_tls(&mut wire)?;
-            }
-            let mut said = wire.as_slice();
-            while !said.is_empty() {
-                server.read_tls(&mut said)?;
-                server.process_new_packets().map_err(io::Error::other)?;
-            }
-            wire.clear();
-            while server.wants_write() {
-                server.write_tls(&mut wire)?;
-            }
-            let mut said = wire.as_slice();
-            while !said.is_empty() {
-                client.read_tls(&mut said)?;
-                client.process_new_packets().map_err(io::Error::other)?;
-            }
-            wire.clear();
+            pass(&mut client, &mut server)?;
+            pass(&mut server, &mut client)?;
         }
         Ok(())
     }
+}
+
+/// Lets one side of a handshake read what the other has to say.
+fn pass<A, B>(from: &mut ConnectionCommon<A>, to: &mut ConnectionCommon<B>) -> io::Result<()> {
+    let mut wire = Vec::new();
+    while from.wants_write() {
+        from.write_tls(&mut wire)?;
+    }
+    let mut said = wire.as_slice();
+    while !said.is_empty() {
+        to.read_tls(&mut said)?;
+        to.process_new_packets().map_err(io::Error::other)?;
+    }
+    Ok(())
 }
 
 impl fmt::Debug for Forger {

@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crate::cores::{Cores, thread_cpu};
+use tidegate_load::thread_cpu;
+
+use crate::cores::Cores;
 
 /// Burns processors until dropped.
 pub struct Neighbour {
