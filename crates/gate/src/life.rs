@@ -1,7 +1,7 @@
 //! The life of a connection that cannot be dealt with at once: the rest of its
 //! opening, the handshake, its requests, its end.
 
-use crate::account::{Bucket, Class, End, Kind, Metered};
+use crate::account::{Bucket, Class, Count, Counters, End, Kind, Metered};
 use crate::core::Core;
 use crate::door::Pass;
 use crate::opening::{Heard, Opening};
@@ -29,10 +29,10 @@ pub enum Start {
 
 /// Begins a connection's life in a task of its own.
 pub fn begin(core: &Rc<Core>, arrival: Arrival, start: Start) {
-    let open = Open::new(core);
+    let open = Counted::open(core);
     match start {
         Start::Opening(opening) => {
-            let places = (open, InOpening::new(core));
+            let places = (open, Counted::in_opening(core));
             spawn_local(Metered::new(Bucket::Arrival, finish_opening(places, arrival, opening)));
         }
         Start::Admitted(said, pass) => {
@@ -40,51 +40,47 @@ pub fn begin(core: &Rc<Core>, arrival: Arrival, start: Start) {
             spawn_local(until_first_turn(due, inside(open, arrival, said, pass)));
         }
         Start::ClearHttp => {
-            let places = (open, InOpening::new(core));
+            let places = (open, Counted::in_opening(core));
             spawn_local(Metered::new(Bucket::Arrival, tell_clear_http(places, arrival)));
         }
     }
 }
 
-/// Counts a connection as open.
-pub struct Open(Rc<Core>);
+/// Counts a connection among others of its core, from now until it is dropped.
+pub struct Counted {
+    core: Rc<Core>,
+    among: fn(&Counters) -> &Count,
+}
 
-impl Open {
-    /// From now until it is dropped.
-    pub fn new(core: &Rc<Core>) -> Self {
-        core.counters.open[0].add(1);
-        Self(core.clone())
+impl Counted {
+    fn among(core: &Rc<Core>, among: fn(&Counters) -> &Count) -> Self {
+        among(&core.counters).add(1);
+        Self { core: core.clone(), among }
+    }
+
+    /// Among the open ones.
+    pub fn open(core: &Rc<Core>) -> Self {
+        Self::among(core, |counters| &counters.open[0])
+    }
+
+    /// Among the open ones of whom nobody knows yet who they are.
+    fn in_opening(core: &Rc<Core>) -> Self {
+        Self::among(core, |counters| &counters.in_opening[0])
     }
 }
 
-impl Drop for Open {
+impl Drop for Counted {
     fn drop(&mut self) {
-        self.0.counters.open[0].sub(1);
-    }
-}
-
-/// Counts an open connection of which nobody knows yet who it is.
-struct InOpening(Rc<Core>);
-
-impl InOpening {
-    fn new(core: &Rc<Core>) -> Self {
-        core.counters.in_opening[0].add(1);
-        Self(core.clone())
-    }
-}
-
-impl Drop for InOpening {
-    fn drop(&mut self) {
-        self.0.counters.in_opening[0].sub(1);
+        (self.among)(&self.core.counters).sub(1);
     }
 }
 
 /// The places of a connection that has not said who it is.
-type Places = (Open, InOpening);
+type Places = (Counted, Counted);
 
 /// Collects the rest of a hello, or waits for the first bytes in clear.
 async fn finish_opening(places: Places, arrival: Arrival, mut opening: Opening) {
-    let core = places.0.0.clone();
+    let core = places.0.core.clone();
     let Arrival { socket, peer, scheme } = arrival;
     let Ok(socket) = TcpStream::from_std(socket) else { return };
     let collect = async {
@@ -133,19 +129,18 @@ async fn tell_clear_http(places: Places, arrival: Arrival) {
 /// is next in line is judged by it, to the end of its first turn, in which nearly
 /// all work of a handshake is done. What follows waits for the customer, and
 /// somebody else may go in.
-struct Due(Rc<Core>);
+struct Due(Counted);
 
 impl Due {
     fn new(core: &Rc<Core>) -> Self {
-        core.counters.due[0].add(1);
-        Self(core.clone())
+        Self(Counted::among(core, |counters| &counters.due[0]))
     }
 }
 
 impl Drop for Due {
     fn drop(&mut self) {
-        self.0.counters.due[0].sub(1);
-        self.0.ask_soon();
+        // The usher asks after this turn, when it is no longer counted.
+        self.0.core.ask_soon();
     }
 }
 
@@ -160,8 +155,8 @@ async fn until_first_turn(due: Due, life: impl Future<Output = ()>) {
 }
 
 /// Handshake, requests, end.
-async fn inside(open: Open, arrival: Arrival, said: Vec<u8>, pass: Pass) {
-    let core = open.0.clone();
+async fn inside(open: Counted, arrival: Arrival, said: Vec<u8>, pass: Pass) {
+    let core = open.core.clone();
     let Arrival { socket, peer, scheme } = arrival;
     let Pass { class, seat, bearer } = pass;
     let wire = match &bearer {
@@ -198,7 +193,7 @@ async fn shake_hands(
         Class::Returning => (&core.shared.tls.returning, Kind::Resumed),
     };
     let counters = &core.counters;
-    let in_handshake = InHandshake::new(core);
+    let in_handshake = Counted::among(core, |counters| &counters.in_handshake[0]);
     let shaken = Metered::new(Bucket::handshake(class), async {
         let accept = Tls::accept(socket, config.clone(), &hello, bearer);
         tokio::time::timeout(core.shared.config.limits.handshake_deadline, accept).await
@@ -223,22 +218,6 @@ async fn shake_hands(
     };
     counters.handshakes_failed[kind as usize].add(1);
     Err(end)
-}
-
-/// Counts a handshake as under way.
-struct InHandshake(Rc<Core>);
-
-impl InHandshake {
-    fn new(core: &Rc<Core>) -> Self {
-        core.counters.in_handshake[0].add(1);
-        Self(core.clone())
-    }
-}
-
-impl Drop for InHandshake {
-    fn drop(&mut self) {
-        self.0.counters.in_handshake[0].sub(1);
-    }
 }
 
 /// Whether the end of a connection tells that its customer has left.

@@ -8,7 +8,7 @@ use crate::account::{Class, End};
 use crate::bell::Tide;
 use crate::core::Core;
 use crate::door::Newcomer;
-use crate::life::{self, Open};
+use crate::life::{self, Counted};
 use crate::socket::{self, Arrival};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -21,7 +21,7 @@ pub struct Held {
     arrival: Arrival,
     said: Vec<u8>,
     newcomer: Newcomer,
-    _open: Open,
+    _open: Counted,
 }
 
 /// Time between two questions for those who wait: not so short that asking is
@@ -149,7 +149,7 @@ impl Core {
 impl Held {
     /// A connection, what it said so far, and what is known of the customer.
     pub fn new(core: &Rc<Core>, arrival: Arrival, said: Vec<u8>, newcomer: Newcomer) -> Self {
-        Self { arrival, said, newcomer, _open: Open::new(core) }
+        Self { arrival, said, newcomer, _open: Counted::open(core) }
     }
 
     /// Whether the customer hung up. Unknown, and no, where she sent more first.
