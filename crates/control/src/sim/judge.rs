@@ -7,16 +7,17 @@ use crate::{Controller, Decision, Reading, Time};
 /// A policy as the simulated gate meets it: the production [`Controller`], or
 /// a rival written for comparison.
 pub trait Judge {
-    /// May this new session in?
+    /// A new session arrived and stands in line.
+    fn stands_in_line(&mut self) {}
+
+    /// May this new session in, whose turn it is?
     fn new_session(&mut self, now: Time, user: User) -> Decision;
 
-    /// May this one in, who has been held since she was told not now?
-    fn ask_again(&mut self, now: Time, user: User) -> Decision {
-        self.new_session(now, user)
+    /// Whether its no is for good and for one session, as where a share of them
+    /// is turned away; else it holds for the whole line, which waits.
+    fn turns_away(&self) -> bool {
+        false
     }
-
-    /// A new session arrived and stands in line behind others.
-    fn stands_in_line(&mut self) {}
 
     /// Is it time to turn the longest-held session away, who has been waiting so
     /// long? The gate's own hold time ends it in any case.
@@ -48,16 +49,12 @@ pub trait Judge {
 pub struct User(pub u8);
 
 impl Judge for Controller {
-    fn new_session(&mut self, now: Time, _: User) -> Decision {
-        Controller::new_session(self, now)
-    }
-
-    fn ask_again(&mut self, now: Time, _: User) -> Decision {
-        Controller::ask_again(self, now)
-    }
-
     fn stands_in_line(&mut self) {
         Controller::stands_in_line(self);
+    }
+
+    fn new_session(&mut self, now: Time, _: User) -> Decision {
+        Controller::ask_again(self, now)
     }
 
     fn in_flight(&mut self, handshakes: u32, requests: u32) {

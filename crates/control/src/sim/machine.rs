@@ -5,6 +5,12 @@
 //! cores equally, each at most one core: one station with few threads is a
 //! FIFO server, one with very many is processor sharing, two on one host are
 //! two programs under a fair scheduler.
+//!
+//! Connections do not stand in that queue but in the kernel's backlog. Accepting
+//! is one task among the program's others: whenever its turn comes it takes a
+//! batch, and joins the queue again behind all that is ready by then. So those
+//! who are connected already wait for a batch or two however many knock, and
+//! the backlog takes what is left.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -127,6 +133,12 @@ impl Host {
     }
 }
 
+/// Connections that a program accepts before others get their turn, as the gate does.
+const BATCH: u32 = 64;
+/// Connections that wait for each of a program's threads, at most: the gate's
+/// default. The kernel drops what comes beyond.
+const BACKLOG: usize = 1024;
+
 /// A program with threads and a queue.
 #[derive(Debug)]
 pub(crate) struct Station {
@@ -134,31 +146,103 @@ pub(crate) struct Station {
     pub(crate) host: usize,
     threads: usize,
     busy: usize,
-    queue: VecDeque<(u32, f64)>,
+    queue: VecDeque<Turn>,
+    /// Connections that nobody has accepted yet: their job, and its work.
+    backlog: VecDeque<(u32, f64)>,
+    /// Threads whose accepting task has nothing to do.
+    not_accepting: usize,
+    /// What threads accept at present: the job, and how many more may follow it.
+    accepting: Vec<(u32, u32)>,
+}
+
+/// What stands in a program's queue.
+#[derive(Clone, Copy, Debug)]
+enum Turn {
+    /// A piece of work.
+    Job(u32, f64),
+    /// A task that accepts connections.
+    Accept,
 }
 
 impl Station {
     pub(crate) fn new(host: usize, threads: usize) -> Self {
-        Self { host, threads, busy: 0, queue: VecDeque::new() }
+        Self {
+            host,
+            threads,
+            busy: 0,
+            queue: VecDeque::new(),
+            backlog: VecDeque::new(),
+            not_accepting: threads,
+            accepting: Vec::new(),
+        }
+    }
+
+    /// Whether the kernel drops the next connection.
+    pub(crate) fn is_full(&self) -> bool {
+        self.backlog.len() >= BACKLOG.saturating_mul(self.threads)
+    }
+
+    /// Adds a connection whose accepting needs `work` CPU seconds, which its host
+    /// owes already; the host must be up to date.
+    pub(crate) fn knock(&mut self, index: usize, host: &mut Host, job: u32, work: f64) {
+        self.backlog.push_back((job, work));
+        if self.not_accepting > 0 {
+            self.not_accepting -= 1;
+            self.queue.push_back(Turn::Accept);
+            self.start_more(index, host);
+        }
     }
 
     /// Adds a job that needs `work` CPU seconds, which its host owes already; the
     /// host must be up to date.
     pub(crate) fn push(&mut self, index: usize, host: &mut Host, job: u32, work: f64) {
-        if self.busy < self.threads {
-            self.busy += 1;
-            host.start(index, job, work);
-        } else {
-            self.queue.push_back((job, work));
+        self.queue.push_back(Turn::Job(job, work));
+        self.start_more(index, host);
+    }
+
+    /// A job of this station is done: its thread goes on.
+    pub(crate) fn release(&mut self, index: usize, host: &mut Host, job: u32) {
+        self.busy -= 1;
+        if let Some(place) = self.accepting.iter().position(|(accepted, _)| *accepted == job) {
+            let (_, left) = self.accepting.swap_remove(place);
+            if left > 0 && self.accept(index, host, left - 1) {
+                return;
+            }
+            if self.backlog.is_empty() {
+                self.not_accepting += 1;
+            } else {
+                self.queue.push_back(Turn::Accept);
+            }
+        }
+        self.start_more(index, host);
+    }
+
+    fn start_more(&mut self, index: usize, host: &mut Host) {
+        while self.busy < self.threads
+            && let Some(turn) = self.queue.pop_front()
+        {
+            match turn {
+                Turn::Job(job, work) => {
+                    self.busy += 1;
+                    host.start(index, job, work);
+                }
+                Turn::Accept => {
+                    if !self.accept(index, host, BATCH - 1) {
+                        self.not_accepting += 1;
+                    }
+                }
+            }
         }
     }
 
-    /// A job of this station is done: the next in the queue starts.
-    pub(crate) fn release(&mut self, index: usize, host: &mut Host) {
-        match self.queue.pop_front() {
-            Some((job, work)) => host.start(index, job, work),
-            None => self.busy -= 1,
-        }
+    /// Begins to accept the next connection, after which so many more may follow;
+    /// false if there is none.
+    fn accept(&mut self, index: usize, host: &mut Host, left: u32) -> bool {
+        let Some((job, work)) = self.backlog.pop_front() else { return false };
+        self.accepting.push((job, left));
+        self.busy += 1;
+        host.start(index, job, work);
+        true
     }
 }
 
@@ -178,7 +262,7 @@ mod tests {
         while let Some(at) = host.next_done() {
             host.advance(at);
             let (station, job) = host.finish().unwrap();
-            stations[station].release(station, &mut host);
+            stations[station].release(station, &mut host, job);
             ends.push(((at * 1e6).round() / 1e6, station, job));
         }
         let (all, used) =
@@ -201,6 +285,36 @@ mod tests {
     #[test]
     fn no_thread_runs_faster_than_a_core() {
         assert_eq!(ends(4.0, &[2], &[(0, 1.0), (0, 1.0)]), [(1.0, 0, 0), (1.0, 0, 1)]);
+    }
+
+    #[test]
+    fn who_is_connected_waits_for_one_batch_however_many_knock() {
+        let (mut host, mut station) = (Host::new(1.0), Station::new(0, 1));
+        for job in 0..100 {
+            station.knock(0, &mut host, job, 1.0);
+        }
+        station.push(0, &mut host, 100, 1.0);
+        let mut order = Vec::new();
+        while let Some(at) = host.next_done() {
+            host.advance(at);
+            let (_, job) = host.finish().unwrap();
+            station.release(0, &mut host, job);
+            order.push(job);
+        }
+        // A batch of 64, the other's turn, and the 36 that are left.
+        assert_eq!(order.iter().position(|job| *job == 100), Some(64));
+        assert_eq!((order.len(), host.used[0]), (101, 101.0));
+    }
+
+    #[test]
+    fn the_backlog_has_an_end() {
+        let (mut host, mut station) = (Host::new(1.0), Station::new(0, 1));
+        // One is being accepted.
+        for job in 0..=1024 {
+            assert!(!station.is_full(), "{job}");
+            station.knock(0, &mut host, job, 1.0);
+        }
+        assert!(station.is_full());
     }
 
     #[test]

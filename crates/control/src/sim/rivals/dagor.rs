@@ -80,12 +80,7 @@ impl Judge for Dagor {
         if self.passes(user) { Decision::Admit } else { NOT_NOW }
     }
 
-    fn ask_again(&mut self, _: Time, _: User) -> Decision {
-        NOT_NOW
-    }
-
-    fn gives_up(&mut self, _: Time, _: std::time::Duration) -> bool {
-        // There is no line in this scheme.
+    fn turns_away(&self) -> bool {
         true
     }
 

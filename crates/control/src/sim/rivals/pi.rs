@@ -9,7 +9,7 @@
 //! tick answers many times more than the limit. The limit is eight times the
 //! processors: their auto-tuner is left out. Gains are ours.
 
-use super::{NOT_NOW, admit_if};
+use super::admit_if;
 use crate::sim::judge::{Judge, User};
 use crate::{Decision, Reading, Time};
 
@@ -38,12 +38,7 @@ impl Judge for Pi {
         admit_if(draw >= self.rejected)
     }
 
-    fn ask_again(&mut self, _: Time, _: User) -> Decision {
-        NOT_NOW
-    }
-
-    fn gives_up(&mut self, _: Time, _: std::time::Duration) -> bool {
-        // A rejected one is not held: there is no line in this scheme.
+    fn turns_away(&self) -> bool {
         true
     }
 

@@ -5,6 +5,12 @@ use crate::sim::judge::User;
 use crate::sim::scenario::{AttackKind, Customers, Disappointed};
 use crate::sim::world::GATE;
 
+/// After so long a system asks for a connection again, and after twice as long
+/// each time from then on.
+///
+/// Source: RFC 6298, section 2: the initial retransmission time, doubled.
+const REDIAL_S: f64 = 1.0;
+
 impl World<'_> {
     pub(super) fn schedule_arrival(&mut self) {
         let until = self.scenario.duration_s;
@@ -74,6 +80,7 @@ impl World<'_> {
             spent: 0.0,
             attacker,
             first: true,
+            asking: false,
             returning,
             gone: false,
             completed: false,
@@ -93,7 +100,26 @@ impl World<'_> {
             let patience_s = self.class(session).patience_s;
             self.schedule(self.now + patience_s, Event::Impatience(session, 0));
         }
-        self.submit(GATE, session, Stage::Accept, self.scenario.work.accept);
+        self.connects(session, 0);
+    }
+
+    /// Asks for a connection, for the so many'th time beyond the first.
+    fn connects(&mut self, session: u32, times: u32) {
+        if self.stations[GATE].is_full() {
+            let request = self.sessions[session as usize].request;
+            let after_s = REDIAL_S * 2_f64.powi(times.min(6) as i32);
+            self.schedule(self.now + after_s, Event::Redial(session, request, times + 1));
+        } else {
+            self.submit(GATE, session, Stage::Accept, self.scenario.work.accept);
+        }
+    }
+
+    /// Asks again for a connection of which nothing was heard, if it is still wanted.
+    pub(super) fn redials(&mut self, session: u32, request: u32, times: u32) {
+        let s = &self.sessions[session as usize];
+        if !s.gone && s.request == request {
+            self.connects(session, times);
+        }
     }
 
     /// Whether the shared ticket is still within its session's own rate.
@@ -119,7 +145,7 @@ impl World<'_> {
                 s.inside = true;
                 self.active += 1;
             }
-            self.submit(GATE, session, Stage::Accept, self.scenario.work.accept);
+            self.connects(session, 0);
         } else {
             self.forward(session);
         }
@@ -138,6 +164,7 @@ impl World<'_> {
     /// A customer goes without what she came for.
     pub(super) fn gives_up(&mut self, session: u32) {
         self.sessions[session as usize].gone = true;
+        self.asks_no_more(session);
         if self.sessions[session as usize].inside {
             self.abandons(session);
             self.leaves(session);

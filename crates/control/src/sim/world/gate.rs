@@ -8,10 +8,22 @@ use std::time::Duration;
 
 use super::{Event, GATE, Stage, UPSTREAM, World};
 use crate::sim::judge::User;
-use crate::{Reading, Usage};
+use crate::{Decision, Reading, Usage};
 
-/// How often the held sessions are asked for.
-const HOLD_POLL_S: f64 = 0.001;
+/// Time between two questions for those who are held.
+const BETWEEN: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(10));
+
+/// Sees to those in line. It is one of the gate's tasks, and has its turn when
+/// everything else that was ready has had its own.
+#[derive(Debug, Default)]
+pub(super) struct Usher {
+    /// Whether it is to have its turn.
+    is_called: bool,
+    /// When it is worth asking again.
+    ask_at: f64,
+    /// When it comes unless it is called before.
+    comes_at: f64,
+}
 
 /// Readings on their way to the policy.
 pub(super) struct Telegraph {
@@ -29,16 +41,14 @@ impl Telegraph {
 }
 
 impl World<'_> {
+    /// A new session stands in line.
     pub(super) fn knocks(&mut self, session: u32) {
-        self.tell_in_flight();
-        if !self.held.is_empty() && !self.discipline.newest_first(self.time()) {
-            self.judge.stands_in_line();
-            self.hold(session);
-        } else if self.judge.new_session(self.time(), self.user(session)).is_admit() {
-            self.admit(session);
-        } else {
-            self.hold(session);
+        if self.held.is_empty() || self.discipline.newest_first(self.time()) {
+            self.usher.ask_at = self.now;
         }
+        self.judge.stands_in_line();
+        self.held.push_back((session, self.now));
+        self.call_usher();
     }
 
     pub(super) fn user(&self, session: u32) -> User {
@@ -50,35 +60,53 @@ impl World<'_> {
         self.judge.in_flight(reading.in_flight_handshakes, reading.in_flight_requests);
     }
 
-    fn hold(&mut self, session: u32) {
-        let gate = &self.scenario.gate;
-        if gate.hold_s == 0.0 || gate.hold_sessions == 0 {
-            return self.refuse(session);
+    /// Work was done: whatever the last answer was, it is worth asking.
+    pub(super) fn ask_soon(&mut self) {
+        if !self.held.is_empty() {
+            self.usher.ask_at = self.now;
+            self.call_usher();
         }
-        if self.held.is_empty() {
-            self.schedule(self.now + HOLD_POLL_S, Event::Retry);
-        } else if self.held.len() == gate.hold_sessions {
-            self.refuse_oldest();
-        }
-        self.held.push_back((session, self.now));
     }
 
-    pub(super) fn retry_held(&mut self) {
-        let came_by = self.now - self.discipline.longest_wait(self.time()).as_secs_f64();
+    pub(super) fn call_usher(&mut self) {
+        if !std::mem::replace(&mut self.usher.is_called, true) {
+            self.let_usher(Stage::Called);
+        }
+    }
+
+    /// The time has come for which the usher was ordered.
+    pub(super) fn usher_comes(&mut self) {
+        // Unless an earlier turn has ordered it for another time.
+        if self.now >= self.usher.comes_at {
+            self.call_usher();
+        }
+    }
+
+    /// Turns away whose time is up, lets in whom the policy lets in, and turns
+    /// away for whom there is no room.
+    pub(super) fn see_to_line(&mut self) {
+        self.usher.is_called = false;
         while let Some((_, since)) = self.held.front().copied() {
             let waited = Duration::from_secs_f64((self.now - since).max(0.0));
-            if since > came_by && !self.judge.gives_up(self.time(), waited) {
+            let is_over = self.now >= since + self.longest_wait_s();
+            if !is_over && !self.judge.gives_up(self.time(), waited) {
                 break;
             }
             self.refuse_oldest();
         }
-        loop {
+        while self.now >= self.usher.ask_at {
             let newest_first = self.discipline.newest_first(self.time());
             let next = if newest_first { self.held.back() } else { self.held.front() };
             let Some((session, _)) = next.copied() else { break };
-            self.tell_in_flight();
+            // The end of her connection stands behind her hello.
             let gone = self.sessions[session as usize].gone;
-            if !gone && !self.judge.ask_again(self.time(), self.user(session)).is_admit() {
+            self.tell_in_flight();
+            let decision = (!gone).then(|| self.judge.new_session(self.time(), self.user(session)));
+            if let Some(Decision::NotNow { retry_after }) = decision
+                && !self.judge.turns_away()
+            {
+                let after = retry_after.clamp(BETWEEN.0, BETWEEN.1);
+                self.usher.ask_at = self.now + after.as_secs_f64();
                 break;
             }
             if newest_first {
@@ -86,11 +114,25 @@ impl World<'_> {
             } else {
                 self.held.pop_front()
             };
-            if gone { self.refuse(session) } else { self.admit(session) }
+            match decision {
+                Some(Decision::Admit) => self.admit(session),
+                Some(Decision::NotNow { .. }) | None => self.refuse(session),
+            }
         }
-        if !self.held.is_empty() {
-            self.schedule(self.now + HOLD_POLL_S, Event::Retry);
+        let gate = &self.scenario.gate;
+        let most = if gate.hold_s == 0.0 { 0 } else { gate.hold_sessions };
+        while self.held.len() > most {
+            self.refuse_oldest();
         }
+        if let Some((_, since)) = self.held.front() {
+            let expires = since + self.longest_wait_s();
+            self.usher.comes_at = expires.min(self.usher.ask_at);
+            self.schedule(self.usher.comes_at, Event::Usher);
+        }
+    }
+
+    fn longest_wait_s(&self) -> f64 {
+        self.discipline.longest_wait(self.time()).as_secs_f64()
     }
 
     fn refuse_oldest(&mut self) {
@@ -117,14 +159,8 @@ impl World<'_> {
     fn admit(&mut self, session: u32) {
         let s = &mut self.sessions[session as usize];
         let attacker = s.attacker.is_some();
-        if s.gone {
-            // The gate cannot know: the hello stands in its buffer, the end of
-            // the connection behind it.
-            self.abandons(session);
-        } else {
-            s.inside = true;
-            self.active += 1;
-        }
+        s.inside = true;
+        self.active += 1;
         self.reading.sessions_started += 1;
         self.reading.new.connections += 1;
         self.reading.in_flight_handshakes += 1;

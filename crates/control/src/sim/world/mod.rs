@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::time::Duration;
 
-use self::gate::Telegraph;
+use self::gate::{Telegraph, Usher};
 use self::work::{Job, Stage};
 use super::arrivals::Stream;
 use super::judge::{Judge, User};
@@ -44,7 +44,8 @@ enum Event {
     Impatience(u32, u32),
     Waited(u32),
     Left(u32, u32),
-    Retry,
+    Usher,
+    Redial(u32, u32, u32),
     Tick,
     Tenth,
     Change(usize),
@@ -65,6 +66,8 @@ struct Session {
     spent: f64,
     attacker: Option<AttackKind>,
     first: bool,
+    /// Whether a request of it is with the upstream.
+    asking: bool,
     returning: bool,
     gone: bool,
     completed: bool,
@@ -94,6 +97,7 @@ struct World<'a> {
     free_threads: usize,
     thread_queue: VecDeque<u32>,
     held: VecDeque<(u32, f64)>,
+    usher: Usher,
     discipline: Discipline,
     active: u32,
     reading: Reading,
@@ -142,6 +146,7 @@ impl<'a> World<'a> {
             free_threads: scenario.upstream.threads,
             thread_queue: VecDeque::new(),
             held: VecDeque::new(),
+            usher: Usher::default(),
             discipline: Discipline::new(Duration::from_secs_f64(scenario.gate.hold_s)),
             active: 0,
             reading: Reading::default(),
@@ -177,7 +182,7 @@ impl<'a> World<'a> {
         if done_at <= event_at {
             self.hosts[host].advance(at);
             if let Some((station, job)) = self.hosts[host].finish() {
-                self.stations[station].release(station, &mut self.hosts[host]);
+                self.stations[station].release(station, &mut self.hosts[host], job);
                 self.finished(job);
             }
         } else if let Some(Reverse((_, _, slot))) = self.events.pop() {
@@ -201,7 +206,8 @@ impl<'a> World<'a> {
                     self.leaves(session);
                 }
             }
-            Event::Retry => self.retry_held(),
+            Event::Usher => self.usher_comes(),
+            Event::Redial(session, request, times) => self.redials(session, request, times),
             Event::Tick => self.tick(),
             Event::Tenth => self.end_tenth(),
             Event::Change(index) => self.change(index),

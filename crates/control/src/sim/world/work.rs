@@ -20,6 +20,10 @@ pub(super) enum Stage {
     Answer,
     /// Saying that the request may not in.
     Reject,
+    /// The usher is awake, and lets those go first who have sent something.
+    Called,
+    /// The usher's turn.
+    Usher,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -62,7 +66,20 @@ impl World<'_> {
     pub(super) fn compute(&mut self, station: usize, job: u32) {
         let host = &mut self.hosts[self.stations[station].host];
         host.advance(self.now);
-        self.stations[station].push(station, host, job, self.jobs[job as usize].work);
+        let Job { stage, work, .. } = self.jobs[job as usize];
+        if stage == Stage::Accept {
+            self.stations[station].knock(station, host, job, work);
+        } else {
+            self.stations[station].push(station, host, job, work);
+        }
+    }
+
+    /// Lets the usher stand behind all that is ready: its own work is part of
+    /// accepting.
+    pub(super) fn let_usher(&mut self, stage: Stage) {
+        let job = Job { session: 0, request: 0, stage, work: 0.0, forwarded_at: self.now };
+        let job = self.add(job);
+        self.compute(GATE, job);
     }
 
     pub(super) fn forward(&mut self, session: u32) {
@@ -80,6 +97,8 @@ impl World<'_> {
         let stage = Stage::Serve;
         let job = Job { session, request, stage, work: demand, forwarded_at: self.now };
         let job = self.owe(UPSTREAM, job);
+        self.reading.in_flight_requests += 1;
+        self.sessions[session as usize].asking = true;
         if self.free_threads == 0 {
             self.thread_queue.push_back(job);
             return;
@@ -102,6 +121,11 @@ impl World<'_> {
     pub(super) fn finished(&mut self, index: u32) {
         let job = self.jobs[index as usize];
         self.free_jobs.push(index);
+        match job.stage {
+            Stage::Called => return self.let_usher(Stage::Usher),
+            Stage::Usher => return self.see_to_line(),
+            _ => {}
+        }
         let s = self.sessions[job.session as usize];
         if self.is_watched() {
             self.outcome.cpu_s += job.work;
@@ -117,6 +141,7 @@ impl World<'_> {
             Stage::Accept => self.knocks(job.session),
             Stage::Handshake => {
                 self.reading.in_flight_handshakes -= 1;
+                self.ask_soon();
                 let class = self.class_work(s.returning);
                 class.handshakes += 1;
                 class.handshake_cpu_s += job.work;
@@ -130,7 +155,6 @@ impl World<'_> {
             Stage::Forward => {
                 self.tell_in_flight();
                 if self.judge.request(self.time(), self.user(job.session)) {
-                    self.reading.in_flight_requests += 1;
                     self.hand_over(job.session);
                 } else {
                     let work = self.scenario.gate_request() * 0.4;
@@ -148,7 +172,11 @@ impl World<'_> {
             },
             Stage::Query => self.served(job, wanted),
             Stage::Answer => {
-                self.reading.in_flight_requests -= 1;
+                self.asks_no_more(job.session);
+                let waited = self.now - job.forwarded_at;
+                self.reading.upstream_responses += 1;
+                self.reading.upstream_time_s += waited;
+                self.reading.upstream_time_max_s = self.reading.upstream_time_max_s.max(waited);
                 let attributed = self.scenario.work.gate_request;
                 let class = self.class_work(s.returning);
                 class.requests += 1;
@@ -162,6 +190,7 @@ impl World<'_> {
                     self.gives_up(job.session);
                 }
             }
+            Stage::Called | Stage::Usher => unreachable!("it was seen to above"),
         }
     }
 
@@ -170,14 +199,17 @@ impl World<'_> {
             Some(next) => self.serve(next),
             None => self.free_threads += 1,
         }
-        let waited = self.now - job.forwarded_at;
-        self.reading.upstream_responses += 1;
-        self.reading.upstream_time_s += waited;
-        self.reading.upstream_time_max_s = self.reading.upstream_time_max_s.max(waited);
         if wanted {
             let work = self.scenario.gate_request() * 0.4;
-            self.submit(GATE, job.session, Stage::Answer, work);
-        } else {
+            let job = self.owe(GATE, Job { stage: Stage::Answer, work, ..job });
+            self.compute(GATE, job);
+        }
+    }
+
+    /// The request of a session is no longer with the upstream, as far as the gate
+    /// knows: it was answered, or nobody waits for it any more.
+    pub(super) fn asks_no_more(&mut self, session: u32) {
+        if std::mem::take(&mut self.sessions[session as usize].asking) {
             self.reading.in_flight_requests -= 1;
         }
     }
