@@ -202,18 +202,31 @@ impl Controller {
             returning_per_s: self.rates.returning,
             costs: self.costs,
             resources: self.resources.iter().flatten().copied().collect(),
-            why: self.why(),
+            why: self.why(now),
+            why_not: self.why_not(),
         }
     }
 
-    fn why(&self) -> String {
+    fn why(&self, now: Time) -> String {
         match &self.policy {
             Policy::Off => "admission control is off: everybody may in".to_owned(),
             Policy::Static(bucket) => {
                 format!("{:.1} new sessions a second may in, whatever the load", bucket.rate())
             }
             Policy::Eac(eac) => eac.why(&self.costs),
-            Policy::Tide(tide) => tide.why(),
+            Policy::Tide(tide) => tide.why(now),
+        }
+    }
+
+    fn why_not(&self) -> Option<String> {
+        let taken = self.counts.put_off > 0;
+        match &self.policy {
+            Policy::Off => None,
+            Policy::Static(bucket) => {
+                taken.then(|| format!("all of the {:.1} new sessions/s were taken", bucket.rate()))
+            }
+            Policy::Eac(eac) => taken.then(|| eac.why_not()),
+            Policy::Tide(tide) => tide.why_not(),
         }
     }
 

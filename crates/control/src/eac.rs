@@ -90,6 +90,11 @@ impl Eac {
         )
     }
 
+    pub(crate) fn why_not(&self) -> String {
+        let Self { released, interval, .. } = self;
+        format!("all of the {released} released for {:.1} s were taken", interval.as_secs_f64())
+    }
+
     /// Begins the interval that `now` lies in, if it has not begun yet.
     fn begin(&mut self, now: Time, costs: &Costs) {
         let passed = now.saturating_sub(self.started).as_nanos() / self.interval.as_nanos();

@@ -81,8 +81,8 @@ impl Lull {
     }
 
     /// Whether a new session may in with so many tokens in hand, of at most
-    /// `burst`; else when to ask again.
-    pub(crate) fn admits(&self, tokens: f64, burst: f64) -> Result<(), Duration> {
+    /// `burst`; else what is in the way.
+    pub(crate) fn admits(&self, tokens: f64, burst: f64) -> Result<(), Busy> {
         let Some((handshakes, requests)) = self.told else { return Ok(()) };
         let owed = f64::from(handshakes) * self.handshake
             + (f64::from(requests) - self.calm_requests).max(0.0) * self.request;
@@ -94,8 +94,42 @@ impl Lull {
         if self.in_use < SPARE && excess < FLOOD && tokens >= needed {
             return Ok(());
         }
-        let busy_s = if self.cpus > 0.0 { owed / self.cpus } else { 0.005 };
-        Err(Duration::from_secs_f64(busy_s.clamp(0.001, 1.0)))
+        Err(Busy { handshakes, requests, owed, allowed: self.allowed, cpus: self.cpus })
+    }
+}
+
+/// What keeps new sessions out at a moment.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Busy {
+    handshakes: u32,
+    requests: u32,
+    owed: f64,
+    allowed: f64,
+    cpus: f64,
+}
+
+impl Busy {
+    /// When to ask again.
+    pub(crate) fn ask_after(&self) -> Duration {
+        let busy_s = if self.cpus > 0.0 { self.owed / self.cpus } else { 0.005 };
+        Duration::from_secs_f64(busy_s.clamp(0.001, 1.0))
+    }
+
+    pub(crate) fn why(&self) -> String {
+        let Self { handshakes, requests, owed, allowed, cpus } = self;
+        if *cpus > 0.0 {
+            format!(
+                "{handshakes} handshakes and {requests} requests in flight owe {:.2} ms CPU, and \
+                 newcomers wait for a moment with {:.2} or less",
+                owed * 1e3,
+                allowed * 1e3
+            )
+        } else {
+            format!(
+                "{handshakes} handshakes and {requests} requests are in flight, {owed:.1} more than \
+                 in a calm, and newcomers wait for a moment with {allowed:.1} or less"
+            )
+        }
     }
 }
 
@@ -123,7 +157,13 @@ mod tests {
     #[test]
     fn a_busy_moment_with_time_to_spare_asks_for_a_reserve() {
         // 6 ms + 4 ms = 10 ms: two thirds too many, two thirds of the 10 beside the one.
-        assert_eq!(lull(WORK, 1, 3).admits(7.6, 11.0), Err(Duration::from_millis(10)));
+        let busy = lull(WORK, 1, 3).admits(7.6, 11.0).unwrap_err();
+        assert_eq!(busy.ask_after(), Duration::from_millis(10));
+        assert_eq!(
+            busy.why(),
+            "1 handshakes and 3 requests in flight owe 10.00 ms CPU, and newcomers wait for a \
+             moment with 6.00 or less"
+        );
         assert_eq!(lull(WORK, 1, 3).admits(7.7, 11.0), Ok(()));
         assert_eq!(lull(WORK, 5, 5).admits(10.0, 11.0), Ok(()));
     }

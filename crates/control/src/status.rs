@@ -36,6 +36,9 @@ pub struct Status {
     pub resources: Vec<Resource>,
     /// One sentence with numbers: why the budget is what it is.
     pub why: String,
+    /// One sentence with numbers: why the last new session that was told not now
+    /// had to wait; `None` if there was none.
+    pub why_not: Option<String>,
 }
 
 /// A resource that may limit admission.

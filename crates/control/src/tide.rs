@@ -23,7 +23,7 @@ use crate::Time;
 use crate::average::Average;
 use crate::bucket::Bucket;
 use crate::costs::{Costs, Priors, REFUSAL_CPU_S, sane};
-use crate::lull::{Lull, Work};
+use crate::lull::{Busy, Lull, Work};
 use crate::reading::Reading;
 use crate::service::Service;
 use crate::status::ResourceName;
@@ -72,6 +72,15 @@ pub(crate) struct Tide {
     use_of: [f64; 3],
     trim: [f64; 3],
     plan: Plan,
+    last_no: Option<No>,
+}
+
+/// Why somebody was told not now.
+#[derive(Clone, Copy, Debug)]
+enum No {
+    Busy(Busy),
+    /// All that the plan gives, in new sessions per second, is taken.
+    Taken(f64),
 }
 
 /// Who did not get in, in a tick.
@@ -89,7 +98,9 @@ struct Plan {
     limit: Limit,
     interval_s: f64,
     sessions: f64,
-    room_s: f64,
+    supply_s: f64,
+    trim: f64,
+    refusals_s: f64,
     inside_s: f64,
     backlog_s: f64,
     session_s: f64,
@@ -135,7 +146,9 @@ impl Tide {
             limit: Limit::Prior,
             interval_s: 0.1,
             sessions: 0.0,
-            room_s: 0.0,
+            supply_s: 0.0,
+            trim: 1.0,
+            refusals_s: 0.0,
             inside_s: 0.0,
             backlog_s: 0.0,
             session_s,
@@ -155,6 +168,7 @@ impl Tide {
             use_of: [0.0; 3],
             trim: [1.0; 3],
             plan,
+            last_no: None,
         }
     }
 
@@ -167,8 +181,15 @@ impl Tide {
                 self.bucket.set(now, self.plan.per_second * BLIND, 1.0);
             }
         }
-        self.lull.admits(self.bucket.tokens(now), self.bucket.burst())?;
-        self.bucket.take(now)
+        let no = match self.lull.admits(self.bucket.tokens(now), self.bucket.burst()) {
+            Err(busy) => (No::Busy(busy), busy.ask_after()),
+            Ok(()) => match self.bucket.take(now) {
+                Err(after) => (No::Taken(self.bucket.rate()), after),
+                Ok(()) => return Ok(()),
+            },
+        };
+        self.last_no = Some(no.0);
+        Err(no.1)
     }
 
     pub(crate) fn in_flight(&mut self, handshakes: u32, requests: u32) {
@@ -237,21 +258,25 @@ impl Tide {
         let later_s = supply.request + self.returns.value() * supply.returning;
         let first_s = supply.handshake + supply.request;
         let inside_per_s = sessions * self.wishes.value() * later_s;
-        let backlog_s = f64::from(reading.in_flight_requests) * supply.request
-            + f64::from(reading.in_flight_handshakes) * first_s;
-        let room_s = (target * self.trim[supply.name as usize] * supply.cpus
-            - self.refused_per_s * supply.refusal)
-            * interval_s;
+        let backlog_s = backlog
+            * (f64::from(reading.in_flight_requests) * supply.request
+                + f64::from(reading.in_flight_handshakes) * first_s);
+        let trim = target * self.trim[supply.name as usize];
+        let supply_s = supply.cpus * interval_s;
+        let refusals_s = self.refused_per_s * supply.refusal * interval_s;
         // A new session asks at once, and then for half an interval on average
         // before the next plan sees it inside.
         let session_s = first_s + self.wishes.value() * later_s * interval_s / 2.0;
-        let left_s = room_s - inside_per_s * interval_s - backlog * backlog_s;
+        let inside_s = inside_per_s * interval_s;
+        let left_s = trim * supply_s - refusals_s - inside_s - backlog_s;
         Plan {
             limit: Limit::Cpu(supply.name),
             interval_s,
             sessions,
-            room_s,
-            inside_s: inside_per_s * interval_s,
+            supply_s,
+            trim,
+            refusals_s,
+            inside_s,
             backlog_s,
             session_s,
             // What costs nothing here is limited elsewhere.
@@ -298,9 +323,10 @@ impl Tide {
         self.returns.add(reading.returning.handshakes as f64, later);
     }
 
-    pub(crate) fn why(&self) -> String {
+    /// Why it lets in as many as it does.
+    pub(crate) fn why(&self, now: Time) -> String {
         let plan = &self.plan;
-        match plan.limit {
+        let why = match plan.limit {
             Limit::Prior => "nothing was measured yet: a guess at one processor".to_owned(),
             Limit::Service => {
                 format!(
@@ -310,18 +336,36 @@ impl Tide {
                 )
             }
             Limit::Cpu(resource) => format!(
-                "of {:.1} ms {} CPU in the next {:.0} ms, {} sessions inside will use {:.1} and \
-                 {:.1} are owed; at {:.2} ms each this leaves {:.1} new sessions/s",
-                plan.room_s * 1e3,
+                "of {:.1} ms {} CPU in the next {:.0} ms, times {:.3} by what was used of late, \
+                 refusals take {:.1}, {} sessions inside will use {:.1} and {:.1} go to what is \
+                 owed; at {:.2} ms each this leaves {:.1} new sessions/s",
+                plan.supply_s * 1e3,
                 resource.as_str(),
                 plan.interval_s * 1e3,
+                plan.trim,
+                plan.refusals_s * 1e3,
                 plan.sessions,
                 plan.inside_s * 1e3,
                 plan.backlog_s * 1e3,
                 plan.session_s * 1e3,
                 plan.per_second,
             ),
+        };
+        if now <= self.fresh_until {
+            return why;
         }
+        let goes_by = if self.lull.is_told() { "all of it in lulls only" } else { "a tenth of it" };
+        format!("no reading has come since this plan, of which it goes by {goes_by}: {why}")
+    }
+
+    /// Why the last who was told not now had to wait; `None` if nobody was.
+    pub(crate) fn why_not(&self) -> Option<String> {
+        Some(match self.last_no? {
+            No::Busy(busy) => busy.why(),
+            No::Taken(per_second) => {
+                format!("all of the {per_second:.1} new sessions/s that the plan gives were taken")
+            }
+        })
     }
 }
 
@@ -399,6 +443,27 @@ mod tests {
         let tide = after(&shared(0, 0));
         assert!((tide.plan.per_second - 903.17).abs() < 0.1, "{:?}", tide.plan);
         assert_eq!(tide.plan.limit, Limit::Cpu(ResourceName::Host));
+    }
+
+    #[test]
+    fn a_plan_and_a_no_can_be_told_in_a_sentence_each_and_the_sums_are_right() {
+        let mut tide = after(&shared(20, 40));
+        // 1 wish/s of 20 at 537 µs: 1.07 ms; 40 in flight owe 21 ms; (95 − 1.07 − 21) ∕ 1.05185.
+        assert_eq!(
+            tide.why(Time::from_millis(100)),
+            "of 100.0 ms host CPU in the next 100 ms, times 0.950 by what was used of late, \
+             refusals take 0.0, 20 sessions inside will use 1.1 and 21.0 go to what is owed; at \
+             1.05 ms each this leaves 693.3 new sessions/s"
+        );
+        assert!(tide.why(Time::from_secs(9)).starts_with("no reading has come since this plan"));
+        assert_eq!(tide.why_not(), None);
+        while tide.take(Time::from_millis(100)).is_ok() {}
+        let taken = "all of the 693.3 new sessions/s that the plan gives were taken";
+        assert_eq!(tide.why_not().as_deref(), Some(taken));
+        tide.in_flight(9, 0);
+        assert!(tide.take(Time::from_secs(1)).is_err());
+        let busy = tide.why_not().unwrap();
+        assert!(busy.starts_with("9 handshakes and 0 requests in flight owe"), "{busy}");
     }
 
     #[test]
