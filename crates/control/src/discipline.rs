@@ -11,6 +11,9 @@ const LASTING: u32 = 2;
 /// The share of the hold time that anybody waits then: long enough for the next
 /// lull, too short to be felt.
 const STANDING: u32 = 8;
+/// So many wait for the whole hold time all the same: where few come, nobody
+/// might stand in line when the next lull does.
+const KEPT: usize = 4;
 
 /// Who of those who wait goes in first, and how long anybody may wait.
 ///
@@ -49,8 +52,9 @@ impl Discipline {
         })
     }
 
-    /// The longest that anybody may wait, as things are now.
-    pub fn longest_wait(&self, now: Time) -> Duration {
-        if self.newest_first(now) { self.hold_time / STANDING } else { self.hold_time }
+    /// The longest that the oldest of so many may wait, as things are now.
+    pub fn longest_wait(&self, now: Time, waiting: usize) -> Duration {
+        let short = waiting > KEPT && self.newest_first(now);
+        if short { self.hold_time / STANDING } else { self.hold_time }
     }
 }

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::costs::sane;
+
 /// Everything measured since the previous tick. Counters are differences;
 /// gauges are values at the tick. Any value may be wrong: the controller
 /// ignores what is not finite or is negative.
@@ -67,6 +69,25 @@ pub struct Usage {
     /// nothing that would not yield, for anybody; `None`: unknown.
     #[serde(default)]
     pub idle: Option<f64>,
+}
+
+impl Usage {
+    /// The same as far as it can be true: nothing negative or not finite.
+    pub(crate) fn sane(self) -> Self {
+        Self {
+            capacity_cpus: sane(self.capacity_cpus),
+            used_cpu_s: self.used_cpu_s.map(sane),
+            idle: self.idle.map(sane),
+        }
+    }
+
+    /// The share of the processors that was used in an interval of so many
+    /// seconds, 0 to 1, be it by others; 0 where that is not known.
+    pub(crate) fn in_use(&self, interval_s: f64) -> f64 {
+        let Self { capacity_cpus, used_cpu_s, idle } = self.sane();
+        let used = used_cpu_s.map_or(0.0, |used_s| used_s / interval_s / capacity_cpus.max(0.01));
+        used.max(idle.map_or(0.0, |idle| 1.0 - idle)).min(1.0)
+    }
 }
 
 /// What one class of connections did since the previous reading. CPU times

@@ -25,10 +25,17 @@ const PROBE_GROWTH: f64 = 0.10;
 const MARGIN: f64 = 0.97;
 /// Congested: response time over this multiple of the calm one…
 const SLOWDOWN: f64 = 2.5;
-/// …plus this, in seconds, out of sight; or in sight, where CPU is planned for
-/// already and short queues are the price of full use.
+/// …plus this, in seconds: out of sight; in sight, where lulls keep queues short
+/// and a longer one is somewhere else; and in sight and busy, where CPU is planned
+/// for already and short queues are the price of full use.
 const SLACK_UNSEEN_S: f64 = 0.004;
-const SLACK_SEEN_S: f64 = 0.025;
+const SLACK_SPARE_S: f64 = 0.008;
+const SLACK_BUSY_S: f64 = 0.025;
+/// Use of any processors in sight from which on they are busy, in a tick of the
+/// last [`SHORT_S`].
+const BUSY: f64 = 0.9;
+/// What is short in this module, in seconds.
+const SHORT_S: f64 = 0.3;
 /// How long the calm response time is remembered, in halves, seconds.
 const HALF_MEMORY_S: f64 = 15.0;
 /// Fewest responses that make a mean.
@@ -49,6 +56,8 @@ pub(crate) struct Service {
     congested: bool,
     calm_for_s: f64,
     queued: f64,
+    /// Time since processors in sight were busy.
+    spare_for_s: f64,
 }
 
 /// Least mean response time and greatest rate of half the memory.
@@ -73,6 +82,7 @@ impl Service {
             congested: false,
             calm_for_s: 0.0,
             queued: 0.0,
+            spare_for_s: 0.0,
         }
     }
 
@@ -80,7 +90,11 @@ impl Service {
         let seen = reading.upstream.is_some_and(|upstream| upstream.used_cpu_s.is_some());
         self.measure(reading, interval_s);
         let in_flight = f64::from(reading.in_flight_requests);
-        let slack_s = if seen { SLACK_SEEN_S } else { SLACK_UNSEEN_S };
+        let slack_s = match seen {
+            false => SLACK_UNSEEN_S,
+            true if self.spare_for_s > SHORT_S => SLACK_SPARE_S,
+            true => SLACK_BUSY_S,
+        };
         let response_s = self.response_s();
         let limit_s = self.calm_response_s().map(|calm| calm * SLOWDOWN + slack_s);
         self.congested = limit_s.zip(response_s).is_some_and(|(limit, is)| is > limit);
@@ -134,11 +148,14 @@ impl Service {
     }
 
     fn measure(&mut self, reading: &Reading, interval_s: f64) {
-        let keep = if self.count > FEWEST { (-interval_s / 0.3).exp() } else { 1.0 };
+        let keep = if self.count > FEWEST { (-interval_s / SHORT_S).exp() } else { 1.0 };
         let answered = reading.upstream_responses as f64;
         self.time_s = self.time_s * keep + sane(reading.upstream_time_s).min(answered * 600.0);
         self.count = self.count * keep + answered;
-        let share = (interval_s / 0.3).min(1.0);
+        let share = (interval_s / SHORT_S).min(1.0);
+        let in_sight = [Some(reading.gate), reading.upstream, reading.shared];
+        let busy = in_sight.iter().flatten().any(|usage| usage.in_use(interval_s) > BUSY);
+        self.spare_for_s = if busy { 0.0 } else { self.spare_for_s + interval_s };
         self.answered_per_s += share * (answered / interval_s - self.answered_per_s);
         self.half_age_s += interval_s;
         if self.half_age_s > HALF_MEMORY_S {

@@ -24,7 +24,7 @@ use crate::average::Average;
 use crate::bucket::Bucket;
 use crate::costs::{Costs, Priors, REFUSAL_CPU_S, sane};
 use crate::lull::{Busy, Lull, Work};
-use crate::reading::Reading;
+use crate::reading::{Reading, Usage};
 use crate::service::Service;
 use crate::status::ResourceName;
 
@@ -118,23 +118,11 @@ enum Limit {
 #[derive(Clone, Copy, Debug)]
 struct Supply {
     name: ResourceName,
-    cpus: f64,
-    used_s: Option<f64>,
-    idle: Option<f64>,
+    usage: Usage,
     refusal: f64,
     handshake: f64,
     returning: f64,
     request: f64,
-}
-
-impl Supply {
-    /// The share of the processors that was used in the last interval, 0 to 1,
-    /// be it by others; 0 where that is not known.
-    fn in_use(&self, interval_s: f64) -> f64 {
-        let used = self.used_s.map_or(0.0, |used_s| used_s / interval_s / self.cpus.max(0.01));
-        let busy = self.idle.map_or(0.0, |idle| 1.0 - idle);
-        used.max(busy).min(1.0)
-    }
 }
 
 impl Tide {
@@ -181,8 +169,10 @@ impl Tide {
                 self.bucket.set(now, self.plan.per_second * BLIND, 1.0);
             }
         }
+        let by_lulls_alone = now > self.fresh_until && self.lull.is_told();
         let no = match self.lull.admits(self.bucket.tokens(now), self.bucket.burst()) {
             Err(busy) => (No::Busy(busy), busy.ask_after()),
+            Ok(()) if by_lulls_alone => return Ok(()),
             Ok(()) => match self.bucket.take(now) {
                 Err(after) => (No::Taken(self.bucket.rate()), after),
                 Ok(()) => return Ok(()),
@@ -234,7 +224,7 @@ impl Tide {
             self.lull.by_requests(calm);
         } else {
             self.lull.by_cpu(Work {
-                cpus: supply.cpus,
+                cpus: supply.usage.capacity_cpus,
                 in_use: self.use_of[supply.name as usize],
                 handshake: supply.handshake,
                 request: supply.request,
@@ -262,7 +252,7 @@ impl Tide {
             * (f64::from(reading.in_flight_requests) * supply.request
                 + f64::from(reading.in_flight_handshakes) * first_s);
         let trim = target * self.trim[supply.name as usize];
-        let supply_s = supply.cpus * interval_s;
+        let supply_s = supply.usage.capacity_cpus * interval_s;
         let refusals_s = self.refused_per_s * supply.refusal * interval_s;
         // A new session asks at once, and then for half an interval on average
         // before the next plan sees it inside.
@@ -291,11 +281,11 @@ impl Tide {
     /// Corrects the room by what was really used, while it was this resource
     /// that kept new sessions out; otherwise goes back to the plan.
     fn trim(&mut self, supply: &Supply, interval_s: f64, put_off: bool) {
-        if supply.used_s.is_none() {
+        if supply.usage.used_cpu_s.is_none() {
             return;
         }
         let resource = supply.name as usize;
-        let in_use = supply.in_use(interval_s);
+        let in_use = supply.usage.in_use(interval_s);
         self.use_of[resource] += interval_s * (in_use - self.use_of[resource]);
         let aim = self.aim();
         let trim = &mut self.trim[resource];
@@ -378,9 +368,7 @@ fn fresh_for(elapsed: Duration) -> Duration {
 fn supplies(reading: &Reading, costs: &Costs) -> impl Iterator<Item = Supply> {
     let gate = Supply {
         name: ResourceName::Gate,
-        cpus: sane(reading.gate.capacity_cpus),
-        used_s: reading.gate.used_cpu_s.map(sane),
-        idle: reading.gate.idle.map(sane),
+        usage: reading.gate.sane(),
         refusal: REFUSAL_CPU_S,
         handshake: costs.new.handshake_cpu_s,
         returning: costs.returning.handshake_cpu_s,
@@ -388,9 +376,7 @@ fn supplies(reading: &Reading, costs: &Costs) -> impl Iterator<Item = Supply> {
     };
     let upstream = reading.upstream.map(|upstream| Supply {
         name: ResourceName::Upstream,
-        cpus: sane(upstream.capacity_cpus),
-        used_s: upstream.used_cpu_s.map(sane),
-        idle: upstream.idle.map(sane),
+        usage: upstream.sane(),
         refusal: 0.0,
         handshake: 0.0,
         returning: 0.0,
@@ -398,9 +384,7 @@ fn supplies(reading: &Reading, costs: &Costs) -> impl Iterator<Item = Supply> {
     });
     let host = reading.shared.map(|shared| Supply {
         name: ResourceName::Host,
-        cpus: sane(shared.capacity_cpus),
-        used_s: shared.used_cpu_s.map(sane),
-        idle: shared.idle.map(sane),
+        usage: shared.sane(),
         request: gate.request + costs.upstream_request_cpu_s,
         ..gate
     });
@@ -410,8 +394,8 @@ fn supplies(reading: &Reading, costs: &Costs) -> impl Iterator<Item = Supply> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ClassWork;
     use crate::costs::CostModel;
-    use crate::{ClassWork, Usage};
 
     const ONE: Usage = Usage { capacity_cpus: 1.0, used_cpu_s: Some(0.0), idle: None };
 

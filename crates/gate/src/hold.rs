@@ -123,8 +123,9 @@ impl<T> Line<T> {
 
     /// When the time of who has waited longest is up, as things are now.
     pub fn expires(&self, now: Instant) -> Option<Instant> {
-        let longest = self.discipline.get().longest_wait(now - self.origin);
-        self.places.borrow().front().map(|place| place.since + longest)
+        let places = self.places.borrow();
+        let longest = self.discipline.get().longest_wait(now - self.origin, places.len());
+        places.front().map(|place| place.since + longest)
     }
 
     fn leave(&self, place: Place<T>, now: Instant) -> T {

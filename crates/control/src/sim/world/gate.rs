@@ -132,7 +132,7 @@ impl World<'_> {
     }
 
     fn longest_wait_s(&self) -> f64 {
-        self.discipline.longest_wait(self.time()).as_secs_f64()
+        self.discipline.longest_wait(self.time(), self.held.len()).as_secs_f64()
     }
 
     fn refuse_oldest(&mut self) {
