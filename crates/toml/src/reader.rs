@@ -154,6 +154,11 @@ impl<'r> Value<'r> {
         self.value.get_ref().is_str()
     }
 
+    /// Whether it is a table.
+    pub fn is_table(&self) -> bool {
+        self.value.get_ref().is_table()
+    }
+
     /// A string; anything else is a mistake.
     pub fn string(&self) -> Option<&'r str> {
         let found = self.value.get_ref().as_str();

@@ -1,6 +1,8 @@
 //! What a service can carry at best: worked out, not simulated.
 
+use super::distribution::Distribution;
 use super::scenario::{Change, Changed, Customers, Scenario};
+use super::tls::Tls;
 
 /// CPU seconds on gate, upstream and database.
 pub(crate) type Demand = [f64; 3];
@@ -25,13 +27,19 @@ impl Scenario {
             &mut work.full_handshake,
             &mut work.resumed_handshake,
             &mut work.gate_request,
-            &mut work.first_request,
-            &mut work.later_request,
         ] {
             *cpu *= factor;
         }
-        if let Some(database) = &mut scenario.database {
-            database.request *= factor;
+        let classes = &mut scenario.customers;
+        for class in classes.iter_mut() {
+            class.tls = class.tls.map(|tls| tls.times(factor));
+        }
+        let own = classes.iter_mut().flat_map(|c| [&mut c.first_request, &mut c.later_request]);
+        let database = scenario.database.as_mut().map(|database| &mut database.request);
+        for demand in
+            own.flatten().chain(database).chain([&mut work.first_request, &mut work.later_request])
+        {
+            *demand = demand.times(factor);
         }
         scenario
     }
@@ -49,17 +57,20 @@ impl Scenario {
         let work = &self.work;
         let mut demand = [0.0; 3];
         for class in &self.customers {
-            let later = class.requests - 1.0;
-            let returns = later * (-self.gate.keep_alive_s / class.think_s.max(1e-9)).exp();
-            let gate = work.accept * (1.0 + returns)
-                + handshakes_factor * (work.full_handshake + returns * work.resumed_handshake)
-                + class.requests * self.gate_request();
-            let upstream =
-                class.weight * requests_factor * (work.first_request + later * work.later_request);
+            let requests = class.requests.mean();
+            let later = requests - 1.0;
+            let reconnections = later * class.think.above(self.gate.keep_alive_s);
+            let (tls, resumed) = (self.tls(class), reconnections * class.resumes());
+            let handshakes = tls.full() * (1.0 + reconnections - resumed) + tls.resumed() * resumed;
+            let gate = work.accept * (1.0 + reconnections)
+                + handshakes_factor * handshakes
+                + requests * self.gate_request();
+            let [first, rest] = [true, false].map(|first| self.request(class, first).mean());
+            let upstream = class.weight * requests_factor * (first + later * rest);
             let database = self
                 .database
                 .as_ref()
-                .map_or(0.0, |database| class.requests * database.request * requests_factor);
+                .map_or(0.0, |database| requests * database.request.mean() * requests_factor);
             for (sum, part) in demand.iter_mut().zip([gate, upstream, database]) {
                 *sum += class.share * part;
             }
@@ -72,6 +83,21 @@ impl Scenario {
         self.work.gate_request / (1.0 - self.work.gate_unattributed)
     }
 
+    /// Work of a class's first or a later request in the upstream, before its
+    /// weight.
+    pub(crate) fn request<'a>(&'a self, class: &'a Customers, first: bool) -> &'a Distribution {
+        let (own, usual) = match first {
+            true => (&class.first_request, &self.work.first_request),
+            false => (&class.later_request, &self.work.later_request),
+        };
+        own.as_ref().unwrap_or(usual)
+    }
+
+    /// What a class's handshakes cost.
+    pub(crate) fn tls(&self, class: &Customers) -> Tls {
+        class.tls.unwrap_or(self.work.tls())
+    }
+
     /// What the work of requests and of handshakes is multiplied by at a time.
     pub(crate) fn factors(&self, at_s: f64) -> (f64, f64) {
         self.changes.iter().fold((1.0, 1.0), |(requests, handshakes), change| {
@@ -82,7 +108,7 @@ impl Scenario {
 
     /// Mean number of requests in a session.
     pub(crate) fn requests(&self) -> f64 {
-        self.customers.iter().map(|class| class.share * class.requests).sum()
+        self.customers.iter().map(|class| class.share * class.requests.mean()).sum()
     }
 
     /// Cores of gate, upstream and database at a time.
@@ -127,8 +153,8 @@ impl Scenario {
         let [_, upstream, database] = self.demand(at_s);
         match self.upstream.cores {
             // One that shares the gate's processors is limited by those.
-            None if self.upstream.wait_s == 0.0 => 0.0,
-            _ => upstream + database + self.requests() * self.upstream.wait_s,
+            None if self.upstream.wait.mean() == 0.0 => 0.0,
+            _ => upstream + database + self.requests() * self.upstream.wait.mean(),
         }
     }
 }
@@ -144,37 +170,6 @@ impl Change {
             1.0
         };
         (1.0 + (requests - 1.0) * passed, 1.0 + (handshakes - 1.0) * passed)
-    }
-}
-
-impl Customers {
-    /// Cumulative shares of the session lengths 1, 2, … as a power law whose
-    /// exponent gives the mean asked for.
-    pub(crate) fn lengths(&self) -> Vec<f64> {
-        let max = self.requests_max.max(1.0) as u32;
-        let mean = self.requests.clamp(1.0, f64::from(max));
-        // Relative to the longest, so that no exponent in the bracket overflows.
-        let weight = |k: u32, exponent: f64| (f64::from(k) / f64::from(max)).powf(-exponent);
-        let mean_at = |exponent: f64| {
-            let weights = (1..=max).map(|k| (f64::from(k), weight(k, exponent)));
-            let (sum, total) = weights.fold((0.0, 0.0), |(s, t), (k, w)| (s + k * w, t + w));
-            sum / total
-        };
-        let (mut low, mut high) = (-500.0, 60.0);
-        for _ in 0..60 {
-            let middle = (low + high) / 2.0;
-            if mean_at(middle) > mean { low = middle } else { high = middle }
-        }
-        let weights: Vec<f64> = (1..=max).map(|k| weight(k, high)).collect();
-        let total: f64 = weights.iter().sum();
-        let shares = weights.iter().scan(0.0, |sum, weight| {
-            *sum += weight / total;
-            Some(*sum)
-        });
-        let mut shares: Vec<f64> = shares.collect();
-        // Rounding must not leave a draw of 1 without a length.
-        shares.pop();
-        shares
     }
 }
 
@@ -212,7 +207,7 @@ mod tests {
         let mut scenario = Scenario::default();
         scenario.upstream.cores = Some(4.0);
         scenario.upstream.threads = 64;
-        scenario.database = Some(Database { cores: 0.5, request: 1e-3 });
+        scenario.database = Some(Database { cores: 0.5, request: Distribution::exponential(1e-3) });
         // 12 ms a session on half a core.
         assert!((scenario.capacity_per_s() - 0.5 / 0.012).abs() < 1e-6);
         let cores = Changed::Cores { resource: Resource::Database, cores: 0.25, seen: false };
@@ -222,15 +217,5 @@ mod tests {
         assert!((scenario.best_per_s(1.5, 100.0, 0.0) - 0.25 / 0.012).abs() < 1e-6);
         assert!((scenario.best_per_s(3.0, 100.0, 0.0) - 0.25 / 0.024).abs() < 1e-6);
         assert!((scenario.best_per_s(9.0, 100.0, 0.0) - 0.25 / 0.036).abs() < 1e-6);
-    }
-
-    #[test]
-    fn session_lengths_have_the_mean_asked_for() {
-        for (requests, requests_max) in [(12.0, 60.0), (12.0, 12.0), (3.0, 40.0), (1.0, 1.0)] {
-            let class = Customers { requests, requests_max, ..Customers::default() };
-            let shares = class.lengths();
-            let expected = 1.0 + shares.iter().map(|share| 1.0 - share).sum::<f64>();
-            assert!((expected - requests).abs() < 1e-6, "{requests}: {expected}");
-        }
     }
 }

@@ -26,6 +26,8 @@ pub enum Measure {
     RefusedIdle,
     /// Not completed, of those admitted.
     Lost,
+    /// Refused in the middle of their visit, of those admitted.
+    CutOff,
     /// CPU time that came to nothing, of that spent.
     Wasted,
     /// Seconds until settled after the load rose above the capacity.
@@ -40,7 +42,7 @@ pub enum Measure {
 
 impl Measure {
     /// All of them, in the order of a table.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Goodput,
         Self::P50,
         Self::P95,
@@ -51,6 +53,7 @@ impl Measure {
         Self::Refused,
         Self::RefusedIdle,
         Self::Lost,
+        Self::CutOff,
         Self::Wasted,
         Self::Settle,
         Self::Reopen,
@@ -71,6 +74,7 @@ impl Measure {
             Self::Refused => "refused",
             Self::RefusedIdle => "refused_idle",
             Self::Lost => "lost",
+            Self::CutOff => "cut_off",
             Self::Wasted => "wasted",
             Self::Settle => "settle_s",
             Self::Reopen => "reopen_s",
@@ -94,11 +98,12 @@ impl Measure {
             Self::Refused => outcome.refused(),
             Self::RefusedIdle => outcome.refused_idle(),
             Self::Lost => outcome.lost(),
+            Self::CutOff => outcome.cut_off(),
             Self::Wasted => outcome.wasted(),
             Self::Settle => steps(scenario, load, |before, after| before <= 1.0 && after > 1.0)
                 .map(|(step_s, until_s)| {
                     // A queue is short against what customers would wait.
-                    let patience = scenario.customers.iter().map(|class| class.patience_s);
+                    let patience = scenario.customers.iter().map(|class| class.patience.mean());
                     let queue_s = patience.fold(f64::INFINITY, f64::min) / 10.0;
                     outcome.settled_after(step_s, until_s, scenario.requests(), queue_s)
                 })

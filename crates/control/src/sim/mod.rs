@@ -15,27 +15,33 @@
 mod arrivals;
 mod capacity;
 mod catalogue;
+mod distribution;
 mod expectation;
 mod file;
 mod judge;
 mod judged;
+mod length;
 mod machine;
 mod outcome;
 pub mod policies;
 mod random;
 mod rivals;
 mod scenario;
+mod tls;
 mod world;
 
 pub use arrivals::{Arrivals, Bursts, Segment, Wave};
 pub use catalogue::{CATALOGUE, text};
+pub use distribution::Distribution;
 pub use expectation::{Expectation, Measure};
 pub use judge::{Judge, User};
 pub use judged::{Judged, judged};
+pub use length::SessionLength;
 pub use outcome::{Outcome, Tenth, jain};
 pub use random::Random;
 pub use scenario::{
     Attack, AttackKind, Change, Changed, Customers, Database, Disappointed, Gate, Resource,
     Scenario, Telemetry, Upstream, Work,
 };
+pub use tls::Tls;
 pub use world::run;

@@ -16,8 +16,12 @@ pub struct Outcome {
     pub refused: u64,
     /// Sessions that got all that they came for.
     pub completed: u64,
-    /// Admitted sessions that left for want of an answer, or got an error.
+    /// Admitted sessions that left for want of an answer, got an error, or were
+    /// refused another connection.
     pub abandoned: u64,
+    /// Of these, those who were refused another connection: they brought no
+    /// ticket, and stood in line among the new.
+    pub cut_off: u64,
     /// Connections of attackers, and how many of them were let in.
     pub attacks: (u64, u64),
     /// Full handshakes begun.
@@ -52,7 +56,7 @@ pub struct Tenth {
     pub offered: u64,
     /// Sessions let in.
     pub admitted: u64,
-    /// Sessions refused.
+    /// Sessions refused, those cut off included.
     pub refused: u64,
     /// Sessions completed.
     pub completed: u64,
@@ -82,6 +86,12 @@ impl Outcome {
     /// Of the admitted sessions that ended, the share that did not complete.
     pub fn lost(&self) -> f64 {
         ratio(self.abandoned as f64, (self.completed + self.abandoned) as f64, 0.0)
+    }
+
+    /// Of the admitted sessions that ended, the share that was refused another
+    /// connection.
+    pub fn cut_off(&self) -> f64 {
+        ratio(self.cut_off as f64, (self.completed + self.abandoned) as f64, 0.0)
     }
 
     /// Share of those offered that were refused.

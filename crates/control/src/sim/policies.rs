@@ -51,7 +51,8 @@ pub fn named(name: &str, scenario: &Scenario) -> Option<Box<dyn Judge>> {
 /// How much faster than the customers of paper 001, who think for seven seconds
 /// on average, those of the scenario are.
 fn pace(scenario: &Scenario) -> Pace {
-    let think_s: f64 = scenario.customers.iter().map(|class| class.share * class.think_s).sum();
+    let think_s: f64 =
+        scenario.customers.iter().map(|class| class.share * class.think.mean()).sum();
     Pace((think_s / 7.0).clamp(0.001, 1.0))
 }
 

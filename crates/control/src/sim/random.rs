@@ -1,5 +1,9 @@
 //! Random numbers that are the same everywhere, for ever: a seed replays a run.
 
+use std::convert::Infallible;
+
+use rand::TryRng;
+
 /// A small generator, good enough to simulate with.
 ///
 /// Source: Steele, Lea and Flood 2014, "Fast Splittable Pseudorandom Number
@@ -23,22 +27,6 @@ impl Random {
         -mean * self.uniform().ln()
     }
 
-    /// Gamma with the given mean and squared coefficient of variation, for
-    /// service times: 0 is a constant, 1 the exponential; above 1, a mixture
-    /// of two exponentials with balanced means.
-    pub fn service(&mut self, mean: f64, scv: f64) -> f64 {
-        if scv <= 0.0 {
-            mean
-        } else if scv < 1.0 {
-            let stages = (1.0 / scv).round().max(1.0);
-            (0..stages as u32).map(|_| self.exponential(mean / stages)).sum()
-        } else {
-            let p = 0.5 * (1.0 + ((scv - 1.0) / (scv + 1.0)).sqrt());
-            let share = if self.uniform() <= p { p } else { 1.0 - p };
-            self.exponential(mean / (2.0 * share))
-        }
-    }
-
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -48,21 +36,39 @@ impl Random {
     }
 }
 
+/// What a crate's distributions draw from.
+impl TryRng for Random {
+    type Error = Infallible;
+
+    fn try_next_u32(&mut self) -> Result<u32, Infallible> {
+        Ok((self.next() >> 32) as u32)
+    }
+
+    fn try_next_u64(&mut self) -> Result<u64, Infallible> {
+        Ok(self.next())
+    }
+
+    fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), Infallible> {
+        for chunk in bytes.chunks_mut(8) {
+            chunk.copy_from_slice(&self.next().to_le_bytes()[..chunk.len()]);
+        }
+        Ok(())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn service_times_have_the_mean_and_spread_asked_for() {
-        for scv in [0.0, 0.25, 1.0, 4.0] {
-            let mut random = Random::new(7);
-            let n = 200_000;
-            let samples: Vec<f64> = (0..n).map(|_| random.service(2.0, scv)).collect();
-            let mean = samples.iter().sum::<f64>() / n as f64;
-            let variance = samples.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / n as f64;
-            assert!((mean - 2.0).abs() < 0.05, "{scv}: mean {mean}");
-            assert!((variance / 4.0 - scv).abs() < 0.1 + scv * 0.05, "{scv}: {variance}");
-        }
+    fn the_source_s_numbers_come_out() {
+        // Of seed 1234567, from the authors' reference implementation.
+        let mut random = Random::new(1_234_567);
+        let numbers: Vec<u64> = (0..3).map(|_| random.try_next_u64().unwrap()).collect();
+        assert_eq!(
+            numbers,
+            [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423]
+        );
     }
 
     #[test]

@@ -2,7 +2,10 @@
 //! rates per second; loads are multiples of the capacity.
 
 use super::arrivals::Arrivals;
+use super::distribution::Distribution;
 use super::expectation::Expectation;
+use super::length::SessionLength;
+use super::tls::Tls;
 
 /// A service, its customers and attackers, how they come, and what changes.
 #[derive(Clone, Debug)]
@@ -69,9 +72,9 @@ pub struct Upstream {
     pub threads: usize,
     /// Whether the gate can see its CPU time.
     pub visible: bool,
-    /// Time that a request waits for something else: mean, exponential; no
-    /// CPU, but it holds a thread.
-    pub wait_s: f64,
+    /// Time that a request waits for something else: no CPU, but it holds a
+    /// thread. With a mean of 0 it does not wait.
+    pub wait: Distribution,
 }
 
 /// The service's database on a host of its own, which the gate cannot see.
@@ -79,8 +82,8 @@ pub struct Upstream {
 pub struct Database {
     /// Cores of its host.
     pub cores: f64,
-    /// Work of a request in it: mean, exponential.
-    pub request: f64,
+    /// Work of a request in it.
+    pub request: Distribution,
 }
 
 /// What work costs.
@@ -88,21 +91,26 @@ pub struct Database {
 pub struct Work {
     /// Accepting a connection and reading its hello; all that a refusal costs.
     pub accept: f64,
-    /// A full handshake.
+    /// A full handshake, of classes that do not say how they connect.
     pub full_handshake: f64,
-    /// A resumed handshake.
+    /// A resumed handshake of these.
     pub resumed_handshake: f64,
     /// A request, in the gate.
     pub gate_request: f64,
     /// Of the gate's work on requests, the share that it spends without knowing
     /// for what.
     pub gate_unattributed: f64,
-    /// The first request of a session, in the upstream: mean.
-    pub first_request: f64,
-    /// A later request, in the upstream: mean.
-    pub later_request: f64,
-    /// Squared coefficient of variation of a request's work in the upstream.
-    pub request_scv: f64,
+    /// The first request of a session, in the upstream.
+    pub first_request: Distribution,
+    /// A later request, in the upstream.
+    pub later_request: Distribution,
+}
+
+impl Work {
+    /// How those connect who do not say it.
+    pub fn tls(&self) -> Tls {
+        Tls::Handshakes { full: self.full_handshake, resumed: self.resumed_handshake }
+    }
 }
 
 /// A class of customers.
@@ -112,22 +120,41 @@ pub struct Customers {
     pub name: String,
     /// Their share of those who arrive.
     pub share: f64,
-    /// Mean number of requests in a session, at least 1.
-    pub requests: f64,
-    /// Most requests in a session. Numbers are a power law with this end,
-    /// heavy-tailed; where it equals the mean, all sessions are equal.
-    pub requests_max: f64,
-    /// Mean think time, exponential.
-    pub think_s: f64,
-    /// The longest wait for a response.
-    pub patience_s: f64,
+    /// Requests in a session.
+    pub requests: SessionLength,
+    /// Think time.
+    pub think: Distribution,
+    /// The longest wait for a response, drawn for each.
+    pub patience: Distribution,
+    /// How they connect; `None`: as [`Work`] says.
+    pub tls: Option<Tls>,
+    /// Of the connections that they open after their first, the share that
+    /// brings a ticket. Without one they are new to the gate: see
+    /// [`Customers::resumes`].
+    pub tickets: f64,
     /// Whether a customer who is done closes the connection, as a load driver
     /// does; a browser leaves it to the gate.
     pub close_when_done: bool,
-    /// What their requests cost the upstream, in those of [`Work`].
+    /// Work of their first request in the upstream; `None`: as [`Work`] says.
+    pub first_request: Option<Distribution>,
+    /// Work of a later one.
+    pub later_request: Option<Distribution>,
+    /// What both are multiplied by.
     pub weight: f64,
     /// What they do when they are refused or their patience ends.
     pub disappointed: Disappointed,
+}
+
+impl Customers {
+    /// Of the connections that they open after their first, the share that
+    /// returns with a ticket; in clear there is none.
+    ///
+    /// The rest stand in line as newcomers do, shake hands in full, and may be
+    /// refused in the middle of their visit. Their former session counts as
+    /// inside until the gate forgets it.
+    pub fn resumes(&self) -> f64 {
+        if self.tls == Some(Tls::Clear) { 0.0 } else { self.tickets }
+    }
 }
 
 /// What a customer does who was refused or has waited too long.
@@ -258,7 +285,12 @@ impl Default for Scenario {
                 linger_s: 1.0,
                 session_rate: (20.0, 100.0),
             },
-            upstream: Upstream { cores: None, threads: 1, visible: true, wait_s: 0.0 },
+            upstream: Upstream {
+                cores: None,
+                threads: 1,
+                visible: true,
+                wait: Distribution::exponential(0.0),
+            },
             database: None,
             work: Work {
                 accept: 17e-6,
@@ -266,9 +298,8 @@ impl Default for Scenario {
                 resumed_handshake: 160e-6,
                 gate_request: 75e-6,
                 gate_unattributed: 0.1,
-                first_request: 90e-6,
-                later_request: 90e-6,
-                request_scv: 1.5,
+                first_request: Distribution::hyperexponential(90e-6, 1.5),
+                later_request: Distribution::hyperexponential(90e-6, 1.5),
             },
             customers: vec![Customers::default()],
             arrivals: Arrivals::default(),
@@ -285,11 +316,14 @@ impl Default for Customers {
         Self {
             name: "customers".to_owned(),
             share: 1.0,
-            requests: 12.0,
-            requests_max: 60.0,
-            think_s: 0.175,
-            patience_s: 0.250,
+            requests: SessionLength::power_law(12.0, 60.0),
+            think: Distribution::exponential(0.175),
+            patience: Distribution::constant(0.250),
+            tls: None,
+            tickets: 1.0,
             close_when_done: true,
+            first_request: None,
+            later_request: None,
             weight: 1.0,
             disappointed: Disappointed::Leaves,
         }

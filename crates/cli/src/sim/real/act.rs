@@ -46,7 +46,7 @@ impl Act {
         needs(cores == cpus, &format!("the gate has {cores} cores in it and {cpus} here"));
         let upstream = &scenario.upstream;
         needs(
-            upstream.cores.is_none() && upstream.visible && upstream.wait_s == 0.0,
+            upstream.cores.is_none() && upstream.visible && upstream.wait.mean() == 0.0,
             "the site runs on the gate's processors, in sight, and waits for nothing",
         );
         needs(scenario.database.is_none(), "the site's database is embedded");
@@ -60,14 +60,18 @@ impl Act {
             "customers arrive in segments, without bursts and waves",
         );
         let work = &scenario.work;
-        let later_s = work.later_request - usual.work.later_request;
-        let rest = Work { later_request: usual.work.later_request, ..work.clone() };
-        let rest = Work { first_request: usual.work.first_request, ..rest };
+        let Work { first_request: first, later_request: later, .. } = &usual.work;
+        let later_s = work.later_request.mean() - later.mean();
+        let rest = Work {
+            first_request: work.first_request.with_mean(first.mean()),
+            later_request: work.later_request.with_mean(later.mean()),
+            ..work.clone()
+        };
         needs(
             rest == usual.work
                 && later_s >= 0.0
-                && (work.first_request - usual.work.first_request).abs() < FIRST_PAGE_S,
-            "only later requests can be made dearer",
+                && (work.first_request.mean() - first.mean()).abs() < FIRST_PAGE_S,
+            "only later requests can be made dearer; how work is distributed is the site's own",
         );
         let customers = match scenario.customers.as_slice() {
             [one] => Some(one),
@@ -76,6 +80,10 @@ impl Act {
         needs(
             customers.is_some_and(plays_the_mix),
             "customers are those of the site's bidding mix, and leave when disappointed",
+        );
+        needs(
+            customers.is_some_and(|one| one.tls.is_none() && one.tickets == 1.0),
+            "customers connect with TLS 1.3 and RSA-2048, and bring their tickets",
         );
         let forged = |kind| kind == AttackKind::ForgedTickets;
         needs(
@@ -96,7 +104,7 @@ impl Act {
             return Err(cannot);
         }
         let (think_s, patience_s) =
-            customers.map_or((THINK_S, PATIENCE_S), |one| (one.think_s, one.patience_s));
+            customers.map_or((THINK_S, PATIENCE_S), |one| (one.think.mean(), one.patience.mean()));
         let time_scale = think_s / THINK_S;
         Ok(Self {
             extra_cpu_ms: later_s * 1e3,
@@ -117,7 +125,10 @@ impl Act {
 fn plays_the_mix(customers: &Customers) -> bool {
     let usual = Customers::default();
     customers.requests == usual.requests
-        && customers.requests_max == usual.requests_max
+        // Their means are scaled; how they vary is the driver's own.
+        && customers.think == usual.think.with_mean(customers.think.mean())
+        && customers.patience == usual.patience.with_mean(customers.patience.mean())
+        && (&customers.first_request, &customers.later_request) == (&None, &None)
         && customers.weight == usual.weight
         && customers.close_when_done
         && customers.disappointed == Disappointed::Leaves

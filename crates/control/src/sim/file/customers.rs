@@ -1,11 +1,20 @@
 //! Who comes: classes of customers.
 
+use std::ops::RangeInclusive;
+
 use tidegate_toml::Section;
 
-use super::values::{number, seconds, whole, yes_or_no};
-use crate::sim::scenario::{Customers, Disappointed};
+use super::distributions::{Unit, distribution, times};
+use super::values::{CPU, number, seconds, whole, yes_or_no};
+use crate::sim::distribution::Distribution;
+use crate::sim::length::SessionLength;
+use crate::sim::scenario::{Customers, Disappointed, Work};
+use crate::sim::tls::Tls;
 
-pub(super) fn customers(section: &Section<'_>) -> Customers {
+/// Requests of a session.
+const REQUESTS: RangeInclusive<f64> = 1.0..=10_000.0;
+
+pub(super) fn customers(section: &Section<'_>, work: &Work) -> Customers {
     section.only(&[
         "name",
         "share",
@@ -13,7 +22,11 @@ pub(super) fn customers(section: &Section<'_>) -> Customers {
         "requests_max",
         "think",
         "patience",
+        "tls",
+        "tickets",
         "close_when_done",
+        "first_request",
+        "later_request",
         "weight",
         "back_off",
         "attempts",
@@ -23,14 +36,20 @@ pub(super) fn customers(section: &Section<'_>) -> Customers {
         class.name = name.to_owned();
     }
     number(section, "share", 0.0..=1.0, &mut class.share);
-    number(section, "requests", 1.0..=10_000.0, &mut class.requests);
-    number(section, "requests_max", 1.0..=10_000.0, &mut class.requests_max);
-    if class.requests_max < class.requests {
-        let remedy = "give the longest session more requests than the mean";
-        section.wrong("has requests above requests_max", remedy);
+    if let Some(length) = requests(section) {
+        class.requests = length;
     }
-    seconds(section, "think", 0.0..=3600.0, &mut class.think_s);
-    seconds(section, "patience", 0.001..=3600.0, &mut class.patience_s);
+    times(section, "think", 0.0..=3600.0, &mut class.think);
+    times(section, "patience", 0.001..=3600.0, &mut class.patience);
+    tls(section, &mut class);
+    for (key, own, usual) in [
+        ("first_request", &mut class.first_request, &work.first_request),
+        ("later_request", &mut class.later_request, &work.later_request),
+    ] {
+        if section.get(key).is_some() {
+            times(section, key, CPU, own.insert(usual.clone()));
+        }
+    }
     yes_or_no(section, "close_when_done", &mut class.close_when_done);
     number(section, "weight", 0.0..=1000.0, &mut class.weight);
     let (mut back_off_s, mut attempts) = (0.0, 0);
@@ -48,4 +67,53 @@ pub(super) fn customers(section: &Section<'_>) -> Customers {
         ),
     }
     class
+}
+
+/// A mean and a longest session, or a distribution; `None`: as usual.
+fn requests(section: &Section<'_>) -> Option<SessionLength> {
+    let table = section.get("requests").filter(|value| value.is_table());
+    let Some(table) = table else {
+        let (mut mean, mut max) = (12.0, 60.0);
+        number(section, "requests", REQUESTS, &mut mean);
+        number(section, "requests_max", REQUESTS, &mut max);
+        if max < mean {
+            let remedy = "give the longest session more requests than the mean";
+            section.wrong("has requests above requests_max", remedy);
+        }
+        return Some(SessionLength::power_law(mean, max));
+    };
+    if let Some(max) = section.get("requests_max") {
+        let remedy = "take it out: the distribution says how long sessions are";
+        max.wrong("stands beside a distribution of requests", remedy);
+    }
+    let usual = Distribution::exponential(11.0);
+    distribution(&table, &Unit::AfterTheFirst(REQUESTS), &usual).map(SessionLength::one_and)
+}
+
+/// How they connect, and whether they bring their tickets.
+fn tls(section: &Section<'_>, class: &mut Customers) {
+    if let Some(value) = section.get("tls") {
+        class.tls = match value.is_table() {
+            false => value.choice(&Tls::NAMES).and_then(|place| Tls::named(Tls::NAMES[place])),
+            true => value.section().and_then(|section| handshakes(&section)),
+        };
+    }
+    number(section, "tickets", 0.0..=1.0, &mut class.tickets);
+    if let (Some(Tls::Clear), Some(tickets)) = (class.tls, section.get("tickets")) {
+        tickets
+            .wrong("stands beside tls = \"clear\"", "take it out: in clear there are no tickets");
+    }
+}
+
+fn handshakes(section: &Section<'_>) -> Option<Tls> {
+    section.only(&["full", "resumed"]);
+    let (mut full, mut resumed) = (0.0, 0.0);
+    seconds(section, "full", CPU, &mut full);
+    seconds(section, "resumed", CPU, &mut resumed);
+    if section.get("full").is_none() || section.get("resumed").is_none() {
+        let remedy = "write { full = \"700us\", resumed = \"160us\" }, or the name of a kind";
+        section.wrong("has not the costs of both handshakes", remedy);
+        return None;
+    }
+    Some(Tls::Handshakes { full, resumed })
 }

@@ -3,6 +3,7 @@
 
 mod course;
 mod customers;
+mod distributions;
 mod expectations;
 mod values;
 
@@ -10,8 +11,10 @@ use tidegate_toml::{Mistakes, Section};
 
 use self::course::{arrivals, attack, change};
 use self::customers::customers;
+use self::distributions::times;
 use self::expectations::expectations;
-use self::values::{CORES, in_section, number, numbers, seconds, sections, whole, yes_or_no};
+use self::values::{CORES, CPU, in_section, number, numbers, seconds, sections, whole, yes_or_no};
+use super::distribution::Distribution;
 use super::scenario::{Database, Scenario};
 
 /// Most arrivals of a run: a mistyped number must not take all memory.
@@ -73,14 +76,15 @@ fn scenario(root: &Section<'_>, name: &str) -> Option<Scenario> {
     in_section(root, "upstream", |section| upstream(section, &mut s));
     in_section(root, "database", |section| {
         section.only(&["cores", "request"]);
-        let mut database = Database { cores: 1.0, request: 200e-6 };
+        let request = Distribution::exponential(200e-6);
+        let mut database = Database { cores: 1.0, request };
         number(section, "cores", CORES, &mut database.cores);
-        seconds(section, "request", 0.0..=10.0, &mut database.request);
+        times(section, "request", 0.0..=10.0, &mut database.request);
         s.database = Some(database);
     });
     in_section(root, "work", |section| work(section, &mut s));
     if let Some(list) = root.get("customers") {
-        s.customers = sections(&list).iter().map(customers).collect();
+        s.customers = sections(&list).iter().map(|class| customers(class, &s.work)).collect();
         let shares: f64 = s.customers.iter().map(|class| class.share).sum();
         if s.customers.is_empty() || (shares - 1.0).abs() > 1e-6 {
             list.wrong(format!("have shares that add up to {shares}"), "make the sum 1");
@@ -139,7 +143,7 @@ fn upstream(section: &Section<'_>, s: &mut Scenario) {
     s.upstream.cores = (cores > 0.0).then_some(cores);
     whole(section, "threads", 1..=1_000_000, &mut s.upstream.threads);
     yes_or_no(section, "visible", &mut s.upstream.visible);
-    seconds(section, "wait", 0.0..=60.0, &mut s.upstream.wait_s);
+    times(section, "wait", 0.0..=60.0, &mut s.upstream.wait);
 }
 
 fn work(section: &Section<'_>, s: &mut Scenario) {
@@ -159,13 +163,20 @@ fn work(section: &Section<'_>, s: &mut Scenario) {
         ("full_handshake", &mut work.full_handshake),
         ("resumed_handshake", &mut work.resumed_handshake),
         ("gate_request", &mut work.gate_request),
-        ("first_request", &mut work.first_request),
-        ("later_request", &mut work.later_request),
     ] {
-        seconds(section, key, 1e-7..=60.0, cost);
+        seconds(section, key, CPU, cost);
     }
     number(section, "gate_unattributed", 0.0..=0.9, &mut work.gate_unattributed);
-    number(section, "request_scv", 0.0..=100.0, &mut work.request_scv);
+    let mut scv = work.first_request.scv();
+    number(section, "request_scv", 0.0..=100.0, &mut scv);
+    for (key, demand) in
+        [("first_request", &mut work.first_request), ("later_request", &mut work.later_request)]
+    {
+        if section.get("request_scv").is_some() {
+            *demand = Distribution::of_scv(demand.mean(), scv);
+        }
+        times(section, key, CPU, demand);
+    }
 }
 
 fn telemetry(section: &Section<'_>, s: &mut Scenario) {

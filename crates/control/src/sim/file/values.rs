@@ -6,6 +6,8 @@ use std::time::Duration;
 use tidegate_toml::{Section, Value};
 
 pub(super) const CORES: RangeInclusive<f64> = 0.01..=1024.0;
+/// CPU time of a piece of work, in seconds.
+pub(super) const CPU: RangeInclusive<f64> = 1e-7..=60.0;
 pub(super) const LOADS: RangeInclusive<f64> = 0.0..=100.0;
 
 pub(super) fn in_section(parent: &Section<'_>, key: &str, read: impl FnOnce(&Section<'_>)) {

@@ -3,6 +3,7 @@
 use super::{Event, Session, Stage, World};
 use crate::sim::judge::User;
 use crate::sim::scenario::{AttackKind, Customers, Disappointed};
+use crate::sim::tls::Tls;
 use crate::sim::world::GATE;
 
 /// After so long a system asks for a connection again, and after twice as long
@@ -11,7 +12,7 @@ use crate::sim::world::GATE;
 /// Source: RFC 6298, section 2: the initial retransmission time, doubled.
 const REDIAL_S: f64 = 1.0;
 
-impl World<'_> {
+impl<'a> World<'a> {
     pub(super) fn schedule_arrival(&mut self) {
         let until = self.scenario.duration_s;
         if let Some(at) = self.stream.next(self.now, until, &mut self.random) {
@@ -39,8 +40,7 @@ impl World<'_> {
             draw <= sum + 1e-9
         });
         let class = class.unwrap_or(0);
-        let draw = self.random.uniform();
-        let length = self.lengths[class].partition_point(|share| *share < draw) as u32 + 1;
+        let length = self.scenario.customers[class].requests.draw(&mut self.random);
         let prefix = (self.random.uniform() * 7.999) as u8;
         self.begins(class as u16, prefix, length, 0, None);
     }
@@ -97,7 +97,7 @@ impl World<'_> {
                 self.outcome.by_length[group].0 += 1;
                 self.outcome.by_prefix[prefix as usize].0 += 1;
             }
-            let patience_s = self.class(session).patience_s;
+            let patience_s = self.class(session).patience.draw(&mut self.random);
             self.schedule(self.now + patience_s, Event::Impatience(session, 0));
         }
         self.connects(session, 0);
@@ -133,23 +133,42 @@ impl World<'_> {
     }
 
     pub(super) fn wishes(&mut self, session: u32) {
-        let patience_s = self.class(session).patience_s;
+        let patience_s = self.class(session).patience.draw(&mut self.random);
         let s = &mut self.sessions[session as usize];
         s.request += 1;
         s.wished_at = self.now;
         let impatient = Event::Impatience(session, s.request);
         let closed = self.now - s.idle_since > self.scenario.gate.keep_alive_s;
         if closed {
-            s.returning = true;
-            if !s.inside {
-                s.inside = true;
-                self.active += 1;
-            }
+            self.reconnects(session);
             self.connects(session, 0);
         } else {
             self.forward(session);
         }
         self.schedule(self.now + patience_s, impatient);
+    }
+
+    /// Somebody who was let in before opens another connection.
+    fn reconnects(&mut self, session: u32) {
+        let share = self.class(session).resumes();
+        let forgotten_at = self.counted_until(session);
+        let s = &mut self.sessions[session as usize];
+        s.returning = share >= 1.0 || self.random.uniform() <= share;
+        let was_inside = std::mem::replace(&mut s.inside, s.returning);
+        if s.returning && !was_inside {
+            self.active += 1;
+        } else if was_inside && !s.returning {
+            // The gate cannot know that it is she, and waits for her all the same.
+            self.schedule(forgotten_at, Event::Forgotten);
+        }
+    }
+
+    /// Until when a session counts as inside that has no request under way.
+    fn counted_until(&self, session: u32) -> f64 {
+        let (s, gate) = (&self.sessions[session as usize], &self.scenario.gate);
+        // A session in clear ends with its connection: nobody can come back to it.
+        let lingers = s.attacker.is_some() || self.class(session).tls != Some(Tls::Clear);
+        s.idle_since + gate.keep_alive_s + if lingers { gate.linger_s } else { 0.0 }
     }
 
     pub(super) fn loses_patience(&mut self, session: u32, request: u32) {
@@ -200,7 +219,7 @@ impl World<'_> {
         let took = now - s.wished_at;
         (s.idle_since, s.first, s.left) = (now, false, s.left - 1);
         let (done, request, attacker) = (s.left == 0, s.request, s.attacker);
-        let counted_until = now + self.scenario.gate.keep_alive_s + self.scenario.gate.linger_s;
+        let counted_until = self.counted_until(session);
         if let Some(kind) = attacker {
             self.sessions[session as usize].gone = true;
             if kind == AttackKind::Lingering {
@@ -219,7 +238,7 @@ impl World<'_> {
             self.completes(session, counted_until);
             return;
         }
-        let think = self.random.exponential(self.class(session).think_s);
+        let think = self.class(session).think.draw(&mut self.random);
         if now + think > counted_until {
             self.schedule(counted_until, Event::Left(session, request));
         }
@@ -249,14 +268,14 @@ impl World<'_> {
         self.active -= 1;
     }
 
-    pub(super) fn class(&self, session: u32) -> &Customers {
+    pub(super) fn class(&self, session: u32) -> &'a Customers {
         &self.scenario.customers[self.sessions[session as usize].class as usize]
     }
 
     /// 0: no longer than the mean; 1: longer.
     fn group(&self, session: u32) -> usize {
         usize::from(
-            f64::from(self.sessions[session as usize].length) > self.class(session).requests,
+            f64::from(self.sessions[session as usize].length) > self.class(session).requests.mean(),
         )
     }
 }

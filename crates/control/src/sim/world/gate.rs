@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use super::{Event, GATE, Stage, UPSTREAM, World};
 use crate::sim::judge::User;
+use crate::sim::tls::Tls;
 use crate::{Decision, Reading, Usage};
 
 /// Time between two questions for those who are held.
@@ -145,11 +146,18 @@ impl World<'_> {
     fn refuse(&mut self, session: u32) {
         let s = &mut self.sessions[session as usize];
         let (left_before, spent, attacker) = (s.gone, s.spent, s.attacker);
+        let was_inside = s.request > 0;
         s.gone = true;
-        self.waste(spent);
-        if attacker.is_none() {
-            self.count(|outcome| &mut outcome.refused);
+        if was_inside {
+            self.count(|outcome| &mut outcome.cut_off);
             self.tenth.refused += 1;
+            self.abandons(session);
+        } else {
+            self.waste(spent);
+            if attacker.is_none() {
+                self.count(|outcome| &mut outcome.refused);
+                self.tenth.refused += 1;
+            }
         }
         if !left_before {
             self.is_disappointed(session);
@@ -158,7 +166,7 @@ impl World<'_> {
 
     fn admit(&mut self, session: u32) {
         let s = &mut self.sessions[session as usize];
-        let attacker = s.attacker.is_some();
+        let (attacker, was_inside) = (s.attacker.is_some(), s.request > 0);
         s.inside = true;
         self.active += 1;
         self.reading.sessions_started += 1;
@@ -166,12 +174,14 @@ impl World<'_> {
         self.reading.in_flight_handshakes += 1;
         if attacker {
             self.count(|outcome| &mut outcome.attacks.1);
-        } else {
+        } else if !was_inside {
             self.tenth.admitted += 1;
             self.count(|outcome| &mut outcome.admitted);
         }
-        self.count(|outcome| &mut outcome.full_handshakes);
-        let work = self.scenario.work.full_handshake * self.scenario.factors(self.now).1;
+        if !self.is_in_clear(session) {
+            self.count(|outcome| &mut outcome.full_handshakes);
+        }
+        let work = self.tls(session).full() * self.scenario.factors(self.now).1;
         self.submit(GATE, session, Stage::Handshake, work);
     }
 
@@ -180,8 +190,20 @@ impl World<'_> {
         self.reading.returning.connections += 1;
         self.reading.in_flight_handshakes += 1;
         self.count(|outcome| &mut outcome.resumed_handshakes);
-        let work = self.scenario.work.resumed_handshake * self.scenario.factors(self.now).1;
+        let work = self.tls(session).resumed() * self.scenario.factors(self.now).1;
         self.submit(GATE, session, Stage::Handshake, work);
+    }
+
+    /// How somebody connects; attackers as the scenario's work says.
+    fn tls(&self, session: u32) -> Tls {
+        match self.sessions[session as usize].attacker {
+            Some(_) => self.scenario.work.tls(),
+            None => self.scenario.tls(self.class(session)),
+        }
+    }
+
+    pub(super) fn is_in_clear(&self, session: u32) -> bool {
+        self.tls(session) == Tls::Clear
     }
 
     /// Sends a reading to the policy, which may be late or wrong.

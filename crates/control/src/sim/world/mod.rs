@@ -44,6 +44,7 @@ enum Event {
     Impatience(u32, u32),
     Waited(u32),
     Left(u32, u32),
+    Forgotten,
     Usher,
     Redial(u32, u32, u32),
     Tick,
@@ -80,8 +81,6 @@ struct World<'a> {
     now: f64,
     random: Random,
     stream: Stream,
-    /// Cumulative shares of session lengths, by class.
-    lengths: Vec<Vec<f64>>,
     capacity_per_s: f64,
     /// Connections that the shared ticket may still bring at once, as of when.
     shared_ticket: (f64, f64),
@@ -130,7 +129,6 @@ impl<'a> World<'a> {
             now: 0.0,
             random: Random::new(seed),
             stream: Stream::new(&scenario.arrivals, capacity_per_s * load),
-            lengths: scenario.customers.iter().map(|class| class.lengths()).collect(),
             capacity_per_s,
             shared_ticket: (scenario.gate.session_rate.1, 0.0),
             used_at_tenth: vec![0.0; hosts.len()],
@@ -206,6 +204,7 @@ impl<'a> World<'a> {
                     self.leaves(session);
                 }
             }
+            Event::Forgotten => self.active -= 1,
             Event::Usher => self.usher_comes(),
             Event::Redial(session, request, times) => self.redials(session, request, times),
             Event::Tick => self.tick(),

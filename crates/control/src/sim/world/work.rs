@@ -1,6 +1,6 @@
 //! Work: what each stage of a connection and a request needs, and what follows.
 
-use super::{DATABASE, Event, GATE, UPSTREAM, World};
+use super::{DATABASE, Event, GATE, Session, UPSTREAM, World};
 use crate::ClassWork;
 use crate::sim::scenario::AttackKind;
 
@@ -88,14 +88,11 @@ impl World<'_> {
 
     /// Hands a request to the upstream, which begins it when a thread is free.
     fn hand_over(&mut self, session: u32) {
-        let work = &self.scenario.work;
-        let s = &self.sessions[session as usize];
-        let mean = if s.first { work.first_request } else { work.later_request };
-        let weight = self.class(session).weight * self.scenario.factors(self.now).0;
-        let demand = self.random.service(mean * weight, work.request_scv);
-        let request = self.sessions[session as usize].request;
-        let stage = Stage::Serve;
-        let job = Job { session, request, stage, work: demand, forwarded_at: self.now };
+        let (scenario, class) = (self.scenario, self.class(session));
+        let Session { first, request, .. } = self.sessions[session as usize];
+        let weight = class.weight * scenario.factors(self.now).0;
+        let work = scenario.request(class, first).draw_times(weight, &mut self.random);
+        let job = Job { session, request, stage: Stage::Serve, work, forwarded_at: self.now };
         let job = self.owe(UPSTREAM, job);
         self.reading.in_flight_requests += 1;
         self.sessions[session as usize].asking = true;
@@ -109,13 +106,12 @@ impl World<'_> {
 
     /// The upstream begins a request that has one of its threads.
     fn serve(&mut self, job: u32) {
-        match self.scenario.upstream.wait_s {
-            0.0 => self.compute(UPSTREAM, job),
-            wait => {
-                let wait = self.random.exponential(wait);
-                self.schedule(self.now + wait, Event::Waited(job));
-            }
+        let wait = &self.scenario.upstream.wait;
+        if wait.mean() == 0.0 {
+            return self.compute(UPSTREAM, job);
         }
+        let until = self.now + wait.draw(&mut self.random);
+        self.schedule(until, Event::Waited(job));
     }
 
     pub(super) fn finished(&mut self, index: u32) {
@@ -142,9 +138,11 @@ impl World<'_> {
             Stage::Handshake => {
                 self.reading.in_flight_handshakes -= 1;
                 self.ask_soon();
-                let class = self.class_work(s.returning);
-                class.handshakes += 1;
-                class.handshake_cpu_s += job.work;
+                if !self.is_in_clear(job.session) {
+                    let class = self.class_work(s.returning);
+                    class.handshakes += 1;
+                    class.handshake_cpu_s += job.work;
+                }
                 if s.attacker == Some(AttackKind::Handshakes) {
                     self.sessions[job.session as usize].gone = true;
                     self.leaves(job.session);
@@ -164,7 +162,7 @@ impl World<'_> {
             Stage::Serve => match &self.scenario.database {
                 Some(database) => {
                     let factor = self.scenario.factors(self.now).0;
-                    let work = self.random.exponential(database.request * factor);
+                    let work = database.request.draw_times(factor, &mut self.random);
                     let job = self.owe(DATABASE, Job { stage: Stage::Query, work, ..job });
                     self.compute(DATABASE, job);
                 }
