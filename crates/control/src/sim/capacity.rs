@@ -176,6 +176,7 @@ impl Change {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sim::length::SessionLength;
     use crate::sim::scenario::{Database, Resource};
 
     #[test]
@@ -184,6 +185,42 @@ mod tests {
         // Upstream: 12 × 90 µs. Together 3263.6 µs.
         let capacity = Scenario::default().capacity_per_s();
         assert!((capacity - 306.41).abs() < 0.05, "{capacity}");
+    }
+
+    #[test]
+    fn classes_with_their_own_tls_tickets_and_work_by_hand() {
+        let mut scenario = Scenario::default();
+        let ecdsa = Customers {
+            share: 0.75,
+            requests: SessionLength::power_law(5.0, 5.0),
+            // Three of four pauses are longer than the connection is kept.
+            think: Distribution::uniform(0.5, 1.0 / 3.0),
+            tls: Some(Tls::Handshakes { full: 200e-6, resumed: 100e-6 }),
+            tickets: 0.5,
+            first_request: Some(Distribution::lognormal(1e-3, 9.0)),
+            weight: 2.0,
+            ..Customers::default()
+        };
+        let clear = Customers {
+            share: 0.25,
+            requests: SessionLength::power_law(2.0, 2.0),
+            think: Distribution::constant(0.1),
+            tls: Some(Tls::Clear),
+            ..Customers::default()
+        };
+        scenario.customers = vec![ecdsa, clear];
+        // 3 of 4 later requests reconnect, 1.5 of them with a ticket: 4 × 17 µs accepting,
+        // 2.5 × 200 + 1.5 × 100 µs shaking hands, 5 × 83.333 µs: 1134.667 µs. Without
+        // TLS: 17 µs and 2 × 83.333 µs. Upstream: 2 × (1000 + 4 × 90) and 2 × 90 µs.
+        let [gate, upstream, database] = scenario.demand(0.0);
+        assert!((gate - (0.75 * 1134.667e-6 + 0.25 * 183.667e-6)).abs() < 1e-9, "{gate}");
+        assert!((upstream - (0.75 * 2720e-6 + 0.25 * 180e-6)).abs() < 1e-9, "{upstream}");
+        assert_eq!(database, 0.0);
+        let twice = scenario.at_capacity(2.0 * scenario.capacity_per_s());
+        let [half_gate, half_upstream, _] = twice.demand(0.0);
+        assert!(
+            (gate / half_gate - 2.0).abs() < 1e-9 && (upstream / half_upstream - 2.0).abs() < 1e-9
+        );
     }
 
     #[test]

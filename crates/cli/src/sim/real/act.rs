@@ -171,7 +171,7 @@ fn schedule(stretches: &[(f64, f64, f64)]) -> tidegate_load::Arrivals {
 mod tests {
     use super::*;
     use std::time::Duration;
-    use tidegate_control::sim::Telemetry;
+    use tidegate_control::sim::{Distribution, Telemetry};
 
     #[test]
     fn the_lab_plays_what_it_says_that_it_plays() {
@@ -197,6 +197,32 @@ mod tests {
         let telemetry = Telemetry { late_s: 1.0, ..Scenario::default().telemetry };
         let scenario = Scenario { telemetry, ..Scenario::named("database-bound").unwrap() };
         assert!(Act::of(&scenario, 1.0).unwrap_err().len() >= 2);
+    }
+
+    #[test]
+    fn distributions_and_kinds_of_tls_are_not_the_labs_to_choose() {
+        for (name, expected) in [
+            ("heavy-tail", vec!["only later requests", "bidding mix"]),
+            ("in-clear", vec!["bidding mix", "TLS 1.3 and RSA-2048"]),
+        ] {
+            let cannot = Act::of(&Scenario::named(name).unwrap(), 1.0).unwrap_err();
+            assert_eq!(cannot.len(), expected.len(), "{cannot:?}");
+            for (told, words) in cannot.iter().zip(expected) {
+                assert!(told.contains(words), "{told}");
+            }
+        }
+        let usual = Scenario::default();
+        let [one] = usual.customers.as_slice() else { panic!("the demo has one class") };
+        for other in [
+            Customers { think: Distribution::constant(one.think.mean()), ..one.clone() },
+            Customers { patience: Distribution::exponential(0.25), ..one.clone() },
+            Customers { later_request: Some(Distribution::constant(1e-3)), ..one.clone() },
+            Customers { tickets: 0.5, ..one.clone() },
+        ] {
+            let scenario = Scenario { customers: vec![other], ..usual.clone() };
+            assert_eq!(Act::of(&scenario, 1.0).unwrap_err().len(), 1);
+        }
+        assert!(Act::of(&usual, 1.0).is_ok());
     }
 
     #[test]

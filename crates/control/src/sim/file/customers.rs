@@ -117,3 +117,55 @@ fn handshakes(section: &Section<'_>) -> Option<Tls> {
     }
     Some(Tls::Handshakes { full, resumed })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sim::Scenario;
+
+    fn class(text: &str) -> Result<Customers, String> {
+        let text = format!("about = \"x\"\n[[customers]]\n{text}");
+        let read = Scenario::from_toml(&text, "a.toml").map_err(|mistakes| mistakes.to_string());
+        read.map(|mut scenario| scenario.customers.remove(0))
+    }
+
+    #[test]
+    fn handshakes_are_of_a_kind_or_cost_what_is_said() {
+        assert_eq!(class("").unwrap().tls, None);
+        let named = class("tls = \"tls12-rsa-2048\"\ntickets = 0.5").unwrap();
+        assert_eq!((named.tls, named.resumes()), (Tls::named("tls12-rsa-2048"), 0.5));
+        assert_eq!(class("tls = \"clear\"").unwrap().resumes(), 0.0);
+        let own = class("tls = { full = \"2ms\", resumed = \"10us\" }").unwrap();
+        assert_eq!(own.tls, Some(Tls::Handshakes { full: 2e-3, resumed: 10e-6 }));
+    }
+
+    #[test]
+    fn session_lengths_are_a_power_law_or_a_distribution() {
+        let usual = class("requests = 5").unwrap().requests;
+        assert_eq!(usual, SessionLength::power_law(5.0, 60.0));
+        let spread = class("requests = { mean = 8, distribution = \"lognormal\", scv = 2 }");
+        let later = Distribution::lognormal(7.0, 2.0);
+        assert_eq!(spread.unwrap().requests, SessionLength::one_and(later));
+        let measured = class("requests = { values = [1, 9], weights = [3, 1] }").unwrap();
+        assert!((measured.requests.mean() - 3.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn every_mistake_is_told_with_its_line_and_remedy() {
+        for (text, words) in [
+            ("tls = \"rsa-2049\"", "tls: = \"rsa-2049\" is not known; did you mean rsa-2048?"),
+            ("tls = { full = \"1ms\" }", "tls: has not the costs of both handshakes; write {"),
+            ("tls = { ful = \"1ms\" }", "ful: is not a known key; did you mean full?"),
+            ("tickets = 1.5", "tickets: = 1.5 must be 0 to 1"),
+            ("tls = \"clear\"\ntickets = 1.0", "in clear there are no tickets"),
+            ("requests = { mean = 3 }\nrequests_max = 9", "stands beside a distribution"),
+            ("requests = { mean = 0.5 }", "must be 1 to 10000"),
+            ("requests = 70", "requests above requests_max"),
+            ("think = { distribution = \"gamma\" }", "think: has no scv"),
+        ] {
+            let found = class(text).unwrap_err();
+            assert!(found.starts_with("a.toml:"), "{found}");
+            assert!(found.contains(words), "{text}: {found}");
+        }
+    }
+}

@@ -293,7 +293,7 @@ impl<'a> World<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sim::policies;
+    use crate::sim::{Customers, Distribution, SessionLength, Tls, policies};
 
     fn demo(policy: &str, load: f64, duration_s: f64) -> Outcome {
         let scenario = Scenario { duration_s, watch_from_s: 0.0, ..Scenario::default() };
@@ -314,6 +314,70 @@ mod tests {
         let outcome = demo("off", 0.5, 60.0);
         assert!((outcome.cpu_s / 60.0 - 0.5).abs() < 0.03, "{}", outcome.cpu_s / 60.0);
         assert!(outcome.wasted() < 0.01, "{}", outcome.wasted());
+    }
+
+    /// One class of customers at a load, under a policy.
+    fn class(customers: Customers, policy: &str, load: f64, watch_from_s: f64) -> Outcome {
+        let scenario = Scenario {
+            duration_s: 90.0,
+            watch_from_s,
+            customers: vec![customers],
+            ..Scenario::default()
+        };
+        run(&scenario, load, 1, policies::named(policy, &scenario).unwrap().as_mut())
+    }
+
+    #[test]
+    fn the_cpu_time_is_as_worked_out_whatever_the_work_the_tls_and_the_tickets_are() {
+        for (tls, tickets) in [(None, 0.3), (Some(Tls::Clear), 1.0), (Tls::named("rsa-4096"), 0.0)]
+        {
+            let outcome = class(
+                Customers {
+                    requests: SessionLength::one_and(Distribution::gamma(5.0, 0.5)),
+                    think: Distribution::lognormal(0.2, 1.5),
+                    patience: Distribution::uniform(0.5, 0.01),
+                    tls,
+                    tickets,
+                    first_request: Some(Distribution::weibull(200e-6, 2.0)),
+                    later_request: Some(Distribution::pareto(100e-6, 2.0, 5e-3)),
+                    ..Customers::default()
+                },
+                "off",
+                0.5,
+                10.0,
+            );
+            assert!((outcome.cpu_s / 80.0 - 0.5).abs() < 0.03, "{tls:?}: {}", outcome.cpu_s / 80.0);
+            assert_eq!((outcome.refused, outcome.cut_off), (0, 0));
+            let resumes = tls.is_none();
+            assert_eq!(outcome.resumed_handshakes > 0, resumes, "{tls:?}");
+            assert_eq!(outcome.full_handshakes > 0, tls != Some(Tls::Clear));
+        }
+    }
+
+    #[test]
+    fn who_brings_no_ticket_may_be_refused_in_the_middle_of_her_visit() {
+        let with_tickets = class(Customers::default(), "tide", 4.0, 0.0);
+        assert_eq!(with_tickets.cut_off, 0);
+        let without = class(Customers { tickets: 0.0, ..Customers::default() }, "tide", 4.0, 0.0);
+        assert_eq!(without.resumed_handshakes, 0);
+        assert!(without.cut_off > 1000 && without.cut_off <= without.abandoned, "{without:?}");
+        // Whoever was let in and cut off is not refused once more, and counts once.
+        assert!(without.admitted + without.refused <= without.offered);
+        assert!(without.completed + without.abandoned <= without.admitted);
+        assert!(without.lost() >= without.cut_off());
+        // More connections are let in than sessions.
+        assert!(without.full_handshakes > without.admitted);
+    }
+
+    #[test]
+    fn former_sessions_of_those_without_tickets_are_forgotten_in_the_end() {
+        let outcome = class(Customers { tickets: 0.0, ..Customers::default() }, "off", 0.3, 10.0);
+        // 64 sessions a second, with 11 pauses. A seat is taken for as long as a pause, or,
+        // where that is longer than 250 ms (0.24 of them), for these and the linger time:
+        // 73.1 + 0.24 × 1250 = 372.7 ms. Together 262, and a few who are served.
+        let inside = outcome.course[100..].iter().map(|tenth| f64::from(tenth.inside));
+        let mean = inside.clone().sum::<f64>() / inside.count() as f64;
+        assert!((mean / 263.0 - 1.0).abs() < 0.05, "{mean}");
     }
 
     #[test]
