@@ -115,8 +115,8 @@ fn shaped(section: &Section<'_>, unit: &Unit, usual: &Distribution) -> Option<Di
     if let Some(weights) = section.get("weights") {
         weights.wrong("stand without values", format!("write {}", unit.example()));
     }
-    let needed: &[&str] = match family {
-        None => &[],
+    let parameters: &[&str] = match family {
+        None => &["scv"],
         Some("constant" | "exponential") => &[],
         Some("erlang") => &["stages"],
         Some("pareto") => &["index", "max"],
@@ -124,12 +124,12 @@ fn shaped(section: &Section<'_>, unit: &Unit, usual: &Distribution) -> Option<Di
     };
     for key in ["scv", "stages", "index", "max"] {
         match section.get(key) {
-            Some(value) if !needed.contains(&key) && !(family.is_none() && key == "scv") => {
+            Some(value) if !parameters.contains(&key) => {
                 let of = family.map_or("a distribution".to_owned(), |name| format!("\"{name}\""));
-                value.wrong(format!("is no parameter of {of}"), remedy(family, needed));
+                value.wrong(format!("is no parameter of {of}"), remedy(family, parameters));
             }
-            None if needed.contains(&key) => {
-                section.wrong(format!("has no {key}"), remedy(family, needed));
+            None if family.is_some() && parameters.contains(&key) => {
+                section.wrong(format!("has no {key}"), remedy(family, parameters));
                 return None;
             }
             _ => {}
@@ -166,11 +166,11 @@ fn pareto(section: &Section<'_>, unit: &Unit, mean: f64) -> Option<Distribution>
     (index > 0.0).then(|| Distribution::pareto(mean, index, max))
 }
 
-fn remedy(family: Option<&str>, needed: &[&str]) -> String {
-    match (family, needed) {
+fn remedy(family: Option<&str>, parameters: &[&str]) -> String {
+    match (family, parameters) {
         (None, _) => format!("name a distribution: {}", FAMILIES.join(", ")),
         (Some(name), []) => format!("take it out: \"{name}\" has its mean alone"),
-        (Some(name), needed) => format!("\"{name}\" has mean and {}", needed.join(" and ")),
+        (Some(name), _) => format!("\"{name}\" has mean and {}", parameters.join(" and ")),
     }
 }
 
