@@ -184,8 +184,11 @@ impl<'a> World<'a> {
     pub(super) fn gives_up(&mut self, session: u32) {
         self.sessions[session as usize].gone = true;
         self.asks_no_more(session);
-        if self.sessions[session as usize].inside {
+        let Session { inside, request, .. } = self.sessions[session as usize];
+        if inside || request > 0 {
             self.abandons(session);
+        }
+        if inside {
             self.leaves(session);
         }
         self.is_disappointed(session);

@@ -148,16 +148,16 @@ impl World<'_> {
         let (left_before, spent, attacker) = (s.gone, s.spent, s.attacker);
         let was_inside = s.request > 0;
         s.gone = true;
-        if was_inside {
-            self.count(|outcome| &mut outcome.cut_off);
-            self.tenth.refused += 1;
-            self.abandons(session);
-        } else {
+        if !was_inside {
             self.waste(spent);
             if attacker.is_none() {
                 self.count(|outcome| &mut outcome.refused);
                 self.tenth.refused += 1;
             }
+        } else if !left_before {
+            self.count(|outcome| &mut outcome.cut_off);
+            self.tenth.refused += 1;
+            self.abandons(session);
         }
         if !left_before {
             self.is_disappointed(session);

@@ -363,7 +363,8 @@ mod tests {
         assert!(without.cut_off > 1000 && without.cut_off <= without.abandoned, "{without:?}");
         // Whoever was let in and cut off is not refused once more, and counts once.
         assert!(without.admitted + without.refused <= without.offered);
-        assert!(without.completed + without.abandoned <= without.admitted);
+        let under_way = without.admitted - without.completed - without.abandoned;
+        assert!(under_way < without.admitted / 50, "{under_way} of {}", without.admitted);
         assert!(without.lost() >= without.cut_off());
         // More connections are let in than sessions.
         assert!(without.full_handshakes > without.admitted);
