@@ -28,7 +28,15 @@ pub struct SessionLength {
     pub back_share: f64,
 }
 
-pub(super) fn simulate(parts: &Parts) -> SessionLength {
+/// Simulated sessions.
+#[derive(Debug)]
+pub(crate) struct Sessions {
+    /// How many requests each has, in ascending order.
+    pub(super) lengths: Vec<u32>,
+    pub(super) summary: SessionLength,
+}
+
+pub(super) fn simulate(parts: &Parts) -> Sessions {
     let mut rng = Rng::seed_from_u64(7);
     let mut backs = 0u64;
     let mut lengths: Vec<u32> = (0..SESSIONS)
@@ -50,10 +58,11 @@ pub(super) fn simulate(parts: &Parts) -> SessionLength {
         .collect();
     lengths.sort_unstable();
     let total: u64 = lengths.iter().map(|length| u64::from(*length)).sum();
-    SessionLength {
+    let summary = SessionLength {
         mean_requests: total as f64 / SESSIONS as f64,
         median_requests: lengths[SESSIONS / 2],
         p99_requests: lengths[SESSIONS * 99 / 100],
         back_share: backs as f64 / total as f64,
-    }
+    };
+    Sessions { lengths, summary }
 }

@@ -49,7 +49,7 @@ pub(crate) struct Parts {
     pub(crate) arrivals: Option<Arrivals>,
     pub(crate) thresholds: Vec<Threshold>,
     pub(crate) notes: Vec<String>,
-    pub(crate) length: OnceLock<SessionLength>,
+    pub(crate) length: OnceLock<length::Sessions>,
 }
 
 /// What holds for every session.
@@ -165,7 +165,16 @@ impl Scenario {
     /// How long sessions are if left to run their course. Simulated once
     /// (some tenths of a second for long sessions) and kept.
     pub fn session_length(&self) -> SessionLength {
-        *self.0.length.get_or_init(|| length::simulate(&self.0))
+        self.sessions().summary
+    }
+
+    /// The numbers of requests of some thousand such sessions, in ascending order.
+    pub fn session_lengths(&self) -> &[u32] {
+        &self.sessions().lengths
+    }
+
+    fn sessions(&self) -> &length::Sessions {
+        self.0.length.get_or_init(|| length::simulate(&self.0))
     }
 
     pub(crate) fn parts(&self) -> &Arc<Parts> {

@@ -1,7 +1,8 @@
 //! What of a scenario the lab can play, and how.
 
 use tidegate_control::sim::{
-    Arrivals, AttackKind, Changed, Customers, Disappointed, Resource, Scenario, Work,
+    Arrivals, AttackKind, Changed, Customers, Disappointed, Distribution, Resource, Scenario,
+    SessionLength, Work,
 };
 use tidegate_load::arrivals::{Process, Segment};
 
@@ -122,6 +123,19 @@ impl Act {
     }
 }
 
+/// The same with sessions of such numbers of requests.
+pub fn as_long(scenario: &Scenario, lengths: &[u32]) -> Scenario {
+    let later = lengths.iter().map(|length| (f64::from(length.saturating_sub(1)), 1.0));
+    let Some(later) = Distribution::empirical(&later.collect::<Vec<_>>()) else {
+        return scenario.clone();
+    };
+    let mut scenario = scenario.clone();
+    for class in &mut scenario.customers {
+        class.requests = SessionLength::one_and(later.clone());
+    }
+    scenario
+}
+
 fn plays_the_mix(customers: &Customers) -> bool {
     let usual = Customers::default();
     customers.requests == usual.requests
@@ -171,7 +185,7 @@ fn schedule(stretches: &[(f64, f64, f64)]) -> tidegate_load::Arrivals {
 mod tests {
     use super::*;
     use std::time::Duration;
-    use tidegate_control::sim::{Distribution, Telemetry};
+    use tidegate_control::sim::Telemetry;
 
     #[test]
     fn the_lab_plays_what_it_says_that_it_plays() {
@@ -223,6 +237,12 @@ mod tests {
             assert_eq!(Act::of(&scenario, 1.0).unwrap_err().len(), 1);
         }
         assert!(Act::of(&usual, 1.0).is_ok());
+    }
+
+    #[test]
+    fn the_simulated_sessions_are_as_long_as_the_real_ones() {
+        let scenario = as_long(&Scenario::default(), &[4, 4, 10]);
+        assert!((scenario.customers[0].requests.mean() - 6.0).abs() < 1e-9);
     }
 
     #[test]

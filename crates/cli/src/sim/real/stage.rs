@@ -105,6 +105,11 @@ impl<'a> Stage<'a> {
         })
     }
 
+    /// Numbers of requests of the customers' sessions.
+    pub fn session_lengths(&self) -> &[u32] {
+        self.customers.session_lengths()
+    }
+
     /// What the server carries: first promised by the CPU time of a session under
     /// light load, then measured.
     ///
