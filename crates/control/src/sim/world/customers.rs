@@ -209,7 +209,7 @@ impl<'a> World<'a> {
     /// A session that was admitted came to nothing.
     pub(super) fn abandons(&mut self, session: u32) {
         let s = self.sessions[session as usize];
-        self.waste(s.spent);
+        self.outcome.wasted_cpu_s += s.spent;
         if s.attacker.is_none() {
             self.count(|outcome| &mut outcome.abandoned);
             self.tenth.abandoned += 1;

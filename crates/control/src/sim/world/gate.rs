@@ -149,7 +149,7 @@ impl World<'_> {
         let was_inside = s.request > 0;
         s.gone = true;
         if !was_inside {
-            self.waste(spent);
+            self.outcome.wasted_cpu_s += spent;
             if attacker.is_none() {
                 self.count(|outcome| &mut outcome.refused);
                 self.tenth.refused += 1;

@@ -63,7 +63,7 @@ struct Session {
     request: u32,
     wished_at: f64,
     idle_since: f64,
-    /// CPU seconds spent on it so far.
+    /// CPU seconds spent on it while watched.
     spent: f64,
     attacker: Option<AttackKind>,
     first: bool,
@@ -293,7 +293,7 @@ impl<'a> World<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sim::{Customers, Distribution, SessionLength, Tls, policies};
+    use crate::sim::{Change, Customers, Distribution, SessionLength, Tls, policies};
 
     fn demo(policy: &str, load: f64, duration_s: f64) -> Outcome {
         let scenario = Scenario { duration_s, watch_from_s: 0.0, ..Scenario::default() };
@@ -379,6 +379,21 @@ mod tests {
         let inside = outcome.course[100..].iter().map(|tenth| f64::from(tenth.inside));
         let mean = inside.clone().sum::<f64>() / inside.count() as f64;
         assert!((mean / 263.0 - 1.0).abs() < 0.05, "{mean}");
+    }
+
+    #[test]
+    fn no_more_is_wasted_than_was_spent_while_watched() {
+        // The processor is gone when the watch begins, and all inside give up in it.
+        let cores = Changed::Cores { resource: Resource::Gate, cores: 0.01, seen: false };
+        let scenario = Scenario {
+            duration_s: 6.0,
+            watch_from_s: 4.0,
+            changes: vec![Change { at_s: 3.9, what: cores }],
+            ..Scenario::default()
+        };
+        let outcome = run(&scenario, 0.9, 1, policies::named("off", &scenario).unwrap().as_mut());
+        assert!(outcome.abandoned > 100, "{}", outcome.abandoned);
+        assert!(outcome.wasted_cpu_s <= outcome.cpu_s, "{outcome:?}");
     }
 
     #[test]

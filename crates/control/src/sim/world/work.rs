@@ -125,11 +125,11 @@ impl World<'_> {
         let s = self.sessions[job.session as usize];
         if self.is_watched() {
             self.outcome.cpu_s += job.work;
-        }
-        if s.attacker.is_some() || (s.gone && !s.completed) {
-            self.waste(job.work);
-        } else {
-            self.sessions[job.session as usize].spent += job.work;
+            if s.attacker.is_some() || (s.gone && !s.completed) {
+                self.outcome.wasted_cpu_s += job.work;
+            } else {
+                self.sessions[job.session as usize].spent += job.work;
+            }
         }
         let wanted = !s.gone && s.request == job.request;
         match job.stage {
@@ -209,13 +209,6 @@ impl World<'_> {
     pub(super) fn asks_no_more(&mut self, session: u32) {
         if std::mem::take(&mut self.sessions[session as usize].asking) {
             self.reading.in_flight_requests -= 1;
-        }
-    }
-
-    /// CPU time came to nothing.
-    pub(super) fn waste(&mut self, cpu_s: f64) {
-        if self.is_watched() {
-            self.outcome.wasted_cpu_s += cpu_s;
         }
     }
 
