@@ -60,6 +60,24 @@ fn an_expectation_that_is_missed_ends_with_1_and_says_which() {
 }
 
 #[test]
+fn a_run_in_which_nobody_was_answered_is_no_success() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out").display().to_string();
+    let text = "about = \"Nobody comes.\"\nduration = \"2s\"\nwatch_from = \"1s\"\nloads = [2]\n\
+                [arrivals]\nsegments = [{ level = 0.0 }]\n[[expect]]\np95_ms = { max = 9 }\n";
+    let scenario = file(&folder, text);
+    let output = tidegate(&["sim", &scenario, "--seeds", "1", "--out", &out]);
+    assert_eq!(output.status.code(), Some(3), "{}", output.stdout_text());
+    let told = output.stderr_text();
+    assert!(told.contains("no request was answered in any run of crowd"), "{told}");
+    let text = output.stdout_text();
+    assert!(text.contains("p95_ms is nothing, expected at most 9"), "{text}");
+    let summary = std::fs::read_to_string(folder.path().join("out/summary.json")).unwrap();
+    let summary: serde_json::Value = serde_json::from_str(&summary).unwrap();
+    assert_eq!(summary["points"][0]["goodput"], serde_json::Value::Null);
+}
+
+#[test]
 fn every_mistake_of_a_scenario_is_told_and_nothing_runs() {
     let folder = tempfile::tempdir().unwrap();
     let broken = SCENARIO.replace("duration", "duratoin").replace("policy = \"off\"", "policy = 1");

@@ -46,7 +46,7 @@ fn misses(scenario: &Scenario, policy: &str) -> Vec<String> {
         for (expectation, _) in run.verdicts(scenario).filter(|(_, met)| !met) {
             let (name, value) = (expectation.measure.name(), run.value(expectation.measure));
             misses.push(format!(
-                "{}, {policy} at {}x: {name} is {value:.4}, expected {:?}",
+                "{}, {policy} at {}x: {name} is {value:.4?}, expected {:?}",
                 scenario.name, run.load, expectation.range
             ));
         }

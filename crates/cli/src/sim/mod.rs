@@ -79,6 +79,10 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     let summary = Summary::new(&scenarios, results, args.seeds);
     print!("{}", table::text(&summary));
     write(&args.out, &summary)?;
+    let unanswered = summary.unanswered();
+    if !unanswered.is_empty() {
+        anyhow::bail!("no request was answered in any run of {}", unanswered.join(", "));
+    }
     Ok(if summary.missed() == 0 { Outcome::Done } else { Outcome::GoalMissed })
 }
 

@@ -38,9 +38,9 @@ fn charts(scenario: &Scenario, results: &[Result]) -> Markup {
     html! { div.charts {
         @if scenario.loads.len() > 1 {
             (over_loads(scenario, results, "Completed sessions", "Share of the best possible.", "%", Scale::Linear,
-                |run| 100.0 * run.value(Measure::Goodput)))
+                |run| run.value(Measure::Goodput).map(|share| 100.0 * share)))
             (over_loads(scenario, results, "Response time, p95", "Logarithmic.", "ms", Scale::Log,
-                |run| if run.value(Measure::P95) > 0.0 { run.value(Measure::P95) } else { f64::NAN }))
+                |run| run.value(Measure::P95)))
         }
         (course(scenario, results, heaviest, "Answered", "responses/s", |tenth| tenth.responses as f64 * 10.0))
         (course(scenario, results, heaviest, "Queue", "ms of work", |tenth| tenth.owed_s.1 * 1e3))
@@ -54,13 +54,13 @@ fn over_loads(
     note: &str,
     unit: &str,
     scale: Scale,
-    y: impl Fn(&Judged) -> f64,
+    y: impl Fn(&Judged) -> Option<f64>,
 ) -> Markup {
     let lines: Vec<Line> = results
         .iter()
         .map(|result| Line {
             name: result.policy.to_owned(),
-            points: result.runs.iter().map(|run| (run.load, y(run))).collect(),
+            points: result.runs.iter().map(|run| (run.load, y(run).unwrap_or(f64::NAN))).collect(),
         })
         .collect();
     let chart = Chart {
@@ -129,7 +129,7 @@ fn table(scenario: &Scenario, results: &[Result]) -> Markup {
                 td class=(run.policy) { (run.policy) }
                 td { (run.load) "×" }
                 @for measure in Measure::ALL {
-                    td.missed[missed(run, measure)] { (figures(run.value(measure))) }
+                    td.missed[missed(run, measure)] { (run.value(measure).map_or("–".to_owned(), figures)) }
                 }
             }
         }

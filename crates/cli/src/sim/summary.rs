@@ -25,7 +25,7 @@ pub struct Verdict<'s> {
     pub scenario: &'s Scenario,
     pub expectation: &'s Expectation,
     pub load: f64,
-    pub value: f64,
+    pub value: Option<f64>,
     pub met: bool,
 }
 
@@ -59,6 +59,15 @@ impl<'s> Summary<'s> {
     /// How many expectations were missed.
     pub fn missed(&self) -> usize {
         self.verdicts().iter().filter(|verdict| !verdict.met).count()
+    }
+
+    /// The scenarios of which no run answered a single request. One policy at one
+    /// load may well collapse so far; all of them together say that nobody came.
+    pub fn unanswered(&self) -> Vec<&'s str> {
+        let silent =
+            |results: &[Result]| results.iter().flat_map(|r| &r.runs).all(|run| run.answered == 0);
+        let unanswered = self.by_scenario().filter(|(_, results)| silent(results));
+        unanswered.map(|(scenario, _)| scenario.name.as_str()).collect()
     }
 
     /// For programs: one entry per scenario, policy and load.
@@ -106,12 +115,12 @@ impl Verdict<'_> {
             (min, max) if min.is_infinite() => format!("at most {max}"),
             (min, max) => format!("{min} to {max}"),
         };
+        let value = self.value.map_or("nothing".to_owned(), |value| format!("{value:.4}"));
         format!(
-            "{}, {policy} at {}×: {} is {:.4}, expected {expected}",
+            "{}, {policy} at {}×: {} is {value}, expected {expected}",
             self.scenario.name,
             self.load,
             measure.name(),
-            self.value
         )
     }
 }

@@ -40,24 +40,26 @@ policy         load  goodput      p50      p95      p99   times  standing  refus
 
 fn row(run: &Judged) -> String {
     use Measure::*;
-    let value = |measure| run.value(measure);
-    let percent = |measure| 100.0 * run.value(measure);
-    format!(
-        "{:<13} {:>5} {:>8.1} {:>8.1} {:>8.1} {:>8.1} {:>7.2} {:>9.1} {:>8.1} {:>5.1} {:>6.1} {:>7.1} {:>7.1} {:>7.1} {:>5.2}\n",
-        run.policy,
-        format!("{}×", run.load),
-        percent(Goodput),
-        value(P50),
-        value(P95),
-        value(P99),
-        value(P95Ratio),
-        value(Standing),
-        percent(Refused),
-        percent(RefusedIdle),
-        percent(Lost),
-        percent(Wasted),
-        value(Settle),
-        value(Reopen),
-        value(FairLengths).min(value(FairPrefixes)),
-    )
+    let fair = run.value(FairLengths).zip(run.value(FairPrefixes)).map(|(a, b)| a.min(b));
+    let mut row = format!("{:<13} {:>5}", run.policy, format!("{}×", run.load));
+    for (width, decimals, factor, value) in [
+        (8, 1, 100.0, run.value(Goodput)),
+        (8, 1, 1.0, run.value(P50)),
+        (8, 1, 1.0, run.value(P95)),
+        (8, 1, 1.0, run.value(P99)),
+        (7, 2, 1.0, run.value(P95Ratio)),
+        (9, 1, 1.0, run.value(Standing)),
+        (8, 1, 100.0, run.value(Refused)),
+        (5, 1, 100.0, run.value(RefusedIdle)),
+        (6, 1, 100.0, run.value(Lost)),
+        (7, 1, 100.0, run.value(Wasted)),
+        (7, 1, 1.0, run.value(Settle)),
+        (7, 1, 1.0, run.value(Reopen)),
+        (5, 2, 1.0, fair),
+    ] {
+        let value =
+            value.map_or("–".to_owned(), |value| format!("{:.decimals$}", factor * value));
+        row += &format!(" {value:>width$}");
+    }
+    row + "\n"
 }

@@ -4,15 +4,51 @@ use super::distribution::Distribution;
 use super::scenario::{Change, Changed, Customers, Scenario};
 use super::tls::Tls;
 
-/// CPU seconds on gate, upstream and database.
-pub(crate) type Demand = [f64; 3];
+/// CPU seconds on gate, upstream and database, and seconds of one of the
+/// upstream's threads, undisturbed.
+pub(crate) type Demand = [f64; 4];
+
+/// What is carried at best at a time, and what requests are worth of it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Worth {
+    /// Mean sessions per second.
+    pub(crate) carried_per_s: f64,
+    /// By class: the first request of a session, with its connection, and a later
+    /// one, with the connections that it takes on average. Of what limits the
+    /// service most, in mean sessions: all that a mean session takes is 1.
+    pub(crate) of_request: Vec<[f64; 2]>,
+}
+
+/// Something that can run out.
+#[derive(Clone, Copy, Debug)]
+struct Limit {
+    /// What counts, of a [`Demand`].
+    of: [f64; 4],
+    /// How much of it there is in a second.
+    supply: f64,
+    /// How much of it accepting a connection takes.
+    accept: f64,
+}
+
+impl Limit {
+    fn takes(&self, demand: &Demand) -> f64 {
+        self.of.iter().zip(demand).map(|(counts, part)| counts * part).sum()
+    }
+
+    /// Sessions per second beside so many new connections per second, on all of
+    /// which accepting is spent, on those who get in too.
+    fn carries(&self, session: f64, connections: f64) -> f64 {
+        let spare = (self.supply - connections * self.accept).max(0.0);
+        (spare / (session - self.accept)).min(self.supply / session)
+    }
+}
 
 impl Scenario {
     /// New sessions per second that the machines can carry to the end as they
     /// are at the start, by the work that a session brings to the tightest
     /// resource: what loads are multiples of.
     pub fn capacity_per_s(&self) -> f64 {
-        self.carried_per_s(0.0, 0.0)
+        self.worth(0.0, 0.0).carried_per_s
     }
 
     /// The same on machines so fast that they carry `per_s` new sessions per
@@ -44,38 +80,58 @@ impl Scenario {
         scenario
     }
 
-    /// Sessions per second that could be completed at best at a time, of
-    /// `offered` new ones per second among `connections` new ones per second in
-    /// all: each has to be accepted before anybody knows that it is too many.
-    pub fn best_per_s(&self, at_s: f64, offered: f64, connections: f64) -> f64 {
-        offered.min(self.carried_per_s(at_s, connections))
+    /// What can be carried at best at a time among `connections` new ones per
+    /// second: each has to be accepted before anybody knows that it is too many.
+    pub(crate) fn worth(&self, at_s: f64, connections: f64) -> Worth {
+        let session = self.demand(at_s);
+        let limits = self.limits(at_s).into_iter().flatten();
+        let tightest = limits
+            .map(|limit| (limit.carries(limit.takes(&session), connections), limit))
+            .min_by(|a, b| a.0.total_cmp(&b.0));
+        let Some((carried_per_s, limit)) = tightest else { return Worth::default() };
+        // Everybody's connection has been accepted, from what there is.
+        let mean = limit.takes(&session) - limit.accept;
+        let of_class = |class: &Customers| {
+            let [first, later] = self.of_requests(class, at_s);
+            [(limit.takes(&first) - limit.accept) / mean, limit.takes(&later) / mean]
+        };
+        Worth { carried_per_s, of_request: self.customers.iter().map(of_class).collect() }
     }
 
     /// What a mean session costs at a time, its first connection included.
     pub(crate) fn demand(&self, at_s: f64) -> Demand {
-        let (requests_factor, handshakes_factor) = self.factors(at_s);
-        let work = &self.work;
-        let mut demand = [0.0; 3];
+        let mut demand = Demand::default();
         for class in &self.customers {
-            let requests = class.requests.mean();
-            let later = requests - 1.0;
-            let reconnections = later * class.think.above(self.gate.keep_alive_s);
-            let (tls, resumed) = (self.tls(class), reconnections * class.resumes());
-            let handshakes = tls.full() * (1.0 + reconnections - resumed) + tls.resumed() * resumed;
-            let gate = work.accept * (1.0 + reconnections)
-                + handshakes_factor * handshakes
-                + requests * self.gate_request();
-            let [first, rest] = [true, false].map(|first| self.request(class, first).mean());
-            let upstream = class.weight * requests_factor * (first + later * rest);
-            let database = self
-                .database
-                .as_ref()
-                .map_or(0.0, |database| requests * database.request.mean() * requests_factor);
-            for (sum, part) in demand.iter_mut().zip([gate, upstream, database]) {
-                *sum += class.share * part;
+            let [first, later] = self.of_requests(class, at_s);
+            for ((sum, first), later) in demand.iter_mut().zip(first).zip(later) {
+                *sum += class.share * (first + (class.requests.mean() - 1.0) * later);
             }
         }
         demand
+    }
+
+    /// What requests of a class cost at a time on average: the first, with its
+    /// connection, and a later one, with the connections that it takes.
+    fn of_requests(&self, class: &Customers, at_s: f64) -> [Demand; 2] {
+        let (requests_factor, handshakes_factor) = self.factors(at_s);
+        let (tls, resumes) = (self.tls(class), class.resumes());
+        let database = self.database.as_ref().map_or(0.0, |d| d.request.mean() * requests_factor);
+        let request = |first: bool, connections: f64, handshake: f64| {
+            let gate = connections * (self.work.accept + handshakes_factor * handshake)
+                + self.gate_request();
+            let upstream = class.weight * requests_factor * self.request(class, first).mean();
+            [gate, upstream, database, upstream + database + self.upstream.wait.mean()]
+        };
+        let again = tls.full() * (1.0 - resumes) + tls.resumed() * resumes;
+        [
+            request(true, 1.0, tls.full()),
+            request(false, class.think.above(self.gate.keep_alive_s), again),
+        ]
+    }
+
+    /// How long a mean request takes, undisturbed.
+    pub(crate) fn response_s(&self) -> f64 {
+        self.gate_request() + self.demand(0.0)[3] / self.requests()
     }
 
     /// Work of a request in the gate, all of it.
@@ -129,33 +185,26 @@ impl Scenario {
         cores
     }
 
-    fn carried_per_s(&self, at_s: f64, connections: f64) -> f64 {
+    /// What can run out at a time.
+    fn limits(&self, at_s: f64) -> [Option<Limit>; 4] {
+        let [gate, upstream, database] = self.cores(at_s);
+        let limit = |of, supply, accept| Some(Limit { of, supply, accept });
         let accept = self.work.accept;
-        let ([gate, upstream, database], cores) = (self.demand(at_s), self.cores(at_s));
-        // Accepting is spent on all of them, on those who get in too.
-        let after_accepting = |cores: f64, work: f64| {
-            let spare = (cores - connections * accept).max(0.0);
-            (spare / (work - accept)).min(cores / work)
+        let (at_gate, at_upstream) = match self.upstream.cores {
+            None => (limit([1.0, 1.0, 0.0, 0.0], gate, accept), None),
+            Some(_) => (
+                limit([1.0, 0.0, 0.0, 0.0], gate, accept),
+                limit([0.0, 1.0, 0.0, 0.0], upstream, 0.0),
+            ),
         };
-        let by_cpu = match self.upstream.cores {
-            None => after_accepting(cores[0], gate + upstream),
-            Some(_) => after_accepting(cores[0], gate).min(cores[1] / upstream),
-        };
-        let mut carried = by_cpu.min(self.upstream.threads as f64 / self.thread_time(at_s));
-        if database > 0.0 {
-            carried = carried.min(cores[2] / database);
-        }
-        carried
-    }
-
-    /// How long a mean session holds a thread of the upstream, undisturbed.
-    fn thread_time(&self, at_s: f64) -> f64 {
-        let [_, upstream, database] = self.demand(at_s);
-        match self.upstream.cores {
-            // One that shares the gate's processors is limited by those.
-            None if self.upstream.wait.mean() == 0.0 => 0.0,
-            _ => upstream + database + self.requests() * self.upstream.wait.mean(),
-        }
+        let at_database = self.database.as_ref().filter(|database| database.request.mean() > 0.0);
+        let threads = self.upstream.threads as f64;
+        [
+            at_gate,
+            at_upstream,
+            at_database.and_then(|_| limit([0.0, 0.0, 1.0, 0.0], database, 0.0)),
+            limit([0.0, 0.0, 0.0, 1.0], threads, 0.0),
+        ]
     }
 }
 
@@ -234,9 +283,28 @@ mod tests {
     fn who_is_refused_costs_the_best_as_well() {
         // 3064.1 connections of 17 µs take 52.09 ms of each second; 947.91 ms
         // over 3246.6 µs are 292 sessions.
-        let best = Scenario::default().best_per_s(0.0, 3064.1, 3064.1);
+        let best = Scenario::default().worth(0.0, 3064.1).carried_per_s;
         assert!((best - 291.97).abs() < 0.05, "{best}");
-        assert_eq!(Scenario::default().best_per_s(0.0, 50.0, 50.0), 50.0);
+        let light = Scenario::default().worth(0.0, 50.0).carried_per_s;
+        assert!((light - 306.41).abs() < 0.05, "{light}");
+    }
+
+    #[test]
+    fn a_request_is_worth_what_it_takes_of_the_tightest_resource() {
+        // The first takes 873.3 µs after accepting; a later one 83.3 + 90 µs and
+        // e^(−250/175) = 0.2397 returns of 177 µs, 215.75 µs. Of 3246.6 µs.
+        let worth = Scenario::default().worth(0.0, 0.0).of_request[0];
+        assert!((worth[0] - 0.2690).abs() < 2e-4, "{worth:?}");
+        assert!((worth[1] - 0.06645).abs() < 2e-5, "{worth:?}");
+        assert!((worth[0] + 11.0 * worth[1] - 1.0).abs() < 1e-9);
+        // A class that has nothing to do with the tightest resource still has its share.
+        let mut scenario = Scenario::default();
+        let dear = Customers { share: 0.5, weight: 3.0, ..Customers::default() };
+        scenario.customers = vec![Customers { share: 0.5, ..Customers::default() }, dear];
+        (scenario.upstream.cores, scenario.upstream.threads) = (Some(0.1), 64);
+        let worth = scenario.worth(0.0, 0.0).of_request;
+        // Twice 12 × 90 µs on average.
+        assert!((worth[0][0] - 1.0 / 24.0).abs() < 1e-9 && (worth[1][1] - 3.0 / 24.0).abs() < 1e-9);
     }
 
     #[test]
@@ -251,8 +319,8 @@ mod tests {
         let cost = Changed::Cost { requests: 3.0, handshakes: 1.0, over_s: 2.0 };
         scenario.changes =
             vec![Change { at_s: 1.0, what: cores }, Change { at_s: 2.0, what: cost }];
-        assert!((scenario.best_per_s(1.5, 100.0, 0.0) - 0.25 / 0.012).abs() < 1e-6);
-        assert!((scenario.best_per_s(3.0, 100.0, 0.0) - 0.25 / 0.024).abs() < 1e-6);
-        assert!((scenario.best_per_s(9.0, 100.0, 0.0) - 0.25 / 0.036).abs() < 1e-6);
+        assert!((scenario.worth(1.5, 0.0).carried_per_s - 0.25 / 0.012).abs() < 1e-6);
+        assert!((scenario.worth(3.0, 0.0).carried_per_s - 0.25 / 0.024).abs() < 1e-6);
+        assert!((scenario.worth(9.0, 0.0).carried_per_s - 0.25 / 0.036).abs() < 1e-6);
     }
 }

@@ -37,6 +37,7 @@ catalogue! {
     "heavy-tail",
     "tls-mix",
     "in-clear",
+    "one-prefix",
     "real-life",
     "real-life-browsers",
     "flash-crowd",

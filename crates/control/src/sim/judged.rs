@@ -21,15 +21,17 @@ pub struct Judged {
     pub policy: String,
     /// The load, in capacities.
     pub load: f64,
-    /// Values in the order of [`Measure::ALL`].
-    pub values: [f64; Measure::ALL.len()],
+    /// Values in the order of [`Measure::ALL`]; `None`: one of the runs had none.
+    pub values: [Option<f64>; Measure::ALL.len()],
+    /// Requests that were answered in time, in all runs together.
+    pub answered: u64,
     /// The run of the first seed.
     pub first: Outcome,
 }
 
 impl Judged {
     /// What it came to by a measure.
-    pub fn value(&self, measure: Measure) -> f64 {
+    pub fn value(&self, measure: Measure) -> Option<f64> {
         self.values[measure as usize]
     }
 
@@ -55,10 +57,10 @@ pub fn judged(scenario: &Scenario, policy: &str, seeds: u64) -> Option<Vec<Judge
         changes: Vec::new(),
         ..scenario.clone()
     };
-    let calm_p95_ms = mean(seeds, |seed| {
+    let calm_p95_ms = mean((1..=seeds).map(|seed| {
         let mut judge = policies::named(policy, scenario).expect("it was just found");
         run(&calm, CALM, seed, judge.as_mut()).response_ms(0.95)
-    });
+    }));
     let at = |load: &f64| {
         let rate = (policy == "static").then(|| best_rate(scenario, *load));
         let judge = || match rate {
@@ -74,20 +76,17 @@ fn judged_at(
     scenario: &Scenario,
     policy: &str,
     load: f64,
-    (seeds, calm_p95_ms): (u64, f64),
+    (seeds, calm_p95_ms): (u64, Option<f64>),
     judge: impl Fn() -> Box<dyn Judge>,
 ) -> Judged {
-    let mut values = [0.0; Measure::ALL.len()];
-    let mut first = None;
-    for seed in 1..=seeds {
-        let outcome = run(scenario, load, seed, judge().as_mut());
-        for measure in Measure::ALL {
-            let value = measure.of(&outcome, scenario, load, calm_p95_ms);
-            values[measure as usize] += value / seeds as f64;
-        }
-        first.get_or_insert(outcome);
-    }
-    Judged { policy: policy.to_owned(), load, values, first: first.unwrap_or_default() }
+    let outcomes: Vec<_> =
+        (1..=seeds).map(|seed| run(scenario, load, seed, judge().as_mut())).collect();
+    let values = Measure::ALL.map(|measure| {
+        mean(outcomes.iter().map(|outcome| measure.of(outcome, scenario, load, calm_p95_ms)))
+    });
+    let answered = outcomes.iter().map(|outcome| outcome.answered).sum();
+    let first = outcomes.into_iter().next().unwrap_or_default();
+    Judged { policy: policy.to_owned(), load, values, answered, first }
 }
 
 /// The rate with which a static limit does best in this very scenario, which
@@ -97,7 +96,7 @@ fn best_rate(scenario: &Scenario, load: f64) -> f64 {
     let capacity = scenario.capacity_per_s();
     let goodput = |share: f64| {
         let mut judge = policies::production(PolicyKind::Static { per_second: share * capacity });
-        run(scenario, load, 1, judge.as_mut()).goodput()
+        run(scenario, load, 1, judge.as_mut()).goodput().unwrap_or(0.0)
     };
     let tried = RATES.map(|share| (share, goodput(share)));
     let best = tried.iter().map(|(_, goodput)| *goodput).fold(0.0, f64::max);
@@ -105,6 +104,20 @@ fn best_rate(scenario: &Scenario, load: f64) -> f64 {
     share * capacity
 }
 
-fn mean(seeds: u64, of: impl Fn(u64) -> f64) -> f64 {
-    (1..=seeds).map(of).sum::<f64>() / seeds as f64
+/// `None`: there is none, or one of the values is missing.
+fn mean(values: impl Iterator<Item = Option<f64>>) -> Option<f64> {
+    let values: Vec<f64> = values.collect::<Option<_>>()?;
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mean_needs_every_value() {
+        assert_eq!(mean([Some(1.0), Some(3.0)].into_iter()), Some(2.0));
+        assert_eq!(mean([Some(1.0), None].into_iter()), None);
+        assert_eq!(mean([].into_iter()), None);
+    }
 }

@@ -13,6 +13,7 @@
 //! [`Measure`].
 
 mod arrivals;
+mod best;
 mod capacity;
 mod catalogue;
 mod distribution;
@@ -37,7 +38,7 @@ pub use expectation::{Expectation, Measure};
 pub use judge::{Judge, User};
 pub use judged::{Judged, judged};
 pub use length::SessionLength;
-pub use outcome::{Outcome, Tenth, jain};
+pub use outcome::{Group, Outcome, Tenth, jain, max_min};
 pub use random::Random;
 pub use scenario::{
     Attack, AttackKind, Change, Changed, Customers, Database, Disappointed, Gate, Resource,

@@ -120,6 +120,8 @@ pub struct Customers {
     pub name: String,
     /// Their share of those who arrive.
     pub share: f64,
+    /// The address prefix that they come from, 0 to 7; `None`: each from any.
+    pub prefix: Option<u8>,
     /// Requests in a session.
     pub requests: SessionLength,
     /// Think time.
@@ -316,6 +318,7 @@ impl Default for Customers {
         Self {
             name: "customers".to_owned(),
             share: 1.0,
+            prefix: None,
             requests: SessionLength::power_law(12.0, 60.0),
             think: Distribution::exponential(0.175),
             patience: Distribution::constant(0.250),

@@ -54,15 +54,16 @@ impl Seen {
     /// By the simulator: means over the seeds, and the first run's course.
     pub fn simulated(judged: &Judged) -> Self {
         let best_per_s = judged.first.best / judged.first.seconds.max(1e-9);
-        let goodput = judged.value(Measure::Goodput);
+        // As a driver counts them, which does not weigh sessions.
+        let completed_per_s = judged.first.completed as f64 / judged.first.seconds.max(1e-9);
         Self {
             best_per_s,
-            completed_per_s: goodput * best_per_s,
-            goodput,
-            p50_ms: judged.value(Measure::P50),
-            p95_ms: judged.value(Measure::P95),
-            refused: judged.value(Measure::Refused),
-            lost: judged.value(Measure::Lost),
+            completed_per_s,
+            goodput: share(completed_per_s, best_per_s),
+            p50_ms: judged.value(Measure::P50).unwrap_or(0.0),
+            p95_ms: judged.value(Measure::P95).unwrap_or(0.0),
+            refused: judged.value(Measure::Refused).unwrap_or(0.0),
+            lost: judged.value(Measure::Lost).unwrap_or(0.0),
             course: judged.first.course.chunks(10).map(simulated_second).collect(),
         }
     }

@@ -18,6 +18,7 @@ pub(super) fn customers(section: &Section<'_>, work: &Work) -> Customers {
     section.only(&[
         "name",
         "share",
+        "prefix",
         "requests",
         "requests_max",
         "think",
@@ -36,6 +37,8 @@ pub(super) fn customers(section: &Section<'_>, work: &Work) -> Customers {
         class.name = name.to_owned();
     }
     number(section, "share", 0.0..=1.0, &mut class.share);
+    let prefix = section.get("prefix").and_then(|prefix| prefix.integer(0..=7));
+    class.prefix = prefix.map(|prefix| prefix as u8);
     if let Some(length) = requests(section) {
         class.requests = length;
     }

@@ -41,14 +41,18 @@ impl<'a> World<'a> {
         });
         let class = class.unwrap_or(0);
         let length = self.scenario.customers[class].requests.draw(&mut self.random);
-        let prefix = (self.random.uniform() * 7.999) as u8;
+        let any = (self.random.uniform() * 7.999) as u8;
+        let prefix = self.scenario.customers[class].prefix.unwrap_or(any);
+        self.best.comes(class, length);
         self.begins(class as u16, prefix, length, 0, None);
     }
 
     pub(super) fn comes_back(&mut self, session: u32) {
-        let Session { class, prefix, length, attempt, .. } = self.sessions[session as usize];
+        let Session { class, prefix, length, attempt, counted, .. } =
+            self.sessions[session as usize];
         self.count(|outcome| &mut outcome.retries);
-        self.begins(class, prefix, length, attempt + 1, None);
+        let again = self.begins(class, prefix, length, attempt + 1, None);
+        self.sessions[again as usize].counted = counted;
     }
 
     pub(super) fn attacks(&mut self, index: usize) {
@@ -64,7 +68,7 @@ impl<'a> World<'a> {
         length: u32,
         attempt: u32,
         attacker: Option<AttackKind>,
-    ) {
+    ) -> u32 {
         let session = self.sessions.len() as u32;
         let returning = attacker == Some(AttackKind::SharedTicket) && self.ticket_is_good();
         self.sessions.push(Session {
@@ -78,6 +82,8 @@ impl<'a> World<'a> {
             wished_at: self.now,
             idle_since: self.now,
             spent: 0.0,
+            worth: 0.0,
+            counted: self.is_watched(),
             attacker,
             first: true,
             asking: false,
@@ -87,20 +93,19 @@ impl<'a> World<'a> {
             inside: false,
         });
         self.connections += 1;
+        if attempt == 0 {
+            self.count_group(session, |group| &mut group.offered);
+        }
         if attacker.is_some() {
             self.count(|outcome| &mut outcome.attacks.0);
         } else {
             self.tenth.offered += 1;
             self.count(|outcome| &mut outcome.offered);
-            if attempt == 0 && self.is_watched() {
-                let group = self.group(session);
-                self.outcome.by_length[group].0 += 1;
-                self.outcome.by_prefix[prefix as usize].0 += 1;
-            }
             let patience_s = self.class(session).patience.draw(&mut self.random);
             self.schedule(self.now + patience_s, Event::Impatience(session, 0));
         }
         self.connects(session, 0);
+        session
     }
 
     /// Asks for a connection, for the so many'th time beyond the first.
@@ -177,6 +182,10 @@ impl<'a> World<'a> {
         if s.gone || s.request != request || s.idle_since > s.wished_at {
             return;
         }
+        if s.was_let_in() && self.is_watched() {
+            let waited = self.now - s.wished_at;
+            self.outcome.waits_s.push(waited);
+        }
         self.gives_up(session);
     }
 
@@ -211,6 +220,8 @@ impl<'a> World<'a> {
         let s = self.sessions[session as usize];
         self.outcome.wasted_cpu_s += s.spent;
         if s.attacker.is_none() {
+            self.outcome.dropped += s.worth;
+            self.count_group(session, |group| &mut group.abandoned);
             self.count(|outcome| &mut outcome.abandoned);
             self.tenth.abandoned += 1;
         }
@@ -220,10 +231,12 @@ impl<'a> World<'a> {
         let now = self.now;
         let s = &mut self.sessions[session as usize];
         let took = now - s.wished_at;
+        let worth = self.worth.of_request[s.class as usize][usize::from(!s.first)];
         (s.idle_since, s.first, s.left) = (now, false, s.left - 1);
         let (done, request, attacker) = (s.left == 0, s.request, s.attacker);
         let counted_until = self.counted_until(session);
         if let Some(kind) = attacker {
+            self.count_group(session, |group| &mut group.completed);
             self.sessions[session as usize].gone = true;
             if kind == AttackKind::Lingering {
                 self.schedule(counted_until, Event::Left(session, request));
@@ -233,9 +246,12 @@ impl<'a> World<'a> {
             return;
         }
         if self.is_watched() {
-            self.outcome.responses_s.push(took);
+            self.outcome.answered += 1;
+            self.sessions[session as usize].worth += worth;
+            self.outcome.waits_s.push(took);
         }
         self.tenth.responses += 1;
+        self.tenth.carried += worth;
         self.tenth.response_time_s += took;
         if done {
             self.completes(session, counted_until);
@@ -251,14 +267,11 @@ impl<'a> World<'a> {
     fn completes(&mut self, session: u32, counted_until: f64) {
         let s = &mut self.sessions[session as usize];
         (s.gone, s.completed) = (true, true);
-        let (request, prefix) = (s.request, s.prefix as usize);
+        let (request, worth) = (s.request, s.worth);
         self.tenth.completed += 1;
-        if self.is_watched() {
-            let group = self.group(session);
-            self.outcome.completed += 1;
-            self.outcome.by_length[group].1 += 1;
-            self.outcome.by_prefix[prefix].1 += 1;
-        }
+        self.outcome.carried += worth;
+        self.count(|outcome| &mut outcome.completed);
+        self.count_group(session, |group| &mut group.completed);
         if self.class(session).close_when_done {
             self.leaves(session);
         } else {
@@ -273,12 +286,5 @@ impl<'a> World<'a> {
 
     pub(super) fn class(&self, session: u32) -> &'a Customers {
         &self.scenario.customers[self.sessions[session as usize].class as usize]
-    }
-
-    /// 0: no longer than the mean; 1: longer.
-    fn group(&self, session: u32) -> usize {
-        usize::from(
-            f64::from(self.sessions[session as usize].length) > self.class(session).requests.mean(),
-        )
     }
 }

@@ -2,6 +2,7 @@
 
 mod customers;
 mod gate;
+mod threads;
 mod work;
 
 use std::cmp::Reverse;
@@ -9,11 +10,14 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::time::Duration;
 
 use self::gate::{Telegraph, Usher};
+use self::threads::Threads;
 use self::work::{Job, Stage};
 use super::arrivals::Stream;
+use super::best::Best;
+use super::capacity::Worth;
 use super::judge::{Judge, User};
 use super::machine::{Host, Ordered, Station};
-use super::outcome::{Outcome, Tenth};
+use super::outcome::{Group, Outcome, Tenth};
 use super::random::Random;
 use super::scenario::{AttackKind, Changed, Resource, Scenario};
 use crate::{Discipline, Reading};
@@ -22,9 +26,10 @@ use crate::{Discipline, Reading};
 pub fn run(scenario: &Scenario, load: f64, seed: u64, judge: &mut dyn Judge) -> Outcome {
     let mut world = World::new(scenario, load, seed, judge);
     while world.step() {}
+    world.end();
     let why = world.judge.why(world.time());
     let mut outcome = world.outcome;
-    outcome.responses_s.sort_by(f64::total_cmp);
+    outcome.waits_s.sort_by(f64::total_cmp);
     outcome.seconds = scenario.duration_s - scenario.watch_from_s;
     outcome.why = why;
     outcome
@@ -65,6 +70,10 @@ struct Session {
     idle_since: f64,
     /// CPU seconds spent on it while watched.
     spent: f64,
+    /// What it got while watched, in mean sessions.
+    worth: f64,
+    /// Whether its customer came for the first time while watched.
+    counted: bool,
     attacker: Option<AttackKind>,
     first: bool,
     /// Whether a request of it is with the upstream.
@@ -73,6 +82,13 @@ struct Session {
     gone: bool,
     completed: bool,
     inside: bool,
+}
+
+impl Session {
+    /// Whether she was let in, though the gate may have forgotten her.
+    fn was_let_in(&self) -> bool {
+        self.inside || self.left < self.length
+    }
 }
 
 struct World<'a> {
@@ -93,8 +109,7 @@ struct World<'a> {
     event_kinds: Vec<Event>,
     free_events: Vec<usize>,
     order: u64,
-    free_threads: usize,
-    thread_queue: VecDeque<u32>,
+    threads: Threads,
     held: VecDeque<(u32, f64)>,
     usher: Usher,
     discipline: Discipline,
@@ -103,6 +118,8 @@ struct World<'a> {
     telegraph: Telegraph,
     tenth: Tenth,
     connections: u64,
+    worth: Worth,
+    best: Best,
     used_at_tenth: Vec<f64>,
     outcome: Outcome,
 }
@@ -141,8 +158,7 @@ impl<'a> World<'a> {
             event_kinds: Vec::new(),
             free_events: Vec::new(),
             order: 0,
-            free_threads: scenario.upstream.threads,
-            thread_queue: VecDeque::new(),
+            threads: Threads::new(scenario.upstream.threads),
             held: VecDeque::new(),
             usher: Usher::default(),
             discipline: Discipline::new(Duration::from_secs_f64(scenario.gate.hold_s)),
@@ -151,6 +167,8 @@ impl<'a> World<'a> {
             telegraph: Telegraph::new([gate, upstream]),
             tenth: Tenth::default(),
             connections: 0,
+            worth: scenario.worth(0.0, 0.0),
+            best: Best::new(scenario),
             outcome: Outcome::default(),
         };
         for (index, change) in scenario.changes.iter().enumerate() {
@@ -242,15 +260,19 @@ impl<'a> World<'a> {
             let idle = host.cores * 0.1 - (used - self.used_at_tenth[index]);
             self.used_at_tenth[index] = used;
             let (least, most) = host.take_owed();
-            self.tenth.owed_s.0 = self.tenth.owed_s.0.max(least / host.cores);
-            self.tenth.owed_s.1 = self.tenth.owed_s.1.max(most / host.cores);
+            self.tenth.owes(least / host.cores, most / host.cores);
             if demand_on[index] > 0.0 {
                 room = room.min(idle.max(0.0) / demand_on[index]);
             }
         }
-        let offered = self.stream.rate(self.now, &mut self.random);
+        // A session holds a thread for so long, and a request for its part of that.
+        let (since, session_s) = (self.threads.since(self.now), demand[3]);
+        room = room.min(since.idle_s / session_s);
+        let each_s = session_s / self.scenario.requests() / self.scenario.upstream.threads as f64;
+        self.tenth.owes(since.waited.0 as f64 * each_s, since.waited.1 as f64 * each_s);
         let connections = std::mem::take(&mut self.connections) as f64 * 10.0;
-        let best = self.scenario.best_per_s(self.now, offered, connections) * 0.1;
+        self.worth = self.scenario.worth(self.now, connections);
+        let best = self.best.tenth(self.now, &self.worth);
         if self.now > self.scenario.watch_from_s + 0.05 {
             self.outcome.best += best;
         }
@@ -258,6 +280,30 @@ impl<'a> World<'a> {
         (self.tenth.best, self.tenth.room) = (best, room);
         self.outcome.course.push(std::mem::take(&mut self.tenth));
         self.schedule(self.now + 0.1, Event::Tenth);
+    }
+
+    /// Counts those who are inside when the run ends.
+    fn end(&mut self) {
+        let under_way = |s: &&Session| s.was_let_in() && !s.gone && s.attacker.is_none();
+        for s in self.sessions.iter().filter(under_way) {
+            self.outcome.under_way += s.worth;
+            if s.counted {
+                let group = group(self.scenario, s);
+                self.outcome.by_length[group].under_way += 1;
+                self.outcome.by_prefix[s.prefix as usize].under_way += 1;
+            }
+        }
+    }
+
+    /// Counts something of a session in both of its groups, if it is watched from
+    /// its beginning.
+    fn count_group(&mut self, session: u32, what: impl Fn(&mut Group) -> &mut u64) {
+        let s = &self.sessions[session as usize];
+        if s.counted {
+            let group = group(self.scenario, s);
+            *what(&mut self.outcome.by_length[group]) += 1;
+            *what(&mut self.outcome.by_prefix[s.prefix as usize]) += 1;
+        }
     }
 
     fn time(&self) -> Duration {
@@ -290,10 +336,19 @@ impl<'a> World<'a> {
     }
 }
 
+/// 0: no longer than the mean; 1: longer.
+fn group(scenario: &Scenario, session: &Session) -> usize {
+    let class = &scenario.customers[session.class as usize];
+    usize::from(f64::from(session.length) > class.requests.mean())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sim::{Change, Customers, Distribution, SessionLength, Tls, policies};
+    use crate::sim::{
+        Arrivals, Bursts, Change, Customers, Distribution, Segment, SessionLength, Tls, Upstream,
+        policies,
+    };
 
     fn demo(policy: &str, load: f64, duration_s: f64) -> Outcome {
         let scenario = Scenario { duration_s, watch_from_s: 0.0, ..Scenario::default() };
@@ -306,14 +361,100 @@ mod tests {
         let outcome = demo("off", 0.4, 20.0);
         assert_eq!((outcome.refused, outcome.abandoned), (0, 0));
         assert_eq!(outcome.offered, outcome.admitted);
-        assert!((outcome.goodput() - 1.0).abs() < 0.15, "{}", outcome.goodput());
+        assert!((outcome.goodput().unwrap() - 1.0).abs() < 0.15, "{:?}", outcome.goodput());
     }
 
     #[test]
     fn the_cpu_time_of_a_run_is_that_of_its_sessions() {
         let outcome = demo("off", 0.5, 60.0);
         assert!((outcome.cpu_s / 60.0 - 0.5).abs() < 0.03, "{}", outcome.cpu_s / 60.0);
-        assert!(outcome.wasted() < 0.01, "{}", outcome.wasted());
+        assert!(outcome.wasted().unwrap() < 0.01, "{:?}", outcome.wasted());
+    }
+
+    #[test]
+    fn nobody_carries_more_than_the_best_possible() {
+        let bursts = Bursts { factor: 5.0, lasts_s: 0.5, share: 0.1 };
+        let bursts = Arrivals { bursts: Some(bursts), ..Arrivals::default() };
+        let segment = |from_s, level| Segment { from_s, level, to_level: level };
+        let crowd = vec![segment(0.0, 0.05), segment(4.0, 1.0), segment(10.0, 0.05)];
+        let crowd = Arrivals { segments: crowd, ..Arrivals::default() };
+        let mut later = Scenario::default().work;
+        (later.first_request, later.later_request) = (100e-6, 1e-3);
+        for (arrivals, work, load, policy, least) in [
+            (bursts.clone(), Scenario::default().work, 0.5, "tide", 0.95),
+            (bursts, Scenario::default().work, 0.5, "off", 0.8),
+            (crowd, Scenario::default().work, 10.0, "tide", 0.95),
+            // Sessions that it loses are long, and it completes short ones instead.
+            (Arrivals::default(), later, 10.0, "off", 0.0),
+        ] {
+            let scenario = Scenario {
+                duration_s: 30.0,
+                watch_from_s: 4.0,
+                arrivals,
+                work,
+                ..Scenario::default()
+            };
+            let outcome =
+                run(&scenario, load, 1, policies::named(policy, &scenario).unwrap().as_mut());
+            let goodput = outcome.goodput().unwrap();
+            assert!((least..1.02).contains(&goodput), "{policy} at {load}: {goodput}");
+        }
+    }
+
+    #[test]
+    fn sessions_longer_than_the_run_count_for_what_they_got() {
+        // Sessions last 84 s and more, and nobody can complete one in 30.
+        let class = |requests, share| Customers {
+            requests: SessionLength::power_law(requests, requests),
+            share,
+            ..Customers::default()
+        };
+        let scenario = Scenario {
+            watch_from_s: 2.0,
+            customers: vec![class(2.0, 0.9), class(480.0, 0.1)],
+            ..Scenario::default()
+        };
+        let outcome = run(&scenario, 4.0, 1, policies::named("tide", &scenario).unwrap().as_mut());
+        let goodput = outcome.goodput().unwrap();
+        assert!((0.9..1.02).contains(&goodput), "{goodput}");
+        assert!(outcome.fair_lengths().unwrap() > 0.98, "{:?}", outcome.by_length);
+    }
+
+    #[test]
+    fn waiting_for_a_thread_is_a_queue_and_an_idle_thread_is_room() {
+        // Two threads for two requests a second each; processors have nothing to do.
+        let mut scenario = Scenario {
+            duration_s: 20.0,
+            watch_from_s: 5.0,
+            customers: vec![Customers {
+                patience: Distribution::constant(5.0),
+                ..Customers::default()
+            }],
+            ..Scenario::default()
+        };
+        scenario.upstream = Upstream {
+            cores: Some(4.0),
+            threads: 2,
+            visible: true,
+            wait: Distribution::exponential(0.01),
+        };
+        let at =
+            |load| run(&scenario, load, 1, policies::named("off", &scenario).unwrap().as_mut());
+        let (calm, crowd) = (at(0.5), at(3.0));
+        assert!(crowd.standing_ms() > 1000.0, "{}", crowd.standing_ms());
+        assert!(calm.standing_ms() < 50.0, "{}", calm.standing_ms());
+        let room =
+            |outcome: &Outcome| outcome.course[60..].iter().map(|tenth| tenth.room).sum::<f64>();
+        assert!(room(&crowd) < 0.02 * room(&calm), "{} {}", room(&crowd), room(&calm));
+    }
+
+    #[test]
+    fn a_wait_given_up_counts_for_as_long_as_it_was() {
+        // Nearly everybody inside waits for her 250 ms, and in vain.
+        let outcome = demo("off", 10.0, 10.0);
+        assert!(outcome.lost().unwrap() > 0.5, "{:?}", outcome.lost());
+        assert!((outcome.response_ms(0.95).unwrap() - 250.0).abs() < 1e-6);
+        assert!(outcome.waits_s.len() as u64 > outcome.answered);
     }
 
     /// One class of customers at a load, under a policy.
@@ -365,7 +506,7 @@ mod tests {
         assert!(without.admitted + without.refused <= without.offered);
         let under_way = without.admitted - without.completed - without.abandoned;
         assert!(under_way < without.admitted / 50, "{under_way} of {}", without.admitted);
-        assert!(without.lost() >= without.cut_off());
+        assert!(without.lost().unwrap() >= without.cut_off().unwrap());
         // More connections are let in than sessions.
         assert!(without.full_handshakes > without.admitted);
     }

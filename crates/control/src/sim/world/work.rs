@@ -96,12 +96,9 @@ impl World<'_> {
         let job = self.owe(UPSTREAM, job);
         self.reading.in_flight_requests += 1;
         self.sessions[session as usize].asking = true;
-        if self.free_threads == 0 {
-            self.thread_queue.push_back(job);
-            return;
+        if self.threads.take(self.now, job) {
+            self.serve(job);
         }
-        self.free_threads -= 1;
-        self.serve(job);
     }
 
     /// The upstream begins a request that has one of its threads.
@@ -144,6 +141,7 @@ impl World<'_> {
                     class.handshake_cpu_s += job.work;
                 }
                 if s.attacker == Some(AttackKind::Handshakes) {
+                    self.count_group(job.session, |group| &mut group.completed);
                     self.sessions[job.session as usize].gone = true;
                     self.leaves(job.session);
                 } else if wanted {
@@ -193,9 +191,8 @@ impl World<'_> {
     }
 
     fn served(&mut self, job: Job, wanted: bool) {
-        match self.thread_queue.pop_front() {
-            Some(next) => self.serve(next),
-            None => self.free_threads += 1,
+        if let Some(next) = self.threads.release(self.now) {
+            self.serve(next);
         }
         if wanted {
             let work = self.scenario.gate_request() * 0.4;
