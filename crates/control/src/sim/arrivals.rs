@@ -21,7 +21,7 @@ pub struct Segment {
     pub from_s: f64,
     /// Level at its beginning.
     pub level: f64,
-    /// Level at its end.
+    /// Level at its end; where no other follows, it never ends.
     pub to_level: f64,
 }
 
@@ -92,15 +92,14 @@ impl Arrivals {
 pub(crate) struct Stream {
     arrivals: Arrivals,
     per_level: f64,
-    bursting: bool,
-    burst_until: f64,
+    /// Whether there is a burst, and until when it stays so; `None`: not drawn yet.
+    state: Option<(bool, f64)>,
 }
 
 impl Stream {
     /// `per_level`: arrivals per second at level 1.
     pub(crate) fn new(arrivals: &Arrivals, per_level: f64) -> Self {
-        // The calm state is over at once, so that the first one is drawn.
-        Self { arrivals: arrivals.clone(), per_level, bursting: true, burst_until: 0.0 }
+        Self { arrivals: arrivals.clone(), per_level, state: None }
     }
 
     /// Arrivals per second at a time not before any that was asked for.
@@ -132,12 +131,23 @@ impl Stream {
 
     fn factor(&mut self, at_s: f64, random: &mut Random) -> f64 {
         let Some(Bursts { factor, lasts_s, share }) = self.arrivals.bursts else { return 1.0 };
-        while self.burst_until <= at_s {
-            self.bursting = !self.bursting;
-            let mean = if self.bursting { lasts_s } else { lasts_s * (1.0 - share) / share };
-            self.burst_until += random.exponential(mean);
+        let lasts = |bursting: bool, random: &mut Random| {
+            random.exponential(if bursting { lasts_s } else { lasts_s * (1.0 - share) / share })
+        };
+        let (mut bursting, mut until) = match self.state {
+            Some(state) => state,
+            // At first it is in either state as often as at any other time.
+            None => {
+                let bursting = random.uniform() <= share;
+                (bursting, at_s + lasts(bursting, random))
+            }
+        };
+        while until <= at_s {
+            bursting = !bursting;
+            until += lasts(bursting, random);
         }
-        if self.bursting { factor } else { (1.0 - factor * share) / (1.0 - share) }
+        self.state = Some((bursting, until));
+        if bursting { factor } else { (1.0 - factor * share) / (1.0 - share) }
     }
 }
 
@@ -151,6 +161,15 @@ mod tests {
             Segment { from_s: 10.0, level: 1.0, to_level: 3.0 },
             Segment { from_s: 20.0, level: 0.0, to_level: 0.0 },
         ]
+    }
+
+    #[test]
+    fn a_run_begins_in_a_burst_as_often_as_there_is_one() {
+        let bursts = Some(Bursts { factor: 4.0, lasts_s: 0.5, share: 0.2 });
+        let arrivals = Arrivals { bursts, ..Arrivals::default() };
+        let begins = |seed| Stream::new(&arrivals, 1.0).rate(0.0, &mut Random::new(seed)) > 1.0;
+        let share = (0..5000).filter(|seed| begins(*seed)).count() as f64 / 5000.0;
+        assert!((share - 0.2).abs() < 0.02, "{share}");
     }
 
     fn arrivals_between(arrivals: &Arrivals, from: f64, until: f64) -> f64 {
