@@ -185,6 +185,15 @@ impl Scenario {
         cores
     }
 
+    /// The most cores that gate, upstream and database ever have: as many threads
+    /// are worth having.
+    pub(crate) fn most_cores(&self) -> [f64; 3] {
+        let times = self.changes.iter().map(|change| change.at_s);
+        times.map(|at_s| self.cores(at_s)).fold(self.cores(-1.0), |most, cores| {
+            [0, 1, 2].map(|resource| f64::max(most[resource], cores[resource]))
+        })
+    }
+
     /// What can run out at a time.
     fn limits(&self, at_s: f64) -> [Option<Limit>; 4] {
         let [gate, upstream, database] = self.cores(at_s);
@@ -261,12 +270,12 @@ mod tests {
         // 3 of 4 later requests reconnect, 1.5 of them with a ticket: 4 × 17 µs accepting,
         // 2.5 × 200 + 1.5 × 100 µs shaking hands, 5 × 83.333 µs: 1134.667 µs. Without
         // TLS: 17 µs and 2 × 83.333 µs. Upstream: 2 × (1000 + 4 × 90) and 2 × 90 µs.
-        let [gate, upstream, database] = scenario.demand(0.0);
+        let [gate, upstream, database, _] = scenario.demand(0.0);
         assert!((gate - (0.75 * 1134.667e-6 + 0.25 * 183.667e-6)).abs() < 1e-9, "{gate}");
         assert!((upstream - (0.75 * 2720e-6 + 0.25 * 180e-6)).abs() < 1e-9, "{upstream}");
         assert_eq!(database, 0.0);
         let twice = scenario.at_capacity(2.0 * scenario.capacity_per_s());
-        let [half_gate, half_upstream, _] = twice.demand(0.0);
+        let [half_gate, half_upstream, ..] = twice.demand(0.0);
         assert!(
             (gate / half_gate - 2.0).abs() < 1e-9 && (upstream / half_upstream - 2.0).abs() < 1e-9
         );
@@ -305,6 +314,16 @@ mod tests {
         let worth = scenario.worth(0.0, 0.0).of_request;
         // Twice 12 × 90 µs on average.
         assert!((worth[0][0] - 1.0 / 24.0).abs() < 1e-9 && (worth[1][1] - 3.0 / 24.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn threads_limit_what_shared_cores_carry() {
+        let mut scenario = Scenario::default();
+        scenario.gate.cores = 4.0;
+        // One thread for 12 × 90 µs of each session, and no more.
+        assert!((scenario.capacity_per_s() - 1.0 / 1080e-6).abs() < 1e-6);
+        scenario.upstream.threads = 4;
+        assert!((scenario.capacity_per_s() - 4.0 * 306.41).abs() < 0.2);
     }
 
     #[test]

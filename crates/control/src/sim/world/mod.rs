@@ -135,7 +135,7 @@ impl<'a> World<'a> {
         let upstream_on = scenario.upstream.cores.map_or(0, |_| own(upstream));
         let database_on = scenario.database.as_ref().map_or(0, |_| own(database));
         let stations = [
-            Station::new(0, gate.ceil().max(1.0) as usize),
+            Station::new(0, scenario.most_cores()[0].ceil() as usize),
             Station::new(upstream_on, usize::MAX),
             Station::new(database_on, usize::MAX),
         ];
@@ -379,7 +379,8 @@ mod tests {
         let crowd = vec![segment(0.0, 0.05), segment(4.0, 1.0), segment(10.0, 0.05)];
         let crowd = Arrivals { segments: crowd, ..Arrivals::default() };
         let mut later = Scenario::default().work;
-        (later.first_request, later.later_request) = (100e-6, 1e-3);
+        later.first_request = later.first_request.with_mean(100e-6);
+        later.later_request = later.later_request.with_mean(1e-3);
         for (arrivals, work, load, policy, least) in [
             (bursts.clone(), Scenario::default().work, 0.5, "tide", 0.95),
             (bursts, Scenario::default().work, 0.5, "off", 0.8),
@@ -446,6 +447,21 @@ mod tests {
         let room =
             |outcome: &Outcome| outcome.course[60..].iter().map(|tenth| tenth.room).sum::<f64>();
         assert!(room(&crowd) < 0.02 * room(&calm), "{} {}", room(&crowd), room(&calm));
+    }
+
+    #[test]
+    fn added_cores_are_used() {
+        let cores = Changed::Cores { resource: Resource::Gate, cores: 2.0, seen: true };
+        let mut scenario = Scenario {
+            duration_s: 20.0,
+            watch_from_s: 10.0,
+            changes: vec![Change { at_s: 5.0, what: cores }],
+            ..Scenario::default()
+        };
+        scenario.upstream.threads = 2;
+        let outcome = run(&scenario, 4.0, 1, policies::named("tide", &scenario).unwrap().as_mut());
+        let goodput = outcome.goodput().unwrap();
+        assert!(goodput > 0.95 && outcome.cpu_s > 18.0, "{goodput}, {} s", outcome.cpu_s);
     }
 
     #[test]
