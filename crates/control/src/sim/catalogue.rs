@@ -49,6 +49,8 @@ catalogue! {
     "noisy-neighbour",
     "dearer-pages",
     "wrong-telemetry",
+    "wrong-counts",
+    "little-telemetry",
     "blind",
     "blind-crowd",
     "come-back",

@@ -259,10 +259,19 @@ pub enum Resource {
 pub struct Telemetry {
     /// How late they come.
     pub late_s: f64,
-    /// What CPU use is multiplied by.
+    /// Whether they tell CPU use.
+    pub has_use: bool,
+    /// Whether they tell idle time.
+    pub has_idle: bool,
+    /// What CPU use is multiplied by; idle time is told accordingly.
     pub use_factor: f64,
-    /// CPU use is off by up to this share, at random.
+    /// CPU use is off by up to this share, at random, and idle time with it.
     pub noise: f64,
+    /// What capacities are multiplied by.
+    pub capacity_factor: f64,
+    /// What counts of connections, handshakes, requests, responses and sessions
+    /// are multiplied by; the times that go with them are right.
+    pub count_factor: f64,
     /// From when until when none come at all.
     pub blind: Option<(f64, f64)>,
 }
@@ -307,8 +316,23 @@ impl Default for Scenario {
             arrivals: Arrivals::default(),
             attacks: Vec::new(),
             changes: Vec::new(),
-            telemetry: Telemetry { late_s: 0.0, use_factor: 1.0, noise: 0.0, blind: None },
+            telemetry: Telemetry::default(),
             expectations: Vec::new(),
+        }
+    }
+}
+
+impl Default for Telemetry {
+    fn default() -> Self {
+        Self {
+            late_s: 0.0,
+            has_use: true,
+            has_idle: true,
+            use_factor: 1.0,
+            noise: 0.0,
+            capacity_factor: 1.0,
+            count_factor: 1.0,
+            blind: None,
         }
     }
 }

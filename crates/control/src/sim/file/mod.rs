@@ -9,13 +9,13 @@ mod values;
 
 use tidegate_toml::{Mistakes, Section};
 
-use self::course::{arrivals, attack, change};
+use self::course::{arrivals, attack, change, in_order};
 use self::customers::customers;
 use self::distributions::times;
 use self::expectations::expectations;
 use self::values::{CORES, CPU, in_section, number, numbers, seconds, sections, whole, yes_or_no};
 use super::distribution::Distribution;
-use super::scenario::{Database, Scenario};
+use super::scenario::{Customers, Database, Disappointed, Resource, Scenario};
 
 /// Most arrivals of a run: a mistyped number must not take all memory.
 const MOST_SESSIONS: f64 = 20e6;
@@ -90,28 +90,43 @@ fn scenario(root: &Section<'_>, name: &str) -> Option<Scenario> {
             list.wrong(format!("have shares that add up to {shares}"), "make the sum 1");
         }
     }
-    in_section(root, "arrivals", |section| s.arrivals = arrivals(section));
+    in_section(root, "arrivals", |section| s.arrivals = arrivals(section, s.duration_s));
     if let Some(list) = root.get("attacks") {
         s.attacks = sections(&list).iter().filter_map(|section| attack(section, &s)).collect();
     }
     if let Some(list) = root.get("changes") {
-        s.changes = sections(&list).iter().filter_map(change).collect();
+        s.changes = sections(&list).iter().filter_map(|section| change(section, &s)).collect();
         s.changes.sort_by(|a, b| a.at_s.total_cmp(&b.at_s));
     }
     in_section(root, "telemetry", |section| telemetry(section, &mut s));
     if let Some(list) = root.get("expect") {
         s.expectations = sections(&list).iter().flat_map(|e| expectations(e, &s.loads)).collect();
     }
-    let most = s.loads.iter().copied().fold(0.0, f64::max) * s.arrivals.highest();
-    let attacks: f64 = s.attacks.iter().map(|attack| attack.load).sum();
-    let sessions = (most + attacks) * s.capacity_per_s() * s.duration_s;
+    if root.get("upstream").and_then(|upstream| upstream.section()?.get("threads")).is_none() {
+        s.upstream.threads = s.most_cores()[Resource::Upstream as usize].ceil() as usize;
+    }
+    let sessions = sessions_at_most(&s);
     if sessions > MOST_SESSIONS {
         root.wrong(
             format!("brings {:.0} million sessions", sessions / 1e6),
-            "make work dearer, loads lower or duration shorter: 20 million at most",
+            "make work dearer, loads lower, attempts fewer or duration shorter: 20 million at most",
         );
     }
     Some(s)
+}
+
+/// Sessions of a run at its heaviest load if nobody gets in, attempts and all.
+fn sessions_at_most(s: &Scenario) -> f64 {
+    let attempts = |class: &Customers| match class.disappointed {
+        Disappointed::Leaves => 1.0,
+        Disappointed::Returns { back_off_s, times } => {
+            1.0 + f64::from(times).min(s.duration_s / back_off_s)
+        }
+    };
+    let attempts: f64 = s.customers.iter().map(|class| class.share * attempts(class)).sum();
+    let most = s.loads.iter().copied().fold(0.0, f64::max) * s.arrivals.highest();
+    let attacks: f64 = s.attacks.iter().map(|attack| attack.load).sum();
+    (most * attempts + attacks) * s.capacity_per_s() * s.duration_s
 }
 
 fn gate(section: &Section<'_>, s: &mut Scenario) {
@@ -180,9 +195,22 @@ fn work(section: &Section<'_>, s: &mut Scenario) {
 }
 
 fn telemetry(section: &Section<'_>, s: &mut Scenario) {
-    section.only(&["late", "use_factor", "noise", "blind"]);
+    section.only(&[
+        "late",
+        "use",
+        "idle",
+        "use_factor",
+        "noise",
+        "capacity_factor",
+        "count_factor",
+        "blind",
+    ]);
     let telemetry = &mut s.telemetry;
     seconds(section, "late", 0.0..=60.0, &mut telemetry.late_s);
+    yes_or_no(section, "use", &mut telemetry.has_use);
+    yes_or_no(section, "idle", &mut telemetry.has_idle);
+    number(section, "capacity_factor", 0.01..=100.0, &mut telemetry.capacity_factor);
+    number(section, "count_factor", 0.0..=100.0, &mut telemetry.count_factor);
     number(section, "use_factor", 0.0..=100.0, &mut telemetry.use_factor);
     number(section, "noise", 0.0..=1.0, &mut telemetry.noise);
     in_section(section, "blind", |section| {
@@ -190,6 +218,7 @@ fn telemetry(section: &Section<'_>, s: &mut Scenario) {
         let (mut from_s, mut until_s) = (0.0, s.duration_s);
         seconds(section, "from", 0.0..=3600.0, &mut from_s);
         seconds(section, "until", 0.0..=3600.0, &mut until_s);
+        in_order(section, (from_s, until_s), s.duration_s);
         telemetry.blind = Some((from_s, until_s));
     });
 }
@@ -252,5 +281,25 @@ mod tests {
         let text = "about = \"x\"\nduration = \"1h\"\nloads = [100]\n[gate]\ncores = 1024\n";
         let found = Scenario::from_toml(text, "a.toml").unwrap_err().to_string();
         assert!(found.contains("million sessions"), "{found}");
+        let text = "about = \"x\"\nloads = [100]\n[[customers]]\nattempts = 1000\n\
+                    back_off = \"1ms\"\n";
+        let found = Scenario::from_toml(text, "a.toml").unwrap_err().to_string();
+        assert!(found.contains("brings 919 million sessions"), "{found}");
+    }
+
+    #[test]
+    fn the_upstream_has_a_thread_for_each_of_its_cores_unless_it_is_said() {
+        let threads = |text: &str| {
+            Scenario::from_toml(&format!("about = \"x\"\n{text}"), "a.toml")
+                .unwrap()
+                .upstream
+                .threads
+        };
+        assert_eq!(threads(""), 1);
+        assert_eq!(threads("[gate]\ncores = 3.5"), 4);
+        assert_eq!(threads("[gate]\ncores = 4\n[upstream]\nthreads = 2"), 2);
+        assert_eq!(threads("[upstream]\ncores = 6"), 6);
+        let more = "[[changes]]\nat = \"9s\"\ncores_of = \"gate\"\ncores = 2";
+        assert_eq!(threads(more), 2);
     }
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::{Event, GATE, Stage, UPSTREAM, World};
 use crate::sim::judge::User;
 use crate::sim::tls::Tls;
-use crate::{Decision, Reading, Usage};
+use crate::{ClassWork, Decision, Reading, Usage};
 
 /// Time between two questions for those who are held.
 const BETWEEN: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(10));
@@ -229,23 +229,23 @@ impl World<'_> {
             std::mem::take(&mut host.unused) / elapsed_s
         });
         let idle: Vec<f64> = idle.collect();
-        let mut usage = [GATE, UPSTREAM].map(|station| {
+        let telemetry = &scenario.telemetry;
+        let [gate, upstream] = [GATE, UPSTREAM].map(|station| {
             let host = self.stations[station].host;
             let used = self.hosts[host].used[station];
             let used_cpu_s = used - std::mem::replace(&mut self.telegraph.used[station], used);
             let capacity_cpus = self.telegraph.capacity[station];
+            let idle = (idle[host] / capacity_cpus).min(1.0);
+            let mut factor = telemetry.use_factor;
+            if telemetry.noise > 0.0 {
+                factor *= 1.0 + telemetry.noise * (2.0 * self.random.uniform() - 1.0);
+            }
             Usage {
-                capacity_cpus,
-                used_cpu_s: Some(used_cpu_s * scenario.telemetry.use_factor),
-                idle: Some((idle[host] / capacity_cpus).min(1.0)),
+                capacity_cpus: capacity_cpus * telemetry.capacity_factor,
+                used_cpu_s: telemetry.has_use.then_some(used_cpu_s * factor),
+                idle: telemetry.has_idle.then_some((1.0 - (1.0 - idle) * factor).max(0.0)),
             }
         });
-        if scenario.telemetry.noise > 0.0 {
-            for used in usage.iter_mut().filter_map(|usage| usage.used_cpu_s.as_mut()) {
-                *used *= 1.0 + scenario.telemetry.noise * (2.0 * self.random.uniform() - 1.0);
-            }
-        }
-        let [gate, upstream] = usage;
         let used_cpu_s = gate.used_cpu_s.zip(upstream.used_cpu_s).map(|(gate, up)| gate + up);
         let share = scenario.upstream.cores.is_none() && scenario.upstream.visible;
         let next = Reading {
@@ -253,7 +253,7 @@ impl World<'_> {
             in_flight_requests: self.reading.in_flight_requests,
             ..Reading::default()
         };
-        Reading {
+        let reading = Reading {
             elapsed: Duration::from_secs_f64(elapsed_s),
             gate,
             upstream: scenario.upstream.visible.then_some(upstream),
@@ -261,6 +261,87 @@ impl World<'_> {
             held: self.held.len() as u32,
             sessions_active: self.active,
             ..std::mem::replace(&mut self.reading, next)
+        };
+        miscounted(reading, telemetry.count_factor)
+    }
+}
+
+/// The same with so many times its counts.
+fn miscounted(reading: Reading, factor: f64) -> Reading {
+    if factor == 1.0 {
+        return reading;
+    }
+    let count = |count: u64| (count as f64 * factor).round() as u64;
+    let class = |class: ClassWork| ClassWork {
+        connections: count(class.connections),
+        handshakes: count(class.handshakes),
+        in_clear: count(class.in_clear),
+        requests: count(class.requests),
+        ..class
+    };
+    Reading {
+        new: class(reading.new),
+        returning: class(reading.returning),
+        sessions_active: count(reading.sessions_active.into()) as u32,
+        sessions_started: count(reading.sessions_started),
+        upstream_responses: count(reading.upstream_responses),
+        ..reading
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Time;
+    use crate::sim::judge::Judge;
+    use crate::sim::scenario::{Scenario, Telemetry};
+    use crate::sim::world::run;
+
+    /// Lets everybody in and keeps what it is told.
+    #[derive(Default)]
+    struct Listener(Vec<Reading>);
+
+    impl Judge for Listener {
+        fn new_session(&mut self, _: Time, _: User) -> Decision {
+            Decision::Admit
         }
+
+        fn observe(&mut self, _: Time, reading: &Reading) {
+            self.0.push(reading.clone());
+        }
+
+        fn why(&self, _: Time) -> String {
+            String::new()
+        }
+    }
+
+    fn told(telemetry: Telemetry) -> Reading {
+        let scenario =
+            Scenario { duration_s: 3.0, watch_from_s: 0.0, telemetry, ..Scenario::default() };
+        let mut listener = Listener::default();
+        run(&scenario, 0.5, 1, &mut listener);
+        listener.0.pop().unwrap()
+    }
+
+    #[test]
+    fn readings_are_as_wrong_or_as_scarce_as_they_are_said_to_be() {
+        let right = told(Telemetry::default());
+        let busy = 1.0 - right.gate.idle.unwrap();
+        assert!(busy > 0.2, "{right:?}");
+        let half = told(Telemetry { use_factor: 0.5, ..Telemetry::default() });
+        let close = |a: f64, b: f64| (a - b).abs() < 1e-9;
+        let used = |reading: &Reading| reading.shared.unwrap().used_cpu_s.unwrap();
+        assert!(close(used(&half), used(&right) / 2.0));
+        assert!(close(1.0 - half.shared.unwrap().idle.unwrap(), busy / 2.0), "{half:?}");
+        let nothing = told(Telemetry { has_use: false, has_idle: false, ..Telemetry::default() });
+        for usage in [nothing.gate, nothing.upstream.unwrap(), nothing.shared.unwrap()] {
+            assert_eq!((usage.used_cpu_s, usage.idle), (None, None));
+        }
+        let factors = Telemetry { capacity_factor: 3.0, count_factor: 2.0, ..Telemetry::default() };
+        let wrong = told(factors);
+        assert!(close(wrong.shared.unwrap().capacity_cpus, 3.0));
+        assert_eq!(wrong.new.requests, 2 * right.new.requests);
+        assert_eq!(wrong.sessions_active, 2 * right.sessions_active);
+        assert_eq!(wrong.new.request_cpu_s, right.new.request_cpu_s);
     }
 }
