@@ -50,6 +50,10 @@ struct AuctionArgs {
     /// milliseconds: to try what a dearer site would do
     #[arg(long, value_name = "MS", default_value_t = 0.0, value_parser = milliseconds)]
     extra_cpu: f64,
+    /// With --extra-cpu, from so many seconds after the start on: a site that
+    /// gets dearer while it serves
+    #[arg(long, value_name = "S", default_value_t = 0.0, requires = "extra_cpu", value_parser = seconds)]
+    extra_cpu_after: f64,
     /// Processors to run on, one thread pinned to each, such as 0,2-3
     #[arg(long, value_name = "LIST")]
     cores: Option<Cores>,
@@ -66,6 +70,7 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
         seed: args.seed,
         password_cost: args.password_cost,
         extra_cpu: Duration::from_secs_f64(args.extra_cpu / 1e3),
+        extra_cpu_after: Duration::from_secs_f64(args.extra_cpu_after),
         cores: args.cores.map(|cores| cores.list().to_vec()),
     };
     let site = auction::start(options).map_err(blame)?;
@@ -92,6 +97,11 @@ fn milliseconds(text: &str) -> Result<f64, String> {
     let most = Options::MOST_EXTRA_CPU.as_secs_f64() * 1e3;
     let value = text.parse::<f64>().ok().filter(|ms| (0.0..=most).contains(ms));
     value.ok_or_else(|| format!("must be 0 to {most} milliseconds, such as 0.9"))
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    let value = text.parse::<f64>().ok().filter(|s| (0.0..=86_400.0).contains(s));
+    value.ok_or_else(|| "must be 0 to 86400 seconds, such as 30".to_owned())
 }
 
 fn blame(error: tidegate_sites::Error) -> anyhow::Error {

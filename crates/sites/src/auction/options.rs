@@ -28,6 +28,8 @@ pub struct Options {
     /// CPU time, at most 1 s, that every request takes on top, but for that of
     /// the front page: what a dearer site would do.
     pub extra_cpu: Duration,
+    /// From how long after the start on it does.
+    pub extra_cpu_after: Duration,
     /// The cores to run on, one runtime pinned to each; without, one runtime per
     /// processor that this process may use, not pinned.
     pub cores: Option<Vec<usize>>,
@@ -87,6 +89,7 @@ impl Default for Options {
             seed: None,
             password_cost: PasswordCost::default(),
             extra_cpu: Duration::ZERO,
+            extra_cpu_after: Duration::ZERO,
             cores: None,
         }
     }

@@ -1,7 +1,7 @@
 //! The running site.
 
 use std::net::SocketAddr;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::dearer::dearer;
 use super::options::Options;
@@ -36,6 +36,7 @@ pub fn start(options: Options) -> Result<Site> {
     let count = options.cores.as_ref().map_or_else(|| available_cores().len(), Vec::len);
     let signer = Signer::random();
     let takes = options.password_cost.measure();
+    let dearer_from = Instant::now() + options.extra_cpu_after;
     let services = Database::for_cores(&prepared.location, count)
         .into_iter()
         .enumerate()
@@ -46,7 +47,11 @@ pub fn start(options: Options) -> Result<Site> {
                 chores: (core == 0).then(|| -> crate::server::Chores {
                     Box::pin(close_auctions(database.clone()))
                 }),
-                router: dearer(router(App::new(database, hasher, signer)), options.extra_cpu),
+                router: dearer(
+                    router(App::new(database, hasher, signer)),
+                    options.extra_cpu,
+                    dearer_from,
+                ),
             };
             Ok(Box::new(make) as Box<dyn FnOnce() -> Service + Send>)
         })

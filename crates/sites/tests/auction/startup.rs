@@ -57,6 +57,18 @@ fn every_page_but_the_front_page_takes_the_extra_cpu_time() {
     assert!(takes("/browse") >= extra_cpu);
     site.shutdown();
 
+    let later = Duration::from_secs(3600);
+    let options_later = Options { extra_cpu, extra_cpu_after: later, ..options(folder.path()) };
+    let site = start(options_later).unwrap();
+    let browser = Browser::new(site.address());
+    let takes = |path| {
+        let begun = Instant::now();
+        browser.page(path);
+        begun.elapsed()
+    };
+    assert!((0..5).map(|_| takes("/browse")).min() < Some(extra_cpu));
+    site.shutdown();
+
     let extra_cpu = Duration::from_secs(2);
     let error = complaint(&Options { extra_cpu, ..options(folder.path()) });
     assert!(error.contains("extra CPU time of 2s a request: must be at most 1s"), "{error}");
