@@ -115,6 +115,10 @@ pub struct Snapshot {
     /// each code once, only those that occurred.
     #[serde(serialize_with = "as_object")]
     pub requests: Vec<(u16, u64)>,
+    /// Requests over, answered or given up, by the class of their connection
+    /// (`new`, `returning`): each class once.
+    #[serde(serialize_with = "as_object")]
+    pub class_requests: Vec<(&'static str, u64)>,
     /// How long they took.
     pub durations: Durations,
     /// Bytes read from customers, TLS included.
@@ -147,16 +151,21 @@ pub struct Snapshot {
     pub upstream_retries: u64,
     /// CPU seconds used by the gate's process since its start.
     pub cpu_seconds: f64,
+    /// Those of them that the cores' threads spent, by what on (`arrival`,
+    /// `handshake_new`, `handshake_returning`, `request_new`,
+    /// `request_returning`, `upkeep`): each once.
+    #[serde(serialize_with = "as_object")]
+    pub work_cpu_seconds: Vec<(&'static str, f64)>,
     /// The controller's own state: policy, budget, costs, resources, why.
     pub control: Option<tidegate_control::Status>,
 }
 
 /// Writes pairs as an object: JSON's own form of what is found by name.
-fn as_object<K: std::fmt::Display, S: serde::Serializer>(
-    pairs: &[(K, u64)],
+fn as_object<K: std::fmt::Display, V: Serialize, S: serde::Serializer>(
+    pairs: &[(K, V)],
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
-    serializer.collect_map(pairs.iter().map(|(key, count)| (key.to_string(), count)))
+    serializer.collect_map(pairs.iter().map(|(key, value)| (key.to_string(), value)))
 }
 
 impl Snapshot {
@@ -218,6 +227,8 @@ impl Snapshot {
         text.sample("", &[], self.sessions_started);
         let help = "Finished requests by status code.";
         text.counts("tidegate_requests_total", help, "code", &self.requests);
+        let help = "Requests over, by the class of their connection.";
+        text.counts("tidegate_class_requests_total", help, "class", &self.class_requests);
         text.gauge("tidegate_requests_active", "Requests that run.", self.requests_active);
         let help = "From a request's head to the last byte of its response, in seconds.";
         text.family("tidegate_request_duration_seconds", "histogram", help);
@@ -281,6 +292,8 @@ impl Snapshot {
     fn write_process(&self, text: &mut Exposition) {
         text.family("tidegate_cpu_seconds_total", "counter", "CPU time of the gate, in seconds.");
         text.sample("", &[], self.cpu_seconds);
+        let help = "CPU time of the gate's cores by what it was spent on, in seconds.";
+        text.counts("tidegate_work_cpu_seconds_total", help, "work", &self.work_cpu_seconds);
         text.gauge("tidegate_uptime_seconds", "Time since the gate started.", self.uptime_s);
         let help = "Whether the gate finishes its connections and takes no new ones.";
         text.gauge("tidegate_draining", help, u64::from(self.draining));
@@ -331,12 +344,12 @@ impl Exposition {
     }
 
     /// A family of counters told apart by one label.
-    fn counts<K: std::fmt::Display>(
+    fn counts<K: std::fmt::Display, V: Copy + Into<Value>>(
         &mut self,
         name: &'static str,
         help: &str,
         label: &str,
-        counts: &[(K, u64)],
+        counts: &[(K, V)],
     ) {
         self.family(name, "counter", help);
         for (key, count) in counts {

@@ -1,7 +1,7 @@
 //! The tick: ten times a second it sums up what the cores did, tells the
 //! controller, and does the upkeep that belongs to no core.
 
-use crate::account::{Class, End, LOOKS, TicketFate, Totals};
+use crate::account::{Bucket, Class, End, LOOKS, TicketFate, Totals};
 use crate::metrics::{Durations, Handshakes, Snapshot, Verdicts};
 use crate::shared::Shared;
 use crate::tls::unix_now;
@@ -58,8 +58,8 @@ pub async fn tick(shared: Arc<Shared>) {
 
 /// What one class did between two sums.
 fn work(totals: &Totals, before: &Totals, class: Class) -> ClassWork {
-    let (c, b) = (class as usize, crate::account::Bucket::handshake(class) as usize);
-    let r = crate::account::Bucket::request(class) as usize;
+    let (c, b) = (class as usize, Bucket::handshake(class) as usize);
+    let r = Bucket::request(class) as usize;
     let of = |totals: &Totals| {
         // Connections of the class new come in at once or after a hold.
         let late = if class == Class::New { totals.hold_admitted[0] } else { 0 };
@@ -122,6 +122,10 @@ pub fn snapshot(shared: &Shared, admin_address: &str) -> Snapshot {
         sessions_started: shared.sessions.started(),
         requests_active: totals.in_requests[0],
         requests: totals.codes().collect(),
+        class_requests: Class::ALL
+            .iter()
+            .map(|class| (class.name(), totals.requests[*class as usize]))
+            .collect(),
         durations: Durations { buckets: totals.duration, sum_s: seconds(totals.duration_ns[0]) },
         bytes_received: totals.bytes_in[0],
         bytes_sent: totals.bytes_out[0],
@@ -146,6 +150,10 @@ pub fn snapshot(shared: &Shared, admin_address: &str) -> Snapshot {
             .collect(),
         upstream_retries: totals.upstream_retries[0],
         cpu_seconds: process_cpu_seconds(),
+        work_cpu_seconds: Bucket::ALL
+            .iter()
+            .map(|bucket| (bucket.name(), seconds(totals.cpu_ns[*bucket as usize])))
+            .collect(),
         control: Some(control),
     }
 }

@@ -72,7 +72,9 @@ fn snapshot() -> Snapshot {
         resumed_handshakes: Handshakes { ok: 9, failed: 0 },
         sessions_active: 7,
         requests: vec![(200, 40), (502, 1)],
+        class_requests: vec![("new", 25), ("returning", 16)],
         durations,
+        work_cpu_seconds: vec![("arrival", 0.25), ("request_new", 1.5)],
         connections_ended: vec![("idle", 3)],
         tickets: vec![("good", 9), ("over_rate", 0)],
         not_tls: vec![("ssh", 2)],
@@ -109,6 +111,9 @@ fn the_promised_names_and_labels_are_there() {
         ("tidegate_sessions_active", "", 7.0),
         ("tidegate_requests_total", r#"{code="200"}"#, 40.0),
         ("tidegate_requests_total", r#"{code="502"}"#, 1.0),
+        ("tidegate_class_requests_total", r#"{class="new"}"#, 25.0),
+        ("tidegate_class_requests_total", r#"{class="returning"}"#, 16.0),
+        ("tidegate_work_cpu_seconds_total", r#"{work="request_new"}"#, 1.5),
         ("tidegate_capacity_cpus", r#"{resource="gate"}"#, 1.5),
         ("tidegate_capacity_cpus", r#"{resource="upstream"}"#, 1.5),
         ("tidegate_capacity_cpus", r#"{resource="host"}"#, 2.0),
@@ -174,6 +179,8 @@ fn json_names_codes_and_reasons() {
     assert_eq!(json["requests"]["200"], 40);
     assert_eq!(json["connections_ended"]["idle"], 3);
     assert_eq!(json["tickets"]["good"], 9);
+    assert_eq!(json["class_requests"]["returning"], 16);
+    assert_eq!(json["work_cpu_seconds"]["arrival"], 0.25);
     assert_eq!(json["control"]["policy"], "tide");
     assert!(json["upstream_note"].is_null());
     assert!(json["control"]["why"].as_str().is_some_and(|why| !why.is_empty()));
