@@ -151,3 +151,70 @@ fn what_cannot_be_played_for_real_is_named_before_anything_starts() {
     }
     assert_eq!(output.stdout_text(), "");
 }
+
+#[test]
+fn estimators_of_costs_are_compared_beside_the_truth() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out").display().to_string();
+    let text = "about = \"Pages get dearer.\"\nloads = [0.5]\nduration = \"12s\"\n\
+                watch_from = \"4s\"\nchanges = [{ at = \"6s\", requests = 2.0 }]\n";
+    let scenario = file(&folder, text);
+    let output = tidegate(&["sim", "--costs", &scenario, "--seeds", "1", "--out", &out]);
+    let text = output.stdout_text();
+    assert_eq!(output.status.code(), Some(0), "{text}{}", output.stderr_text());
+    assert!(text.contains("crowd: Pages get dearer."), "{text}");
+    let figures = std::fs::read_to_string(folder.path().join("out/costs.json")).unwrap();
+    let figures: serde_json::Value = serde_json::from_str(&figures).unwrap();
+    let course = &figures["courses"][0];
+    let estimators = course["estimators"].as_array().unwrap();
+    let error = |name: &str| {
+        let found = estimators.iter().find(|estimator| estimator["estimator"] == name).unwrap();
+        found["ctn_error"]["median"].as_f64().unwrap()
+    };
+    // What is kept is wrong after the step; what is learned is not.
+    assert!(error("attributed") < 0.05 && error("profile") > 0.1, "{figures}");
+    let ticks = course["at_s"].as_array().unwrap().len();
+    assert_eq!((ticks, course["step_s"].as_f64()), (120, Some(6.0)));
+    let page = std::fs::read_to_string(folder.path().join("out/costs.html")).unwrap();
+    assert!(page.matches("<svg").count() == 2 && !page.contains("NaN"), "{page}");
+}
+
+#[test]
+fn courses_of_costs_can_be_listed_shown_and_misspelt() {
+    let list = tidegate(&["sim", "--costs", "--list"]).stdout_text();
+    assert!(list.contains("collinear ") && !list.contains("flash-crowd"), "{list}");
+    let shown = tidegate(&["sim", "--costs", "--show", "rising"]).stdout_text();
+    assert!(shown.starts_with("about = "), "{shown}");
+    for (args, code, words) in [
+        (&["sim", "--costs", "no-such"][..], 2, "no-such: no such course or scenario"),
+        (&["sim", "--costs", "--real", "noisy"], 2, "noisy: not a course of the real gate"),
+        (&["sim", "--costs", "--policy", "eac"], 2, "cannot be used with"),
+        (&["sim", "--costs", "none.toml"], 2, "cannot read none.toml"),
+    ] {
+        let output = tidegate(args);
+        assert_eq!(output.status.code(), Some(code), "{args:?}: {}", output.stderr_text());
+        assert!(output.stderr_text().contains(words), "{args:?}: {}", output.stderr_text());
+    }
+}
+
+#[test]
+fn estimators_learn_from_the_real_gate_beside_what_its_clocks_say() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out").display().to_string();
+    let output = tidegate(&["sim", "--costs", "--real", "collinear", "--out", &out]);
+    let text = output.stdout_text();
+    assert_eq!(output.status.code(), Some(0), "{text}{}", output.stderr_text());
+    let figures = std::fs::read_to_string(folder.path().join("out/costs-real.json")).unwrap();
+    let figures: serde_json::Value = serde_json::from_str(&figures).unwrap();
+    let course = &figures["courses"][0];
+    let truth = course["truth_ctn_cto_ms"].as_array().unwrap();
+    let costs = |of: &serde_json::Value| [of[0].as_f64().unwrap(), of[1].as_f64().unwrap()];
+    let [ctn, cto] = costs(&truth[truth.len() / 2]);
+    assert!(ctn > cto && cto > 0.0, "{course}");
+    // On a machine that others use as well: an order of magnitude, not a speed.
+    let said = &course["estimators"].as_array().unwrap()[6];
+    assert_eq!(said["estimator"], "attributed");
+    let [said_ctn, said_cto] = costs(said["ctn_cto_ms"].as_array().unwrap().last().unwrap());
+    assert!(said_ctn / ctn > 0.3 && said_ctn / ctn < 3.0, "{said_ctn} {ctn}");
+    assert!(said_cto / cto > 0.3 && said_cto / cto < 3.0, "{said_cto} {cto}");
+}

@@ -65,6 +65,7 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
         cores: plan.server_cores.clone(),
         site_scale: plan.site_scale,
         extra_cpu_ms: 0.0,
+        extra_cpu_after_s: 0.0,
         times: Times::scaled(TIME_SCALE),
     };
     let mut lab = Lab::open(setup, out)?;

@@ -28,6 +28,8 @@ pub struct Setup {
     pub site_scale: f64,
     /// CPU time that every page but the front page takes on top.
     pub extra_cpu_ms: f64,
+    /// From how many seconds after the site's start on.
+    pub extra_cpu_after_s: f64,
     /// Of the gates.
     pub times: Times,
 }
@@ -73,6 +75,7 @@ impl Lab {
         for (flag, value) in [
             ("--scale", setup.site_scale.to_string()),
             ("--extra-cpu", setup.extra_cpu_ms.to_string()),
+            ("--extra-cpu-after", setup.extra_cpu_after_s.to_string()),
             ("--data", data.display().to_string()),
         ] {
             args.extend([flag.to_owned(), value]);
@@ -110,6 +113,16 @@ impl Lab {
     /// CPU seconds that the site and this gate have used so far.
     pub fn cpu_s(&self, policy: &str) -> anyhow::Result<f64> {
         Ok(self.site.cpu_s()? + self.gate(policy)?.cpu_s()?)
+    }
+
+    /// CPU seconds that the site has used so far.
+    pub fn site_cpu_s(&self) -> anyhow::Result<f64> {
+        self.site.cpu_s()
+    }
+
+    /// Where this gate tells what it does.
+    pub fn admin(&self, policy: &str) -> anyhow::Result<String> {
+        Ok(self.gate(policy)?.address("admin")?.to_owned())
     }
 
     /// The processes of the site and all gates.

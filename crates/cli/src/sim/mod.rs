@@ -1,6 +1,7 @@
 //! `tidegate sim`: policies under scenarios, in virtual time, and for comparison
 //! on the real gate.
 
+mod costs;
 mod real;
 mod report;
 mod summary;
@@ -31,6 +32,11 @@ pub struct Args {
     /// processors, and show measured beside simulated
     #[arg(long)]
     real: bool,
+    /// Compare ways to learn what a connection costs instead of policies, with the
+    /// truth beside them; SCENARIO is then a course of `--costs --list`, a scenario
+    /// or a file. With --real, by readings of the real gate
+    #[arg(long, conflicts_with = "policy")]
+    costs: bool,
     /// With --real, processors of site and gate [default: the first allowed]
     #[arg(long, value_name = "LIST", requires = "real")]
     server_cores: Option<Cores>,
@@ -53,6 +59,9 @@ pub struct Args {
 
 /// Simulates, prints the table, writes the page.
 pub fn run(args: Args) -> anyhow::Result<Outcome> {
+    if args.costs {
+        return costs::run(args);
+    }
     if args.list {
         for name in CATALOGUE {
             let scenario = Scenario::named(name).expect("it is in the catalogue");
@@ -69,7 +78,7 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
         true => (&real::SCENARIOS, &real::POLICIES),
         false => (CATALOGUE, &["tide"]),
     };
-    let scenarios = scenarios(or(&args.scenarios, usual))?;
+    let scenarios = all(&or(&args.scenarios, usual), scenario)?;
     let policies = policies(&or(&args.policy, usual_policies))?;
     if args.real {
         let cores = Cores::apart(&args.server_cores, &args.driver_cores)?;
@@ -95,9 +104,12 @@ fn or<'a>(asked: &'a [String], usual: &[&'a str]) -> Vec<&'a str> {
 }
 
 /// All scenarios, or every mistake in what was asked for.
-fn scenarios(asked: Vec<&str>) -> anyhow::Result<Vec<Scenario>> {
+fn all(
+    asked: &[&str],
+    scenario: impl Fn(&str) -> anyhow::Result<Scenario>,
+) -> anyhow::Result<Vec<Scenario>> {
     let (found, mistakes): (Vec<_>, Vec<_>) =
-        asked.into_iter().map(scenario).partition(std::result::Result::is_ok);
+        asked.iter().map(|name| scenario(name)).partition(std::result::Result::is_ok);
     if mistakes.is_empty() {
         return Ok(found.into_iter().flatten().collect());
     }

@@ -17,6 +17,7 @@ mod best;
 mod capacity;
 mod catalogue;
 mod distribution;
+pub mod estimators;
 mod expectation;
 mod file;
 mod judge;

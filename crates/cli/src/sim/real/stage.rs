@@ -88,6 +88,7 @@ impl<'a> Stage<'a> {
             cores: server.clone(),
             site_scale: SITE_SCALE,
             extra_cpu_ms: act.extra_cpu_ms,
+            extra_cpu_after_s: 0.0,
             times: act.times,
         };
         let customers = tidegate_load::Scenario::built_in(CUSTOMERS);

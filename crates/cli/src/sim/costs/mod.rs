@@ -1,0 +1,85 @@
+//! `tidegate sim --costs`: ways to learn what a connection costs, each beside
+//! the truth: simulated, where every cost is known, and by readings of the real
+//! gate.
+
+mod page;
+mod play;
+mod samples;
+mod table;
+
+use std::path::Path;
+
+use tidegate_control::sim::Scenario;
+use tidegate_control::sim::estimators::{COURSES, Course, course_text, played};
+
+use super::{Args, save, unknown};
+use crate::cores::Cores;
+use crate::exit::{Outcome, bad_input};
+
+/// All that was played.
+pub struct Comparison {
+    pub courses: Vec<Course>,
+    pub source: Source,
+}
+
+/// Where readings and truth come from.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Source {
+    Simulated { seeds: u64 },
+    Real,
+}
+
+/// Plays the courses, prints the table, writes the page.
+pub fn run(args: Args) -> anyhow::Result<Outcome> {
+    if args.list {
+        for name in COURSES {
+            let course = Scenario::course(name).expect("it is in the list");
+            println!("{name:<20} {}", course.about);
+        }
+        return Ok(Outcome::Done);
+    }
+    if let Some(name) = &args.show {
+        let text = course_text(name).or_else(|| tidegate_control::sim::text(name));
+        print!("{}", text.ok_or_else(|| unknown(name))?);
+        return Ok(Outcome::Done);
+    }
+    let comparison = match args.real {
+        true => {
+            let plays = play::named(&args.scenarios)?;
+            let cores = Cores::apart(&args.server_cores, &args.driver_cores)?;
+            Comparison { courses: play::all(&plays, cores, &args.out)?, source: Source::Real }
+        }
+        false => simulated(&super::or(&args.scenarios, COURSES), args.seeds)?,
+    };
+    print!("{}", table::text(&comparison));
+    write(&comparison, &args.out)?;
+    Ok(Outcome::Done)
+}
+
+fn simulated(names: &[&str], seeds: u64) -> anyhow::Result<Comparison> {
+    let courses = super::all(names, |name| match Scenario::course(name) {
+        Some(course) => Ok(course),
+        None => super::scenario(name).map_err(|error| match name.ends_with(".toml") {
+            true => error,
+            false => bad_input(format!(
+                "{name}: no such course or scenario; `tidegate sim --costs --list` names the \
+                 courses, `tidegate sim --list` the scenarios, and a file of your own ends in .toml"
+            )),
+        }),
+    })?;
+    let courses = courses.iter().map(|course| played(course, seeds)).collect();
+    Ok(Comparison { courses, source: Source::Simulated { seeds } })
+}
+
+fn write(comparison: &Comparison, out: &Path) -> anyhow::Result<()> {
+    let name = match comparison.source {
+        Source::Simulated { .. } => "costs",
+        Source::Real => "costs-real",
+    };
+    // Tick by tick: with a line for each number it would be five times as long.
+    let json = serde_json::to_string(&table::json(comparison))? + "\n";
+    let figures = save(out, &format!("{name}.json"), json)?;
+    let page = save(out, &format!("{name}.html"), page::page(comparison))?;
+    println!("plots: {}\nfigures: {}", page.display(), figures.display());
+    Ok(())
+}

@@ -1,0 +1,94 @@
+//! The page: for each course what every estimator said, beside the truth, and
+//! how far off it was. One HTML file that needs nothing else.
+
+use maud::{Markup, PreEscaped, html};
+use tidegate_control::sim::estimators::{ConnectionCosts, Course, Moment, NAMES};
+
+use super::{Comparison, Source, table};
+use crate::chart::{Chart, Line, Scale};
+
+/// The whole page.
+pub fn page(comparison: &Comparison) -> String {
+    let title = match comparison.source {
+        Source::Simulated { .. } => "What a connection costs: estimators, simulated",
+        Source::Real => "What a connection costs: estimators, on the real gate",
+    };
+    let content = html! {
+        h1 { (title) }
+        p.lead {
+            "CTN is what a connection of a new session costs, its requests included, CTO what one of \
+            a returning session does. All but "
+            em { "attributed" }
+            ", which the gate runs with, see only how much was used and what was done. "
+            (table::told(comparison.source))
+        }
+        @for course in &comparison.courses {
+            h2 id=(course.name) { (course.name) }
+            p { (course.about) }
+            (figures(course))
+            div.charts {
+                (chart(course, "CTN", |costs| costs.new_cpu_s))
+                (chart(course, "CTO", |costs| costs.returning_cpu_s))
+            }
+        }
+    };
+    crate::page::page("Tidegate: what a connection costs", &content)
+}
+
+/// What was said in the first run, a point per second.
+fn chart(course: &Course, title: &str, of: fn(&ConnectionCosts) -> f64) -> Markup {
+    let ticks = course.runs.first().map_or(&[][..], Vec::as_slice);
+    let line = |name: &str, costs: &dyn Fn(&Moment) -> ConnectionCosts| {
+        let point = |tick: &Moment| (tick.at_s, of(&costs(tick)) * 1e3);
+        Line {
+            name: name.to_owned(),
+            points: ticks.iter().skip(9).step_by(10).map(point).collect(),
+        }
+    };
+    let estimates = NAMES
+        .iter()
+        .enumerate()
+        .map(|(index, name)| line(name, &move |tick: &Moment| tick.estimates[index]));
+    let lines: Vec<Line> =
+        [line("truth", &|tick: &Moment| tick.truth)].into_iter().chain(estimates).collect();
+    let highest = ticks.iter().map(|tick| of(&tick.truth)).fold(0.0, f64::max) * 1e3;
+    let end = ticks.last().map_or(1.0, |tick| tick.at_s);
+    let step = if end > 100.0 { 30.0 } else { 10.0 };
+    let x_ticks: Vec<f64> =
+        (0..).map(|n| f64::from(n) * step).take_while(|at| *at < end).chain([end.ceil()]).collect();
+    let chart = Chart {
+        lines: &lines,
+        x_label: "seconds",
+        x_ticks: &x_ticks,
+        y_unit: "ms of CPU",
+        scale: Scale::Linear,
+        reference: None,
+        // What is further off than that is off.
+        y_max: Some(if highest > 0.0 { 1.6 * highest } else { 1.0 }),
+        marks: false,
+    };
+    html! { figure {
+        figcaption { (title) small { "One run; what is above the frame is drawn at its edge." } }
+        (PreEscaped(chart.svg()))
+    } }
+}
+
+fn figures(course: &Course) -> Markup {
+    html! { div.scroll { table {
+        tr {
+            th { "estimator" } th { "CTN, median error, %" } th { "p95" }
+            th { "CTO, median error, %" } th { "p95" }
+            @if course.step_s.is_some() { th { "within 10 % after, s" } }
+        }
+        @for (index, name) in NAMES.iter().enumerate() {
+            @let accuracy = course.accuracy(index);
+            tr {
+                td class=(name) { (name) }
+                @for error in [accuracy.new, accuracy.returning] {
+                    @for value in table::percent(error) { td { (value) } }
+                }
+                @if course.step_s.is_some() { td { (table::recovered(course, &accuracy)) } }
+            }
+        }
+    } } }
+}

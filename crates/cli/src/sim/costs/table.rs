@@ -1,0 +1,103 @@
+//! What each estimator was worth, as text and for programs.
+
+use serde_json::{Value, json};
+use tidegate_control::sim::estimators::{Accuracy, ConnectionCosts, Course, Error, NAMES};
+
+use super::{Comparison, Source};
+
+/// Course by course.
+pub fn text(comparison: &Comparison) -> String {
+    let mut text = String::new();
+    for course in &comparison.courses {
+        text += &format!("{}: {}\n{HEAD}", course.name, course.about);
+        for (index, name) in NAMES.iter().enumerate() {
+            text += &row(name, course, &course.accuracy(index));
+        }
+        text.push('\n');
+    }
+    text + &format!("Error of an estimate: |estimate / truth - 1|. {}\n", told(comparison.source))
+}
+
+/// What the truth is.
+pub fn told(source: Source) -> String {
+    match source {
+        Source::Simulated { seeds } => format!(
+            "The truth is what the simulator draws from; {seeds} {}.",
+            if seeds == 1 { "run" } else { "runs" }
+        ),
+        Source::Real => "The truth is what the clocks of the gate's threads and of the site say \
+                         of the 5 s around."
+            .to_owned(),
+    }
+}
+
+const HEAD: &str = concat!(
+    "                     CTN, error, %      CTO, error, %   within 10 %\n",
+    "                  median      p95    median      p95      after, s\n",
+);
+
+fn row(name: &str, course: &Course, accuracy: &Accuracy) -> String {
+    let [ctn, ctn_p95] = percent(accuracy.new);
+    let [cto, cto_p95] = percent(accuracy.returning);
+    let recovered = recovered(course, accuracy);
+    format!("{name:<14} {ctn:>9} {ctn_p95:>8} {cto:>9} {cto_p95:>8} {recovered:>13}\n")
+}
+
+/// Median and p95 in percent.
+pub fn percent(error: Option<Error>) -> [String; 2] {
+    let text = |share: f64| format!("{:.1}", 100.0 * share);
+    error.map_or(["-", "-"].map(str::to_owned), |error| [text(error.median), text(error.p95)])
+}
+
+/// How long after a jump of costs; empty where nothing jumped.
+pub fn recovered(course: &Course, accuracy: &Accuracy) -> String {
+    match (course.step_s, accuracy.recovered_s) {
+        (None, _) => String::new(),
+        (Some(_), None) => "never".to_owned(),
+        (Some(_), Some(after_s)) => format!("{after_s:.1}"),
+    }
+}
+
+/// For programs: the accuracy of each estimator in each course, and the first
+/// run, tick by tick, costs in milliseconds.
+pub fn json(comparison: &Comparison) -> Value {
+    let source = match comparison.source {
+        Source::Simulated { .. } => "simulated",
+        Source::Real => "real",
+    };
+    let courses: Vec<Value> = comparison.courses.iter().map(course).collect();
+    json!({ "source": source, "courses": courses })
+}
+
+fn course(course: &Course) -> Value {
+    let ticks = course.runs.first().map_or(&[][..], Vec::as_slice);
+    // To the tenth of a microsecond: more is below any clock.
+    let ms = |costs: &ConnectionCosts| {
+        [costs.new_cpu_s, costs.returning_cpu_s].map(|cpu_s| (cpu_s * 1e7).round() / 1e4)
+    };
+    let error = |error: Option<Error>| {
+        error.map(|error| json!({ "median": error.median, "p95": error.p95 }))
+    };
+    let estimators: Vec<Value> = (0..NAMES.len())
+        .map(|index| {
+            let accuracy = course.accuracy(index);
+            json!({
+                "estimator": NAMES[index],
+                "ctn_error": error(accuracy.new),
+                "cto_error": error(accuracy.returning),
+                "within_a_tenth_after_s": accuracy.recovered_s,
+                "ctn_cto_ms": ticks.iter().map(|tick| ms(&tick.estimates[index])).collect::<Vec<_>>(),
+            })
+        })
+        .collect();
+    json!({
+        "course": course.name,
+        "about": course.about,
+        "runs": course.runs.len(),
+        "watch_from_s": course.watch_from_s,
+        "step_s": course.step_s,
+        "at_s": ticks.iter().map(|tick| tick.at_s).collect::<Vec<_>>(),
+        "truth_ctn_cto_ms": ticks.iter().map(|tick| ms(&tick.truth)).collect::<Vec<_>>(),
+        "estimators": estimators,
+    })
+}

@@ -1,0 +1,74 @@
+//! Least squares over a sliding window among costs that are not negative.
+//!
+//! Source: Lawson and Hanson 1974, "Solving Least Squares Problems", chapter 23;
+//! for CPU use over counts of requests: Zhang, Cherkasova and Smirni 2007, "A
+//! Regression-Based Analytic Model for Dynamic Resource Provisioning of Multi-Tier
+//! Applications".
+//! Deviation: for so few unknowns every set of those that are above zero is
+//! tried, rather than found by exchange; the solution is the same.
+
+use super::blind::Regression;
+use super::linear::{Matrix, dot, solve, times};
+use super::window::Window;
+
+/// Costs that leave the least squared error and are not negative.
+#[derive(Clone, Debug)]
+pub(super) struct NonNegative<const N: usize> {
+    window: Window<N>,
+    costs: [f64; N],
+}
+
+impl<const N: usize> Regression<N> for NonNegative<N> {
+    fn new(prior: [f64; N]) -> Self {
+        Self { window: Window::default(), costs: prior }
+    }
+
+    fn add(&mut self, units: [f64; N], cpu_s: f64) {
+        self.window.add(units, cpu_s);
+        let (matrix, right) = self.window.normal_equations();
+        self.costs = nnls(&matrix, &right).unwrap_or(self.costs);
+    }
+
+    fn costs(&self) -> [f64; N] {
+        self.costs
+    }
+}
+
+/// The `x ≥ 0` with the least `‖Ax − b‖`, of `AᵀA` and `Aᵀb`; `None`: no units
+/// were done, or not enough to tell all kinds apart.
+fn nnls<const N: usize>(matrix: &Matrix<N>, right: &[f64; N]) -> Option<[f64; N]> {
+    // Undetermined as a whole: a part of the kinds could be solved for, and the
+    // rest would be free of charge.
+    solve(*matrix, *right, [true; N])?;
+    // ‖Ax − b‖² less ‖b‖², which is the same for all.
+    let error = |x: &[f64; N]| dot(x, &times(matrix, x)) - 2.0 * dot(x, right);
+    (0..1_u32 << N)
+        .filter_map(|set| solve(*matrix, *right, std::array::from_fn(|kind| set >> kind & 1 == 1)))
+        .filter(|x| x.iter().all(|cost| *cost >= 0.0))
+        .min_by(|a, b| error(a).total_cmp(&error(b)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_would_be_negative_is_zero_and_the_rest_is_fitted_anew() {
+        let mut fit = NonNegative::new([1.0, 1.0]);
+        fit.add([1.0, 1.0], 1.0);
+        fit.add([1.0, 2.0], 0.5);
+        // Without b: the mean of 1 and 0.5. Without a: 2 ∕ 5, whose error is larger.
+        assert_eq!(fit.costs(), [0.75, 0.0]);
+    }
+
+    #[test]
+    fn what_is_positive_anyway_is_that_of_least_squares() {
+        let mut fit = NonNegative::new([9.0, 9.0]);
+        fit.add([2.0, 0.0], 3.0);
+        assert_eq!(fit.costs(), [9.0, 9.0]);
+        fit.add([1.0, 1.0], 4.0);
+        fit.add([0.0, 2.0], 5.0);
+        let [a, b] = fit.costs();
+        assert!((a - 1.5).abs() < 1e-12 && (b - 2.5).abs() < 1e-12, "{a} {b}");
+    }
+}

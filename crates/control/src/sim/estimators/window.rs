@@ -1,0 +1,62 @@
+//! The last ticks, as normal equations.
+
+use std::collections::VecDeque;
+
+use super::linear::Matrix;
+
+/// Ticks that are remembered: ten seconds, about as long as the others remember.
+const TICKS: usize = 100;
+
+/// Units of work done and CPU seconds used, of the last ticks.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Window<const N: usize> {
+    ticks: VecDeque<([f64; N], f64)>,
+}
+
+impl<const N: usize> Window<N> {
+    /// Adds a tick and forgets the oldest beyond the window.
+    pub(super) fn add(&mut self, units: [f64; N], cpu_s: f64) {
+        if self.ticks.len() == TICKS {
+            self.ticks.pop_front();
+        }
+        self.ticks.push_back((units, cpu_s));
+    }
+
+    /// `XᵀX` and `Xᵀy`, where a row of `X` has the units of a tick and `y` the
+    /// CPU seconds.
+    pub(super) fn normal_equations(&self) -> (Matrix<N>, [f64; N]) {
+        let (mut matrix, mut right) = ([[0.0; N]; N], [0.0; N]);
+        for (units, cpu_s) in &self.ticks {
+            for row in 0..N {
+                for column in 0..N {
+                    matrix[row][column] += units[row] * units[column];
+                }
+                right[row] += units[row] * cpu_s;
+            }
+        }
+        (matrix, right)
+    }
+
+    /// Units of each kind and CPU seconds, all ticks together.
+    pub(super) fn sums(&self) -> ([f64; N], f64) {
+        let units = std::array::from_fn(|kind| self.ticks.iter().map(|tick| tick.0[kind]).sum());
+        (units, self.ticks.iter().map(|tick| tick.1).sum())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn normal_equations_by_hand_of_the_last_ticks_only() {
+        let mut window = Window::default();
+        window.add([1e9, 1e9], 1e9);
+        (0..TICKS - 2).for_each(|_| window.add([0.0, 0.0], 0.0));
+        window.add([1.0, 2.0], 5.0);
+        window.add([3.0, 0.0], 6.0);
+        // 1 + 9, 2, 4; 5 + 18, 10.
+        assert_eq!(window.normal_equations(), ([[10.0, 2.0], [2.0, 4.0]], [23.0, 10.0]));
+        assert_eq!(window.sums(), ([4.0, 2.0], 11.0));
+    }
+}
