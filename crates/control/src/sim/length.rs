@@ -59,6 +59,30 @@ impl SessionLength {
         self.mean
     }
 
+    /// The mean of `1 + p + p² + …`, a term for each request: those until the first
+    /// that something happens before, which happens before each but the first with
+    /// the probability `1 − p`.
+    pub(crate) fn discounted(&self, p: f64) -> f64 {
+        // The share of sessions that have a request with so many before it.
+        let has_more: Box<dyn Fn(usize) -> f64> = match &self.kind {
+            Kind::PowerLaw(shares) => {
+                Box::new(|before| shares.get(before - 1).map_or(0.0, |share| 1.0 - share))
+            }
+            // Exact for whole numbers, which are never between two.
+            Kind::Later(later) => Box::new(|before| later.above(before as f64 - 0.5)),
+        };
+        let (mut sum, mut stays) = (1.0, 1.0);
+        for before in 1..100_000 {
+            stays *= p;
+            let term = stays * has_more(before);
+            sum += term;
+            if term < 1e-12 {
+                break;
+            }
+        }
+        sum
+    }
+
     /// Draws the length of a session.
     pub fn draw(&self, random: &mut Random) -> u32 {
         match &self.kind {
@@ -93,6 +117,17 @@ mod tests {
             assert!((expected - mean).abs() < 1e-6, "{mean}: {expected}");
             assert!((mean_of(&length) / mean - 1.0).abs() < 0.01, "{mean}");
         }
+    }
+
+    #[test]
+    fn requests_until_something_happens_worked_out_by_hand() {
+        // 1 + ½ + ¼.
+        assert!((SessionLength::power_law(3.0, 3.0).discounted(0.5) - 1.75).abs() < 1e-9);
+        let later = Distribution::empirical(&[(0.0, 1.0), (2.0, 1.0)]).unwrap();
+        // Half have 1 request, half 3.
+        assert!((SessionLength::one_and(later).discounted(0.5) - 1.375).abs() < 1e-9);
+        let even = SessionLength::power_law(12.0, 60.0);
+        assert!((even.discounted(1.0) - 12.0).abs() < 1e-6);
     }
 
     #[test]
