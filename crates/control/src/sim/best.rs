@@ -143,6 +143,8 @@ fn spread(class: &Customers, response_s: f64, duration_s: f64) -> Vec<f64> {
             requests += 1.0;
         }
     }
+    let last = spread.iter().rposition(|share| *share > 0.0);
+    spread.truncate(last.map_or(0, |last| last + 1));
     spread.iter_mut().for_each(|share| *share /= f64::max(requests, 1.0));
     spread
 }
