@@ -129,7 +129,7 @@ impl Measure {
 /// The steps of the schedule that are of a kind, told by the loads before and
 /// after: when each comes, and when something else happens. Waves, bursts and
 /// ramps are no steps: there is no level to settle at.
-fn steps(
+pub(super) fn steps(
     scenario: &Scenario,
     load: f64,
     is: impl Fn(f64, f64) -> bool,
