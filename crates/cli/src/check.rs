@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
 use tidegate_gate::config::Config;
 use tidegate_load::Scenario;
 
 use crate::exit::{Outcome, bad_input};
+use crate::stdout::print;
 
 /// Flags of `tidegate check`.
 #[derive(clap::Args)]
@@ -21,7 +21,7 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     let mut mistakes = Vec::new();
     for file in &args.files {
         match check(file) {
-            Ok(what) => println!("{}: {what}", file.display()),
+            Ok(what) => print(format!("{}: {what}\n", file.display()))?,
             Err(error) => mistakes.push(format!("{error:#}")),
         }
     }
@@ -29,8 +29,9 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
 }
 
 fn check(file: &Path) -> anyhow::Result<String> {
-    let text =
-        std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+    let text = std::fs::read_to_string(file).map_err(|error| {
+        anyhow::anyhow!("{}: cannot be read: {error}; name a file that is there", file.display())
+    })?;
     if is_simulated(&text) {
         let name = file.to_string_lossy();
         let scenario = tidegate_control::sim::Scenario::from_toml(&text, &name);
@@ -62,7 +63,29 @@ fn is_scenario(text: &str) -> bool {
     text.lines().any(|line| begins(line.trim_start()))
 }
 
-/// A simulated scenario says first what it is about.
+/// A simulated scenario says what it is about, before its first table; a text that
+/// is no TOML yet is told as well.
 fn is_simulated(text: &str) -> bool {
-    text.lines().any(|line| line.trim_start().starts_with("about ="))
+    let lines = text.lines().map(str::trim_start).take_while(|line| !line.starts_with('['));
+    let keys = lines.filter_map(|line| line.split_once('=').map(|(key, _)| key.trim()));
+    keys.map(|key| key.trim_matches(['"', '\''])).any(|key| key == "about")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_simulated_scenario_is_told_by_its_key_however_it_is_written() {
+        for text in
+            ["about = \"x\"", "about=\"x\"", "loads=[1]\n  \"about\"\t= 'x'\n[gate]", "about="]
+        {
+            assert!(is_simulated(text), "{text}");
+        }
+        for text in
+            ["# about = x", "aboutness = 1", "[admission]\nabout = 1", "listen = \"a=about\""]
+        {
+            assert!(!is_simulated(text), "{text}");
+        }
+    }
 }

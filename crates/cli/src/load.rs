@@ -13,6 +13,7 @@ use crate::cores::Cores;
 use crate::exit::{Outcome, bad_input};
 use crate::screen::{Screen, Second};
 use crate::signals::stop_on_signal;
+use crate::stdout::print;
 
 /// Flags of `tidegate load`.
 #[derive(clap::Args)]
@@ -77,7 +78,7 @@ pub struct Args {
 /// Runs the scenario and judges its thresholds.
 pub fn run(args: Args) -> anyhow::Result<Outcome> {
     if args.list {
-        BUILT_IN.iter().for_each(|name| println!("{name}"));
+        BUILT_IN.iter().try_for_each(|name| print(format!("{name}\n")))?;
         return Ok(Outcome::Done);
     }
     let plan = plan(&args)?;
@@ -96,10 +97,10 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
         2 => bad_input(error),
         _ => error.into(),
     })?;
-    print!("{}", tidegate_load::report(&summary));
     if let Some(file) = &args.json {
         write_json(&summary, file)?;
     }
+    print(tidegate_load::report(&summary))?;
     judge(&summary)
 }
 

@@ -13,6 +13,7 @@ mod screen;
 mod signals;
 mod sim;
 mod site;
+mod stdout;
 
 use clap::{Parser, Subcommand};
 

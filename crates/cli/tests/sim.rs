@@ -2,6 +2,11 @@
 
 mod common;
 
+use std::io::Read;
+use std::os::fd::FromRawFd;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
 use common::{Text, tidegate};
 
 const SCENARIO: &str = r#"
@@ -23,6 +28,16 @@ fn file(folder: &tempfile::TempDir, text: &str) -> String {
     let path = folder.path().join("crowd.toml");
     std::fs::write(&path, text).unwrap();
     path.display().to_string()
+}
+
+fn command(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tidegate"));
+    command.args(args).stdin(Stdio::null());
+    command
+}
+
+fn json(file: PathBuf) -> serde_json::Value {
+    serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap()
 }
 
 #[test]
@@ -110,6 +125,187 @@ fn the_catalogue_can_be_listed_and_its_files_shown() {
     assert!(checked.contains("its capacity is 306.4 sessions/s"), "{checked}");
     let output = tidegate(&["sim", &copy, "--seeds", "1", "--out", &out]);
     assert_eq!(output.status.code(), Some(0), "{}", output.stdout_text());
+}
+
+#[test]
+fn who_reads_no_further_changes_neither_the_results_nor_the_exit_code() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let missed = file(&folder, &SCENARIO.replace("min = 0.7", "min = 1.25"));
+    for (args, code) in [
+        (vec!["sim", &missed, "--seeds", "1", "--out", out.to_str().unwrap()], 1),
+        (vec!["sim", "--list"], 0),
+        (vec!["sim", "--show", "demo"], 0),
+        (vec!["check", &missed], 0),
+        (vec!["load", "--list"], 0),
+    ] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let output = command(&args).stdout(writer).output().unwrap();
+        assert_eq!(output.stderr_text(), "", "{args:?}");
+        assert_eq!(output.status.code(), Some(code), "{args:?}");
+    }
+    assert!(out.join("summary.json").is_file() && out.join("report.html").is_file());
+}
+
+#[test]
+fn a_folder_that_cannot_be_made_is_told_before_anything_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = file(&folder, SCENARIO) + "/out";
+    // An hour at a hundred times the capacity: it would take long to come to the end.
+    let long = file(&folder, "about = \"long\"\nloads = [100]\nduration = \"400s\"\n");
+    let output = tidegate(&["sim", &long, "--seeds", "100", "--out", &out]);
+    assert_eq!(output.status.code(), Some(2));
+    let text = output.stderr_text();
+    assert!(text.contains("--out") && text.contains("name a folder"), "{text}");
+}
+
+#[test]
+fn what_is_asked_for_twice_runs_once_and_what_is_unknown_is_told_beside_all() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out").display().to_string();
+    let crowd = file(&folder, SCENARIO);
+    let twice = ["sim", &crowd, &crowd, "--policy", "tide,off,tide", "--seeds", "1", "--out", &out];
+    assert_eq!(tidegate(&twice).status.code(), Some(0));
+    let summary = json(folder.path().join("out/summary.json"));
+    assert_eq!(summary["points"].as_array().unwrap().len(), 4);
+    let output = tidegate(&["sim", "demo", "--policy", "all,foo"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(output.stderr_text().contains("--policy foo: no such policy"));
+    std::fs::create_dir(folder.path().join("other")).unwrap();
+    let same = folder.path().join("other/crowd.toml");
+    std::fs::write(&same, SCENARIO).unwrap();
+    let output = tidegate(&["sim", &crowd, same.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(output.stderr_text().contains("both are called crowd"), "{}", output.stderr_text());
+}
+
+#[test]
+fn a_file_that_is_not_there_comes_with_a_remedy() {
+    for args in [["sim", "none.toml"], ["check", "none.toml"]] {
+        let output = tidegate(&args);
+        assert_eq!(output.status.code(), Some(2));
+        let text = output.stderr_text();
+        assert!(text.contains("none.toml: cannot be read") && text.contains("; "), "{text}");
+    }
+}
+
+#[test]
+fn check_knows_a_simulated_scenario_however_its_keys_are_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let scenario = file(&folder, &SCENARIO.replace("about = ", "about="));
+    let output = tidegate(&["check", &scenario]);
+    assert_eq!(output.status.code(), Some(0), "{}", output.stderr_text());
+    assert!(output.stdout_text().contains("a valid simulated scenario"));
+}
+
+#[test]
+fn ctrl_c_ends_with_a_clear_line_and_exit_code_3() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let long = "about = \"long\"\nloads = [0.5, 2, 9]\nduration = \"3600s\"\n";
+    let args = ["sim", &file(&folder, long), "--seeds", "100", "--out", out.to_str().unwrap()];
+    let child = command(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // Signals are caught before the folder is made.
+    common::wait_until("it simulates", || out.is_dir());
+    // SAFETY: the child was not waited for yet, so the id is its own.
+    unsafe { libc::kill(child.id() as libc::pid_t, libc::SIGINT) };
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(3));
+    let line = "tidegate: interrupted when 0 of 1 were simulated; no results are written\n";
+    assert_eq!((output.stderr_text().as_str(), output.stdout_text().as_str()), (line, ""));
+}
+
+#[test]
+fn a_terminal_sees_how_far_it_is_on_a_line_that_goes_away() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out").display().to_string();
+    let (mut terminal, other_end) = terminal();
+    let args = ["sim", &file(&folder, SCENARIO), "--seeds", "1", "--out", &out];
+    let mut run = command(&args);
+    let mut child = run.stdout(Stdio::null()).stderr(other_end).spawn().unwrap();
+    drop(run);
+    let mut seen = Vec::new();
+    // Its other end closes with the child: an error on Linux.
+    let _ = terminal.read_to_end(&mut seen);
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    let seen = String::from_utf8_lossy(&seen);
+    assert!(seen.contains("\r\x1b[K1 of 1 simulated, about 0 s left: crowd, tide"), "{seen:?}");
+    assert!(seen.ends_with("\r\x1b[K"), "{seen:?}");
+}
+
+/// Both ends of a pseudo terminal: what is written to the second can be read from the
+/// first.
+fn terminal() -> (std::fs::File, std::fs::File) {
+    let (mut ours, mut theirs) = (-1, -1);
+    let none = std::ptr::null_mut();
+    // SAFETY: both numbers outlive the call; name, settings and size may be left out.
+    let made = unsafe { libc::openpty(&mut ours, &mut theirs, none, none.cast(), none.cast()) };
+    assert_eq!(made, 0, "a pseudo terminal: {}", std::io::Error::last_os_error());
+    // SAFETY: both were just opened and belong to nobody else.
+    unsafe { (std::fs::File::from_raw_fd(ours), std::fs::File::from_raw_fd(theirs)) }
+}
+
+#[test]
+fn all_policies_stand_in_one_table_and_goals_are_information_unless_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out").display().to_string();
+    let crowd = "about = \"A crowd.\"\nloads = [0.9, 4]\nduration = \"6s\"\nwatch_from = \"2s\"\n";
+    let crowd = file(&folder, crowd);
+    // `off` loses most of those whom it lets in.
+    let args = ["sim", &crowd, "--policy", "tide,off", "--seeds", "1", "--out", &out];
+    let output = tidegate(&args);
+    let text = output.stdout_text();
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    for words in ["All scenarios without attacks", "Goals, met in %", "Goals of tide  ", "unbeaten"]
+    {
+        assert!(text.contains(words), "`{words}` is missing:\n{text}");
+    }
+    let summary = json(folder.path().join("out/summary.json"));
+    let policies = summary["policies"].as_array().unwrap();
+    assert_eq!((&policies[0]["policy"], &policies[1]["policy"]), (&"tide".into(), &"off".into()));
+    assert!(policies[0]["goodput_mean"].as_f64().unwrap() > 0.7);
+    assert_eq!(policies[1]["goodput_worst_in"], "crowd");
+    let kept = |policy: usize| {
+        let goals = policies[policy]["goals"].as_array().unwrap();
+        goals.iter().find(|goal| goal["goal"] == "kept").unwrap()["misses"]
+            .as_array()
+            .unwrap()
+            .len()
+    };
+    assert_eq!((kept(0), kept(1)), (0, 1), "{policies:?}");
+    let page = std::fs::read_to_string(folder.path().join("out/report.html")).unwrap();
+    let (table, scenario) = (page.find("All scenarios in one table"), page.find("id=\"crowd\""));
+    assert!(table.unwrap() < scenario.unwrap());
+
+    // Now `off` alone is judged.
+    let alone = ["sim", &crowd, "--policy", "off", "--seeds", "1", "--out", &out];
+    assert_eq!(tidegate(&alone).status.code(), Some(0));
+    assert_eq!(tidegate(&[&alone[..], &["--goals"]].concat()).status.code(), Some(1));
+}
+
+#[test]
+fn drawn_scenarios_run_can_be_shown_and_replayed_from_their_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = |name: &str| folder.path().join(name).display().to_string();
+    let run = |args: &[&str]| {
+        let output = tidegate(args);
+        assert_eq!(output.status.code(), Some(0), "{}", output.stderr_text());
+        output.stdout_text()
+    };
+    run(&["sim", "--drawn", "2-3", "--seeds", "1", "--out", &out("drawn")]);
+    let text = run(&["sim", "--show", "drawn-3"]);
+    let copy = folder.path().join("drawn-3.toml");
+    std::fs::write(&copy, text).unwrap();
+    run(&["sim", copy.to_str().unwrap(), "--seeds", "1", "--out", &out("copy")]);
+    let points = |name: &str| json(folder.path().join(name).join("summary.json"))["points"].clone();
+    let (drawn, copied) = (points("drawn"), points("copy"));
+    assert_eq!(drawn[0]["scenario"], "drawn-2");
+    let last = drawn.as_array().unwrap().iter().filter(|point| point["scenario"] == "drawn-3");
+    assert_eq!(last.cloned().collect::<Vec<_>>(), *copied.as_array().unwrap());
+    let output = tidegate(&["sim", "--drawn", "many"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(output.stderr_text().contains("write 60 for 1 to 60"), "{}", output.stderr_text());
 }
 
 #[test]

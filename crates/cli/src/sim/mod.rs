@@ -1,33 +1,47 @@
 //! `tidegate sim`: policies under scenarios, in virtual time, and for comparison
 //! on the real gate.
 
+mod asked;
 mod costs;
+mod goals_page;
+mod overview;
+mod progress;
 mod real;
 mod report;
+mod runs;
 mod summary;
 mod table;
 
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::Context;
-use tidegate_control::sim::{CATALOGUE, Scenario, judged, policies};
+use tidegate_control::sim::{CATALOGUE, Scenario};
 
 use crate::cores::Cores;
 use crate::exit::{Outcome, bad_input};
-use summary::{Result, Summary};
+use crate::stdout::print;
+use asked::Numbers;
+use progress::Progress;
+use summary::Summary;
 
 /// Flags of `tidegate sim`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Scenarios of the catalogue, or files of your own [default: the whole
-    /// catalogue; with --real, six of it]
+    /// Scenarios of the catalogue, drawn ones (drawn-17), or files of your own
+    /// [default: the whole catalogue; with --real, six of it]
     #[arg(value_name = "SCENARIO|FILE.toml")]
     scenarios: Vec<String>,
+    /// Scenarios that are drawn at random, 1 to N or those numbers: nothing was
+    /// tuned on them
+    #[arg(long, value_name = "N|FROM-TO", conflicts_with = "real")]
+    drawn: Option<Numbers>,
     /// Policies side by side, or "all" [default: tide; with --real, off,eac,tide]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     policy: Vec<String>,
+    /// Exit with 1 where tide misses a goal as well (without tide, where the last
+    /// policy does); else goals are information
+    #[arg(long, conflicts_with = "real")]
+    goals: bool,
     /// Play the scenarios with the real site, gate and customers as well, on two
     /// processors, and show measured beside simulated
     #[arg(long)]
@@ -57,7 +71,7 @@ pub struct Args {
     show: Option<String>,
 }
 
-/// Simulates, prints the table, writes the page.
+/// Simulates, writes the page and the figures, prints the tables.
 pub fn run(args: Args) -> anyhow::Result<Outcome> {
     if args.costs {
         return costs::run(args);
@@ -65,125 +79,76 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     if args.list {
         for name in CATALOGUE {
             let scenario = Scenario::named(name).expect("it is in the catalogue");
-            println!("{name:<20} {}", scenario.about);
+            print(format!("{name:<20} {}\n", scenario.about))?;
         }
         return Ok(Outcome::Done);
     }
     if let Some(name) = &args.show {
-        let text = tidegate_control::sim::text(name).ok_or_else(|| unknown(name))?;
-        print!("{text}");
+        print(asked::file(name)?)?;
         return Ok(Outcome::Done);
     }
-    let (usual, usual_policies): (&[&str], &[&str]) = match args.real {
-        true => (&real::SCENARIOS, &real::POLICIES),
-        false => (CATALOGUE, &["tide"]),
-    };
-    let scenarios = all(&or(&args.scenarios, usual), scenario)?;
-    let policies = policies(&or(&args.policy, usual_policies))?;
+    let (scenarios, policies) = asked(&args)?;
     if args.real {
         let cores = Cores::apart(&args.server_cores, &args.driver_cores)?;
         return real::run(&scenarios, &policies, args.seeds, cores, &args.out);
     }
-    let results = simulate(&scenarios, &policies, args.seeds);
+    let progress = Progress::begin(scenarios.len() * policies.len())?;
+    make(&args.out)?;
+    let results = runs::simulate(&scenarios, &policies, args.seeds, &progress);
+    progress.end();
     let summary = Summary::new(&scenarios, results, args.seeds);
-    print!("{}", table::text(&summary));
-    write(&args.out, &summary)?;
+    let page = write(&args.out, &summary)?;
+    progress.written();
+    print(table::text(&summary, table::width()))?;
+    print(format!("plots: {}\n", page.display()))?;
     let unanswered = summary.unanswered();
     if !unanswered.is_empty() {
         anyhow::bail!("no request was answered in any run of {}", unanswered.join(", "));
     }
-    Ok(if summary.missed() == 0 { Outcome::Done } else { Outcome::GoalMissed })
+    let missed = summary.missed() > 0 || (args.goals && summary.misses_a_goal());
+    Ok(if missed { Outcome::GoalMissed } else { Outcome::Done })
 }
 
-/// What was asked for, or what is usual.
-fn or<'a>(asked: &'a [String], usual: &[&'a str]) -> Vec<&'a str> {
-    match asked {
-        [] => usual.to_vec(),
-        asked => asked.iter().map(String::as_str).collect(),
+/// Scenarios and policies: those asked for, else those that are usual.
+fn asked(args: &Args) -> anyhow::Result<(Vec<Scenario>, Vec<&'static str>)> {
+    let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+    let mut names = args.scenarios.clone();
+    names.extend(args.drawn.iter().flat_map(|drawn| drawn.0.clone()).map(|n| format!("drawn-{n}")));
+    if names.is_empty() {
+        names = if args.real { owned(&real::SCENARIOS) } else { owned(CATALOGUE) };
+    }
+    let policies = match (args.policy.is_empty(), args.real) {
+        (false, _) => args.policy.clone(),
+        (true, true) => owned(&real::POLICIES),
+        (true, false) => owned(&["tide"]),
+    };
+    match (asked::scenarios(&names), asked::policies(&policies)) {
+        (Ok(scenarios), Ok(policies)) => Ok((scenarios, policies)),
+        (Err(one), Err(other)) => Err(bad_input(format!("{one:#}\n{other:#}"))),
+        (Err(error), _) | (_, Err(error)) => Err(error),
     }
 }
 
-/// All scenarios, or every mistake in what was asked for.
-fn all(
-    asked: &[&str],
-    scenario: impl Fn(&str) -> anyhow::Result<Scenario>,
-) -> anyhow::Result<Vec<Scenario>> {
-    let (found, mistakes): (Vec<_>, Vec<_>) =
-        asked.iter().map(|name| scenario(name)).partition(std::result::Result::is_ok);
-    if mistakes.is_empty() {
-        return Ok(found.into_iter().flatten().collect());
-    }
-    let lines = mistakes.into_iter().filter_map(std::result::Result::err);
-    let lines: Vec<_> = lines.map(|error| format!("{error:#}")).collect();
-    Err(bad_input(lines.join("\n")))
+/// Makes the folder for the results, and makes sure that they can be written there,
+/// before anything takes time.
+fn make(out: &Path) -> anyhow::Result<()> {
+    let probe = out.join(format!(".tidegate-{}", std::process::id()));
+    let tried = std::fs::create_dir_all(out)
+        .and_then(|()| std::fs::write(&probe, ""))
+        .and_then(|()| std::fs::remove_file(&probe));
+    tried.map_err(|error| {
+        let out = out.display();
+        bad_input(format!("--out {out}: {error}; name a folder that may be made and written to"))
+    })
 }
 
-fn scenario(name: &str) -> anyhow::Result<Scenario> {
-    if !name.ends_with(".toml") {
-        return Scenario::named(name).ok_or_else(|| unknown(name));
-    }
-    let text = std::fs::read_to_string(name).with_context(|| format!("cannot read {name}"))?;
-    Scenario::from_toml(&text, name).map_err(anyhow::Error::msg)
-}
-
-fn unknown(name: &str) -> anyhow::Error {
-    bad_input(format!(
-        "{name}: no such scenario; `tidegate sim --list` names them, and a file of your own ends \
-         in .toml"
-    ))
-}
-
-fn policies(asked: &[&str]) -> anyhow::Result<Vec<&'static str>> {
-    if asked.contains(&"all") {
-        return Ok(policies::NAMES.to_vec());
-    }
-    let known = |name: &&str| policies::NAMES.into_iter().find(|known| known == name);
-    match asked.iter().find(|name| known(name).is_none()) {
-        None => Ok(asked.iter().filter_map(known).collect()),
-        Some(name) => Err(bad_input(format!(
-            "--policy {name}: no such policy; known are {} and all",
-            policies::NAMES.join(", ")
-        ))),
-    }
-}
-
-/// Runs everything, on as many threads as there are processors; in the order of
-/// scenarios, then policies.
-fn simulate(scenarios: &[Scenario], policies: &[&'static str], seeds: u64) -> Vec<Result> {
-    let tasks: Vec<(usize, &str)> = (0..scenarios.len())
-        .flat_map(|scenario| policies.iter().map(move |policy| (scenario, *policy)))
-        .collect();
-    let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                while let Some((scenario, policy)) = tasks.get(next.fetch_add(1, Ordering::Relaxed))
-                {
-                    let runs = judged(&scenarios[*scenario], policy, seeds);
-                    let runs = runs.expect("policies were looked up");
-                    let mut done = done.lock().expect("nobody panics with it");
-                    done.push(Result { scenario: *scenario, policy, runs });
-                }
-            });
-        }
-    });
-    let mut done = done.into_inner().expect("nobody panics with it");
-    let rank = |policy: &str| policies.iter().position(|name| *name == policy);
-    done.sort_by_key(|result| (result.scenario, rank(result.policy)));
-    done
-}
-
-fn write(out: &Path, summary: &Summary) -> anyhow::Result<()> {
+fn write(out: &Path, summary: &Summary) -> anyhow::Result<PathBuf> {
     save(out, "summary.json", serde_json::to_string_pretty(&summary.json())? + "\n")?;
-    let page = save(out, "report.html", report::page(summary))?;
-    println!("plots: {}", page.display());
-    Ok(())
+    save(out, "report.html", report::page(summary))
 }
 
-/// Writes a file into a folder, which is made if it is not there.
+/// Writes a file into a folder that is there.
 fn save(out: &Path, name: &str, text: String) -> anyhow::Result<PathBuf> {
-    std::fs::create_dir_all(out).with_context(|| format!("cannot create {}", out.display()))?;
     let file = out.join(name);
     std::fs::write(&file, text).with_context(|| format!("cannot write {}", file.display()))?;
     Ok(file)

@@ -1,26 +1,40 @@
-//! The page: for each scenario what came of it over the loads, and the course
-//! of its heaviest run. One HTML file that needs nothing else.
+//! The page: all policies in one table, goals, and for each scenario what came of it
+//! over the loads and the course of its heaviest run. One HTML file that needs
+//! nothing else.
 
 use maud::{Markup, PreEscaped, html};
 use tidegate_control::sim::{Judged, Measure, Scenario, Tenth};
 
+use super::goals_page;
 use super::summary::{Result, Summary};
+use super::table::COLUMNS;
 use crate::chart::{Chart, Line, Scale};
 
 /// The whole page.
 pub fn page(summary: &Summary) -> String {
     let verdicts = summary.verdicts();
     let missed: Vec<_> = verdicts.iter().filter(|verdict| !verdict.met).collect();
+    let several = summary.scenarios.len() > 1;
     let content = html! {
         h1 { "Admission policies, simulated" }
         p.lead {
-            (verdicts.len() - missed.len()) " of " (verdicts.len()) " expectations met. \
-            Virtual time, the production controller; figures are means of "
-            (summary.seeds) @if summary.seeds == 1 { " run." } @else { " runs." }
+            "Virtual time, the production controller; figures are means of "
+            (summary.seeds) @if summary.seeds == 1 { " run" } @else { " runs" }
+            " each."
+            @if !verdicts.is_empty() {
+                " " (verdicts.len() - missed.len()) " of " (verdicts.len())
+                " expectations of the scenario files are met."
+            }
         }
         @if !missed.is_empty() {
             ul.goals { @for verdict in &missed {
                 li { span.mark-missed { "missed" } span { (verdict.text()) } }
+            } }
+        }
+        (goals_page::overview(summary))
+        @if several {
+            nav { @for (scenario, _) in summary.by_scenario() {
+                a href={ "#" (scenario.name) } { (scenario.name) } " "
             } }
         }
         @for (scenario, results) in summary.by_scenario() {
@@ -99,8 +113,9 @@ fn course(
         .collect();
     let step = [1.0, 2.0, 5.0, 10.0, 20.0, 60.0, 300.0];
     let step = step.into_iter().find(|step| scenario.duration_s / step <= 10.0).unwrap_or(600.0);
+    let end = scenario.duration_s;
     let ticks: Vec<f64> =
-        (0..).map(|n| f64::from(n) * step).take_while(|at| *at <= scenario.duration_s).collect();
+        (0..).map(|n| f64::from(n) * step).take_while(|at| *at < end).chain([end]).collect();
     let chart = Chart {
         lines: &lines,
         x_label: "seconds",
@@ -122,27 +137,19 @@ fn table(scenario: &Scenario, results: &[Result]) -> Markup {
     let missed = |run: &Judged, measure| {
         run.verdicts(scenario).any(|(expectation, met)| !met && expectation.measure == measure)
     };
-    html! { div.scroll { table {
-        tr { th { "policy" } th { "load" } @for measure in Measure::ALL { th { (measure.name()) } } }
+    html! { div.scroll { table.dense {
+        tr {
+            th { "policy" } th { "load" }
+            @for column in &COLUMNS { th { (column.head[0]) br; (column.head[1]) } }
+        }
         @for run in results.iter().flat_map(|result| &result.runs) {
             tr {
                 td class=(run.policy) { (run.policy) }
                 td { (run.load) "×" }
-                @for measure in Measure::ALL {
-                    td.missed[missed(run, measure)] { (run.value(measure).map_or("–".to_owned(), figures)) }
+                @for column in &COLUMNS {
+                    td.missed[missed(run, column.measure)] { (column.figure(run)) }
                 }
             }
         }
     } } }
-}
-
-/// Three or four figures, as many as mean something.
-fn figures(value: f64) -> String {
-    match value {
-        v if v >= 100.0 => format!("{v:.0}"),
-        v if v >= 10.0 => format!("{v:.1}"),
-        v if v >= 1.0 => format!("{v:.2}"),
-        0.0 => "0".to_owned(),
-        v => format!("{v:.3}"),
-    }
 }

@@ -3,6 +3,8 @@
 use serde_json::{Value, json};
 use tidegate_control::sim::{Expectation, Judged, Measure, Scenario};
 
+use super::overview::{Overview, overviews};
+
 /// Runs of one policy under one scenario.
 pub struct Result {
     /// Place of the scenario.
@@ -18,6 +20,7 @@ pub struct Summary<'s> {
     /// By scenario, then policy.
     pub results: Vec<Result>,
     pub seeds: u64,
+    overviews: Vec<Overview<'s>>,
 }
 
 /// An expectation and what came of it.
@@ -31,7 +34,26 @@ pub struct Verdict<'s> {
 
 impl<'s> Summary<'s> {
     pub fn new(scenarios: &'s [Scenario], results: Vec<Result>, seeds: u64) -> Self {
-        Self { scenarios, results, seeds }
+        let mut summary = Self { scenarios, results, seeds, overviews: Vec::new() };
+        summary.overviews = overviews(&summary);
+        summary
+    }
+
+    /// Each policy in a few figures, in the order in which they were asked for.
+    pub fn overviews(&self) -> &[Overview<'s>] {
+        &self.overviews
+    }
+
+    /// The policy whose goals are told one by one: `tide`, else the last one.
+    pub fn judged(&self) -> Option<&Overview<'s>> {
+        let tide = self.overviews.iter().find(|overview| overview.policy == "tide");
+        tide.or(self.overviews.last())
+    }
+
+    /// Whether that policy misses a goal in any run.
+    pub fn misses_a_goal(&self) -> bool {
+        self.judged()
+            .is_some_and(|o| o.goals.iter().any(|reached| reached.misses().next().is_some()))
     }
 
     /// The results of each scenario.
@@ -70,14 +92,16 @@ impl<'s> Summary<'s> {
         unanswered.map(|(scenario, _)| scenario.name.as_str()).collect()
     }
 
-    /// For programs: one entry per scenario, policy and load.
+    /// For programs: one entry per policy, with its goals; and one per scenario,
+    /// policy and load.
     pub fn json(&self) -> Value {
         let points: Vec<Value> = self
             .results
             .iter()
             .flat_map(|result| result.runs.iter().map(|run| self.point(result, run)))
             .collect();
-        json!({ "seeds": self.seeds, "points": points })
+        let policies: Vec<Value> = self.overviews.iter().map(Overview::json).collect();
+        json!({ "seeds": self.seeds, "policies": policies, "points": points })
     }
 
     fn point(&self, result: &Result, run: &Judged) -> Value {

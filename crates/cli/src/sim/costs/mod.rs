@@ -12,7 +12,7 @@ use std::path::Path;
 use tidegate_control::sim::Scenario;
 use tidegate_control::sim::estimators::{COURSES, Course, course_text, played};
 
-use super::{Args, save, unknown};
+use super::{Args, asked, print, save};
 use crate::cores::Cores;
 use crate::exit::{Outcome, bad_input};
 
@@ -34,13 +34,13 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     if args.list {
         for name in COURSES {
             let course = Scenario::course(name).expect("it is in the list");
-            println!("{name:<20} {}", course.about);
+            print(format!("{name:<20} {}\n", course.about))?;
         }
         return Ok(Outcome::Done);
     }
     if let Some(name) = &args.show {
-        let text = course_text(name).or_else(|| tidegate_control::sim::text(name));
-        print!("{}", text.ok_or_else(|| unknown(name))?);
+        let text = course_text(name).map_or_else(|| asked::file(name), |text| Ok(text.to_owned()));
+        print(text?)?;
         return Ok(Outcome::Done);
     }
     let comparison = match args.real {

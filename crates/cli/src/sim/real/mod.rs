@@ -15,6 +15,7 @@ use tidegate_control::sim::{Scenario, judged};
 
 use crate::cores::Cores;
 use crate::exit::{Outcome, bad_input};
+use crate::stdout::print;
 use act::Act;
 use seen::Seen;
 use stage::{Played, Stage};
@@ -65,18 +66,18 @@ pub fn run(
     out: &Path,
 ) -> anyhow::Result<Outcome> {
     let acts = acts(scenarios, policies, server.list().len() as f64)?;
-    std::fs::create_dir_all(out)?;
+    super::make(out)?;
     let stop = crate::signals::stop_on_signal()?;
     driver.pin_this_thread()?;
-    println!(
-        "Site and gate on processor {server}, customers on processor {driver}. About {:.0} minutes.",
+    print(format!(
+        "Site and gate on processor {server}, customers on processor {driver}. About {:.0} minutes.\n",
         (minutes(scenarios, policies.len())).ceil()
-    );
+    ))?;
     let mut comparisons = Vec::new();
     for (scenario, act) in scenarios.iter().zip(acts) {
         let stage = Stage::open(act, (&server, &driver), out, &stop)?;
         let comparison = compare(stage, scenario, policies, seeds)?;
-        print!("{}", table::text(&comparison));
+        print(table::text(&comparison))?;
         comparisons.push(comparison);
     }
     write(&comparisons, seeds, out)?;
@@ -104,7 +105,7 @@ fn compare(
     seeds: u64,
 ) -> anyhow::Result<Comparison> {
     let load = load(scenario);
-    println!("\n{}: {}", scenario.name, scenario.about);
+    print(format!("\n{}: {}\n", scenario.name, scenario.about))?;
     let capacity = stage.capacity(scenario)?;
     let capacity_per_s = capacity.sessions_per_s;
     let mut pairs = Vec::new();
@@ -149,6 +150,6 @@ fn write(comparisons: &[Comparison], seeds: u64, out: &Path) -> anyhow::Result<(
     let json = serde_json::json!({ "seeds": seeds, "points": points });
     let figures = super::save(out, "real.json", serde_json::to_string_pretty(&json)? + "\n")?;
     let page = super::save(out, "real.html", page(comparisons))?;
-    println!("\nplots: {}\nfigures: {}", page.display(), figures.display());
+    print(format!("\nplots: {}\nfigures: {}\n", page.display(), figures.display()))?;
     Ok(())
 }

@@ -1,0 +1,43 @@
+//! Runs everything, on as many threads as there are processors.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tidegate_control::sim::{Scenario, judged};
+
+use super::progress::Progress;
+use super::summary::Result;
+
+/// Every policy under every scenario, with seeds 1 to `seeds`; in the order of
+/// scenarios, then policies.
+pub fn simulate(
+    scenarios: &[Scenario],
+    policies: &[&'static str],
+    seeds: u64,
+    progress: &Progress,
+) -> Vec<Result> {
+    let tasks: Vec<(usize, usize)> = (0..scenarios.len())
+        .flat_map(|scenario| (0..policies.len()).map(move |policy| (scenario, policy)))
+        .collect();
+    let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                while let Some(task) = tasks.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let (scenario, policy) = (&scenarios[task.0], policies[task.1]);
+                    let mut runs =
+                        judged(scenario, policy, seeds).expect("policies were looked up");
+                    // Of all that takes memory only the course is shown.
+                    runs.iter_mut().for_each(|run| run.first.responses_s = Vec::new());
+                    let result = Result { scenario: task.0, policy, runs };
+                    done.lock().expect("nobody panics with it").push((*task, result));
+                    progress.done(&format!("{}, {policy}", scenario.name));
+                }
+            });
+        }
+    });
+    let mut done = done.into_inner().expect("nobody panics with it");
+    done.sort_by_key(|(task, _)| *task);
+    done.into_iter().map(|(_, result)| result).collect()
+}
