@@ -87,7 +87,13 @@ impl World<'_> {
     /// away for whom there is no room.
     pub(super) fn see_to_line(&mut self) {
         self.usher.is_called = false;
-        while let Some((_, since)) = self.held.front().copied() {
+        let gate = &self.scenario.gate;
+        let most = if gate.hold_s == 0.0 { 0 } else { gate.hold_sessions };
+        // Of a line that is too long whoever may not in now is turned away below:
+        // where nobody is held, each is asked for once.
+        while self.held.len() <= most
+            && let Some((_, since)) = self.held.front().copied()
+        {
             let waited = Duration::from_secs_f64((self.now - since).max(0.0));
             let is_over = self.now >= since + self.longest_wait_s();
             if !is_over && !self.judge.gives_up(self.time(), waited) {
@@ -120,8 +126,6 @@ impl World<'_> {
                 Some(Decision::NotNow { .. }) | None => self.refuse(session),
             }
         }
-        let gate = &self.scenario.gate;
-        let most = if gate.hold_s == 0.0 { 0 } else { gate.hold_sessions };
         while self.held.len() > most {
             self.refuse_oldest();
         }

@@ -538,6 +538,40 @@ mod tests {
         assert!((mean / 263.0 - 1.0).abs() < 0.05, "{mean}");
     }
 
+    fn from_toml(more: &str) -> Scenario {
+        let text = format!("about = \"x\"\nduration = \"8s\"\nwatch_from = \"0s\"\n{more}");
+        Scenario::from_toml(&text, "x").unwrap()
+    }
+
+    #[test]
+    fn where_nobody_is_held_whoever_may_come_in_does() {
+        let scenario = from_toml("[gate]\nhold = \"0s\"");
+        let at = |policy, load| {
+            let mut judge = policies::named(policy, &scenario).unwrap();
+            run(&scenario, load, 1, judge.as_mut())
+        };
+        assert_eq!(at("off", 0.4).refused, 0);
+        let light = at("tide", 0.4);
+        assert!(light.refused() < 0.05, "{}", light.refused());
+        let heavy = at("tide", 4.0);
+        assert!(heavy.refused > heavy.admitted && heavy.goodput() > 0.5, "{}", heavy.goodput());
+    }
+
+    #[test]
+    fn what_nobody_waits_for_does_not_stay_in_flight() {
+        // Many give up while the gate has their requests and the upstream has not.
+        let scenario = from_toml(
+            "customers = [{ patience = \"30ms\" }]\n[arrivals]\n\
+             segments = [{ level = 1.0 }, { from = \"2s\", level = 0.0 }]",
+        );
+        let mut judge = policies::named("off", &scenario).unwrap();
+        let mut world = World::new(&scenario, 4.0, 1, judge.as_mut());
+        while world.step() {}
+        assert!(world.outcome.abandoned > 100, "{}", world.outcome.abandoned);
+        let Reading { in_flight_handshakes, in_flight_requests, .. } = world.reading;
+        assert_eq!((in_flight_handshakes, in_flight_requests), (0, 0));
+    }
+
     #[test]
     fn no_more_is_wasted_than_was_spent_while_watched() {
         // The processor is gone when the watch begins, and all inside give up in it.

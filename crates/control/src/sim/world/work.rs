@@ -86,16 +86,19 @@ impl World<'_> {
         self.submit(GATE, session, Stage::Forward, self.scenario.gate_request() * 0.6);
     }
 
-    /// Hands a request to the upstream, which begins it when a thread is free.
-    fn hand_over(&mut self, session: u32) {
+    /// Hands a request to the upstream, which begins it when a thread is free. Where
+    /// nobody waits for it any more it is in flight for the upstream only.
+    fn hand_over(&mut self, session: u32, wanted: bool) {
         let (scenario, class) = (self.scenario, self.class(session));
         let Session { first, request, .. } = self.sessions[session as usize];
         let weight = class.weight * scenario.factors(self.now).0;
         let work = scenario.request(class, first).draw_times(weight, &mut self.random);
         let job = Job { session, request, stage: Stage::Serve, work, forwarded_at: self.now };
         let job = self.owe(UPSTREAM, job);
-        self.reading.in_flight_requests += 1;
-        self.sessions[session as usize].asking = true;
+        if wanted {
+            self.reading.in_flight_requests += 1;
+            self.sessions[session as usize].asking = true;
+        }
         if self.threads.take(self.now, job) {
             self.serve(job);
         }
@@ -151,7 +154,7 @@ impl World<'_> {
             Stage::Forward => {
                 self.tell_in_flight();
                 if self.judge.request(self.time(), self.user(job.session)) {
-                    self.hand_over(job.session);
+                    self.hand_over(job.session, wanted);
                 } else {
                     let work = self.scenario.gate_request() * 0.4;
                     self.submit(GATE, job.session, Stage::Reject, work);
