@@ -95,7 +95,7 @@ fn judgements<'s>(summary: &Summary<'s>) -> HashMap<&'static str, Vec<Of<'s>>> {
                     .filter(|other| other.policy != result.policy)
                     .filter_map(|other| other.runs.iter().find(|o| o.load == run.load))
                     .collect();
-                let all = judge(scenario, run, &others).into_iter();
+                let all = judge(scenario, run, &others, summary.seeds).into_iter();
                 let all = all.map(|judgement| Of { scenario, load: run.load, judgement });
                 judged.entry(result.policy).or_default().extend(all);
             }
@@ -235,7 +235,8 @@ mod tests {
         values[Measure::P95Ratio as usize] = p95_ratio;
         values[Measure::P95 as usize] = p95_ratio;
         values[Measure::Refused as usize] = refused;
-        Judged { policy: policy.to_owned(), load, values, first: Outcome::default() }
+        let first = Outcome { completed: 1_000_000, ..Outcome::default() };
+        Judged { policy: policy.to_owned(), load, values, first }
     }
 
     fn result(scenario: usize, policy: &'static str, runs: Vec<Judged>) -> Result {

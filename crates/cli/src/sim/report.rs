@@ -18,9 +18,8 @@ pub fn page(summary: &Summary) -> String {
     let content = html! {
         h1 { "Admission policies, simulated" }
         p.lead {
-            "Virtual time, the production controller; figures are means of "
-            (summary.seeds) @if summary.seeds == 1 { " run" } @else { " runs" }
-            " each."
+            "Virtual time, the production controller; figures are those of "
+            @if summary.seeds == 1 { "one run." } @else { (summary.seeds) " runs, in the mean." }
             @if !verdicts.is_empty() {
                 " " (verdicts.len() - missed.len()) " of " (verdicts.len())
                 " expectations of the scenario files are met."

@@ -220,6 +220,9 @@ fn expectations(summary: &Summary) -> String {
         .map(|verdict| format!("MISSED  {}\n", verdict.text()))
         .collect();
     let runs = if summary.seeds == 1 { "run" } else { "runs" };
+    if verdicts.is_empty() {
+        return format!("these files expect nothing; means of {} {runs}\n", summary.seeds);
+    }
     let met = verdicts.len() - summary.missed();
     format!(
         "{missed}{met} of {} expectations met; means of {} {runs}\n",

@@ -10,8 +10,12 @@ use super::scenario::Scenario;
 
 /// The loads of each: below the capacity, above it, and far above it.
 const LOADS: [f64; 3] = [0.9, 2.0, 10.0];
-/// Sessions per second that a run is worth its while with, and arrivals at most.
-const CAPACITY_PER_S: std::ops::RangeInclusive<f64> = 4.0..=1500.0;
+/// Sessions per second: with fewer, a run is mostly chance.
+const CAPACITY_PER_S: std::ops::RangeInclusive<f64> = 30.0..=1500.0;
+/// Share of the gate that accepting everybody may take: with more, what is best
+/// possible depends on whom the kernel turns away, and is not known.
+const ACCEPTING: f64 = 0.5;
+/// Arrivals of a run at most.
 const MOST_ARRIVALS: f64 = 1e6;
 
 impl Scenario {
@@ -36,8 +40,10 @@ impl Scenario {
 fn is_sensible(scenario: &Scenario) -> bool {
     let capacity = scenario.capacity_per_s();
     let heaviest = LOADS.into_iter().fold(0.0, f64::max);
-    let arrivals = capacity * heaviest * scenario.arrivals.highest() * scenario.duration_s;
-    CAPACITY_PER_S.contains(&capacity) && arrivals <= MOST_ARRIVALS
+    let per_s = capacity * heaviest * scenario.arrivals.highest();
+    CAPACITY_PER_S.contains(&capacity)
+        && per_s * scenario.duration_s <= MOST_ARRIVALS
+        && per_s * scenario.work.accept <= ACCEPTING * scenario.gate.cores
 }
 
 /// A file in the making.
@@ -68,7 +74,7 @@ impl<'r> Draw<'r> {
         let session_s = self.log(0.5, 20.0);
         let step_s = self.between(2.0, 6.0);
         let watch_from_s = (step_s + 3.0 + 2.0 * session_s).ceil();
-        let duration_s = watch_from_s + (3.0 * session_s).max(15.0).ceil();
+        let duration_s = watch_from_s + (3.0 * session_s).max(25.0).ceil();
         let mut pace = Pace { session_s, request_s: 0.0, step_s, watch_from_s, duration_s };
         let cores = self.pick(&[0.5, 1.0, 1.0, 1.5, 2.0, 4.0]);
         let hosts = self.hosts(cores, &mut pace);
@@ -99,14 +105,15 @@ impl<'r> Draw<'r> {
         let unattributed = self.between(0.0, 0.5);
         let scv = self.pick(&[0.25, 0.5, 1.0, 1.5, 3.0, 6.0]);
         let own_host = self.chance(0.5);
-        self.about.push(format!("{cores} cores"));
+        self.about.push(format!("{cores} {}", if cores <= 1.0 { "core" } else { "cores" }));
         let mut threads = cores.ceil() * self.pick(&[1.0, 2.0, 8.0, 32.0]);
         let mut upstream = String::new();
         if own_host {
             let cores = self.pick(&[0.5, 1.0, 2.0, 4.0]);
             let visible = self.chance(0.6);
             threads = threads.max(8.0);
-            self.about.push(format!("a site of {cores}{}", if visible { "" } else { " unseen" }));
+            self.about
+                .push(format!("a site {}on {cores}", if visible { "" } else { "out of sight " }));
             upstream += &format!("cores = {cores}\nvisible = {visible}\n");
         }
         if self.chance(0.3) {
@@ -174,7 +181,7 @@ impl<'r> Draw<'r> {
                 time(think),
                 time(patience),
             );
-            self.about.push(format!("{requests:.0} requests a session"));
+            self.about.push(format!("{requests:.1} requests a session"));
             if self.chance(0.3) {
                 let back_off = self.log(0.05, 5.0);
                 let attempts = self.pick(&[2, 3, 5]);
