@@ -6,13 +6,14 @@
 //! that went wrong can be shown, changed and played again.
 
 use super::random::Random;
-use super::scenario::Scenario;
+use super::scenario::{Customers, Disappointed, Scenario};
 
 /// The loads of each: below the capacity, above it, and far above it.
 const LOADS: [f64; 3] = [0.9, 2.0, 10.0];
 /// Sessions per second: with fewer, a run is mostly chance.
 const CAPACITY_PER_S: std::ops::RangeInclusive<f64> = 30.0..=1500.0;
-/// Share of the gate that accepting everybody may take: with more, what is best
+/// Share of the gate that accepting everybody may take, each attempt of those who come
+/// back included: with more, what is best
 /// possible depends on whom the kernel turns away, and is not known.
 const ACCEPTING: f64 = 0.5;
 /// Arrivals of a run at most.
@@ -41,9 +42,14 @@ fn is_sensible(scenario: &Scenario) -> bool {
     let capacity = scenario.capacity_per_s();
     let heaviest = LOADS.into_iter().fold(0.0, f64::max);
     let per_s = capacity * heaviest * scenario.arrivals.highest();
+    let attempts = |class: &Customers| match class.disappointed {
+        Disappointed::Leaves => 1.0,
+        Disappointed::Returns { times, .. } => 1.0 + f64::from(times),
+    };
+    let attempts: f64 = scenario.customers.iter().map(|class| class.share * attempts(class)).sum();
     CAPACITY_PER_S.contains(&capacity)
         && per_s * scenario.duration_s <= MOST_ARRIVALS
-        && per_s * scenario.work.accept <= ACCEPTING * scenario.gate.cores
+        && per_s * attempts * scenario.work.accept <= ACCEPTING * scenario.gate.cores
 }
 
 /// A file in the making.
