@@ -35,11 +35,26 @@ impl FromStr for Numbers {
 /// # Errors
 /// Every mistake in the names and in the files.
 pub fn scenarios(names: &[String]) -> anyhow::Result<Vec<Scenario>> {
+    each_once(names, scenario)
+}
+
+/// The courses of `--costs` of these names, and other scenarios, each once.
+///
+/// # Errors
+/// Every mistake in the names and in the files.
+pub fn courses(names: &[String]) -> anyhow::Result<Vec<Scenario>> {
+    each_once(names, |name| Scenario::course(name).map_or_else(|| scenario(name), Ok))
+}
+
+fn each_once(
+    names: &[String],
+    named: impl Fn(&str) -> Result<Scenario, String>,
+) -> anyhow::Result<Vec<Scenario>> {
     let mut mistakes = Vec::new();
     let mut found: BTreeMap<String, &str> = BTreeMap::new();
     let mut scenarios = Vec::new();
     for name in once(names) {
-        match scenario(name) {
+        match named(name) {
             Err(mistake) => mistakes.push(mistake),
             Ok(scenario) => match found.insert(scenario.name.clone(), name) {
                 None => scenarios.push(scenario),
@@ -103,8 +118,8 @@ fn drawn(name: &str) -> Option<u64> {
 
 fn unknown(name: &str) -> String {
     format!(
-        "{name}: no such scenario; `tidegate sim --list` names them, drawn-1, drawn-2 and so on are \
-         drawn at random, and a file of your own ends in .toml"
+        "{name}: no such scenario; `tidegate sim --list` names them, and with --costs the courses; \
+         drawn-1, drawn-2 and so on are drawn at random, and a file of your own ends in .toml"
     )
 }
 

@@ -72,7 +72,7 @@ pub fn overviews<'s>(summary: &Summary<'s>) -> Vec<Overview<'s>> {
         let heavy: Vec<_> = in_peace().filter(|(_, run)| run.load >= OVERLOAD).collect();
         let below: Vec<f64> = in_peace()
             .filter(|(_, run)| run.load == BELOW)
-            .map(|(_, run)| run.value(Measure::Refused))
+            .filter_map(|(_, run)| run.value(Measure::Refused))
             .collect();
         Overview {
             policy,
@@ -117,12 +117,12 @@ fn reached(all: Vec<Of<'_>>) -> Vec<Reached<'_>> {
 }
 
 fn overload<'s>(runs: &[(&'s Scenario, &Judged)]) -> Option<Overload<'s>> {
-    let all = |measure| runs.iter().map(|(_, run)| run.value(measure)).collect::<Vec<f64>>();
-    let goodput = |run: &Judged| run.value(Measure::Goodput);
+    let all = |measure| runs.iter().filter_map(|(_, run)| run.value(measure)).collect::<Vec<f64>>();
+    let goodput = |run: &Judged| run.value(Measure::Goodput).unwrap_or(0.0);
     let (worst_in, worst) = runs.iter().min_by(|a, b| goodput(a.1).total_cmp(&goodput(b.1)))?;
     // Where nobody was answered the wait has no end.
-    let ratio = |value: f64| if value > 0.0 { value } else { f64::INFINITY };
-    let median = median(all(Measure::P95Ratio).into_iter().map(ratio).collect());
+    let ratio = |run: &Judged| run.value(Measure::P95Ratio).unwrap_or(f64::INFINITY);
+    let median = median(runs.iter().map(|(_, run)| ratio(run)).collect());
     Some(Overload {
         goodput_mean: mean(&all(Measure::Goodput)),
         goodput_worst: goodput(worst),
@@ -230,13 +230,14 @@ mod tests {
     use tidegate_control::sim::{Attack, AttackKind, Outcome};
 
     fn run(policy: &str, load: f64, goodput: f64, p95_ratio: f64, refused: f64) -> Judged {
-        let mut values = [0.0; Measure::ALL.len()];
-        values[Measure::Goodput as usize] = goodput;
-        values[Measure::P95Ratio as usize] = p95_ratio;
-        values[Measure::P95 as usize] = p95_ratio;
-        values[Measure::Refused as usize] = refused;
+        let mut values = [Some(0.0); Measure::ALL.len()];
+        let answered = (p95_ratio > 0.0).then_some(p95_ratio);
+        values[Measure::Goodput as usize] = Some(goodput);
+        values[Measure::P95Ratio as usize] = answered;
+        values[Measure::P95 as usize] = answered;
+        values[Measure::Refused as usize] = Some(refused);
         let first = Outcome { completed: 1_000_000, ..Outcome::default() };
-        Judged { policy: policy.to_owned(), load, values, first }
+        Judged { policy: policy.to_owned(), load, values, answered: 1, first }
     }
 
     fn result(scenario: usize, policy: &'static str, runs: Vec<Judged>) -> Result {

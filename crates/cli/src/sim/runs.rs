@@ -29,7 +29,7 @@ pub fn simulate(
                     let mut runs =
                         judged(scenario, policy, seeds).expect("policies were looked up");
                     // Of all that takes memory only the course is shown.
-                    runs.iter_mut().for_each(|run| run.first.responses_s = Vec::new());
+                    runs.iter_mut().for_each(|run| run.first.waits_s = Vec::new());
                     let result = Result { scenario: task.0, policy, runs };
                     done.lock().expect("nobody panics with it").push((*task, result));
                     progress.done(&format!("{}, {policy}", scenario.name));

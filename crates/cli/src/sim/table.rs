@@ -123,15 +123,9 @@ fn row(run: &Judged, columns: &[&Column]) -> String {
 impl Column {
     /// A run's figure; `–`: it has none.
     pub fn figure(&self, run: &Judged) -> String {
-        use Measure::{P50, P95, P95Ratio, P99};
         let (factor, digits) = self.shown;
         let value = run.value(self.measure);
-        // A response time of nothing is none.
-        let timed = matches!(self.measure, P50 | P95 | P99 | P95Ratio);
-        match value.is_nan() || (timed && value == 0.0) {
-            true => "–".to_owned(),
-            false => format!("{:.digits$}", factor * value),
-        }
+        value.map_or("–".to_owned(), |value| format!("{:.digits$}", factor * value))
     }
 }
 

@@ -178,24 +178,23 @@ impl Goal {
     /// What a run came to, and of the goals that compare, the best of the others.
     fn value<'r>(self, run: &Judged, others: &[&'r Judged]) -> (f64, Option<&'r Judged>) {
         let value = match self {
-            Self::Goodput => run.value(Measure::Goodput),
-            Self::Response => response(run, Measure::P95Ratio),
-            Self::Open => run.value(Measure::Refused),
-            Self::Kept => 1.0 - run.value(Measure::Lost),
-            Self::Wasted => run.value(Measure::Wasted),
-            Self::Settled => run.value(Measure::Settle),
-            Self::Reopened => run.value(Measure::Reopen),
+            Self::Goodput => goodput(run),
+            Self::Response => of(run, Measure::P95Ratio),
+            Self::Open => of(run, Measure::Refused),
+            Self::Kept => 1.0 - of(run, Measure::Lost),
+            Self::Wasted => of(run, Measure::Wasted),
+            Self::Settled => of(run, Measure::Settle),
+            Self::Reopened => of(run, Measure::Reopen),
             Self::Unbeaten => {
                 let ahead = |other: &Judged| goodput(other) - goodput(run);
                 let best = others.iter().max_by(|a, b| ahead(a).total_cmp(&ahead(b)));
                 return best.map_or((f64::NAN, None), |best| (ahead(best), Some(best)));
             }
-            Self::Fastest if response(run, Measure::P95).is_nan() => f64::NAN,
+            Self::Fastest if of(run, Measure::P95).is_nan() => f64::NAN,
             Self::Fastest => {
                 // A rival that refuses more has it easy.
                 let as_good = others.iter().filter(|o| goodput(o) >= goodput(run) - EQUAL);
-                let times =
-                    |other: &Judged| response(other, Measure::P95) / response(run, Measure::P95);
+                let times = |other: &Judged| of(other, Measure::P95) / of(run, Measure::P95);
                 let shortest = as_good
                     .filter(|other| !times(other).is_nan())
                     .min_by(|a, b| times(a).total_cmp(&times(b)));
@@ -238,13 +237,12 @@ fn deviation(one: &Judged, other: &Judged, seeds: u64) -> f64 {
 }
 
 fn goodput(run: &Judged) -> f64 {
-    run.value(Measure::Goodput)
+    of(run, Measure::Goodput)
 }
 
-/// A figure of response time; NaN where nobody was answered.
-fn response(run: &Judged, measure: Measure) -> f64 {
-    let value = run.value(measure);
-    if value > 0.0 { value } else { f64::NAN }
+/// A figure; NaN where there is none, as of response times where nobody was answered.
+fn of(run: &Judged, measure: Measure) -> f64 {
+    run.value(measure).unwrap_or(f64::NAN)
 }
 
 /// Whether the load changes by steps only, so that it is known when they are.
@@ -259,8 +257,7 @@ fn has_room(scenario: &Scenario, load: f64) -> bool {
     let attacks: f64 = scenario.attacks.iter().map(|attack| attack.load).sum();
     let comes = (load * scenario.arrivals.highest() + attacks) * capacity;
     let tenths = 0..=(scenario.duration_s * 10.0) as u32;
-    let carried =
-        tenths.map(|tenth| scenario.best_per_s(f64::from(tenth) / 10.0, f64::INFINITY, 0.0));
+    let carried = tenths.map(|tenth| scenario.worth(f64::from(tenth) / 10.0, 0.0).carried_per_s);
     comes <= ROOM * carried.fold(f64::INFINITY, f64::min) * (1.0 + 1e-9)
 }
 
@@ -270,9 +267,9 @@ mod tests {
     use crate::sim::{Arrivals, Attack, AttackKind, Bursts, Change, Changed, Outcome, Segment};
 
     fn run(policy: &str, load: f64, values: &[(Measure, f64)]) -> Judged {
-        let mut all = [0.0; Measure::ALL.len()];
+        let mut all = [None; Measure::ALL.len()];
         for (measure, value) in values {
-            all[*measure as usize] = *value;
+            all[*measure as usize] = Some(*value);
         }
         let first = Outcome { completed: 1_000_000, ..Outcome::default() };
         Judged { policy: policy.to_owned(), load, values: all, first }

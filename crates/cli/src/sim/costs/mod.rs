@@ -14,7 +14,7 @@ use tidegate_control::sim::estimators::{COURSES, Course, course_text, played};
 
 use super::{Args, asked, print, save};
 use crate::cores::Cores;
-use crate::exit::{Outcome, bad_input};
+use crate::exit::Outcome;
 
 /// All that was played.
 pub struct Comparison {
@@ -49,24 +49,16 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
             let cores = Cores::apart(&args.server_cores, &args.driver_cores)?;
             Comparison { courses: play::all(&plays, cores, &args.out)?, source: Source::Real }
         }
-        false => simulated(&super::or(&args.scenarios, COURSES), args.seeds)?,
+        false => simulated(&args.scenarios, args.seeds)?,
     };
     print!("{}", table::text(&comparison));
     write(&comparison, &args.out)?;
     Ok(Outcome::Done)
 }
 
-fn simulated(names: &[&str], seeds: u64) -> anyhow::Result<Comparison> {
-    let courses = super::all(names, |name| match Scenario::course(name) {
-        Some(course) => Ok(course),
-        None => super::scenario(name).map_err(|error| match name.ends_with(".toml") {
-            true => error,
-            false => bad_input(format!(
-                "{name}: no such course or scenario; `tidegate sim --costs --list` names the \
-                 courses, `tidegate sim --list` the scenarios, and a file of your own ends in .toml"
-            )),
-        }),
-    })?;
+fn simulated(names: &[String], seeds: u64) -> anyhow::Result<Comparison> {
+    let usual = || COURSES.iter().map(|name| (*name).to_owned()).collect();
+    let courses = asked::courses(&if names.is_empty() { usual() } else { names.to_vec() })?;
     let courses = courses.iter().map(|course| played(course, seeds)).collect();
     Ok(Comparison { courses, source: Source::Simulated { seeds } })
 }
