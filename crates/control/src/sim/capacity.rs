@@ -51,6 +51,15 @@ impl Scenario {
         self.worth(0.0, 0.0).carried_per_s
     }
 
+    /// The most that they can carry so at any time of a run, whatever changes.
+    pub(crate) fn most_carried_per_s(&self) -> f64 {
+        let ends = self.changes.iter().map(|change| match change.what {
+            Changed::Cost { over_s, .. } => change.at_s + over_s,
+            Changed::Cores { .. } => change.at_s,
+        });
+        ends.map(|at_s| self.carried_per_s(at_s, 0.0)).fold(self.capacity_per_s(), f64::max)
+    }
+
     /// The same on machines so fast that they carry `per_s` new sessions per
     /// second: all work takes so much longer or shorter.
     #[must_use]
@@ -341,5 +350,14 @@ mod tests {
         assert!((scenario.worth(1.5, 0.0).carried_per_s - 0.25 / 0.012).abs() < 1e-6);
         assert!((scenario.worth(3.0, 0.0).carried_per_s - 0.25 / 0.024).abs() < 1e-6);
         assert!((scenario.worth(9.0, 0.0).carried_per_s - 0.25 / 0.036).abs() < 1e-6);
+    }
+
+    #[test]
+    fn the_most_is_carried_after_the_cores_are_doubled() {
+        let cores = Changed::Cores { resource: Resource::Gate, cores: 2.0, seen: true };
+        let changes = vec![Change { at_s: 1.0, what: cores }];
+        let scenario = Scenario { changes, ..Scenario::default() };
+        let factor = scenario.most_carried_per_s() / scenario.capacity_per_s();
+        assert!((factor - 2.0).abs() < 1e-9, "{factor}");
     }
 }

@@ -11,8 +11,12 @@ use crate::PolicyKind;
 
 /// The load that response times are compared with.
 const CALM: f64 = 0.8;
-/// Rates that hindsight tries for `static`, in capacities.
-const RATES: [f64; 8] = [0.5, 0.7, 0.8, 0.88, 0.94, 1.0, 1.06, 1.2];
+/// Rates that hindsight tries for `static`, in the most that is carried at any
+/// time of the run; then those so far beside the best, by and by closer.
+const RATES: [f64; 6] = [0.2, 0.4, 0.6, 0.8, 1.0, 1.2];
+const BESIDE: [f64; 3] = [0.1, 0.05, 0.025];
+/// Goodput that is as good, in shares of the best possible.
+const AS_GOOD: f64 = 0.01;
 
 /// What runs of one scenario, policy and load came to: means over the seeds.
 #[derive(Clone, Debug)]
@@ -62,7 +66,7 @@ pub fn judged(scenario: &Scenario, policy: &str, seeds: u64) -> Option<Vec<Judge
         run(&calm, CALM, seed, judge.as_mut()).response_ms(0.95)
     }));
     let at = |load: &f64| {
-        let rate = (policy == "static").then(|| best_rate(scenario, *load));
+        let rate = (policy == "static").then(|| best_rate(scenario, *load, seeds));
         let judge = || match rate {
             Some(per_second) => policies::production(PolicyKind::Static { per_second }),
             None => policies::named(policy, scenario).expect("it was just found"),
@@ -90,18 +94,43 @@ fn judged_at(
 }
 
 /// The rate with which a static limit does best in this very scenario, which
-/// nobody knows beforehand: the highest goodput, and if two are within a
-/// percent of each other, the lower rate.
-fn best_rate(scenario: &Scenario, load: f64) -> f64 {
-    let capacity = scenario.capacity_per_s();
-    let goodput = |share: f64| {
-        let mut judge = policies::production(PolicyKind::Static { per_second: share * capacity });
-        run(scenario, load, 1, judge.as_mut()).goodput().unwrap_or(0.0)
+/// nobody knows beforehand: the mean over the same seeds decides.
+fn best_rate(scenario: &Scenario, load: f64, seeds: u64) -> f64 {
+    let most = scenario.most_carried_per_s();
+    let tried = |share: f64| {
+        let runs = (1..=seeds).map(|seed| {
+            let per_second = share * most;
+            let mut judge = policies::production(PolicyKind::Static { per_second });
+            run(scenario, load, seed, judge.as_mut())
+        });
+        runs.fold(Tried { share, goodput: 0.0, p95_ms: 0.0 }, |sum, outcome| Tried {
+            goodput: sum.goodput + outcome.goodput().unwrap_or(0.0) / seeds as f64,
+            p95_ms: sum.p95_ms + outcome.response_ms(0.95).unwrap_or(f64::INFINITY) / seeds as f64,
+            ..sum
+        })
     };
-    let tried = RATES.map(|share| (share, goodput(share)));
-    let best = tried.iter().map(|(_, goodput)| *goodput).fold(0.0, f64::max);
-    let (share, _) = tried.iter().find(|(_, goodput)| *goodput >= best - 0.01).expect("the best");
-    share * capacity
+    let mut all: Vec<Tried> = RATES.into_iter().map(tried).collect();
+    for step in BESIDE {
+        let share = best(&all).share;
+        all.extend([share - step, share + step].map(tried));
+    }
+    best(&all).share * most
+}
+
+/// What came of a rate.
+#[derive(Clone, Copy, Debug)]
+struct Tried {
+    share: f64,
+    goodput: f64,
+    p95_ms: f64,
+}
+
+/// That of the highest goodput, and of those that are as good the one of the
+/// shortest response times.
+fn best(tried: &[Tried]) -> Tried {
+    let most = tried.iter().map(|tried| tried.goodput).fold(0.0, f64::max);
+    let good = tried.iter().filter(|tried| tried.goodput >= most - AS_GOOD);
+    *good.min_by(|a, b| a.p95_ms.total_cmp(&b.p95_ms)).expect("the best is among them")
 }
 
 /// `None`: there is none, or one of the values is missing.
@@ -119,5 +148,14 @@ mod tests {
         assert_eq!(mean([Some(1.0), Some(3.0)].into_iter()), Some(2.0));
         assert_eq!(mean([Some(1.0), None].into_iter()), None);
         assert_eq!(mean([].into_iter()), None);
+    }
+
+    #[test]
+    fn hindsight_wants_goodput_first_and_short_responses_second() {
+        let tried = |share, goodput, p95_ms| Tried { share, goodput, p95_ms };
+        let all = [tried(0.8, 0.980, 9.0), tried(0.9, 0.992, 20.0), tried(1.0, 1.0, 30.0)];
+        // The middle one is within a hundredth of the last, the first is not.
+        assert_eq!(best(&all).share, 0.9);
+        assert_eq!(best(&all[..1]).share, 0.8);
     }
 }
