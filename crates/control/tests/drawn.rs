@@ -17,7 +17,7 @@ fn in_drawn_scenarios_the_books_balance_and_most_of_the_best_is_carried() {
     for number in 1..=8 {
         let (scenario, file) = Scenario::drawn(number);
         let outcome = played(&scenario, 2.0);
-        let share = outcome.goodput();
+        let share = outcome.goodput().expect("customers came");
         assert!(share > LEAST, "drawn-{number}: {share}\n{file}");
         goodput.push(share);
         assert!(outcome.wasted_cpu_s <= outcome.cpu_s, "drawn-{number}");

@@ -57,7 +57,7 @@ impl Scenario {
             Changed::Cost { over_s, .. } => change.at_s + over_s,
             Changed::Cores { .. } => change.at_s,
         });
-        ends.map(|at_s| self.carried_per_s(at_s, 0.0)).fold(self.capacity_per_s(), f64::max)
+        ends.map(|at_s| self.worth(at_s, 0.0).carried_per_s).fold(self.capacity_per_s(), f64::max)
     }
 
     /// The same on machines so fast that they carry `per_s` new sessions per

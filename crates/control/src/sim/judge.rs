@@ -37,6 +37,10 @@ pub trait Judge {
         true
     }
 
+    /// Somebody inside got her response, or left without one. Rivals that work by
+    /// the response see each; the gate itself reads sums.
+    fn responded(&mut self, _now: Time, _response: &Response) {}
+
     /// What was measured since the last call.
     fn observe(&mut self, now: Time, reading: &Reading);
 
@@ -44,7 +48,25 @@ pub trait Judge {
     fn why(&self, now: Time) -> String;
 }
 
-/// Who asks: a number that stays with a session, evenly spread over its range.
+/// What became of a request.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Response {
+    /// Whether the customer left before it was with the upstream: in the midst of
+    /// her handshake, as a rule.
+    pub is_early: bool,
+    /// Seconds since it was with the upstream, or was to be made, until the gate got
+    /// to the response or the customer left.
+    pub took_s: f64,
+    /// Seconds of these in which it was not worked on and did not wait for what it
+    /// needs by itself: a service that controls its own queue measures them there.
+    pub queued_s: f64,
+    /// Whether the customer left without an answer.
+    pub is_dropped: bool,
+    /// Requests that were with the upstream until then, this one included if it was.
+    pub in_flight: u32,
+}
+
+/// Who asks: a number that stays with a customer, evenly spread over its range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct User(pub u8);
 

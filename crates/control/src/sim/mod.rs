@@ -38,7 +38,7 @@ pub use arrivals::{Arrivals, Bursts, Segment, Wave};
 pub use catalogue::{CATALOGUE, text};
 pub use distribution::Distribution;
 pub use expectation::{Expectation, Measure};
-pub use judge::{Judge, User};
+pub use judge::{Judge, Response, User};
 pub use judged::{Judged, judged};
 pub use length::SessionLength;
 pub use outcome::{Group, Outcome, Tenth, jain, max_min};

@@ -1,12 +1,12 @@
 //! The policies that may be compared, by name.
 
 use super::judge::Judge;
-use super::rivals::{Aimd, Breakwater, CoDel, Dagor, Gradient, Limited, Pace, Pi, Sbac};
+use super::rivals::{Aimd, Breakwater, CoDel, Dagor, Gradient, Gradient2, Limited, Pace, Pi, Sbac};
 use super::scenario::Scenario;
 use crate::{Controller, PolicyKind, Settings};
 
 /// The names that [`named`] knows, in the order of a comparison.
-pub const NAMES: [&str; 13] = [
+pub const NAMES: [&str; 15] = [
     "off",
     "static",
     "eac",
@@ -15,6 +15,8 @@ pub const NAMES: [&str; 13] = [
     "aimd-door",
     "gradient",
     "gradient-door",
+    "gradient2",
+    "gradient2-door",
     "codel",
     "pi",
     "breakwater",
@@ -25,9 +27,10 @@ pub const NAMES: [&str; 13] = [
 /// A policy that has learned nothing yet; `None`: no such name.
 ///
 /// `static` admits the capacity, which nobody knows beforehand;
-/// [`judged()`](super::judged()) looks for the best rate with hindsight. `aimd` and
-/// `gradient` turn away requests, as they are deployed; with `-door`, new
-/// sessions only.
+/// [`judged()`](super::judged()) looks for the best rate with hindsight. `aimd`,
+/// `gradient` and `gradient2` turn away requests, as they are deployed; with
+/// `-door`, new sessions only. `codel` and `pi` are told how many threads the
+/// service has.
 pub fn named(name: &str, scenario: &Scenario) -> Option<Box<dyn Judge>> {
     let pace = pace(scenario);
     Some(match name {
@@ -37,10 +40,12 @@ pub fn named(name: &str, scenario: &Scenario) -> Option<Box<dyn Judge>> {
         "sbac" => Box::new(Sbac::new(pace)),
         "aimd" => Box::new(Limited::on_requests(Aimd::new(pace))),
         "aimd-door" => Box::new(Limited::at_the_door(Aimd::new(pace))),
-        "gradient" => Box::new(Limited::on_requests(Gradient::new(pace))),
-        "gradient-door" => Box::new(Limited::at_the_door(Gradient::new(pace))),
-        "codel" => Box::new(CoDel::new()),
-        "pi" => Box::new(Pi::new()),
+        "gradient" => Box::new(Limited::on_requests(Gradient::new())),
+        "gradient-door" => Box::new(Limited::at_the_door(Gradient::new())),
+        "gradient2" => Box::new(Limited::on_requests(Gradient2::new(pace))),
+        "gradient2-door" => Box::new(Limited::at_the_door(Gradient2::new(pace))),
+        "codel" => Box::new(CoDel::new(scenario.upstream.threads)),
+        "pi" => Box::new(Pi::new(scenario.upstream.threads)),
         "breakwater" => Box::new(Breakwater::new()),
         "dagor" => Box::new(Dagor::new(pace)),
         "tide" => production(PolicyKind::Tide),

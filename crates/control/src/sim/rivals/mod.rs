@@ -3,26 +3,39 @@
 //!
 //! Times that their authors gave for people at their own pace are shortened
 //! with the scenario's customers ([`Pace`]); times that concern machines are
-//! taken as they are.
+//! taken as they are. Rules that work by the response see each one, and those that
+//! stand in the service are told the queueing time that it would measure.
+//!
+//! What a source leaves open, or tells its user to tune, was swept, and the single
+//! set that does best is used: "Swept" at a file's head. It was judged by the mean
+//! goodput ("carried") of 17 runs of 20 s, seed 1: `flash-crowd`, and `demo`,
+//! `even-sessions`, `own-hosts`, `heavy-first`, `heavy-later`, `short-sessions`,
+//! `unseen-slow` and `two-cores` at two and ten times the capacity; then by response
+//! times, and by who was refused at 0.9.
 
+mod aimd;
 mod breakwater;
 mod codel;
 mod dagor;
+mod gradient;
+mod gradient2;
 mod limit;
 mod pi;
 mod sbac;
 
+pub(super) use aimd::Aimd;
 pub(super) use breakwater::Breakwater;
 pub(super) use codel::CoDel;
 pub(super) use dagor::Dagor;
-pub(super) use limit::{Aimd, Gradient, Limited};
+pub(super) use gradient::Gradient;
+pub(super) use gradient2::Gradient2;
+pub(super) use limit::Limited;
 pub(super) use pi::Pi;
 pub(super) use sbac::Sbac;
 
 use std::time::Duration;
 
 use crate::Decision;
-use crate::reading::Reading;
 
 /// How much faster than people the scenario's customers are: 1 or less.
 #[derive(Clone, Copy, Debug)]
@@ -40,10 +53,4 @@ const NOT_NOW: Decision = Decision::NotNow { retry_after: Duration::from_millis(
 
 fn admit_if(may: bool) -> Decision {
     if may { Decision::Admit } else { NOT_NOW }
-}
-
-/// The mean time of the upstream's responses, in seconds; `None`: there was none.
-fn mean_response_s(reading: &Reading) -> Option<f64> {
-    (reading.upstream_responses > 0)
-        .then(|| reading.upstream_time_s / reading.upstream_responses as f64)
 }

@@ -44,21 +44,21 @@ impl<'a> World<'a> {
         let any = (self.random.uniform() * 7.999) as u8;
         let prefix = self.scenario.customers[class].prefix.unwrap_or(any);
         self.best.comes(class, length);
-        self.begins(class as u16, prefix, length, 0, None);
+        self.begins(class as u16, prefix, length, 0, None, None);
     }
 
     pub(super) fn comes_back(&mut self, session: u32) {
-        let Session { class, prefix, length, attempt, counted, .. } =
+        let Session { class, prefix, user, length, attempt, counted, .. } =
             self.sessions[session as usize];
         self.count(|outcome| &mut outcome.retries);
-        let again = self.begins(class, prefix, length, attempt + 1, None);
+        let again = self.begins(class, prefix, length, attempt + 1, Some(user), None);
         self.sessions[again as usize].counted = counted;
     }
 
     pub(super) fn attacks(&mut self, index: usize) {
         self.schedule_attack(index);
         // They come from one place.
-        self.begins(0, 0, 1, 0, Some(self.scenario.attacks[index].kind));
+        self.begins(0, 0, 1, 0, None, Some(self.scenario.attacks[index].kind));
     }
 
     fn begins(
@@ -67,14 +67,16 @@ impl<'a> World<'a> {
         prefix: u8,
         length: u32,
         attempt: u32,
+        user: Option<User>,
         attacker: Option<AttackKind>,
     ) -> u32 {
         let session = self.sessions.len() as u32;
+        let of_number = || User((session.wrapping_mul(2_654_435_769) >> 24) as u8);
         let returning = attacker == Some(AttackKind::SharedTicket) && self.ticket_is_good();
         self.sessions.push(Session {
             class,
             prefix,
-            user: User((session.wrapping_mul(2_654_435_769) >> 24) as u8),
+            user: user.unwrap_or_else(of_number),
             attempt,
             length,
             left: length,
@@ -86,7 +88,7 @@ impl<'a> World<'a> {
             counted: self.is_watched(),
             attacker,
             first: true,
-            asking: false,
+            asked_at: None,
             returning,
             gone: false,
             completed: false,
@@ -192,7 +194,7 @@ impl<'a> World<'a> {
     /// A customer goes without what she came for.
     pub(super) fn gives_up(&mut self, session: u32) {
         self.sessions[session as usize].gone = true;
-        self.asks_no_more(session);
+        self.asks_no_more(session, None);
         let Session { inside, request, .. } = self.sessions[session as usize];
         if inside || request > 0 {
             self.abandons(session);

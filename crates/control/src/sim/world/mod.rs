@@ -76,8 +76,8 @@ struct Session {
     counted: bool,
     attacker: Option<AttackKind>,
     first: bool,
-    /// Whether a request of it is with the upstream.
-    asking: bool,
+    /// Since when a request of it is with the upstream.
+    asked_at: Option<f64>,
     returning: bool,
     gone: bool,
     completed: bool,
@@ -345,6 +345,7 @@ fn group(scenario: &Scenario, session: &Session) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Decision;
     use crate::sim::{
         Arrivals, Bursts, Change, Customers, Distribution, Segment, SessionLength, Tls, Upstream,
         policies,
@@ -585,6 +586,32 @@ mod tests {
         let outcome = run(&scenario, 0.9, 1, policies::named("off", &scenario).unwrap().as_mut());
         assert!(outcome.abandoned > 100, "{}", outcome.abandoned);
         assert!(outcome.wasted_cpu_s <= outcome.cpu_s, "{outcome:?}");
+    }
+
+    #[test]
+    fn nothing_is_in_flight_when_all_have_left() {
+        /// Lets everybody in, and keeps the last reading.
+        struct Open(Reading);
+        impl Judge for Open {
+            fn new_session(&mut self, _: Duration, _: User) -> Decision {
+                Decision::Admit
+            }
+            fn observe(&mut self, _: Duration, reading: &Reading) {
+                self.0 = reading.clone();
+            }
+            fn why(&self, _: Duration) -> String {
+                String::new()
+            }
+        }
+        let segment = |from_s, level| Segment { from_s, level, to_level: level };
+        let segments = vec![segment(0.0, 1.0), segment(3.0, 0.0)];
+        let arrivals = Arrivals { segments, ..Arrivals::default() };
+        let scenario = Scenario { duration_s: 30.0, arrivals, ..Scenario::default() };
+        let mut judge = Open(Reading::default());
+        let outcome = run(&scenario, 4.0, 1, &mut judge);
+        let inside = outcome.course.last().unwrap().inside;
+        let in_flight = (judge.0.in_flight_handshakes, judge.0.in_flight_requests);
+        assert_eq!((inside, in_flight), (0, (0, 0)));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use super::{DATABASE, Event, GATE, Session, UPSTREAM, World};
 use crate::ClassWork;
+use crate::sim::judge::Response;
 use crate::sim::scenario::AttackKind;
 
 /// Where a piece of work belongs.
@@ -33,12 +34,16 @@ pub(super) struct Job {
     stage: Stage,
     work: f64,
     forwarded_at: f64,
+    /// Seconds that its request takes undisturbed, up to this stage.
+    service_s: f64,
 }
 
 impl World<'_> {
     pub(super) fn submit(&mut self, station: usize, session: u32, stage: Stage, work: f64) {
         let request = self.sessions[session as usize].request;
-        let job = self.owe(station, Job { session, request, stage, work, forwarded_at: self.now });
+        let (forwarded_at, service_s) = (self.now, 0.0);
+        let job = Job { session, request, stage, work, forwarded_at, service_s };
+        let job = self.owe(station, job);
         self.compute(station, job);
     }
 
@@ -77,7 +82,8 @@ impl World<'_> {
     /// Lets the usher stand behind all that is ready: its own work is part of
     /// accepting.
     pub(super) fn let_usher(&mut self, stage: Stage) {
-        let job = Job { session: 0, request: 0, stage, work: 0.0, forwarded_at: self.now };
+        let (forwarded_at, service_s) = (self.now, 0.0);
+        let job = Job { session: 0, request: 0, stage, work: 0.0, forwarded_at, service_s };
         let job = self.add(job);
         self.compute(GATE, job);
     }
@@ -88,16 +94,18 @@ impl World<'_> {
 
     /// Hands a request to the upstream, which begins it when a thread is free. Where
     /// nobody waits for it any more it is in flight for the upstream only.
-    fn hand_over(&mut self, session: u32, wanted: bool) {
+    fn hand_over(&mut self, session: u32) {
         let (scenario, class) = (self.scenario, self.class(session));
         let Session { first, request, .. } = self.sessions[session as usize];
         let weight = class.weight * scenario.factors(self.now).0;
         let work = scenario.request(class, first).draw_times(weight, &mut self.random);
-        let job = Job { session, request, stage: Stage::Serve, work, forwarded_at: self.now };
+        let (stage, forwarded_at) = (Stage::Serve, self.now);
+        let job = Job { session, request, stage, work, forwarded_at, service_s: work };
         let job = self.owe(UPSTREAM, job);
-        if wanted {
+        // Who left meanwhile has her request worked on, and nobody waits for it.
+        if !self.sessions[session as usize].gone {
             self.reading.in_flight_requests += 1;
-            self.sessions[session as usize].asking = true;
+            self.sessions[session as usize].asked_at = Some(forwarded_at);
         }
         if self.threads.take(self.now, job) {
             self.serve(job);
@@ -110,8 +118,9 @@ impl World<'_> {
         if wait.mean() == 0.0 {
             return self.compute(UPSTREAM, job);
         }
-        let until = self.now + wait.draw(&mut self.random);
-        self.schedule(until, Event::Waited(job));
+        let wait_s = wait.draw(&mut self.random);
+        self.jobs[job as usize].service_s += wait_s;
+        self.schedule(self.now + wait_s, Event::Waited(job));
     }
 
     pub(super) fn finished(&mut self, index: u32) {
@@ -154,7 +163,7 @@ impl World<'_> {
             Stage::Forward => {
                 self.tell_in_flight();
                 if self.judge.request(self.time(), self.user(job.session)) {
-                    self.hand_over(job.session, wanted);
+                    self.hand_over(job.session);
                 } else {
                     let work = self.scenario.gate_request() * 0.4;
                     self.submit(GATE, job.session, Stage::Reject, work);
@@ -164,14 +173,16 @@ impl World<'_> {
                 Some(database) => {
                     let factor = self.scenario.factors(self.now).0;
                     let work = database.request.draw_times(factor, &mut self.random);
-                    let job = self.owe(DATABASE, Job { stage: Stage::Query, work, ..job });
+                    let service_s = job.service_s + work;
+                    let job = Job { stage: Stage::Query, work, service_s, ..job };
+                    let job = self.owe(DATABASE, job);
                     self.compute(DATABASE, job);
                 }
                 None => self.served(job, wanted),
             },
             Stage::Query => self.served(job, wanted),
             Stage::Answer => {
-                self.asks_no_more(job.session);
+                self.asks_no_more(job.session, Some(job.service_s));
                 let waited = self.now - job.forwarded_at;
                 self.reading.upstream_responses += 1;
                 self.reading.upstream_time_s += waited;
@@ -199,17 +210,31 @@ impl World<'_> {
         }
         if wanted {
             let work = self.scenario.gate_request() * 0.4;
-            let job = self.owe(GATE, Job { stage: Stage::Answer, work, ..job });
+            let service_s = job.service_s + work;
+            let job = self.owe(GATE, Job { stage: Stage::Answer, work, service_s, ..job });
             self.compute(GATE, job);
         }
     }
 
-    /// The request of a session is no longer with the upstream, as far as the gate
-    /// knows: it was answered, or nobody waits for it any more.
-    pub(super) fn asks_no_more(&mut self, session: u32) {
-        if std::mem::take(&mut self.sessions[session as usize].asking) {
-            self.reading.in_flight_requests -= 1;
+    /// A session has its response, after so many seconds of service, or its customer
+    /// has left without one (`None`). Either way no request of it is with the upstream
+    /// any more, as far as the gate knows.
+    pub(super) fn asks_no_more(&mut self, session: u32, service_s: Option<f64>) {
+        let s = &mut self.sessions[session as usize];
+        let asked_at = s.asked_at.take();
+        if asked_at.is_none() && (service_s.is_some() || !s.inside) {
+            return;
         }
+        let took_s = self.now - asked_at.unwrap_or(s.wished_at);
+        let response = Response {
+            is_early: asked_at.is_none(),
+            took_s,
+            queued_s: (took_s - service_s.unwrap_or(0.0)).max(0.0),
+            is_dropped: service_s.is_none(),
+            in_flight: self.reading.in_flight_requests,
+        };
+        self.reading.in_flight_requests -= u32::from(asked_at.is_some());
+        self.judge.responded(self.time(), &response);
     }
 
     fn class_work(&mut self, returning: bool) -> &mut ClassWork {
