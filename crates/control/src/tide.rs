@@ -169,10 +169,8 @@ impl Tide {
                 self.bucket.set(now, self.plan.per_second * BLIND, 1.0);
             }
         }
-        let by_lulls_alone = now > self.fresh_until && self.lull.is_told();
         let no = match self.lull.admits(self.bucket.tokens(now), self.bucket.burst()) {
             Err(busy) => (No::Busy(busy), busy.ask_after()),
-            Ok(()) if by_lulls_alone => return Ok(()),
             Ok(()) => match self.bucket.take(now) {
                 Err(after) => (No::Taken(self.bucket.rate()), after),
                 Ok(()) => return Ok(()),

@@ -272,7 +272,7 @@ mod tests {
             all[*measure as usize] = Some(*value);
         }
         let first = Outcome { completed: 1_000_000, ..Outcome::default() };
-        Judged { policy: policy.to_owned(), load, values: all, first }
+        Judged { policy: policy.to_owned(), load, values: all, answered: 1, first }
     }
 
     fn of(goal: Goal, scenario: &Scenario, run: &Judged, others: &[&Judged]) -> Option<Judgement> {
