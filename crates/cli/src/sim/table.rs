@@ -70,7 +70,7 @@ pub struct Column {
 }
 
 #[rustfmt::skip]
-pub const COLUMNS: [Column; 15] = {
+pub const COLUMNS: [Column; 16] = {
     const fn column(head: [&'static str; 2], width: usize, rank: u8, measure: Measure, shown: (f64, usize)) -> Column {
         Column { head, width, rank, measure, shown }
     }
@@ -85,6 +85,7 @@ pub const COLUMNS: [Column; 15] = {
         column(["refused", "%"],            8, 0, Measure::Refused, (100.0, 1)),
         column(["in vain", "%"],            8, 3, Measure::RefusedIdle, (100.0, 1)),
         column(["lost", "%"],               6, 0, Measure::Lost, (100.0, 1)),
+        column(["cut off", "%"],            8, 5, Measure::CutOff, (100.0, 1)),
         column(["wasted", "%"],             7, 1, Measure::Wasted, (100.0, 1)),
         column(["settled", "s"],            8, 1, Measure::Settle, (1.0, 1)),
         column(["open", "s"],               6, 4, Measure::Reopen, (1.0, 1)),
