@@ -64,12 +64,16 @@ struct Listener<'a> {
     /// New sessions that came and that were let in since the last reading.
     offered: u64,
     admitted: u64,
+    /// What connections cost by what work is multiplied by: summed up anew only
+    /// when that changes.
+    truth: ((f64, f64), ConnectionCosts),
     moments: Vec<Moment>,
 }
 
 impl<'a> Listener<'a> {
     fn new(scenario: &'a Scenario) -> Self {
         Self {
+            truth: (scenario.factors(0.0), scenario.connection_costs(0.0)),
             scenario,
             policy: policies::named("tide", scenario).expect("it is the production policy"),
             estimators: Estimators::new(scenario.connection_costs(0.0)),
@@ -118,7 +122,11 @@ impl Judge for Listener<'_> {
         (self.offered, self.admitted) = (0, 0);
         self.estimators.observe(reading, refused);
         let at_s = now.as_secs_f64();
-        let (truth, estimates) = (self.scenario.connection_costs(at_s), self.estimators.costs());
+        let factors = self.scenario.factors(at_s);
+        if factors != self.truth.0 {
+            self.truth = (factors, self.scenario.connection_costs(at_s));
+        }
+        let (truth, estimates) = (self.truth.1, self.estimators.costs());
         self.moments.push(Moment { at_s, truth, estimates });
         self.policy.observe(now, reading);
     }
