@@ -382,10 +382,10 @@ fn courses_of_costs_can_be_listed_shown_and_misspelt() {
     let shown = tidegate(&["sim", "--costs", "--show", "rising"]).stdout_text();
     assert!(shown.starts_with("about = "), "{shown}");
     for (args, code, words) in [
-        (&["sim", "--costs", "no-such"][..], 2, "no-such: no such course or scenario"),
+        (&["sim", "--costs", "no-such"][..], 2, "no-such: no such scenario"),
         (&["sim", "--costs", "--real", "noisy"], 2, "noisy: not a course of the real gate"),
         (&["sim", "--costs", "--policy", "eac"], 2, "cannot be used with"),
-        (&["sim", "--costs", "none.toml"], 2, "cannot read none.toml"),
+        (&["sim", "--costs", "none.toml"], 2, "none.toml: cannot be read"),
     ] {
         let output = tidegate(args);
         assert_eq!(output.status.code(), Some(code), "{args:?}: {}", output.stderr_text());

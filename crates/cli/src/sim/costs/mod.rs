@@ -12,7 +12,7 @@ use std::path::Path;
 use tidegate_control::sim::Scenario;
 use tidegate_control::sim::estimators::{COURSES, Course, course_text, played};
 
-use super::{Args, asked, print, save};
+use super::{Args, asked, make, print, save};
 use crate::cores::Cores;
 use crate::exit::Outcome;
 
@@ -43,6 +43,7 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
         print(text?)?;
         return Ok(Outcome::Done);
     }
+    make(&args.out)?;
     let comparison = match args.real {
         true => {
             let plays = play::named(&args.scenarios)?;
