@@ -38,7 +38,8 @@ impl Discipline {
         Self { hold_time, spell: None }
     }
 
-    /// Somebody is turned away, at the door or after waiting.
+    /// Somebody is turned away, at the door or after waiting, or has left before:
+    /// where customers wait less long than they may, nobody else would tell.
     pub fn turn_away(&mut self, now: Time) {
         let spell = self.spell.filter(|(_, last)| now.saturating_sub(*last) < self.hold_time);
         self.spell = Some((spell.map_or(now, |(first, _)| first), now));

@@ -92,7 +92,7 @@ impl Core {
             let Some((left, fresh)) = next else { break };
             if left {
                 drop(self.line.take(now));
-                self.left();
+                self.left(now);
                 continue;
             }
             match self.ask() {
@@ -124,7 +124,7 @@ impl Core {
     /// Refuses somebody from the line; `fresh` is who never had to wait.
     fn turn_away(&self, held: Held, fresh: bool, now: Instant) {
         if held.has_left() {
-            return self.left();
+            return self.left(now);
         }
         self.line.turn_away(now);
         match fresh {
@@ -140,7 +140,10 @@ impl Core {
         self.refuse(held.arrival);
     }
 
-    fn left(&self) {
+    /// Who left by herself had waited in vain as well: to the discipline she is as
+    /// good as turned away.
+    fn left(&self, now: Instant) {
+        self.line.turn_away(now);
         self.counters.hold_left[0].add(1);
         self.counters.end(End::HoldLeft);
     }
@@ -178,26 +181,54 @@ mod tests {
         Core::new(Arc::new(Shared::new(config, tls, addresses, vec![0])), 0, route)
     }
 
-    #[test]
-    fn who_comes_in_counts_at_once_for_whoever_is_next() {
+    /// Runs in a runtime like that of a core.
+    fn in_runtime(test: impl Future<Output = ()>) {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build_local(tokio::runtime::LocalOptions::default())
             .unwrap();
-        runtime.block_on(async {
+        runtime.block_on(test);
+    }
+
+    /// A customer who stands in the line of a core, and her end of the connection.
+    fn waiting(core: &Rc<Core>, door: &TcpListener) -> TcpStream {
+        let customer = TcpStream::connect(door.local_addr().unwrap()).unwrap();
+        let (socket, peer) = door.accept().unwrap();
+        socket.set_nonblocking(true).unwrap();
+        let arrival = Arrival { socket, peer, scheme: Scheme::Http };
+        core.stand_in_line(Held::new(core, arrival, b"GET".to_vec(), Newcomer::Clear));
+        customer
+    }
+
+    #[test]
+    fn who_comes_in_counts_at_once_for_whoever_is_next() {
+        in_runtime(async {
             let core = core();
             let door = TcpListener::bind("127.0.0.1:0").unwrap();
-            let customers = [(); 3].map(|()| TcpStream::connect(door.local_addr().unwrap()));
-            for _ in &customers {
-                let (socket, peer) = door.accept().unwrap();
-                socket.set_nonblocking(true).unwrap();
-                let arrival = Arrival { socket, peer, scheme: Scheme::Http };
-                core.stand_in_line(Held::new(&core, arrival, b"GET".to_vec(), Newcomer::Clear));
-            }
+            let _customers = [(); 3].map(|()| waiting(&core, &door));
             assert_eq!(core.shared.in_flight(), (0, 0));
             core.see_to_line(Instant::now());
             // No task has run: nothing was awaited.
             assert_eq!(core.shared.in_flight(), (3, 0));
+        });
+    }
+
+    #[test]
+    fn customers_who_leave_the_line_tell_of_a_lasting_overload_too() {
+        in_runtime(async {
+            let core = core();
+            let door = TcpListener::bind("127.0.0.1:0").unwrap();
+            let hold_time = core.shared.config.admission.hold_time;
+            let now = Instant::now();
+            // One leaves every half hold time, for more than two hold times.
+            for half in 0..=5 {
+                drop(waiting(&core, &door));
+                let now = now + half * hold_time / 2;
+                core.ask_at.set(now);
+                core.see_to_line(now);
+                assert!(core.line.is_empty());
+                assert_eq!(core.line.newest_first(now), half == 5);
+            }
         });
     }
 }

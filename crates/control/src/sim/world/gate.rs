@@ -123,7 +123,11 @@ impl World<'_> {
             };
             match decision {
                 Some(Decision::Admit) => self.admit(session),
-                Some(Decision::NotNow { .. }) | None => self.refuse(session),
+                Some(Decision::NotNow { .. }) => self.refuse(session),
+                None => {
+                    self.discipline.turn_away(self.time());
+                    self.refuse(session);
+                }
             }
         }
         while self.held.len() > most {

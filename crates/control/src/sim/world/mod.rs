@@ -560,6 +560,17 @@ mod tests {
     }
 
     #[test]
+    fn customers_who_leave_the_line_tell_of_a_lasting_overload_too() {
+        // Nobody's hold time of 75 ms is ever up: they leave before.
+        let scenario = from_toml("customers = [{ patience = \"60ms\" }]");
+        let mut judge = policies::named("tide", &scenario).unwrap();
+        let outcome = run(&scenario, 3.0, 1, judge.as_mut());
+        // Seven in ten if they do not; some are lost until it is noticed.
+        let lost = outcome.lost().unwrap();
+        assert!(lost < 0.15, "{lost}");
+    }
+
+    #[test]
     fn what_nobody_waits_for_does_not_stay_in_flight() {
         // Many give up while the gate has their requests and the upstream has not.
         let scenario = from_toml(
