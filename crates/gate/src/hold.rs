@@ -225,10 +225,13 @@ mod tests {
     }
 
     #[test]
-    fn while_people_are_turned_away_for_long_nobody_waits_for_long() {
+    fn while_people_are_turned_away_for_long_only_the_last_four_wait_for_long() {
         let (line, begin) = (line(10, 1_000), Instant::now());
-        line.join(1, 1, begin);
+        let now = begin + Duration::from_secs(5);
         (0..=5).for_each(|second| line.turn_away(begin + Duration::from_secs(second)));
-        assert_eq!(line.expires(begin + Duration::from_secs(5)), Some(begin + HOLD / 8));
+        (1..=4).for_each(|who| line.join(who, 1, begin));
+        assert_eq!(line.expires(now), Some(begin + HOLD));
+        line.join(5, 1, now);
+        assert_eq!(line.expires(now), Some(begin + HOLD / 8));
     }
 }
