@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{ConnectionCosts, Estimators, NAMES};
-use crate::sim::judge::{Judge, User};
+use crate::sim::judge::{Judge, Response, User};
 use crate::sim::scenario::{Changed, Scenario};
 use crate::sim::{policies, run};
 use crate::{Decision, Reading, Time};
@@ -114,6 +114,10 @@ impl Judge for Listener<'_> {
 
     fn request(&mut self, now: Time, user: User) -> bool {
         self.policy.request(now, user)
+    }
+
+    fn responded(&mut self, now: Time, response: &Response) {
+        self.policy.responded(now, response);
     }
 
     fn observe(&mut self, now: Time, reading: &Reading) {

@@ -4,36 +4,25 @@
 //! chapter 5. Left out: the constant for background work, which takes from the
 //! costs what it gets.
 
-use super::blind::Regression;
-use super::linear::solve;
-use super::window::Window;
+use super::linear::{Matrix, solve};
+use super::window::{Fit, Fitted};
 
 /// Costs that leave the least squared error, of either sign.
+pub(super) type LeastSquares<const N: usize> = Fitted<AnySign, N>;
+
+/// A solution of the normal equations as it comes.
 #[derive(Clone, Debug)]
-pub(super) struct LeastSquares<const N: usize> {
-    window: Window<N>,
-    costs: [f64; N],
-}
+pub(super) struct AnySign;
 
-impl<const N: usize> Regression<N> for LeastSquares<N> {
-    fn new(prior: [f64; N]) -> Self {
-        Self { window: Window::default(), costs: prior }
-    }
-
-    fn add(&mut self, units: [f64; N], cpu_s: f64) {
-        self.window.add(units, cpu_s);
-        let (matrix, right) = self.window.normal_equations();
-        // Where the ticks do not tell the kinds apart, it knows what it knew.
-        self.costs = solve(matrix, right, [true; N]).unwrap_or(self.costs);
-    }
-
-    fn costs(&self) -> [f64; N] {
-        self.costs
+impl Fit for AnySign {
+    fn fit<const N: usize>(matrix: &Matrix<N>, right: &[f64; N]) -> Option<[f64; N]> {
+        solve(*matrix, *right, [true; N])
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::blind::Regression;
     use super::*;
 
     #[test]

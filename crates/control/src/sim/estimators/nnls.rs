@@ -7,49 +7,35 @@
 //! Deviation: for so few unknowns every set of those that are above zero is
 //! tried, rather than found by exchange; the solution is the same.
 
-use super::blind::Regression;
 use super::linear::{Matrix, dot, solve, times};
-use super::window::Window;
+use super::window::{Fit, Fitted};
 
 /// Costs that leave the least squared error and are not negative.
+pub(super) type NonNegative<const N: usize> = Fitted<NotNegative, N>;
+
+/// The `x ≥ 0` with the least `‖Ax − b‖`, of `AᵀA` and `Aᵀb`.
 #[derive(Clone, Debug)]
-pub(super) struct NonNegative<const N: usize> {
-    window: Window<N>,
-    costs: [f64; N],
-}
+pub(super) struct NotNegative;
 
-impl<const N: usize> Regression<N> for NonNegative<N> {
-    fn new(prior: [f64; N]) -> Self {
-        Self { window: Window::default(), costs: prior }
+impl Fit for NotNegative {
+    fn fit<const N: usize>(matrix: &Matrix<N>, right: &[f64; N]) -> Option<[f64; N]> {
+        // Undetermined as a whole: a part of the kinds could be solved for, and the
+        // rest would be free of charge.
+        solve(*matrix, *right, [true; N])?;
+        // ‖Ax − b‖² less ‖b‖², which is the same for all.
+        let error = |x: &[f64; N]| dot(x, &times(matrix, x)) - 2.0 * dot(x, right);
+        (0..1_u32 << N)
+            .filter_map(|set| {
+                solve(*matrix, *right, std::array::from_fn(|kind| set >> kind & 1 == 1))
+            })
+            .filter(|x| x.iter().all(|cost| *cost >= 0.0))
+            .min_by(|a, b| error(a).total_cmp(&error(b)))
     }
-
-    fn add(&mut self, units: [f64; N], cpu_s: f64) {
-        self.window.add(units, cpu_s);
-        let (matrix, right) = self.window.normal_equations();
-        self.costs = nnls(&matrix, &right).unwrap_or(self.costs);
-    }
-
-    fn costs(&self) -> [f64; N] {
-        self.costs
-    }
-}
-
-/// The `x ≥ 0` with the least `‖Ax − b‖`, of `AᵀA` and `Aᵀb`; `None`: no units
-/// were done, or not enough to tell all kinds apart.
-fn nnls<const N: usize>(matrix: &Matrix<N>, right: &[f64; N]) -> Option<[f64; N]> {
-    // Undetermined as a whole: a part of the kinds could be solved for, and the
-    // rest would be free of charge.
-    solve(*matrix, *right, [true; N])?;
-    // ‖Ax − b‖² less ‖b‖², which is the same for all.
-    let error = |x: &[f64; N]| dot(x, &times(matrix, x)) - 2.0 * dot(x, right);
-    (0..1_u32 << N)
-        .filter_map(|set| solve(*matrix, *right, std::array::from_fn(|kind| set >> kind & 1 == 1)))
-        .filter(|x| x.iter().all(|cost| *cost >= 0.0))
-        .min_by(|a, b| error(a).total_cmp(&error(b)))
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::blind::Regression;
     use super::*;
 
     #[test]

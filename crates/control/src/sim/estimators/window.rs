@@ -1,7 +1,9 @@
 //! The last ticks, as normal equations.
 
 use std::collections::VecDeque;
+use std::marker::PhantomData;
 
+use super::blind::Regression;
 use super::linear::Matrix;
 
 /// Ticks that are remembered: ten seconds, about as long as the others remember.
@@ -41,6 +43,37 @@ impl<const N: usize> Window<N> {
     pub(super) fn sums(&self) -> ([f64; N], f64) {
         let units = std::array::from_fn(|kind| self.ticks.iter().map(|tick| tick.0[kind]).sum());
         (units, self.ticks.iter().map(|tick| tick.1).sum())
+    }
+}
+
+/// How costs follow from normal equations.
+pub(super) trait Fit {
+    /// `None`: no units were done, or not enough to tell all kinds apart.
+    fn fit<const N: usize>(matrix: &Matrix<N>, right: &[f64; N]) -> Option<[f64; N]>;
+}
+
+/// Costs that fit the ticks of the window.
+#[derive(Clone, Debug)]
+pub(super) struct Fitted<F, const N: usize> {
+    window: Window<N>,
+    costs: [f64; N],
+    by: PhantomData<F>,
+}
+
+impl<F: Fit, const N: usize> Regression<N> for Fitted<F, N> {
+    fn new(prior: [f64; N]) -> Self {
+        Self { window: Window::default(), costs: prior, by: PhantomData }
+    }
+
+    fn add(&mut self, units: [f64; N], cpu_s: f64) {
+        self.window.add(units, cpu_s);
+        let (matrix, right) = self.window.normal_equations();
+        // Where the ticks do not tell the kinds apart, it knows what it knew.
+        self.costs = F::fit(&matrix, &right).unwrap_or(self.costs);
+    }
+
+    fn costs(&self) -> [f64; N] {
+        self.costs
     }
 }
 
