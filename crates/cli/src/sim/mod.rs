@@ -77,11 +77,7 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
         return costs::run(args);
     }
     if args.list {
-        for name in CATALOGUE {
-            let scenario = Scenario::named(name).expect("it is in the catalogue");
-            print(format!("{name:<20} {}\n", scenario.about))?;
-        }
-        return Ok(Outcome::Done);
+        return list(CATALOGUE, Scenario::named);
     }
     if let Some(name) = &args.show {
         print(asked::file(name)?)?;
@@ -107,6 +103,15 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     }
     let missed = summary.missed() > 0 || (args.goals && summary.misses_a_goal());
     Ok(if missed { Outcome::GoalMissed } else { Outcome::Done })
+}
+
+/// Names scenarios that ship, each with what it is about.
+fn list(names: &[&str], named: impl Fn(&str) -> Option<Scenario>) -> anyhow::Result<Outcome> {
+    for name in names {
+        let scenario = named(name).expect("it ships");
+        print(format!("{name:<20} {}\n", scenario.about))?;
+    }
+    Ok(Outcome::Done)
 }
 
 /// Scenarios and policies: those asked for, else those that are usual.

@@ -12,7 +12,7 @@ use std::path::Path;
 use tidegate_control::sim::Scenario;
 use tidegate_control::sim::estimators::{COURSES, Course, course_text, played};
 
-use super::{Args, asked, make, print, save};
+use super::{Args, asked, list, make, print, save};
 use crate::cores::Cores;
 use crate::exit::Outcome;
 
@@ -32,11 +32,7 @@ pub enum Source {
 /// Plays the courses, prints the table, writes the page.
 pub fn run(args: Args) -> anyhow::Result<Outcome> {
     if args.list {
-        for name in COURSES {
-            let course = Scenario::course(name).expect("it is in the list");
-            print(format!("{name:<20} {}\n", course.about))?;
-        }
-        return Ok(Outcome::Done);
+        return list(COURSES, Scenario::course);
     }
     if let Some(name) = &args.show {
         let text = course_text(name).map_or_else(|| asked::file(name), |text| Ok(text.to_owned()));
@@ -52,7 +48,7 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
         }
         false => simulated(&args.scenarios, args.seeds)?,
     };
-    print!("{}", table::text(&comparison));
+    print(table::text(&comparison))?;
     write(&comparison, &args.out)?;
     Ok(Outcome::Done)
 }
@@ -73,6 +69,6 @@ fn write(comparison: &Comparison, out: &Path) -> anyhow::Result<()> {
     let json = serde_json::to_string(&table::json(comparison))? + "\n";
     let figures = save(out, &format!("{name}.json"), json)?;
     let page = save(out, &format!("{name}.html"), page::page(comparison))?;
-    println!("plots: {}\nfigures: {}", page.display(), figures.display());
+    print(format!("plots: {}\nfigures: {}\n", page.display(), figures.display()))?;
     Ok(())
 }

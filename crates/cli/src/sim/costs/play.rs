@@ -112,7 +112,6 @@ pub fn all(
     (server, driver): (Cores, Cores),
     out: &Path,
 ) -> anyhow::Result<Vec<Course>> {
-    std::fs::create_dir_all(out).with_context(|| format!("cannot create {}", out.display()))?;
     let stop = crate::signals::stop_on_signal()?;
     driver.pin_this_thread()?;
     let seconds: f64 = plays.iter().map(|play| play.lasts_s + 3.0 * PROBE_S + 4.0).sum();
