@@ -600,29 +600,49 @@ mod tests {
         assert!(outcome.wasted_cpu_s <= outcome.cpu_s, "{outcome:?}");
     }
 
+    /// Lets everybody in, and keeps the readings.
+    #[derive(Default)]
+    struct Open(Vec<Reading>);
+
+    impl Judge for Open {
+        fn new_session(&mut self, _: Duration, _: User) -> Decision {
+            Decision::Admit
+        }
+        fn observe(&mut self, _: Duration, reading: &Reading) {
+            self.0.push(reading.clone());
+        }
+        fn why(&self, _: Duration) -> String {
+            String::new()
+        }
+    }
+
+    #[test]
+    fn a_request_that_nobody_waited_for_was_one_all_the_same() {
+        // Without it, connections of a crowd that gives up would look cheap.
+        let scenario = from_toml(
+            "customers = [{ requests = 1, patience = \"30ms\" }]\n[arrivals]\n\
+             segments = [{ level = 1.0 }, { from = \"2s\", level = 0.0 }]\n\
+             [work]\nfull_handshake = \"100us\"",
+        );
+        let mut judge = Open::default();
+        let outcome = run(&scenario, 4.0, 1, &mut judge);
+        let sum = |of: fn(&Reading) -> u64| judge.0.iter().map(of).sum::<u64>();
+        let (requests, responses) = (sum(|r| r.new.requests), sum(|r| r.upstream_responses));
+        assert!(responses + 100 < requests, "{responses} of {requests}");
+        assert!(requests <= responses + outcome.abandoned, "{requests}, {responses}");
+    }
+
     #[test]
     fn nothing_is_in_flight_when_all_have_left() {
-        /// Lets everybody in, and keeps the last reading.
-        struct Open(Reading);
-        impl Judge for Open {
-            fn new_session(&mut self, _: Duration, _: User) -> Decision {
-                Decision::Admit
-            }
-            fn observe(&mut self, _: Duration, reading: &Reading) {
-                self.0 = reading.clone();
-            }
-            fn why(&self, _: Duration) -> String {
-                String::new()
-            }
-        }
         let segment = |from_s, level| Segment { from_s, level, to_level: level };
         let segments = vec![segment(0.0, 1.0), segment(3.0, 0.0)];
         let arrivals = Arrivals { segments, ..Arrivals::default() };
         let scenario = Scenario { duration_s: 30.0, arrivals, ..Scenario::default() };
-        let mut judge = Open(Reading::default());
+        let mut judge = Open::default();
         let outcome = run(&scenario, 4.0, 1, &mut judge);
         let inside = outcome.course.last().unwrap().inside;
-        let in_flight = (judge.0.in_flight_handshakes, judge.0.in_flight_requests);
+        let last = judge.0.last().unwrap();
+        let in_flight = (last.in_flight_handshakes, last.in_flight_requests);
         assert_eq!((inside, in_flight), (0, (0, 0)));
     }
 

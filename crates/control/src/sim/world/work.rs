@@ -103,7 +103,9 @@ impl World<'_> {
         let job = Job { session, request, stage, work, forwarded_at, service_s: work };
         let job = self.owe(UPSTREAM, job);
         // Who left meanwhile has her request worked on, and nobody waits for it.
-        if !self.sessions[session as usize].gone {
+        if self.sessions[session as usize].gone {
+            self.counts_request(session);
+        } else {
             self.reading.in_flight_requests += 1;
             self.sessions[session as usize].asked_at = Some(forwarded_at);
         }
@@ -187,10 +189,6 @@ impl World<'_> {
                 self.reading.upstream_responses += 1;
                 self.reading.upstream_time_s += waited;
                 self.reading.upstream_time_max_s = self.reading.upstream_time_max_s.max(waited);
-                let attributed = self.scenario.work.gate_request;
-                let class = self.class_work(s.returning);
-                class.requests += 1;
-                class.request_cpu_s += attributed;
                 if wanted {
                     self.answered(job.session);
                 }
@@ -233,8 +231,20 @@ impl World<'_> {
             is_dropped: service_s.is_none(),
             in_flight: self.reading.in_flight_requests,
         };
-        self.reading.in_flight_requests -= u32::from(asked_at.is_some());
+        if asked_at.is_some() {
+            self.reading.in_flight_requests -= 1;
+            self.counts_request(session);
+        }
         self.judge.responded(self.time(), &response);
+    }
+
+    /// A request has come to its end, whichever: the gate counts those that nobody
+    /// waited for as well.
+    fn counts_request(&mut self, session: u32) {
+        let attributed = self.scenario.work.gate_request;
+        let class = self.class_work(self.sessions[session as usize].returning);
+        class.requests += 1;
+        class.request_cpu_s += attributed;
     }
 
     fn class_work(&mut self, returning: bool) -> &mut ClassWork {
