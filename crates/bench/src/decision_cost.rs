@@ -84,6 +84,7 @@ fn reading(sessions_active: u32) -> Reading {
         sessions_started: 10,
         upstream_responses: 200,
         upstream_time_s: 0.2,
+        upstream_time_ln: 2763.0,
         ..Reading::default()
     }
 }

@@ -46,8 +46,10 @@ pub struct Reading {
     /// Sum over those responses of the time from the request's departure to
     /// the first byte, in seconds.
     pub upstream_time_s: f64,
-    /// The longest of those times, in seconds.
-    pub upstream_time_max_s: f64,
+    /// Sum over them of the natural logarithm of that time in nanoseconds: over
+    /// their number, the logarithm of their geometric mean, which a few slow pages
+    /// do not move.
+    pub upstream_time_ln: f64,
 }
 
 impl Reading {

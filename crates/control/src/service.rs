@@ -8,6 +8,10 @@
 //! upwards in calm. Unknown, it starts low and doubles about every quarter of
 //! a second while nothing queues.
 //!
+//! Response times are judged by their geometric mean. A queue makes all of them
+//! longer; a few pages that take a hundred times as long as the others make the
+//! arithmetic mean longer and are no queue.
+//!
 //! Source: the estimate of the bottleneck by delivery rate, and of the delay
 //! without queue by a windowed minimum, follow Cardwell et al. 2016, "BBR:
 //! Congestion-Based Congestion Control".
@@ -24,31 +28,30 @@ const PROBE_GROWTH: f64 = 0.10;
 /// Share of the learned capacity that is planned for.
 const MARGIN: f64 = 0.97;
 /// Congested: response time over this multiple of the calm one…
-const SLOWDOWN: f64 = 2.5;
+const SLOWDOWN: f64 = 3.0;
 /// …plus this, in seconds: out of sight; in sight, where lulls keep queues short
 /// and a longer one is somewhere else; and in sight and busy, where CPU is planned
 /// for already and short queues are the price of full use.
-const SLACK_UNSEEN_S: f64 = 0.004;
-const SLACK_SPARE_S: f64 = 0.008;
+const SLACK_UNSEEN_S: f64 = 0.002;
+const SLACK_SPARE_S: f64 = 0.004;
 const SLACK_BUSY_S: f64 = 0.025;
 /// Use of any processors in sight from which on they are busy, in a tick of the
 /// last [`SHORT_S`].
 const BUSY: f64 = 0.9;
-/// What is short in this module, in seconds.
+/// What is short in this module, and what is long, in seconds.
 const SHORT_S: f64 = 0.3;
+const LONG_S: f64 = 2.0;
 /// How long the calm response time is remembered, in halves, seconds.
 const HALF_MEMORY_S: f64 = 15.0;
-/// Fewest responses that make a mean.
-const FEWEST: f64 = 20.0;
+/// Responses that make a mean, if they come within [`LONG_S`]; a tenth must.
+const ENOUGH: f64 = 100.0;
 
 /// What is known of the upstream by its answers.
 #[derive(Clone, Debug)]
 pub(crate) struct Service {
-    /// Sum of response times and their number, of about the last 300 ms.
-    time_s: f64,
-    count: f64,
-    answered_per_s: f64,
-    calm_s: [Extremes; 2],
+    recent: Recent,
+    /// The calmest of either half of the memory, and the most that was answered.
+    calm: [Calm; 2],
     half_age_s: f64,
     /// Learned or tried capacity, requests per second; `None`: no limit known.
     capacity: Option<f64>,
@@ -60,22 +63,61 @@ pub(crate) struct Service {
     spare_for_s: f64,
 }
 
-/// Least mean response time and greatest rate of half the memory.
+/// Responses of late, older ones fading: number, and sums of their times and of
+/// the logarithms of their times in nanoseconds.
+#[derive(Clone, Copy, Debug, Default)]
+struct Recent {
+    span_s: f64,
+    count: f64,
+    time_s: f64,
+    time_ln: f64,
+}
+
+impl Recent {
+    fn add(&mut self, reading: &Reading, interval_s: f64) {
+        let memory_s = (ENOUGH / self.per_s()).clamp(SHORT_S, LONG_S);
+        let keep = (-interval_s / memory_s).exp();
+        let count = reading.upstream_responses as f64;
+        self.span_s = self.span_s * keep + interval_s;
+        self.count = self.count * keep + count;
+        self.time_s = self.time_s * keep + sane(reading.upstream_time_s).min(count * 600.0);
+        self.time_ln = self.time_ln * keep + sane(reading.upstream_time_ln).min(count * 40.0);
+    }
+
+    fn per_s(&self) -> f64 {
+        if self.span_s > 0.0 { self.count / self.span_s } else { 0.0 }
+    }
+
+    /// Response times in seconds, if there are enough for that.
+    fn response(&self) -> Option<ResponseTime> {
+        (self.count >= ENOUGH / 10.0).then(|| ResponseTime {
+            typical_s: (self.time_ln / self.count).exp() * 1e-9,
+            mean_s: self.time_s / self.count,
+        })
+    }
+}
+
+/// Response times: geometric and arithmetic mean, in seconds.
 #[derive(Clone, Copy, Debug)]
-struct Extremes {
-    response_s: f64,
+struct ResponseTime {
+    typical_s: f64,
+    mean_s: f64,
+}
+
+/// The shortest response times and the greatest rate of half the memory.
+#[derive(Clone, Copy, Debug)]
+struct Calm {
+    response: Option<ResponseTime>,
     per_s: f64,
 }
 
-const NONE: Extremes = Extremes { response_s: f64::INFINITY, per_s: 0.0 };
+const UNKNOWN: Calm = Calm { response: None, per_s: 0.0 };
 
 impl Service {
     pub(crate) fn new() -> Self {
         Self {
-            time_s: 0.0,
-            count: 0.0,
-            answered_per_s: 0.0,
-            calm_s: [NONE; 2],
+            recent: Recent::default(),
+            calm: [UNKNOWN; 2],
             half_age_s: 0.0,
             capacity: None,
             met: false,
@@ -89,21 +131,28 @@ impl Service {
     pub(crate) fn observe(&mut self, reading: &Reading, interval_s: f64) {
         let seen = reading.upstream.is_some_and(|upstream| upstream.used_cpu_s.is_some());
         self.measure(reading, interval_s);
-        let in_flight = f64::from(reading.in_flight_requests);
         let slack_s = match seen {
             false => SLACK_UNSEEN_S,
             true if self.spare_for_s > SHORT_S => SLACK_SPARE_S,
             true => SLACK_BUSY_S,
         };
-        let response_s = self.response_s();
-        let limit_s = self.calm_response_s().map(|calm| calm * SLOWDOWN + slack_s);
-        self.congested = limit_s.zip(response_s).is_some_and(|(limit, is)| is > limit);
-        let allowed = limit_s.map_or(f64::INFINITY, |limit| self.answered_per_s * limit);
+        let calm = self.calm_response();
+        let is_long = |now: ResponseTime, calm: ResponseTime| {
+            now.typical_s > calm.typical_s * SLOWDOWN + slack_s
+        };
+        let now = self.recent.response();
+        self.congested = now.zip(calm).is_some_and(|(now, calm)| is_long(now, calm));
+        let per_s = self.recent.per_s();
+        let allowed = calm.map_or(f64::INFINITY, |calm| per_s * (calm.mean_s * SLOWDOWN + slack_s));
+        let in_flight = f64::from(reading.in_flight_requests);
         self.queued = (in_flight - allowed.max(1.0)).max(0.0);
         if self.congested {
-            let floor = 0.5 * self.calm_s[0].per_s.max(self.calm_s[1].per_s);
-            let rate = self.answered_per_s.max(floor).max(1.0);
-            self.capacity = Some(self.capacity.map_or(rate, |known| known.min(rate)));
+            let floor = 0.5 * self.calm[0].per_s.max(self.calm[1].per_s);
+            let rate = per_s.max(floor).max(1.0);
+            // What was only tried is forgotten at once.
+            let share = if self.met { (interval_s / SHORT_S).min(1.0) } else { 1.0 };
+            let known = self.capacity.unwrap_or(rate);
+            self.capacity = Some(known + share * (rate - known));
             (self.met, self.calm_for_s) = (true, 0.0);
         } else {
             self.calm_for_s += interval_s;
@@ -125,67 +174,59 @@ impl Service {
 
     /// Requests in flight while nothing queues.
     pub(crate) fn calm_in_flight(&self) -> f64 {
-        self.calm_response_s().map_or(0.0, |calm| calm * self.answered_per_s)
+        self.calm_response().map_or(0.0, |calm| calm.mean_s * self.recent.per_s())
     }
 
     pub(crate) fn why(&self) -> String {
-        if self.response_s().is_none() {
-            let capacity = self.capacity.unwrap_or(0.0);
+        let capacity = self.capacity.unwrap_or(0.0);
+        let Some((now, calm)) = self.recent.response().zip(self.calm_response()) else {
             return format!(
                 "the upstream has answered too little to be judged and is tried with {capacity:.0} \
                  requests/s"
             );
-        }
+        };
         format!(
-            "the upstream answers {:.0} requests/s in {:.1} ms (calm: {:.1} ms){}; its capacity \
-             is taken as {:.0}/s",
-            self.answered_per_s,
-            self.response_s().unwrap_or(0.0) * 1e3,
-            self.calm_response_s().unwrap_or(0.0) * 1e3,
+            "the upstream answers {:.0} requests/s in typically {:.1} ms (calm: {:.1} ms){}; its \
+             capacity is taken as {capacity:.0}/s",
+            self.recent.per_s(),
+            now.typical_s * 1e3,
+            calm.typical_s * 1e3,
             if self.congested { ", which is a standing queue" } else { "" },
-            self.capacity.unwrap_or(0.0),
         )
     }
 
     fn measure(&mut self, reading: &Reading, interval_s: f64) {
-        let keep = if self.count > FEWEST { (-interval_s / SHORT_S).exp() } else { 1.0 };
-        let answered = reading.upstream_responses as f64;
-        self.time_s = self.time_s * keep + sane(reading.upstream_time_s).min(answered * 600.0);
-        self.count = self.count * keep + answered;
-        let share = (interval_s / SHORT_S).min(1.0);
+        self.recent.add(reading, interval_s);
         let in_sight = [Some(reading.gate), reading.upstream, reading.shared];
         let busy = in_sight.iter().flatten().any(|usage| usage.in_use(interval_s) > BUSY);
         self.spare_for_s = if busy { 0.0 } else { self.spare_for_s + interval_s };
-        self.answered_per_s += share * (answered / interval_s - self.answered_per_s);
         self.half_age_s += interval_s;
         if self.half_age_s > HALF_MEMORY_S {
-            self.calm_s = [NONE, self.calm_s[0]];
+            self.calm = [UNKNOWN, self.calm[0]];
             self.half_age_s = 0.0;
         }
-        let half = &mut self.calm_s[0];
-        if self.count >= FEWEST {
-            half.response_s = half.response_s.min(self.time_s / self.count);
-        }
-        half.per_s = half.per_s.max(self.answered_per_s);
+        let half = &mut self.calm[0];
+        half.response = calmer(half.response, self.recent.response());
+        half.per_s = half.per_s.max(self.recent.per_s());
     }
 
     fn probe(&mut self, interval_s: f64) {
         let Some(capacity) = &mut self.capacity else { return };
-        if self.answered_per_s < 0.6 * *capacity {
+        if self.recent.per_s() < 0.6 * *capacity {
             return;
         }
         let growth = if self.met { PROBE_GROWTH * (1.0 + self.calm_for_s) } else { START_GROWTH };
         *capacity *= (growth.min(START_GROWTH) * interval_s).exp();
     }
 
-    fn response_s(&self) -> Option<f64> {
-        (self.count >= FEWEST / 2.0).then(|| self.time_s / self.count)
+    fn calm_response(&self) -> Option<ResponseTime> {
+        calmer(self.calm[0].response, self.calm[1].response)
     }
+}
 
-    fn calm_response_s(&self) -> Option<f64> {
-        let calm = self.calm_s[0].response_s.min(self.calm_s[1].response_s);
-        calm.is_finite().then_some(calm)
-    }
+/// The shorter of two response times, as far as they are known.
+fn calmer(one: Option<ResponseTime>, other: Option<ResponseTime>) -> Option<ResponseTime> {
+    [one, other].into_iter().flatten().min_by(|a, b| a.typical_s.total_cmp(&b.typical_s))
 }
 
 #[cfg(test)]
@@ -197,6 +238,7 @@ mod tests {
         let reading = Reading {
             upstream_responses: answered,
             upstream_time_s: answered as f64 * each_ms * 1e-3,
+            upstream_time_ln: answered as f64 * (each_ms * 1e6).ln(),
             in_flight_requests,
             ..Reading::default()
         };
@@ -215,21 +257,58 @@ mod tests {
         let service = calm();
         let capacity = service.capacity.unwrap();
         assert!((1000.0 / 0.6..1000.0 / 0.6 * 1.33).contains(&capacity), "{capacity}");
-        assert!((service.calm_response_s().unwrap() - 0.010).abs() < 1e-9);
+        assert!((service.calm_response().unwrap().mean_s - 0.010).abs() < 1e-9);
         assert!((service.calm_in_flight() - 10.0).abs() < 0.1);
     }
 
     #[test]
     fn under_a_standing_queue_what_is_answered_is_the_capacity() {
         let mut service = calm();
-        // Limit: 2.5 × 10 + 4 = 29 ms.
+        // Limit: 3 × 10 + 2 = 32 ms.
         (0..10).for_each(|_| tick(&mut service, 100, 60.0, 60));
         assert!(service.congested && service.met);
         let capacity = service.capacity.unwrap();
         assert!((capacity - 1000.0).abs() < 5.0, "{capacity}");
-        // 60 in flight, 29 allowed: 31 too many, 310/s off for a tick.
+        // 60 in flight, 32 allowed: 28 too many, 280/s off for a tick.
         let left = service.new_per_s(500.0, 0.1);
-        assert!((left - (970.0 - 500.0 - 310.0)).abs() < 10.0, "{left}");
+        assert!((left - (970.0 - 500.0 - 280.0)).abs() < 10.0, "{left}");
+    }
+
+    #[test]
+    fn a_few_slow_pages_are_no_queue() {
+        let mut service = calm();
+        for _ in 0..30 {
+            let reading = Reading {
+                upstream_responses: 100,
+                upstream_time_s: 96.0 * 0.010 + 4.0 * 1.0,
+                upstream_time_ln: 96.0 * 10e6_f64.ln() + 4.0 * 1e9_f64.ln(),
+                ..Reading::default()
+            };
+            service.observe(&reading, 0.1);
+        }
+        // Arithmetic mean: 49.6 ms, far over the limit of 32. Geometric: 10 × 100^0.04.
+        let now = service.recent.response().unwrap();
+        assert!((now.mean_s - 0.0496).abs() < 1e-4 && (now.typical_s - 0.0120).abs() < 1e-4);
+        assert!(!service.congested);
+    }
+
+    #[test]
+    fn a_capacity_once_met_is_corrected_both_ways() {
+        let mut service = calm();
+        (0..10).for_each(|_| tick(&mut service, 100, 60.0, 60));
+        // It answers a third more in spite of a queue.
+        (0..20).for_each(|_| tick(&mut service, 133, 60.0, 80));
+        let capacity = service.capacity.unwrap();
+        assert!(service.congested && (capacity - 1330.0).abs() < 10.0, "{capacity}");
+    }
+
+    #[test]
+    fn few_responses_are_judged_over_a_longer_time() {
+        // 20 a second: what came in the last two seconds, not six in 300 ms.
+        let mut service = Service::new();
+        (0..100).for_each(|_| tick(&mut service, 2, 10.0, 1));
+        assert!((service.recent.count - 40.0).abs() < 2.0, "{}", service.recent.count);
+        assert!((service.recent.per_s() - 20.0).abs() < 1e-6);
     }
 
     #[test]
@@ -255,6 +334,8 @@ mod tests {
     fn a_lasting_change_of_pace_is_taken_for_calm_within_half_a_minute() {
         let mut service = calm();
         (0..320).for_each(|_| tick(&mut service, 100, 40.0, 40));
-        assert!(!service.congested && (service.calm_response_s().unwrap() - 0.040).abs() < 1e-9);
+        assert!(
+            !service.congested && (service.calm_response().unwrap().mean_s - 0.040).abs() < 1e-9
+        );
     }
 }

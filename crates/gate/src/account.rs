@@ -246,19 +246,6 @@ impl Count {
     pub fn get(&self) -> u64 {
         self.0.load(Relaxed)
     }
-
-    /// Raises to at least `n`; any thread.
-    #[inline]
-    pub fn raise(&self, n: u64) {
-        if n > self.0.load(Relaxed) {
-            self.0.fetch_max(n, Relaxed);
-        }
-    }
-
-    /// Takes the value and leaves 0; any thread.
-    pub fn take(&self) -> u64 {
-        self.0.swap(0, Relaxed)
-    }
 }
 
 /// Declares the counters of a core and their sum over cores.
@@ -362,8 +349,8 @@ counters! {
     upstream_responses[1],
     /// Nanoseconds from request sent to response head, over those.
     upstream_ns[1],
-    /// The longest of them since the last tick, in nanoseconds.
-    upstream_ns_max[1],
+    /// Millionths of the natural logarithms of these nanoseconds, over those.
+    upstream_ln_micros[1],
     /// Connections opened to the upstream.
     upstream_connects[1],
     /// What went wrong with it, by [`UpstreamFault`].
@@ -411,7 +398,7 @@ impl Counters {
         let ns = took.as_nanos() as u64;
         self.upstream_responses[0].add(1);
         self.upstream_ns[0].add(ns);
-        self.upstream_ns_max[0].raise(ns);
+        self.upstream_ln_micros[0].add(((ns.max(1) as f64).ln() * 1e6) as u64);
     }
 }
 

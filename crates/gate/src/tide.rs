@@ -32,7 +32,6 @@ pub async fn tick(shared: Arc<Shared>) {
         let sample = usage.sample();
         shared.upstream_note.tell(usage.upstream_note());
         let started = shared.sessions.started();
-        let longest = shared.cores.iter().map(|core| core.upstream_ns_max[0].take()).max();
         let reading = Reading {
             elapsed: now.saturating_sub(then),
             gate: sample.gate,
@@ -47,7 +46,8 @@ pub async fn tick(shared: Arc<Shared>) {
             sessions_started: started - started_before,
             upstream_responses: totals.upstream_responses[0] - before.upstream_responses[0],
             upstream_time_s: seconds(totals.upstream_ns[0] - before.upstream_ns[0]),
-            upstream_time_max_s: seconds(longest.unwrap_or(0)),
+            upstream_time_ln: (totals.upstream_ln_micros[0] - before.upstream_ln_micros[0]) as f64
+                * 1e-6,
         };
         if !reading.elapsed.is_zero() {
             shared.controller().observe(now, &reading);

@@ -293,6 +293,8 @@ fn miscounted(reading: Reading, factor: f64) -> Reading {
         sessions_active: count(reading.sessions_active.into()) as u32,
         sessions_started: count(reading.sessions_started),
         upstream_responses: count(reading.upstream_responses),
+        upstream_time_s: reading.upstream_time_s * factor,
+        upstream_time_ln: reading.upstream_time_ln * factor,
         ..reading
     }
 }

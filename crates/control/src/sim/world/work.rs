@@ -188,7 +188,7 @@ impl World<'_> {
                 let waited = self.now - job.forwarded_at;
                 self.reading.upstream_responses += 1;
                 self.reading.upstream_time_s += waited;
-                self.reading.upstream_time_max_s = self.reading.upstream_time_max_s.max(waited);
+                self.reading.upstream_time_ln += (waited * 1e9).max(1.0).ln();
                 if wanted {
                     self.answered(job.session);
                 }
