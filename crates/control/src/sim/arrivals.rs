@@ -92,19 +92,20 @@ impl Arrivals {
 pub(crate) struct Stream {
     arrivals: Arrivals,
     per_level: f64,
+    random: Random,
     /// Whether there is a burst, and until when it stays so; `None`: not drawn yet.
     state: Option<(bool, f64)>,
 }
 
 impl Stream {
     /// `per_level`: arrivals per second at level 1.
-    pub(crate) fn new(arrivals: &Arrivals, per_level: f64) -> Self {
-        Self { arrivals: arrivals.clone(), per_level, state: None }
+    pub(crate) fn new(arrivals: &Arrivals, per_level: f64, random: Random) -> Self {
+        Self { arrivals: arrivals.clone(), per_level, random, state: None }
     }
 
     /// Arrivals per second at a time not before any that was asked for.
-    pub(crate) fn rate(&mut self, at_s: f64, random: &mut Random) -> f64 {
-        let factor = self.factor(at_s, random);
+    pub(crate) fn rate(&mut self, at_s: f64) -> f64 {
+        let factor = self.factor(at_s);
         self.per_level * self.arrivals.level(at_s) * factor
     }
 
@@ -112,25 +113,26 @@ impl Stream {
     ///
     /// Source: Lewis and Shedler 1979, "Simulation of nonhomogeneous Poisson
     /// processes by thinning".
-    pub(crate) fn next(&mut self, now: f64, until: f64, random: &mut Random) -> Option<f64> {
+    pub(crate) fn next(&mut self, now: f64, until: f64) -> Option<f64> {
         let most = self.per_level * self.arrivals.highest();
         if most <= 0.0 {
             return None;
         }
         let mut at = now;
         loop {
-            at += random.exponential(1.0 / most);
+            at += self.random.exponential(1.0 / most);
             if at > until {
                 return None;
             }
-            if random.uniform() * most <= self.rate(at, random) {
+            if self.random.uniform() * most <= self.rate(at) {
                 return Some(at);
             }
         }
     }
 
-    fn factor(&mut self, at_s: f64, random: &mut Random) -> f64 {
+    fn factor(&mut self, at_s: f64) -> f64 {
         let Some(Bursts { factor, lasts_s, share }) = self.arrivals.bursts else { return 1.0 };
+        let random = &mut self.random;
         let lasts = |bursting: bool, random: &mut Random| {
             random.exponential(if bursting { lasts_s } else { lasts_s * (1.0 - share) / share })
         };
@@ -167,16 +169,15 @@ mod tests {
     fn a_run_begins_in_a_burst_as_often_as_there_is_one() {
         let bursts = Some(Bursts { factor: 4.0, lasts_s: 0.5, share: 0.2 });
         let arrivals = Arrivals { bursts, ..Arrivals::default() };
-        let begins = |seed| Stream::new(&arrivals, 1.0).rate(0.0, &mut Random::new(seed)) > 1.0;
+        let begins = |seed| Stream::new(&arrivals, 1.0, Random::new(seed)).rate(0.0) > 1.0;
         let share = (0..5000).filter(|seed| begins(*seed)).count() as f64 / 5000.0;
         assert!((share - 0.2).abs() < 0.02, "{share}");
     }
 
     fn arrivals_between(arrivals: &Arrivals, from: f64, until: f64) -> f64 {
-        let mut random = Random::new(5);
-        let mut stream = Stream::new(arrivals, 2000.0);
+        let mut stream = Stream::new(arrivals, 2000.0, Random::new(5));
         let (mut at, mut number) = (0.0, 0.0);
-        while let Some(next) = stream.next(at, until, &mut random) {
+        while let Some(next) = stream.next(at, until) {
             at = next;
             number += f64::from(u8::from(at > from));
         }

@@ -1,7 +1,9 @@
 //! Customers and attackers: when they come, what they want, when they go.
 
-use super::{Event, Session, Stage, World};
+use super::{Customer, Event, Session, Stage, World};
+use crate::sim::distribution::Distribution;
 use crate::sim::judge::User;
+use crate::sim::random::Random;
 use crate::sim::scenario::{AttackKind, Customers, Disappointed};
 use crate::sim::tls::Tls;
 use crate::sim::world::GATE;
@@ -15,7 +17,7 @@ const REDIAL_S: f64 = 1.0;
 impl<'a> World<'a> {
     pub(super) fn schedule_arrival(&mut self) {
         let until = self.scenario.duration_s;
-        if let Some(at) = self.stream.next(self.now, until, &mut self.random) {
+        if let Some(at) = self.stream.next(self.now, until) {
             self.schedule(at, Event::Arrival);
         }
     }
@@ -24,7 +26,7 @@ impl<'a> World<'a> {
         let attack = &self.scenario.attacks[index];
         let rate = attack.load * self.capacity_per_s;
         if rate > 0.0 {
-            let at = self.now.max(attack.from_s) + self.random.exponential(1.0 / rate);
+            let at = self.now.max(attack.from_s) + self.attackers[index].exponential(1.0 / rate);
             if at < attack.until_s {
                 self.schedule(at, Event::Attack(index));
             }
@@ -33,60 +35,55 @@ impl<'a> World<'a> {
 
     pub(super) fn arrives(&mut self) {
         self.schedule_arrival();
-        let draw = self.random.uniform();
+        // Her own, so that whatever became of others she is the same.
+        let mut random = self.customers.split();
+        let draw = random.uniform();
         let mut sum = 0.0;
         let class = self.scenario.customers.iter().position(|class| {
             sum += class.share;
             draw <= sum + 1e-9
         });
         let class = class.unwrap_or(0);
-        let length = self.scenario.customers[class].requests.draw(&mut self.random);
-        let any = (self.random.uniform() * 7.999) as u8;
+        let length = self.scenario.customers[class].requests.draw(&mut random);
+        let any = (random.uniform() * 7.999) as u8;
         let prefix = self.scenario.customers[class].prefix.unwrap_or(any);
+        let user = user(&mut random);
         self.best.comes(class, length);
-        self.begins(class as u16, prefix, length, 0, None, None);
+        let class = class as u16;
+        self.begins(Customer { class, prefix, user, length, attacker: None, random }, 0);
     }
 
     pub(super) fn comes_back(&mut self, session: u32) {
-        let Session { class, prefix, user, length, attempt, counted, .. } =
-            self.sessions[session as usize];
+        let Session { ref customer, attempt, counted, .. } = self.sessions[session as usize];
+        let customer = customer.clone();
         self.count(|outcome| &mut outcome.retries);
-        let again = self.begins(class, prefix, length, attempt + 1, Some(user), None);
+        let again = self.begins(customer, attempt + 1);
         self.sessions[again as usize].counted = counted;
     }
 
     pub(super) fn attacks(&mut self, index: usize) {
         self.schedule_attack(index);
         // They come from one place.
-        self.begins(0, 0, 1, 0, None, Some(self.scenario.attacks[index].kind));
+        let mut random = self.attackers[index].split();
+        let (user, attacker) = (user(&mut random), Some(self.scenario.attacks[index].kind));
+        self.begins(Customer { class: 0, prefix: 0, user, length: 1, attacker, random }, 0);
     }
 
-    fn begins(
-        &mut self,
-        class: u16,
-        prefix: u8,
-        length: u32,
-        attempt: u32,
-        user: Option<User>,
-        attacker: Option<AttackKind>,
-    ) -> u32 {
+    fn begins(&mut self, mut customer: Customer, attempt: u32) -> u32 {
         let session = self.sessions.len() as u32;
-        let of_number = || User((session.wrapping_mul(2_654_435_769) >> 24) as u8);
+        let (attacker, left) = (customer.attacker, customer.length);
         let returning = attacker == Some(AttackKind::SharedTicket) && self.ticket_is_good();
         self.sessions.push(Session {
-            class,
-            prefix,
-            user: user.unwrap_or_else(of_number),
+            random: customer.random.split(),
+            customer,
             attempt,
-            length,
-            left: length,
+            left,
             request: 0,
             wished_at: self.now,
             idle_since: self.now,
             spent: 0.0,
             worth: 0.0,
             counted: self.is_watched(),
-            attacker,
             first: true,
             asked_at: None,
             returning,
@@ -103,7 +100,7 @@ impl<'a> World<'a> {
         } else {
             self.tenth.offered += 1;
             self.count(|outcome| &mut outcome.offered);
-            let patience_s = self.class(session).patience.draw(&mut self.random);
+            let patience_s = self.draws(session, |class| &class.patience);
             self.schedule(self.now + patience_s, Event::Impatience(session, 0));
         }
         self.connects(session, 0);
@@ -140,7 +137,7 @@ impl<'a> World<'a> {
     }
 
     pub(super) fn wishes(&mut self, session: u32) {
-        let patience_s = self.class(session).patience.draw(&mut self.random);
+        let patience_s = self.draws(session, |class| &class.patience);
         let s = &mut self.sessions[session as usize];
         s.request += 1;
         s.wished_at = self.now;
@@ -160,7 +157,7 @@ impl<'a> World<'a> {
         let share = self.class(session).resumes();
         let forgotten_at = self.counted_until(session);
         let s = &mut self.sessions[session as usize];
-        s.returning = share >= 1.0 || self.random.uniform() <= share;
+        s.returning = share >= 1.0 || s.random.uniform() <= share;
         let was_inside = std::mem::replace(&mut s.inside, s.returning);
         if s.returning && !was_inside {
             self.active += 1;
@@ -174,7 +171,7 @@ impl<'a> World<'a> {
     fn counted_until(&self, session: u32) -> f64 {
         let (s, gate) = (&self.sessions[session as usize], &self.scenario.gate);
         // A session in clear ends with its connection: nobody can come back to it.
-        let lingers = s.attacker.is_some() || self.class(session).tls != Some(Tls::Clear);
+        let lingers = s.customer.attacker.is_some() || self.class(session).tls != Some(Tls::Clear);
         s.idle_since + gate.keep_alive_s + if lingers { gate.linger_s } else { 0.0 }
     }
 
@@ -206,22 +203,23 @@ impl<'a> World<'a> {
     }
 
     pub(super) fn is_disappointed(&mut self, session: u32) {
-        if self.sessions[session as usize].attacker.is_some() {
+        if self.sessions[session as usize].customer.attacker.is_some() {
             return;
         }
         if let Disappointed::Returns { back_off_s, times } = self.class(session).disappointed
             && self.sessions[session as usize].attempt < times
         {
-            let at = self.now + self.random.exponential(back_off_s);
+            let customer = &mut self.sessions[session as usize].customer;
+            let at = self.now + customer.random.exponential(back_off_s);
             self.schedule(at, Event::ComesBack(session));
         }
     }
 
     /// A session that was admitted came to nothing.
     pub(super) fn abandons(&mut self, session: u32) {
-        let s = self.sessions[session as usize];
+        let s = &self.sessions[session as usize];
         self.outcome.wasted_cpu_s += s.spent;
-        if s.attacker.is_none() {
+        if s.customer.attacker.is_none() {
             self.outcome.dropped += s.worth;
             self.count_group(session, |group| &mut group.abandoned);
             self.count(|outcome| &mut outcome.abandoned);
@@ -233,9 +231,9 @@ impl<'a> World<'a> {
         let now = self.now;
         let s = &mut self.sessions[session as usize];
         let took = now - s.wished_at;
-        let worth = self.worth.of_request[s.class as usize][usize::from(!s.first)];
+        let worth = self.worth.of_request[s.customer.class as usize][usize::from(!s.first)];
         (s.idle_since, s.first, s.left) = (now, false, s.left - 1);
-        let (done, request, attacker) = (s.left == 0, s.request, s.attacker);
+        let (done, request, attacker) = (s.left == 0, s.request, s.customer.attacker);
         let counted_until = self.counted_until(session);
         if let Some(kind) = attacker {
             self.count_group(session, |group| &mut group.completed);
@@ -259,7 +257,7 @@ impl<'a> World<'a> {
             self.completes(session, counted_until);
             return;
         }
-        let think = self.class(session).think.draw(&mut self.random);
+        let think = self.draws(session, |class| &class.think);
         if now + think > counted_until {
             self.schedule(counted_until, Event::Left(session, request));
         }
@@ -287,6 +285,15 @@ impl<'a> World<'a> {
     }
 
     pub(super) fn class(&self, session: u32) -> &'a Customers {
-        &self.scenario.customers[self.sessions[session as usize].class as usize]
+        &self.scenario.customers[self.sessions[session as usize].customer.class as usize]
     }
+
+    fn draws(&mut self, session: u32, what: impl Fn(&Customers) -> &Distribution) -> f64 {
+        what(self.class(session)).draw(&mut self.sessions[session as usize].random)
+    }
+}
+
+/// The number that a customer keeps, whatever policy she meets.
+fn user(random: &mut Random) -> User {
+    User((random.uniform() * 255.999) as u8)
 }

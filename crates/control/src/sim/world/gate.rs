@@ -53,7 +53,7 @@ impl World<'_> {
     }
 
     pub(super) fn user(&self, session: u32) -> User {
-        self.sessions[session as usize].user
+        self.sessions[session as usize].customer.user
     }
 
     pub(super) fn tell_in_flight(&mut self) {
@@ -153,7 +153,7 @@ impl World<'_> {
 
     fn refuse(&mut self, session: u32) {
         let s = &mut self.sessions[session as usize];
-        let (left_before, spent, attacker) = (s.gone, s.spent, s.attacker);
+        let (left_before, spent, attacker) = (s.gone, s.spent, s.customer.attacker);
         let was_inside = s.request > 0;
         s.gone = true;
         if !was_inside {
@@ -174,7 +174,7 @@ impl World<'_> {
 
     fn admit(&mut self, session: u32) {
         let s = &mut self.sessions[session as usize];
-        let (attacker, was_inside) = (s.attacker.is_some(), s.request > 0);
+        let (attacker, was_inside) = (s.customer.attacker.is_some(), s.request > 0);
         s.inside = true;
         self.active += 1;
         self.reading.sessions_started += 1;
@@ -204,7 +204,7 @@ impl World<'_> {
 
     /// How somebody connects; attackers as the scenario's work says.
     fn tls(&self, session: u32) -> Tls {
-        match self.sessions[session as usize].attacker {
+        match self.sessions[session as usize].customer.attacker {
             Some(_) => self.scenario.work.tls(),
             None => self.scenario.tls(self.class(session)),
         }
@@ -246,7 +246,7 @@ impl World<'_> {
             let idle = (idle[host] / capacity_cpus).min(1.0);
             let mut factor = telemetry.use_factor;
             if telemetry.noise > 0.0 {
-                factor *= 1.0 + telemetry.noise * (2.0 * self.random.uniform() - 1.0);
+                factor *= 1.0 + telemetry.noise * (2.0 * self.noise.uniform() - 1.0);
             }
             Usage {
                 capacity_cpus: capacity_cpus * telemetry.capacity_factor,

@@ -57,13 +57,25 @@ enum Event {
     Change(usize),
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Session {
+/// Who comes, however often she does.
+#[derive(Clone, Debug, PartialEq)]
+struct Customer {
     class: u16,
     prefix: u8,
     user: User,
-    attempt: u32,
+    /// Requests that she wants.
     length: u32,
+    attacker: Option<AttackKind>,
+    /// How long she stays away, and what each of her visits draws from.
+    random: Random,
+}
+
+#[derive(Clone, Debug)]
+struct Session {
+    customer: Customer,
+    /// Think times, patience and work of this visit.
+    random: Random,
+    attempt: u32,
     left: u32,
     request: u32,
     wished_at: f64,
@@ -74,7 +86,6 @@ struct Session {
     worth: f64,
     /// Whether its customer came for the first time while watched.
     counted: bool,
-    attacker: Option<AttackKind>,
     first: bool,
     /// Since when a request of it is with the upstream.
     asked_at: Option<f64>,
@@ -87,7 +98,7 @@ struct Session {
 impl Session {
     /// Whether she was let in, though the gate may have forgotten her.
     fn was_let_in(&self) -> bool {
-        self.inside || self.left < self.length
+        self.inside || self.left < self.customer.length
     }
 }
 
@@ -95,8 +106,12 @@ struct World<'a> {
     scenario: &'a Scenario,
     judge: &'a mut dyn Judge,
     now: f64,
-    random: Random,
     stream: Stream,
+    /// What customers come from, and those of each attack.
+    customers: Random,
+    attackers: Vec<Random>,
+    /// What readings are wrong by.
+    noise: Random,
     capacity_per_s: f64,
     /// Connections that the shared ticket may still bring at once, as of when.
     shared_ticket: (f64, f64),
@@ -140,12 +155,15 @@ impl<'a> World<'a> {
             Station::new(database_on, usize::MAX),
         ];
         let capacity_per_s = scenario.capacity_per_s();
+        let mut random = Random::new(seed);
         let mut world = Self {
             scenario,
             judge,
             now: 0.0,
-            random: Random::new(seed),
-            stream: Stream::new(&scenario.arrivals, capacity_per_s * load),
+            stream: Stream::new(&scenario.arrivals, capacity_per_s * load, random.split()),
+            customers: random.split(),
+            noise: random.split(),
+            attackers: scenario.attacks.iter().map(|_| random.split()).collect(),
             capacity_per_s,
             shared_ticket: (scenario.gate.session_rate.1, 0.0),
             used_at_tenth: vec![0.0; hosts.len()],
@@ -284,13 +302,13 @@ impl<'a> World<'a> {
 
     /// Counts those who are inside when the run ends.
     fn end(&mut self) {
-        let under_way = |s: &&Session| s.was_let_in() && !s.gone && s.attacker.is_none();
+        let under_way = |s: &&Session| s.was_let_in() && !s.gone && s.customer.attacker.is_none();
         for s in self.sessions.iter().filter(under_way) {
             self.outcome.under_way += s.worth;
             if s.counted {
                 let group = group(self.scenario, s);
                 self.outcome.by_length[group].under_way += 1;
-                self.outcome.by_prefix[s.prefix as usize].under_way += 1;
+                self.outcome.by_prefix[s.customer.prefix as usize].under_way += 1;
             }
         }
     }
@@ -302,7 +320,7 @@ impl<'a> World<'a> {
         if s.counted {
             let group = group(self.scenario, s);
             *what(&mut self.outcome.by_length[group]) += 1;
-            *what(&mut self.outcome.by_prefix[s.prefix as usize]) += 1;
+            *what(&mut self.outcome.by_prefix[s.customer.prefix as usize]) += 1;
         }
     }
 
@@ -338,8 +356,9 @@ impl<'a> World<'a> {
 
 /// 0: no longer than the mean; 1: longer.
 fn group(scenario: &Scenario, session: &Session) -> usize {
-    let class = &scenario.customers[session.class as usize];
-    usize::from(f64::from(session.length) > class.requests.mean())
+    let Customer { class, length, .. } = session.customer;
+    let class = &scenario.customers[class as usize];
+    usize::from(f64::from(length) > class.requests.mean())
 }
 
 #[cfg(test)]
@@ -644,6 +663,46 @@ mod tests {
         let last = judge.0.last().unwrap();
         let in_flight = (last.in_flight_handshakes, last.in_flight_requests);
         assert_eq!((inside, in_flight), (0, (0, 0)));
+    }
+
+    /// A run under a policy: when who came for the first time, and the sessions.
+    fn came(scenario: &Scenario, policy: &str) -> (Vec<(u64, Customer)>, Vec<Session>) {
+        let mut judge = policies::named(policy, scenario).unwrap();
+        let mut world = World::new(scenario, 4.0, 1, judge.as_mut());
+        let (mut came, mut seen) = (Vec::new(), 0);
+        while world.step() {
+            let news = world.sessions[seen..].iter().filter(|session| session.attempt == 0);
+            came.extend(news.map(|session| (world.now.to_bits(), session.customer.clone())));
+            seen = world.sessions.len();
+        }
+        (came, world.sessions)
+    }
+
+    #[test]
+    fn whatever_a_policy_does_the_same_customers_and_attackers_come_at_the_same_times() {
+        let scenario = from_toml(
+            "[arrivals]\nbursts = { factor = 3.0, share = 0.2 }\n\
+             [[customers]]\nback_off = \"500ms\"\nattempts = 3\ntickets = 0.5\n\
+             [[attacks]]\nkind = \"forged-tickets\"\n[telemetry]\nnoise = 0.1\n",
+        );
+        let [off, tide, codel] = ["off", "tide", "codel"].map(|policy| came(&scenario, policy));
+        assert!(off.0.len() > 10_000 && off.0 == tide.0 && off.0 == codel.0);
+        // They did decide differently: who comes back is another one.
+        assert!(off.1.len() != tide.1.len() && off.1.len() != codel.1.len());
+    }
+
+    #[test]
+    fn who_completes_under_two_policies_takes_the_same_work() {
+        let scenario = from_toml(
+            "[database]\nrequest = \"10us\"\n\
+             [[customers]]\ntickets = 0.5\npatience = { mean = \"300ms\", scv = 0.1 }\n",
+        );
+        let [(_, tide), (_, codel)] = ["tide", "codel"].map(|policy| came(&scenario, policy));
+        let both = tide.iter().zip(&codel).filter(|(one, other)| one.completed && other.completed);
+        let work: Vec<_> = both.map(|(one, other)| (one.spent, other.spent)).collect();
+        let completed = tide.iter().filter(|session| session.completed).count();
+        assert!(work.len() > 100 && work.len() < completed, "{} of {completed}", work.len());
+        assert!(work.iter().all(|(one, other)| (one / other - 1.0).abs() < 1e-9));
     }
 
     #[test]

@@ -96,9 +96,9 @@ impl World<'_> {
     /// nobody waits for it any more it is in flight for the upstream only.
     fn hand_over(&mut self, session: u32) {
         let (scenario, class) = (self.scenario, self.class(session));
-        let Session { first, request, .. } = self.sessions[session as usize];
         let weight = class.weight * scenario.factors(self.now).0;
-        let work = scenario.request(class, first).draw_times(weight, &mut self.random);
+        let Session { first, request, ref mut random, .. } = self.sessions[session as usize];
+        let work = scenario.request(class, first).draw_times(weight, random);
         let (stage, forwarded_at) = (Stage::Serve, self.now);
         let job = Job { session, request, stage, work, forwarded_at, service_s: work };
         let job = self.owe(UPSTREAM, job);
@@ -120,8 +120,9 @@ impl World<'_> {
         if wait.mean() == 0.0 {
             return self.compute(UPSTREAM, job);
         }
-        let wait_s = wait.draw(&mut self.random);
-        self.jobs[job as usize].service_s += wait_s;
+        let Job { session, ref mut service_s, .. } = self.jobs[job as usize];
+        let wait_s = wait.draw(&mut self.sessions[session as usize].random);
+        *service_s += wait_s;
         self.schedule(self.now + wait_s, Event::Waited(job));
     }
 
@@ -133,28 +134,30 @@ impl World<'_> {
             Stage::Usher => return self.see_to_line(),
             _ => {}
         }
-        let s = self.sessions[job.session as usize];
-        if self.is_watched() {
+        let is_watched = self.is_watched();
+        let s = &mut self.sessions[job.session as usize];
+        let (returning, attacker) = (s.returning, s.customer.attacker);
+        let wanted = !s.gone && s.request == job.request;
+        if is_watched {
             self.outcome.cpu_s += job.work;
-            if s.attacker.is_some() || (s.gone && !s.completed) {
+            if attacker.is_some() || (s.gone && !s.completed) {
                 self.outcome.wasted_cpu_s += job.work;
             } else {
-                self.sessions[job.session as usize].spent += job.work;
+                s.spent += job.work;
             }
         }
-        let wanted = !s.gone && s.request == job.request;
         match job.stage {
-            Stage::Accept if s.returning => self.returns(job.session),
+            Stage::Accept if returning => self.returns(job.session),
             Stage::Accept => self.knocks(job.session),
             Stage::Handshake => {
                 self.reading.in_flight_handshakes -= 1;
                 self.ask_soon();
                 if !self.is_in_clear(job.session) {
-                    let class = self.class_work(s.returning);
+                    let class = self.class_work(returning);
                     class.handshakes += 1;
                     class.handshake_cpu_s += job.work;
                 }
-                if s.attacker == Some(AttackKind::Handshakes) {
+                if attacker == Some(AttackKind::Handshakes) {
                     self.count_group(job.session, |group| &mut group.completed);
                     self.sessions[job.session as usize].gone = true;
                     self.leaves(job.session);
@@ -174,7 +177,8 @@ impl World<'_> {
             Stage::Serve => match &self.scenario.database {
                 Some(database) => {
                     let factor = self.scenario.factors(self.now).0;
-                    let work = database.request.draw_times(factor, &mut self.random);
+                    let random = &mut self.sessions[job.session as usize].random;
+                    let work = database.request.draw_times(factor, random);
                     let service_s = job.service_s + work;
                     let job = Job { stage: Stage::Query, work, service_s, ..job };
                     let job = self.owe(DATABASE, job);
