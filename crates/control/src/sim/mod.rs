@@ -14,6 +14,7 @@
 
 mod arrivals;
 mod best;
+mod bidding;
 mod capacity;
 mod catalogue;
 mod distribution;

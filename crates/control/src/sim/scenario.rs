@@ -343,7 +343,7 @@ impl Default for Customers {
             name: "customers".to_owned(),
             share: 1.0,
             prefix: None,
-            requests: SessionLength::power_law(12.0, 60.0),
+            requests: SessionLength::bidding_mix(),
             think: Distribution::exponential(0.175),
             patience: Distribution::constant(0.250),
             tls: None,

@@ -1,8 +1,7 @@
 //! What of a scenario the lab can play, and how.
 
 use tidegate_control::sim::{
-    Arrivals, AttackKind, Changed, Customers, Disappointed, Distribution, Resource, Scenario,
-    SessionLength, Work,
+    Arrivals, AttackKind, Changed, Customers, Disappointed, Resource, Scenario, Work,
 };
 use tidegate_load::arrivals::{Process, Segment};
 
@@ -123,19 +122,6 @@ impl Act {
     }
 }
 
-/// The same with sessions of such numbers of requests.
-pub fn as_long(scenario: &Scenario, lengths: &[u32]) -> Scenario {
-    let later = lengths.iter().map(|length| (f64::from(length.saturating_sub(1)), 1.0));
-    let Some(later) = Distribution::empirical(&later.collect::<Vec<_>>()) else {
-        return scenario.clone();
-    };
-    let mut scenario = scenario.clone();
-    for class in &mut scenario.customers {
-        class.requests = SessionLength::one_and(later.clone());
-    }
-    scenario
-}
-
 fn plays_the_mix(customers: &Customers) -> bool {
     let usual = Customers::default();
     customers.requests == usual.requests
@@ -184,8 +170,9 @@ fn schedule(stretches: &[(f64, f64, f64)]) -> tidegate_load::Arrivals {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sim::real::stage::CUSTOMERS;
     use std::time::Duration;
-    use tidegate_control::sim::Telemetry;
+    use tidegate_control::sim::{Distribution, Random, Telemetry};
 
     #[test]
     fn the_lab_plays_what_it_says_that_it_plays() {
@@ -241,8 +228,18 @@ mod tests {
 
     #[test]
     fn the_simulated_sessions_are_as_long_as_the_real_ones() {
-        let scenario = as_long(&Scenario::default(), &[4, 4, 10]);
-        assert!((scenario.customers[0].requests.mean() - 6.0).abs() < 1e-9);
+        let real = tidegate_load::Scenario::built_in(CUSTOMERS).unwrap();
+        let (real, simulated) = (real.session_lengths(), Customers::default().requests);
+        let mean = real.iter().sum::<u32>() as f64 / real.len() as f64;
+        assert!((simulated.mean() / mean - 1.0).abs() < 0.03, "{mean}: {}", simulated.mean());
+        let mut random = Random::new(1);
+        let mut drawn: Vec<u32> = (0..40_000).map(|_| simulated.draw(&mut random)).collect();
+        drawn.sort_unstable();
+        for share in [0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99] {
+            let at = |of: &[u32]| f64::from(of[(share * of.len() as f64) as usize]);
+            let (real, drawn) = (at(real), at(&drawn));
+            assert!((real - drawn).abs() <= 0.05 * real, "{share}: {real} and {drawn}");
+        }
     }
 
     #[test]

@@ -112,12 +112,11 @@ fn compare(
     for policy in policies {
         let Played { summary, capacity_per_s: now_per_s } =
             stage.play(scenario, policy, (load, capacity))?;
-        // As many customers come to a machine that is as fast as the real one was, and
-        // stay for as many requests.
+        // As many customers come to a machine that is as fast as the real one was.
         let twin = Scenario {
             loads: vec![load * capacity_per_s / now_per_s],
             attacks: scenario.attacks.iter().map(|a| a.times(capacity_per_s / now_per_s)).collect(),
-            ..act::as_long(scenario, stage.session_lengths()).at_capacity(now_per_s)
+            ..scenario.at_capacity(now_per_s)
         };
         let judged = judged(&twin, policy, seeds).expect("policies were looked up");
         let simulated = Seen::simulated(&judged[0]);

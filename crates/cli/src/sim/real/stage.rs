@@ -31,7 +31,7 @@ pub struct Stage<'a> {
 /// Size of the site's population against RUBiS's.
 const SITE_SCALE: f64 = 0.01;
 /// The site's customers: the bidding mix with every row divided by its sum.
-const CUSTOMERS: &str = "auction-bidding-normalised";
+pub const CUSTOMERS: &str = "auction-bidding-normalised";
 /// An attacker who was let in asks once.
 const ATTACKERS: &str = "\
 name = \"attackers\"
@@ -104,11 +104,6 @@ impl<'a> Stage<'a> {
             attackers: attackers.map_err(anyhow::Error::msg)?,
             stop,
         })
-    }
-
-    /// Numbers of requests of the customers' sessions.
-    pub fn session_lengths(&self) -> &[u32] {
-        self.customers.session_lengths()
     }
 
     /// What the server carries: first promised by the CPU time of a session under

@@ -87,7 +87,7 @@ mod tests {
     fn the_connections_of_a_session_cost_what_the_session_does() {
         let scenario = Scenario::default();
         let costs = scenario.connection_costs(0.0);
-        let returns = 11.0 * (-250.0_f64 / 175.0).exp();
+        let returns = 11.29475 * (-250.0_f64 / 175.0).exp();
         let session: f64 = scenario.demand(0.0)[..3].iter().sum();
         near(costs.new_cpu_s + returns * costs.returning_cpu_s, session);
     }

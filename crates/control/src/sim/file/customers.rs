@@ -72,10 +72,12 @@ pub(super) fn customers(section: &Section<'_>, work: &Work) -> Customers {
     class
 }
 
-/// A mean and a longest session, or a distribution; `None`: as usual.
+/// A distribution, or a power law by its mean and its longest session; `None`: as
+/// usual.
 fn requests(section: &Section<'_>) -> Option<SessionLength> {
     let table = section.get("requests").filter(|value| value.is_table());
     let Some(table) = table else {
+        section.get("requests").or_else(|| section.get("requests_max"))?;
         let (mut mean, mut max) = (12.0, 60.0);
         number(section, "requests", REQUESTS, &mut mean);
         number(section, "requests_max", REQUESTS, &mut max);
@@ -143,7 +145,10 @@ mod tests {
     }
 
     #[test]
-    fn session_lengths_are_a_power_law_or_a_distribution() {
+    fn session_lengths_are_the_demos_a_power_law_or_a_distribution() {
+        assert_eq!(class("").unwrap().requests, SessionLength::bidding_mix());
+        let shorter = class("requests_max = 40").unwrap().requests;
+        assert_eq!(shorter, SessionLength::power_law(12.0, 40.0));
         let usual = class("requests = 5").unwrap().requests;
         assert_eq!(usual, SessionLength::power_law(5.0, 60.0));
         let spread = class("requests = { mean = 8, distribution = \"lognormal\", scv = 2 }");

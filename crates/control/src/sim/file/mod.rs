@@ -284,7 +284,7 @@ mod tests {
         let text = "about = \"x\"\nloads = [100]\n[[customers]]\nattempts = 1000\n\
                     back_off = \"1ms\"\n";
         let found = Scenario::from_toml(text, "a.toml").unwrap_err().to_string();
-        assert!(found.contains("brings 919 million sessions"), "{found}");
+        assert!(found.contains("brings 902 million sessions"), "{found}");
     }
 
     #[test]
