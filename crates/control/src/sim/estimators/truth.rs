@@ -84,6 +84,23 @@ mod tests {
     }
 
     #[test]
+    fn who_brings_no_ticket_is_a_newcomer_worked_out_by_hand() {
+        let customers = Customers {
+            requests: SessionLength::power_law(3.0, 3.0),
+            tickets: 0.5,
+            ..Customers::default()
+        };
+        let mut scenario = Scenario { customers: vec![customers], ..Scenario::default() };
+        scenario.gate.keep_alive_s = 0.175 * 2.0_f64.ln();
+        // As above: a first connection with 1.75 requests and one other with 1.25, half of
+        // them without a ticket. So a session has 1.5 connections that are new to the
+        // gate, with 1.75 + 0.625 requests, and half a returning one.
+        let costs = scenario.connection_costs(0.0);
+        near(costs.new_cpu_s, 717e-6 + 2.375 / 1.5 * 173.333e-6);
+        near(costs.returning_cpu_s, 177e-6 + 1.25 * 173.333e-6);
+    }
+
+    #[test]
     fn the_connections_of_a_session_cost_what_the_session_does() {
         let scenario = Scenario::default();
         let costs = scenario.connection_costs(0.0);
