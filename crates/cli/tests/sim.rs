@@ -381,16 +381,20 @@ fn courses_of_costs_can_be_listed_shown_and_misspelt() {
     assert!(list.contains("collinear ") && !list.contains("flash-crowd"), "{list}");
     let shown = tidegate(&["sim", "--costs", "--show", "rising"]).stdout_text();
     assert!(shown.starts_with("about = "), "{shown}");
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
     for (args, code, words) in [
         (&["sim", "--costs", "no-such"][..], 2, "no-such: no such scenario"),
         (&["sim", "--costs", "--real", "noisy"], 2, "noisy: not a course of the real gate"),
         (&["sim", "--costs", "--policy", "eac"], 2, "cannot be used with"),
         (&["sim", "--costs", "none.toml"], 2, "none.toml: cannot be read"),
     ] {
-        let output = tidegate(args);
+        let output = tidegate(&[args, &["--out", &out.display().to_string()]].concat());
         assert_eq!(output.status.code(), Some(code), "{args:?}: {}", output.stderr_text());
         assert!(output.stderr_text().contains(words), "{args:?}: {}", output.stderr_text());
     }
+    // Nothing is made for a name that is none.
+    assert!(!out.exists());
 }
 
 #[test]

@@ -14,6 +14,9 @@ const STANDING: u32 = 8;
 /// So many wait for the whole hold time all the same: where few come, nobody
 /// might stand in line when the next lull does.
 const KEPT: usize = 4;
+/// Time between two questions for those who wait: not so short that asking is
+/// work, and not so long that a lull passes or a change of plan is missed.
+const BETWEEN: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(10));
 
 /// Who of those who wait goes in first, and how long anybody may wait.
 ///
@@ -53,9 +56,27 @@ impl Discipline {
         })
     }
 
+    /// How long after a no it is worth asking for those who wait again, where the
+    /// no said when it would be.
+    pub fn ask_again_after(retry_after: Duration) -> Duration {
+        retry_after.clamp(BETWEEN.0, BETWEEN.1)
+    }
+
     /// The longest that the oldest of so many may wait, as things are now.
     pub fn longest_wait(&self, now: Time, waiting: usize) -> Duration {
         let short = waiting > KEPT && self.newest_first(now);
         if short { self.hold_time / STANDING } else { self.hold_time }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn those_who_wait_are_asked_for_neither_at_once_nor_too_late() {
+        let after = [0, 300, 4000, 60_000_000].map(Duration::from_micros);
+        let expected = [1000, 1000, 4000, 10_000].map(Duration::from_micros);
+        assert_eq!(after.map(Discipline::ask_again_after), expected);
     }
 }

@@ -11,8 +11,8 @@ use crate::door::Newcomer;
 use crate::life::{self, Counted};
 use crate::socket::{self, Arrival};
 use std::rc::Rc;
-use std::time::{Duration, Instant};
-use tidegate_control::Decision;
+use std::time::Instant;
+use tidegate_control::{Decision, Discipline};
 use tokio::task::yield_now;
 use tokio::time::timeout_at;
 
@@ -23,10 +23,6 @@ pub struct Held {
     newcomer: Newcomer,
     _open: Counted,
 }
-
-/// Time between two questions for those who wait: not so short that asking is
-/// work, and not so long that a lull passes or a change of plan is missed.
-const BETWEEN: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(10));
 
 /// Only newcomers stand in line.
 const NEW: usize = Class::New as usize;
@@ -98,7 +94,7 @@ impl Core {
             match self.ask() {
                 Decision::Admit => self.lead_in(self.line.take(now)?, fresh, now),
                 Decision::NotNow { retry_after } => {
-                    self.ask_at.set(now + retry_after.clamp(BETWEEN.0, BETWEEN.1));
+                    self.ask_at.set(now + Discipline::ask_again_after(retry_after));
                 }
             }
         }

@@ -1,12 +1,35 @@
 //! How many sessions per second the processors promise to carry, by the CPU
 //! time of one under a load that they carry easily.
 
+use std::time::Duration;
+
 use anyhow::{Context, bail};
-use tidegate_load::{RunStage, Snapshot, Summary};
+use tidegate_load::{Plan, RunStage, Snapshot, Summary};
+
+use super::Lab;
 
 /// Sessions per second of the first probe: light for any machine that can
 /// compile this.
 pub const PROBE_PER_S: f64 = 15.0;
+
+impl Lab {
+    /// Sessions per second that the processors promise by customers before this
+    /// gate, who are watched for so long after half as long.
+    ///
+    /// # Errors
+    /// When the run fails, or nothing was answered.
+    pub fn probe(&self, policy: &str, mut plan: Plan, length: Duration) -> anyhow::Result<f64> {
+        (plan.warm_up, plan.measure) = (length / 2, length);
+        let requests = plan.scenario.session_length().mean_requests;
+        let mut watched = Promise::default();
+        let summary = tidegate_load::run(plan, &mut |snapshot| {
+            if let Ok(cpu_s) = self.cpu_s(policy) {
+                watched.note(snapshot, cpu_s);
+            }
+        })?;
+        watched.sessions_per_s(&summary, self.cpu_s(policy)?, self.cpus(), requests)
+    }
+}
 
 /// Watches a run.
 #[derive(Default)]

@@ -30,6 +30,11 @@ impl FromStr for Numbers {
     }
 }
 
+/// What was named, or where nothing was, what is usual.
+pub fn or_usual(named: Vec<String>, usual: &[&str]) -> Vec<String> {
+    if named.is_empty() { usual.iter().map(|name| (*name).to_owned()).collect() } else { named }
+}
+
 /// The scenarios of these names and files, each once.
 ///
 /// # Errors

@@ -116,17 +116,14 @@ fn list(names: &[&str], named: impl Fn(&str) -> Option<Scenario>) -> anyhow::Res
 
 /// Scenarios and policies: those asked for, else those that are usual.
 fn asked(args: &Args) -> anyhow::Result<(Vec<Scenario>, Vec<&'static str>)> {
-    let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+    let (scenarios, policies): (&[&str], &[&str]) = match args.real {
+        true => (&real::SCENARIOS, &real::POLICIES),
+        false => (CATALOGUE, &["tide"]),
+    };
     let mut names = args.scenarios.clone();
     names.extend(args.drawn.iter().flat_map(|drawn| drawn.0.clone()).map(|n| format!("drawn-{n}")));
-    if names.is_empty() {
-        names = if args.real { owned(&real::SCENARIOS) } else { owned(CATALOGUE) };
-    }
-    let policies = match (args.policy.is_empty(), args.real) {
-        (false, _) => args.policy.clone(),
-        (true, true) => owned(&real::POLICIES),
-        (true, false) => owned(&["tide"]),
-    };
+    let names = asked::or_usual(names, scenarios);
+    let policies = asked::or_usual(args.policy.clone(), policies);
     match (asked::scenarios(&names), asked::policies(&policies)) {
         (Ok(scenarios), Ok(policies)) => Ok((scenarios, policies)),
         (Err(one), Err(other)) => Err(bad_input(format!("{one:#}\n{other:#}"))),

@@ -1,23 +1,14 @@
 //! The scenarios that come with the program.
 
 use super::scenario::Scenario;
+use super::shipped::shipped;
 
-macro_rules! catalogue {
-    ($($name:literal),+ $(,)?) => {
-        /// The names of all scenarios that [`Scenario::named`] knows.
-        pub const CATALOGUE: &[&str] = &[$($name),+];
-
-        /// The text of a scenario.
-        pub fn text(name: &str) -> Option<&'static str> {
-            match name {
-                $($name => Some(include_str!(concat!("../../scenarios/", $name, ".toml"))),)+
-                _ => None,
-            }
-        }
-    };
-}
-
-catalogue! {
+shipped! {
+    /// The names of all scenarios that [`Scenario::named`] knows.
+    CATALOGUE
+    /// The text of a scenario.
+    text
+    in "":
     "demo",
     "even-sessions",
     "lingering",
@@ -65,8 +56,7 @@ catalogue! {
 impl Scenario {
     /// One of the scenarios of the catalogue; `None`: no such name.
     pub fn named(name: &str) -> Option<Self> {
-        let read = Self::from_toml(text(name)?, name);
-        Some(read.unwrap_or_else(|mistakes| panic!("{mistakes}")))
+        Self::shipped(text(name), name)
     }
 }
 

@@ -32,6 +32,7 @@ pub mod policies;
 mod random;
 mod rivals;
 mod scenario;
+mod shipped;
 mod tls;
 mod world;
 

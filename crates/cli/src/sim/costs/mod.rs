@@ -39,25 +39,25 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
         print(text?)?;
         return Ok(Outcome::Done);
     }
-    make(&args.out)?;
     let comparison = match args.real {
         true => {
             let plays = play::named(&args.scenarios)?;
             let cores = Cores::apart(&args.server_cores, &args.driver_cores)?;
+            make(&args.out)?;
             Comparison { courses: play::all(&plays, cores, &args.out)?, source: Source::Real }
         }
-        false => simulated(&args.scenarios, args.seeds)?,
+        false => simulated(&args)?,
     };
     print(table::text(&comparison))?;
     write(&comparison, &args.out)?;
     Ok(Outcome::Done)
 }
 
-fn simulated(names: &[String], seeds: u64) -> anyhow::Result<Comparison> {
-    let usual = || COURSES.iter().map(|name| (*name).to_owned()).collect();
-    let courses = asked::courses(&if names.is_empty() { usual() } else { names.to_vec() })?;
-    let courses = courses.iter().map(|course| played(course, seeds)).collect();
-    Ok(Comparison { courses, source: Source::Simulated { seeds } })
+fn simulated(args: &Args) -> anyhow::Result<Comparison> {
+    let courses = asked::courses(&asked::or_usual(args.scenarios.clone(), COURSES))?;
+    make(&args.out)?;
+    let courses = courses.iter().map(|course| played(course, args.seeds)).collect();
+    Ok(Comparison { courses, source: Source::Simulated { seeds: args.seeds } })
 }
 
 fn write(comparison: &Comparison, out: &Path) -> anyhow::Result<()> {

@@ -13,7 +13,7 @@ use tidegate_load::{Arrivals, Plan, Stop};
 use super::samples::{Sample, dearer_cpu_s, truth};
 use crate::cores::Cores;
 use crate::exit::bad_input;
-use crate::lab::{Lab, PROBE_PER_S, Promise, Setup, Times};
+use crate::lab::{Lab, PROBE_PER_S, Setup, Times};
 
 /// A course that the lab can play.
 #[derive(Clone, Copy)]
@@ -164,9 +164,7 @@ impl Stage<'_> {
             (summary, sampler.join())
         });
         let samples = samples.map_err(|_| anyhow::anyhow!("the sampler failed"))??;
-        if self.stop.is_stopped() {
-            bail!("stopped before the end; nothing was written");
-        }
+        self.unless_stopped()?;
         if summary?.totals.requests_ok == 0 {
             bail!("no request succeeded");
         }
@@ -195,20 +193,17 @@ impl Stage<'_> {
     }
 
     fn probe(&self, lab: &Lab, per_s: f64) -> anyhow::Result<f64> {
-        let mut plan = self.plan(lab, Arrivals::poisson(per_s))?;
-        let length = Duration::from_secs_f64(PROBE_S);
-        (plan.warm_up, plan.measure) = (length / 2, length);
-        let requests = plan.scenario.session_length().mean_requests;
-        let mut watched = Promise::default();
-        let summary = tidegate_load::run(plan, &mut |snapshot| {
-            if let Ok(cpu_s) = lab.cpu_s(POLICY) {
-                watched.note(snapshot, cpu_s);
-            }
-        })?;
+        let plan = self.plan(lab, Arrivals::poisson(per_s))?;
+        let promise = lab.probe(POLICY, plan, Duration::from_secs_f64(PROBE_S));
+        self.unless_stopped()?;
+        promise
+    }
+
+    fn unless_stopped(&self) -> anyhow::Result<()> {
         if self.stop.is_stopped() {
             bail!("stopped before the end; nothing was written");
         }
-        watched.sessions_per_s(&summary, lab.cpu_s(POLICY)?, lab.cpus(), requests)
+        Ok(())
     }
 
     fn lab(&self, dearer: Option<(f64, f64)>) -> anyhow::Result<Lab> {

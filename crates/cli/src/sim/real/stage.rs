@@ -12,7 +12,7 @@ use super::act::{self, Act};
 use super::neighbour::Neighbour;
 use super::quota::Quota;
 use crate::cores::Cores;
-use crate::lab::{Lab, PROBE_PER_S, Promise, Pulse, Setup};
+use crate::lab::{Lab, PROBE_PER_S, Pulse, Setup};
 
 /// A scenario's stage. Dropped in this order: a control group can go when its
 /// processes have gone.
@@ -127,20 +127,12 @@ impl<'a> Stage<'a> {
         Ok(Capacity { sessions_per_s, speed })
     }
 
-    /// Sessions per second that the processors promise by a run of so long, after
-    /// half as long.
+    /// Sessions per second that the processors promise by a run of so long.
     fn probe(&self, policy: &str, per_s: f64, length: Duration) -> anyhow::Result<f64> {
-        let mut plan = self.plan(policy, self.customers.clone(), Arrivals::poisson(per_s))?;
-        (plan.warm_up, plan.measure) = (length / 2, length);
-        let mut watched = Promise::default();
-        let summary = tidegate_load::run(plan, &mut |snapshot| {
-            if let Ok(cpu_s) = self.lab.cpu_s(policy) {
-                watched.note(snapshot, cpu_s);
-            }
-        })?;
+        let plan = self.plan(policy, self.customers.clone(), Arrivals::poisson(per_s))?;
+        let promise = self.lab.probe(policy, plan, length);
         self.unless_stopped()?;
-        let requests = self.customers.session_length().mean_requests;
-        watched.sessions_per_s(&summary, self.lab.cpu_s(policy)?, self.lab.cpus(), requests)
+        promise
     }
 
     /// Plays `scenario`, whose level 1 is `per_s` sessions per second, before a gate

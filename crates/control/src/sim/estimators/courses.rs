@@ -1,23 +1,14 @@
 //! The courses that come with the program.
 
 use super::super::scenario::Scenario;
+use super::super::shipped::shipped;
 
-macro_rules! courses {
-    ($($name:literal),+ $(,)?) => {
-        /// The names of all courses that [`Scenario::course`] knows.
-        pub const COURSES: &[&str] = &[$($name),+];
-
-        /// The text of a course.
-        pub fn course_text(name: &str) -> Option<&'static str> {
-            match name {
-                $($name => Some(include_str!(concat!("../../../scenarios/costs/", $name, ".toml"))),)+
-                _ => None,
-            }
-        }
-    };
-}
-
-courses! {
+shipped! {
+    /// The names of all courses that [`Scenario::course`] knows.
+    COURSES
+    /// The text of a course.
+    course_text
+    in "costs/":
     "steady",
     "rising",
     "collinear",
@@ -33,8 +24,7 @@ impl Scenario {
     /// One of the courses by which estimators of costs are compared; `None`: no
     /// such name.
     pub fn course(name: &str) -> Option<Self> {
-        let read = Self::from_toml(course_text(name)?, name);
-        Some(read.unwrap_or_else(|mistakes| panic!("{mistakes}")))
+        Self::shipped(course_text(name), name)
     }
 }
 

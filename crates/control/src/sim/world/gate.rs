@@ -9,10 +9,7 @@ use std::time::Duration;
 use super::{Event, GATE, Stage, UPSTREAM, World};
 use crate::sim::judge::User;
 use crate::sim::tls::Tls;
-use crate::{ClassWork, Decision, Reading, Usage};
-
-/// Time between two questions for those who are held.
-const BETWEEN: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(10));
+use crate::{ClassWork, Decision, Discipline, Reading, Usage};
 
 /// Sees to those in line. It is one of the gate's tasks, and has its turn when
 /// everything else that was ready has had its own.
@@ -112,7 +109,7 @@ impl World<'_> {
             if let Some(Decision::NotNow { retry_after }) = decision
                 && !self.judge.turns_away()
             {
-                let after = retry_after.clamp(BETWEEN.0, BETWEEN.1);
+                let after = Discipline::ask_again_after(retry_after);
                 self.usher.ask_at = self.now + after.as_secs_f64();
                 break;
             }
