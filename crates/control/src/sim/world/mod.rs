@@ -653,6 +653,18 @@ mod tests {
     }
 
     #[test]
+    fn the_gate_knows_who_came_in_clear_and_takes_nothing_for_a_handshake_there() {
+        let scenario = from_toml("customers = [{ tls = \"clear\" }]");
+        let mut judge = Open::default();
+        run(&scenario, 0.5, 1, &mut judge);
+        let sum = |of: fn(&Reading) -> u64| judge.0.iter().map(of).sum::<u64>();
+        let (connections, in_clear) = (sum(|r| r.new.connections), sum(|r| r.new.in_clear));
+        // The last ones are on their way in when the run ends.
+        assert!(connections > 1000 && connections - in_clear < 5, "{in_clear} of {connections}");
+        assert_eq!(sum(|r| r.new.handshakes), 0);
+    }
+
+    #[test]
     fn nothing_is_in_flight_when_all_have_left() {
         let segment = |from_s, level| Segment { from_s, level, to_level: level };
         let segments = vec![segment(0.0, 1.0), segment(3.0, 0.0)];

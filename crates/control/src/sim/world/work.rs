@@ -152,8 +152,11 @@ impl World<'_> {
             Stage::Handshake => {
                 self.reading.in_flight_handshakes -= 1;
                 self.ask_soon();
-                if !self.is_in_clear(job.session) {
-                    let class = self.class_work(returning);
+                let in_clear = self.is_in_clear(job.session);
+                let class = self.class_work(returning);
+                if in_clear {
+                    class.in_clear += 1;
+                } else {
                     class.handshakes += 1;
                     class.handshake_cpu_s += job.work;
                 }
