@@ -58,6 +58,41 @@ impl Reading {
         let upstream = self.upstream.map_or(0.0, |upstream| upstream.capacity_cpus);
         self.shared.map_or(self.gate.capacity_cpus + upstream, |shared| shared.capacity_cpus)
     }
+
+    /// What was measured in an average stretch of it of so many seconds, where it is
+    /// longer than that: as after a pause in which no readings came.
+    pub(crate) fn within(&self, seconds: f64) -> Self {
+        let share = seconds / self.elapsed.as_secs_f64();
+        if share.is_nan() || share >= 1.0 {
+            return self.clone();
+        }
+        let count = |count: u64| (count as f64 * share).round() as u64;
+        let usage = |usage: Usage| Usage {
+            used_cpu_s: usage.used_cpu_s.map(|used_s| used_s * share),
+            ..usage
+        };
+        let class = |class: ClassWork| ClassWork {
+            connections: count(class.connections),
+            handshakes: count(class.handshakes),
+            in_clear: count(class.in_clear),
+            handshake_cpu_s: class.handshake_cpu_s * share,
+            requests: count(class.requests),
+            request_cpu_s: class.request_cpu_s * share,
+        };
+        Self {
+            elapsed: Duration::from_secs_f64(seconds),
+            gate: usage(self.gate),
+            upstream: self.upstream.map(usage),
+            shared: self.shared.map(usage),
+            new: class(self.new),
+            returning: class(self.returning),
+            sessions_started: count(self.sessions_started),
+            upstream_responses: count(self.upstream_responses),
+            upstream_time_s: self.upstream_time_s * share,
+            upstream_time_ln: self.upstream_time_ln * share,
+            ..*self
+        }
+    }
 }
 
 /// A process's (or group's) processors, and its use of them.
@@ -116,5 +151,38 @@ impl ClassWork {
     /// still to come, whether it shook hands or came in clear.
     pub(crate) fn entries(&self) -> u64 {
         self.handshakes.saturating_add(self.in_clear)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_reading_is_cut_to_an_average_stretch_and_a_short_one_stays() {
+        let new = ClassWork {
+            connections: 40,
+            requests: 400,
+            request_cpu_s: 0.4,
+            ..ClassWork::default()
+        };
+        let gate = Usage { capacity_cpus: 2.0, used_cpu_s: Some(3.0), idle: Some(0.25) };
+        let long = Reading {
+            elapsed: Duration::from_secs(4),
+            gate,
+            new,
+            sessions_active: 70,
+            upstream_responses: 400,
+            upstream_time_s: 8.0,
+            ..Reading::default()
+        };
+        let second = long.within(1.0);
+        assert_eq!((second.new.connections, second.new.requests), (10, 100));
+        assert_eq!((second.upstream_responses, second.upstream_time_s), (100, 2.0));
+        // Gauges and shares are what they were.
+        assert_eq!((second.sessions_active, second.gate.idle), (70, Some(0.25)));
+        assert!((second.gate.in_use(1.0) - long.gate.in_use(4.0)).abs() < 1e-12);
+        assert_eq!(long.within(5.0), long);
+        assert_eq!(Reading::default().within(1.0), Reading::default());
     }
 }

@@ -33,7 +33,7 @@ const SLOWDOWN: f64 = 3.0;
 /// and a longer one is somewhere else; and in sight and busy, where CPU is planned
 /// for already and short queues are the price of full use.
 const SLACK_UNSEEN_S: f64 = 0.002;
-const SLACK_SPARE_S: f64 = 0.004;
+const SLACK_SPARE_S: f64 = 0.006;
 const SLACK_BUSY_S: f64 = 0.025;
 /// Use of any processors in sight from which on they are busy, in a tick of the
 /// last [`SHORT_S`].

@@ -58,6 +58,10 @@ const MEMORY_S: f64 = 20.0;
 /// tells what is in flight: it is blind then, but may be the only one that suffers.
 const BLIND: f64 = 0.1;
 
+/// Interval that is planned at least and at most, in seconds.
+const SHORTEST_S: f64 = 0.01;
+const LONGEST_S: f64 = 1.0;
+
 /// The policy's state.
 #[derive(Clone, Debug)]
 pub(crate) struct Tide {
@@ -200,8 +204,13 @@ impl Tide {
         costs: &Costs,
         refused: Refused,
     ) {
-        let interval_s = reading.elapsed.as_secs_f64().clamp(0.01, 1.0);
-        self.learn(reading, interval_s, refused.number);
+        self.fresh_until = now.saturating_add(fresh_for(reading.elapsed));
+        let elapsed_s = reading.elapsed.as_secs_f64().max(SHORTEST_S);
+        self.refused_per_s += 0.3 * (refused.number as f64 / elapsed_s - self.refused_per_s);
+        // What many seconds brought teaches no more than one of them.
+        let reading = &reading.within(LONGEST_S);
+        let interval_s = elapsed_s.min(LONGEST_S);
+        self.learn(reading, interval_s);
         self.service.observe(reading, interval_s);
         // Should the gate stop telling, no moment lasts longer than a tick.
         if self.lull.is_told() {
@@ -230,7 +239,6 @@ impl Tide {
             });
         }
         self.plan = Plan { per_second: sane(plan.per_second), ..plan };
-        self.fresh_until = now.saturating_add(fresh_for(reading.elapsed));
         let burst = (self.plan.per_second * interval_s).max(1.0);
         self.bucket.set(now, self.plan.per_second, burst);
     }
@@ -240,7 +248,7 @@ impl Tide {
     }
 
     fn plan(&self, supply: &Supply, reading: &Reading) -> Plan {
-        let interval_s = reading.elapsed.as_secs_f64().clamp(0.01, 1.0);
+        let interval_s = reading.elapsed.as_secs_f64().clamp(SHORTEST_S, LONGEST_S);
         let Aim { target, backlog, .. } = self.aim();
         let sessions = f64::from(reading.sessions_active);
         let later_s = supply.request + self.returns.value() * supply.returning;
@@ -298,8 +306,7 @@ impl Tide {
 
     /// How often a thinking session asks again, and how often it needs a new
     /// connection to do so.
-    fn learn(&mut self, reading: &Reading, interval_s: f64, refused: u64) {
-        self.refused_per_s += 0.3 * (refused as f64 / interval_s - self.refused_per_s);
+    fn learn(&mut self, reading: &Reading, interval_s: f64) {
         let requests = reading.new.requests.saturating_add(reading.returning.requests);
         let later = requests.saturating_sub(reading.new.entries()) as f64;
         let waiting = reading.in_flight_requests.saturating_add(reading.in_flight_handshakes);
@@ -470,6 +477,25 @@ mod tests {
             tide.observe(Time::from_millis(tick * 100), &reading, &costs(), Refused::default());
         }
         assert!((tide.wishes.value() - 5.0).abs() < 0.1, "{}", tide.wishes.value());
+    }
+
+    #[test]
+    fn what_came_in_while_nothing_was_read_is_not_taken_for_the_pace_of_a_second() {
+        // 400 think and ask five times a second each; then seven seconds in one reading.
+        let mut tide = Tide::new(&Priors::default(), &costs());
+        let mut observe = |at_ms: u64, elapsed_ms: u64| {
+            let new = ClassWork { requests: 2 * elapsed_ms, ..ClassWork::default() };
+            let elapsed = Duration::from_millis(elapsed_ms);
+            let reading = Reading { elapsed, new, ..shared(400, 0) };
+            let refused = Refused { number: elapsed_ms / 100, ..Refused::default() };
+            tide.observe(Time::from_millis(at_ms), &reading, &costs(), refused);
+            (tide.wishes.value(), tide.refused_per_s)
+        };
+        for tick in 1..100 {
+            observe(tick * 100, 100);
+        }
+        let (wishes, refused_per_s) = observe(17_000, 7000);
+        assert!((wishes - 5.0).abs() < 0.1 && (refused_per_s - 10.0).abs() < 0.1, "{wishes}");
     }
 
     #[test]
