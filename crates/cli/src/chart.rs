@@ -166,9 +166,10 @@ impl Chart<'_> {
             .iter()
             .filter_map(|line| last(line).map(|(x, y)| (axis.x(x), axis.y(y), line.name.as_str())))
             .collect();
-        // Only lines that end at the same place get in each other's way.
-        labels.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
-        for labels in labels.chunk_by_mut(|a, b| a.0 == b.0) {
+        // Only lines that end beside each other get in each other's way.
+        labels.sort_by(|a, b| a.0.total_cmp(&b.0));
+        for labels in labels.chunk_by_mut(|a, b| b.0 - a.0 < a.2.len() as f64 * LETTER) {
+            labels.sort_by(|a, b| a.1.total_cmp(&b.1));
             spread(labels);
             for (x, y, name) in labels {
                 put(
@@ -332,6 +333,19 @@ mod tests {
         let mut apart = [(0.0, 50.0, "a"), (0.0, 100.0, "b")];
         spread(&mut apart);
         assert_eq!(apart, [(0.0, 50.0, "a"), (0.0, 100.0, "b")]);
+    }
+
+    #[test]
+    fn names_of_lines_that_end_beside_each_other_do_not_touch() {
+        let ends = |name: &str, x| Line { name: name.into(), points: vec![(0.5, 1.0), (x, 2.0)] };
+        let svg = chart(&[ends("one", 4.0), ends("two", 4.0 - 1e-9)], Scale::Linear).svg();
+        let y_of = |name: &str| {
+            let label =
+                svg.split("<text").find(|text| text.contains(&format!(">{name}<"))).unwrap();
+            let y = label.split("y=\"").nth(1).unwrap().split('"').next().unwrap();
+            y.parse::<f64>().unwrap()
+        };
+        assert!((y_of("one") - y_of("two")).abs() >= LINE - 0.11, "{svg}");
     }
 
     #[test]
