@@ -1,5 +1,7 @@
 //! `tidegate load`: drive a service as customers do.
 
+mod compare;
+
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -17,7 +19,10 @@ use crate::stdout::print;
 
 /// Flags of `tidegate load`.
 #[derive(clap::Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub struct Args {
+    #[command(subcommand)]
+    command: Option<Command>,
     /// A scenario file, or the name of a built-in one
     #[arg(value_name = "SCENARIO", required_unless_present = "list")]
     scenario: Option<String>,
@@ -75,8 +80,17 @@ pub struct Args {
     plain: bool,
 }
 
+#[derive(clap::Subcommand)]
+enum Command {
+    /// Say which figures of two sets of runs differ by more than chance
+    Compare(compare::Args),
+}
+
 /// Runs the scenario and judges its thresholds.
 pub fn run(args: Args) -> anyhow::Result<Outcome> {
+    if let Some(Command::Compare(args)) = &args.command {
+        return compare::run(args);
+    }
     if args.list {
         BUILT_IN.iter().try_for_each(|name| print(format!("{name}\n")))?;
         return Ok(Outcome::Done);
@@ -154,8 +168,8 @@ fn seconds(flag: &str, value: f64) -> anyhow::Result<Duration> {
         .map_err(|_| bad_input(format!("{flag} {value}: must be seconds, 0 or more")))
 }
 
-fn write_json(summary: &Summary, file: &Path) -> anyhow::Result<()> {
-    let json = serde_json::to_string_pretty(summary)?;
+fn write_json(result: &impl serde::Serialize, file: &Path) -> anyhow::Result<()> {
+    let json = serde_json::to_string_pretty(result)?;
     std::fs::write(file, json).with_context(|| format!("cannot write {}", file.display()))
 }
 

@@ -21,6 +21,7 @@
 pub mod arrivals;
 mod client;
 mod clock;
+pub mod compare;
 mod cookies;
 mod customer;
 pub mod driver;

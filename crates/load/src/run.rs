@@ -80,6 +80,7 @@ pub fn run(plan: Plan, observer: &mut dyn FnMut(&Snapshot)) -> Result<Summary, E
     };
     let ended = totals.ended();
     let mut summary = Summary {
+        format: Summary::FORMAT,
         scenario: plan.scenario.name().to_owned(),
         target: plan.target.clone(),
         seed: plan.seed,
@@ -111,6 +112,7 @@ pub fn run(plan: Plan, observer: &mut dyn FnMut(&Snapshot)) -> Result<Summary, E
         driver_saturated: !folded.driver.saturated_because.is_empty(),
         driver: folded.driver,
         series: folded.series,
+        stretches: folded.stretches,
         thresholds: Vec::new(),
         raw_error: folded.raw_error,
         totals,

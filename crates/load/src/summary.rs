@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 pub use tidegate_stats::LatencyMs as Latency;
 
 use crate::scenario::SessionLength;
@@ -13,6 +13,8 @@ use crate::thresholds::Verdict;
 /// end; an arrival counts at its intended time.
 #[derive(Clone, Debug, Serialize)]
 pub struct Summary {
+    /// [`Summary::FORMAT`].
+    pub format: u32,
     /// Name of the scenario.
     pub scenario: String,
     /// Target as given.
@@ -79,6 +81,9 @@ pub struct Summary {
     pub driver_saturated: bool,
     /// The run second by second, warm-up included.
     pub series: Vec<Point>,
+    /// The measured window in at most 32 equal stretches of a second or more,
+    /// the last as short as the run left it.
+    pub stretches: Vec<Stretch>,
     /// The scenario's thresholds and how they came out.
     pub thresholds: Vec<Verdict>,
     /// Why the raw file is not whole; `None` if it is, or none was asked for.
@@ -86,6 +91,10 @@ pub struct Summary {
 }
 
 impl Summary {
+    /// Version of the fields' meaning. Goes up when a reader of an older version
+    /// would be misled, not when a field is added.
+    pub const FORMAT: u32 = 1;
+
     /// The exit code this result deserves: 3 if the driver was saturated, the
     /// raw file could not be written, or no request succeeded; else 1 if a
     /// threshold was missed; else 0.
@@ -178,7 +187,12 @@ impl Totals {
 
     /// Completed sessions among the admitted ones that ended; 0 if none did.
     pub fn completed_ratio(&self) -> f64 {
-        share(self.completed, self.completed + self.abandoned_admitted + self.failed_admitted)
+        share(self.completed, self.admitted_ended())
+    }
+
+    /// Sessions that ended by themselves, of those admitted.
+    pub fn admitted_ended(&self) -> u64 {
+        self.completed + self.abandoned_admitted + self.failed_admitted
     }
 
     /// Share of full handshakes among the completed ones; 0 if none.
@@ -243,7 +257,7 @@ pub struct Driver {
 }
 
 /// Where the driver ran.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Machine {
     /// Processor model.
     pub cpu: String,
@@ -288,6 +302,55 @@ pub struct Point {
     pub driver_cpu_share: f64,
     /// Starts that were missed.
     pub missed_starts: u64,
+}
+
+/// Counts of a stretch of the measured window, from which one tells how sure the
+/// run's figures are.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Stretch {
+    /// Its length.
+    pub length_s: f64,
+    /// Sessions asked for by the schedule.
+    pub offered: u64,
+    /// Sessions that reached their end.
+    pub completed: u64,
+    /// Sessions turned away.
+    pub refused: u64,
+    /// Sessions whose customer lost patience.
+    pub abandoned: u64,
+    /// Sessions that failed.
+    pub failed: u64,
+    /// Sessions that ended by themselves, of those admitted.
+    pub admitted_ended: u64,
+    /// Requests answered in full with an allowed status.
+    pub requests_ok: u64,
+    /// Requests answered otherwise or not at all.
+    pub requests_failed: u64,
+    /// Full handshakes completed.
+    pub full_handshakes: u64,
+    /// Resumed handshakes.
+    pub resumed_handshakes: u64,
+    /// Response times from intended start, in microseconds: a compressed
+    /// HdrHistogram of version 2 in Base64.
+    pub response: String,
+}
+
+impl Stretch {
+    /// All its counts.
+    pub(crate) fn counts(&self) -> [u64; 10] {
+        [
+            self.offered,
+            self.completed,
+            self.refused,
+            self.abandoned,
+            self.failed,
+            self.admitted_ended,
+            self.requests_ok,
+            self.requests_failed,
+            self.full_handshakes,
+            self.resumed_handshakes,
+        ]
+    }
 }
 
 /// What the observer sees about four times a second.

@@ -2,8 +2,11 @@
 
 use std::time::Duration;
 
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use hdrhistogram::Histogram;
-use serde::Serialize;
+use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
+use serde::{Deserialize, Serialize};
 
 /// Durations from 1 µs to 1 h, kept to three significant digits: quantiles are
 /// within 0.1 % (or 1 µs) of the recorded values, in at most about 200 KB
@@ -14,7 +17,7 @@ pub struct Latency {
 }
 
 /// The usual quantiles in milliseconds; all 0 where nothing was recorded.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LatencyMs {
     /// How many durations were recorded.
     pub count: u64,
@@ -37,6 +40,9 @@ impl Latency {
     pub const SHORTEST: Duration = Duration::from_micros(1);
     /// The longest duration told from a longer one.
     pub const LONGEST: Duration = Duration::from_secs(3600);
+
+    /// What a value may be off by, as a share of it.
+    pub const RESOLUTION: f64 = 0.001;
 
     /// An empty histogram; grows with what it is given.
     pub fn new() -> Self {
@@ -81,6 +87,31 @@ impl Latency {
         // A quantile is reported as its bucket's upper end, which may lie
         // above the greatest value recorded: never say more than was seen.
         self.micros.value_at_quantile(q).min(self.micros.max()) as f64 / 1000.0
+    }
+
+    /// How many durations were at most this many milliseconds, to the
+    /// resolution.
+    pub fn count_up_to_ms(&self, ms: f64) -> u64 {
+        self.micros.count_between(0, (ms * 1000.0).round() as u64)
+    }
+
+    /// All that was recorded, in microseconds, as the compressed histogram of
+    /// version 2 that the HdrHistogram libraries of all languages read, in
+    /// Base64.
+    pub fn encode(&self) -> String {
+        let mut bytes = Vec::new();
+        let serialised = V2DeflateSerializer::new().serialize(&self.micros, &mut bytes);
+        serialised.expect("a vector takes all, and an hour of microseconds has counts of u64");
+        BASE64_STANDARD.encode(bytes)
+    }
+
+    /// Reads what [`encode`](Self::encode) gave; `None` for anything else.
+    pub fn decode(text: &str) -> Option<Self> {
+        let bytes = BASE64_STANDARD.decode(text).ok()?;
+        let micros: Histogram<u64> = Deserializer::new().deserialize(&mut bytes.as_slice()).ok()?;
+        let mut latency = Self::new();
+        latency.micros.add(micros).ok()?;
+        Some(latency)
     }
 
     /// Arithmetic mean in milliseconds; 0 where nothing was recorded.
@@ -164,6 +195,25 @@ mod tests {
         let latency = of_ms([10_007]);
         assert!(latency.quantile_ms(0.99) <= latency.max_ms());
         assert!(latency.quantile_ms(7.0) <= latency.max_ms());
+    }
+
+    #[test]
+    fn what_is_encoded_is_decoded_alike_and_nothing_else_is() {
+        let latency = of_ms(1..=1000);
+        let decoded = Latency::decode(&latency.encode()).unwrap();
+        assert_eq!(decoded.summary(), latency.summary());
+        assert_eq!(Latency::decode(&Latency::new().encode()).unwrap().count(), 0);
+        let whole = latency.encode();
+        for wrong in ["", "?", "AAAA", &whole[..whole.len() / 8 * 4]] {
+            assert!(Latency::decode(wrong).is_none(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn counts_up_to_a_limit_include_it() {
+        let latency = of_ms(1..=1000);
+        assert_eq!((latency.count_up_to_ms(0.5), latency.count_up_to_ms(250.0)), (0, 250));
+        assert_eq!(latency.count_up_to_ms(5000.0), 1000);
     }
 
     #[test]

@@ -3,13 +3,22 @@
 //! - [`Latency`]: a bounded histogram of durations, for percentiles.
 //! - [`Summary`]: median, quartiles and spread of repeated measurements, and
 //!   [`ratio_of_pairs`] for two interleaved series.
+//! - [`Estimate`] and [`Difference`]: a figure with its error, of repeated runs
+//!   or of one ([`ratio_of_sums`], [`quantile_of_batches`]), and whether two
+//!   differ; [`holm`] where many are compared.
 //! - [`capacity`]: the highest offered rate of a staircase that was carried.
 
+mod batches;
+mod estimate;
+mod holm;
 mod knee;
 mod latency;
 mod ratio;
 mod summary;
 
+pub use batches::{FEWEST, Part, Unsure, quantile_of_batches, ratio_of_sums};
+pub use estimate::{Difference, Estimate};
+pub use holm::holm;
 pub use knee::{Capacity, Carried, Step, capacity};
 pub use latency::{Latency, LatencyMs};
 pub use ratio::{Ratio, ratio_of_pairs};

@@ -8,10 +8,11 @@ use tidegate_stats::Latency;
 use super::event::{Batch, Event, What};
 use super::figures::{Figures, count};
 use super::raw::Raw;
+use super::stretches::Stretches;
 use crate::driver::diagnose;
 use crate::error::Error;
 use crate::plan::Plan;
-use crate::summary::{Driver, Point, RunStage, Snapshot, Totals, share};
+use crate::summary::{Driver, Point, RunStage, Snapshot, Stretch, Totals, share};
 
 const QUARTER: Duration = Duration::from_millis(250);
 const SECOND: Duration = Duration::from_secs(1);
@@ -27,6 +28,7 @@ pub(crate) struct Recorder {
     quarters: Bins,
     seconds: Bins,
     series: Vec<Point>,
+    stretches: Stretches,
     raw: Option<Raw>,
 }
 
@@ -47,6 +49,7 @@ pub(crate) struct Folded {
     pub(crate) figures: Finished,
     pub(crate) driver: Driver,
     pub(crate) series: Vec<Point>,
+    pub(crate) stretches: Vec<Stretch>,
     pub(crate) measured: Duration,
     pub(crate) raw_error: Option<String>,
 }
@@ -74,6 +77,7 @@ impl Recorder {
             quarters: Bins::new(QUARTER, threads),
             seconds: Bins::new(SECOND, threads),
             series: Vec::new(),
+            stretches: Stretches::new(plan.warm_up, plan.measure),
             raw: plan.raw.as_deref().map(Raw::create).transpose()?,
         })
     }
@@ -93,6 +97,7 @@ impl Recorder {
             let measured = event.at >= self.warm_up && event.at <= self.end;
             if measured {
                 self.window.add(event);
+                self.stretches.add(event);
             } else if event.at < self.warm_up {
                 self.warm.add(event);
             }
@@ -198,9 +203,11 @@ impl Recorder {
         observe(&self.snapshot(last, second, Some(RunStage::Done)));
         let names = self.page_names.iter().cloned();
         let pages = names.zip(self.window.pages()).filter(|(_, page)| page.ok + page.failed > 0);
+        let measured = until.min(self.end).saturating_sub(self.warm_up);
         Folded {
             driver: self.driver(),
-            measured: until.min(self.end).saturating_sub(self.warm_up),
+            measured,
+            stretches: self.stretches.finish(measured),
             raw_error: self.raw.take().and_then(Raw::finish),
             series: std::mem::take(&mut self.series),
             figures: Finished {

@@ -1,0 +1,93 @@
+//! `tidegate load compare`: whether two sets of runs differ by more than chance.
+
+use std::path::{Path, PathBuf};
+
+use tidegate_load::compare::{SavedRun, compare};
+
+use crate::exit::{Outcome, bad_input};
+use crate::stdout::print;
+
+/// Flags of `tidegate load compare`.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Results that `--json` wrote: two files, or all of A with B after --with
+    #[arg(value_name = "A", required = true)]
+    files: Vec<PathBuf>,
+    /// Results to hold against the others
+    #[arg(long, value_name = "B", num_args = 1..)]
+    with: Vec<PathBuf>,
+    /// Let figures get worse by this share, such as 5%, before it counts
+    #[arg(long, value_name = "SHARE", default_value = "0%", value_parser = share)]
+    worse_by: f64,
+    /// Compare runs that are not alike all the same
+    #[arg(long)]
+    anyway: bool,
+    /// Write the comparison as JSON
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+/// Reads both sets and says what differs.
+pub fn run(args: &Args) -> anyhow::Result<Outcome> {
+    let (a, b) = match (args.files.as_slice(), args.with.as_slice()) {
+        ([a, b], []) => (std::slice::from_ref(a), std::slice::from_ref(b)),
+        (_, []) => {
+            return Err(bad_input(
+                "which are A, and which B? Give two files, or several as A1 A2 --with B1 B2",
+            ));
+        }
+        (a, b) => (a, b),
+    };
+    let mut wrong = Vec::new();
+    let (a, b) = (read(a, &mut wrong), read(b, &mut wrong));
+    if !wrong.is_empty() {
+        return Err(bad_input(wrong.join("\n")));
+    }
+    let comparison = compare(&a, &b, args.worse_by);
+    if let Some(file) = &args.json {
+        super::write_json(&comparison, file)?;
+    }
+    print(comparison.to_string())?;
+    if !comparison.unlike.is_empty() && !args.anyway {
+        return Err(bad_input(
+            "these runs cannot be compared, see above; --anyway takes the figures as they are",
+        ));
+    }
+    Ok(if comparison.is_worse() { Outcome::GoalMissed } else { Outcome::Done })
+}
+
+/// The runs of all files; every file that cannot be read is noted.
+fn read(files: &[PathBuf], wrong: &mut Vec<String>) -> Vec<SavedRun> {
+    let one = |file: &PathBuf| {
+        let path: &Path = file;
+        SavedRun::read(path).map_err(|error| wrong.push(error)).unwrap_or_default()
+    };
+    files.iter().flat_map(one).collect()
+}
+
+/// `5%` or `0.05`.
+fn share(text: &str) -> Result<f64, String> {
+    let (number, unit) = match text.strip_suffix('%') {
+        Some(number) => (number.trim_end(), 0.01),
+        None => (text, 1.0),
+    };
+    number
+        .parse()
+        .map(|value: f64| value * unit)
+        .ok()
+        .filter(|share| (0.0..1.0).contains(share))
+        .ok_or_else(|| format!("{text}: must be a share from 0 to below 1, such as 5% or 0.05"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::share;
+
+    #[test]
+    fn a_share_is_a_percentage_or_a_number_below_one() {
+        assert_eq!((share("5%"), share("0.25"), share("0")), (Ok(0.05), Ok(0.25), Ok(0.0)));
+        for wrong in ["5", "100%", "-1%", "x", "", "%", "NaN"] {
+            assert!(share(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! `tidegate load compare` as a user meets it: files of real runs in, a table
+//! and an exit code out.
+
+mod common;
+
+use std::path::Path;
+use std::process::Output;
+
+use common::upstream::Upstream;
+use common::{Text, tidegate};
+use serde_json::{Value, json};
+
+/// Three customers of one page, as one run of them looks.
+const BRIEF: &str = r#"
+name = "brief"
+[session]
+start = "Home"
+think = "20ms"
+patience = "60s"
+[arrivals]
+times = ["0s", "100ms", "200ms"]
+[pages]
+Home = { path = "/" }
+[transitions]
+Home = { End = 1 }
+"#;
+
+struct Folder(tempfile::TempDir);
+
+impl Folder {
+    /// With the result of one real run in it.
+    fn new() -> Self {
+        let folder = Self(tempfile::tempdir().unwrap());
+        std::fs::write(folder.path("brief.toml"), BRIEF).unwrap();
+        let upstream = Upstream::start();
+        let (scenario, json) = (folder.path("brief.toml"), folder.path("real.json"));
+        let times = ["--plain", "--warm-up", "0", "--duration", "120"];
+        let args = ["load", &scenario, "--target", &upstream.url, "--json", &json];
+        let output = tidegate(&[&args[..], &times].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", output.stderr_text());
+        folder
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.0.path().join(name).display().to_string()
+    }
+
+    /// A run of ten seconds that completed so many sessions in each, one more
+    /// and one less in turn; all else as in the real one.
+    fn with(&self, name: &str, seed: u64, completed: u64) -> String {
+        let mut json: Value = read(Path::new(&self.path("real.json")));
+        let stretch = |n: u64| {
+            let mut stretch = json["stretches"][0].clone();
+            for (key, value) in [("completed", n), ("admitted_ended", 60), ("offered", 60)] {
+                stretch[key] = json!(value);
+            }
+            stretch["length_s"] = json!(1.0);
+            stretch
+        };
+        json["stretches"] = (0..10).map(|i| stretch(completed + 2 * (i % 2) - 1)).collect();
+        (json["seed"], json["measured_s"]) = (json!(seed), json!(10.0));
+        std::fs::write(self.path(name), json.to_string()).unwrap();
+        self.path(name)
+    }
+}
+
+fn read(path: &Path) -> Value {
+    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+}
+
+fn compare(args: &[&str]) -> Output {
+    tidegate(&[&["load", "compare"], args].concat())
+}
+
+#[test]
+fn a_run_that_completes_less_ends_with_1_and_one_that_does_not_with_0() {
+    let folder = Folder::new();
+    let (more, less) = (folder.with("more.json", 2, 50), folder.with("less.json", 3, 40));
+    let worse = compare(&[&more, &less]);
+    let text = worse.stdout_text();
+    assert_eq!(worse.status.code(), Some(1), "{text}{}", worse.stderr_text());
+    let row = text.lines().find(|line| line.starts_with("completed_per_s")).unwrap();
+    assert!(row.contains("50.00/s") && row.contains("-20.0 %"), "{text}");
+    assert!(row.contains("<0.001") && row.ends_with("WORSE"), "{text}");
+    assert!(text.contains("Welch's t on batch means within one run each"), "{text}");
+    assert!(text.contains("note  one run each"), "{text}");
+    assert_eq!(compare(&[&less, &more]).status.code(), Some(0));
+    assert_eq!(compare(&[&more, &less, "--worse-by", "30%"]).status.code(), Some(0));
+    assert_eq!(compare(&[&more, &less, "--worse-by", "10%"]).status.code(), Some(1));
+}
+
+#[test]
+fn several_runs_of_each_are_told_apart_by_their_values() {
+    let folder = Folder::new();
+    let run = |name: &str, seed, completed| folder.with(name, seed, completed);
+    let a = [run("a1", 1, 50), run("a2", 2, 51), run("a3", 3, 50)];
+    let b = [run("b1", 4, 30), run("b2", 5, 31), run("b3", 6, 30)];
+    let json = folder.path("comparison.json");
+    let output = compare(&[&a[0], &a[1], &a[2], "--json", &json, "--with", &b[0], &b[1], &b[2]]);
+    let text = output.stdout_text();
+    assert_eq!(output.status.code(), Some(1), "{text}{}", output.stderr_text());
+    assert!(text.contains("Welch's t on the values of 3 and 3 runs"), "{text}");
+    let comparison = read(Path::new(&json));
+    let row = &comparison["rows"][0];
+    assert_eq!((&row["figure"], &row["verdict"]), (&"completed_per_s".into(), &"worse".into()));
+    assert!(row["tested"]["p"].as_f64().unwrap() < 0.05, "{row:#}");
+}
+
+#[test]
+fn runs_that_are_not_alike_end_with_2_unless_told_otherwise() {
+    let folder = Folder::new();
+    let (one, other) = (folder.with("one.json", 2, 50), folder.with("other.json", 3, 50));
+    let mut json = read(Path::new(&other));
+    json["scenario"] = json!("shop");
+    std::fs::write(&other, json.to_string()).unwrap();
+    let output = compare(&[&one, &other]);
+    assert_eq!(output.status.code(), Some(2), "{}", output.stdout_text());
+    assert!(output.stdout_text().contains("NOT COMPARABLE: "), "{}", output.stdout_text());
+    assert!(output.stdout_text().contains("scenario shop, and brief of"));
+    assert!(output.stderr_text().contains("--anyway"), "{}", output.stderr_text());
+    assert_eq!(compare(&[&one, &other, "--anyway"]).status.code(), Some(0));
+    let twice = compare(&[&one, &one]);
+    assert_eq!(twice.status.code(), Some(2));
+    assert!(twice.stdout_text().contains("is the same run as"), "{}", twice.stdout_text());
+}
+
+#[test]
+fn files_that_cannot_be_read_are_all_named_and_end_with_2() {
+    let folder = Folder::new();
+    let real = folder.path("real.json");
+    let mut old = read(Path::new(&real));
+    old.as_object_mut().unwrap().remove("format");
+    std::fs::write(folder.path("old.json"), old.to_string()).unwrap();
+    let output = compare(&[&folder.path("old.json"), &folder.path("none.json")]);
+    let text = output.stderr_text();
+    assert_eq!(output.status.code(), Some(2), "{text}");
+    assert!(text.contains("old.json: says no format") && text.contains("none.json: "), "{text}");
+    let alone = compare(&[&real]);
+    assert_eq!(alone.status.code(), Some(2));
+    assert!(alone.stderr_text().contains("which are A, and which B?"), "{}", alone.stderr_text());
+    assert_eq!(compare(&[&real, &real, "--worse-by", "5"]).status.code(), Some(2));
+}
+
+#[test]
+fn the_stretches_of_a_real_run_add_up_to_its_totals() {
+    let folder = Folder::new();
+    let summary = read(Path::new(&folder.path("real.json")));
+    assert_eq!(summary["format"], 1);
+    let stretches = summary["stretches"].as_array().unwrap();
+    let sum = |key: &str| stretches.iter().map(|s| s[key].as_u64().unwrap()).sum::<u64>();
+    for (key, total) in [("offered", "offered"), ("completed", "completed")]
+        .into_iter()
+        .chain([("requests_ok", "requests_ok"), ("failed", "failed")])
+    {
+        assert_eq!(sum(key), summary["totals"][total].as_u64().unwrap(), "{key}");
+    }
+    assert_eq!((sum("completed"), sum("admitted_ended")), (3, 3));
+    let length: f64 = stretches.iter().map(|s| s["length_s"].as_f64().unwrap()).sum();
+    assert!((length - summary["measured_s"].as_f64().unwrap()).abs() < 1e-6, "{length}");
+}

@@ -1,0 +1,167 @@
+//! Whether runs may be compared at all: the same customers, for as long, by a
+//! driver that was not the limit.
+
+use super::run::SavedRun;
+
+/// Longest difference of measured times, as a share: within it the same load
+/// stays as long in its steady state.
+const LENGTH_SHARE: f64 = 0.1;
+/// Offered rates that differ by less, as a share, are one rate.
+const RATE_SHARE: f64 = 0.05;
+/// … and by as many standard deviations of a Poisson count as no two runs of one
+/// rate in ten thousand do.
+const RATE_DEVIATIONS: f64 = 4.0;
+
+/// Reasons why the runs' figures may not be held against each other, in
+/// sentences; empty if they may.
+pub(super) fn unlike(a: &[SavedRun], b: &[SavedRun]) -> Vec<String> {
+    let mut reasons = Vec::new();
+    let first = &a[0];
+    let all: Vec<&SavedRun> = a.iter().chain(b).collect();
+    for (index, run) in all.iter().enumerate() {
+        let name = &run.name;
+        let mut say = |what: String| reasons.push(format!("{name}: {what}"));
+        for why in &run.driver.saturated_because {
+            say(format!("the driver was saturated, so the figures are its own: {why}"));
+        }
+        if run.interrupted {
+            say(format!("was stopped after {:.1} s", run.measured_s));
+        }
+        let twin = |other: &&&SavedRun| {
+            (other.started_at_unix_ms, other.seed) == (run.started_at_unix_ms, run.seed)
+        };
+        if let Some(twin) = all[..index].iter().find(twin) {
+            say(format!("is the same run as {}", twin.name));
+        }
+        let mut differs = |what: &str, here: String, there: String| {
+            say(format!("{what} {here}, and {} of {}", there, first.name));
+        };
+        if run.scenario != first.scenario {
+            differs("scenario", run.scenario.clone(), first.scenario.clone());
+            continue;
+        }
+        let numbers = [
+            ("warm-up of (s)", run.warm_up_s, first.warm_up_s, 0.0),
+            ("measured for (s)", run.measured_s, first.measured_s, LENGTH_SHARE),
+            ("factor on times", run.time_scale, first.time_scale, 0.0),
+            ("patience of (ms)", run.patience_ms, first.patience_ms, 0.0),
+            (
+                "mean session of (requests)",
+                run.session_length.mean_requests,
+                first.session_length.mean_requests,
+                0.0,
+            ),
+        ];
+        for (what, here, there, share) in numbers {
+            // The reader of JSON may be a last digit off.
+            if (here - there).abs() > share.max(1e-9) * here.abs().max(there.abs()) {
+                differs(what, here.to_string(), there.to_string());
+            }
+        }
+    }
+    let (rate_a, spread_a) = offered(a);
+    let (rate_b, spread_b) = offered(b);
+    let gap = (rate_a - rate_b).abs();
+    if gap > RATE_SHARE * rate_a.max(rate_b) && gap > RATE_DEVIATIONS * spread_a.hypot(spread_b) {
+        reasons.push(format!(
+            "A was offered {rate_a:.2} sessions/s and B {rate_b:.2}: another load, not another \
+             service"
+        ));
+    }
+    reasons
+}
+
+/// Sessions offered per second over all runs, and the deviation of that were
+/// arrivals Poisson: `√N / T`.
+fn offered(runs: &[SavedRun]) -> (f64, f64) {
+    let stretches = || runs.iter().flat_map(|run| &run.stretches);
+    let sessions: f64 = stretches().map(|stretch| stretch.offered as f64).sum();
+    let time: f64 = stretches().map(|stretch| stretch.length_s).sum();
+    if time > 0.0 { (sessions / time, sessions.sqrt() / time) } else { (0.0, 0.0) }
+}
+
+/// What a reader should know of runs that may be compared.
+pub(super) fn notes(a: &[SavedRun], b: &[SavedRun]) -> Vec<String> {
+    let mut notes = Vec::new();
+    let first = &a[0];
+    let all = || a.iter().chain(b);
+    if let Some(other) = all().find(|run| run.machine != first.machine) {
+        notes.push(format!("{} ran on another machine than {}", other.name, first.name));
+    }
+    if let Some(other) = all().find(|run| run.driver.threads != first.driver.threads) {
+        let (here, there) = (other.driver.threads, first.driver.threads);
+        notes.push(format!("{} had {here} driver threads, {} had {there}", other.name, first.name));
+    }
+    for (side, runs) in [("A", a), ("B", b)] {
+        if let Some(other) = runs.iter().find(|run| run.target != runs[0].target) {
+            notes.push(format!(
+                "{side} has several targets: {} and {}",
+                runs[0].target, other.target
+            ));
+        }
+        if runs.len() > 1 && runs.iter().all(|run| run.seed == runs[0].seed) {
+            notes.push(format!(
+                "{side} repeats one seed: its intervals say nothing of other customers"
+            ));
+        }
+    }
+    if a.len() == 1 && b.len() == 1 {
+        notes.push(
+            "one run each: whether the service does the same in the next run is not in these \
+             intervals; with repeated runs it is"
+                .to_owned(),
+        );
+    }
+    notes
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::super::run::tests::{read, saved};
+    use super::*;
+
+    fn changed(key: &str, value: Value) -> Vec<SavedRun> {
+        let mut json = saved(2, &[(50, 5); 10]);
+        json[key] = value;
+        read(&json)
+    }
+
+    fn against(b: &[SavedRun]) -> String {
+        unlike(&read(&saved(1, &[(50, 5); 10])), b).join("\n")
+    }
+
+    #[test]
+    fn runs_that_differ_by_seed_and_target_alone_may_be_compared() {
+        assert_eq!(against(&changed("target", json!("https://127.0.0.1:9443"))), "");
+    }
+
+    #[test]
+    fn each_thing_that_makes_figures_unlike_is_named() {
+        let b = |key, value| against(&changed(key, value));
+        assert!(b("scenario", json!("shop")).contains("scenario shop, and auction-bidding of"));
+        assert!(b("warm_up_s", json!(0)).contains("warm-up of (s) 0, and 10 of"));
+        assert!(b("measured_s", json!(30)).contains("measured for (s) 30, and 10 of"));
+        assert_eq!(b("measured_s", json!(9.5)), "");
+        assert!(b("patience_ms", json!(5e3)).contains("patience of (ms) 5000"));
+        assert!(b("interrupted", json!(true)).contains("was stopped after 10.0 s"));
+        let session = json!({ "mean_requests": 9 });
+        assert!(b("session_length", session).contains("mean session of (requests) 9, and 8.5 of"));
+        let driver = json!({ "threads": 1, "saturated_because": ["no ports"] });
+        assert!(b("driver", driver).contains("so the figures are its own: no ports"));
+        assert!(against(&read(&saved(1, &[(50, 5); 10]))).contains("is the same run as x.json"));
+    }
+
+    #[test]
+    fn another_offered_rate_is_another_load_and_chance_is_not() {
+        let offered = |per_s: u64| {
+            let mut runs = read(&saved(2, &[(50, 5); 10]));
+            runs[0].stretches.iter_mut().for_each(|stretch| stretch.offered = per_s);
+            against(&runs)
+        };
+        // 500 beside 500 sessions: four deviations are 4 × √1000 = 126.
+        assert_eq!(offered(56), "");
+        assert!(offered(70).contains("A was offered 50.00 sessions/s and B 70.00"));
+    }
+}

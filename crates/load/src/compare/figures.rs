@@ -1,0 +1,136 @@
+//! The figures that two runs are compared by, and what one run says about each.
+
+use serde::Serialize;
+use tidegate_stats::{Estimate, Latency, Part, Unsure, quantile_of_batches, ratio_of_sums};
+
+use super::run::SavedRun;
+use crate::summary::Stretch;
+
+/// A figure of a run.
+pub(super) struct Figure {
+    /// As in the summary.
+    pub(super) name: &'static str,
+    pub(super) unit: Unit,
+    /// Which way is worse; `None` if that depends on what one wants.
+    pub(super) worse: Option<Worse>,
+    kind: Kind,
+}
+
+/// What a figure is counted in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unit {
+    /// By the second.
+    PerSecond,
+    /// A share of 1.
+    Share,
+    /// Milliseconds.
+    Ms,
+}
+
+/// Which way a figure gets worse.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Worse {
+    Lower,
+    Higher,
+}
+
+enum Kind {
+    /// A count by the second.
+    PerSecond(fn(&Stretch) -> u64),
+    /// One count by another.
+    Share(fn(&Stretch) -> (u64, u64)),
+    /// A quantile of response time.
+    Response(f64),
+}
+
+/// Every figure that is compared.
+pub(super) const FIGURES: &[Figure] = &[
+    per_second("completed_per_s", |s| s.completed),
+    per_second("requests_per_s", |s| s.requests_ok),
+    share("completed_ratio", Some(Worse::Lower), |s| (s.completed, s.admitted_ended)),
+    share("refused_ratio", Some(Worse::Higher), |s| (s.refused, ended(s))),
+    share("abandoned_ratio", Some(Worse::Higher), |s| (s.abandoned, ended(s))),
+    share("failed_ratio", Some(Worse::Higher), |s| (s.failed, ended(s))),
+    share("request_error_ratio", Some(Worse::Higher), |s| {
+        (s.requests_failed, s.requests_ok + s.requests_failed)
+    }),
+    response("response_p50_ms", 0.5),
+    response("response_p95_ms", 0.95),
+    response("response_p99_ms", 0.99),
+    share("full_handshake_share", None, |s| {
+        (s.full_handshakes, s.full_handshakes + s.resumed_handshakes)
+    }),
+];
+
+const fn per_second(name: &'static str, of: fn(&Stretch) -> u64) -> Figure {
+    let (unit, worse) = (Unit::PerSecond, Some(Worse::Lower));
+    Figure { name, unit, worse, kind: Kind::PerSecond(of) }
+}
+
+const fn share(name: &'static str, worse: Option<Worse>, of: fn(&Stretch) -> (u64, u64)) -> Figure {
+    Figure { name, unit: Unit::Share, worse, kind: Kind::Share(of) }
+}
+
+const fn response(name: &'static str, q: f64) -> Figure {
+    Figure { name, unit: Unit::Ms, worse: Some(Worse::Higher), kind: Kind::Response(q) }
+}
+
+fn ended(stretch: &Stretch) -> u64 {
+    stretch.completed + stretch.refused + stretch.abandoned + stretch.failed
+}
+
+impl Figure {
+    /// The figure of a whole run; `None` if nothing happened that it could be of.
+    pub(super) fn value(&self, run: &SavedRun) -> Option<f64> {
+        if let Kind::Response(q) = self.kind {
+            let mut all = Latency::new();
+            run.responses.iter().for_each(|stretch| all.merge(stretch));
+            return (all.count() > 0).then(|| all.quantile_ms(q));
+        }
+        let parts = self.parts(run);
+        let sum = |of: fn(&Part) -> f64| parts.iter().map(of).sum::<f64>();
+        let whole = sum(|part| part.whole);
+        (whole > 0.0).then(|| sum(|part| part.part) / whole)
+    }
+
+    /// The same with what the run itself says about its error.
+    pub(super) fn estimate(&self, run: &SavedRun) -> Result<Estimate, Unsure> {
+        match self.kind {
+            Kind::Response(q) => quantile_of_batches(q, &run.responses.iter().collect::<Vec<_>>()),
+            _ => ratio_of_sums(&self.parts(run)),
+        }
+    }
+
+    fn parts(&self, run: &SavedRun) -> Vec<Part> {
+        let part = |stretch: &Stretch| match self.kind {
+            Kind::PerSecond(of) => Part { part: of(stretch) as f64, whole: stretch.length_s },
+            Kind::Share(of) => {
+                let (part, whole) = of(stretch);
+                Part { part: part as f64, whole: whole as f64 }
+            }
+            Kind::Response(_) => Part::default(),
+        };
+        run.stretches.iter().map(part).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::run::tests::{read, saved};
+    use super::*;
+
+    #[test]
+    fn figures_of_two_seconds_worked_out_by_hand() {
+        let run = &read(&saved(1, &[(30, 10), (10, 50)]))[0];
+        let value = |name| FIGURES.iter().find(|figure| figure.name == name).unwrap().value(run);
+        assert_eq!(value("completed_per_s"), Some(20.0));
+        assert_eq!(value("completed_ratio"), Some(0.4));
+        assert_eq!(value("request_error_ratio"), Some(0.0));
+        assert_eq!(value("full_handshake_share"), Some(0.25));
+        assert!((value("response_p50_ms").unwrap() - 10.0).abs() < 0.01);
+        assert!((value("response_p95_ms").unwrap() - 50.0).abs() < 0.05);
+        let idle = &read(&saved(1, &[(0, 1), (0, 1)]))[0];
+        assert_eq!(FIGURES[7].value(idle), None);
+    }
+}

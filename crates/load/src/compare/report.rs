@@ -1,0 +1,121 @@
+//! A comparison in lines: first what forbids it, then the figures.
+
+use std::fmt;
+
+use super::{Comparison, Row, SIGNIFICANCE, Tested, Unit, Verdict};
+
+impl fmt::Display for Comparison {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for reason in &self.unlike {
+            writeln!(f, "NOT COMPARABLE: {reason}")?;
+        }
+        writeln!(f, "A     {}", self.a.join(", "))?;
+        writeln!(f, "B     {}", self.b.join(", "))?;
+        let significance = SIGNIFICANCE * 100.0;
+        write!(f, "test  {}; significant at {significance} % after Holm's rule", self.test)?;
+        if self.worse_by > 0.0 {
+            write!(f, "; worse by {} % is allowed", self.worse_by * 100.0)?;
+        }
+        writeln!(f)?;
+        for note in &self.notes {
+            writeln!(f, "note  {note}")?;
+        }
+        writeln!(
+            f,
+            "\n{:22} {:>12} {:>12} {:>10} {:>25} {:>8}",
+            "", "A", "B", "change", "95 % interval of B − A", "p"
+        )?;
+        self.rows.iter().try_for_each(|row| write!(f, "{row}"))
+    }
+}
+
+impl fmt::Display for Row {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let unit = self.unit;
+        let value = |value: Option<f64>| value.map_or("none".to_owned(), |v| unit.of(v));
+        write!(f, "{:22} {:>12} {:>12} ", self.figure, value(self.a), value(self.b))?;
+        match &self.tested {
+            Some(tested) => {
+                let change = change(unit, self.a.unwrap_or(0.0), tested.value);
+                let interval =
+                    format!("{} to {}", signed(unit, tested.low), signed(unit, tested.high));
+                writeln!(f, "{change:>10} {interval:>25} {:>8}  {}", p(tested), word(self.verdict))
+            }
+            None => {
+                let reason = self.undecided_because.unwrap_or_default();
+                writeln!(f, "{}: {reason}", word(self.verdict))
+            }
+        }
+    }
+}
+
+impl Unit {
+    /// The value with as many digits as it takes.
+    fn of(self, value: f64) -> String {
+        match self {
+            Self::PerSecond => format!("{value:.2}/s"),
+            Self::Share => format!("{:.2} %", value * 100.0),
+            Self::Ms => format!("{value:.2} ms"),
+        }
+    }
+}
+
+/// Shares differ by percentage points, all else by the unit.
+fn signed(unit: Unit, value: f64) -> String {
+    match unit {
+        Unit::Share => format!("{:+.2} pp", value * 100.0),
+        Unit::PerSecond | Unit::Ms => format!("{value:+.2}"),
+    }
+}
+
+/// Relative where there is something to relate it to; shares are relative
+/// already.
+fn change(unit: Unit, a: f64, difference: f64) -> String {
+    match unit {
+        Unit::Share => signed(unit, difference),
+        _ if a > 0.0 => format!("{:+.1} %", difference / a * 100.0),
+        _ => signed(unit, difference),
+    }
+}
+
+fn p(tested: &Tested) -> String {
+    if tested.p < 0.001 { "<0.001".to_owned() } else { format!("{:.3}", tested.p) }
+}
+
+fn word(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::NoDifference => "no significant difference",
+        Verdict::Better => "BETTER",
+        Verdict::Worse => "WORSE",
+        Verdict::WorseWithinAllowed => "worse, within what is allowed",
+        Verdict::Different => "different",
+        Verdict::Undecided => "undecided",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_says_both_values_the_change_and_what_to_make_of_it() {
+        let tested = Tested { value: 4.0, low: 1.7, high: 6.3, p: 0.012, p_beyond_allowed: None };
+        let mut row = Row {
+            figure: "completed_per_s",
+            unit: Unit::PerSecond,
+            a: Some(40.0),
+            b: Some(44.0),
+            tested: Some(tested),
+            undecided_because: None,
+            verdict: Verdict::Better,
+        };
+        let words = |row: &Row| row.to_string().split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!(
+            words(&row),
+            "completed_per_s 40.00/s 44.00/s +10.0 % +1.70 to +6.30 0.012 BETTER"
+        );
+        (row.tested, row.undecided_because) = (None, Some("it drifts"));
+        (row.b, row.verdict) = (None, Verdict::Undecided);
+        assert_eq!(words(&row), "completed_per_s 40.00/s none undecided: it drifts");
+    }
+}

@@ -1,0 +1,120 @@
+//! The measured window in a few dozen equal stretches: enough to tell how sure
+//! each figure is, in memory that does not grow with the run.
+
+use std::time::Duration;
+
+use tidegate_stats::Latency;
+
+use super::event::{Event, What};
+use super::figures::count;
+use crate::summary::{Stretch, Totals};
+
+/// Most stretches of a window.
+const MOST: u32 = 32;
+/// The shortest: a shorter one says little beside the customers' own chance.
+const SHORTEST: Duration = Duration::from_secs(1);
+
+/// Takes events of the measured window in any order.
+pub(super) struct Stretches {
+    begins: Duration,
+    length: Duration,
+    kept: Vec<Kept>,
+}
+
+#[derive(Clone, Default)]
+struct Kept {
+    totals: Totals,
+    response: Latency,
+}
+
+impl Stretches {
+    /// For a window that begins at `begins` and lasts `window` (above 0).
+    pub(super) fn new(begins: Duration, window: Duration) -> Self {
+        let length = (window / MOST).max(SHORTEST);
+        let count = window.as_nanos().div_ceil(length.as_nanos()) as usize;
+        Self { begins, length, kept: vec![Kept::default(); count] }
+    }
+
+    /// Adds an event of the window.
+    pub(super) fn add(&mut self, event: &Event) {
+        let since = event.at.saturating_sub(self.begins);
+        let index = (since.as_nanos() / self.length.as_nanos()) as usize;
+        // The window's last instant is its last stretch's.
+        let last = self.kept.len() - 1;
+        let kept = &mut self.kept[index.min(last)];
+        count(&mut kept.totals, event);
+        if let What::Request(request) = &event.what
+            && request.outcome.is_none()
+        {
+            kept.response.record(event.at.saturating_sub(request.intended));
+        }
+    }
+
+    /// The stretches of a run that was measured for so long; the last may be
+    /// shorter than the others.
+    pub(super) fn finish(&self, measured: Duration) -> Vec<Stretch> {
+        let begins = (0u32..).map(|index| self.length * index);
+        let within = self.kept.iter().zip(begins).take_while(|(_, begins)| *begins < measured);
+        within
+            .map(|(kept, begins)| {
+                let totals = &kept.totals;
+                Stretch {
+                    length_s: (measured - begins).min(self.length).as_secs_f64(),
+                    offered: totals.offered,
+                    completed: totals.completed,
+                    refused: totals.refused,
+                    abandoned: totals.abandoned,
+                    failed: totals.failed,
+                    admitted_ended: totals.admitted_ended(),
+                    requests_ok: totals.requests_ok,
+                    requests_failed: totals.requests_failed,
+                    full_handshakes: totals.full_ok,
+                    resumed_handshakes: totals.resumed_ok,
+                    response: kept.response.encode(),
+                }
+            })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn offered(ms: u64) -> Event {
+        Event { at: Duration::from_millis(ms), what: What::Offered }
+    }
+
+    fn counts(stretches: &[Stretch]) -> Vec<(f64, u64)> {
+        stretches.iter().map(|stretch| (stretch.length_s, stretch.offered)).collect()
+    }
+
+    #[test]
+    fn a_short_window_is_cut_by_the_second_and_a_long_one_in_thirty_two() {
+        let lengths = |s| {
+            let stretches = Stretches::new(Duration::ZERO, Duration::from_secs(s));
+            (stretches.kept.len(), stretches.length)
+        };
+        assert_eq!(lengths(10), (10, Duration::from_secs(1)));
+        assert_eq!(lengths(64), (32, Duration::from_secs(2)));
+        assert_eq!(lengths(86_400), (32, Duration::from_millis(2_700_000)));
+    }
+
+    #[test]
+    fn every_event_of_the_window_is_in_one_stretch() {
+        let mut stretches = Stretches::new(Duration::from_secs(10), Duration::from_millis(2500));
+        for ms in [10_000, 10_999, 11_000, 12_400, 12_500] {
+            stretches.add(&offered(ms));
+        }
+        let whole = stretches.finish(Duration::from_millis(2500));
+        assert_eq!(counts(&whole), [(1.0, 2), (1.0, 1), (0.5, 2)]);
+    }
+
+    #[test]
+    fn a_run_that_was_stopped_has_the_stretches_it_came_to() {
+        let mut stretches = Stretches::new(Duration::ZERO, Duration::from_secs(9));
+        [100, 1100].iter().for_each(|ms| stretches.add(&offered(*ms)));
+        assert_eq!(counts(&stretches.finish(Duration::from_millis(1250))), [(1.0, 1), (0.25, 1)]);
+        assert!(stretches.finish(Duration::ZERO).is_empty());
+    }
+}

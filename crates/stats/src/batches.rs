@@ -1,0 +1,216 @@
+//! How sure a figure of one run is. Its seconds follow from each other (a queue
+//! that stands now stands a moment later), so they are no independent
+//! measurements; the means of long enough batches of them nearly are.
+
+use crate::estimate::{Estimate, t_quantile};
+use crate::latency::Latency;
+
+/// What one of equal stretches of a run adds to a figure that is a ratio of two
+/// sums: sessions by seconds, completed by ended, below a limit by all.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Part {
+    /// What is counted.
+    pub part: f64,
+    /// What it is counted by; 0 or more.
+    pub whole: f64,
+}
+
+/// Why one run does not tell how sure its figure is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unsure {
+    /// Nothing happened that the figure could be of.
+    NoData,
+    /// Fewer than [`FEWEST`] stretches: the run was too short.
+    TooShort,
+    /// Even the longest batches follow from each other.
+    Correlated,
+}
+
+/// The fewest batches that give a standard error.
+pub const FEWEST: usize = 8;
+
+/// Below this probability, were batches independent, they count as following
+/// from each other. Not smaller, since missing a correlation costs more (an
+/// interval too narrow) than seeing one that is not there (a longer batch).
+const CORRELATED_Z: f64 = 1.2816;
+
+/// A ratio of sums over a run, with its standard error: neighbouring stretches
+/// are joined, two by two, until they no longer follow from each other.
+///
+/// With `R = Σy/Σx` over `k` batches the error is `√(Σz² / (k(k − 1)))`,
+/// `z = (y − R·x) / x̄`, and has `k − 1` degrees of freedom.
+///
+/// # Errors
+/// [`Unsure`], with what is known without an error where there is one.
+///
+/// Source: Cochran, "Sampling Techniques", 6.3 (the variance of a ratio);
+/// Schmeiser 1982, "Batch size effects in the analysis of simulation output":
+/// 10 to 30 batches do; Fishman 1978, "Grouping observations in digital
+/// simulation": join until von Neumann's test finds no correlation.
+pub fn ratio_of_sums(parts: &[Part]) -> Result<Estimate, Unsure> {
+    let sum = |of: fn(&Part) -> f64| parts.iter().map(of).sum::<f64>();
+    let (part, whole) = (sum(|p| p.part), sum(|p| p.whole));
+    let usable = |p: &Part| p.part.is_finite() && p.whole.is_finite() && p.whole >= 0.0;
+    if whole <= 0.0 || !parts.iter().all(usable) {
+        return Err(Unsure::NoData);
+    }
+    let ratio = part / whole;
+    if parts.len() < FEWEST {
+        return Err(Unsure::TooShort);
+    }
+    let mut joined = 1;
+    while parts.len() / joined >= FEWEST {
+        let batches = join(parts, joined);
+        let count = batches.len() as f64;
+        let residuals: Vec<f64> =
+            batches.iter().map(|p| (p.part - ratio * p.whole) * count / whole).collect();
+        if !correlated(&residuals) {
+            let squares: f64 = residuals.iter().map(|z| z * z).sum();
+            let error = (squares / (count * (count - 1.0))).sqrt();
+            return Ok(Estimate { value: ratio, error, freedom: count - 1.0 });
+        }
+        joined *= 2;
+    }
+    Err(Unsure::Correlated)
+}
+
+/// The quantile `q` (0 to 1) of durations of a run, in milliseconds, with its
+/// standard error: the interval of the share that does not exceed it, read off
+/// the distribution at both ends. What the histogram rounds is added.
+///
+/// # Errors
+/// As [`ratio_of_sums`].
+///
+/// Source: Woodruff 1952, "Confidence intervals for medians and other position
+/// measures".
+pub fn quantile_of_batches(q: f64, stretches: &[&Latency]) -> Result<Estimate, Unsure> {
+    let mut all = Latency::new();
+    stretches.iter().for_each(|stretch| all.merge(stretch));
+    let value = all.quantile_ms(q);
+    let parts: Vec<Part> = stretches
+        .iter()
+        .map(|stretch| Part {
+            part: stretch.count_up_to_ms(value) as f64,
+            whole: stretch.count() as f64,
+        })
+        .collect();
+    let share = ratio_of_sums(&parts)?;
+    let t = t_quantile(share.freedom, 0.95);
+    let (low, high) = (all.quantile_ms(q - t * share.error), all.quantile_ms(q + t * share.error));
+    let spread = (high - low) / (2.0 * t);
+    // A value anywhere within a rounding step has the variance step²/12.
+    let rounding = Latency::RESOLUTION * value / 12f64.sqrt();
+    Ok(Estimate { value, error: spread.hypot(rounding), freedom: share.freedom })
+}
+
+/// Joins `size` neighbours each; what is left over goes to the last.
+fn join(parts: &[Part], size: usize) -> Vec<Part> {
+    let count = parts.len() / size;
+    let mut batches = vec![Part::default(); count];
+    for (index, part) in parts.iter().enumerate() {
+        let batch = &mut batches[(index / size).min(count - 1)];
+        batch.part += part.part;
+        batch.whole += part.whole;
+    }
+    batches
+}
+
+/// Von Neumann's ratio as a correlation of neighbours:
+/// `1 − Σ(z(i) − z(i−1))² / (2·Σz²)`, which for independent values has mean 0
+/// and variance `(k − 2)/(k² − 1)`.
+fn correlated(residuals: &[f64]) -> bool {
+    let squares: f64 = residuals.iter().map(|z| z * z).sum();
+    if squares == 0.0 {
+        return false;
+    }
+    let steps: f64 = residuals.windows(2).map(|pair| (pair[1] - pair[0]).powi(2)).sum();
+    let count = residuals.len() as f64;
+    let spread = ((count - 2.0) / (count * count - 1.0)).sqrt();
+    1.0 - steps / (2.0 * squares) > CORRELATED_Z * spread
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn by_two(counts: &[f64]) -> Vec<Part> {
+        counts.iter().map(|&part| Part { part, whole: 2.0 }).collect()
+    }
+
+    fn close(actual: f64, expected: f64) {
+        assert!((actual - expected).abs() < 1e-4 * expected.abs(), "{actual} is not {expected}");
+    }
+
+    #[test]
+    fn eight_stretches_worked_out_by_hand() {
+        // R = 16/16; z = ±1/2; error² = 8/4 / (8·7) = 1/28.
+        let found = ratio_of_sums(&by_two(&[3.0, 1.0, 3.0, 1.0, 3.0, 1.0, 3.0, 1.0])).unwrap();
+        assert_eq!((found.value, found.freedom), (1.0, 7.0));
+        close(found.error, (1.0f64 / 28.0).sqrt());
+    }
+
+    #[test]
+    fn uneven_stretches_weigh_by_their_size() {
+        // R = 12/24. y − R·x = −1 1 −1 1 −1 1 −1 1, x̄ = 3: Σz² = 8/9.
+        let sizes = [2.0, 4.0, 2.0, 4.0, 2.0, 4.0, 2.0, 4.0];
+        let parts: Vec<Part> = sizes
+            .iter()
+            .map(|&whole| Part { part: if whole == 2.0 { 0.0 } else { 3.0 }, whole })
+            .collect();
+        let found = ratio_of_sums(&parts).unwrap();
+        assert_eq!(found.value, 0.5);
+        close(found.error, (8.0f64 / 9.0 / 56.0).sqrt());
+    }
+
+    #[test]
+    fn stretches_that_follow_from_each_other_are_joined() {
+        // Sixteen, three steps: 1 − 3·2² / (2·16) = 0.625, above
+        // 1.28 × √(14/255) = 0.30. Joined to eight: 1 − 3·4² / (2·32) = 0.25,
+        // below 1.28 × √(6/63) = 0.40. There z = ±1/2 as above.
+        let fours: Vec<f64> = [3.0, 3.0, 3.0, 3.0, 1.0, 1.0, 1.0, 1.0].repeat(2);
+        let found = ratio_of_sums(&by_two(&fours)).unwrap();
+        assert_eq!((found.value, found.freedom), (1.0, 7.0));
+        close(found.error, (1.0f64 / 28.0).sqrt());
+    }
+
+    #[test]
+    fn a_run_that_drifts_or_is_short_or_empty_is_not_sure() {
+        let drift = by_two(&[1.0, 1.0, 1.0, 1.0, 3.0, 3.0, 3.0, 3.0]);
+        assert_eq!(ratio_of_sums(&drift), Err(Unsure::Correlated));
+        assert_eq!(ratio_of_sums(&by_two(&[1.0; 7])), Err(Unsure::TooShort));
+        assert_eq!(ratio_of_sums(&[Part::default(); 9]), Err(Unsure::NoData));
+        assert_eq!(ratio_of_sums(&by_two(&[f64::NAN; 9])), Err(Unsure::NoData));
+    }
+
+    #[test]
+    fn what_never_varies_has_no_error() {
+        let found = ratio_of_sums(&by_two(&[2.0; 10])).unwrap();
+        assert_eq!((found.value, found.error, found.freedom), (1.0, 0.0, 9.0));
+    }
+
+    #[test]
+    fn a_median_is_as_sure_as_the_share_below_it() {
+        // Eight stretches of 100: alternating 50 + 25 and 50 − 25 of them take
+        // at most 100 ms, the rest (spread over 101 to 300 ms) more.
+        let stretch = |below: u64| {
+            let mut latency = Latency::new();
+            (0..below).for_each(|i| latency.record(Duration::from_millis(1 + i)));
+            (below..100).for_each(|i| latency.record(Duration::from_millis(201 + i)));
+            latency
+        };
+        let (many, few) = (stretch(75), stretch(25));
+        let stretches = [&many, &few, &many, &few, &many, &few, &many, &few];
+        let found = quantile_of_batches(0.5, &stretches).unwrap();
+        // Of 800: each of 1 to 25 ms eight times, of 26 to 75 ms four times.
+        // The 400th is 75 ms. Share error √(Σz²/56), z = ±1/4: 0.0945; times
+        // t(7) = 2.3646 that is ±0.2234. The quantile 0.2766 is the 222nd,
+        // 31 ms (8·25 + 4·6 = 224); 0.7234 the 579th: 201 + 25 + … four each up to
+        // 275 ms: 400 + 4·45 = 580, so 226 + 44 = 270 ms.
+        close(found.value, 75.0);
+        assert_eq!(found.freedom, 7.0);
+        let expected = (270.0 - 31.0) / (2.0 * 2.3646);
+        assert!((found.error - expected).abs() < 0.01 * expected, "{} {expected}", found.error);
+    }
+}

@@ -1,0 +1,195 @@
+//! A figure with its uncertainty, and the difference of two.
+
+use serde::Serialize;
+use statrs::distribution::{ContinuousCDF, StudentsT};
+
+/// A figure, and how sure that is.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Estimate {
+    /// The figure.
+    pub value: f64,
+    /// Its standard error, in the same unit; 0 or more.
+    pub error: f64,
+    /// Degrees of freedom of the standard error; above 0.
+    pub freedom: f64,
+}
+
+impl Estimate {
+    /// The mean of independent measurements, with the error `s/√n` and `n − 1`
+    /// degrees of freedom. `None` of fewer than two, or where one is not finite.
+    pub fn of_mean(values: &[f64]) -> Option<Self> {
+        let (value, deviation) = mean_and_deviation(values)?;
+        let count = values.len() as f64;
+        Some(Self { value, error: deviation / count.sqrt(), freedom: count - 1.0 })
+    }
+
+    /// The interval that covers the true figure with probability `confidence`
+    /// (above 0, below 1), by Student's t.
+    pub fn interval(&self, confidence: f64) -> (f64, f64) {
+        let half = t_quantile(self.freedom, confidence) * self.error;
+        (self.value - half, self.value + half)
+    }
+
+    /// The same figure in another unit: `factor` times it.
+    pub fn times(self, factor: f64) -> Self {
+        Self { value: self.value * factor, error: self.error * factor.abs(), ..self }
+    }
+}
+
+/// The difference of two independent figures: the second less the first.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Difference {
+    /// The difference, its standard error and degrees of freedom.
+    pub estimate: Estimate,
+}
+
+impl Difference {
+    /// `b − a`, without assuming that both spread alike: the error is
+    /// `√(ea² + eb²)`, and its freedom `(ea² + eb²)² / (ea⁴/fa + eb⁴/fb)`.
+    ///
+    /// Source: Welch 1947, "The generalization of Student's problem when several
+    /// different population variances are involved".
+    pub fn welch(a: Estimate, b: Estimate) -> Self {
+        let (va, vb) = (a.error * a.error, b.error * b.error);
+        let freedom = if va + vb > 0.0 {
+            (va + vb) * (va + vb) / (va * va / a.freedom + vb * vb / b.freedom)
+        } else {
+            a.freedom.min(b.freedom)
+        };
+        let estimate = Estimate { value: b.value - a.value, error: (va + vb).sqrt(), freedom };
+        Self { estimate }
+    }
+
+    /// One measurement less the mean of `several`, of which it is taken to have
+    /// the spread: the error is `s·√(1 + 1/n)` with `n − 1` degrees of freedom.
+    /// `None` of fewer than two, or where one is not finite.
+    ///
+    /// Source: Student's t of two samples with a common variance, the one of
+    /// size 1; Sokal and Rohlf, "Biometry", comparing a single observation with
+    /// the mean of a sample.
+    pub fn one_less_several(one: f64, several: &[f64]) -> Option<Self> {
+        let (mean, deviation) = mean_and_deviation(several)?;
+        let count = several.len() as f64;
+        let error = deviation * (1.0 + 1.0 / count).sqrt();
+        let estimate = Estimate { value: one - mean, error, freedom: count - 1.0 };
+        one.is_finite().then_some(Self { estimate })
+    }
+
+    /// The same difference the other way round.
+    pub fn reversed(self) -> Self {
+        Self { estimate: self.estimate.times(-1.0) }
+    }
+
+    /// Probability of a difference at least this large, either way, were there
+    /// none in truth.
+    pub fn p(&self) -> f64 {
+        (2.0 * t_tail(self.t().abs(), self.estimate.freedom)).min(1.0)
+    }
+
+    /// Probability of a difference at least this far above 0, were there none,
+    /// or one below 0, in truth.
+    pub fn p_above(&self) -> f64 {
+        t_tail(self.t(), self.estimate.freedom)
+    }
+
+    /// Difference by its error. Where nothing ever varied, any difference is
+    /// infinitely many errors.
+    fn t(&self) -> f64 {
+        let Estimate { value, error, .. } = self.estimate;
+        if value == 0.0 { 0.0 } else { value / error }
+    }
+}
+
+/// Probability that Student's t with `freedom` exceeds `t`.
+fn t_tail(t: f64, freedom: f64) -> f64 {
+    if t.is_infinite() {
+        return if t > 0.0 { 0.0 } else { 1.0 };
+    }
+    StudentsT::new(0.0, 1.0, freedom).map_or(1.0, |student| student.sf(t))
+}
+
+/// The `t` that Student's t with `freedom` stays within, either way, with
+/// probability `confidence`; infinite where there is no freedom.
+pub(crate) fn t_quantile(freedom: f64, confidence: f64) -> f64 {
+    let below = 0.5 + confidence.clamp(0.0, 1.0) / 2.0;
+    StudentsT::new(0.0, 1.0, freedom).map_or(f64::INFINITY, |student| student.inverse_cdf(below))
+}
+
+/// Mean, and standard deviation with `n − 1`.
+fn mean_and_deviation(values: &[f64]) -> Option<(f64, f64)> {
+    if values.len() < 2 || values.iter().any(|value| !value.is_finite()) {
+        return None;
+    }
+    let count = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / count;
+    let squares: f64 = values.iter().map(|value| (value - mean) * (value - mean)).sum();
+    Some((mean, (squares / (count - 1.0)).sqrt()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn close(actual: f64, expected: f64) {
+        assert!((actual - expected).abs() < 1e-3 * expected.abs().max(1e-9), "{actual} {expected}");
+    }
+
+    #[test]
+    fn a_mean_and_its_interval_worked_out_by_hand() {
+        // Mean 12, squares 4 + 0 + 4, s = 2, error 2/√3; t(2, 97.5 %) = 4.3027.
+        let mean = Estimate::of_mean(&[10.0, 12.0, 14.0]).unwrap();
+        assert_eq!((mean.value, mean.freedom), (12.0, 2.0));
+        close(mean.error, 1.1547);
+        close(mean.interval(0.95).1, 12.0 + 4.9683);
+        assert_eq!(Estimate::of_mean(&[10.0]), None);
+        assert_eq!(Estimate::of_mean(&[10.0, f64::NAN]), None);
+    }
+
+    #[test]
+    fn quantiles_of_t_are_those_of_the_printed_tables() {
+        for (freedom, t) in [(1.0, 12.706), (4.0, 2.776), (10.0, 2.228), (30.0, 2.042)] {
+            close(t_quantile(freedom, 0.95), t);
+        }
+        close(t_quantile(1e6, 0.95), 1.96);
+    }
+
+    #[test]
+    fn welch_worked_out_by_hand() {
+        // A: mean 2, s² = 1, n = 3; B: mean 8, s² = 16, n = 3. Error²: 17/3;
+        // freedom (17/3)² / ((1/3)²/2 + (16/3)²/2) = 578/257.
+        let (a, b) = ([1.0, 2.0, 3.0], [4.0, 8.0, 12.0]);
+        let difference =
+            Difference::welch(Estimate::of_mean(&a).unwrap(), Estimate::of_mean(&b).unwrap());
+        close(difference.estimate.value, 6.0);
+        close(difference.estimate.error, 2.3805);
+        close(difference.estimate.freedom, 2.2490);
+        // t = 2.5205; between the tables' 4.303 (2.5 %) and 1.886 (10 %) of 2.
+        assert!((0.1..0.2).contains(&difference.p()), "{}", difference.p());
+        close(difference.p_above(), difference.p() / 2.0);
+        close(difference.reversed().p_above(), 1.0 - difference.p() / 2.0);
+    }
+
+    #[test]
+    fn p_of_one_degree_of_freedom_is_that_of_the_arc_tangent() {
+        // Student's t with 1 is Cauchy's: P(|t| > 1) = 1/2.
+        let at = |value| Difference { estimate: Estimate { value, error: 1.0, freedom: 1.0 } };
+        close(at(1.0).p(), 0.5);
+        close(at(12.706).p(), 0.05);
+    }
+
+    #[test]
+    fn one_run_beside_several_worked_out_by_hand() {
+        // Mean 12, s = 2: error 2·√(4/3).
+        let difference = Difference::one_less_several(17.0, &[10.0, 12.0, 14.0]).unwrap();
+        assert_eq!((difference.estimate.value, difference.estimate.freedom), (5.0, 2.0));
+        close(difference.estimate.error, 2.3094);
+    }
+
+    #[test]
+    fn what_never_varied_is_either_equal_or_different() {
+        let still = |value| Estimate { value, error: 0.0, freedom: 3.0 };
+        assert_eq!(Difference::welch(still(1.0), still(1.0)).p(), 1.0);
+        assert_eq!(Difference::welch(still(1.0), still(2.0)).p(), 0.0);
+        assert_eq!(Difference::welch(still(2.0), still(1.0)).p_above(), 1.0);
+    }
+}
