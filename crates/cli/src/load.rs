@@ -75,6 +75,12 @@ pub struct Args {
     /// Write every request as a line of JSON
     #[arg(long, value_name = "FILE")]
     raw: Option<PathBuf>,
+    /// Write every request as a row of Parquet
+    #[arg(long, value_name = "FILE")]
+    parquet: Option<PathBuf>,
+    /// Write every second as a line of CSV
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
     /// Plain lines instead of the live screen
     #[arg(long)]
     plain: bool,
@@ -142,6 +148,8 @@ fn plan(args: &Args) -> anyhow::Result<Plan> {
     plan.forged_tickets = args.forged_tickets;
     plan.ca = args.ca.clone();
     plan.raw = args.raw.clone();
+    plan.parquet = args.parquet.clone();
+    plan.csv = args.csv.clone();
     plan.tls = match args.tls.as_deref() {
         Some("1.2") => TlsVersions::Only12,
         Some("1.3") => TlsVersions::Only13,
@@ -183,7 +191,7 @@ fn judge(summary: &Summary) -> anyhow::Result<Outcome> {
             anyhow::bail!("THE DRIVER WAS SATURATED, these figures are not the target's: {why}")
         }
         _ => match &summary.raw_error {
-            Some(error) => anyhow::bail!("the raw figures are not whole: {error}"),
+            Some(error) => anyhow::bail!("a file is not whole: {error}"),
             None => anyhow::bail!("no request succeeded"),
         },
     }

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use common::upstream::Upstream;
 use common::{Text, auction, gate, tidegate, wait_until};
+use parquet::file::reader::SerializedFileReader;
 use serde_json::Value;
 
 /// Three customers, three pages each: fewer starts than a driver has to miss
@@ -148,6 +149,53 @@ fn the_summary_and_the_raw_lines_have_the_fields_that_scripts_rely_on() {
     let line = ["session", "page", "intended_s", "start_delay_ms", "response_ms", "status"];
     let rest = ["first_byte_ms", "last_byte_ms", "received_bytes", "ok", "end", "measured"];
     assert_eq!(missing(&run.raw()[0], &[line, rest].concat()), none);
+}
+
+#[test]
+fn requests_and_seconds_are_the_same_in_every_format() {
+    let run = Run::new(FEW);
+    let upstream = Upstream::start();
+    let (parquet, csv) = (run.path("requests.parquet"), run.path("seconds.csv"));
+    let mut args = run.args(&upstream.url, "120");
+    for (flag, path) in [("--parquet", &parquet), ("--csv", &csv)] {
+        args.extend([flag.to_owned(), path.display().to_string()]);
+    }
+    let output = tidegate(&args.iter().map(String::as_str).collect::<Vec<_>>());
+    assert_eq!(output.status.code(), Some(0), "{}", output.stderr_text());
+
+    let raw = run.raw();
+    let reader = SerializedFileReader::try_from(parquet.as_path()).unwrap();
+    let rows: Vec<Value> = reader.into_iter().map(|row| row.unwrap().to_json_value()).collect();
+    assert_eq!(rows, raw, "Parquet has the rows of the lines");
+
+    let text = std::fs::read_to_string(csv).unwrap();
+    let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split(',').collect()).collect();
+    let series = run.summary()["series"].as_array().unwrap().clone();
+    assert_eq!(lines.len(), 1 + series.len(), "{text}");
+    for (line, second) in lines[1..].iter().zip(&series) {
+        for (name, value) in lines[0].iter().zip(line) {
+            let (value, part) = (value.parse::<f64>().unwrap(), name.strip_prefix("response_"));
+            let told = part.map_or(&second[*name], |part| &second["response"][part]);
+            let told = told.as_f64().or(told.as_bool().map(|yes| f64::from(u8::from(yes))));
+            assert!((told.unwrap() - value).abs() < 1e-6, "{name}: {value} {told:?}");
+        }
+    }
+}
+
+#[test]
+fn a_disk_that_is_full_ends_the_run_with_3_whatever_the_format() {
+    for flag in ["--raw", "--parquet", "--csv"] {
+        let run = Run::new(FEW);
+        let upstream = Upstream::start();
+        let scenario = run.path("scenario.toml").display().to_string();
+        let args = ["load", &scenario, "--target", &upstream.url, flag, "/dev/full"];
+        let times = ["--plain", "--warm-up", "0", "--duration", "120"];
+        let output = tidegate(&[&args[..], &times].concat());
+        let text = output.stderr_text();
+        assert_eq!(output.status.code(), Some(3), "{flag} {text}");
+        assert!(text.contains("a file is not whole: /dev/full: No space left"), "{flag} {text}");
+        assert!(output.stdout_text().contains("FILE INCOMPLETE: /dev/full"), "{flag}");
+    }
 }
 
 #[test]

@@ -46,7 +46,7 @@ pub fn report(summary: &Summary) -> String {
         put(&mut out, format_args!("DRIVER SATURATED: {reason}"));
     }
     if let Some(error) = &summary.raw_error {
-        put(&mut out, format_args!("RAW FILE INCOMPLETE: {error}"));
+        put(&mut out, format_args!("FILE INCOMPLETE: {error}"));
     }
     let length = &summary.session_length;
     put(

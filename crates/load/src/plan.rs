@@ -53,6 +53,10 @@ pub struct Plan {
     pub server_name: Option<String>,
     /// Writes every request as a line of JSON to this file.
     pub raw: Option<PathBuf>,
+    /// Writes every request as a row of Parquet to this file.
+    pub parquet: Option<PathBuf>,
+    /// Writes every second as a line of CSV to this file.
+    pub csv: Option<PathBuf>,
     /// Customers the scenario draws from; `None` takes the scenario's own.
     pub customers: Option<u64>,
     /// Most sessions in flight; arrivals beyond are counted as not started.
@@ -92,6 +96,8 @@ impl Plan {
             forged_tickets: false,
             server_name: None,
             raw: None,
+            parquet: None,
+            csv: None,
             customers: None,
             max_in_flight: 20_000,
             max_sessions: None,

@@ -86,7 +86,8 @@ pub struct Summary {
     pub stretches: Vec<Stretch>,
     /// The scenario's thresholds and how they came out.
     pub thresholds: Vec<Verdict>,
-    /// Why the raw file is not whole; `None` if it is, or none was asked for.
+    /// Why a file of requests or seconds is not whole; `None` if all are, or
+    /// none was asked for.
     pub raw_error: Option<String>,
 }
 
@@ -96,7 +97,7 @@ impl Summary {
     pub const FORMAT: u32 = 1;
 
     /// The exit code this result deserves: 3 if the driver was saturated, the
-    /// raw file could not be written, or no request succeeded; else 1 if a
+    /// file of requests or seconds could not be written, or no request succeeded; else 1 if a
     /// threshold was missed; else 0.
     pub fn exit_code(&self) -> u8 {
         if self.driver_saturated || self.raw_error.is_some() || self.totals.requests_ok == 0 {

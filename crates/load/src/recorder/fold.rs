@@ -7,7 +7,9 @@ use tidegate_stats::Latency;
 
 use super::event::{Batch, Event, What};
 use super::figures::{Figures, count};
-use super::raw::Raw;
+use super::file::RowFile;
+use super::requests::{JsonLines, Parquet, Row};
+use super::seconds::Seconds;
 use super::stretches::Stretches;
 use crate::driver::diagnose;
 use crate::error::Error;
@@ -29,7 +31,7 @@ pub(crate) struct Recorder {
     seconds: Bins,
     series: Vec<Point>,
     stretches: Stretches,
-    raw: Option<Raw>,
+    files: Files,
 }
 
 /// What is known of a driver thread.
@@ -78,7 +80,7 @@ impl Recorder {
             seconds: Bins::new(SECOND, threads),
             series: Vec::new(),
             stretches: Stretches::new(plan.warm_up, plan.measure),
-            raw: plan.raw.as_deref().map(Raw::create).transpose()?,
+            files: Files::create(plan)?,
         })
     }
 
@@ -103,9 +105,9 @@ impl Recorder {
             }
             self.quarters.add(event);
             self.seconds.add(event);
-            if let (Some(raw), What::Request(request)) = (&mut self.raw, &event.what) {
+            if let What::Request(request) = &event.what {
                 let page = self.page_names.get(request.page as usize).map_or("", String::as_str);
-                raw.write(event, request, page, measured);
+                self.files.request(&Row::new(event, request, page, measured));
             }
         }
     }
@@ -137,6 +139,13 @@ impl Recorder {
         }
         let mut second = None;
         self.seconds.close(None, &self.threads, self.warm_up, |point| second = Some(point));
+        self.keep_second(second)
+    }
+
+    fn keep_second(&mut self, second: Option<Point>) -> Option<Point> {
+        if let Some(second) = &second {
+            self.files.second(second);
+        }
         self.series.extend(second);
         second
     }
@@ -199,7 +208,7 @@ impl Recorder {
         self.quarters.close(Some(until), &self.threads, self.warm_up, |point| last = point);
         let mut second = None;
         self.seconds.close(Some(until), &self.threads, self.warm_up, |point| second = Some(point));
-        self.series.extend(second);
+        self.keep_second(second);
         observe(&self.snapshot(last, second, Some(RunStage::Done)));
         let names = self.page_names.iter().cloned();
         let pages = names.zip(self.window.pages()).filter(|(_, page)| page.ok + page.failed > 0);
@@ -208,7 +217,7 @@ impl Recorder {
             driver: self.driver(),
             measured,
             stretches: self.stretches.finish(measured),
-            raw_error: self.raw.take().and_then(Raw::finish),
+            raw_error: self.files.finish(),
             series: std::mem::take(&mut self.series),
             figures: Finished {
                 response: self.window.response.summary(),
@@ -218,6 +227,43 @@ impl Recorder {
                 totals: std::mem::take(&mut self.window.totals),
             },
         }
+    }
+}
+
+/// What is written while the run goes on.
+struct Files {
+    lines: Option<RowFile<JsonLines>>,
+    parquet: Option<RowFile<Parquet>>,
+    seconds: Option<RowFile<Seconds>>,
+}
+
+impl Files {
+    fn create(plan: &Plan) -> Result<Self, Error> {
+        Ok(Self {
+            lines: plan.raw.as_deref().map(RowFile::create).transpose()?,
+            parquet: plan.parquet.as_deref().map(RowFile::create).transpose()?,
+            seconds: plan.csv.as_deref().map(RowFile::create).transpose()?,
+        })
+    }
+
+    fn request(&mut self, row: &Row<'_>) {
+        self.lines.iter_mut().for_each(|file| file.write(row));
+        self.parquet.iter_mut().for_each(|file| file.write(row));
+    }
+
+    fn second(&mut self, second: &Point) {
+        self.seconds.iter_mut().for_each(|file| file.write(second));
+    }
+
+    /// Ends all files; gives what went wrong with any.
+    fn finish(&mut self) -> Option<String> {
+        let errors = [
+            self.lines.take().and_then(RowFile::finish),
+            self.parquet.take().and_then(RowFile::finish),
+            self.seconds.take().and_then(RowFile::finish),
+        ];
+        let errors: Vec<String> = errors.into_iter().flatten().collect();
+        (!errors.is_empty()).then(|| errors.join("; "))
     }
 }
 

@@ -2,8 +2,10 @@
 
 pub(crate) mod event;
 mod figures;
+mod file;
 mod fold;
-mod raw;
+mod requests;
+mod seconds;
 mod stretches;
 
 pub(crate) use event::{Batch, Event, Fallback, Request, What};
