@@ -1,8 +1,10 @@
 //! `tidegate load`: drive a service as customers do.
 
 mod compare;
+mod metrics;
 
 use std::io::{IsTerminal, Write};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -16,6 +18,7 @@ use crate::exit::{Outcome, bad_input};
 use crate::screen::{Screen, Second};
 use crate::signals::stop_on_signal;
 use crate::stdout::print;
+use metrics::Metrics;
 
 /// Flags of `tidegate load`.
 #[derive(clap::Args)]
@@ -81,6 +84,10 @@ pub struct Args {
     /// Write every second as a line of CSV
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
+    /// Serve how the run stands for Prometheus, at /metrics of this port on
+    /// loopback, or of this address
+    #[arg(long, value_name = "ADDRESS", value_parser = metrics::address)]
+    metrics: Option<SocketAddr>,
     /// Plain lines instead of the live screen
     #[arg(long)]
     plain: bool,
@@ -103,11 +110,18 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     }
     let plan = plan(&args)?;
     plan.check().map_err(bad_input)?;
+    let metrics = args.metrics.map(Metrics::serve).transpose()?;
+    if let Some(metrics) = &metrics {
+        print(format!("metrics: http://{}/metrics\n", metrics.address()))?;
+    }
     let mut view = View::open(&args, &plan);
     let stop = stop_on_signal()?;
     let pull = plan.stop.clone();
     let result = tidegate_load::run(plan, &mut |snapshot| {
         view.show(snapshot);
+        if let Some(metrics) = &metrics {
+            metrics.show(snapshot);
+        }
         if stop.is_stopped() {
             pull.stop();
         }

@@ -8,7 +8,7 @@ use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use common::upstream::Upstream;
-use common::{Text, auction, gate, tidegate, wait_until};
+use common::{Running, Text, auction, curl, gate, tidegate, wait_until};
 use parquet::file::reader::SerializedFileReader;
 use serde_json::Value;
 
@@ -196,6 +196,45 @@ fn a_disk_that_is_full_ends_the_run_with_3_whatever_the_format() {
         assert!(text.contains("a file is not whole: /dev/full: No space left"), "{flag} {text}");
         assert!(output.stdout_text().contains("FILE INCOMPLETE: /dev/full"), "{flag}");
     }
+}
+
+#[test]
+fn a_run_can_be_watched_by_prometheus() {
+    let run = Run::new(LINGERING);
+    let upstream = Upstream::start();
+    let scenario = run.path("scenario.toml").display().to_string();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tidegate"));
+    command.args(["load", &scenario, "--target", &upstream.url, "--plain", "--metrics", "0"]);
+    let load = Running::other(command.args(["--warm-up", "0", "--duration", "600"]), |line| {
+        line.strip_prefix("metrics: ").map(str::to_owned)
+    });
+    assert!(load.address("address").starts_with("http://127.0.0.1:"), "loopback is the default");
+    let scrape = || curl(&["--fail", load.address("address")]).stdout_text();
+    let value = |text: &str, series: &str| -> f64 {
+        let line = text.lines().find_map(|line| line.strip_prefix(series)?.strip_prefix(' '));
+        line.map_or(0.0, |value| value.parse().unwrap())
+    };
+    let answered = "tidegate_load_requests_total{result=\"ok\"}";
+    wait_until("ten requests are told", || value(&scrape(), answered) >= 10.0);
+    let text = scrape();
+    let count = value(&text, "tidegate_load_request_duration_seconds_count");
+    assert_eq!(count, value(&text, answered), "each answer is in the histogram\n{text}");
+    let last = "tidegate_load_request_duration_seconds_bucket{le=\"+Inf\"}";
+    assert_eq!(value(&text, last), count, "{text}");
+    assert_eq!(value(&text, "tidegate_load_stage{stage=\"measure\"}"), 1.0, "{text}");
+}
+
+#[test]
+fn metrics_at_an_address_that_is_taken_end_the_run_before_it_begins() {
+    let run = Run::new(FEW);
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let mut args = run.args("http://127.0.0.1:1", "120");
+    args.extend(["--metrics".to_owned(), address.clone()]);
+    let output = tidegate(&args.iter().map(String::as_str).collect::<Vec<_>>());
+    assert_eq!(output.status.code(), Some(3));
+    let text = output.stderr_text();
+    assert!(text.contains(&format!("cannot serve metrics at {address}: ")), "{text}");
 }
 
 #[test]

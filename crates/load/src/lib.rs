@@ -29,6 +29,7 @@ mod error;
 mod html;
 mod lines;
 mod machine;
+pub mod metrics;
 pub mod outcome;
 mod plan;
 mod recorder;

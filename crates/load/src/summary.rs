@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 pub use tidegate_stats::LatencyMs as Latency;
 
+use crate::metrics::Buckets;
 use crate::scenario::SessionLength;
 use crate::thresholds::Verdict;
 
@@ -363,10 +364,14 @@ pub struct Snapshot {
     pub planned_s: f64,
     /// Which part of the run this is.
     pub stage: RunStage,
+    /// Counts of the warm-up, once it is over.
+    pub before: Totals,
     /// Counts since the present stage began.
     pub totals: Totals,
     /// Response time since the present stage began.
     pub response: Latency,
+    /// Response times since the start of the run, by bucket.
+    pub buckets: Buckets,
     /// Sessions in flight.
     pub in_flight: u64,
     /// The last quarter of a second, or so.

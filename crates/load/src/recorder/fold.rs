@@ -13,6 +13,7 @@ use super::seconds::Seconds;
 use super::stretches::Stretches;
 use crate::driver::diagnose;
 use crate::error::Error;
+use crate::metrics::Buckets;
 use crate::plan::Plan;
 use crate::summary::{Driver, Point, RunStage, Snapshot, Stretch, Totals, share};
 
@@ -31,6 +32,7 @@ pub(crate) struct Recorder {
     seconds: Bins,
     series: Vec<Point>,
     stretches: Stretches,
+    buckets: Buckets,
     files: Files,
 }
 
@@ -80,6 +82,7 @@ impl Recorder {
             seconds: Bins::new(SECOND, threads),
             series: Vec::new(),
             stretches: Stretches::new(plan.warm_up, plan.measure),
+            buckets: Buckets::default(),
             files: Files::create(plan)?,
         })
     }
@@ -108,6 +111,9 @@ impl Recorder {
             if let What::Request(request) = &event.what {
                 let page = self.page_names.get(request.page as usize).map_or("", String::as_str);
                 self.files.request(&Row::new(event, request, page, measured));
+                if request.outcome.is_none() && event.at <= self.end {
+                    self.buckets.record(event.at.saturating_sub(request.intended));
+                }
             }
         }
     }
@@ -157,13 +163,18 @@ impl Recorder {
         } else {
             RunStage::Measure
         });
-        let figures = if stage == RunStage::WarmUp { &self.warm } else { &self.window };
+        let (before, figures) = match stage {
+            RunStage::WarmUp => (Totals::default(), &self.warm),
+            _ => (self.warm.totals.clone(), &self.window),
+        };
         Snapshot {
             elapsed_s: until.as_secs_f64(),
             planned_s: self.end.as_secs_f64(),
             stage,
+            before,
             totals: figures.totals.clone(),
             response: figures.response.summary(),
+            buckets: self.buckets,
             in_flight: self.threads.iter().map(|thread| thread.in_flight).sum(),
             last,
             second,
