@@ -11,7 +11,7 @@ use std::time::Duration;
 use anyhow::Context;
 use ratatui::prelude::Color;
 use tidegate_load::scenario::BUILT_IN;
-use tidegate_load::{Arrivals, Plan, Scenario, Snapshot, Summary, TlsVersions};
+use tidegate_load::{Arrivals, Plan, Repeated, Scenario, Snapshot, Stop, Summary, TlsVersions};
 
 use crate::cores::Cores;
 use crate::exit::{Outcome, bad_input};
@@ -72,6 +72,12 @@ pub struct Args {
     /// an attacker would; needs --insecure
     #[arg(long)]
     forged_tickets: bool,
+    /// Run so many times, with one seed after the other, and give the mean and
+    /// its interval of 95 % for each figure; files of requests and seconds get
+    /// the run's number
+    #[arg(long, value_name = "N", default_value_t = 1,
+          value_parser = clap::value_parser!(u32).range(1..=1000))]
+    repeat: u32,
     /// Write the summary as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -110,16 +116,92 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     }
     let plan = plan(&args)?;
     plan.check().map_err(bad_input)?;
+    if (plan.warm_up + plan.measure).saturating_mul(args.repeat) > Plan::LONGEST {
+        return Err(bad_input(format!(
+            "--repeat {}: all runs together must be at most a day",
+            args.repeat
+        )));
+    }
     let metrics = args.metrics.map(Metrics::serve).transpose()?;
     if let Some(metrics) = &metrics {
         print(format!("metrics: http://{}/metrics\n", metrics.address()))?;
     }
-    let mut view = View::open(&args, &plan);
     let stop = stop_on_signal()?;
+    let (mut runs, mut failed) = (Vec::new(), None);
+    for number in 1..=args.repeat {
+        match run_once(&args, nth(&plan, number, args.repeat), &stop, metrics.as_ref()) {
+            Ok(summary) => runs.push(summary),
+            // Those before it are of use all the same.
+            Err(error) => failed = Some(error),
+        }
+        if failed.is_some() || stop.is_stopped() {
+            break;
+        }
+    }
+    let outcome = if args.repeat == 1 {
+        runs.first().map_or(Ok(Outcome::Done), |summary| show(&args, summary))
+    } else {
+        show_all(&args, runs)
+    };
+    failed.map_or(outcome, Err)
+}
+
+/// Writes and judges the result of the one run.
+fn show(args: &Args, summary: &Summary) -> anyhow::Result<Outcome> {
+    if let Some(file) = &args.json {
+        write_json(summary, file)?;
+    }
+    judge(summary)
+}
+
+/// Writes and judges the results of several.
+fn show_all(args: &Args, runs: Vec<Summary>) -> anyhow::Result<Outcome> {
+    if runs.is_empty() {
+        return Ok(Outcome::Done);
+    }
+    let repeated = Repeated::new(runs);
+    if let Some(file) = &args.json {
+        write_json(&repeated, file)?;
+    }
+    print(format!("\n{repeated}"))?;
+    // A run that failed outweighs one that missed a threshold.
+    repeated.runs.iter().try_fold(Outcome::Done, |so_far, summary| {
+        Ok(if judge(summary)? == Outcome::Done { so_far } else { Outcome::GoalMissed })
+    })
+}
+
+/// The plan of one of several runs: its own seed and files.
+fn nth(plan: &Plan, number: u32, of: u32) -> Plan {
+    let mut plan = plan.clone();
+    plan.seed = plan.seed.wrapping_add(u64::from(number - 1));
+    if of > 1 {
+        for file in [&mut plan.raw, &mut plan.parquet, &mut plan.csv].into_iter().flatten() {
+            *file = numbered(file, number);
+        }
+    }
+    plan
+}
+
+/// `raw.jsonl` as `raw.2.jsonl`.
+fn numbered(file: &Path, number: u32) -> PathBuf {
+    match file.extension() {
+        Some(extension) => file.with_extension(format!("{number}.{}", extension.to_string_lossy())),
+        None => file.with_extension(number.to_string()),
+    }
+}
+
+/// Runs a plan before the user's eyes, and reports.
+fn run_once(
+    args: &Args,
+    plan: Plan,
+    stop: &Stop,
+    metrics: Option<&Metrics>,
+) -> anyhow::Result<Summary> {
+    let mut view = View::open(args, &plan);
     let pull = plan.stop.clone();
     let result = tidegate_load::run(plan, &mut |snapshot| {
         view.show(snapshot);
-        if let Some(metrics) = &metrics {
+        if let Some(metrics) = metrics {
             metrics.show(snapshot);
         }
         if stop.is_stopped() {
@@ -131,11 +213,8 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
         2 => bad_input(error),
         _ => error.into(),
     })?;
-    if let Some(file) = &args.json {
-        write_json(&summary, file)?;
-    }
     print(tidegate_load::report(&summary))?;
-    judge(&summary)
+    Ok(summary)
 }
 
 fn plan(args: &Args) -> anyhow::Result<Plan> {
@@ -280,4 +359,23 @@ fn fold(snapshot: &Snapshot, screen: &mut Screen) {
     let warnings = snapshot.driver_warnings.iter();
     rows.extend(warnings.map(|why| (Color::Red, vec!["DRIVER SATURATED".to_owned(), why.clone()])));
     state.rows = rows;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_of_several_runs_has_a_seed_and_files_of_its_own() {
+        let scenario = Scenario::built_in(BUILT_IN[0]).unwrap();
+        let mut plan = Plan::new(scenario, "https://127.0.0.1:1");
+        (plan.seed, plan.raw) = (7, Some("out/raw.jsonl".into()));
+        plan.csv = Some("seconds".into());
+        let third = nth(&plan, 3, 5);
+        assert_eq!((third.seed, third.parquet), (9, None));
+        assert_eq!(third.raw.unwrap(), Path::new("out/raw.3.jsonl"));
+        assert_eq!(third.csv.unwrap(), Path::new("seconds.3"));
+        let only = nth(&plan, 1, 1);
+        assert_eq!((only.seed, only.raw.unwrap()), (7, PathBuf::from("out/raw.jsonl")));
+    }
 }

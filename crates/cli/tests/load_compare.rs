@@ -158,3 +158,41 @@ fn the_stretches_of_a_real_run_add_up_to_its_totals() {
     let length: f64 = stretches.iter().map(|s| s["length_s"].as_f64().unwrap()).sum();
     assert!((length - summary["measured_s"].as_f64().unwrap()).abs() < 1e-6, "{length}");
 }
+
+#[test]
+fn a_repeated_run_gives_means_with_intervals_and_can_be_compared() {
+    let folder = Folder::new();
+    let upstream = Upstream::start();
+    let scenario = folder.path("brief.toml");
+    let repeat = |name: &str, seed: &str| {
+        let (json, raw) = (folder.path(name), folder.path(&format!("{name}.raw.jsonl")));
+        let args = ["load", &scenario, "--target", &upstream.url, "--json", &json, "--raw", &raw];
+        let times = ["--plain", "--warm-up", "0", "--duration", "120", "--repeat", "3"];
+        let output = tidegate(&[&args[..], &times, &["--seed", seed]].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", output.stderr_text());
+        output.stdout_text()
+    };
+    let text = repeat("a.json", "1");
+    assert!(text.contains("3 runs, seeds 1, 2, 3"), "{text}");
+    let json = read(Path::new(&folder.path("a.json")));
+    let runs = json["runs"].as_array().unwrap();
+    assert_eq!(runs.iter().map(|run| run["seed"].as_u64().unwrap()).collect::<Vec<_>>(), [1, 2, 3]);
+    let figure = |name| json["figures"].as_array().unwrap().iter().find(|f| f["figure"] == name);
+    let ratio = figure("completed_ratio").unwrap();
+    assert_eq!((&ratio["mean"]["value"], &ratio["mean"]["low"]), (&json!(1.0), &json!(1.0)));
+    let rate = &figure("completed_per_s").unwrap();
+    for (run, value) in runs.iter().zip(rate["values"].as_array().unwrap()) {
+        let (told, value) = (run["completed_per_s"].as_f64().unwrap(), value.as_f64().unwrap());
+        assert!((told - value).abs() < 1e-6 * told, "{told} {value}");
+    }
+    for number in 1..=3 {
+        let raw = folder.path(&format!("a.json.raw.{number}.jsonl"));
+        assert_eq!(std::fs::read_to_string(raw).unwrap().lines().count(), 3);
+    }
+    repeat("b.json", "4");
+    let args = [&folder.path("a.json")[..], &folder.path("b.json"), "--anyway"];
+    let text = compare(&args).stdout_text();
+    assert!(text.contains("Welch's t on the values of 3 and 3 runs"), "{text}");
+    let row = text.lines().find(|line| line.starts_with("completed_ratio")).unwrap();
+    assert!(row.ends_with("no significant difference"), "{text}");
+}

@@ -74,7 +74,7 @@ pub(super) fn unlike(a: &[SavedRun], b: &[SavedRun]) -> Vec<String> {
 /// Sessions offered per second over all runs, and the deviation of that were
 /// arrivals Poisson: `√N / T`.
 fn offered(runs: &[SavedRun]) -> (f64, f64) {
-    let stretches = || runs.iter().flat_map(|run| &run.stretches);
+    let stretches = || runs.iter().flat_map(|run| &run.window.stretches);
     let sessions: f64 = stretches().map(|stretch| stretch.offered as f64).sum();
     let time: f64 = stretches().map(|stretch| stretch.length_s).sum();
     if time > 0.0 { (sessions / time, sessions.sqrt() / time) } else { (0.0, 0.0) }
@@ -157,7 +157,7 @@ mod tests {
     fn another_offered_rate_is_another_load_and_chance_is_not() {
         let offered = |per_s: u64| {
             let mut runs = read(&saved(2, &[(50, 5); 10]));
-            runs[0].stretches.iter_mut().for_each(|stretch| stretch.offered = per_s);
+            runs[0].window.stretches.iter_mut().for_each(|stretch| stretch.offered = per_s);
             against(&runs)
         };
         // 500 beside 500 sessions: four deviations are 4 × √1000 = 126.

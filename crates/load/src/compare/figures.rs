@@ -3,14 +3,14 @@
 use serde::Serialize;
 use tidegate_stats::{Estimate, Latency, Part, Unsure, quantile_of_batches, ratio_of_sums};
 
-use super::run::SavedRun;
+use super::window::Window;
 use crate::summary::Stretch;
 
 /// A figure of a run.
-pub(super) struct Figure {
+pub(crate) struct Figure {
     /// As in the summary.
-    pub(super) name: &'static str,
-    pub(super) unit: Unit,
+    pub(crate) name: &'static str,
+    pub(crate) unit: Unit,
     /// Which way is worse; `None` if that depends on what one wants.
     pub(super) worse: Option<Worse>,
     kind: Kind,
@@ -45,7 +45,7 @@ enum Kind {
 }
 
 /// Every figure that is compared.
-pub(super) const FIGURES: &[Figure] = &[
+pub(crate) const FIGURES: &[Figure] = &[
     per_second("completed_per_s", |s| s.completed),
     per_second("requests_per_s", |s| s.requests_ok),
     share("completed_ratio", Some(Worse::Lower), |s| (s.completed, s.admitted_ended)),
@@ -82,27 +82,29 @@ fn ended(stretch: &Stretch) -> u64 {
 
 impl Figure {
     /// The figure of a whole run; `None` if nothing happened that it could be of.
-    pub(super) fn value(&self, run: &SavedRun) -> Option<f64> {
+    pub(crate) fn value(&self, window: &Window) -> Option<f64> {
         if let Kind::Response(q) = self.kind {
             let mut all = Latency::new();
-            run.responses.iter().for_each(|stretch| all.merge(stretch));
+            window.responses.iter().for_each(|stretch| all.merge(stretch));
             return (all.count() > 0).then(|| all.quantile_ms(q));
         }
-        let parts = self.parts(run);
+        let parts = self.parts(window);
         let sum = |of: fn(&Part) -> f64| parts.iter().map(of).sum::<f64>();
         let whole = sum(|part| part.whole);
         (whole > 0.0).then(|| sum(|part| part.part) / whole)
     }
 
     /// The same with what the run itself says about its error.
-    pub(super) fn estimate(&self, run: &SavedRun) -> Result<Estimate, Unsure> {
+    pub(super) fn estimate(&self, window: &Window) -> Result<Estimate, Unsure> {
         match self.kind {
-            Kind::Response(q) => quantile_of_batches(q, &run.responses.iter().collect::<Vec<_>>()),
-            _ => ratio_of_sums(&self.parts(run)),
+            Kind::Response(q) => {
+                quantile_of_batches(q, &window.responses.iter().collect::<Vec<_>>())
+            }
+            _ => ratio_of_sums(&self.parts(window)),
         }
     }
 
-    fn parts(&self, run: &SavedRun) -> Vec<Part> {
+    fn parts(&self, window: &Window) -> Vec<Part> {
         let part = |stretch: &Stretch| match self.kind {
             Kind::PerSecond(of) => Part { part: of(stretch) as f64, whole: stretch.length_s },
             Kind::Share(of) => {
@@ -111,7 +113,7 @@ impl Figure {
             }
             Kind::Response(_) => Part::default(),
         };
-        run.stretches.iter().map(part).collect()
+        window.stretches.iter().map(part).collect()
     }
 }
 
@@ -122,7 +124,7 @@ mod tests {
 
     #[test]
     fn figures_of_two_seconds_worked_out_by_hand() {
-        let run = &read(&saved(1, &[(30, 10), (10, 50)]))[0];
+        let run = &read(&saved(1, &[(30, 10), (10, 50)]))[0].window;
         let value = |name| FIGURES.iter().find(|figure| figure.name == name).unwrap().value(run);
         assert_eq!(value("completed_per_s"), Some(20.0));
         assert_eq!(value("completed_ratio"), Some(0.4));
@@ -130,7 +132,7 @@ mod tests {
         assert_eq!(value("full_handshake_share"), Some(0.25));
         assert!((value("response_p50_ms").unwrap() - 10.0).abs() < 0.01);
         assert!((value("response_p95_ms").unwrap() - 50.0).abs() < 0.05);
-        let idle = &read(&saved(1, &[(0, 1), (0, 1)]))[0];
+        let idle = &read(&saved(1, &[(0, 1), (0, 1)]))[0].window;
         assert_eq!(FIGURES[7].value(idle), None);
     }
 }

@@ -6,9 +6,10 @@
 //! sure it is ([`tidegate_stats::ratio_of_sums`]).
 
 mod alike;
-mod figures;
+pub(crate) mod figures;
 mod report;
 mod run;
+pub(crate) mod window;
 
 use serde::Serialize;
 use tidegate_stats::{Difference, Estimate, Unsure, holm};
@@ -146,7 +147,7 @@ fn test(a: usize, b: usize) -> String {
 
 fn row(figure: &Figure, a: &[SavedRun], b: &[SavedRun], worse_by: f64) -> Row {
     let mean = |runs: &[SavedRun]| {
-        let values: Option<Vec<f64>> = runs.iter().map(|run| figure.value(run)).collect();
+        let values: Option<Vec<f64>> = runs.iter().map(|run| figure.value(&run.window)).collect();
         values.map(|values| values.iter().sum::<f64>() / values.len() as f64)
     };
     let tested = Sides::new(figure, a, b).and_then(|sides| sides.tested(figure, worse_by));
@@ -194,10 +195,10 @@ enum Sides {
 impl Sides {
     fn new(figure: &Figure, a: &[SavedRun], b: &[SavedRun]) -> Result<Self, Unsure> {
         if let ([a], [b]) = (a, b) {
-            return Ok(Self::Within(figure.estimate(a)?, figure.estimate(b)?));
+            return Ok(Self::Within(figure.estimate(&a.window)?, figure.estimate(&b.window)?));
         }
         let values = |runs: &[SavedRun]| -> Option<Vec<f64>> {
-            runs.iter().map(|run| figure.value(run)).collect()
+            runs.iter().map(|run| figure.value(&run.window)).collect()
         };
         Ok(Self::Runs(values(a).ok_or(Unsure::NoData)?, values(b).ok_or(Unsure::NoData)?))
     }

@@ -14,7 +14,9 @@ impl fmt::Display for Comparison {
         let significance = SIGNIFICANCE * 100.0;
         write!(f, "test  {}; significant at {significance} % after Holm's rule", self.test)?;
         if self.worse_by > 0.0 {
-            write!(f, "; worse by {} % is allowed", self.worse_by * 100.0)?;
+            // 7 % is no 7.000000000000001.
+            let allowed = (self.worse_by * 1e6).round() / 1e4;
+            write!(f, "; worse by {allowed} % is allowed")?;
         }
         writeln!(f)?;
         for note in &self.notes {
@@ -51,7 +53,7 @@ impl fmt::Display for Row {
 
 impl Unit {
     /// The value with as many digits as it takes.
-    fn of(self, value: f64) -> String {
+    pub(crate) fn of(self, value: f64) -> String {
         match self {
             Self::PerSecond => format!("{value:.2}/s"),
             Self::Share => format!("{:.2} %", value * 100.0),

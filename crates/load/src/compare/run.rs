@@ -4,17 +4,9 @@ use std::path::Path;
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
-use tidegate_stats::Latency;
 
-use crate::summary::{Machine, Stretch, Summary};
-
-/// Most stretches of a run; what has more was not written by a run.
-const MOST_STRETCHES: usize = 32;
-/// Lengths of a stretch, in seconds, and counts within which no sum leaves the
-/// range of its type: a nanosecond, a day, and what an f64 counts exactly.
-const SHORTEST_S: f64 = 1e-9;
-const LONGEST_S: f64 = 86_400.0;
-const MOST_COUNTED: u64 = 1 << 53;
+use super::window::Window;
+use crate::summary::{Machine, Summary};
 
 /// A run, read back from the JSON of its [`Summary`].
 #[derive(Clone, Debug, Deserialize)]
@@ -34,10 +26,8 @@ pub struct SavedRun {
     pub(super) patience_ms: f64,
     pub(super) session_length: Length,
     pub(super) driver: Driver,
-    pub(super) stretches: Vec<Stretch>,
-    /// Response times of each stretch.
-    #[serde(skip)]
-    pub(super) responses: Vec<Latency>,
+    #[serde(rename = "stretches")]
+    pub(super) window: Window,
 }
 
 /// Of a session that is left to run its course.
@@ -109,32 +99,8 @@ impl SavedRun {
         for (index, run) in runs.iter_mut().enumerate() {
             run.name =
                 if several { format!("{name} (run {})", index + 1) } else { name.to_owned() };
-            run.open().map_err(|what| {
-                format!("{}: {what}; the file is damaged: run it again", run.name)
-            })?;
         }
         Ok(runs)
-    }
-
-    /// Decodes the histograms, and checks what later sums rely on.
-    fn open(&mut self) -> Result<(), String> {
-        if self.stretches.len() > MOST_STRETCHES {
-            return Err(format!("stretches: {}, at most {MOST_STRETCHES}", self.stretches.len()));
-        }
-        for (index, stretch) in self.stretches.iter().enumerate() {
-            if !(SHORTEST_S..=LONGEST_S).contains(&stretch.length_s) {
-                return Err(format!("stretches[{index}].length_s = {}", stretch.length_s));
-            }
-            let counts = stretch.counts();
-            if let Some(count) = counts.into_iter().find(|count| *count > MOST_COUNTED) {
-                return Err(format!("stretches[{index}] counts {count}"));
-            }
-            let response = Latency::decode(&stretch.response)
-                .filter(|response| response.count() <= MOST_COUNTED)
-                .ok_or_else(|| format!("stretches[{index}].response is no histogram of a run"))?;
-            self.responses.push(response);
-        }
-        Ok(())
     }
 }
 
@@ -143,8 +109,10 @@ pub(super) mod tests {
     use std::time::Duration;
 
     use serde_json::{Value, json};
+    use tidegate_stats::Latency;
 
     use super::*;
+    use crate::summary::Stretch;
 
     /// A run's JSON: in each second, so many sessions completed, one request
     /// each, all of them within so many milliseconds.
@@ -189,7 +157,7 @@ pub(super) mod tests {
     #[test]
     fn one_run_and_several_are_read_alike() {
         let one = saved(1, &[(10, 5), (12, 5)]);
-        assert_eq!(read(&one)[0].responses[1].count(), 12);
+        assert_eq!(read(&one)[0].window.responses[1].count(), 12);
         let several = read(&json!({ "format": 1, "runs": [one.clone(), one] }));
         let names: Vec<&str> = several.iter().map(|run| run.name.as_str()).collect();
         assert_eq!(names, ["x.json (run 1)", "x.json (run 2)"]);
