@@ -332,8 +332,8 @@ pub struct Stretch {
     pub full_handshakes: u64,
     /// Resumed handshakes.
     pub resumed_handshakes: u64,
-    /// Response times from intended start, in microseconds: a compressed
-    /// HdrHistogram of version 2 in Base64.
+    /// Response times from intended start, in microseconds: an HdrHistogram of
+    /// version 2 in Base64.
     pub response: String,
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use hdrhistogram::Histogram;
-use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
+use hdrhistogram::serialization::{Deserializer, Serializer, V2Serializer};
 use serde::{Deserialize, Serialize};
 
 /// Durations from 1 µs to 1 h, kept to three significant digits: quantiles are
@@ -34,6 +34,10 @@ pub struct LatencyMs {
     /// The longest.
     pub max_ms: f64,
 }
+
+/// Bytes before the counts of an encoded histogram: cookie, length of the counts,
+/// offset, digits (4 each), lowest, highest value and ratio (8 each).
+const HEAD: usize = 40;
 
 impl Latency {
     /// The shortest duration told from a shorter one.
@@ -95,19 +99,30 @@ impl Latency {
         self.micros.count_between(0, (ms * 1000.0).round() as u64)
     }
 
-    /// All that was recorded, in microseconds, as the compressed histogram of
-    /// version 2 that the HdrHistogram libraries of all languages read, in
-    /// Base64.
+    /// All that was recorded, in microseconds, as the histogram of version 2 that
+    /// the HdrHistogram libraries of all languages read, in Base64.
     pub fn encode(&self) -> String {
+        BASE64_STANDARD.encode(self.to_bytes())
+    }
+
+    fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
-        let serialised = V2DeflateSerializer::new().serialize(&self.micros, &mut bytes);
+        let serialised = V2Serializer::new().serialize(&self.micros, &mut bytes);
         serialised.expect("a vector takes all, and an hour of microseconds has counts of u64");
-        BASE64_STANDARD.encode(bytes)
+        bytes
     }
 
     /// Reads what [`encode`](Self::encode) gave; `None` for anything else.
     pub fn decode(text: &str) -> Option<Self> {
         let bytes = BASE64_STANDARD.decode(text).ok()?;
+        // The reader allocates what the head asks for: so the head has to be the
+        // one that every histogram of ours has, and the length the true one.
+        let (own, head) = (Self::new().to_bytes(), bytes.get(..HEAD)?);
+        let length = u32::from_be_bytes(head[4..8].try_into().expect("four bytes"));
+        let ours = head[..4] == own[..4] && head[8..] == own[8..HEAD];
+        if !ours || length as usize != bytes.len() - HEAD {
+            return None;
+        }
         let micros: Histogram<u64> = Deserializer::new().deserialize(&mut bytes.as_slice()).ok()?;
         let mut latency = Self::new();
         latency.micros.add(micros).ok()?;
@@ -206,6 +221,12 @@ mod tests {
         let whole = latency.encode();
         for wrong in ["", "?", "AAAA", &whole[..whole.len() / 8 * 4]] {
             assert!(Latency::decode(wrong).is_none(), "{wrong}");
+        }
+        // A head that promises 4 GB of counts, or 5 digits, is not believed.
+        for (at, byte) in [(4, 0xff), (15, 5)] {
+            let mut bytes = latency.to_bytes();
+            bytes[at] = byte;
+            assert!(Latency::decode(&BASE64_STANDARD.encode(bytes)).is_none(), "byte {at}");
         }
     }
 

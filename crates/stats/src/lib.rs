@@ -5,7 +5,7 @@
 //!   [`ratio_of_pairs`] for two interleaved series.
 //! - [`Estimate`] and [`Difference`]: a figure with its error, of repeated runs
 //!   or of one ([`ratio_of_sums`], [`quantile_of_batches`]), and whether two
-//!   differ; [`holm`] where many are compared.
+//!   differ; [`holm()`] where many are compared.
 //! - [`capacity`]: the highest offered rate of a staircase that was carried.
 
 mod batches;

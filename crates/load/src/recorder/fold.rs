@@ -110,7 +110,7 @@ impl Recorder {
             self.seconds.add(event);
             if let What::Request(request) = &event.what {
                 let page = self.page_names.get(request.page as usize).map_or("", String::as_str);
-                self.files.request(&Row::new(event, request, page, measured));
+                self.files.request(|| Row::new(event, request, page, measured));
                 if request.outcome.is_none() && event.at <= self.end {
                     self.buckets.record(event.at.saturating_sub(request.intended));
                 }
@@ -257,9 +257,13 @@ impl Files {
         })
     }
 
-    fn request(&mut self, row: &Row<'_>) {
-        self.lines.iter_mut().for_each(|file| file.write(row));
-        self.parquet.iter_mut().for_each(|file| file.write(row));
+    fn request<'a>(&mut self, row: impl FnOnce() -> Row<'a>) {
+        if self.lines.is_none() && self.parquet.is_none() {
+            return;
+        }
+        let row = row();
+        self.lines.iter_mut().for_each(|file| file.write(&row));
+        self.parquet.iter_mut().for_each(|file| file.write(&row));
     }
 
     fn second(&mut self, second: &Point) {
