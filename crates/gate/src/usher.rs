@@ -73,16 +73,14 @@ impl Core {
         }
     }
 
-    /// Leads in whom the controller lets in and turns away whose time is up, or
-    /// for whom there is no room; when to come again, `None` if nobody waits.
+    /// Leads in whom the controller lets in, and turns away whose time is up or for
+    /// whom there is no room; when to come again, `None` if nobody waits.
     fn see_to_line(self: &Rc<Self>, now: Instant) -> Option<Instant> {
         if self.bell.tide() != Tide::Open {
             self.clear_line();
         }
-        while self.line.expires(now).is_some_and(|at| at <= now) && !self.line.is_over() {
-            let (held, fresh) = self.line.take_oldest(now)?;
-            self.turn_away(held, fresh, now);
-        }
+        // First whom the controller lets in: nobody is turned away for having waited
+        // while the event loop was busy.
         while now >= self.ask_at.get() {
             let next = self.line.look(now, |held, fresh| (held.has_left(), fresh));
             let Some((left, fresh)) = next else { break };
@@ -98,7 +96,7 @@ impl Core {
                 }
             }
         }
-        while self.line.is_over() {
+        while self.line.is_over() || self.line.expires(now).is_some_and(|at| at <= now) {
             let (oldest, fresh) = self.line.take_oldest(now)?;
             self.turn_away(oldest, fresh, now);
         }

@@ -80,8 +80,8 @@ impl World<'_> {
         }
     }
 
-    /// Turns away whose time is up, lets in whom the policy lets in, and turns
-    /// away for whom there is no room.
+    /// Lets in whom the policy lets in, and turns away whose time is up or for whom
+    /// there is no room; before that, whom the policy gives up.
     pub(super) fn see_to_line(&mut self) {
         self.usher.is_called = false;
         let gate = &self.scenario.gate;
@@ -92,8 +92,7 @@ impl World<'_> {
             && let Some((_, since)) = self.held.front().copied()
         {
             let waited = Duration::from_secs_f64((self.now - since).max(0.0));
-            let is_over = self.now >= since + self.longest_wait_s();
-            if !is_over && !self.judge.gives_up(self.time(), waited) {
+            if !self.judge.gives_up(self.time(), waited) {
                 break;
             }
             self.refuse_oldest();
@@ -127,7 +126,9 @@ impl World<'_> {
                 }
             }
         }
-        while self.held.len() > most {
+        while let Some((_, since)) = self.held.front()
+            && (self.held.len() > most || self.now >= since + self.longest_wait_s())
+        {
             self.refuse_oldest();
         }
         if let Some((_, since)) = self.held.front() {

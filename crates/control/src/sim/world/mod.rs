@@ -580,6 +580,15 @@ mod tests {
     }
 
     #[test]
+    fn nobody_is_turned_away_whom_the_policy_lets_in_however_busy_the_gate_is() {
+        // Turns of the event loop take longer than the hold time of 75 ms.
+        let outcome = demo("off", 4.0, 20.0);
+        // What is left are customers who gave up before it was their turn.
+        let refused = outcome.refused().unwrap();
+        assert!(refused < 0.1, "{refused}");
+    }
+
+    #[test]
     fn customers_who_leave_the_line_tell_of_a_lasting_overload_too() {
         // Nobody's hold time of 75 ms is ever up: they leave before.
         let scenario = from_toml("customers = [{ patience = \"60ms\" }]");
