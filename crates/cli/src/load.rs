@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use ratatui::prelude::Color;
+use tidegate_load::arrivals::{Model, Process, Rate, Schedule};
 use tidegate_load::scenario::BUILT_IN;
 use tidegate_load::{Arrivals, Plan, Repeated, Scenario, Snapshot, Stop, Summary, TlsVersions};
 
@@ -35,15 +36,27 @@ pub struct Args {
     /// List the built-in scenarios
     #[arg(long)]
     list: bool,
-    /// Sessions per second, in place of the scenario's arrivals
+    /// Sessions per second, Poisson, in place of the scenario's arrivals
     #[arg(long, value_name = "PER_S")]
     rate: Option<f64>,
-    /// Seconds before anything is counted
-    #[arg(long, value_name = "S", default_value_t = 10.0)]
-    warm_up: f64,
-    /// Seconds that are measured
-    #[arg(long, value_name = "S", default_value_t = 30.0)]
-    duration: f64,
+    /// Requests per second, Poisson, each a session of its own (open model); side
+    /// by side with other arrivals that are given
+    #[arg(long, value_name = "PER_S")]
+    requests: Option<f64>,
+    /// Customers who begin a new session when the last has ended and they have
+    /// thought (closed model); side by side with other arrivals that are given
+    #[arg(long, value_name = "N")]
+    closed: Option<u32>,
+    /// Any arrivals, as they stand in [arrivals] of a scenario, such as
+    /// 'wave = { mean = 20, swing = 0.5, period = "1h" }'; several stand side by side
+    #[arg(long, value_name = "TOML")]
+    arrivals: Vec<String>,
+    /// Seconds before anything is counted [default: 10, closed model 30]
+    #[arg(long, value_name = "S")]
+    warm_up: Option<f64>,
+    /// Seconds that are measured [default: 30, closed model 60]
+    #[arg(long, value_name = "S")]
+    duration: Option<f64>,
     /// Factor on think times and patience
     #[arg(long, value_name = "X", default_value_t = 1.0)]
     time_scale: f64,
@@ -220,18 +233,14 @@ fn run_once(
 fn plan(args: &Args) -> anyhow::Result<Plan> {
     let scenario = scenario(args.scenario.as_deref().expect("clap requires it"))?;
     let mut plan = Plan::new(scenario, args.target.as_deref().expect("clap requires it"));
-    if let Some(rate) = args.rate {
-        if !(rate > 0.0 && rate <= Arrivals::FASTEST) {
-            return Err(bad_input(format!(
-                "--rate {rate}: must be above 0 and at most {}",
-                Arrivals::FASTEST
-            )));
-        }
-        plan.arrivals = Some(Arrivals::poisson(rate));
-    }
-    plan.arrivals().map_err(bad_input)?;
-    plan.warm_up = seconds("--warm-up", args.warm_up)?;
-    plan.measure = seconds("--duration", args.duration)?;
+    plan.arrivals = arrivals(args)?;
+    let (warm_up, measure) = plan.arrivals().map_err(bad_input)?.window();
+    let or = |flag, given: Option<f64>, default| match given {
+        Some(value) => seconds(flag, value),
+        None => Ok(default),
+    };
+    plan.warm_up = or("--warm-up", args.warm_up, warm_up)?;
+    plan.measure = or("--duration", args.duration, measure)?;
     plan.time_scale = args.time_scale;
     plan.patience_scale = args.patience_scale;
     plan.customers = args.customers;
@@ -249,6 +258,36 @@ fn plan(args: &Args) -> anyhow::Result<Plan> {
         _ => TlsVersions::Both,
     };
     Ok(plan)
+}
+
+/// What the flags ask for, side by side; `None` leaves it to the scenario.
+fn arrivals(args: &Args) -> anyhow::Result<Option<Arrivals>> {
+    let mut all = Vec::new();
+    if let Some(rate) = args.rate {
+        all.push(Arrivals::poisson(per_s("--rate", rate)?));
+    }
+    if let Some(rate) = args.requests {
+        let rate = Rate::constant(per_s("--requests", rate)?);
+        all.push(Arrivals::of(Model::Open(Schedule::Rate(Process::Poisson, rate))));
+    }
+    if let Some(customers) = args.closed {
+        if !(1..=Arrivals::CUSTOMERS).contains(&customers) {
+            let most = Arrivals::CUSTOMERS;
+            return Err(bad_input(format!("--closed {customers}: must be 1 to {most}")));
+        }
+        all.push(Arrivals::closed(customers));
+    }
+    for line in &args.arrivals {
+        all.push(Arrivals::from_line(line, "--arrivals").map_err(bad_input)?);
+    }
+    Ok((!all.is_empty()).then(|| Arrivals::side_by_side(all)))
+}
+
+fn per_s(flag: &str, rate: f64) -> anyhow::Result<f64> {
+    if rate > 0.0 && rate <= Arrivals::FASTEST {
+        return Ok(rate);
+    }
+    Err(bad_input(format!("{flag} {rate}: must be above 0 and at most {}", Arrivals::FASTEST)))
 }
 
 /// A built-in scenario by name, else a file.

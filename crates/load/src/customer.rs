@@ -8,7 +8,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rand::{RngExt, SeedableRng};
-use rand_distr::{Distribution, Exp1};
 
 use crate::Rng;
 use crate::client::{Answer, Broken, Connection, Exchange, Tickets, Trouble};
@@ -34,6 +33,7 @@ pub(crate) struct Customer {
     tickets: Arc<Tickets>,
     connection: Option<Connection>,
     admitted: bool,
+    max_requests: u32,
 }
 
 /// What one visit to a page gave, beside the figures.
@@ -44,7 +44,8 @@ struct Visit {
 }
 
 impl Customer {
-    pub(crate) fn new(shared: Rc<Shared>, session: u64) -> Self {
+    /// `max_requests` may make the session shorter than the scenario does.
+    pub(crate) fn new(shared: Rc<Shared>, session: u64, max_requests: u32) -> Self {
         // Neighbouring seeds must not give neighbouring streams.
         let seed = shared.seed ^ session.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         let mut rng = Rng::seed_from_u64(seed);
@@ -52,6 +53,7 @@ impl Customer {
         let identity = Identity { customer, session, request: 0, run: shared.run };
         let start = shared.parts.start;
         let tickets = Arc::new(shared.connector.first_tickets());
+        let max_requests = max_requests.min(shared.parts.session.max_requests);
         Self {
             shared,
             identity,
@@ -62,6 +64,7 @@ impl Customer {
             tickets,
             connection: None,
             admitted: false,
+            max_requests,
         }
     }
 
@@ -86,7 +89,7 @@ impl Customer {
             };
             // Where to go next is drawn now, so that a body is only kept if
             // the next request needs it.
-            let next = self.walk.step(&parts.table, parts.session.max_requests, &mut self.rng);
+            let next = self.walk.step(&parts.table, self.max_requests, &mut self.rng);
             let keep = match next {
                 Some(Step::Visit(page)) => parts.pages[page as usize].reads_last_page(),
                 _ => false,
@@ -168,12 +171,11 @@ impl Customer {
         self.maker(|maker| maker.make(page, &[], "/")).map(|(request, _)| Rc::new(request))
     }
 
-    /// A think time: negative exponential, cut at a multiple of its mean.
+    /// The think time after this page.
     fn think(&mut self) -> Duration {
         let parts = &self.shared.parts;
         let mean = parts.pages[self.walk.page() as usize].think.unwrap_or(parts.session.think);
-        let draw: f64 = Exp1.sample(&mut self.rng);
-        mean.mul_f64(draw.min(parts.session.think_cap) * self.shared.time_scale)
+        self.shared.think(mean, &mut self.rng)
     }
 
     /// Waits, but notices if the server closes the connection.

@@ -1,6 +1,6 @@
 //! Workload models, arrivals, the customer and the recorder.
 //!
-//! Customers arrive by a schedule ([`Arrivals`]), each runs a session over a
+//! Customers arrive by a model and its schedule ([`Arrivals`]), each runs a session over a
 //! transition table ([`Scenario`]) on a persistent HTTPS connection, and what
 //! happens to them is recorded from the intended start. The three compose: the
 //! schedule only says when, the customer only what and how, and the recorder
@@ -38,6 +38,7 @@ mod request;
 mod run;
 mod scan;
 pub mod scenario;
+mod source;
 pub mod summary;
 pub mod thresholds;
 mod values;

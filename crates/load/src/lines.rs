@@ -61,6 +61,7 @@ pub fn report(summary: &Summary) -> String {
             summary.seed
         ),
     );
+    put(&mut out, format_args!("arrivals        {}", summary.arrivals));
     put(
         &mut out,
         format_args!(

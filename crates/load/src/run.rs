@@ -12,6 +12,7 @@ use crate::machine;
 use crate::outcome::{Failure, Stage};
 use crate::plan::{Plan, Sources};
 use crate::recorder::{Batch, Recorder};
+use crate::scenario::SessionLength;
 use crate::summary::{Snapshot, Summary, share};
 use crate::worker::{Assignment, thread_cpu, work};
 
@@ -42,7 +43,9 @@ pub fn run(plan: Plan, observer: &mut dyn FnMut(&Snapshot)) -> Result<Summary, E
     let patience = rules.patience.mul_f64((plan.time_scale * plan.patience_scale).min(1e6));
     let files = machine::raise_open_files().saturating_sub(OTHER_FILES) as usize;
     // Simulated before the clock starts, if it has not been yet.
-    let length = plan.scenario.session_length();
+    let length =
+        if arrivals.is_open() { SessionLength::ONE } else { plan.scenario.session_length() };
+    let arrivals_text = arrivals.to_string();
     let started_at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     // Threads need a moment to begin; all count from the same instant.
     let start = Instant::now() + Duration::from_millis(20);
@@ -83,6 +86,7 @@ pub fn run(plan: Plan, observer: &mut dyn FnMut(&Snapshot)) -> Result<Summary, E
         format: Summary::FORMAT,
         scenario: plan.scenario.name().to_owned(),
         target: plan.target.clone(),
+        arrivals: arrivals_text,
         seed: plan.seed,
         machine: machine::describe(),
         started_at_unix_ms: started_at.as_millis() as u64,

@@ -20,6 +20,8 @@ pub struct Summary {
     pub scenario: String,
     /// Target as given.
     pub target: String,
+    /// Model and schedule of the arrivals, in words.
+    pub arrivals: String,
     /// Seed of every random choice.
     pub seed: u64,
     /// Where the driver ran.

@@ -7,18 +7,18 @@ use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, TrySendError};
 use std::time::{Duration, Instant};
 
-use rand::SeedableRng;
+use rand_distr::{Distribution, Exp1};
 
 use crate::Rng;
-use crate::arrivals::{Arrivals, Stream};
+use crate::arrivals::Arrivals;
 use crate::client::{Connector, Target, Tls};
 use crate::clock::Clock;
-use crate::customer::Customer;
 use crate::error::Error;
 use crate::outcome::Outcome;
 use crate::plan::{Close, Sources, Stop};
 use crate::recorder::{Batch, Event, What};
 use crate::scenario::Parts;
+use crate::source;
 
 /// The heartbeat of the event loop; batches go out with it.
 const HEARTBEAT: Duration = Duration::from_millis(20);
@@ -67,9 +67,29 @@ pub(crate) struct Shared {
     pub(crate) seed: u64,
     pub(crate) run: u64,
     start: Instant,
+    /// End of the run.
+    pub(crate) end: Instant,
+    pub(crate) thread: usize,
+    pub(crate) threads: usize,
+    max_in_flight: usize,
+    /// Most sessions of this thread.
+    max_sessions: Option<u64>,
+    /// Sessions asked for so far.
+    offered: Cell<u64>,
     events: RefCell<Vec<Event>>,
     lost: Cell<u64>,
     in_flight: Cell<usize>,
+}
+
+/// What becomes of an arrival.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Arrived {
+    /// A session of this number begins; [`Shared::leave`] ends it.
+    Session(u64),
+    /// Too many in flight.
+    Full,
+    /// The run has had as many as it was to have.
+    Enough,
 }
 
 impl Shared {
@@ -86,6 +106,39 @@ impl Shared {
         } else {
             self.lost.set(self.lost.get() + 1);
         }
+    }
+
+    /// Lets a session begin, whatever it comes from.
+    pub(crate) fn arrive(&self, intended: Instant) -> Arrived {
+        let count = self.offered.get();
+        if self.max_sessions.is_some_and(|most| count >= most) {
+            return Arrived::Enough;
+        }
+        self.offered.set(count + 1);
+        self.record_at(intended, What::Offered);
+        if self.in_flight.get() >= self.max_in_flight {
+            self.record(What::NotStarted);
+            return Arrived::Full;
+        }
+        self.record(What::Started);
+        self.in_flight.set(self.in_flight.get() + 1);
+        Arrived::Session(self.thread as u64 + count * self.threads as u64)
+    }
+
+    /// A think time: negative exponential, cut at a multiple of its mean.
+    pub(crate) fn think(&self, mean: Duration, rng: &mut Rng) -> Duration {
+        let draw: f64 = Exp1.sample(rng);
+        mean.mul_f64(draw.min(self.parts.session.think_cap) * self.time_scale)
+    }
+
+    /// A session is over.
+    pub(crate) fn leave(&self) {
+        self.in_flight.set(self.in_flight.get() - 1);
+    }
+
+    /// An instant of the run, if it lies before its end.
+    pub(crate) fn instant(&self, since_start: Duration) -> Option<Instant> {
+        self.start.checked_add(since_start).filter(|at| *at < self.end)
     }
 
     pub(crate) fn since_start(&self, at: Instant) -> Duration {
@@ -139,14 +192,10 @@ async fn drive(job: Assignment, out: &SyncSender<Batch>) -> std::io::Result<()> 
         job.target.authority
     );
     let end = job.start + job.length;
-    let arrivals = job.arrivals.stream(job.thread, job.threads);
-    // Numbers of the seed's own for arrivals, which no session has.
-    let rng = Rng::seed_from_u64(job.seed.wrapping_mul(0xD134_2543_DE82_EF95) ^ job.thread as u64);
     let most = job.max_sessions.map(|most| {
         let (threads, thread) = (job.threads as u64, job.thread as u64);
         most / threads + u64::from(thread < most % threads)
     });
-    let source = Source { stream: arrivals, rng, most, thread: job.thread, threads: job.threads };
     let shared = Rc::new(Shared {
         connector: Connector::new(job.address, &job.sources, job.tls),
         parts: job.parts,
@@ -161,11 +210,17 @@ async fn drive(job: Assignment, out: &SyncSender<Batch>) -> std::io::Result<()> 
         seed: job.seed,
         run: job.run,
         start: job.start,
+        end,
+        thread: job.thread,
+        threads: job.threads,
+        max_in_flight: job.max_in_flight,
+        max_sessions: most,
+        offered: Cell::new(0),
         events: RefCell::default(),
         lost: Cell::new(0),
         in_flight: Cell::new(0),
     });
-    let arriving = tokio::task::spawn_local(source.run(shared.clone(), job.max_in_flight, end));
+    let arriving = source::start(&shared, &job.arrivals);
     let mut reporter = Reporter { out, thread: job.thread, pending: None };
     let mut beat = job.start;
     loop {
@@ -173,7 +228,7 @@ async fn drive(job: Assignment, out: &SyncSender<Batch>) -> std::io::Result<()> 
         clock.at(beat.min(end)).await;
         let now = Instant::now();
         shared.record_at(now, What::Heartbeat { late: now.saturating_duration_since(beat) });
-        let idle = arriving.is_finished() && shared.in_flight.get() == 0;
+        let idle = arriving.are_over() && shared.in_flight.get() == 0;
         if now >= end || job.stop.is_stopped() || idle {
             // An instant of the window itself, should the loop be late.
             let ended = now.min(end);
@@ -185,47 +240,6 @@ async fn drive(job: Assignment, out: &SyncSender<Batch>) -> std::io::Result<()> 
             return Ok(());
         }
         reporter.send(&shared, now, false);
-    }
-}
-
-/// Brings customers into being.
-struct Source {
-    stream: Stream,
-    rng: Rng,
-    most: Option<u64>,
-    thread: usize,
-    threads: usize,
-}
-
-impl Source {
-    async fn run(mut self, shared: Rc<Shared>, max_in_flight: usize, end: Instant) {
-        let mut count = 0u64;
-        while self.most.is_none_or(|most| count < most) {
-            let Some(offset) = self.stream.next(&mut self.rng) else { return };
-            let Some(arrival) = shared.start.checked_add(offset).filter(|at| *at < end) else {
-                return;
-            };
-            shared.clock.at(arrival).await;
-            let session = self.thread as u64 + count * self.threads as u64;
-            count += 1;
-            shared.record_at(arrival, What::Offered);
-            if shared.in_flight.get() >= max_in_flight {
-                shared.record(What::NotStarted);
-                continue;
-            }
-            shared.record(What::Started);
-            shared.in_flight.set(shared.in_flight.get() + 1);
-            let customer = Customer::new(shared.clone(), session);
-            let shared = shared.clone();
-            tokio::task::spawn_local(async move {
-                customer.run(arrival).await;
-                shared.in_flight.set(shared.in_flight.get() - 1);
-            });
-            // With arrivals overdue, let those who are here go on.
-            if count.is_multiple_of(16) {
-                tokio::task::yield_now().await;
-            }
-        }
     }
 }
 

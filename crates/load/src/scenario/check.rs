@@ -50,7 +50,7 @@ fn parts(root: &Section<'_>, file: &str) -> Option<Parts> {
     let session = root.get("session").and_then(|value| value.section());
     let (session, start) = session_rules(root, session.as_ref(), &pages);
     let table = transitions::read(root, &pages, file);
-    let arrivals = root.get("arrivals").and_then(|value| arrivals(&value.section()?));
+    let arrivals = root.get("arrivals").and_then(|value| arrivals(&value, file));
     let thresholds = root.get("thresholds").and_then(|value| value.section());
     let thresholds = thresholds.map(|section| limits(&section)).unwrap_or_default();
     unknown_values(root, &pages, &names);

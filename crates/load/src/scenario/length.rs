@@ -28,6 +28,12 @@ pub struct SessionLength {
     pub back_share: f64,
 }
 
+impl SessionLength {
+    /// Of sessions of one request.
+    pub const ONE: Self =
+        Self { mean_requests: 1.0, median_requests: 1, p99_requests: 1, back_share: 0.0 };
+}
+
 /// Simulated sessions.
 #[derive(Debug)]
 pub(crate) struct Sessions {

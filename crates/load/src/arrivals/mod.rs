@@ -1,0 +1,197 @@
+//! When customers arrive: the model (open, partly open, closed), and for the
+//! open ones a schedule; one or several side by side. Says only when: what a
+//! customer does, and what is recorded, is no concern of it.
+
+mod rate;
+pub(crate) mod replay;
+mod schedule;
+
+use std::fmt;
+use std::time::Duration;
+
+pub use rate::{Bursts, Rate, Segment, Wave};
+pub use schedule::{Process, Schedule, Stream};
+
+/// Who arrives, and when: one model, or several side by side.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Arrivals(Vec<Model>);
+
+/// One kind of arrivals.
+///
+/// Source: B. Schroeder, A. Wierman and M. Harchol-Balter, Open versus closed: a
+/// cautionary tale, NSDI 2006.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Model {
+    /// Sessions arrive whatever the service does; within one, the next request
+    /// waits for the answer to the last.
+    PartlyOpen(Schedule),
+    /// Requests arrive whatever the service does: sessions of one request, that
+    /// for the scenario's start page.
+    Open(Schedule),
+    /// The same customers all the time.
+    Closed(Closed),
+}
+
+/// Customers who think, and begin a new session when the last has ended, however
+/// it did. The intended start of a session is the end of the think time before
+/// it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Closed {
+    /// How many; at least 1.
+    pub customers: u32,
+    /// Mean think time between two sessions, negative exponential; `None` takes
+    /// the scenario's.
+    pub think: Option<Duration>,
+    /// Their first sessions begin evenly spaced over this time; `None` takes the
+    /// mean think time, so that they do not come all at once.
+    pub within: Option<Duration>,
+}
+
+impl Arrivals {
+    /// The highest rate that is accepted, in arrivals per second.
+    pub const FASTEST: f64 = Rate::FASTEST;
+    /// Most customers of the closed model.
+    pub const CUSTOMERS: u32 = 1_000_000;
+
+    /// Sessions in a Poisson process at a constant rate.
+    pub fn poisson(per_s: f64) -> Self {
+        Schedule::Rate(Process::Poisson, Rate::constant(per_s)).into()
+    }
+
+    /// Sessions with equal gaps at a constant rate.
+    pub fn even(per_s: f64) -> Self {
+        Schedule::Rate(Process::Even, Rate::constant(per_s)).into()
+    }
+
+    /// Sessions by steps and ramps, see [`Rate::segments`].
+    pub fn segments(process: Process, segments: Vec<Segment>) -> Self {
+        Schedule::Rate(process, Rate::segments(segments)).into()
+    }
+
+    /// Sessions at exactly these instants.
+    pub fn times(times: Vec<Duration>) -> Self {
+        Schedule::times(times).into()
+    }
+
+    /// A fixed number of customers, who think as the scenario says.
+    pub fn closed(customers: u32) -> Self {
+        Self(vec![Model::Closed(Closed { customers, think: None, within: None })])
+    }
+
+    /// One model alone.
+    pub fn of(model: Model) -> Self {
+        Self(vec![model])
+    }
+
+    /// All of these side by side.
+    pub fn side_by_side(all: impl IntoIterator<Item = Self>) -> Self {
+        Self(all.into_iter().flat_map(|arrivals| arrivals.0).collect())
+    }
+
+    /// The models, side by side.
+    pub fn models(&self) -> &[Model] {
+        &self.0
+    }
+
+    /// Sessions or requests that schedules ask for at an instant, per second; 0
+    /// for a list of times and for the closed model, which asks for none.
+    pub fn rate_at(&self, at: Duration) -> f64 {
+        let of = |model: &Model| match model {
+            Model::PartlyOpen(Schedule::Rate(_, rate)) | Model::Open(Schedule::Rate(_, rate)) => {
+                rate.at(at)
+            }
+            _ => 0.0,
+        };
+        self.0.iter().map(of).sum()
+    }
+
+    /// Whether there are closed models alone.
+    pub fn is_closed(&self) -> bool {
+        self.0.iter().all(|model| matches!(model, Model::Closed(_)))
+    }
+
+    /// Warm-up and measured window that suit the model: a closed one needs longer
+    /// until what it offers and what it gets have settled.
+    ///
+    /// Source: paper 000, for the closed model.
+    pub fn window(&self) -> (Duration, Duration) {
+        let seconds = if self.is_closed() { (30, 60) } else { (10, 30) };
+        (Duration::from_secs(seconds.0), Duration::from_secs(seconds.1))
+    }
+
+    /// Whether every session has one request.
+    pub fn is_open(&self) -> bool {
+        self.0.iter().all(|model| matches!(model, Model::Open(_)))
+    }
+}
+
+impl From<Schedule> for Arrivals {
+    /// Sessions by a schedule.
+    fn from(schedule: Schedule) -> Self {
+        Self(vec![Model::PartlyOpen(schedule)])
+    }
+}
+
+impl fmt::Display for Arrivals {
+    /// In words, such as `closed: 50 customers + open: 20/s`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, model) in self.0.iter().enumerate() {
+            if index > 0 {
+                f.write_str(" + ")?;
+            }
+            match model {
+                Model::PartlyOpen(schedule) => write!(f, "partly open: sessions {schedule}")?,
+                Model::Open(schedule) => write!(f, "open: requests {schedule}")?,
+                Model::Closed(closed) => write!(f, "closed: {} customers", closed.customers)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Schedule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (process, rate) = match self {
+            Self::Times(times) => return write!(f, "at {} listed times", times.len()),
+            Self::Rate(process, rate) => (process, rate),
+        };
+        match rate {
+            Rate::Segments(segments) => match segments.as_slice() {
+                [only] if only.from_per_s == only.to_per_s => write!(f, "at {}/s", only.to_per_s)?,
+                many => write!(f, "in {} steps or ramps", many.len())?,
+            },
+            Rate::Wave(wave) => {
+                write!(f, "in a wave of {}/s ± {:.0} %", wave.mean_per_s, 100.0 * wave.swing)?;
+            }
+            Rate::Bursts(bursts) => {
+                write!(f, "in bursts of {} and {}/s", bursts.calm_per_s, bursts.burst_per_s)?;
+            }
+        }
+        f.write_str(match process {
+            Process::Poisson => ", Poisson",
+            Process::Even => ", evenly spaced",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn side_by_side_rates_add_up_and_are_told_in_words() {
+        let requests = Schedule::Rate(Process::Even, Rate::constant(20.0));
+        let both = Arrivals::side_by_side([
+            Arrivals::poisson(5.0),
+            Arrivals::closed(50),
+            Arrivals::of(Model::Open(requests)),
+        ]);
+        assert_eq!(both.rate_at(Duration::ZERO), 25.0);
+        assert!(!both.is_closed() && Arrivals::closed(1).is_closed());
+        assert_eq!(
+            both.to_string(),
+            "partly open: sessions at 5/s, Poisson + closed: 50 customers + \
+             open: requests at 20/s, evenly spaced"
+        );
+    }
+}

@@ -1,0 +1,201 @@
+//! Times of arrival from a log: a column of a CSV file, or the requests of a HAR
+//! file. They count from the earliest.
+
+use std::fs::File;
+use std::io::{BufReader, Read};
+use std::path::Path;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde::Deserialize;
+
+/// Largest log in bytes, and most arrivals in it.
+const LARGEST: u64 = 512 << 20;
+const MOST: usize = 5_000_000;
+/// Bad lines told of one log; the rest would say the same.
+const TOLD: usize = 10;
+
+/// What is wrong with a log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Wrong {
+    /// Line in the log from 1; 0 for the log as a whole.
+    pub(crate) line: usize,
+    pub(crate) rule: String,
+    pub(crate) remedy: &'static str,
+}
+
+impl Wrong {
+    fn whole(rule: impl Into<String>, remedy: &'static str) -> Vec<Self> {
+        vec![Self { line: 0, rule: rule.into(), remedy }]
+    }
+}
+
+/// Times since the earliest, in ascending order, divided by `speed`. A file that
+/// ends in `.har` is read as HAR 1.2, any other as CSV whose first line names
+/// the columns.
+///
+/// # Errors
+/// Everything that is wrong, up to [`TOLD`] lines. The list is never empty.
+pub(crate) fn read(path: &Path, column: &str, speed: f64) -> Result<Vec<Duration>, Vec<Wrong>> {
+    let open = || {
+        let file = File::open(path)?;
+        let length = file.metadata()?.len();
+        if length > LARGEST {
+            return Err(std::io::Error::other(format!("{length} bytes, at most {LARGEST}")));
+        }
+        Ok(BufReader::new(file))
+    };
+    let file = open().map_err(|error| {
+        Wrong::whole(
+            format!("{} cannot be read: {error}", path.display()),
+            "the path is relative to the scenario's file",
+        )
+    })?;
+    let is_har = path.extension().is_some_and(|end| end.eq_ignore_ascii_case("har"));
+    // Standard input and the like have no length beforehand.
+    let text = file.take(LARGEST);
+    let times = if is_har { from_har(text)? } else { from_csv(text, column)? };
+    since_first(times, speed)
+}
+
+fn since_first(mut times: Vec<f64>, speed: f64) -> Result<Vec<Duration>, Vec<Wrong>> {
+    times.sort_unstable_by(f64::total_cmp);
+    let Some(first) = times.first().copied() else {
+        return Err(Wrong::whole("has no time in it", "replay a log with at least one"));
+    };
+    let day = crate::Plan::LONGEST.as_secs_f64();
+    let last = (times[times.len() - 1] - first) / speed;
+    if last > day {
+        return Err(Wrong::whole(
+            format!("lasts {:.1} h, at most 24 h", last / 3600.0),
+            "replay a part of it, or raise speed",
+        ));
+    }
+    Ok(times.into_iter().map(|at| Duration::from_secs_f64((at - first) / speed)).collect())
+}
+
+fn from_csv(text: impl Read, column: &str) -> Result<Vec<f64>, Vec<Wrong>> {
+    let mut reader = csv::ReaderBuilder::new()
+        .comment(Some(b'#'))
+        .trim(csv::Trim::All)
+        .flexible(true)
+        .from_reader(text);
+    let bad = |error: csv::Error| Wrong::whole(error.to_string(), "write it as CSV in UTF-8");
+    let headers = reader.byte_headers().map_err(bad)?.clone();
+    let Some(place) = headers.iter().position(|name| name == column.as_bytes()) else {
+        let names: Vec<_> = headers.iter().take(20).map(String::from_utf8_lossy).collect();
+        return Err(vec![Wrong {
+            line: 1,
+            rule: format!("has no column {column}, but {}", names.join(", ")),
+            remedy: "name the column with the times: column = \"...\"",
+        }]);
+    };
+    let (mut times, mut wrong) = (Vec::new(), Vec::new());
+    let mut record = csv::ByteRecord::new();
+    while reader.read_byte_record(&mut record).map_err(bad)? {
+        let cell = String::from_utf8_lossy(record.get(place).unwrap_or_default());
+        match time(&cell) {
+            Some(at) => times.push(at),
+            None if wrong.len() < TOLD => wrong.push(Wrong {
+                line: record.position().map_or(0, |at| at.line() as usize),
+                rule: format!("\"{cell:.40}\" is no time"),
+                remedy: "write seconds such as 12.5, or 2024-05-01T12:00:00Z",
+            }),
+            None => break,
+        }
+        if times.len() > MOST {
+            return Err(Wrong::whole(format!("has more than {MOST} times"), "replay a part of it"));
+        }
+    }
+    if wrong.is_empty() { Ok(times) } else { Err(wrong) }
+}
+
+/// Seconds, or a date and time of RFC 3339.
+fn time(cell: &str) -> Option<f64> {
+    if let Ok(seconds) = cell.parse::<f64>() {
+        return seconds.is_finite().then_some(seconds);
+    }
+    let at: Timestamp = cell.parse().ok()?;
+    Some(at.as_nanosecond() as f64 / 1e9)
+}
+
+/// Source: HAR 1.2, `log.entries[].startedDateTime`.
+#[derive(Deserialize)]
+struct Har {
+    log: Log,
+}
+
+#[derive(Deserialize)]
+struct Log {
+    entries: Vec<Entry>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Entry {
+    started_date_time: Timestamp,
+}
+
+fn from_har(text: impl Read) -> Result<Vec<f64>, Vec<Wrong>> {
+    let har: Har = serde_json::from_reader(text).map_err(|error| {
+        vec![Wrong {
+            line: error.line(),
+            rule: format!("is no HAR: {error}"),
+            remedy: "export it from a browser's network view",
+        }]
+    })?;
+    Ok(har.log.entries.iter().map(|e| e.started_date_time.as_nanosecond() as f64 / 1e9).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn log(name: &str, text: &str, column: &str, speed: f64) -> Result<Vec<Duration>, Vec<Wrong>> {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        read(&path, column, speed)
+    }
+
+    fn ms(all: [u64; 3]) -> Vec<Duration> {
+        all.map(Duration::from_millis).to_vec()
+    }
+
+    #[test]
+    fn a_column_of_seconds_or_dates_is_replayed_from_its_earliest() {
+        let seconds = "path,time\n/a,100.5\n/b, 100\n/c,103\n";
+        assert_eq!(log("log.csv", seconds, "time", 1.0).unwrap(), ms([0, 500, 3000]));
+        assert_eq!(log("log.csv", seconds, "time", 2.0).unwrap(), ms([0, 250, 1500]));
+        let dates = "# a remark\nat\n2024-05-01T12:00:00Z\n2024-05-01T14:00:00.5+02:00\n\
+                     2024-05-01T12:00:03Z\n";
+        assert_eq!(log("log.csv", dates, "at", 1.0).unwrap(), ms([0, 500, 3000]));
+    }
+
+    #[test]
+    fn the_requests_of_a_har_file_are_replayed() {
+        let har = r#"{"log":{"version":"1.2","entries":[
+            {"startedDateTime":"2024-05-01T12:00:03.000Z","time":1,"request":{}},
+            {"startedDateTime":"2024-05-01T12:00:00.000Z"},
+            {"startedDateTime":"2024-05-01T12:00:00.500Z"}]}}"#;
+        assert_eq!(log("visit.HAR", har, "time", 1.0).unwrap(), ms([0, 500, 3000]));
+        let wrong = log("visit.har", "{\"log\":\n{}}", "time", 1.0).unwrap_err();
+        assert_eq!(wrong[0].line, 2, "{wrong:?}");
+        assert!(wrong[0].rule.contains("entries"), "{wrong:?}");
+    }
+
+    #[test]
+    fn every_bad_line_is_told_and_so_is_what_is_not_there() {
+        let wrong = log("log.csv", "time\n1\nsoon\n2\nNaN\n", "time", 1.0).unwrap_err();
+        let told: Vec<_> = wrong.iter().map(|w| (w.line, w.rule.as_str())).collect();
+        assert_eq!(told, [(3, "\"soon\" is no time"), (5, "\"NaN\" is no time")]);
+        let wrong = log("log.csv", "when,what\n1,a\n", "time", 1.0).unwrap_err();
+        assert_eq!(wrong[0].rule, "has no column time, but when, what");
+        assert!(log("log.csv", "time\n", "time", 1.0).unwrap_err()[0].rule.contains("no time in"));
+        let long = log("log.csv", "time\n0\n90000\n", "time", 1.0).unwrap_err();
+        assert_eq!(long[0].rule, "lasts 25.0 h, at most 24 h");
+        assert!(read(Path::new("/nowhere.csv"), "time", 1.0).unwrap_err()[0].rule.contains("read"));
+        let many = format!("time\n{}", "x\n".repeat(100));
+        assert_eq!(log("log.csv", &many, "time", 1.0).unwrap_err().len(), TOLD);
+    }
+}

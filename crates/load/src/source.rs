@@ -1,0 +1,114 @@
+//! Where sessions come from: a schedule that does not wait for them, or
+//! customers who do. Each model of the arrivals is a task or several; what a
+//! session does and how it is recorded is the same for all.
+
+use std::cell::Cell;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use rand::SeedableRng;
+use tokio::task::{spawn_local, yield_now};
+
+use crate::Rng;
+use crate::arrivals::{Arrivals, Closed, Model, Schedule, Stream};
+use crate::customer::Customer;
+use crate::worker::{Arrived, Shared};
+
+/// Numbers of the seed's own for arrivals, which no session has.
+const ARRIVALS: u64 = 0xD134_2543_DE82_EF95;
+
+/// The sources of a thread that may still bring sessions.
+pub(crate) struct Sources(Rc<Cell<usize>>);
+
+impl Sources {
+    /// Whether no session will begin any more.
+    pub(crate) fn are_over(&self) -> bool {
+        self.0.get() == 0
+    }
+
+    fn spawn(&self, source: impl Future<Output = ()> + 'static) {
+        let left = self.0.clone();
+        left.set(left.get() + 1);
+        spawn_local(async move {
+            source.await;
+            left.set(left.get() - 1);
+        });
+    }
+}
+
+/// Starts this thread's share of all models.
+pub(crate) fn start(shared: &Rc<Shared>, arrivals: &Arrivals) -> Sources {
+    let sources = Sources(Rc::default());
+    for (index, model) in arrivals.models().iter().enumerate() {
+        let seed = (shared.seed ^ (index as u64) << 32).wrapping_mul(ARRIVALS);
+        let stream = |schedule: &Schedule| schedule.stream(shared.thread, shared.threads, seed);
+        match model {
+            Model::PartlyOpen(schedule) => {
+                sources.spawn(open(shared.clone(), stream(schedule), u32::MAX));
+            }
+            Model::Open(schedule) => sources.spawn(open(shared.clone(), stream(schedule), 1)),
+            Model::Closed(model) => {
+                for (customer, first) in firsts(shared, model) {
+                    let rng = Rng::seed_from_u64(seed ^ (customer + 1).wrapping_mul(ARRIVALS));
+                    sources.spawn(closed(shared.clone(), *model, first, rng));
+                }
+            }
+        }
+    }
+    sources
+}
+
+/// Begins sessions at the instants of a schedule, whatever becomes of them.
+async fn open(shared: Rc<Shared>, mut stream: Stream, max_requests: u32) {
+    let mut count = 0u32;
+    while let Some(arrival) = stream.next().and_then(|offset| shared.instant(offset)) {
+        shared.clock.at(arrival).await;
+        match shared.arrive(arrival) {
+            Arrived::Enough => return,
+            Arrived::Full => {}
+            Arrived::Session(session) => {
+                let customer = Customer::new(shared.clone(), session, max_requests);
+                let shared = shared.clone();
+                spawn_local(async move {
+                    customer.run(arrival).await;
+                    shared.leave();
+                });
+            }
+        }
+        // With arrivals overdue, let those who are here go on.
+        count = count.wrapping_add(1);
+        if count.is_multiple_of(16) {
+            yield_now().await;
+        }
+    }
+}
+
+/// This thread's customers of a closed model: their number in it, and when their
+/// first sessions begin since the start of the run.
+fn firsts(shared: &Shared, model: &Closed) -> impl Iterator<Item = (u64, Duration)> {
+    let think = model.think.unwrap_or(shared.parts.session.think).mul_f64(shared.time_scale);
+    let (within, customers) = (model.within.unwrap_or(think), model.customers);
+    let mine = (shared.thread as u32..customers).step_by(shared.threads);
+    mine.map(move |n| (u64::from(n), within.mul_f64(f64::from(n) / f64::from(customers))))
+}
+
+/// A customer of the closed model: a session, a think time, and so on.
+async fn closed(shared: Rc<Shared>, model: Closed, first: Duration, mut rng: Rng) {
+    let think = model.think.unwrap_or(shared.parts.session.think);
+    let Some(mut intended) = shared.instant(first) else { return };
+    while intended < shared.end {
+        shared.clock.at(intended).await;
+        match shared.arrive(intended) {
+            // Who finds no place now finds none later: it is the driver's own
+            // limit, and is reported as such.
+            Arrived::Enough | Arrived::Full => return,
+            Arrived::Session(session) => {
+                Customer::new(shared.clone(), session, u32::MAX).run(intended).await;
+                shared.leave();
+            }
+        }
+        intended = Instant::now() + shared.think(think, &mut rng);
+        // Where sessions fail at once and nobody thinks, others get their turn.
+        yield_now().await;
+    }
+}

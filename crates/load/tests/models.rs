@@ -1,0 +1,125 @@
+//! The models of arrivals over real sockets.
+
+mod common;
+
+use std::time::Duration;
+
+use common::{Manner, Server, loop_of, plan};
+use tidegate_load::arrivals::{Closed, Model, Process, Rate, Schedule};
+use tidegate_load::{Arrivals, Summary, run};
+
+const MS: Duration = Duration::from_millis(1);
+
+fn quiet(plan: tidegate_load::Plan) -> Summary {
+    run(plan, &mut |_| ()).unwrap()
+}
+
+fn closed(customers: u32, think: Duration) -> Arrivals {
+    let within = Some(Duration::ZERO);
+    Arrivals::of(Model::Closed(Closed { customers, think: Some(think), within }))
+}
+
+/// The requests of a raw file.
+fn lines(raw: &std::path::Path) -> impl Iterator<Item = serde_json::Value> {
+    let text = std::fs::read_to_string(raw).unwrap();
+    let lines: Vec<_> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    lines.into_iter()
+}
+
+#[test]
+fn closed_customers_are_never_more_than_they_are() {
+    let server = Server::start(Manner::Answer { after: 20 * MS });
+    let mut plan = plan(loop_of(2, ""), &server, 1.0, 60);
+    plan.arrivals = Some(closed(3, Duration::ZERO));
+    let mut most = 0;
+    let summary = run(plan, &mut |snapshot| most = most.max(snapshot.in_flight)).unwrap();
+    assert_eq!((summary.totals.offered, summary.totals.completed), (60, 60));
+    assert_eq!(summary.totals.requests_ok, 120);
+    assert!(most <= 3, "{most}");
+    // 20 sessions each, one after the other, of two requests of 20 ms: 0.8 s
+    // at least.
+    assert!(summary.measured_s >= 0.8, "{}", summary.measured_s);
+    assert_eq!(summary.arrivals, "closed: 3 customers");
+}
+
+#[test]
+fn in_the_closed_model_a_stall_delays_everybody_once() {
+    // Nobody is answered for a second: each of the four waits through it once,
+    // where a schedule would bring others who wait as well.
+    let server = Server::start(Manner::Stall { from: 200 * MS, to: 1200 * MS });
+    let directory = tempfile::tempdir().unwrap();
+    let raw = directory.path().join("raw.jsonl");
+    let mut plan = plan(loop_of(1, ""), &server, 1.0, u64::MAX);
+    plan.arrivals = Some(closed(4, 5 * MS));
+    plan.measure = 2000 * MS;
+    plan.raw = Some(raw.clone());
+    let summary = quiet(plan);
+    assert!(summary.response.max_ms >= 900.0, "{:?}", summary.response);
+    assert_eq!(lines(&raw).filter(|line| line["response_ms"].as_f64() > Some(500.0)).count(), 4);
+}
+
+#[test]
+fn a_closed_customer_thinks_after_a_refusal_too() {
+    let server = Server::start(Manner::Reset);
+    let mut plan = plan(loop_of(1, ""), &server, 1.0, u64::MAX);
+    plan.arrivals = Some(closed(5, 100 * MS));
+    plan.measure = 1000 * MS;
+    let totals = quiet(plan).totals;
+    // Some 10 times a second each; without thought it would be thousands.
+    assert!((20..=120).contains(&totals.refused), "{totals:?}");
+    assert_eq!(totals.offered, totals.started);
+}
+
+#[test]
+fn in_the_open_model_each_request_is_a_session_of_its_own() {
+    let server = Server::start(Manner::Answer { after: Duration::ZERO });
+    let mut plan = plan(loop_of(50, ""), &server, 1.0, 40);
+    let schedule = Schedule::Rate(Process::Even, Rate::constant(400.0));
+    plan.arrivals = Some(Arrivals::of(Model::Open(schedule)));
+    let summary = quiet(plan);
+    assert_eq!((summary.totals.completed, summary.totals.requests_ok), (40, 40));
+    assert_eq!(summary.session_length.mean_requests, 1.0);
+}
+
+#[test]
+fn arrivals_side_by_side_all_come_and_drivers_share_them() {
+    let server = Server::start(Manner::Answer { after: Duration::ZERO });
+    let mut plan = plan(loop_of(3, ""), &server, 1.0, u64::MAX);
+    let times = |count: u64| (0..count).map(|n| Duration::from_millis(5 * n)).collect();
+    plan.arrivals = Some(Arrivals::side_by_side([
+        Arrivals::times(times(20)),
+        Arrivals::of(Model::Open(Schedule::times(times(31)))),
+    ]));
+    let one = quiet(plan.clone()).totals;
+    assert_eq!((one.offered, one.completed, one.requests_ok), (51, 51, 20 * 3 + 31));
+    // Two threads on one processor.
+    plan.cores = vec![0, 0];
+    let two = quiet(plan.clone());
+    assert_eq!(two.driver.threads, 2);
+    assert_eq!((two.totals.offered, two.totals.requests_ok), (51, 91));
+    plan.arrivals = Some(closed(5, Duration::ZERO));
+    plan.max_sessions = Some(40);
+    assert_eq!(quiet(plan).totals.completed, 40);
+}
+
+#[test]
+fn a_log_of_times_is_replayed_from_the_scenario() {
+    let server = Server::start(Manner::Answer { after: Duration::ZERO });
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("shop.toml");
+    let log = "at,path\n2024-05-01T12:00:00Z,/\n2024-05-01T12:00:01Z,/\n2024-05-01T12:00:03Z,/\n";
+    std::fs::write(directory.path().join("log.csv"), log).unwrap();
+    let text = "[session]\nstart = \"Home\"\nmax_requests = 1\n[pages]\nHome = { path = \"/\" }\n\
+                [transitions]\nHome = { End = 1 }\n[arrivals]\nmodel = \"open\"\n\
+                replay = { file = \"log.csv\", column = \"at\", speed = 10 }\n";
+    std::fs::write(&path, text).unwrap();
+    let scenario = tidegate_load::Scenario::from_file(&path).unwrap();
+    let mut plan = plan(scenario, &server, 1.0, u64::MAX);
+    plan.arrivals = None;
+    plan.raw = Some(directory.path().join("raw.jsonl"));
+    let summary = quiet(plan);
+    assert_eq!(summary.totals.completed, 3);
+    let raw = directory.path().join("raw.jsonl");
+    let begun: Vec<f64> = lines(&raw).filter_map(|line| line["intended_s"].as_f64()).collect();
+    assert_eq!(begun, [0.0, 0.1, 0.3]);
+}
