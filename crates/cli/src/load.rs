@@ -12,7 +12,9 @@ use anyhow::Context;
 use ratatui::prelude::Color;
 use tidegate_load::arrivals::{Model, Process, Rate, Schedule};
 use tidegate_load::scenario::BUILT_IN;
-use tidegate_load::{Arrivals, Plan, Repeated, Scenario, Snapshot, Stop, Summary, TlsVersions};
+use tidegate_load::{
+    Arrivals, Close, Keep, Plan, Repeated, Scenario, Snapshot, Sources, Stop, Summary, TlsVersions,
+};
 
 use crate::cores::Cores;
 use crate::exit::{Outcome, bad_input};
@@ -81,6 +83,17 @@ pub struct Args {
     /// TLS versions to offer
     #[arg(long, value_name = "VERSION", value_parser = ["1.2", "1.3"])]
     tls: Option<String>,
+    /// Keep a connection for one request, for a session [default], or by the
+    /// customer of the closed model from session to session
+    #[arg(long, value_name = "FOR", value_parser = ["request", "session", "customer"])]
+    keep: Option<String>,
+    /// Close connections by shutdown (close_notify and FIN) [default] or by reset
+    #[arg(long, value_name = "HOW", value_parser = ["shutdown", "reset"])]
+    close: Option<String>,
+    /// Source addresses: auto [default: 64 of 127.0.77.0/24 if the target is on
+    /// loopback], system, or a list of addresses and networks such as 127.8.0.0/16
+    #[arg(long, value_name = "LIST", value_parser = Sources::parse)]
+    sources: Option<Sources>,
     /// Every customer first comes with a ticket that the target did not issue, as
     /// an attacker would; needs --insecure
     #[arg(long)]
@@ -252,6 +265,20 @@ fn plan(args: &Args) -> anyhow::Result<Plan> {
     plan.raw = args.raw.clone();
     plan.parquet = args.parquet.clone();
     plan.csv = args.csv.clone();
+    match args.keep.as_deref() {
+        Some("request") => plan.keep = Keep::Request,
+        Some("session") => plan.keep = Keep::Session,
+        Some(_) => plan.keep = Keep::Customer,
+        None => {}
+    }
+    match args.close.as_deref() {
+        Some("reset") => plan.close = Close::Reset,
+        Some(_) => plan.close = Close::Shutdown,
+        None => {}
+    }
+    if let Some(sources) = &args.sources {
+        plan.sources = sources.clone();
+    }
     plan.tls = match args.tls.as_deref() {
         Some("1.2") => TlsVersions::Only12,
         Some("1.3") => TlsVersions::Only13,

@@ -13,6 +13,7 @@ use crate::Rng;
 use crate::client::{Answer, Broken, Connection, Exchange, Tickets, Trouble};
 use crate::cookies::Cookies;
 use crate::outcome::{Failure, Handshake, Outcome, Stage};
+use crate::plan::Keep;
 use crate::recorder::{Fallback, Request as Recorded, What};
 use crate::request::{Identity, LastUsed, Maker, Origin, Request, resolve};
 use crate::scenario::Method;
@@ -36,6 +37,25 @@ pub(crate) struct Customer {
     max_requests: u32,
 }
 
+/// What a customer has from one session to the next.
+#[derive(Default)]
+pub(crate) struct Kept {
+    connection: Option<Connection>,
+    tickets: Option<Arc<Tickets>>,
+}
+
+impl Kept {
+    /// Waits, but notices if the server closes the connection.
+    pub(crate) async fn rest_until(&mut self, shared: &Shared, at: Instant) {
+        rest_until(shared, &mut self.connection, at).await;
+    }
+
+    /// Ends it well.
+    pub(crate) fn finish(self, shared: &Shared) {
+        finish(shared, self.connection);
+    }
+}
+
 /// What one visit to a page gave, beside the figures.
 struct Visit {
     answer: Answer,
@@ -45,14 +65,14 @@ struct Visit {
 
 impl Customer {
     /// `max_requests` may make the session shorter than the scenario does.
-    pub(crate) fn new(shared: Rc<Shared>, session: u64, max_requests: u32) -> Self {
+    pub(crate) fn new(shared: Rc<Shared>, session: u64, max_requests: u32, kept: Kept) -> Self {
         // Neighbouring seeds must not give neighbouring streams.
         let seed = shared.seed ^ session.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         let mut rng = Rng::seed_from_u64(seed);
         let customer = rng.random_range(1..=shared.customers);
         let identity = Identity { customer, session, request: 0, run: shared.run };
         let start = shared.parts.start;
-        let tickets = Arc::new(shared.connector.first_tickets());
+        let tickets = kept.tickets.unwrap_or_else(|| Arc::new(shared.connector.first_tickets()));
         let max_requests = max_requests.min(shared.parts.session.max_requests);
         Self {
             shared,
@@ -62,20 +82,32 @@ impl Customer {
             last: LastUsed::default(),
             cookies: Cookies::default(),
             tickets,
-            connection: None,
+            connection: kept.connection,
             admitted: false,
             max_requests,
         }
     }
 
-    /// Runs the session from its intended arrival to its end.
-    pub(crate) async fn run(mut self, arrival: Instant) {
-        let outcome = self.session(arrival).await;
-        // One that was abandoned or broke is gone already, by a reset.
-        if let Some(connection) = self.connection.take() {
-            connection.finish(self.shared.close);
+    /// Runs the session from its intended arrival to its end; gives what the
+    /// customer keeps for the next.
+    pub(crate) async fn run(mut self, arrival: Instant) -> Kept {
+        if self.connection.as_mut().is_some_and(|open| !open.is_closed()) {
+            self.admit();
         }
+        let outcome = self.session(arrival).await;
         self.shared.record(What::Ended { outcome, admitted: self.admitted });
+        // A connection that was abandoned or broke is gone already, by a reset.
+        if self.shared.keep == Keep::Customer {
+            return Kept { connection: self.connection, tickets: Some(self.tickets) };
+        }
+        finish(&self.shared, self.connection);
+        Kept::default()
+    }
+
+    fn admit(&mut self) {
+        if !std::mem::replace(&mut self.admitted, true) {
+            self.shared.record(What::Admitted);
+        }
     }
 
     async fn session(&mut self, arrival: Instant) -> Outcome {
@@ -112,7 +144,7 @@ impl Customer {
                 self.shared.buffers.give(body);
             }
             intended = ended + self.think();
-            self.rest_until(intended).await;
+            rest_until(&self.shared, &mut self.connection, intended).await;
         }
     }
 
@@ -176,22 +208,6 @@ impl Customer {
         let parts = &self.shared.parts;
         let mean = parts.pages[self.walk.page() as usize].think.unwrap_or(parts.session.think);
         self.shared.think(mean, &mut self.rng)
-    }
-
-    /// Waits, but notices if the server closes the connection.
-    async fn rest_until(&mut self, at: Instant) {
-        let mut alarm = std::pin::pin!(self.shared.clock.at(at));
-        if let Some(connection) = &mut self.connection {
-            tokio::select! {
-                biased;
-                () = &mut alarm => return,
-                () = connection.closed() => {}
-            }
-            if let Some(connection) = self.connection.take() {
-                connection.finish(self.shared.close);
-            }
-        }
-        alarm.await;
     }
 
     /// One request from its intended start to its last byte. Gives the time
@@ -323,10 +339,8 @@ impl Customer {
             self.shared.buffers.give(buffer);
             match result {
                 Ok(answer) => {
-                    if !answer.reusable
-                        && let Some(connection) = self.connection.take()
-                    {
-                        connection.finish(self.shared.close);
+                    if !answer.reusable || self.shared.keep == Keep::Request {
+                        finish(&self.shared, self.connection.take());
                     }
                     self.cookies.take(&answer.cookies);
                     return Ok(answer);
@@ -356,9 +370,7 @@ impl Customer {
                     let ticket = had_ticket || kind == Handshake::Resumed;
                     shared.record(What::Handshaken { ticket, kind, took });
                 }
-                if !std::mem::replace(&mut self.admitted, true) {
-                    shared.record(What::Admitted);
-                }
+                self.admit();
                 Ok(connection)
             }
             Err(Trouble::Refused(_)) if self.admitted => {
@@ -386,5 +398,26 @@ impl Customer {
         head.push_str("\r\n");
         head.push_str(&request.body);
         head.into_bytes()
+    }
+}
+
+/// Waits, but notices if the server closes the connection.
+async fn rest_until(shared: &Shared, connection: &mut Option<Connection>, at: Instant) {
+    let mut alarm = std::pin::pin!(shared.clock.at(at));
+    if let Some(open) = connection {
+        tokio::select! {
+            biased;
+            () = &mut alarm => return,
+            () = open.closed() => {}
+        }
+        finish(shared, connection.take());
+    }
+    alarm.await;
+}
+
+/// Closes a connection that has served its purpose.
+fn finish(shared: &Shared, connection: Option<Connection>) {
+    if let Some(connection) = connection {
+        connection.finish(shared.close);
     }
 }

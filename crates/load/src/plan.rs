@@ -1,7 +1,7 @@
 //! What to run: a scenario, a target, arrivals, durations and the driver's
 //! own means.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -67,7 +67,9 @@ pub struct Plan {
     pub max_sessions: Option<u64>,
     /// Where connections come from.
     pub sources: Sources,
-    /// How a session that ended well closes its connection.
+    /// How long a connection is kept.
+    pub keep: Keep,
+    /// How a connection that has served its purpose is closed.
     pub close: Close,
     /// Stops the run early; keep a clone.
     pub stop: Stop,
@@ -78,8 +80,9 @@ impl Plan {
     pub const LONGEST: Duration = Duration::from_secs(24 * 3600);
 
     /// Warm-up 10 s, measure 30 s, unscaled times, seed 1, one thread,
-    /// certificates checked.
+    /// certificates checked; connections as the scenario has them.
     pub fn new(scenario: Scenario, target: &str) -> Self {
+        let Connections { keep, close, sources } = scenario.connections().clone();
         Self {
             scenario,
             target: target.to_owned(),
@@ -101,8 +104,9 @@ impl Plan {
             customers: None,
             max_in_flight: 20_000,
             max_sessions: None,
-            sources: Sources::Auto,
-            close: Close::Shutdown,
+            sources,
+            keep,
+            close,
             stop: Stop::default(),
         }
     }
@@ -159,6 +163,14 @@ impl Plan {
         if self.max_in_flight == 0 {
             return wrong("max_in_flight", "0 customers".to_owned(), "must be at least 1");
         }
+        let has_closed = |arrivals: Arrivals| arrivals.has_closed();
+        if self.keep == Keep::Customer && !self.arrivals().is_ok_and(has_closed) {
+            return wrong(
+                "keep",
+                "customers who come once have no connection to keep".to_owned(),
+                "use the closed model, or keep connections for a session",
+            );
+        }
         if self.customers == Some(0) {
             return wrong("customers", "0 customers".to_owned(), "must be at least 1");
         }
@@ -192,8 +204,75 @@ pub enum Sources {
     List(Vec<IpAddr>),
 }
 
-/// How a connection is closed after a session that ended well. A customer who
-/// lost patience always resets it.
+/// What a scenario says about connections.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Connections {
+    /// How long one is kept.
+    pub keep: Keep,
+    /// How it is closed.
+    pub close: Close,
+    /// Where it comes from.
+    pub sources: Sources,
+}
+
+/// How long a connection is kept, if the server lets it be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Keep {
+    /// For one request, which says so (`Connection: close`).
+    Request,
+    /// For a session, as browsers do. The next session begins without a ticket.
+    #[default]
+    Session,
+    /// By a customer of the closed model, from session to session, as are the
+    /// tickets. Customers of other models come once and keep it for their
+    /// session.
+    Customer,
+}
+
+impl Sources {
+    /// Most addresses taken of one network.
+    pub const MOST: u32 = 1024;
+
+    /// Reads `auto`, `system`, or addresses and IPv4 networks such as
+    /// `127.0.1.1,127.8.0.0/16`. Of a large network addresses are taken evenly
+    /// spread, at most [`Sources::MOST`].
+    ///
+    /// # Errors
+    /// The part that is neither, in words.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        match text.trim() {
+            "auto" => return Ok(Self::Auto),
+            "system" => return Ok(Self::System),
+            _ => {}
+        }
+        let mut list = Vec::new();
+        for part in text.split(',').map(str::trim) {
+            let wrong = || format!("\"{part}\" is neither an address nor an IPv4 network");
+            match part.split_once('/') {
+                None => list.push(part.parse().map_err(|_| wrong())?),
+                Some((address, bits)) => {
+                    let address: Ipv4Addr = address.parse().map_err(|_| wrong())?;
+                    let bits = bits.parse().ok().filter(|bits| (8..=30).contains(bits));
+                    list.extend(network(address, bits.ok_or_else(wrong)?));
+                }
+            }
+        }
+        Ok(Self::List(list))
+    }
+}
+
+/// Hosts of a network of 8 to 30 bits, without its first and last address, which
+/// are not for hosts.
+fn network(address: Ipv4Addr, bits: u32) -> impl Iterator<Item = IpAddr> {
+    let size = 1u32 << (32 - bits);
+    let base = u32::from(address) & !(size - 1);
+    let hosts = size - 2;
+    let taken = hosts.min(Sources::MOST);
+    (0..taken).map(move |n| Ipv4Addr::from(base + 1 + n * (hosts / taken)).into())
+}
+
+/// How a connection is closed that is no longer needed. A customer who lost
+/// patience always resets it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Close {
     /// close_notify and FIN, as browsers do.
@@ -218,5 +297,28 @@ impl Stop {
     /// Whether the end was asked for.
     pub fn is_stopped(&self) -> bool {
         self.0.load(Ordering::Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn source_addresses_are_listed_or_spread_over_a_network() {
+        assert_eq!(Sources::parse("auto"), Ok(Sources::Auto));
+        let Ok(Sources::List(list)) = Sources::parse("127.0.1.9, ::1, 127.0.2.0/30") else {
+            panic!("a list");
+        };
+        let text: Vec<String> = list.iter().map(ToString::to_string).collect();
+        assert_eq!(text, ["127.0.1.9", "::1", "127.0.2.1", "127.0.2.2"]);
+        let Ok(Sources::List(all)) = Sources::parse("127.0.0.0/8") else { panic!("a list") };
+        // 2^24 − 2 hosts, every 16,383rd of them.
+        assert_eq!(all.len(), 1024);
+        assert_eq!(all[1].to_string(), "127.0.64.0");
+        assert!(all.iter().all(IpAddr::is_loopback));
+        for bad in ["", "shop", "127.0.0.0/31", "127.0.0.0/x", "::1/64", "127.0.0.1,"] {
+            assert!(Sources::parse(bad).is_err(), "{bad}");
+        }
     }
 }

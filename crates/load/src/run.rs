@@ -58,6 +58,7 @@ pub fn run(plan: Plan, observer: &mut dyn FnMut(&Snapshot)) -> Result<Summary, E
         address,
         tls,
         sources: plan.sources.clone(),
+        keep: plan.keep,
         close: plan.close,
         arrivals,
         patience,

@@ -11,7 +11,7 @@ use tokio::task::{spawn_local, yield_now};
 
 use crate::Rng;
 use crate::arrivals::{Arrivals, Closed, Model, Schedule, Stream};
-use crate::customer::Customer;
+use crate::customer::{Customer, Kept};
 use crate::worker::{Arrived, Shared};
 
 /// Numbers of the seed's own for arrivals, which no session has.
@@ -67,10 +67,11 @@ async fn open(shared: Rc<Shared>, mut stream: Stream, max_requests: u32) {
             Arrived::Enough => return,
             Arrived::Full => {}
             Arrived::Session(session) => {
-                let customer = Customer::new(shared.clone(), session, max_requests);
+                let kept = Kept::default();
+                let customer = Customer::new(shared.clone(), session, max_requests, kept);
                 let shared = shared.clone();
                 spawn_local(async move {
-                    customer.run(arrival).await;
+                    customer.run(arrival).await.finish(&shared);
                     shared.leave();
                 });
             }
@@ -96,14 +97,16 @@ fn firsts(shared: &Shared, model: &Closed) -> impl Iterator<Item = (u64, Duratio
 async fn closed(shared: Rc<Shared>, model: Closed, first: Duration, mut rng: Rng) {
     let think = model.think.unwrap_or(shared.parts.session.think);
     let Some(mut intended) = shared.instant(first) else { return };
+    let mut kept = Kept::default();
     while intended < shared.end {
-        shared.clock.at(intended).await;
+        kept.rest_until(&shared, intended).await;
         match shared.arrive(intended) {
             // Who finds no place now finds none later: it is the driver's own
             // limit, and is reported as such.
-            Arrived::Enough | Arrived::Full => return,
+            Arrived::Enough | Arrived::Full => break,
             Arrived::Session(session) => {
-                Customer::new(shared.clone(), session, u32::MAX).run(intended).await;
+                let customer = Customer::new(shared.clone(), session, u32::MAX, kept);
+                kept = customer.run(intended).await;
                 shared.leave();
             }
         }
@@ -111,4 +114,5 @@ async fn closed(shared: Rc<Shared>, model: Closed, first: Duration, mut rng: Rng
         // Where sessions fail at once and nobody thinks, others get their turn.
         yield_now().await;
     }
+    kept.finish(&shared);
 }

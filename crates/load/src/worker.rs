@@ -15,7 +15,7 @@ use crate::client::{Connector, Target, Tls};
 use crate::clock::Clock;
 use crate::error::Error;
 use crate::outcome::Outcome;
-use crate::plan::{Close, Sources, Stop};
+use crate::plan::{Close, Keep, Sources, Stop};
 use crate::recorder::{Batch, Event, What};
 use crate::scenario::Parts;
 use crate::source;
@@ -36,6 +36,7 @@ pub(crate) struct Assignment {
     pub(crate) address: std::net::SocketAddr,
     pub(crate) tls: Option<Tls>,
     pub(crate) sources: Sources,
+    pub(crate) keep: Keep,
     pub(crate) close: Close,
     pub(crate) arrivals: Arrivals,
     pub(crate) patience: Duration,
@@ -60,6 +61,7 @@ pub(crate) struct Shared {
     pub(crate) buffers: Buffers,
     /// Headers that every request has.
     pub(crate) headers: String,
+    pub(crate) keep: Keep,
     pub(crate) close: Close,
     pub(crate) patience: Duration,
     pub(crate) time_scale: f64,
@@ -187,9 +189,11 @@ async fn drive(job: Assignment, out: &SyncSender<Batch>) -> std::io::Result<()> 
     let clock = Clock::new()?;
     let ticking = clock.clone();
     tokio::task::spawn_local(async move { ticking.tick().await });
+    // Source: RFC 9112, section 9.6, for a connection of one request.
     let headers = format!(
-        "Host: {}\r\nUser-Agent: tidegate-load\r\nAccept: text/html,*/*;q=0.8\r\n",
-        job.target.authority
+        "Host: {}\r\nUser-Agent: tidegate-load\r\nAccept: text/html,*/*;q=0.8\r\n{}",
+        job.target.authority,
+        if job.keep == Keep::Request { "Connection: close\r\n" } else { "" }
     );
     let end = job.start + job.length;
     let most = job.max_sessions.map(|most| {
@@ -203,6 +207,7 @@ async fn drive(job: Assignment, out: &SyncSender<Batch>) -> std::io::Result<()> 
         clock: clock.clone(),
         buffers: Buffers::default(),
         headers,
+        keep: job.keep,
         close: job.close,
         patience: job.patience,
         time_scale: job.time_scale,

@@ -119,6 +119,11 @@ impl Arrivals {
         (Duration::from_secs(seconds.0), Duration::from_secs(seconds.1))
     }
 
+    /// Whether there is a closed model among them.
+    pub fn has_closed(&self) -> bool {
+        self.0.iter().any(|model| matches!(model, Model::Closed(_)))
+    }
+
     /// Whether every session has one request.
     pub fn is_open(&self) -> bool {
         self.0.iter().all(|model| matches!(model, Model::Open(_)))

@@ -185,7 +185,7 @@ impl Course {
                 Segment { lasts, from_per_s: at(index), to_per_s: at(index.wrapping_add(1)) }
             }
             Rate::Bursts(bursts) => {
-                let (mean, per_s) = if index % 2 == 0 {
+                let (mean, per_s) = if index.is_multiple_of(2) {
                     (bursts.calm_for, bursts.calm_per_s)
                 } else {
                     (bursts.burst_for, bursts.burst_per_s)

@@ -170,22 +170,40 @@ impl Connection {
         }
     }
 
-    /// Ends it well: close_notify, and then as `close` says. Never waits.
+    /// Ends it well: close_notify, and then FIN or RST as `close` says. Never
+    /// waits: if the socket's buffer is full, the peer is not reading anyway.
     pub(crate) fn finish(mut self, close: Close) {
-        let mut cx = Context::from_waker(std::task::Waker::noop());
-        if close == Close::Shutdown {
-            let tcp = match &self.0 {
-                Io::Clear(tcp) => tcp,
-                Io::Tls(tls) => tls.get_ref().0,
-            };
-            let _ = SockRef::from(tcp).set_linger(None);
+        if close == Close::Reset {
+            if let Io::Tls(io) = &mut self.0 {
+                let (tcp, tls) = io.get_mut();
+                tls.send_close_notify();
+                let _ = tls.write_tls(&mut Now(tcp));
+            }
+            return;
         }
-        // One attempt: if the socket's buffer is full, the peer is not
-        // reading anyway.
+        let mut cx = Context::from_waker(std::task::Waker::noop());
+        let tcp = match &self.0 {
+            Io::Clear(tcp) => tcp,
+            Io::Tls(tls) => tls.get_ref().0,
+        };
+        let _ = SockRef::from(tcp).set_linger(None);
         let _ = match &mut self.0 {
             Io::Clear(io) => Pin::new(io).poll_shutdown(&mut cx),
             Io::Tls(io) => Pin::new(io).poll_shutdown(&mut cx),
         };
+    }
+}
+
+/// Writes what fits now.
+struct Now<'a>(&'a TcpStream);
+
+impl io::Write for Now<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.try_write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 

@@ -10,7 +10,7 @@ use super::page::Page;
 use super::pages::{Names, pages, parameters, unknown_values};
 use super::table::Table;
 use super::timing::arrivals;
-use super::{Parts, SessionRules, transitions};
+use super::{Parts, SessionRules, connections, transitions};
 use crate::thresholds::{METRICS, Threshold};
 
 pub(super) const DAY: Duration = Duration::from_secs(24 * 3600);
@@ -33,6 +33,7 @@ fn parts(root: &Section<'_>, file: &str) -> Option<Parts> {
         "fields",
         "transitions",
         "arrivals",
+        "connections",
         "thresholds",
     ]);
     let text = |key| root.get(key).and_then(|value| value.string()).unwrap_or_default().to_owned();
@@ -51,6 +52,8 @@ fn parts(root: &Section<'_>, file: &str) -> Option<Parts> {
     let (session, start) = session_rules(root, session.as_ref(), &pages);
     let table = transitions::read(root, &pages, file);
     let arrivals = root.get("arrivals").and_then(|value| arrivals(&value, file));
+    let connections = root.get("connections").and_then(|value| value.section());
+    let connections = connections.map(|section| connections::read(&section)).unwrap_or_default();
     let thresholds = root.get("thresholds").and_then(|value| value.section());
     let thresholds = thresholds.map(|section| limits(&section)).unwrap_or_default();
     unknown_values(root, &pages, &names);
@@ -66,6 +69,7 @@ fn parts(root: &Section<'_>, file: &str) -> Option<Parts> {
         parameters: names.0,
         fields,
         arrivals,
+        connections,
         thresholds,
         notes,
         length: OnceLock::new(),

@@ -3,6 +3,7 @@
 
 mod builtin;
 mod check;
+mod connections;
 mod field;
 mod fields;
 mod length;
@@ -26,6 +27,7 @@ pub use template::Template;
 
 use crate::arrivals::Arrivals;
 use crate::error::Error;
+use crate::plan::Connections;
 use crate::thresholds::Threshold;
 use tidegate_toml::Mistakes;
 
@@ -47,6 +49,7 @@ pub(crate) struct Parts {
     pub(crate) parameters: Vec<Parameter>,
     pub(crate) fields: Vec<(String, FieldRule)>,
     pub(crate) arrivals: Option<Arrivals>,
+    pub(crate) connections: Connections,
     pub(crate) thresholds: Vec<Threshold>,
     pub(crate) notes: Vec<String>,
     pub(crate) length: OnceLock<length::Sessions>,
@@ -150,6 +153,11 @@ impl Scenario {
     /// When customers arrive, if the scenario says so.
     pub fn arrivals(&self) -> Option<&Arrivals> {
         self.0.arrivals.as_ref()
+    }
+
+    /// How connections are kept and closed, and where they come from.
+    pub fn connections(&self) -> &Connections {
+        &self.0.connections
     }
 
     /// Limits that decide the exit code.

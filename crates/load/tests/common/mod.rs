@@ -59,6 +59,10 @@ pub struct Server {
     pub url: String,
     pub seen: Arc<Mutex<Vec<Seen>>>,
     pub connections: Arc<AtomicU64>,
+    /// Where connections came from.
+    pub peers: Arc<Mutex<Vec<std::net::IpAddr>>>,
+    /// How they ended: whether the customer shut them down.
+    pub ends: Arc<Mutex<Vec<bool>>>,
     _runtime: tokio::runtime::Runtime,
 }
 
@@ -67,6 +71,8 @@ struct State {
     site: Site,
     seen: Arc<Mutex<Vec<Seen>>>,
     connections: Arc<AtomicU64>,
+    peers: Arc<Mutex<Vec<std::net::IpAddr>>>,
+    ends: Arc<Mutex<Vec<bool>>>,
     begun: Mutex<Option<Instant>>,
     acceptor: TlsAcceptor,
 }
@@ -98,17 +104,21 @@ impl Server {
             site,
             seen: Arc::default(),
             connections: Arc::default(),
+            peers: Arc::default(),
+            ends: Arc::default(),
             begun: Mutex::default(),
             acceptor: TlsAcceptor::from(server_config(algorithm)),
         });
         let (seen, connections) = (state.seen.clone(), state.connections.clone());
+        let (peers, ends) = (state.peers.clone(), state.ends.clone());
         runtime.spawn(async move {
             let listener = TcpListener::from_std(listener).unwrap();
-            while let Ok((tcp, _)) = listener.accept().await {
+            while let Ok((tcp, peer)) = listener.accept().await {
+                state.peers.lock().unwrap().push(peer.ip());
                 tokio::spawn(serve(tcp, state.clone()));
             }
         });
-        Self { url, seen, connections, _runtime: runtime }
+        Self { url, seen, connections, peers, ends, _runtime: runtime }
     }
 
     pub fn seen(&self) -> Vec<Seen> {
@@ -169,8 +179,11 @@ async fn serve(tcp: TcpStream, state: Arc<State>) {
             let _ = tcp.read_to_end(&mut ignored).await;
         }
         _ => {
-            if let Ok(tls) = state.acceptor.accept(tcp).await {
-                let _ = answer(tls, &state).await;
+            if let Ok(mut tls) = state.acceptor.accept(tcp).await {
+                let _ = answer(&mut tls, &state).await;
+                // After close_notify: FIN or RST.
+                let end = tls.get_mut().0.read(&mut [0]).await;
+                state.ends.lock().unwrap().push(matches!(end, Ok(0)));
             }
         }
     }
