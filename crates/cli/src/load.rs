@@ -13,7 +13,8 @@ use ratatui::prelude::Color;
 use tidegate_load::arrivals::{Model, Process, Rate, Schedule};
 use tidegate_load::scenario::BUILT_IN;
 use tidegate_load::{
-    Arrivals, Close, Keep, Plan, Repeated, Scenario, Snapshot, Sources, Stop, Summary, TlsVersions,
+    Arrivals, Close, Keep, Plan, Repeated, Scenario, Snapshot, Sources, Stop, Summary, TicketsOf,
+    TlsVersions,
 };
 
 use crate::cores::Cores;
@@ -49,14 +50,14 @@ pub struct Args {
     /// thought (closed model); side by side with other arrivals that are given
     #[arg(long, value_name = "N")]
     closed: Option<u32>,
-    /// Any arrivals, as they stand in [arrivals] of a scenario, such as
+    /// Any arrivals, as the arrivals of a scenario are written, such as
     /// 'wave = { mean = 20, swing = 0.5, period = "1h" }'; several stand side by side
     #[arg(long, value_name = "TOML")]
     arrivals: Vec<String>,
-    /// Seconds before anything is counted [default: 10, closed model 30]
+    /// Seconds before anything is counted; 10 if not given, 30 in the closed model
     #[arg(long, value_name = "S")]
     warm_up: Option<f64>,
-    /// Seconds that are measured [default: 30, closed model 60]
+    /// Seconds that are measured; 30 if not given, 60 in the closed model
     #[arg(long, value_name = "S")]
     duration: Option<f64>,
     /// Factor on think times and patience
@@ -83,15 +84,23 @@ pub struct Args {
     /// TLS versions to offer
     #[arg(long, value_name = "VERSION", value_parser = ["1.2", "1.3"])]
     tls: Option<String>,
-    /// Keep a connection for one request, for a session [default], or by the
+    /// Of the connections opened, the share whose TLS handshake is full, such as
+    /// 0.3; all others are resumed, in random order
+    #[arg(long, value_name = "SHARE")]
+    full_share: Option<f64>,
+    /// Resume with the customer's own tickets (the default), or with those that the
+    /// server gave anybody (the default with --full-share)
+    #[arg(long, value_name = "OF", value_parser = ["customer", "all"])]
+    tickets: Option<String>,
+    /// Keep a connection for one request, for a session (the default), or by the
     /// customer of the closed model from session to session
     #[arg(long, value_name = "FOR", value_parser = ["request", "session", "customer"])]
     keep: Option<String>,
-    /// Close connections by shutdown (close_notify and FIN) [default] or by reset
+    /// Close connections by shutdown (close_notify and FIN) (the default) or by reset
     #[arg(long, value_name = "HOW", value_parser = ["shutdown", "reset"])]
     close: Option<String>,
-    /// Source addresses: auto [default: 64 of 127.0.77.0/24 if the target is on
-    /// loopback], system, or a list of addresses and networks such as 127.8.0.0/16
+    /// Source addresses: auto (the default: 64 of 127.0.77.0/24 if the target is on
+    /// loopback), system, or a list of addresses and networks such as 127.8.0.0/16
     #[arg(long, value_name = "LIST", value_parser = Sources::parse)]
     sources: Option<Sources>,
     /// Every customer first comes with a ticket that the target did not issue, as
@@ -279,11 +288,17 @@ fn plan(args: &Args) -> anyhow::Result<Plan> {
     if let Some(sources) = &args.sources {
         plan.sources = sources.clone();
     }
-    plan.tls = match args.tls.as_deref() {
-        Some("1.2") => TlsVersions::Only12,
-        Some("1.3") => TlsVersions::Only13,
-        _ => TlsVersions::Both,
-    };
+    match args.tls.as_deref() {
+        Some("1.2") => plan.tls = TlsVersions::Only12,
+        Some(_) => plan.tls = TlsVersions::Only13,
+        None => {}
+    }
+    plan.full_share = args.full_share.or(plan.full_share);
+    match args.tickets.as_deref() {
+        Some("all") => plan.tickets = Some(TicketsOf::All),
+        Some(_) => plan.tickets = Some(TicketsOf::Customer),
+        None => {}
+    }
     Ok(plan)
 }
 

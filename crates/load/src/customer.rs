@@ -12,7 +12,7 @@ use rand::{RngExt, SeedableRng};
 use crate::Rng;
 use crate::client::{Answer, Broken, Connection, Exchange, Tickets, Trouble};
 use crate::cookies::Cookies;
-use crate::outcome::{Failure, Handshake, Outcome, Stage};
+use crate::outcome::{Failure, Outcome, Stage};
 use crate::plan::Keep;
 use crate::recorder::{Fallback, Request as Recorded, What};
 use crate::request::{Identity, LastUsed, Maker, Origin, Request, resolve};
@@ -72,7 +72,7 @@ impl Customer {
         let customer = rng.random_range(1..=shared.customers);
         let identity = Identity { customer, session, request: 0, run: shared.run };
         let start = shared.parts.start;
-        let tickets = kept.tickets.unwrap_or_else(|| Arc::new(shared.connector.first_tickets()));
+        let tickets = kept.tickets.unwrap_or_else(|| shared.connector.first_tickets());
         let max_requests = max_requests.min(shared.parts.session.max_requests);
         Self {
             shared,
@@ -361,14 +361,12 @@ impl Customer {
 
     async fn connect(&mut self, stage: &Cell<Stage>) -> Result<Connection, Outcome> {
         let shared = &self.shared;
-        let had_ticket = self.tickets.any();
-        let hello = |ticket| shared.record(What::Hello { ticket });
+        let hello = |offered| shared.record(What::Hello { offered });
         match shared.connector.connect(&self.tickets, stage, hello).await {
             Ok((connection, made)) => {
                 shared.record(What::Connected { took: made.connect });
-                if let Some((kind, took)) = made.handshake {
-                    let ticket = had_ticket || kind == Handshake::Resumed;
-                    shared.record(What::Handshaken { ticket, kind, took });
+                if let Some((offered, kind, took)) = made.handshake {
+                    shared.record(What::Handshaken { offered, kind, took });
                 }
                 self.admit();
                 Ok(connection)

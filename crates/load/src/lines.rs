@@ -124,12 +124,13 @@ pub fn report(summary: &Summary) -> String {
     put(
         &mut out,
         format_args!(
-            "handshakes      full {} of {}, resumed {} of {}; {:.1} % full",
+            "handshakes      full {} of {}, resumed {} of {}; {:.1} % full{}",
             totals.full_ok,
             totals.full_attempted,
             totals.resumed_ok,
             totals.resumed_attempted,
-            summary.full_handshake_share * 100.0
+            summary.full_handshake_share * 100.0,
+            not_resumed(summary)
         ),
     );
     put(
@@ -162,6 +163,19 @@ pub fn report(summary: &Summary) -> String {
         );
     }
     out
+}
+
+/// What share was to be full, and which handshakes could not be resumed.
+fn not_resumed(summary: &Summary) -> String {
+    let totals = &summary.totals;
+    let asked = summary.full_share_asked.map(|share| format!(" ({:.1} % asked)", share * 100.0));
+    let parts = [
+        (totals.resumption_declined, "declined by the server"),
+        (totals.resumption_without_ticket, "without a ticket to resume from"),
+    ];
+    let told = parts.iter().filter(|(count, _)| *count > 0);
+    let told = told.map(|(count, what)| format!("; {count} {what}")).collect::<String>();
+    asked.unwrap_or_default() + &told
 }
 
 fn put(out: &mut String, line: std::fmt::Arguments<'_>) {

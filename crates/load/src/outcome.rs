@@ -120,6 +120,18 @@ impl Stage {
     }
 }
 
+/// What a TLS handshake begins with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Offered {
+    /// A ticket: it asks to resume.
+    Ticket,
+    /// No ticket, and none was wanted.
+    Nothing,
+    /// It was to be resumed, but no server had given a ticket that was left.
+    NoneLeft,
+}
+
 /// What a TLS handshake was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]

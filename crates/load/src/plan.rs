@@ -45,6 +45,13 @@ pub struct Plan {
     pub ca: Option<PathBuf>,
     /// TLS versions to offer.
     pub tls: TlsVersions,
+    /// Of the connections that are opened, the share whose handshake is full, 0
+    /// to 1; all others are resumed, as far as there are tickets. `None` resumes
+    /// whenever the customer has a ticket.
+    pub full_share: Option<f64>,
+    /// Whose tickets a customer resumes with; `None` is those of all where a
+    /// share of full handshakes is set, else the customer's own.
+    pub tickets: Option<TicketsOf>,
     /// Every customer first comes with a ticket that the target did not issue,
     /// as an attacker would who hopes to pass for somebody already inside. Needs
     /// [`insecure`](Self::insecure) and TLS 1.3.
@@ -83,6 +90,7 @@ impl Plan {
     /// certificates checked; connections as the scenario has them.
     pub fn new(scenario: Scenario, target: &str) -> Self {
         let Connections { keep, close, sources } = scenario.connections().clone();
+        let TlsRules { versions, full_share, tickets } = *scenario.tls();
         Self {
             scenario,
             target: target.to_owned(),
@@ -95,7 +103,9 @@ impl Plan {
             cores: Vec::new(),
             insecure: false,
             ca: None,
-            tls: TlsVersions::Both,
+            tls: versions,
+            full_share,
+            tickets,
             forged_tickets: false,
             server_name: None,
             raw: None,
@@ -121,6 +131,12 @@ impl Plan {
             rule: "neither plan nor scenario says when customers arrive".to_owned(),
             remedy: "give a rate, or [arrivals] rate = 5 in the scenario",
         })
+    }
+
+    /// Whose tickets are in force.
+    pub fn tickets_of(&self) -> TicketsOf {
+        let default = if self.full_share.is_some() { TicketsOf::All } else { TicketsOf::Customer };
+        self.tickets.unwrap_or(default)
     }
 
     /// Checks every value that has a range.
@@ -160,6 +176,18 @@ impl Plan {
                 "accept any certificate and offer TLS 1.3",
             );
         }
+        if let Some(share) = self.full_share
+            && !(0.0..=1.0).contains(&share)
+        {
+            return wrong("full_share", format!("{share} must be 0 to 1"), "0.3 is 30 %");
+        }
+        if self.forged_tickets && (self.full_share.is_some() || self.tickets.is_some()) {
+            return wrong(
+                "forged_tickets",
+                "who comes with a forged ticket has no other".to_owned(),
+                "set no share of full handshakes and share no tickets",
+            );
+        }
         if self.max_in_flight == 0 {
             return wrong("max_in_flight", "0 customers".to_owned(), "must be at least 1");
         }
@@ -176,6 +204,26 @@ impl Plan {
         }
         Ok(())
     }
+}
+
+/// What a scenario says about TLS.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct TlsRules {
+    /// Versions to offer.
+    pub versions: TlsVersions,
+    /// See [`Plan::full_share`].
+    pub full_share: Option<f64>,
+    /// See [`Plan::tickets`].
+    pub tickets: Option<TicketsOf>,
+}
+
+/// Whose tickets a customer resumes with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TicketsOf {
+    /// Her own.
+    Customer,
+    /// Those that the server gave anybody: the newest that is left.
+    All,
 }
 
 /// TLS versions that customers offer.

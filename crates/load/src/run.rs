@@ -35,6 +35,13 @@ pub fn run(plan: Plan, observer: &mut dyn FnMut(&Snapshot)) -> Result<Summary, E
     plan.check()?;
     let arrivals = plan.arrivals()?;
     let target = Target::parse(&plan.target)?;
+    if plan.full_share.is_some() && !target.tls {
+        return Err(Error::Plan {
+            key: "full_share",
+            rule: format!("{} has no TLS handshakes", plan.target),
+            remedy: "give an https:// target, or no share",
+        });
+    }
     let tls = target.tls.then(|| Tls::new(&plan, &target)).transpose()?;
     let address = probe(&target, tls.as_ref(), &target.addresses()?)?;
     let threads = plan.cores.len().max(1);
@@ -109,6 +116,7 @@ pub fn run(plan: Plan, observer: &mut dyn FnMut(&Snapshot)) -> Result<Summary, E
         refused_ratio: share(totals.refused, ended),
         abandoned_ratio: share(totals.abandoned, ended),
         failed_ratio: share(totals.failed, ended),
+        full_share_asked: plan.full_share,
         full_handshake_share: totals.full_handshake_share(),
         response: folded.figures.response,
         response_uncorrected: folded.figures.uncorrected,
@@ -186,8 +194,8 @@ fn probe(
         .map_err(|source| Error::System { what: "a runtime", source })?;
     let mut last = String::new();
     for address in addresses {
-        let connector = Connector::new(*address, &Sources::System, tls.cloned());
-        let tickets = Arc::new(Tickets::default());
+        let connector = Connector::new(*address, &Sources::System, tls.cloned(), 0);
+        let tickets = Arc::new(Tickets::own());
         let stage = std::cell::Cell::new(Stage::Connect);
         let result = runtime.block_on(async {
             tokio::time::timeout(PROBE, connector.connect(&tickets, &stage, |_| ())).await

@@ -67,6 +67,9 @@ pub struct Summary {
     pub abandoned_ratio: f64,
     /// Of the sessions that ended in the window, the share that failed.
     pub failed_ratio: f64,
+    /// Of the handshakes, the share that was to be full; `None` if customers were
+    /// to resume whenever they could.
+    pub full_share_asked: Option<f64>,
     /// Of the completed handshakes, the share that was full; 0 if none.
     pub full_handshake_share: f64,
     /// From intended start to last byte.
@@ -177,6 +180,9 @@ pub struct Totals {
     /// Handshakes begun with a ticket that the server answered by a full one
     /// (also in `full_ok`).
     pub resumption_declined: u64,
+    /// Handshakes that were to be resumed, where a share of full ones is set, and
+    /// were begun full for want of a ticket (also in `full_attempted`).
+    pub resumption_without_ticket: u64,
     /// Arrivals and requests that the driver began.
     pub starts: u64,
     /// Those begun later than [`MISSED`](crate::driver::MISSED).

@@ -22,6 +22,8 @@ use crate::source;
 
 /// The heartbeat of the event loop; batches go out with it.
 const HEARTBEAT: Duration = Duration::from_millis(20);
+/// Numbers of the seed's own for the order of full and resumed handshakes.
+const SHARE: u64 = 0xA076_1D64_78BD_642F;
 /// Events kept while nobody takes them; beyond, they are dropped and counted.
 const MOST_EVENTS: usize = 1 << 20;
 
@@ -201,7 +203,12 @@ async fn drive(job: Assignment, out: &SyncSender<Batch>) -> std::io::Result<()> 
         most / threads + u64::from(thread < most % threads)
     });
     let shared = Rc::new(Shared {
-        connector: Connector::new(job.address, &job.sources, job.tls),
+        connector: Connector::new(
+            job.address,
+            &job.sources,
+            job.tls,
+            (job.seed ^ job.thread as u64).wrapping_mul(SHARE),
+        ),
         parts: job.parts,
         target: job.target,
         clock: clock.clone(),

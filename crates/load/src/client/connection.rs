@@ -1,6 +1,6 @@
 //! One persistent connection: TCP, TLS, and how it ends.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsRawFd;
@@ -17,9 +17,10 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 use super::address;
-use super::tickets::Tickets;
+use super::mix::Mix;
+use super::tickets::{OfConnection, Tickets};
 use super::tls::Tls;
-use crate::outcome::{Failure, Handshake, Refusal, Stage};
+use crate::outcome::{Failure, Handshake, Offered, Refusal, Stage};
 use crate::plan::{Close, Sources};
 
 /// Makes connections to one target.
@@ -28,7 +29,8 @@ pub(crate) struct Connector {
     address: SocketAddr,
     sources: Vec<IpAddr>,
     next_source: Cell<usize>,
-    pub(crate) tls: Option<Tls>,
+    tls: Option<Tls>,
+    mix: Option<RefCell<Mix>>,
 }
 
 /// Why there is no connection.
@@ -45,28 +47,44 @@ pub(crate) enum Trouble {
 pub(crate) struct Made {
     pub(crate) connect: Duration,
     /// None in clear.
-    pub(crate) handshake: Option<(Handshake, Duration)>,
+    pub(crate) handshake: Option<(Offered, Handshake, Duration)>,
 }
 
 impl Connector {
-    pub(crate) fn new(address: SocketAddr, sources: &Sources, tls: Option<Tls>) -> Self {
+    /// `seed` decides in which order handshakes are full and resumed, where a
+    /// share of them is to be full.
+    pub(crate) fn new(address: SocketAddr, sources: &Sources, tls: Option<Tls>, seed: u64) -> Self {
         let sources = address::sources(sources, address);
-        Self { address, sources, next_source: Cell::new(0), tls }
+        let mix = tls.as_ref().and_then(|tls| tls.mix(seed)).map(RefCell::new);
+        Self { address, sources, next_source: Cell::new(0), tls, mix }
     }
 
     /// The tickets that a new customer brings.
-    pub(crate) fn first_tickets(&self) -> Tickets {
-        self.tls.as_ref().map_or_else(Tickets::default, Tls::first_tickets)
+    pub(crate) fn first_tickets(&self) -> Arc<Tickets> {
+        self.tls.as_ref().map_or_else(|| Arc::new(Tickets::own()), Tls::first_tickets)
+    }
+
+    /// What a handshake goes with: a ticket, if there is one and the share of
+    /// full ones, where it is set, does not want this one full.
+    fn offer(&self, tickets: &Arc<Tickets>) -> (Offered, OfConnection) {
+        let full = self.mix.as_ref().is_some_and(|mix| mix.borrow_mut().is_full());
+        let own = OfConnection::new(tickets, !full);
+        let offered = match (own.has_ticket(), full) {
+            (true, _) => Offered::Ticket,
+            (false, false) if self.mix.is_some() => Offered::NoneLeft,
+            (false, _) => Offered::Nothing,
+        };
+        (offered, own)
     }
 
     /// Connects; `stage` follows how far it has come, `on_hello` is called
-    /// when a handshake begins and says whether a ticket is at hand. Dropping
-    /// the future resets the connection.
+    /// when a handshake begins and says what it goes with. Dropping the future
+    /// resets the connection.
     pub(crate) async fn connect(
         &self,
         tickets: &Arc<Tickets>,
         stage: &Cell<Stage>,
-        on_hello: impl FnOnce(bool),
+        on_hello: impl FnOnce(Offered),
     ) -> Result<(Connection, Made), Trouble> {
         stage.set(Stage::Connect);
         let begun = Instant::now();
@@ -77,8 +95,9 @@ impl Connector {
             return Ok((Connection(Io::Clear(tcp)), Made { connect, handshake: None }));
         };
         stage.set(Stage::Handshake);
-        on_hello(tickets.any());
-        let connector = TlsConnector::from(tls.of_customer(tickets));
+        let (offered, own) = self.offer(tickets);
+        on_hello(offered);
+        let connector = TlsConnector::from(tls.of_connection(own));
         let stream = connector
             .connect(tls.name.clone(), tcp)
             .await
@@ -87,7 +106,12 @@ impl Connector {
             Some(HandshakeKind::Resumed) => Handshake::Resumed,
             _ => Handshake::Full,
         };
-        let made = Made { connect, handshake: Some((kind, connected.elapsed())) };
+        if let (Some(mix), Offered::Ticket | Offered::NoneLeft, Handshake::Full) =
+            (&self.mix, offered, kind)
+        {
+            mix.borrow_mut().owe();
+        }
+        let made = Made { connect, handshake: Some((offered, kind, connected.elapsed())) };
         Ok((Connection(Io::Tls(Box::new(stream))), made))
     }
 

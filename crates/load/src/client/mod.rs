@@ -7,6 +7,7 @@ mod body;
 mod connection;
 mod forger;
 mod http;
+mod mix;
 mod tickets;
 mod tls;
 

@@ -1,69 +1,134 @@
-//! The TLS sessions one customer can resume: of one site, in little memory.
+//! The TLS sessions that can be resumed at one site: a customer's own, or those
+//! of many customers together.
 
-use std::sync::Mutex;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustls::NamedGroup;
 use rustls::client::{ClientSessionStore, Tls12ClientSessionValue, Tls13ClientSessionValue};
 use rustls::pki_types::ServerName;
 
-/// Most TLS 1.3 tickets kept: servers send one to four per connection, and
-/// each is used once.
-const KEPT: usize = 2;
+/// Most TLS 1.3 tickets of one customer: servers send one to four per
+/// connection, and each is used once.
+const OWN: usize = 2;
+/// Most TLS 1.3 tickets of all customers together.
+const SHARED: usize = 4096;
 
-/// A customer's tickets. The server's name is not looked at: a customer
-/// visits one site only.
-#[derive(Debug, Default)]
-pub(crate) struct Tickets(Mutex<Kept>);
+/// Tickets, of which the newest is used first. One of TLS 1.3 is used once, as
+/// RFC 8446, appendix C.4, asks of clients; a session of TLS 1.2 as often as it
+/// is wanted.
+#[derive(Debug)]
+pub(crate) struct Tickets {
+    kept: Mutex<Kept>,
+    most: usize,
+}
 
 #[derive(Debug, Default)]
 struct Kept {
     group: Option<NamedGroup>,
     tls12: Option<Tls12ClientSessionValue>,
-    tls13: Vec<Tls13ClientSessionValue>,
+    tls13: VecDeque<Tls13ClientSessionValue>,
+}
+
+/// What one handshake resumes.
+#[derive(Debug)]
+enum Ticket {
+    Tls12(Tls12ClientSessionValue),
+    Tls13(Tls13ClientSessionValue),
 }
 
 impl Tickets {
-    /// Whether the next handshake can ask to resume.
-    pub(crate) fn any(&self) -> bool {
-        let kept = self.kept();
-        kept.tls12.is_some() || !kept.tls13.is_empty()
+    /// Of one customer, who has none yet.
+    pub(crate) fn own() -> Self {
+        Self { kept: Mutex::default(), most: OWN }
     }
 
-    fn kept(&self) -> std::sync::MutexGuard<'_, Kept> {
-        self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    /// Of all customers together.
+    pub(crate) fn shared() -> Self {
+        Self { kept: Mutex::default(), most: SHARED }
+    }
+
+    /// Puts one in.
+    pub(super) fn add(&self, ticket: Tls13ClientSessionValue) {
+        let mut kept = self.kept();
+        if kept.tls13.len() == self.most {
+            kept.tls13.pop_front();
+        }
+        kept.tls13.push_back(ticket);
+    }
+
+    fn take(&self) -> Option<Ticket> {
+        let mut kept = self.kept();
+        kept.tls13.pop_back().map(Ticket::Tls13).or_else(|| kept.tls12.clone().map(Ticket::Tls12))
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        lock(&self.kept)
     }
 }
 
-impl ClientSessionStore for Tickets {
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What one connection has to do with the tickets: it was given one of them, or
+/// none, before its handshake began, and puts in what the server sends. The
+/// server's name is not looked at: customers visit one site only.
+#[derive(Debug)]
+pub(super) struct OfConnection {
+    ticket: Mutex<Option<Ticket>>,
+    all: Arc<Tickets>,
+}
+
+impl OfConnection {
+    /// Takes a ticket if it is to `resume` and there is one.
+    pub(super) fn new(all: &Arc<Tickets>, resume: bool) -> Self {
+        let ticket = if resume { all.take() } else { None };
+        Self { ticket: Mutex::new(ticket), all: all.clone() }
+    }
+
+    /// Whether the handshake will ask to resume.
+    pub(super) fn has_ticket(&self) -> bool {
+        lock(&self.ticket).is_some()
+    }
+}
+
+impl ClientSessionStore for OfConnection {
     fn set_kx_hint(&self, _: ServerName<'static>, group: NamedGroup) {
-        self.kept().group = Some(group);
+        self.all.kept().group = Some(group);
     }
 
     fn kx_hint(&self, _: &ServerName<'_>) -> Option<NamedGroup> {
-        self.kept().group
+        self.all.kept().group
     }
 
     fn set_tls12_session(&self, _: ServerName<'static>, value: Tls12ClientSessionValue) {
-        self.kept().tls12 = Some(value);
+        self.all.kept().tls12 = Some(value);
     }
 
     fn tls12_session(&self, _: &ServerName<'_>) -> Option<Tls12ClientSessionValue> {
-        self.kept().tls12.clone()
+        match &*lock(&self.ticket) {
+            Some(Ticket::Tls12(session)) => Some(session.clone()),
+            _ => None,
+        }
     }
 
     fn remove_tls12_session(&self, _: &ServerName<'static>) {
-        self.kept().tls12 = None;
+        self.all.kept().tls12 = None;
     }
 
     fn insert_tls13_ticket(&self, _: ServerName<'static>, value: Tls13ClientSessionValue) {
-        let mut kept = self.kept();
-        if kept.tls13.len() == KEPT {
-            kept.tls13.remove(0);
-        }
-        kept.tls13.push(value);
+        self.all.add(value);
     }
 
     fn take_tls13_ticket(&self, _: &ServerName<'static>) -> Option<Tls13ClientSessionValue> {
-        self.kept().tls13.pop()
+        let mut ticket = lock(&self.ticket);
+        match ticket.take() {
+            Some(Ticket::Tls13(ticket)) => Some(ticket),
+            other => {
+                *ticket = other;
+                None
+            }
+        }
     }
 }

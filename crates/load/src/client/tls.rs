@@ -15,9 +15,10 @@ use rustls::{
 
 use super::address::Target;
 use super::forger::Forger;
-use super::tickets::Tickets;
+use super::mix::Mix;
+use super::tickets::{OfConnection, Tickets};
 use crate::error::Error;
-use crate::plan::{Plan, TlsVersions};
+use crate::plan::{Plan, TicketsOf, TlsVersions};
 
 /// The settings all customers share.
 #[derive(Clone, Debug)]
@@ -25,6 +26,9 @@ pub(crate) struct Tls {
     config: ClientConfig,
     pub(crate) name: ServerName<'static>,
     forger: Option<Arc<Forger>>,
+    /// The tickets of all customers, if they share them.
+    shared: Option<Arc<Tickets>>,
+    full_share: Option<f64>,
 }
 
 impl Tls {
@@ -54,18 +58,34 @@ impl Tls {
             .map_err(|error| failed(error.to_string(), "give a valid server name"))?;
         let forger = plan.forged_tickets.then(|| Forger::new(config.clone(), &name)).transpose();
         let forger = forger.map_err(|reason| failed(reason, "forge no tickets"))?;
-        Ok(Self { config, name, forger: forger.map(Arc::new) })
+        let shared = plan.tickets_of() == TicketsOf::All;
+        Ok(Self {
+            config,
+            name,
+            forger: forger.map(Arc::new),
+            shared: shared.then(|| Arc::new(Tickets::shared())),
+            full_share: plan.full_share,
+        })
     }
 
     /// The tickets that a new customer brings.
-    pub(crate) fn first_tickets(&self) -> Tickets {
-        self.forger.as_ref().map_or_else(Tickets::default, |forger| forger.tickets())
+    pub(crate) fn first_tickets(&self) -> Arc<Tickets> {
+        match (&self.forger, &self.shared) {
+            (Some(forger), _) => Arc::new(forger.tickets()),
+            (None, Some(shared)) => shared.clone(),
+            (None, None) => Arc::new(Tickets::own()),
+        }
     }
 
-    /// The settings of one customer: the same, with tickets of their own.
-    pub(crate) fn of_customer(&self, tickets: &Arc<Tickets>) -> Arc<ClientConfig> {
+    /// What decides which handshakes are full, if a share of them is to be.
+    pub(super) fn mix(&self, seed: u64) -> Option<Mix> {
+        self.full_share.map(|share| Mix::new(share, seed))
+    }
+
+    /// The settings of one connection: the same, with a ticket of its own.
+    pub(super) fn of_connection(&self, tickets: OfConnection) -> Arc<ClientConfig> {
         let mut config = self.config.clone();
-        config.resumption = Resumption::store(tickets.clone());
+        config.resumption = Resumption::store(Arc::new(tickets));
         Arc::new(config)
     }
 }

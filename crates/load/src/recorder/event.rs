@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use crate::outcome::{Handshake, Outcome};
+use crate::outcome::{Handshake, Offered, Outcome};
 
 /// One event.
 #[derive(Clone, Copy, Debug)]
@@ -31,9 +31,9 @@ pub(crate) enum What {
     /// A TCP connection was made.
     Connected { took: Duration },
     /// A handshake begins, with a ticket or without.
-    Hello { ticket: bool },
+    Hello { offered: Offered },
     /// A handshake is complete.
-    Handshaken { ticket: bool, kind: Handshake, took: Duration },
+    Handshaken { offered: Offered, kind: Handshake, took: Duration },
     /// A request has ended.
     Request(Request),
     /// A page offered nothing to go on with.

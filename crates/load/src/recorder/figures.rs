@@ -4,7 +4,7 @@ use tidegate_stats::Latency;
 
 use super::event::{Event, Fallback, Request, What};
 use crate::driver::MISSED;
-use crate::outcome::{Failure, Handshake, Outcome};
+use crate::outcome::{Failure, Handshake, Offered, Outcome};
 use crate::summary::{PageFigures, Phases, Totals};
 
 /// Everything that is kept of a stretch.
@@ -101,11 +101,14 @@ pub(super) fn count(totals: &mut Totals, event: &Event) {
         }
         What::Admitted => totals.admitted += 1,
         What::Connected { .. } | What::Heartbeat { .. } => {}
-        What::Hello { ticket: false } => totals.full_attempted += 1,
-        What::Hello { ticket: true } => totals.resumed_attempted += 1,
-        What::Handshaken { kind: Handshake::Full, ticket, .. } => {
+        What::Hello { offered: Offered::Ticket } => totals.resumed_attempted += 1,
+        What::Hello { offered } => {
+            totals.full_attempted += 1;
+            totals.resumption_without_ticket += u64::from(offered == Offered::NoneLeft);
+        }
+        What::Handshaken { kind: Handshake::Full, offered, .. } => {
             totals.full_ok += 1;
-            totals.resumption_declined += u64::from(ticket);
+            totals.resumption_declined += u64::from(offered == Offered::Ticket);
         }
         What::Handshaken { kind: Handshake::Resumed, .. } => totals.resumed_ok += 1,
         What::Request(request) => {

@@ -10,7 +10,7 @@ use super::page::Page;
 use super::pages::{Names, pages, parameters, unknown_values};
 use super::table::Table;
 use super::timing::arrivals;
-use super::{Parts, SessionRules, connections, transitions};
+use super::{Parts, SessionRules, connections, tls, transitions};
 use crate::thresholds::{METRICS, Threshold};
 
 pub(super) const DAY: Duration = Duration::from_secs(24 * 3600);
@@ -34,6 +34,7 @@ fn parts(root: &Section<'_>, file: &str) -> Option<Parts> {
         "transitions",
         "arrivals",
         "connections",
+        "tls",
         "thresholds",
     ]);
     let text = |key| root.get(key).and_then(|value| value.string()).unwrap_or_default().to_owned();
@@ -54,6 +55,8 @@ fn parts(root: &Section<'_>, file: &str) -> Option<Parts> {
     let arrivals = root.get("arrivals").and_then(|value| arrivals(&value, file));
     let connections = root.get("connections").and_then(|value| value.section());
     let connections = connections.map(|section| connections::read(&section)).unwrap_or_default();
+    let tls = root.get("tls").and_then(|value| value.section());
+    let tls = tls.map(|section| tls::read(&section)).unwrap_or_default();
     let thresholds = root.get("thresholds").and_then(|value| value.section());
     let thresholds = thresholds.map(|section| limits(&section)).unwrap_or_default();
     unknown_values(root, &pages, &names);
@@ -70,6 +73,7 @@ fn parts(root: &Section<'_>, file: &str) -> Option<Parts> {
         fields,
         arrivals,
         connections,
+        tls,
         thresholds,
         notes,
         length: OnceLock::new(),

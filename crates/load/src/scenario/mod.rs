@@ -12,6 +12,7 @@ mod pages;
 mod table;
 mod template;
 mod timing;
+mod tls;
 mod transitions;
 
 use std::path::Path;
@@ -27,7 +28,7 @@ pub use template::Template;
 
 use crate::arrivals::Arrivals;
 use crate::error::Error;
-use crate::plan::Connections;
+use crate::plan::{Connections, TlsRules};
 use crate::thresholds::Threshold;
 use tidegate_toml::Mistakes;
 
@@ -50,6 +51,7 @@ pub(crate) struct Parts {
     pub(crate) fields: Vec<(String, FieldRule)>,
     pub(crate) arrivals: Option<Arrivals>,
     pub(crate) connections: Connections,
+    pub(crate) tls: TlsRules,
     pub(crate) thresholds: Vec<Threshold>,
     pub(crate) notes: Vec<String>,
     pub(crate) length: OnceLock<length::Sessions>,
@@ -158,6 +160,11 @@ impl Scenario {
     /// How connections are kept and closed, and where they come from.
     pub fn connections(&self) -> &Connections {
         &self.0.connections
+    }
+
+    /// How TLS is spoken.
+    pub fn tls(&self) -> &TlsRules {
+        &self.0.tls
     }
 
     /// Limits that decide the exit code.

@@ -12,6 +12,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::pki_types::PrivateKeyDer;
+use tokio_rustls::rustls::server::ProducesTickets;
 
 /// What the server does with a connection.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -86,11 +87,24 @@ impl Server {
         Self::with_certificate(manner, site, &rcgen::PKCS_ECDSA_P256_SHA256)
     }
 
+    /// Gives TLS 1.3 tickets and never opens one.
+    pub fn without_resumption() -> Self {
+        let mut config = Arc::unwrap_or_clone(server_config(&rcgen::PKCS_ECDSA_P256_SHA256));
+        config.ticketer = Arc::new(Never);
+        let manner = Manner::Answer { after: Duration::ZERO };
+        let site: Site = |_| ("200 OK", String::new(), String::new());
+        Self::with_config(manner, site, config.into())
+    }
+
     pub fn with_certificate(
         manner: Manner,
         site: Site,
         algorithm: &'static rcgen::SignatureAlgorithm,
     ) -> Self {
+        Self::with_config(manner, site, server_config(algorithm))
+    }
+
+    pub fn with_config(manner: Manner, site: Site, config: Arc<ServerConfig>) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .enable_all()
@@ -107,7 +121,7 @@ impl Server {
             peers: Arc::default(),
             ends: Arc::default(),
             begun: Mutex::default(),
-            acceptor: TlsAcceptor::from(server_config(algorithm)),
+            acceptor: TlsAcceptor::from(config),
         });
         let (seen, connections) = (state.seen.clone(), state.connections.clone());
         let (peers, ends) = (state.peers.clone(), state.ends.clone());
@@ -127,6 +141,28 @@ impl Server {
 
     pub fn paths(&self) -> Vec<String> {
         self.seen().into_iter().map(|seen| seen.path).collect()
+    }
+}
+
+/// Makes tickets that it will not open.
+#[derive(Debug)]
+struct Never;
+
+impl ProducesTickets for Never {
+    fn enabled(&self) -> bool {
+        true
+    }
+
+    fn lifetime(&self) -> u32 {
+        3600
+    }
+
+    fn encrypt(&self, plain: &[u8]) -> Option<Vec<u8>> {
+        Some(plain.to_vec())
+    }
+
+    fn decrypt(&self, _: &[u8]) -> Option<Vec<u8>> {
+        None
     }
 }
 
