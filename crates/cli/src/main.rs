@@ -41,7 +41,7 @@ enum Command {
     /// Validate a gate configuration or a scenario without starting anything
     Check(check::Args),
     /// Drive a service as customers do
-    Load(load::Args),
+    Load(Box<load::Args>),
     /// Run a reference site to try things on
     Site(site::Args),
     /// Simulate admission policies under scenarios, in virtual time
@@ -57,7 +57,7 @@ fn main() -> std::process::ExitCode {
     let outcome = match cli.command {
         Command::Gate(args) => gate::run(args),
         Command::Check(args) => check::run(args),
-        Command::Load(args) => load::run(args),
+        Command::Load(args) => load::run(*args),
         Command::Site(args) => site::run(args),
         Command::Sim(args) => sim::run(args),
         Command::Demo(args) => demo::run(args),
