@@ -66,33 +66,52 @@ impl Reading {
         if share.is_nan() || share >= 1.0 {
             return self.clone();
         }
-        let count = |count: u64| (count as f64 * share).round() as u64;
         let usage = |usage: Usage| Usage {
             used_cpu_s: usage.used_cpu_s.map(|used_s| used_s * share),
             ..usage
         };
         let class = |class: ClassWork| ClassWork {
-            connections: count(class.connections),
-            handshakes: count(class.handshakes),
-            in_clear: count(class.in_clear),
             handshake_cpu_s: class.handshake_cpu_s * share,
-            requests: count(class.requests),
             request_cpu_s: class.request_cpu_s * share,
+            ..class
         };
+        let part = self.counting(share);
         Self {
             elapsed: Duration::from_secs_f64(seconds),
-            gate: usage(self.gate),
-            upstream: self.upstream.map(usage),
-            shared: self.shared.map(usage),
+            gate: usage(part.gate),
+            upstream: part.upstream.map(usage),
+            shared: part.shared.map(usage),
+            new: class(part.new),
+            returning: class(part.returning),
+            ..part
+        }
+    }
+
+    /// The same with so many times as much of all that was counted. Gauges and CPU
+    /// seconds stay.
+    pub(crate) fn counting(&self, factor: f64) -> Self {
+        let class = |class: ClassWork| ClassWork {
+            connections: times(class.connections, factor),
+            handshakes: times(class.handshakes, factor),
+            in_clear: times(class.in_clear, factor),
+            requests: times(class.requests, factor),
+            ..class
+        };
+        Self {
             new: class(self.new),
             returning: class(self.returning),
-            sessions_started: count(self.sessions_started),
-            upstream_responses: count(self.upstream_responses),
-            upstream_time_s: self.upstream_time_s * share,
-            upstream_time_ln: self.upstream_time_ln * share,
+            sessions_started: times(self.sessions_started, factor),
+            upstream_responses: times(self.upstream_responses, factor),
+            upstream_time_s: self.upstream_time_s * factor,
+            upstream_time_ln: self.upstream_time_ln * factor,
             ..*self
         }
     }
+}
+
+/// A multiple of a count, to the nearest whole number.
+pub(crate) fn times(count: u64, factor: f64) -> u64 {
+    (count as f64 * factor).round() as u64
 }
 
 /// A process's (or group's) processors, and its use of them.

@@ -137,11 +137,10 @@ impl Service {
             true => SLACK_BUSY_S,
         };
         let calm = self.calm_response();
-        let is_long = |now: ResponseTime, calm: ResponseTime| {
-            now.typical_s > calm.typical_s * SLOWDOWN + slack_s
-        };
         let now = self.recent.response();
-        self.congested = now.zip(calm).is_some_and(|(now, calm)| is_long(now, calm));
+        self.congested = now
+            .zip(calm)
+            .is_some_and(|(now, calm)| now.typical_s > calm.typical_s * SLOWDOWN + slack_s);
         let per_s = self.recent.per_s();
         let allowed = calm.map_or(f64::INFINITY, |calm| per_s * (calm.mean_s * SLOWDOWN + slack_s));
         let in_flight = f64::from(reading.in_flight_requests);

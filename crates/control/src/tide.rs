@@ -220,7 +220,8 @@ impl Tide {
         for supply in supplies(reading, costs) {
             self.trim(&supply, interval_s, refused.put_off);
         }
-        let plans = supplies(reading, costs).map(|supply| (self.plan(&supply, reading), supply));
+        let plans = supplies(reading, costs)
+            .map(|supply| (self.plan(&supply, reading, interval_s), supply));
         let tightest = plans.min_by(|a, b| a.0.per_second.total_cmp(&b.0.per_second));
         let (mut plan, supply) = tightest.expect("the gate is always in view");
         let requests = f64::from(reading.sessions_active) * self.wishes.value();
@@ -247,8 +248,7 @@ impl Tide {
         if self.lull.is_told() { WITH_LULLS } else { WITHOUT_LULLS }
     }
 
-    fn plan(&self, supply: &Supply, reading: &Reading) -> Plan {
-        let interval_s = reading.elapsed.as_secs_f64().clamp(SHORTEST_S, LONGEST_S);
+    fn plan(&self, supply: &Supply, reading: &Reading, interval_s: f64) -> Plan {
         let Aim { target, backlog, .. } = self.aim();
         let sessions = f64::from(reading.sessions_active);
         let later_s = supply.request + self.returns.value() * supply.returning;

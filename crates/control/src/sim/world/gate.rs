@@ -7,9 +7,10 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::{Event, GATE, Stage, UPSTREAM, World};
+use crate::reading::times;
 use crate::sim::judge::User;
 use crate::sim::tls::Tls;
-use crate::{ClassWork, Decision, Discipline, Reading, Usage};
+use crate::{Decision, Discipline, Reading, Usage};
 
 /// Sees to those in line. It is one of the gate's tasks, and has its turn when
 /// everything else that was ready has had its own.
@@ -274,59 +275,21 @@ impl World<'_> {
 
 /// The same with so many times its counts.
 fn miscounted(reading: Reading, factor: f64) -> Reading {
-    if factor == 1.0 {
-        return reading;
-    }
-    let count = |count: u64| (count as f64 * factor).round() as u64;
-    let class = |class: ClassWork| ClassWork {
-        connections: count(class.connections),
-        handshakes: count(class.handshakes),
-        in_clear: count(class.in_clear),
-        requests: count(class.requests),
-        ..class
-    };
-    Reading {
-        new: class(reading.new),
-        returning: class(reading.returning),
-        sessions_active: count(reading.sessions_active.into()) as u32,
-        sessions_started: count(reading.sessions_started),
-        upstream_responses: count(reading.upstream_responses),
-        upstream_time_s: reading.upstream_time_s * factor,
-        upstream_time_ln: reading.upstream_time_ln * factor,
-        ..reading
-    }
+    let sessions_active = times(reading.sessions_active.into(), factor) as u32;
+    Reading { sessions_active, ..reading.counting(factor) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Time;
-    use crate::sim::judge::Judge;
     use crate::sim::scenario::{Scenario, Telemetry};
     use crate::sim::world::run;
-
-    /// Lets everybody in and keeps what it is told.
-    #[derive(Default)]
-    struct Listener(Vec<Reading>);
-
-    impl Judge for Listener {
-        fn new_session(&mut self, _: Time, _: User) -> Decision {
-            Decision::Admit
-        }
-
-        fn observe(&mut self, _: Time, reading: &Reading) {
-            self.0.push(reading.clone());
-        }
-
-        fn why(&self, _: Time) -> String {
-            String::new()
-        }
-    }
+    use crate::sim::world::tests::Open;
 
     fn told(telemetry: Telemetry) -> Reading {
         let scenario =
             Scenario { duration_s: 3.0, watch_from_s: 0.0, telemetry, ..Scenario::default() };
-        let mut listener = Listener::default();
+        let mut listener = Open::default();
         run(&scenario, 0.5, 1, &mut listener);
         listener.0.pop().unwrap()
     }

@@ -631,7 +631,7 @@ mod tests {
 
     /// Lets everybody in, and keeps the readings.
     #[derive(Default)]
-    struct Open(Vec<Reading>);
+    pub(super) struct Open(pub(super) Vec<Reading>);
 
     impl Judge for Open {
         fn new_session(&mut self, _: Duration, _: User) -> Decision {
