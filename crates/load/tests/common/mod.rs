@@ -2,7 +2,7 @@
 
 #![allow(dead_code, reason = "not every test uses every manner")]
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -15,10 +15,13 @@ use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 use tokio_rustls::rustls::server::ProducesTickets;
 
 /// What the server does with a connection.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug)]
 pub enum Manner {
     /// Answers after a delay.
     Answer { after: Duration },
+    /// Answers each request after a delay of its own, by its number from 0, and
+    /// keeps how long that came out.
+    Delays(fn(usize) -> Duration),
     /// Answers at once, but nobody between these times since its first
     /// connection.
     Stall { from: Duration, to: Duration },
@@ -64,6 +67,7 @@ pub struct Server {
     pub peers: Arc<Mutex<Vec<std::net::IpAddr>>>,
     /// How they ended: whether the customer shut them down.
     pub ends: Arc<Mutex<Vec<bool>>>,
+    delays: Arc<Mutex<Vec<Duration>>>,
     _runtime: tokio::runtime::Runtime,
 }
 
@@ -74,6 +78,8 @@ struct State {
     connections: Arc<AtomicU64>,
     peers: Arc<Mutex<Vec<std::net::IpAddr>>>,
     ends: Arc<Mutex<Vec<bool>>>,
+    requests: AtomicUsize,
+    delays: Arc<Mutex<Vec<Duration>>>,
     begun: Mutex<Option<Instant>>,
     acceptor: TlsAcceptor,
 }
@@ -120,11 +126,14 @@ impl Server {
             connections: Arc::default(),
             peers: Arc::default(),
             ends: Arc::default(),
+            requests: AtomicUsize::new(0),
+            delays: Arc::default(),
             begun: Mutex::default(),
             acceptor: TlsAcceptor::from(config),
         });
         let (seen, connections) = (state.seen.clone(), state.connections.clone());
         let (peers, ends) = (state.peers.clone(), state.ends.clone());
+        let delays = state.delays.clone();
         runtime.spawn(async move {
             let listener = TcpListener::from_std(listener).unwrap();
             while let Ok((tcp, peer)) = listener.accept().await {
@@ -132,11 +141,17 @@ impl Server {
                 tokio::spawn(serve(tcp, state.clone()));
             }
         });
-        Self { url, seen, connections, peers, ends, _runtime: runtime }
+        Self { url, seen, connections, peers, ends, delays, _runtime: runtime }
     }
 
     pub fn seen(&self) -> Vec<Seen> {
         self.seen.lock().unwrap().clone()
+    }
+
+    /// How long each answer really took, from the request read to the answer's
+    /// first byte.
+    pub fn delays(&self) -> Vec<Duration> {
+        self.delays.lock().unwrap().clone()
     }
 
     pub fn paths(&self) -> Vec<String> {
@@ -234,6 +249,12 @@ async fn answer(mut io: impl AsyncRead + AsyncWrite + Unpin, state: &State) -> s
         state.seen.lock().unwrap().push(seen.clone());
         match state.manner {
             Manner::Answer { after } if !after.is_zero() => tokio::time::sleep(after).await,
+            Manner::Delays(delay) => {
+                let (read, number) =
+                    (Instant::now(), state.requests.fetch_add(1, Ordering::Relaxed));
+                tokio::time::sleep(delay(number)).await;
+                state.delays.lock().unwrap().push(read.elapsed());
+            }
             Manner::Stall { from, to } if begun.elapsed() >= from => {
                 tokio::time::sleep_until((begun + to).into()).await;
             }

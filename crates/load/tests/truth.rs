@@ -1,0 +1,115 @@
+//! What the generator reports beside what a server knows that it did: within 1 %.
+
+mod common;
+
+use std::time::Duration;
+
+use common::{Manner, Server, loop_of, plan};
+use tidegate_load::{Summary, run};
+
+const MS: Duration = Duration::from_millis(1);
+
+fn quiet(plan: tidegate_load::Plan) -> Summary {
+    run(plan, &mut |_| ()).unwrap()
+}
+
+#[track_caller]
+fn within_one_percent(what: &str, found_ms: f64, true_ms: f64) {
+    let off = found_ms / true_ms - 1.0;
+    assert!(off.abs() <= 0.01, "{what}: {found_ms:.3} ms, in truth {true_ms:.3}");
+}
+
+/// The value that a share `q` of them does not exceed, as HdrHistogram defines it.
+fn quantile(sorted: &[f64], q: f64) -> f64 {
+    let rank = (q * sorted.len() as f64).ceil().max(1.0) as usize;
+    sorted[rank - 1]
+}
+
+#[test]
+fn percentiles_of_known_delays_are_within_one_percent() {
+    // Of each hundred requests 60 take 200 ms, 32 take 300, 5 take 500 and 3 take
+    // 800, so that no percentile lies where one delay ends and the next begins.
+    let server = Server::start(Manner::Delays(|n| match n % 100 {
+        0..60 => 200 * MS,
+        60..92 => 300 * MS,
+        92..97 => 500 * MS,
+        _ => 800 * MS,
+    }));
+    let mut plan = plan(loop_of(10, ""), &server, 80.0, 60);
+    plan.measure = Duration::from_secs(20);
+    let summary = quiet(plan);
+    assert_eq!(summary.totals.requests_ok, 600);
+    let mut truth: Vec<f64> =
+        server.delays().into_iter().map(|delay| delay.as_secs_f64() * 1000.0).collect();
+    truth.sort_unstable_by(f64::total_cmp);
+    assert_eq!(truth.len(), 600);
+    let found = &summary.phases.first_byte;
+    for (what, found, q) in [
+        ("p50", found.p50_ms, 0.5),
+        ("p90", found.p90_ms, 0.9),
+        ("p95", found.p95_ms, 0.95),
+        ("p99", found.p99_ms, 0.99),
+    ] {
+        within_one_percent(what, found, quantile(&truth, q));
+    }
+    within_one_percent("mean", found.mean_ms, truth.iter().sum::<f64>() / truth.len() as f64);
+    // Think times are none of it, nor of the response time.
+    let response = &summary.response;
+    assert!(response.p50_ms >= found.p50_ms && response.p90_ms >= found.p90_ms, "{response:?}");
+}
+
+#[test]
+fn a_stall_costs_each_customer_what_is_left_of_it() {
+    // One customer every 10 ms for three seconds; from 0.5 s on nobody is answered
+    // for two seconds. Who is due `a` after the stall's begin waits 2 s - a, whoever
+    // waits beside her. A closed loop would see one long answer and hide the rest.
+    let server = Server::start(Manner::Stall { from: 500 * MS, to: 2500 * MS });
+    let times: Vec<Duration> = (0..300).map(|n| 10 * n * MS).collect();
+    let mut plan = plan(loop_of(1, ""), &server, 1.0, 300);
+    plan.arrivals = Some(tidegate_load::Arrivals::times(times.clone()));
+    plan.measure = Duration::from_secs(4);
+    let summary = quiet(plan);
+    assert_eq!(summary.response.count, 300);
+    let mut truth: Vec<f64> = times
+        .iter()
+        .map(|at| if *at < 500 * MS { 0.0 } else { (2500.0 - at.as_secs_f64() * 1e3).max(0.0) })
+        .collect();
+    truth.sort_unstable_by(f64::total_cmp);
+    // The server's clock begins with the first request, a handshake after the
+    // driver's, which is part of what each customer waits.
+    let handshake = summary.phases.full_handshake.max_ms.min(20.0);
+    let response = &summary.response;
+    for (what, found, q) in [
+        ("p90", response.p90_ms, 0.9),
+        ("p95", response.p95_ms, 0.95),
+        ("p99", response.p99_ms, 0.99),
+    ] {
+        let truth = quantile(&truth, q);
+        assert!(
+            (truth * 0.99..=truth * 1.01 + handshake).contains(&found),
+            "{what}: {found:.1} ms, in truth {truth:.1}"
+        );
+    }
+    let mean = truth.iter().sum::<f64>() / truth.len() as f64;
+    assert!((mean * 0.99..=mean * 1.01 + handshake).contains(&response.mean_ms), "{response:?}");
+}
+
+#[test]
+fn patience_ends_after_just_what_it_is() {
+    let server = Server::start(Manner::Silent);
+    let directory = tempfile::tempdir().unwrap();
+    let raw = directory.path().join("raw.jsonl");
+    let mut plan = plan(loop_of(1, "patience = \"800ms\""), &server, 100.0, 50);
+    plan.raw = Some(raw.clone());
+    assert_eq!(quiet(plan).totals.abandoned, 50);
+    let text = std::fs::read_to_string(raw).unwrap();
+    let mut waited: Vec<f64> = text
+        .lines()
+        .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap())
+        .map(|line| line["response_ms"].as_f64().unwrap())
+        .collect();
+    waited.sort_unstable_by(f64::total_cmp);
+    assert_eq!(waited.len(), 50);
+    assert!(waited[0] >= 800.0, "{waited:?}");
+    within_one_percent("median of what was given up", quantile(&waited, 0.5), 800.0);
+}
