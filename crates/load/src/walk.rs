@@ -2,6 +2,8 @@
 //! how many requests they have made. Pure, and the same for the simulation of
 //! session lengths and for the customers themselves.
 
+use std::collections::VecDeque;
+
 use crate::Rng;
 use crate::scenario::{Move, Table};
 
@@ -12,7 +14,7 @@ const HISTORY: usize = 50;
 #[derive(Debug)]
 pub struct Walk<T> {
     start: u16,
-    history: Vec<(u16, T)>,
+    history: VecDeque<(u16, T)>,
     requests: u32,
 }
 
@@ -30,17 +32,17 @@ pub enum Step {
 impl<T> Walk<T> {
     /// A session that will begin at `start`.
     pub fn new(start: u16) -> Self {
-        Self { start, history: Vec::new(), requests: 0 }
+        Self { start, history: VecDeque::new(), requests: 0 }
     }
 
     /// The page the customer is on.
     pub fn page(&self) -> u16 {
-        self.history.last().map_or(self.start, |(page, _)| *page)
+        self.history.back().map_or(self.start, |(page, _)| *page)
     }
 
     /// What was kept of the page the customer is on.
     pub fn current(&self) -> Option<&T> {
-        self.history.last().map(|(_, kept)| kept)
+        self.history.back().map(|(_, kept)| kept)
     }
 
     /// Requests made.
@@ -64,9 +66,9 @@ impl<T> Walk<T> {
     /// Goes to a page.
     pub fn visit(&mut self, page: u16, kept: T) {
         if self.history.len() == HISTORY {
-            self.history.remove(0);
+            self.history.pop_front();
         }
-        self.history.push((page, kept));
+        self.history.push_back((page, kept));
         self.requests += 1;
     }
 
@@ -78,9 +80,9 @@ impl<T> Walk<T> {
     /// Goes one page back, past pages that may not be asked for again; to the
     /// start, with nothing in the history, if there is no other.
     pub fn back(&mut self, may_repeat: impl Fn(u16) -> bool) -> Option<&T> {
-        self.history.pop();
-        while self.history.last().is_some_and(|(page, _)| !may_repeat(*page)) {
-            self.history.pop();
+        self.history.pop_back();
+        while self.history.back().is_some_and(|(page, _)| !may_repeat(*page)) {
+            self.history.pop_back();
         }
         self.requests += 1;
         self.current()
@@ -90,7 +92,7 @@ impl<T> Walk<T> {
     /// so.
     pub fn restart(&mut self, kept: T) {
         self.history.clear();
-        self.history.push((self.start, kept));
+        self.history.push_back((self.start, kept));
     }
 }
 

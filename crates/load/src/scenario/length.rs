@@ -14,6 +14,9 @@ use crate::walk::{Step, Walk};
 /// Sessions simulated: the mean of the longest table shipped (standard
 /// deviation about its mean) comes out within 2 %.
 const SESSIONS: usize = 4000;
+/// Requests after which no other session is simulated: where a table has no end,
+/// each session has as many as the scenario allows.
+const REQUESTS: u64 = 4_000_000;
 
 /// Requests of a session that nothing disturbs, by simulation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
@@ -44,31 +47,48 @@ pub(crate) struct Sessions {
 
 pub(super) fn simulate(parts: &Parts) -> Sessions {
     let mut rng = Rng::seed_from_u64(7);
-    let mut backs = 0u64;
-    let mut lengths: Vec<u32> = (0..SESSIONS)
-        .map(|_| {
-            let mut walk: Walk<()> = Walk::new(parts.start);
-            walk.visit(parts.start, ());
-            while let Some(step) = walk.step(&parts.table, parts.session.max_requests, &mut rng) {
-                match step {
-                    Step::Visit(page) => walk.visit(page, ()),
-                    Step::Again => walk.again(),
-                    Step::Back => {
-                        backs += 1;
-                        walk.back(|page| parts.pages[page as usize].repeat);
-                    }
+    let (mut backs, mut total) = (0u64, 0u64);
+    let mut lengths: Vec<u32> = Vec::with_capacity(SESSIONS);
+    while lengths.len() < SESSIONS && total < REQUESTS {
+        let mut walk: Walk<()> = Walk::new(parts.start);
+        walk.visit(parts.start, ());
+        while let Some(step) = walk.step(&parts.table, parts.session.max_requests, &mut rng) {
+            match step {
+                Step::Visit(page) => walk.visit(page, ()),
+                Step::Again => walk.again(),
+                Step::Back => {
+                    backs += 1;
+                    walk.back(|page| parts.pages[page as usize].repeat);
                 }
             }
-            walk.requests()
-        })
-        .collect();
+        }
+        total += u64::from(walk.requests());
+        lengths.push(walk.requests());
+    }
     lengths.sort_unstable();
-    let total: u64 = lengths.iter().map(|length| u64::from(*length)).sum();
+    let count = lengths.len();
     let summary = SessionLength {
-        mean_requests: total as f64 / SESSIONS as f64,
-        median_requests: lengths[SESSIONS / 2],
-        p99_requests: lengths[SESSIONS * 99 / 100],
+        mean_requests: total as f64 / count as f64,
+        median_requests: lengths[count / 2],
+        p99_requests: lengths[count * 99 / 100],
         back_share: backs as f64 / total as f64,
     };
     Sessions { lengths, summary }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::REQUESTS;
+    use crate::scenario::Scenario;
+
+    #[test]
+    fn sessions_without_an_end_are_simulated_within_bounds() {
+        let text = "[session]\nstart = \"Page\"\nmax_requests = 1000000\n\
+                    [pages]\nPage = { path = \"/\" }\n[transitions]\nPage = { Page = 1 }\n";
+        let scenario = Scenario::from_toml(text, "endless.toml").unwrap();
+        let simulated: u64 =
+            scenario.session_lengths().iter().map(|length| u64::from(*length)).sum();
+        assert!(simulated < REQUESTS + 1_000_000, "{simulated}");
+        assert_eq!(scenario.session_length().mean_requests, 1e6);
+    }
 }
