@@ -1,5 +1,5 @@
 # Every target installs what it lacks (scripts/bootstrap) and then runs.
-# ARGS="..." is passed on: make demo ARGS="--quick", make bench ARGS="--rows refused".
+# ARGS="..." is passed on: make demo ARGS="--quick", make bench ARGS="load --quick".
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -33,10 +33,12 @@ check: ## Format, clippy, documentation, licences and advisories, generated file
 	@scripts/check
 	@scripts/fuzz --check
 
-bench: ## CPU per operation beside nginx and HAProxy; results in out/bench.
+bench: ## CPU per operation: the gate beside nginx and HAProxy, the load generator beside wrk and h2load; results in out/bench.
 	@scripts/bootstrap bench
 	cargo build --release --package tidegate --package tidegate-bench
-	$(TARGET)/release/tidegate-bench $(ARGS)
+	@if [ -n "$(ARGS)" ]; then exec $(TARGET)/release/tidegate-bench $(ARGS); fi; \
+	code=0; $(TARGET)/release/tidegate-bench || code=$$?; \
+	$(TARGET)/release/tidegate-bench load || exit $$?; exit $$code
 
 fuzz: ## Run every fuzz target for FUZZ_SECONDS (60) each.
 	@scripts/bootstrap fuzz

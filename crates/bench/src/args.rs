@@ -11,8 +11,10 @@ use std::time::Duration;
 /// Exit codes: 0 every goal met; 1 a goal was missed; 2 bad flags, or a
 /// program that is not there; 3 the run failed.
 #[derive(Debug, Parser)]
-#[command(name = "tidegate-bench", version)]
+#[command(name = "tidegate-bench", version, args_conflicts_with_subcommands = true)]
 pub struct Args {
+    #[command(subcommand)]
+    pub command: Option<Command>,
     /// Rows to measure, by id, comma-separated [default: all; `--rows help` lists them]
     #[arg(long, value_delimiter = ',')]
     rows: Vec<String>,
@@ -55,6 +57,13 @@ pub struct Args {
     /// Seed of the order in which the servers take their turns
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
+}
+
+/// What else can be measured.
+#[derive(Debug, clap::Subcommand)]
+pub enum Command {
+    /// CPU per operation of load generators: tidegate load, wrk, h2load, hey and oha
+    Load(crate::generators::Args),
 }
 
 /// A mistake in what the user gave: exit code 2.

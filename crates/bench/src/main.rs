@@ -1,5 +1,6 @@
 //! `tidegate-bench`: server CPU per operation of the gate, nginx and HAProxy,
-//! in interleaved windows of one run. docs/benchmarks.md explains the method.
+//! in interleaved windows of one run; `tidegate-bench load`: CPU per operation of
+//! load generators. docs/benchmarks.md explains the methods.
 //!
 //! The driver shares no code with the gate that it measures.
 
@@ -10,6 +11,7 @@ mod client;
 mod cpu;
 mod decision_cost;
 mod driver;
+mod generators;
 mod goals;
 mod hello_cost;
 mod in_process;
@@ -30,17 +32,33 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let args = Args::parse();
-    let outcome = run::run(&args).and_then(|report| {
-        report.write(&args.out)?;
-        print!("{}", table::render(&report, args.normalise));
-        println!("raw windows: {}", args.out.join(report::FILE).display());
-        Ok(report.verdict())
-    });
+    let outcome = match &args.command {
+        Some(args::Command::Load(args)) => load(args),
+        None => gate(&args),
+    };
     match outcome {
-        Ok(verdict) => verdict.exit_code(),
+        Ok(code) => code,
         Err(error) => {
             eprintln!("tidegate-bench: {error:#}");
             ExitCode::from(if error.is::<args::BadInput>() { 2 } else { 3 })
         }
     }
+}
+
+/// Servers: the gate and its peers.
+fn gate(args: &Args) -> anyhow::Result<ExitCode> {
+    let report = run::run(args)?;
+    report.write(&args.out)?;
+    print!("{}", table::render(&report, args.normalise));
+    println!("raw windows: {}", args.out.join(report::FILE).display());
+    Ok(report.verdict().exit_code())
+}
+
+/// Load generators: `tidegate load` and its peers.
+fn load(args: &generators::Args) -> anyhow::Result<ExitCode> {
+    let report = generators::run(args)?;
+    report.write(&args.out)?;
+    print!("{}", report.render());
+    println!("raw windows: {}", args.out.join(generators::FILE).display());
+    Ok(report.exit_code())
 }

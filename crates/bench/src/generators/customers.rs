@@ -1,0 +1,196 @@
+//! What `tidegate load` alone is asked for: the memory of customers who think, and
+//! the rate that it keeps.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+use serde::Serialize;
+
+use super::Args;
+use super::report::Row;
+use super::site::Site;
+use super::tool::{Program, Tool};
+use super::turn::spawn;
+
+/// Customers of the run that the memory of many is compared with.
+const FEW: u32 = 100;
+/// Time within which all customers come.
+const COME: Duration = Duration::from_secs(20);
+/// Requests of a session of the rates.
+const SESSION: u32 = 100;
+/// Parts of a processor that the driver is to use.
+const SHARES: [f64; 4] = [0.2, 0.4, 0.6, 0.8];
+
+/// Memory of idle customers.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Memory {
+    /// Over TLS, else in clear.
+    pub tls: bool,
+    /// Customers who had been answered once and thought, connected.
+    pub customers: u32,
+    /// Resident memory of the whole process then.
+    pub resident_mb: f64,
+    /// What each of them takes: the difference to the same run with a hundred.
+    pub bytes_per_customer: f64,
+}
+
+/// A rate that was asked for, and what came of it.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Kept {
+    /// Requests per second asked for.
+    pub asked_per_s: f64,
+    /// Answered.
+    pub achieved_per_s: f64,
+    /// Part of its processor that the driver used.
+    pub cpu_share: f64,
+    /// Share of starts more than 10 ms late.
+    pub missed_share: f64,
+}
+
+/// Measures the memory of idle customers, over TLS and in clear.
+///
+/// # Errors
+/// They do not all come.
+pub fn memory(
+    program: &Program,
+    site: &Site,
+    folder: &Path,
+    args: &Args,
+) -> anyhow::Result<Vec<Memory>> {
+    let mut found = Vec::new();
+    for tls in [true, false] {
+        let resident = |customers| idle(program, site, folder, args, customers, tls);
+        let (few, many) = (resident(FEW)?, resident(args.customers)?);
+        found.push(Memory {
+            tls,
+            customers: args.customers,
+            resident_mb: many / 1e6,
+            bytes_per_customer: (many - few) / f64::from(args.customers - FEW),
+        });
+    }
+    Ok(found)
+}
+
+/// Resident bytes of the driver while so many customers think.
+fn idle(
+    program: &Program,
+    site: &Site,
+    folder: &Path,
+    args: &Args,
+    customers: u32,
+    tls: bool,
+) -> anyhow::Result<f64> {
+    let within = COME.as_secs() * u64::from(customers) / u64::from(args.customers);
+    let arrivals = format!("customers = {customers}, within = \"{}s\"", within.max(1));
+    let mut command = load(program, folder, "think = \"6h\"", &site.url(tls), args)?;
+    command.args(["--arrivals", &arrivals, "--warm-up", "0", "--duration", "120"]);
+    let before = site.connections()?;
+    let mut child = spawn(command, args.driver_core)?;
+    let deadline = Instant::now() + 3 * COME;
+    let resident = loop {
+        std::thread::sleep(Duration::from_millis(200));
+        if site.connections()? >= before + u64::from(customers) {
+            // The last one's answer.
+            std::thread::sleep(Duration::from_millis(500));
+            break resident(child.id());
+        }
+        if let Some(status) = child.try_wait()? {
+            bail!("tidegate load ended early ({status})");
+        }
+        if Instant::now() > deadline {
+            break Err(anyhow::anyhow!("{customers} customers did not come within a minute"));
+        }
+    };
+    let _ = child.kill();
+    let _ = child.wait();
+    // The server notices that they are gone.
+    let deadline = Instant::now() + COME;
+    while site.connections()? > before && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    resident
+}
+
+/// Resident memory of a process, in bytes.
+fn resident(id: u32) -> anyhow::Result<f64> {
+    let status = std::fs::read_to_string(format!("/proc/{id}/status"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kilobytes: f64 = line
+        .and_then(|rest| rest.split_whitespace().next()?.parse().ok())
+        .context("the system does not tell how much memory a process has")?;
+    Ok(kilobytes * 1024.0)
+}
+
+/// Asks for rates that should use a fifth to four fifths of the processor, and sees
+/// whether they come.
+///
+/// # Errors
+/// A run fails.
+pub fn rates(
+    program: &Program,
+    site: &Site,
+    folder: &Path,
+    args: &Args,
+    keepalive: &Row,
+) -> anyhow::Result<Vec<Kept>> {
+    // A request costs less where many are in flight: so each step corrects the cost.
+    let mut cost_s = keepalive.cost(Tool::Tidegate).map_or(20e-6, |cost| cost.median / 1e6);
+    let mut found = Vec::new();
+    for share in SHARES {
+        let asked = share / cost_s;
+        let kept = rate(program, site, folder, args, asked)?;
+        cost_s = kept.cpu_share / kept.achieved_per_s.max(1.0);
+        found.push(kept);
+    }
+    Ok(found)
+}
+
+fn rate(
+    program: &Program,
+    site: &Site,
+    folder: &Path,
+    args: &Args,
+    asked: f64,
+) -> anyhow::Result<Kept> {
+    let session = format!("think = \"0s\"\nmax_requests = {SESSION}");
+    let json = folder.join("rate.json");
+    let mut command = load(program, folder, &session, &site.url(true), args)?;
+    let arrivals = format!("rate = {:.3}, process = \"even\"", asked / f64::from(SESSION));
+    command.args(["--arrivals", &arrivals, "--warm-up", "1", "--json"]).arg(&json);
+    command.args(["--duration", &(2 * args.window().as_secs()).to_string()]);
+    let status = spawn(command, args.driver_core)?.wait()?;
+    let text = std::fs::read_to_string(&json)
+        .with_context(|| format!("tidegate load wrote no result ({status})"))?;
+    let result: serde_json::Value = serde_json::from_str(&text)?;
+    let number = |path: &str| {
+        result.pointer(path).and_then(serde_json::Value::as_f64).context("a figure is missing")
+    };
+    Ok(Kept {
+        asked_per_s: asked,
+        achieved_per_s: number("/requests_per_s")?,
+        cpu_share: number("/driver/cpu_share")?,
+        missed_share: number("/driver/missed_share")?,
+    })
+}
+
+/// `tidegate load` on one page, with more lines for its `[session]`.
+fn load(
+    program: &Program,
+    folder: &Path,
+    session: &str,
+    url: &str,
+    args: &Args,
+) -> anyhow::Result<Command> {
+    let scenario = folder.join("customers.toml");
+    let text = format!(
+        "[session]\nstart = \"Page\"\npatience = \"1min\"\n{session}\n\
+         [pages]\nPage = {{ path = \"/\" }}\n[transitions]\nPage = {{ Page = 1 }}\n"
+    );
+    std::fs::write(&scenario, text)?;
+    let mut command = program.start();
+    command.arg("load").arg(scenario).args(["--target", url, "--insecure", "--plain"]);
+    command.args(["--tls", "1.3", "--cores", &args.driver_core.to_string()]);
+    Ok(command)
+}

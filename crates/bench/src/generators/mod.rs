@@ -1,0 +1,143 @@
+//! `tidegate-bench load`: what load generators cost. CPU time per operation of
+//! `tidegate load` beside wrk, h2load, hey and oha, each driving the same nginx in
+//! turn; the memory of an idle customer; and up to which use of its processor the
+//! driver keeps the rate it was asked for.
+
+mod customers;
+mod report;
+mod site;
+mod tool;
+mod turn;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Context;
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+use rand::seq::SliceRandom;
+
+use crate::args::BadInput;
+use crate::cpu;
+use crate::machine::Machine;
+use report::Row;
+pub use report::{FILE, Report};
+use site::Site;
+use tool::{Program, Work};
+use turn::Turn;
+
+/// Flags of `tidegate-bench load`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Windows per generator and row [default: 9; quick: 3]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    rounds: Option<u32>,
+    /// Length of a window in seconds [default: 3; quick: 1]
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=600))]
+    window_s: Option<u64>,
+    /// Connections that are busy at once
+    #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=512))]
+    connections: u32,
+    /// Idle customers whose memory is measured
+    #[arg(long, default_value_t = 20_000, value_parser = clap::value_parser!(u32).range(100..=50_000))]
+    customers: u32,
+    /// Fewer and shorter windows: for a first look, not for a record
+    #[arg(long)]
+    quick: bool,
+    /// Folder for load.json
+    #[arg(long, default_value = "out/bench")]
+    pub out: PathBuf,
+    /// The binary of Tidegate [default: `tidegate` beside this program]
+    #[arg(long)]
+    tidegate: Option<PathBuf>,
+    /// Core of the server
+    #[arg(long, default_value_t = 0)]
+    server_core: usize,
+    /// Core of the generators
+    #[arg(long, default_value_t = 1)]
+    driver_core: usize,
+    /// Seed of the order in which the generators take their turns
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+}
+
+impl Args {
+    fn rounds(&self) -> u32 {
+        self.rounds.unwrap_or(if self.quick { 3 } else { 9 })
+    }
+
+    fn window(&self) -> Duration {
+        Duration::from_secs(self.window_s.unwrap_or(if self.quick { 1 } else { 3 }))
+    }
+}
+
+/// Measures everything. Generators that are not installed are left out, and the
+/// report says so.
+///
+/// # Errors
+/// `BadInput` for flags that cannot be followed; anything else is a run that failed.
+pub fn run(args: &Args) -> anyhow::Result<Report> {
+    let allowed = cpu::allowed()?;
+    let cores = [args.server_core, args.driver_core];
+    if cores[0] == cores[1] || !cores.iter().all(|core| allowed.contains(core)) {
+        return Err(BadInput(format!(
+            "--server-core {} and --driver-core {} must be two of the cores {allowed:?}",
+            cores[0], cores[1]
+        ))
+        .into());
+    }
+    let (programs, absent) = Program::find_all(args.tidegate.as_deref())?;
+    let folder = tempfile::tempdir()?;
+    let site = Site::start(folder.path(), args.server_core, args.customers)?;
+    let mut order = StdRng::seed_from_u64(args.seed);
+    let mut rows = Vec::new();
+    for work in Work::ALL {
+        rows.push(measure(args, work, &programs, &site, folder.path(), &mut order)?);
+    }
+    let tidegate = &programs[0];
+    let memory = customers::memory(tidegate, &site, folder.path(), args)?;
+    let rates = customers::rates(tidegate, &site, folder.path(), args, &rows[0])?;
+    Ok(Report {
+        machine: Machine::read(),
+        versions: programs.iter().map(|p| (p.tool, p.version.clone())).collect(),
+        absent,
+        connections: args.connections,
+        rounds: args.rounds(),
+        window_s: args.window().as_secs_f64(),
+        rows,
+        memory,
+        rates,
+    })
+}
+
+/// One row: all generators in turn, round by round, in random order.
+fn measure(
+    args: &Args,
+    work: Work,
+    programs: &[Program],
+    site: &Site,
+    folder: &std::path::Path,
+    order: &mut StdRng,
+) -> anyhow::Result<Row> {
+    let mut able: Vec<&Program> = programs.iter().filter(|p| p.tool.can(work)).collect();
+    let mut turns = Vec::new();
+    for round in 0..args.rounds() {
+        able.shuffle(order);
+        for program in &able {
+            let command = program.command(
+                work,
+                site,
+                folder,
+                args.connections,
+                args.window(),
+                args.driver_core,
+            )?;
+            let turn = Turn::measure(command, args.driver_core, args.window(), site)
+                .with_context(|| format!("{} in {}", program.tool.name(), work.id()))?;
+            turns.push((program.tool, round, turn));
+        }
+    }
+    let row = Row::of(work, turns);
+    eprintln!("{}", row.line());
+    Ok(row)
+}

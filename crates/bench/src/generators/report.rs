@@ -1,0 +1,295 @@
+//! The result: raw windows, figures, goals, and a table for people.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::Context;
+use serde::Serialize;
+use tidegate_stats::{Ratio, Summary, ratio_of_pairs};
+
+use super::customers::{Kept, Memory};
+use super::tool::{Tool, Work};
+use super::turn::Turn;
+use crate::machine::Machine;
+
+/// Name of the file within the output folder.
+pub const FILE: &str = "load.json";
+/// The peers that Tidegate shall cost no more than.
+const PEERS: [Tool; 2] = [Tool::Wrk, Tool::H2load];
+/// Most bytes of an idle customer.
+const MEMORY: f64 = 8.0 * 1024.0;
+/// Largest deviation of an achieved rate, up to this use of the processor.
+const RATE: f64 = 0.01;
+const USE: f64 = 0.8;
+/// Widths of the table's columns.
+const TITLE: usize = 32;
+const COLUMN: usize = 18;
+
+/// One kind of operation.
+#[derive(Clone, Debug, Serialize)]
+pub struct Row {
+    /// Which.
+    pub work: Work,
+    /// What each generator took, in the table's order.
+    pub cells: Vec<Cell>,
+    /// Tidegate's cost in that of each peer, from the pairs of each round.
+    pub against: Vec<(Tool, Ratio)>,
+    /// Generator, round and what was measured.
+    pub turns: Vec<(Tool, u32, Turn)>,
+}
+
+/// One generator in one row.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Cell {
+    /// Which.
+    pub tool: Tool,
+    /// CPU microseconds per operation; `None` where it did none as they should be.
+    pub cpu_us: Option<Summary>,
+    /// Operations per second of the whole run, median.
+    pub per_s: f64,
+    /// Share of handshakes that were of the row's kind.
+    pub of_kind: f64,
+}
+
+/// One goal.
+#[derive(Clone, Debug, Serialize)]
+pub struct Goal {
+    /// What it is about.
+    pub what: String,
+    /// What was measured.
+    pub value: f64,
+    /// The most that it may be.
+    pub limit: f64,
+    /// Whether it is not exceeded.
+    pub met: bool,
+}
+
+/// Everything about one run.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// Machine, commit, command.
+    pub machine: Machine,
+    /// What each generator says of its version.
+    pub versions: Vec<(Tool, String)>,
+    /// Generators that are not installed.
+    pub absent: Vec<Tool>,
+    /// Connections busy at once.
+    pub connections: u32,
+    /// Windows per generator and row.
+    pub rounds: u32,
+    /// Length of a window.
+    pub window_s: f64,
+    /// Figures by row.
+    pub rows: Vec<Row>,
+    /// Memory of idle customers.
+    pub memory: Vec<Memory>,
+    /// Rates asked for.
+    pub rates: Vec<Kept>,
+}
+
+impl Turn {
+    /// Share of the handshakes that were of the kind that the work is about; 1 in
+    /// clear, or where connections stay open.
+    fn of_kind(&self, work: Work) -> f64 {
+        let of = |part: u64| match self.full + self.resumed {
+            0 => 0.0,
+            all => part as f64 / all as f64,
+        };
+        match work {
+            Work::Full => of(self.full),
+            Work::Resumed => of(self.resumed),
+            Work::KeepAliveTls | Work::KeepAliveClear => 1.0,
+        }
+    }
+
+    fn cost(&self, work: Work) -> f64 {
+        // The first connection has nothing to resume.
+        if self.of_kind(work) < 0.98 { f64::NAN } else { self.cpu_us() }
+    }
+}
+
+impl Row {
+    /// Summarises the windows of a row.
+    pub fn of(work: Work, turns: Vec<(Tool, u32, Turn)>) -> Self {
+        let series = |tool: Tool| {
+            let mut of: Vec<_> = turns.iter().filter(|(of, ..)| *of == tool).collect();
+            of.sort_by_key(|(_, round, _)| *round);
+            of.into_iter().map(|(_, _, turn)| *turn).collect::<Vec<Turn>>()
+        };
+        let costs = |tool| series(tool).iter().map(|turn| turn.cost(work)).collect::<Vec<_>>();
+        let median = |values: Vec<f64>| Summary::of(&values).map_or(0.0, |all| all.median);
+        let cells = Tool::ALL.into_iter().filter(|tool| !series(*tool).is_empty()).map(|tool| {
+            let turns = series(tool);
+            Cell {
+                tool,
+                cpu_us: Summary::of(&costs(tool)),
+                per_s: median(turns.iter().map(|t| t.requests as f64 / t.wall_s).collect()),
+                of_kind: median(turns.iter().map(|turn| turn.of_kind(work)).collect()),
+            }
+        });
+        let cells = cells.collect();
+        let own = costs(Tool::Tidegate);
+        let peers = Tool::ALL.into_iter().skip(1);
+        let against =
+            peers.filter_map(|peer| Some((peer, ratio_of_pairs(&own, &costs(peer))?))).collect();
+        Self { work, cells, against, turns }
+    }
+
+    /// The cost of a generator, in CPU microseconds.
+    pub fn cost(&self, tool: Tool) -> Option<Summary> {
+        self.cells.iter().find(|cell| cell.tool == tool)?.cpu_us
+    }
+
+    /// For standard error, while the run goes on.
+    pub fn line(&self) -> String {
+        let mut line = format!("{}:", self.work.id());
+        for cell in &self.cells {
+            if let Some(cost) = cell.cpu_us {
+                let _ = write!(line, "  {} {:.1}", cell.tool.name(), cost.median);
+            }
+        }
+        line
+    }
+}
+
+impl Report {
+    /// What was to come out, and whether it did.
+    pub fn goals(&self) -> Vec<Goal> {
+        let goal =
+            |what: String, value: f64, limit: f64| Goal { what, value, limit, met: value <= limit };
+        let mut goals = Vec::new();
+        for row in &self.rows {
+            for (peer, ratio) in row.against.iter().filter(|(peer, _)| PEERS.contains(peer)) {
+                let what = format!("{}: CPU of tidegate / {}", row.work.id(), peer.name());
+                goals.push(goal(what, ratio.median, 1.0));
+            }
+        }
+        for memory in &self.memory {
+            let how = if memory.tls { "over TLS" } else { "in clear" };
+            let what = format!("bytes of an idle customer {how}");
+            goals.push(goal(what, memory.bytes_per_customer, MEMORY));
+        }
+        for kept in self.rates.iter().filter(|kept| kept.cpu_share <= USE + 0.01) {
+            let what = format!(
+                "{:.0} requests/s, {:.0} % of a core: off the asked rate by",
+                kept.asked_per_s,
+                100.0 * kept.cpu_share
+            );
+            goals.push(goal(what, (kept.achieved_per_s / kept.asked_per_s - 1.0).abs(), RATE));
+        }
+        goals
+    }
+
+    /// 0, or 1 where a goal is missed.
+    pub fn exit_code(&self) -> ExitCode {
+        ExitCode::from(u8::from(self.goals().iter().any(|goal| !goal.met)))
+    }
+
+    /// Writes the result as JSON.
+    ///
+    /// # Errors
+    /// The folder or the file cannot be written.
+    pub fn write(&self, folder: &Path) -> anyhow::Result<()> {
+        let path = folder.join(FILE);
+        std::fs::create_dir_all(folder)
+            .and_then(|()| std::fs::write(&path, serde_json::to_string_pretty(self)? + "\n"))
+            .with_context(|| format!("cannot write {}", path.display()))
+    }
+
+    /// Renders it as plain text.
+    pub fn render(&self) -> String {
+        let mut text = format!(
+            "\nDriver CPU microseconds per operation: median (min-max) of {} windows of {} s\n{:TITLE$}",
+            self.rounds, self.window_s, ""
+        );
+        let mut put = |part: std::fmt::Arguments<'_>| {
+            text.write_fmt(part).expect("a String takes all");
+        };
+        let tools: Vec<Tool> = self.versions.iter().map(|(tool, _)| *tool).collect();
+        tools.iter().for_each(|tool| put(format_args!("{:>COLUMN$}", tool.name())));
+        PEERS
+            .iter()
+            .for_each(|peer| put(format_args!("{:>COLUMN$}", format!("/ {}", peer.name()))));
+        put(format_args!("\n"));
+        for row in &self.rows {
+            put(format_args!("{:TITLE$}", row.work.title()));
+            for tool in &tools {
+                put(format_args!("{:>COLUMN$}", row.cost(*tool).map_or("-".to_owned(), cost)));
+            }
+            for peer in PEERS {
+                let found = row.against.iter().find(|(tool, _)| *tool == peer);
+                put(format_args!("{:>COLUMN$}", found.map_or("-".to_owned(), |(_, r)| ratio(*r))));
+            }
+            put(format_args!("\n"));
+        }
+        put(format_args!("\nGoals\n"));
+        for goal in self.goals() {
+            let digits = if goal.limit > 100.0 {
+                0
+            } else if goal.limit < 0.1 {
+                4
+            } else {
+                2
+            };
+            let verdict = if goal.met { "met" } else { "MISSED" };
+            let (value, limit) = (goal.value, goal.limit);
+            put(format_args!("  {:64}", goal.what));
+            put(format_args!("{value:>9.digits$}  at most {limit:.digits$}: {verdict}\n"));
+        }
+        put(format_args!("\n"));
+        for tool in &self.absent {
+            put(format_args!("{}: not installed, not measured\n", tool.name()));
+        }
+        for row in &self.rows {
+            for cell in row.cells.iter().filter(|cell| cell.cpu_us.is_none()) {
+                let (id, name, share) = (row.work.id(), cell.tool.name(), 100.0 * cell.of_kind);
+                put(format_args!(
+                    "{id}, {name}: {share:.0} % of its handshakes were of this kind\n"
+                ));
+            }
+        }
+        text
+    }
+}
+
+fn cost(cost: Summary) -> String {
+    let digits = usize::from(cost.median < 100.0);
+    format!("{:.digits$} ({:.0}-{:.0})", cost.median, cost.min, cost.max)
+}
+
+fn ratio(ratio: Ratio) -> String {
+    format!("{:.2} ({:.2}-{:.2})", ratio.median, ratio.low, ratio.high)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn turn(cpu_s: f64, full: u64, resumed: u64) -> Turn {
+        Turn { cpu_s, wall_s: 1.0, requests: 1000, full, resumed, server_cpu_s: 0.5 }
+    }
+
+    #[test]
+    fn costs_are_compared_round_by_round() {
+        let turns = vec![
+            (Tool::Tidegate, 0, turn(0.01, 16, 0)),
+            (Tool::Wrk, 0, turn(0.02, 16, 0)),
+            (Tool::Wrk, 1, turn(0.08, 16, 0)),
+            (Tool::Tidegate, 1, turn(0.02, 16, 0)),
+        ];
+        let row = Row::of(Work::KeepAliveTls, turns);
+        assert_eq!(row.cost(Tool::Tidegate).unwrap().median, 15.0);
+        let (peer, ratio) = row.against[0];
+        assert_eq!((peer, ratio.median, ratio.low), (Tool::Wrk, 0.375, 0.25));
+    }
+
+    #[test]
+    fn handshakes_of_the_other_kind_give_no_cost() {
+        let resuming = |resumed| Row::of(Work::Full, vec![(Tool::Oha, 0, turn(0.1, 100, resumed))]);
+        assert_eq!(resuming(0).cost(Tool::Oha).unwrap().median, 100.0);
+        assert!(resuming(50).cost(Tool::Oha).is_none());
+        let row = Row::of(Work::Resumed, vec![(Tool::Tidegate, 0, turn(0.1, 1, 99))]);
+        assert!(row.cost(Tool::Tidegate).is_some());
+    }
+}

@@ -1,0 +1,172 @@
+//! What the generators drive: nginx with one worker that answers from memory, and
+//! counts. What a generator says of itself is not asked for.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::Context;
+
+use crate::certificate::{Certificate, Key};
+use crate::process::{Process, free_address};
+
+const NGINX: &str = "/usr/sbin/nginx";
+const UNTOLD: &str = "nginx does not tell what it has counted";
+
+/// The running server.
+#[derive(Debug)]
+pub struct Site {
+    /// Ended when this is dropped.
+    pub process: Process,
+    tls: SocketAddr,
+    clear: SocketAddr,
+    status: SocketAddr,
+    /// A character per TLS connection that asked for something: `r` for a resumed
+    /// handshake, `.` for a full one.
+    handshakes: PathBuf,
+}
+
+/// Counts since the server began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Seen {
+    /// Requests answered.
+    pub requests: u64,
+    /// Full handshakes of connections that asked for something.
+    pub full: u64,
+    /// Resumed ones.
+    pub resumed: u64,
+}
+
+impl Site {
+    /// Starts it on a core, for so many connections at once.
+    ///
+    /// # Errors
+    /// nginx is not there or does not start.
+    pub fn start(folder: &Path, core: usize, connections: u32) -> anyhow::Result<Self> {
+        let certificate = Certificate::make(Key::P256, folder)?;
+        let (tls, clear, status) = (free_address()?, free_address()?, free_address()?);
+        let handshakes = folder.join("handshakes");
+        let file = folder.join("nginx.conf");
+        let text = configuration(folder, &certificate, connections, [tls, clear, status]);
+        std::fs::write(&file, text)?;
+        let mut command = Command::new(NGINX);
+        command.arg("-e").arg("stderr").arg("-p").arg(folder).arg("-c").arg(&file);
+        let process = Process::start(command, core, &folder.join("log"), &[tls, clear, status])
+            .context("nginx (scripts/bootstrap bench installs it)")?;
+        Ok(Self { process, tls, clear, status, handshakes })
+    }
+
+    /// Where to ask.
+    pub fn url(&self, tls: bool) -> String {
+        if tls { format!("https://{}", self.tls) } else { format!("http://{}", self.clear) }
+    }
+
+    /// Connections that are open now, the one that asks among them.
+    ///
+    /// # Errors
+    /// It does not answer.
+    pub fn connections(&self) -> anyhow::Result<u64> {
+        connections_in(&self.status()?).context(UNTOLD)
+    }
+
+    fn status(&self) -> anyhow::Result<String> {
+        let mut stream = TcpStream::connect(self.status)?;
+        stream.set_read_timeout(Some(Duration::from_secs(5)))?;
+        stream.write_all(b"GET / HTTP/1.0\r\n\r\n")?;
+        let mut text = String::new();
+        stream.take(64 * 1024).read_to_string(&mut text)?;
+        Ok(text)
+    }
+
+    /// What it has seen by now. Each look is a request itself.
+    ///
+    /// # Errors
+    /// It does not answer.
+    pub fn seen(&self) -> anyhow::Result<Seen> {
+        let requests = requests_in(&self.status()?).context(UNTOLD)?;
+        let log = std::fs::read(&self.handshakes).unwrap_or_default();
+        let count = |kind: u8| log.iter().filter(|byte| **byte == kind).count() as u64;
+        Ok(Seen { requests, full: count(b'.'), resumed: count(b'r') })
+    }
+}
+
+/// The number after "Active connections:".
+fn connections_in(status: &str) -> Option<u64> {
+    status.lines().find_map(|line| line.strip_prefix("Active connections:"))?.trim().parse().ok()
+}
+
+/// The third number of the line below "server accepts handled requests".
+fn requests_in(status: &str) -> Option<u64> {
+    let mut lines = status.lines().skip_while(|line| !line.starts_with("server accepts"));
+    lines.nth(1)?.split_whitespace().nth(2)?.parse().ok()
+}
+
+fn configuration(
+    folder: &Path,
+    certificate: &Certificate,
+    connections: u32,
+    [tls, clear, status]: [SocketAddr; 3],
+) -> String {
+    // SAFETY: asks for a number.
+    let user = if unsafe { libc::geteuid() } == 0 { "user root;" } else { "" };
+    let (chain, key) = (certificate.chain.display(), certificate.key.display());
+    let (folder, most) = (folder.display(), connections + 1000);
+    let body = "x".repeat(1024);
+    format!(
+        "daemon off;
+{user}
+worker_processes 1;
+worker_rlimit_nofile {files};
+pid {folder}/pid;
+error_log stderr crit;
+events {{ worker_connections {most}; }}
+http {{
+    map $connection_requests $first {{ 1 1; default 0; }}
+    log_format kind '$ssl_session_reused';
+    access_log off;
+    client_body_temp_path {folder}/body;
+    proxy_temp_path {folder}/proxy;
+    fastcgi_temp_path {folder}/fastcgi;
+    uwsgi_temp_path {folder}/uwsgi;
+    scgi_temp_path {folder}/scgi;
+    keepalive_timeout 600s;
+    keepalive_requests 1000000000;
+    default_type text/plain;
+    server {{
+        listen {tls} ssl backlog=4096;
+        access_log {folder}/handshakes kind if=$first;
+        ssl_certificate {chain}; ssl_certificate_key {key};
+        ssl_protocols TLSv1.3;
+        ssl_conf_command Ciphersuites TLS_AES_128_GCM_SHA256;
+        ssl_ecdh_curve X25519;
+        ssl_session_tickets on;
+        location / {{ return 200 '{body}'; }}
+    }}
+    server {{
+        listen {clear} backlog=4096;
+        location / {{ return 200 '{body}'; }}
+    }}
+    server {{
+        listen {status};
+        location / {{ stub_status; }}
+    }}
+}}
+",
+        files = u64::from(most) + 1000,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_and_connections_are_read_from_the_page_of_the_status() {
+        let page = "HTTP/1.1 200 OK\r\n\r\nActive connections: 1 \nserver accepts handled requests\n \
+                    16 16 31070 \nReading: 0 Writing: 1 Waiting: 0 \n";
+        assert_eq!((requests_in(page), connections_in(page)), (Some(31_070), Some(1)));
+        assert_eq!(requests_in("<html>"), None);
+    }
+}
