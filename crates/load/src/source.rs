@@ -29,6 +29,8 @@ impl Sources {
     fn spawn(&self, source: impl Future<Output = ()> + 'static) {
         let left = self.0.clone();
         left.set(left.get() + 1);
+        // Awaited where it was moved in, it would lie in the task twice.
+        let source = Box::pin(source);
         spawn_local(async move {
             source.await;
             left.set(left.get() - 1);

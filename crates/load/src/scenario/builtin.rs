@@ -11,17 +11,21 @@ pub const BUILT_IN: [&str; 4] = [
 
 const AUCTION: &str = include_str!("../../scenarios/auction.toml");
 
-/// The table of RUBiS by name, as published.
+/// A table of RUBiS or TPC-W by name, as published.
 pub(super) fn table(name: &str) -> Option<&'static str> {
     match name {
         "rubis-bidding" => Some(include_str!("../../scenarios/rubis-bidding.csv")),
         "rubis-browsing" => Some(include_str!("../../scenarios/rubis-browsing.csv")),
+        "tpcw-browsing" => Some(include_str!("../../scenarios/tpcw-browsing.csv")),
+        "tpcw-ordering" => Some(include_str!("../../scenarios/tpcw-ordering.csv")),
+        "tpcw-shopping" => Some(include_str!("../../scenarios/tpcw-shopping.csv")),
         _ => None,
     }
 }
 
 /// The names that [`table`] knows.
-pub(super) const TABLES: [&str; 2] = ["rubis-bidding", "rubis-browsing"];
+pub(super) const TABLES: [&str; 5] =
+    ["rubis-bidding", "rubis-browsing", "tpcw-browsing", "tpcw-ordering", "tpcw-shopping"];
 
 /// Text and full name of a built-in scenario.
 pub(super) fn text(name: &str) -> Option<(String, &'static str)> {
@@ -79,6 +83,62 @@ mod tests {
         assert!((probability(&effective, "Home", Move::Stay) - 0.03).abs() < 1e-9);
         let normalised = Scenario::built_in("auction-bidding-normalised").unwrap();
         assert!((probability(&normalised, "ViewItem", Move::End) - 0.2 / 1.2079).abs() < 1e-9);
+    }
+
+    #[test]
+    fn customers_of_tpc_w_visit_each_page_as_often_as_its_mixes_say() {
+        // Shares in percent: TPC-W 1.8, clause 5.2, in the order of the pages below.
+        const PAGES: [&str; 14] = [
+            "Home",
+            "New Products",
+            "Best Sellers",
+            "Product Detail",
+            "Search Request",
+            "Search Results",
+            "Shopping Cart",
+            "Customer Registration",
+            "Buy Request",
+            "Buy Confirm",
+            "Order Inquiry",
+            "Order Display",
+            "Admin Request",
+            "Admin Confirm",
+        ];
+        let mixes = [
+            ("browsing", [29.0, 11.0, 11.0, 21.0, 12.0, 11.0, 2.0, 0.82, 0.75, 0.69, 0.3, 0.25]),
+            ("shopping", [16.0, 5.0, 5.0, 17.0, 20.0, 17.0, 11.6, 3.0, 2.6, 1.2, 0.75, 0.66]),
+            (
+                "ordering",
+                [9.12, 0.46, 0.46, 12.35, 14.53, 13.08, 13.53, 12.86, 12.73, 10.18, 0.25, 0.22],
+            ),
+        ];
+        for (mix, wanted) in mixes {
+            let pages: String =
+                PAGES.iter().map(|page| format!("\"{page}\" = {{ path = \"/\" }}\n")).collect();
+            let text = format!(
+                "[session]\nstart = \"Home\"\nmax_requests = 100\n[pages]\n{pages}\
+                 [transitions]\ntable = \"tpcw-{mix}\"\nform = \"normalised\"\n"
+            );
+            let scenario = Scenario::from_toml(&text, "bookstore.toml").unwrap();
+            // Where a customer is after a long walk, by the powers of the table.
+            let mut shares = [1.0 / 14.0; 14];
+            for _ in 0..2000 {
+                let mut next = [0.0; 14];
+                for (from, share) in shares.iter().enumerate() {
+                    for (to, p) in scenario.table().moves(from as u16) {
+                        let Move::Page(to) = to else { panic!("{to:?}") };
+                        next[to as usize] += share * p;
+                    }
+                }
+                shares = next;
+            }
+            for (page, wanted) in wanted.into_iter().enumerate() {
+                let found = 100.0 * shares[page];
+                // What the matrix of shopping gives differs from its mix by this much.
+                let most = if mix == "shopping" { 0.5 } else { 0.03 };
+                assert!((found - wanted).abs() < most, "{mix} {}: {found:.2}", PAGES[page]);
+            }
+        }
     }
 
     #[test]

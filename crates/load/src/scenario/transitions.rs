@@ -55,8 +55,8 @@ pub(super) fn read(root: &Section<'_>, pages: &[Page], file: &str) -> Option<Tab
         section.only(&["table", "form"]);
         let name = value.string()?;
         let Some(text) = builtin::table(name) else {
-            let known = builtin::TABLES.join(" or ");
-            value.wrong(format!("= \"{name}\" is no table"), format!("write {known}"));
+            let known = builtin::TABLES.join(", ");
+            value.wrong(format!("= \"{name}\" is no table"), format!("write one of {known}"));
             return None;
         };
         Some((name.to_owned(), text.to_owned()))
