@@ -13,8 +13,8 @@ use ratatui::prelude::Color;
 use tidegate_load::arrivals::{Model, Process, Rate, Schedule};
 use tidegate_load::scenario::BUILT_IN;
 use tidegate_load::{
-    Arrivals, Close, Keep, Plan, Repeated, Scenario, Snapshot, Sources, Stop, Summary, TicketsOf,
-    TlsVersions,
+    Arrivals, Close, Group, Keep, Plan, Repeated, Scenario, Snapshot, Sources, Stop, Suite,
+    Summary, TicketsOf, TlsVersions,
 };
 
 use crate::cores::Cores;
@@ -84,6 +84,14 @@ pub struct Args {
     /// TLS versions to offer
     #[arg(long, value_name = "VERSION", value_parser = ["1.2", "1.3"])]
     tls: Option<String>,
+    /// Cipher suites to offer, the preferred one first, such as
+    /// TLS_AES_256_GCM_SHA384,TLS_CHACHA20_POLY1305_SHA256
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = Suite::parse)]
+    suites: Vec<Suite>,
+    /// Key exchange groups to offer, the preferred one first, such as
+    /// X25519MLKEM768,x25519
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = Group::parse)]
+    groups: Vec<Group>,
     /// Of the connections opened, the share whose TLS handshake is full, such as
     /// 0.3; all others are resumed, in random order
     #[arg(long, value_name = "SHARE")]
@@ -292,6 +300,12 @@ fn plan(args: &Args) -> anyhow::Result<Plan> {
         Some("1.2") => plan.tls = TlsVersions::Only12,
         Some(_) => plan.tls = TlsVersions::Only13,
         None => {}
+    }
+    if !args.suites.is_empty() {
+        plan.suites = args.suites.clone();
+    }
+    if !args.groups.is_empty() {
+        plan.groups = args.groups.clone();
     }
     plan.full_share = args.full_share.or(plan.full_share);
     match args.tickets.as_deref() {

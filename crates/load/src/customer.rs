@@ -366,8 +366,8 @@ impl Customer {
         match shared.connector.connect(&self.tickets, stage, hello).await {
             Ok((connection, made)) => {
                 shared.record(What::Connected { took: made.connect });
-                if let Some((offered, kind, took)) = made.handshake {
-                    shared.record(What::Handshaken { offered, kind, took });
+                if let Some(shaken) = made.handshake {
+                    shared.record(What::Handshaken(shaken));
                 }
                 self.admit();
                 Ok(connection)

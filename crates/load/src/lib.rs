@@ -18,6 +18,7 @@
 //! # Ok::<(), tidegate_load::Error>(())
 //! ```
 
+mod algorithms;
 pub mod arrivals;
 mod client;
 mod clock;
@@ -45,6 +46,7 @@ mod values;
 mod walk;
 mod worker;
 
+pub use algorithms::{Group, Suite, UnknownName};
 pub use arrivals::Arrivals;
 pub use error::Error;
 pub use lines::{line, report};

@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use crate::summary::{Latency, RunStage, Snapshot, Summary};
+use crate::summary::{Latency, Negotiated, RunStage, Snapshot, Summary};
 
 /// One snapshot in one line, without colours or cursor movement.
 pub fn line(snapshot: &Snapshot) -> String {
@@ -133,6 +133,9 @@ pub fn report(summary: &Summary) -> String {
             not_resumed(summary)
         ),
     );
+    if !summary.tls.is_empty() {
+        put(&mut out, format_args!("tls             {}", negotiated(&summary.tls)));
+    }
     put(
         &mut out,
         format_args!(
@@ -163,6 +166,16 @@ pub fn report(summary: &Summary) -> String {
         );
     }
     out
+}
+
+/// What handshakes agreed on, and how many did.
+fn negotiated(all: &[Negotiated]) -> String {
+    let told = all.iter().map(|it| {
+        let group = it.group.map(|group| format!(" {group}")).unwrap_or_default();
+        let Negotiated { version, suite, full, resumed, .. } = it;
+        format!("{version} {suite}{group} (full {full}, resumed {resumed})")
+    });
+    told.collect::<Vec<_>>().join("; ")
 }
 
 /// What share was to be full, and which handshakes could not be resumed.

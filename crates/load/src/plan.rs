@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use crate::algorithms::{Contradiction, Group, Offer, Suite};
 use crate::arrivals::Arrivals;
 use crate::error::Error;
 use crate::scenario::Scenario;
@@ -45,6 +46,12 @@ pub struct Plan {
     pub ca: Option<PathBuf>,
     /// TLS versions to offer.
     pub tls: TlsVersions,
+    /// Cipher suites to offer, the preferred one first; empty for those of
+    /// browsers. A version of which none is listed is not offered.
+    pub suites: Vec<Suite>,
+    /// Key exchange groups to offer, the preferred one first; empty for x25519,
+    /// secp256r1, secp384r1 and X25519MLKEM768.
+    pub groups: Vec<Group>,
     /// Of the connections that are opened, the share whose handshake is full, 0
     /// to 1; all others are resumed, as far as there are tickets. `None` resumes
     /// whenever the customer has a ticket.
@@ -90,7 +97,7 @@ impl Plan {
     /// certificates checked; connections as the scenario has them.
     pub fn new(scenario: Scenario, target: &str) -> Self {
         let Connections { keep, close, sources } = scenario.connections().clone();
-        let TlsRules { versions, full_share, tickets } = *scenario.tls();
+        let TlsRules { versions, suites, groups, full_share, tickets } = scenario.tls().clone();
         Self {
             scenario,
             target: target.to_owned(),
@@ -104,6 +111,8 @@ impl Plan {
             insecure: false,
             ca: None,
             tls: versions,
+            suites,
+            groups,
             full_share,
             tickets,
             forged_tickets: false,
@@ -137,6 +146,17 @@ impl Plan {
     pub fn tickets_of(&self) -> TicketsOf {
         let default = if self.full_share.is_some() { TicketsOf::All } else { TicketsOf::Customer };
         self.tickets.unwrap_or(default)
+    }
+
+    /// What customers offer in a TLS handshake.
+    ///
+    /// # Errors
+    /// Versions, suites and groups leave nothing to offer.
+    pub(crate) fn offer(&self) -> Result<Offer, Error> {
+        Offer::new(self.tls, &self.suites, &self.groups).map_err(|contradiction| {
+            let Contradiction { key, rule, remedy } = contradiction;
+            Error::Plan { key, rule, remedy }
+        })
     }
 
     /// Checks every value that has a range.
@@ -202,15 +222,19 @@ impl Plan {
         if self.customers == Some(0) {
             return wrong("customers", "0 customers".to_owned(), "must be at least 1");
         }
-        Ok(())
+        self.offer().map(drop)
     }
 }
 
 /// What a scenario says about TLS.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct TlsRules {
     /// Versions to offer.
     pub versions: TlsVersions,
+    /// See [`Plan::suites`].
+    pub suites: Vec<Suite>,
+    /// See [`Plan::groups`].
+    pub groups: Vec<Group>,
     /// See [`Plan::full_share`].
     pub full_share: Option<f64>,
     /// See [`Plan::tickets`].

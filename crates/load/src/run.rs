@@ -121,6 +121,7 @@ pub fn run(plan: Plan, observer: &mut dyn FnMut(&Snapshot)) -> Result<Summary, E
         response: folded.figures.response,
         response_uncorrected: folded.figures.uncorrected,
         phases: folded.figures.phases,
+        tls: folded.figures.tls,
         pages: folded.figures.pages,
         driver_saturated: !folded.driver.saturated_because.is_empty(),
         driver: folded.driver,
@@ -229,6 +230,6 @@ fn remedy(reason: &str) -> &'static str {
     } else if reason.contains("corrupt message") {
         "it may not speak TLS there: try http:// or another port"
     } else {
-        "see which TLS versions it offers"
+        "see which TLS versions, cipher suites and groups it offers"
     }
 }

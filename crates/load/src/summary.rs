@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 pub use tidegate_stats::LatencyMs as Latency;
 
+use crate::algorithms::Agreed;
 use crate::metrics::Buckets;
 use crate::scenario::SessionLength;
 use crate::thresholds::Verdict;
@@ -79,6 +80,8 @@ pub struct Summary {
     pub response_uncorrected: Latency,
     /// Where the time goes.
     pub phases: Phases,
+    /// What TLS handshakes agreed on, the most frequent first.
+    pub tls: Vec<Negotiated>,
     /// Figures by page.
     pub pages: BTreeMap<String, PageFigures>,
     /// The driver's own condition.
@@ -229,6 +232,34 @@ pub struct Phases {
     pub first_byte: Latency,
     /// From the first byte to the last.
     pub last_byte: Latency,
+}
+
+/// TLS handshakes that agreed on the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Negotiated {
+    /// `1.2` or `1.3`.
+    pub version: &'static str,
+    /// Cipher suite, by IANA's name.
+    pub suite: &'static str,
+    /// Key exchange group, by IANA's name; `None` where TLS 1.2 resumed, which
+    /// exchanges no key.
+    pub group: Option<&'static str>,
+    /// Full handshakes completed.
+    pub full: u64,
+    /// Handshakes that resumed.
+    pub resumed: u64,
+}
+
+impl From<&(Agreed, [u64; 2])> for Negotiated {
+    fn from((agreed, [full, resumed]): &(Agreed, [u64; 2])) -> Self {
+        Self {
+            version: agreed.version(),
+            suite: agreed.suite(),
+            group: agreed.group(),
+            full: *full,
+            resumed: *resumed,
+        }
+    }
 }
 
 /// Figures of one page.

@@ -8,7 +8,7 @@ mod mistakes;
 mod reader;
 
 pub use mistakes::{Mistake, Mistakes};
-pub use reader::{Reader, Section, Value};
+pub use reader::{Reader, Section, Value, did_you_mean};
 
 use toml::de::DeTable;
 

@@ -314,12 +314,13 @@ pub fn parse_duration(text: &str) -> Option<Duration> {
 
 /// The word that may have been meant, or all of them.
 fn nearest(given: &str, words: &[&str], otherwise: &str) -> String {
-    match words.iter().min_by_key(|word| distance(given, word)) {
-        Some(near) if distance(given, near) <= 1 + given.len() / 3 => {
-            format!("did you mean {near}?")
-        }
-        _ => format!("{otherwise} {}", words.join(", ")),
-    }
+    did_you_mean(given, words).unwrap_or_else(|| format!("{otherwise} {}", words.join(", ")))
+}
+
+/// The question whether the nearest of the words was meant, if one is near.
+pub fn did_you_mean(given: &str, words: &[&str]) -> Option<String> {
+    let near = words.iter().min_by_key(|word| distance(given, word))?;
+    (distance(given, near) <= 1 + given.len() / 3).then(|| format!("did you mean {near}?"))
 }
 
 /// Edits between two short names (Levenshtein).

@@ -20,6 +20,7 @@ use super::address;
 use super::mix::Mix;
 use super::tickets::{OfConnection, Tickets};
 use super::tls::Tls;
+use crate::algorithms::Agreed;
 use crate::outcome::{Failure, Handshake, Offered, Refusal, Stage};
 use crate::plan::{Close, Sources};
 
@@ -47,7 +48,16 @@ pub(crate) enum Trouble {
 pub(crate) struct Made {
     pub(crate) connect: Duration,
     /// None in clear.
-    pub(crate) handshake: Option<(Offered, Handshake, Duration)>,
+    pub(crate) handshake: Option<Shaken>,
+}
+
+/// A complete TLS handshake.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shaken {
+    pub(crate) offered: Offered,
+    pub(crate) kind: Handshake,
+    pub(crate) agreed: Agreed,
+    pub(crate) took: Duration,
 }
 
 impl Connector {
@@ -111,8 +121,9 @@ impl Connector {
         {
             mix.borrow_mut().owe();
         }
-        let made = Made { connect, handshake: Some((offered, kind, connected.elapsed())) };
-        Ok((Connection(Io::Tls(Box::new(stream))), made))
+        let agreed = Agreed::of(stream.get_ref().1);
+        let shaken = Shaken { offered, kind, agreed, took: connected.elapsed() };
+        Ok((Connection(Io::Tls(Box::new(stream))), Made { connect, handshake: Some(shaken) }))
     }
 
     async fn tcp(&self) -> io::Result<TcpStream> {
@@ -294,6 +305,8 @@ fn about_protocol(alert: AlertDescription) -> bool {
             | A::IllegalParameter
             | A::DecodeError
             | A::DecryptError
+            | A::HandshakeFailure
+            | A::InsufficientSecurity
             | A::UnsupportedExtension
             | A::MissingExtension
             | A::UnrecognisedName

@@ -12,7 +12,7 @@ mod tickets;
 mod tls;
 
 pub(crate) use address::Target;
-pub(crate) use connection::{Connection, Connector, Trouble};
+pub(crate) use connection::{Connection, Connector, Shaken, Trouble};
 pub(crate) use http::{Answer, Broken, Exchange};
 pub(crate) use tickets::Tickets;
 pub(crate) use tls::Tls;

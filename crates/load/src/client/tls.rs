@@ -8,17 +8,15 @@ use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, Server
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{
-    CipherSuite, ClientConfig, DigitallySignedStruct, ProtocolVersion, RootCertStore,
-    SignatureScheme, SupportedProtocolVersion,
-};
+use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 
 use super::address::Target;
 use super::forger::Forger;
 use super::mix::Mix;
 use super::tickets::{OfConnection, Tickets};
+use crate::algorithms::Offer;
 use crate::error::Error;
-use crate::plan::{Plan, TicketsOf, TlsVersions};
+use crate::plan::{Plan, TicketsOf};
 
 /// The settings all customers share.
 #[derive(Clone, Debug)]
@@ -33,16 +31,12 @@ pub(crate) struct Tls {
 
 impl Tls {
     pub(crate) fn new(plan: &Plan, target: &Target) -> Result<Self, Error> {
-        let provider = Arc::new(provider());
-        let versions: &[&SupportedProtocolVersion] = match plan.tls {
-            TlsVersions::Both => &[&rustls::version::TLS13, &rustls::version::TLS12],
-            TlsVersions::Only12 => &[&rustls::version::TLS12],
-            TlsVersions::Only13 => &[&rustls::version::TLS13],
-        };
+        let Offer { versions, provider } = plan.offer()?;
+        let provider = Arc::new(provider);
         let failed =
             |reason: String, remedy| Error::Tls { target: target.text.clone(), reason, remedy };
         let builder = ClientConfig::builder_with_provider(provider.clone())
-            .with_protocol_versions(versions)
+            .with_protocol_versions(&versions)
             .map_err(|error| failed(error.to_string(), "choose other TLS versions"))?;
         let mut config = if plan.insecure {
             builder
@@ -88,25 +82,6 @@ impl Tls {
         config.resumption = Resumption::store(Arc::new(tickets));
         Arc::new(config)
     }
-}
-
-/// Offers suites in the order of browsers, AES-128 first: rustls has AES-256
-/// first, whose SHA-384 makes every handshake dearer on both sides, as
-/// processors have instructions for SHA-256 only.
-fn provider() -> CryptoProvider {
-    let mut provider = rustls::crypto::aws_lc_rs::default_provider();
-    let is_aes_128 = |suite| {
-        matches!(
-            suite,
-            CipherSuite::TLS13_AES_128_GCM_SHA256
-                | CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256
-                | CipherSuite::TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256
-        )
-    };
-    provider.cipher_suites.sort_by_key(|suite| {
-        (suite.version().version != ProtocolVersion::TLSv1_3, !is_aes_128(suite.suite()))
-    });
-    provider
 }
 
 fn roots(ca: Option<&Path>) -> Result<RootCertStore, Error> {
@@ -162,18 +137,5 @@ impl ServerCertVerifier for Anything {
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.0.signature_verification_algorithms.supported_schemes()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn customers_offer_what_browsers_offer_first() {
-        let offered: Vec<_> = provider().cipher_suites.iter().map(|s| s.suite()).collect();
-        assert_eq!(offered[0], CipherSuite::TLS13_AES_128_GCM_SHA256);
-        assert_eq!(offered[3], CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256);
-        assert_eq!(offered.len(), 9);
     }
 }

@@ -4,7 +4,8 @@
 
 use std::time::Duration;
 
-use crate::outcome::{Handshake, Offered, Outcome};
+use crate::client::Shaken;
+use crate::outcome::{Offered, Outcome};
 
 /// One event.
 #[derive(Clone, Copy, Debug)]
@@ -33,7 +34,7 @@ pub(crate) enum What {
     /// A handshake begins, with a ticket or without.
     Hello { offered: Offered },
     /// A handshake is complete.
-    Handshaken { offered: Offered, kind: Handshake, took: Duration },
+    Handshaken(Shaken),
     /// A request has ended.
     Request(Request),
     /// A page offered nothing to go on with.

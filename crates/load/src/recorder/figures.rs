@@ -1,11 +1,15 @@
 //! Counts and distributions of one stretch of time.
 
+use std::cmp::Reverse;
+
 use tidegate_stats::Latency;
 
 use super::event::{Event, Fallback, Request, What};
+use crate::algorithms::Agreed;
+use crate::client::Shaken;
 use crate::driver::MISSED;
 use crate::outcome::{Failure, Handshake, Offered, Outcome};
-use crate::summary::{PageFigures, Phases, Totals};
+use crate::summary::{Negotiated, PageFigures, Phases, Totals};
 
 /// Everything that is kept of a stretch.
 #[derive(Debug, Default)]
@@ -16,6 +20,8 @@ pub(super) struct Figures {
     connect: Latency,
     full: Latency,
     resumed: Latency,
+    /// Full and resumed handshakes by what they agreed on.
+    agreed: Vec<(Agreed, [u64; 2])>,
     first_byte: Latency,
     last_byte: Latency,
     pub(super) start_delay: Latency,
@@ -41,11 +47,37 @@ impl Figures {
             What::Begun { late } => self.start_delay.record(late),
             What::Heartbeat { late } => self.loop_delay.record(late),
             What::Connected { took } => self.connect.record(took),
-            What::Handshaken { kind: Handshake::Full, took, .. } => self.full.record(took),
-            What::Handshaken { kind: Handshake::Resumed, took, .. } => self.resumed.record(took),
+            What::Handshaken(shaken) => self.handshake(&shaken),
             What::Request(request) => self.request(event, &request),
             _ => {}
         }
+    }
+
+    fn handshake(&mut self, shaken: &Shaken) {
+        // What can be agreed on is what was offered: a few combinations.
+        let known = self.agreed.iter().position(|(agreed, _)| *agreed == shaken.agreed);
+        let index = known.unwrap_or_else(|| {
+            self.agreed.push((shaken.agreed, [0; 2]));
+            self.agreed.len() - 1
+        });
+        let [full, resumed] = &mut self.agreed[index].1;
+        match shaken.kind {
+            Handshake::Full => {
+                *full += 1;
+                self.full.record(shaken.took);
+            }
+            Handshake::Resumed => {
+                *resumed += 1;
+                self.resumed.record(shaken.took);
+            }
+        }
+    }
+
+    /// What handshakes agreed on, the most frequent first.
+    pub(super) fn negotiated(&self) -> Vec<Negotiated> {
+        let mut all: Vec<Negotiated> = self.agreed.iter().map(Negotiated::from).collect();
+        all.sort_by_key(|it| (Reverse(it.full + it.resumed), it.suite, it.group));
+        all
     }
 
     fn request(&mut self, event: &Event, request: &Request) {
@@ -106,11 +138,11 @@ pub(super) fn count(totals: &mut Totals, event: &Event) {
             totals.full_attempted += 1;
             totals.resumption_without_ticket += u64::from(offered == Offered::NoneLeft);
         }
-        What::Handshaken { kind: Handshake::Full, offered, .. } => {
+        What::Handshaken(Shaken { kind: Handshake::Full, offered, .. }) => {
             totals.full_ok += 1;
             totals.resumption_declined += u64::from(offered == Offered::Ticket);
         }
-        What::Handshaken { kind: Handshake::Resumed, .. } => totals.resumed_ok += 1,
+        What::Handshaken(Shaken { kind: Handshake::Resumed, .. }) => totals.resumed_ok += 1,
         What::Request(request) => {
             totals.received_bytes += request.received_bytes;
             if request.ok {

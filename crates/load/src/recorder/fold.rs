@@ -64,6 +64,7 @@ pub(crate) struct Finished {
     pub(crate) response: tidegate_stats::LatencyMs,
     pub(crate) uncorrected: tidegate_stats::LatencyMs,
     pub(crate) phases: crate::summary::Phases,
+    pub(crate) tls: Vec<crate::summary::Negotiated>,
     pub(crate) pages: std::collections::BTreeMap<String, crate::summary::PageFigures>,
 }
 
@@ -234,6 +235,7 @@ impl Recorder {
                 response: self.window.response.summary(),
                 uncorrected: self.window.uncorrected.summary(),
                 phases: self.window.phases(),
+                tls: self.window.negotiated(),
                 pages: pages.collect(),
                 totals: std::mem::take(&mut self.window.totals),
             },

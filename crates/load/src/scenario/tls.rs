@@ -1,11 +1,12 @@
 //! Reads `[tls]`.
 
-use tidegate_toml::Section;
+use tidegate_toml::{Section, Value};
 
+use crate::algorithms::{Group, Offer, Suite, UnknownName};
 use crate::plan::{TicketsOf, TlsRules, TlsVersions};
 
 pub(super) fn read(section: &Section<'_>) -> TlsRules {
-    section.only(&["versions", "full_share", "tickets"]);
+    section.only(&["versions", "suites", "groups", "full_share", "tickets"]);
     let versions = section.get("versions").and_then(|value| {
         let all = [TlsVersions::Both, TlsVersions::Only12, TlsVersions::Only13];
         Some(all[value.choice(&["both", "1.2", "1.3"])?])
@@ -13,11 +14,39 @@ pub(super) fn read(section: &Section<'_>) -> TlsRules {
     let tickets = section.get("tickets").and_then(|value| {
         Some([TicketsOf::Customer, TicketsOf::All][value.choice(&["customer", "all"])?])
     });
-    TlsRules {
+    let suites = section.get("suites").and_then(|value| names(&value, Suite::parse));
+    let groups = section.get("groups").and_then(|value| names(&value, Group::parse));
+    let rules = TlsRules {
         versions: versions.unwrap_or_default(),
+        suites: suites.unwrap_or_default(),
+        groups: groups.unwrap_or_default(),
         full_share: section.get("full_share").and_then(|value| value.number(0.0..=1.0)),
         tickets,
+    };
+    if let Err(wrong) = Offer::new(rules.versions, &rules.suites, &rules.groups)
+        && let Some(value) = section.get(wrong.key)
+    {
+        value.wrong(wrong.rule, wrong.remedy);
     }
+    rules
+}
+
+/// A list of names, none of them unknown.
+fn names<T>(value: &Value<'_>, parse: fn(&str) -> Result<T, UnknownName>) -> Option<Vec<T>> {
+    let list = value.list()?;
+    if list.is_empty() {
+        value.wrong("lists nothing", "list at least one, or leave it out");
+    }
+    let name = |value: &Value<'_>| match parse(value.string()?) {
+        Ok(known) => Some(known),
+        Err(unknown) => {
+            value.wrong(unknown.rule, unknown.remedy);
+            None
+        }
+    };
+    // Each mistake is told, not the first alone.
+    let read: Vec<Option<T>> = list.iter().map(name).collect();
+    read.into_iter().collect()
 }
 
 #[cfg(test)]
@@ -31,18 +60,33 @@ mod tests {
 
     #[test]
     fn tls_is_read_and_every_mistake_is_told() {
-        let good = "[tls]\nversions = \"1.3\"\nfull_share = 0.3\ntickets = \"customer\"";
+        let good = "[tls]\nversions = \"1.3\"\nfull_share = 0.3\ntickets = \"customer\"\n\
+                    suites = [\"TLS13_AES_256_GCM_SHA384\"]\ngroups = [\"X25519\", \"P-256\"]";
         let rules = read_text(good).unwrap();
         assert_eq!((rules.versions, rules.full_share), (TlsVersions::Only13, Some(0.3)));
         assert_eq!(rules.tickets, Some(TicketsOf::Customer));
-        let bad = "[tls]\nversions = \"1.1\"\nfull_share = 30\nticket = \"all\"";
+        assert_eq!(rules.suites, [Suite::parse("TLS_AES_256_GCM_SHA384").unwrap()]);
+        let groups = rules.groups.iter().map(ToString::to_string).collect::<Vec<_>>();
+        assert_eq!(groups, ["x25519", "secp256r1"]);
+        let bad = "[tls]\nversions = \"1.1\"\nfull_share = 30\nticket = \"all\"\n\
+                   suites = [\"TLS_AES_128_GCM_SHA265\", 1]\ngroups = []";
         assert_eq!(
             read_text(bad).unwrap_err(),
             [
                 "shop.toml:2: tls.versions: = \"1.1\" is not known; did you mean 1.2?",
                 "shop.toml:3: tls.full_share: = 30 must be 0 to 1; choose a value in this range",
                 "shop.toml:4: tls.ticket: is not a known key; did you mean tickets?",
+                "shop.toml:5: tls.suites[0]: \"TLS_AES_128_GCM_SHA265\" is no cipher suite that \
+                 can be offered; did you mean TLS_AES_128_GCM_SHA256?",
+                "shop.toml:5: tls.suites[1]: is a integer, must be a string; write it in quotes",
+                "shop.toml:6: tls.groups: lists nothing; list at least one, or leave it out",
             ]
+        );
+        let contradiction = "[tls]\nversions = \"1.3\"\nsuites = [\"ECDHE-RSA-AES128-GCM-SHA256\"]";
+        assert_eq!(
+            read_text(contradiction).unwrap_err(),
+            ["shop.toml:3: tls.suites: none is of TLS 1.3, and no other version is offered; \
+              list a suite of that version, or offer another"]
         );
     }
 }

@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "not every test uses every manner")]
 
+pub mod openssl;
+
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
