@@ -13,8 +13,8 @@ use ratatui::prelude::Color;
 use tidegate_load::arrivals::{Model, Process, Rate, Schedule};
 use tidegate_load::scenario::BUILT_IN;
 use tidegate_load::{
-    Arrivals, Close, Group, Keep, Plan, Repeated, Scenario, Snapshot, Sources, Stop, Suite,
-    Summary, TicketsOf, TlsVersions,
+    Arrivals, ClientCertificate, Close, Group, Keep, Plan, Repeated, Scenario, Snapshot, Sources,
+    Stop, Suite, Summary, TicketsOf, TlsVersions,
 };
 
 use crate::cores::Cores;
@@ -92,6 +92,13 @@ pub struct Args {
     /// X25519MLKEM768,x25519
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = Group::parse)]
     groups: Vec<Group>,
+    /// Certificate to show to a server that asks for one (PEM), the same for all
+    /// customers
+    #[arg(long, value_name = "FILE")]
+    cert: Option<PathBuf>,
+    /// Key of the certificate (PEM), if it is not in the same file
+    #[arg(long, value_name = "FILE", requires = "cert")]
+    key: Option<PathBuf>,
     /// Of the connections opened, the share whose TLS handshake is full, such as
     /// 0.3; all others are resumed, in random order
     #[arg(long, value_name = "SHARE")]
@@ -306,6 +313,10 @@ fn plan(args: &Args) -> anyhow::Result<Plan> {
     }
     if !args.groups.is_empty() {
         plan.groups = args.groups.clone();
+    }
+    if let Some(certificate) = &args.cert {
+        let read = ClientCertificate::load(certificate, args.key.as_deref());
+        plan.certificate = Some(read.map_err(bad_input)?);
     }
     plan.full_share = args.full_share.or(plan.full_share);
     match args.tickets.as_deref() {

@@ -20,6 +20,7 @@
 
 mod algorithms;
 pub mod arrivals;
+mod certificate;
 mod client;
 mod clock;
 pub mod compare;
@@ -48,6 +49,7 @@ mod worker;
 
 pub use algorithms::{Group, Suite, UnknownName};
 pub use arrivals::Arrivals;
+pub use certificate::{ClientCertificate, WrongCertificate};
 pub use error::Error;
 pub use lines::{line, report};
 pub use machine::raise_open_files;

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use crate::algorithms::{Contradiction, Group, Offer, Suite};
 use crate::arrivals::Arrivals;
+use crate::certificate::ClientCertificate;
 use crate::error::Error;
 use crate::scenario::Scenario;
 
@@ -52,6 +53,8 @@ pub struct Plan {
     /// Key exchange groups to offer, the preferred one first; empty for x25519,
     /// secp256r1, secp384r1 and X25519MLKEM768.
     pub groups: Vec<Group>,
+    /// Shown to a server that asks for a certificate, the same by all customers.
+    pub certificate: Option<ClientCertificate>,
     /// Of the connections that are opened, the share whose handshake is full, 0
     /// to 1; all others are resumed, as far as there are tickets. `None` resumes
     /// whenever the customer has a ticket.
@@ -97,7 +100,8 @@ impl Plan {
     /// certificates checked; connections as the scenario has them.
     pub fn new(scenario: Scenario, target: &str) -> Self {
         let Connections { keep, close, sources } = scenario.connections().clone();
-        let TlsRules { versions, suites, groups, full_share, tickets } = scenario.tls().clone();
+        let TlsRules { versions, suites, groups, certificate, full_share, tickets } =
+            scenario.tls().clone();
         Self {
             scenario,
             target: target.to_owned(),
@@ -113,6 +117,7 @@ impl Plan {
             tls: versions,
             suites,
             groups,
+            certificate,
             full_share,
             tickets,
             forged_tickets: false,
@@ -235,6 +240,8 @@ pub struct TlsRules {
     pub suites: Vec<Suite>,
     /// See [`Plan::groups`].
     pub groups: Vec<Group>,
+    /// See [`Plan::certificate`].
+    pub certificate: Option<ClientCertificate>,
     /// See [`Plan::full_share`].
     pub full_share: Option<f64>,
     /// See [`Plan::tickets`].

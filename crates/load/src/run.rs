@@ -18,6 +18,9 @@ use crate::worker::{Assignment, thread_cpu, work};
 
 /// How long the target may take to be reached at all, before the run.
 const PROBE: Duration = Duration::from_secs(5);
+/// How long a server that asked for a certificate may take to reject it, before
+/// the run; one that is content says so at once by a ticket.
+const VERDICT: Duration = Duration::from_millis(500);
 /// Batches on their way from the driver threads.
 const BATCHES: usize = 256;
 /// Open files that are not connections.
@@ -193,6 +196,12 @@ fn probe(
         .enable_all()
         .build()
         .map_err(|source| Error::System { what: "a runtime", source })?;
+    let asked = || tls.is_some_and(Tls::asks_for_certificate);
+    let tls_error = |reason: String| Error::Tls {
+        target: target.text.clone(),
+        remedy: remedy(&reason, asked()),
+        reason,
+    };
     let mut last = String::new();
     for address in addresses {
         let connector = Connector::new(*address, &Sources::System, tls.cloned(), 0);
@@ -202,18 +211,18 @@ fn probe(
             tokio::time::timeout(PROBE, connector.connect(&tickets, &stage, |_| ())).await
         });
         match result {
-            Ok(Ok((connection, _))) => {
+            Ok(Ok((mut connection, _))) => {
+                if asked() {
+                    let until = tokio::time::Instant::now() + VERDICT;
+                    if let Some(why) = runtime.block_on(connection.is_taken_back(until)) {
+                        return Err(tls_error(why));
+                    }
+                }
                 connection.finish(crate::plan::Close::Shutdown);
                 return Ok(*address);
             }
             Ok(Err(Trouble::Refused(_))) => return Ok(*address),
-            Ok(Err(Trouble::Failed(Failure::Tls, reason))) => {
-                return Err(Error::Tls {
-                    target: target.text.clone(),
-                    remedy: remedy(&reason),
-                    reason,
-                });
-            }
+            Ok(Err(Trouble::Failed(Failure::Tls, reason))) => return Err(tls_error(reason)),
             Ok(Err(Trouble::Failed(_, reason))) => last = format!("{address}: {reason}"),
             Err(_) if stage.get() == Stage::Connect => {
                 last = format!("{address}: no answer within {} s", PROBE.as_secs());
@@ -224,8 +233,10 @@ fn probe(
     Err(Error::Unreachable { target: target.text.clone(), reason: last })
 }
 
-fn remedy(reason: &str) -> &'static str {
-    if reason.contains("certificate") {
+fn remedy(reason: &str, asked: bool) -> &'static str {
+    if asked && reason.contains("alert") {
+        "it asks for a client certificate: show one that it accepts, with --cert"
+    } else if reason.contains("certificate") {
         "accept its certificate with --insecure, or name its authority with --ca"
     } else if reason.contains("corrupt message") {
         "it may not speak TLS there: try http:// or another port"

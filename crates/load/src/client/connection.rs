@@ -162,6 +162,29 @@ impl Connection {
         std::future::poll_fn(|cx| self.poll_closed(cx)).await;
     }
 
+    /// Whether the server's first word after the handshake is that it ends it, and
+    /// why: with TLS 1.3 only then can it judge the customer's certificate. Waits
+    /// until `at` for any word.
+    pub(crate) async fn is_taken_back(&mut self, at: tokio::time::Instant) -> Option<String> {
+        while tokio::time::Instant::now() < at && !self.has_ticket() {
+            let mut byte = [0u8; 1];
+            let mut space = ReadBuf::new(&mut byte);
+            let word = std::future::poll_fn(|cx| self.poll_read(cx, &mut space));
+            if let Ok(word) = tokio::time::timeout(Duration::from_millis(5), word).await {
+                return word.err().map(|error| error.to_string());
+            }
+        }
+        None
+    }
+
+    /// Whether the server gave a ticket of TLS 1.3, as one does who is content.
+    fn has_ticket(&self) -> bool {
+        match &self.0 {
+            Io::Clear(_) => false,
+            Io::Tls(io) => io.get_ref().1.tls13_tickets_received() > 0,
+        }
+    }
+
     /// Whether the peer has closed it by now.
     pub(crate) fn is_closed(&mut self) -> bool {
         let mut cx = Context::from_waker(std::task::Waker::noop());
@@ -313,6 +336,10 @@ fn about_protocol(alert: AlertDescription) -> bool {
             | A::NoApplicationProtocol
             | A::CertificateRequired
             | A::BadCertificate
+            | A::UnsupportedCertificate
+            | A::CertificateRevoked
+            | A::CertificateExpired
+            | A::CertificateUnknown
             | A::UnknownCA
     )
 }

@@ -15,6 +15,7 @@ use super::forger::Forger;
 use super::mix::Mix;
 use super::tickets::{OfConnection, Tickets};
 use crate::algorithms::Offer;
+use crate::certificate::Shown;
 use crate::error::Error;
 use crate::plan::{Plan, TicketsOf};
 
@@ -23,6 +24,7 @@ use crate::plan::{Plan, TicketsOf};
 pub(crate) struct Tls {
     config: ClientConfig,
     pub(crate) name: ServerName<'static>,
+    shown: Arc<Shown>,
     forger: Option<Arc<Forger>>,
     /// The tickets of all customers, if they share them.
     shared: Option<Arc<Tickets>>,
@@ -38,14 +40,13 @@ impl Tls {
         let builder = ClientConfig::builder_with_provider(provider.clone())
             .with_protocol_versions(&versions)
             .map_err(|error| failed(error.to_string(), "choose other TLS versions"))?;
-        let mut config = if plan.insecure {
-            builder
-                .dangerous()
-                .with_custom_certificate_verifier(Arc::new(Anything(provider)))
-                .with_no_client_auth()
+        let builder = if plan.insecure {
+            builder.dangerous().with_custom_certificate_verifier(Arc::new(Anything(provider)))
         } else {
-            builder.with_root_certificates(roots(plan.ca.as_deref())?).with_no_client_auth()
+            builder.with_root_certificates(roots(plan.ca.as_deref())?)
         };
+        let shown = Arc::new(Shown::new(plan.certificate.clone()));
+        let mut config = builder.with_client_cert_resolver(shown.clone());
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
         let name = plan.server_name.clone().unwrap_or_else(|| target.host.clone());
         let name = ServerName::try_from(name)
@@ -56,6 +57,7 @@ impl Tls {
         Ok(Self {
             config,
             name,
+            shown,
             forger: forger.map(Arc::new),
             shared: shared.then(|| Arc::new(Tickets::shared())),
             full_share: plan.full_share,
@@ -69,6 +71,11 @@ impl Tls {
             (None, Some(shared)) => shared.clone(),
             (None, None) => Arc::new(Tickets::own()),
         }
+    }
+
+    /// Whether a server has asked for a certificate so far.
+    pub(crate) fn asks_for_certificate(&self) -> bool {
+        self.shown.was_asked()
     }
 
     /// What decides which handshakes are full, if a share of them is to be.

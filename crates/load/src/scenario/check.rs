@@ -56,7 +56,7 @@ fn parts(root: &Section<'_>, file: &str) -> Option<Parts> {
     let connections = root.get("connections").and_then(|value| value.section());
     let connections = connections.map(|section| connections::read(&section)).unwrap_or_default();
     let tls = root.get("tls").and_then(|value| value.section());
-    let tls = tls.map(|section| tls::read(&section)).unwrap_or_default();
+    let tls = tls.map(|section| tls::read(&section, file)).unwrap_or_default();
     let thresholds = root.get("thresholds").and_then(|value| value.section());
     let thresholds = thresholds.map(|section| limits(&section)).unwrap_or_default();
     unknown_values(root, &pages, &names);

@@ -1,12 +1,16 @@
 //! Reads `[tls]`.
 
+use std::path::Path;
+
 use tidegate_toml::{Section, Value};
 
 use crate::algorithms::{Group, Offer, Suite, UnknownName};
+use crate::certificate::ClientCertificate;
 use crate::plan::{TicketsOf, TlsRules, TlsVersions};
 
-pub(super) fn read(section: &Section<'_>) -> TlsRules {
-    section.only(&["versions", "suites", "groups", "full_share", "tickets"]);
+/// `file` is the scenario's, from which files named in it are found.
+pub(super) fn read(section: &Section<'_>, file: &str) -> TlsRules {
+    section.only(&["versions", "suites", "groups", "certificate", "key", "full_share", "tickets"]);
     let versions = section.get("versions").and_then(|value| {
         let all = [TlsVersions::Both, TlsVersions::Only12, TlsVersions::Only13];
         Some(all[value.choice(&["both", "1.2", "1.3"])?])
@@ -20,6 +24,7 @@ pub(super) fn read(section: &Section<'_>) -> TlsRules {
         versions: versions.unwrap_or_default(),
         suites: suites.unwrap_or_default(),
         groups: groups.unwrap_or_default(),
+        certificate: certificate(section, file),
         full_share: section.get("full_share").and_then(|value| value.number(0.0..=1.0)),
         tickets,
     };
@@ -29,6 +34,34 @@ pub(super) fn read(section: &Section<'_>) -> TlsRules {
         value.wrong(wrong.rule, wrong.remedy);
     }
     rules
+}
+
+/// The certificate that customers show, and its key.
+fn certificate(section: &Section<'_>, file: &str) -> Option<ClientCertificate> {
+    let folder = Path::new(file).parent().unwrap_or(Path::new(""));
+    let key = section.get("key");
+    let Some(certificate) = section.get("certificate") else {
+        if let Some(key) = key {
+            key.wrong("has no certificate", "name one: certificate = \"client.pem\"");
+        }
+        return None;
+    };
+    let path = folder.join(certificate.string()?);
+    let key_path = match &key {
+        Some(key) => Some(folder.join(key.string()?)),
+        None => None,
+    };
+    match ClientCertificate::load(&path, key_path.as_deref()) {
+        Ok(read) => Some(read),
+        Err(wrong) => {
+            let value = key.filter(|_| wrong.of_key).unwrap_or(certificate);
+            value.wrong(
+                format!("{}: {}", wrong.file.display(), wrong.rule),
+                format!("{}; paths are relative to the scenario's file", wrong.remedy),
+            );
+            None
+        }
+    }
 }
 
 /// A list of names, none of them unknown.
@@ -54,8 +87,10 @@ mod tests {
     use super::*;
 
     fn read_text(text: &str) -> Result<TlsRules, Vec<String>> {
-        tidegate_toml::read(text, "shop.toml", |root| Some(read(&root.get("tls")?.section()?)))
-            .map_err(|mistakes| mistakes.0.iter().map(ToString::to_string).collect())
+        tidegate_toml::read(text, "shop.toml", |root| {
+            Some(read(&root.get("tls")?.section()?, "shop.toml"))
+        })
+        .map_err(|mistakes| mistakes.0.iter().map(ToString::to_string).collect())
     }
 
     #[test]
@@ -81,6 +116,21 @@ mod tests {
                 "shop.toml:5: tls.suites[1]: is a integer, must be a string; write it in quotes",
                 "shop.toml:6: tls.groups: lists nothing; list at least one, or leave it out",
             ]
+        );
+        let files = "[tls]\ncertificate = \"none.pem\"\nkey = 1";
+        assert_eq!(
+            read_text(files).unwrap_err(),
+            ["shop.toml:3: tls.key: is a integer, must be a string; write it in quotes"]
+        );
+        let files = "[tls]\ncertificate = \"none.pem\"";
+        assert_eq!(
+            read_text(files).unwrap_err(),
+            ["shop.toml:2: tls.certificate: none.pem: No such file or directory (os error 2); \
+              name a file that can be read; paths are relative to the scenario's file"]
+        );
+        assert_eq!(
+            read_text("[tls]\nkey = \"a.key\"").unwrap_err(),
+            ["shop.toml:2: tls.key: has no certificate; name one: certificate = \"client.pem\""]
         );
         let contradiction = "[tls]\nversions = \"1.3\"\nsuites = [\"ECDHE-RSA-AES128-GCM-SHA256\"]";
         assert_eq!(
