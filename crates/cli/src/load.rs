@@ -13,8 +13,8 @@ use ratatui::prelude::Color;
 use tidegate_load::arrivals::{Model, Process, Rate, Schedule};
 use tidegate_load::scenario::BUILT_IN;
 use tidegate_load::{
-    Arrivals, ClientCertificate, Close, Group, Keep, Plan, Repeated, Scenario, Snapshot, Sources,
-    Stop, Suite, Summary, TicketsOf, TlsVersions,
+    Arrivals, ClientCertificate, Close, Group, Http, Keep, Plan, Repeated, Scenario, Snapshot,
+    Sources, Stop, Suite, Summary, TicketsOf, TlsVersions,
 };
 
 use crate::cores::Cores;
@@ -107,6 +107,9 @@ pub struct Args {
     /// server gave anybody (the default with --full-share)
     #[arg(long, value_name = "OF", value_parser = ["customer", "all"])]
     tickets: Option<String>,
+    /// Version of HTTP; 2 over TLS by ALPN, in clear with prior knowledge
+    #[arg(long, value_name = "VERSION", value_parser = ["1.1", "2"])]
+    http: Option<String>,
     /// Keep a connection for one request, for a session (the default), or by the
     /// customer of the closed model from session to session
     #[arg(long, value_name = "FOR", value_parser = ["request", "session", "customer"])]
@@ -293,6 +296,11 @@ fn plan(args: &Args) -> anyhow::Result<Plan> {
         Some("request") => plan.keep = Keep::Request,
         Some("session") => plan.keep = Keep::Session,
         Some(_) => plan.keep = Keep::Customer,
+        None => {}
+    }
+    match args.http.as_deref() {
+        Some("2") => plan.http = Http::Two,
+        Some(_) => plan.http = Http::One,
         None => {}
     }
     match args.close.as_deref() {

@@ -346,9 +346,10 @@ impl Customer {
                     self.cookies.take(&answer.cookies);
                     return Ok(answer);
                 }
-                Err(Broken { failure: Failure::Reset | Failure::Closed, unanswered: true })
-                    if old =>
-                {
+                Err(Broken {
+                    failure: Failure::Reset | Failure::Closed | Failure::GoAway,
+                    unanswered: true,
+                }) if old => {
                     old = false;
                     self.shared.record(What::Retry);
                 }

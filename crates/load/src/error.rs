@@ -48,6 +48,14 @@ pub enum Error {
         /// What to do.
         remedy: &'static str,
     },
+    /// The target answers, but not in HTTP/2.
+    #[error("{target}: no HTTP/2: {reason}; see whether it is switched on there, or use HTTP/1.1")]
+    Http {
+        /// The target as given.
+        target: String,
+        /// What it does instead.
+        reason: String,
+    },
     /// A file could not be read or created.
     #[error("{}: {source}", path.display())]
     File {
@@ -75,9 +83,11 @@ impl Error {
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Scenario(_) | Self::Target { .. } | Self::Plan { .. } | Self::File { .. } => 2,
-            Self::Unreachable { .. } | Self::Tls { .. } | Self::System { .. } | Self::Driver(_) => {
-                3
-            }
+            Self::Unreachable { .. }
+            | Self::Tls { .. }
+            | Self::Http { .. }
+            | Self::System { .. }
+            | Self::Driver(_) => 3,
         }
     }
 }

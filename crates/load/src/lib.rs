@@ -53,7 +53,9 @@ pub use certificate::{ClientCertificate, WrongCertificate};
 pub use error::Error;
 pub use lines::{line, report};
 pub use machine::raise_open_files;
-pub use plan::{Close, Connections, Keep, Plan, Sources, Stop, TicketsOf, TlsRules, TlsVersions};
+pub use plan::{
+    Close, Connections, Http, Keep, Plan, Sources, Stop, TicketsOf, TlsRules, TlsVersions,
+};
 pub use repeat::{Repeated, RepeatedFigure};
 pub use run::run;
 pub use scenario::Scenario;

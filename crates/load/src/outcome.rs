@@ -63,8 +63,17 @@ pub enum Failure {
     Reset,
     /// Closed before the answer was whole.
     Closed,
-    /// The answer is not HTTP/1.
+    /// The answer is not HTTP of the version that was asked for.
     Http,
+    /// HTTP/2: the server would not begin the request (RST_STREAM with
+    /// REFUSED_STREAM).
+    StreamRefused,
+    /// HTTP/2: the server ended the request otherwise before its answer was whole
+    /// (RST_STREAM).
+    StreamReset,
+    /// HTTP/2: the server takes no more requests on the connection, this one
+    /// included (GOAWAY).
+    GoAway,
     /// A status of 400 to 499 that the page does not allow.
     Status4xx,
     /// A status of 500 to 599 that the page does not allow.
@@ -87,6 +96,9 @@ impl Failure {
             Self::Reset => "reset",
             Self::Closed => "closed",
             Self::Http => "http",
+            Self::StreamRefused => "stream_refused",
+            Self::StreamReset => "stream_reset",
+            Self::GoAway => "go_away",
             Self::Status4xx => "status_4xx",
             Self::Status5xx => "status_5xx",
             Self::Other => "other",

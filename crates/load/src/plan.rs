@@ -88,6 +88,8 @@ pub struct Plan {
     pub keep: Keep,
     /// How a connection that has served its purpose is closed.
     pub close: Close,
+    /// Version of HTTP that customers speak.
+    pub http: Http,
     /// Stops the run early; keep a clone.
     pub stop: Stop,
 }
@@ -99,7 +101,7 @@ impl Plan {
     /// Warm-up 10 s, measure 30 s, unscaled times, seed 1, one thread,
     /// certificates checked; connections as the scenario has them.
     pub fn new(scenario: Scenario, target: &str) -> Self {
-        let Connections { keep, close, sources } = scenario.connections().clone();
+        let Connections { http, keep, close, sources } = scenario.connections().clone();
         let TlsRules { versions, suites, groups, certificate, full_share, tickets } =
             scenario.tls().clone();
         Self {
@@ -131,6 +133,7 @@ impl Plan {
             sources,
             keep,
             close,
+            http,
             stop: Stop::default(),
         }
     }
@@ -286,12 +289,35 @@ pub enum Sources {
 /// What a scenario says about connections.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Connections {
+    /// What is spoken over it.
+    pub http: Http,
     /// How long one is kept.
     pub keep: Keep,
     /// How it is closed.
     pub close: Close,
     /// Where it comes from.
     pub sources: Sources,
+}
+
+/// Version of HTTP.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Http {
+    /// HTTP/1.1.
+    #[default]
+    One,
+    /// HTTP/2: by ALPN over TLS, with prior knowledge in clear. A connection is
+    /// one customer's, with one request at a time, as over HTTP/1.1.
+    Two,
+}
+
+impl Http {
+    /// `1.1` or `2`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::One => "1.1",
+            Self::Two => "2",
+        }
+    }
 }
 
 /// How long a connection is kept, if the server lets it be.

@@ -46,7 +46,7 @@ pub fn run(plan: Plan, observer: &mut dyn FnMut(&Snapshot)) -> Result<Summary, E
         });
     }
     let tls = target.tls.then(|| Tls::new(&plan, &target)).transpose()?;
-    let address = probe(&target, tls.as_ref(), &target.addresses()?)?;
+    let address = probe(&plan, &target, tls.as_ref(), &target.addresses()?)?;
     let threads = plan.cores.len().max(1);
     let mut recorder = Recorder::new(&plan, threads)?;
     let rules = *plan.scenario.session();
@@ -67,6 +67,7 @@ pub fn run(plan: Plan, observer: &mut dyn FnMut(&Snapshot)) -> Result<Summary, E
         target,
         address,
         tls,
+        http: plan.http,
         sources: plan.sources.clone(),
         keep: plan.keep,
         close: plan.close,
@@ -104,6 +105,7 @@ pub fn run(plan: Plan, observer: &mut dyn FnMut(&Snapshot)) -> Result<Summary, E
         warm_up_s: plan.warm_up.as_secs_f64(),
         measured_s: measured.as_secs_f64(),
         interrupted: plan.stop.is_stopped(),
+        http: plan.http.name(),
         time_scale: plan.time_scale,
         patience_scale: plan.patience_scale,
         patience_ms: patience.as_secs_f64() * 1000.0,
@@ -188,6 +190,7 @@ fn drive(
 /// Finds an address of the target that answers. A refusal in the handshake,
 /// or a handshake that takes too long, is an answer: the run will count it.
 fn probe(
+    plan: &Plan,
     target: &Target,
     tls: Option<&Tls>,
     addresses: &[SocketAddr],
@@ -202,9 +205,13 @@ fn probe(
         remedy: remedy(&reason, asked()),
         reason,
     };
+    let no_http = |reason: String| match asked() && reason.contains("alert") {
+        true => tls_error(reason),
+        false => Error::Http { target: target.text.clone(), reason },
+    };
     let mut last = String::new();
     for address in addresses {
-        let connector = Connector::new(*address, &Sources::System, tls.cloned(), 0);
+        let connector = Connector::new(*address, &Sources::System, tls.cloned(), plan.http, 0);
         let tickets = Arc::new(Tickets::own());
         let stage = std::cell::Cell::new(Stage::Connect);
         let result = runtime.block_on(async {
@@ -218,11 +225,19 @@ fn probe(
                         return Err(tls_error(why));
                     }
                 }
+                // Over TLS the server has said it by ALPN.
+                if !target.tls || asked() {
+                    let check = runtime
+                        .block_on(async { tokio::time::timeout(PROBE, connection.check()).await });
+                    let silent = |_| Err(format!("no answer within {} s", PROBE.as_secs()));
+                    check.unwrap_or_else(silent).map_err(no_http)?;
+                }
                 connection.finish(crate::plan::Close::Shutdown);
                 return Ok(*address);
             }
             Ok(Err(Trouble::Refused(_))) => return Ok(*address),
             Ok(Err(Trouble::Failed(Failure::Tls, reason))) => return Err(tls_error(reason)),
+            Ok(Err(Trouble::Failed(Failure::Http, reason))) => return Err(no_http(reason)),
             Ok(Err(Trouble::Failed(_, reason))) => last = format!("{address}: {reason}"),
             Err(_) if stage.get() == Stage::Connect => {
                 last = format!("{address}: no answer within {} s", PROBE.as_secs());
@@ -236,6 +251,8 @@ fn probe(
 fn remedy(reason: &str, asked: bool) -> &'static str {
     if asked && reason.contains("alert") {
         "it asks for a client certificate: show one that it accepts, with --cert"
+    } else if reason.contains("NoApplicationProtocol") {
+        "it does not speak the version of HTTP that is asked for: see --http"
     } else if reason.contains("certificate") {
         "accept its certificate with --insecure, or name its authority with --ca"
     } else if reason.contains("corrupt message") {

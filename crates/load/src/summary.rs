@@ -35,6 +35,8 @@ pub struct Summary {
     pub measured_s: f64,
     /// The run was stopped before its time.
     pub interrupted: bool,
+    /// Version of HTTP: `1.1` or `2`.
+    pub http: &'static str,
     /// Factor on think times and patience.
     pub time_scale: f64,
     /// Further factor on patience.
@@ -160,7 +162,7 @@ pub struct Totals {
     pub requests_failed: u64,
     /// Answers by class of status: `2xx` and so on.
     pub responses_by_class: BTreeMap<&'static str, u64>,
-    /// Bytes of answers, heads included, TLS not.
+    /// Bytes of answers, heads included, TLS not; over HTTP/2 with its frames.
     pub received_bytes: u64,
     /// Redirects followed (part of their request).
     pub redirects: u64,

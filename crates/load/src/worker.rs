@@ -15,7 +15,7 @@ use crate::client::{Connector, Target, Tls};
 use crate::clock::Clock;
 use crate::error::Error;
 use crate::outcome::Outcome;
-use crate::plan::{Close, Keep, Sources, Stop};
+use crate::plan::{Close, Http, Keep, Sources, Stop};
 use crate::recorder::{Batch, Event, What};
 use crate::scenario::Parts;
 use crate::source;
@@ -37,6 +37,7 @@ pub(crate) struct Assignment {
     pub(crate) target: Target,
     pub(crate) address: std::net::SocketAddr,
     pub(crate) tls: Option<Tls>,
+    pub(crate) http: Http,
     pub(crate) sources: Sources,
     pub(crate) keep: Keep,
     pub(crate) close: Close,
@@ -207,6 +208,7 @@ async fn drive(job: Assignment, out: &SyncSender<Batch>) -> std::io::Result<()> 
             job.address,
             &job.sources,
             job.tls,
+            job.http,
             (job.seed ^ job.thread as u64).wrapping_mul(SHARE),
         ),
         parts: job.parts,

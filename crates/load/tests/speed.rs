@@ -7,14 +7,16 @@ mod common;
 
 use std::time::Duration;
 
+use bytes::Bytes;
+use common::http2::{Http2Server, Setup};
 use common::{Manner, Seen, Server, loop_of};
-use tidegate_load::{Arrivals, Plan, Summary, TlsVersions, report, run};
+use tidegate_load::{Arrivals, Http, Plan, Summary, report, run};
 
-fn drive(server: &Server, requests: u32, per_s: f64, tls: TlsVersions) -> Summary {
-    let mut plan = Plan::new(loop_of(requests, "think_cap = 1"), &server.url);
+fn drive(url: &str, requests: u32, per_s: f64, http: Http) -> Summary {
+    let mut plan = Plan::new(loop_of(requests, "think_cap = 1"), url);
     plan.arrivals = Some(Arrivals::poisson(per_s));
     plan.insecure = true;
-    plan.tls = tls;
+    plan.http = http;
     plan.cores = vec![1];
     plan.warm_up = Duration::from_secs(1);
     plan.measure = Duration::from_secs(4);
@@ -30,9 +32,9 @@ fn requests_and_handshakes_per_second_of_one_core() {
     let site = |_: &Seen| ("200 OK", String::new(), "x".repeat(1024));
     let server = Server::with_certificate(answer, site, &rcgen::PKCS_RSA_SHA256);
     // Long sessions: nearly all is requests.
-    let requests = drive(&server, 1000, 12.0, TlsVersions::Both);
+    let requests = drive(&server.url, 1000, 12.0, Http::One);
     // Sessions of one request: a full handshake each.
-    let handshakes = drive(&server, 1, 900.0, TlsVersions::Both);
+    let handshakes = drive(&server.url, 1, 900.0, Http::One);
     let of = |summary: &Summary| summary.driver.cpu_s;
     let per_request = of(&requests) / requests.totals.requests_ok as f64;
     let per_session = of(&handshakes) / handshakes.totals.completed as f64;
@@ -40,4 +42,16 @@ fn requests_and_handshakes_per_second_of_one_core() {
     println!("CPU per session of one full handshake and one request: {:.1} µs", per_session * 1e6);
     assert!(per_request < 1.0 / 3000.0);
     assert!(per_session < 1.0 / 800.0);
+}
+
+#[test]
+#[ignore = "measures for seconds and wants the machine to itself"]
+fn requests_per_second_of_one_core_over_http2() {
+    let site = |_: &Seen| http::Response::new(Bytes::from(vec![b'x'; 1024]));
+    let setup = Setup { tls: true, site, after: Duration::ZERO, answers: u64::MAX };
+    let server = Http2Server::start(setup);
+    let requests = drive(&server.url, 1000, 12.0, Http::Two);
+    let per_request = requests.driver.cpu_s / requests.totals.requests_ok as f64;
+    println!("CPU per keep-alive request over HTTP/2: {:.1} µs", per_request * 1e6);
+    assert!(per_request < 1.0 / 2000.0);
 }

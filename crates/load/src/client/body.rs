@@ -93,7 +93,7 @@ impl Body {
     }
 }
 
-fn store(keep: &mut Option<&mut Vec<u8>>, bytes: &[u8]) {
+pub(super) fn store(keep: &mut Option<&mut Vec<u8>>, bytes: &[u8]) {
     if let Some(kept) = keep {
         let room = KEPT.saturating_sub(kept.len()).min(bytes.len());
         kept.extend_from_slice(&bytes[..room]);

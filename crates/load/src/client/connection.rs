@@ -1,28 +1,28 @@
-//! One persistent connection: TCP, TLS, and how it ends.
+//! Makes persistent connections: TCP, TLS, HTTP of either version.
 
 use std::cell::{Cell, RefCell};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsRawFd;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use rustls::{AlertDescription, HandshakeKind};
 use socket2::SockRef;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::ReadBuf;
 use tokio::net::{TcpSocket, TcpStream};
 use tokio_rustls::TlsConnector;
-use tokio_rustls::client::TlsStream;
 
 use super::address;
+use super::http2::Http2;
 use super::mix::Mix;
 use super::tickets::{OfConnection, Tickets};
 use super::tls::Tls;
+use super::wire::Wire;
 use crate::algorithms::Agreed;
 use crate::outcome::{Failure, Handshake, Offered, Refusal, Stage};
-use crate::plan::{Close, Sources};
+use crate::plan::{Close, Http, Sources};
 
 /// Makes connections to one target.
 #[derive(Debug)]
@@ -31,6 +31,7 @@ pub(crate) struct Connector {
     sources: Vec<IpAddr>,
     next_source: Cell<usize>,
     tls: Option<Tls>,
+    http: Http,
     mix: Option<RefCell<Mix>>,
 }
 
@@ -63,10 +64,16 @@ pub(crate) struct Shaken {
 impl Connector {
     /// `seed` decides in which order handshakes are full and resumed, where a
     /// share of them is to be full.
-    pub(crate) fn new(address: SocketAddr, sources: &Sources, tls: Option<Tls>, seed: u64) -> Self {
+    pub(crate) fn new(
+        address: SocketAddr,
+        sources: &Sources,
+        tls: Option<Tls>,
+        http: Http,
+        seed: u64,
+    ) -> Self {
         let sources = address::sources(sources, address);
         let mix = tls.as_ref().and_then(|tls| tls.mix(seed)).map(RefCell::new);
-        Self { address, sources, next_source: Cell::new(0), tls, mix }
+        Self { address, sources, next_source: Cell::new(0), tls, http, mix }
     }
 
     /// The tickets that a new customer brings.
@@ -102,7 +109,8 @@ impl Connector {
         let connected = Instant::now();
         let connect = connected - begun;
         let Some(tls) = &self.tls else {
-            return Ok((Connection(Io::Clear(tcp)), Made { connect, handshake: None }));
+            let connection = self.speak(Wire::Clear(tcp)).await?;
+            return Ok((connection, Made { connect, handshake: None }));
         };
         stage.set(Stage::Handshake);
         let (offered, own) = self.offer(tickets);
@@ -123,7 +131,22 @@ impl Connector {
         }
         let agreed = Agreed::of(stream.get_ref().1);
         let shaken = Shaken { offered, kind, agreed, took: connected.elapsed() };
-        Ok((Connection(Io::Tls(Box::new(stream))), Made { connect, handshake: Some(shaken) }))
+        if self.http == Http::Two && stream.get_ref().1.alpn_protocol() != Some(b"h2") {
+            let reason = "in TLS it did not choose h2, HTTP/2 (ALPN)";
+            return Err(Trouble::Failed(Failure::Http, reason.to_owned()));
+        }
+        let connection = self.speak(Wire::Tls(Box::new(stream))).await?;
+        Ok((connection, Made { connect, handshake: Some(shaken) }))
+    }
+
+    /// Begins to speak HTTP.
+    async fn speak(&self, wire: Wire) -> Result<Connection, Trouble> {
+        if self.http == Http::One {
+            return Ok(Connection::Http1(wire));
+        }
+        let trouble = |failure| Trouble::Failed(failure, "HTTP/2 could not begin".to_owned());
+        let http2 = Box::pin(Http2::begin(wire)).await.map_err(trouble)?;
+        Ok(Connection::Http2(Box::new(http2)))
     }
 
     async fn tcp(&self) -> io::Result<TcpStream> {
@@ -139,7 +162,7 @@ impl Connector {
         }
         socket.set_nodelay(true)?;
         // A connection that is dropped is reset, whatever it was doing;
-        // `Connection::finish` takes this back for one that ends well.
+        // `Wire::finish` takes this back for one that ends well.
         SockRef::from(&socket).set_linger(Some(Duration::ZERO))?;
         socket.connect(self.address).await
     }
@@ -147,12 +170,9 @@ impl Connector {
 
 /// An open connection. Dropping it resets it.
 #[derive(Debug)]
-pub(crate) struct Connection(Io);
-
-#[derive(Debug)]
-enum Io {
-    Clear(TcpStream),
-    Tls(Box<TlsStream<TcpStream>>),
+pub(crate) enum Connection {
+    Http1(Wire),
+    Http2(Box<Http2>),
 }
 
 impl Connection {
@@ -160,29 +180,6 @@ impl Connection {
     /// nobody asked for. Takes in tickets that come late.
     pub(crate) async fn closed(&mut self) {
         std::future::poll_fn(|cx| self.poll_closed(cx)).await;
-    }
-
-    /// Whether the server's first word after the handshake is that it ends it, and
-    /// why: with TLS 1.3 only then can it judge the customer's certificate. Waits
-    /// until `at` for any word.
-    pub(crate) async fn is_taken_back(&mut self, at: tokio::time::Instant) -> Option<String> {
-        while tokio::time::Instant::now() < at && !self.has_ticket() {
-            let mut byte = [0u8; 1];
-            let mut space = ReadBuf::new(&mut byte);
-            let word = std::future::poll_fn(|cx| self.poll_read(cx, &mut space));
-            if let Ok(word) = tokio::time::timeout(Duration::from_millis(5), word).await {
-                return word.err().map(|error| error.to_string());
-            }
-        }
-        None
-    }
-
-    /// Whether the server gave a ticket of TLS 1.3, as one does who is content.
-    fn has_ticket(&self) -> bool {
-        match &self.0 {
-            Io::Clear(_) => false,
-            Io::Tls(io) => io.get_ref().1.tls13_tickets_received() > 0,
-        }
     }
 
     /// Whether the peer has closed it by now.
@@ -193,75 +190,40 @@ impl Connection {
 
     fn poll_closed(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let mut byte = [0u8; 1];
-        // Whatever comes while nothing is asked for, the connection is no
-        // longer good for a request.
-        self.poll_read(cx, &mut ReadBuf::new(&mut byte)).map(|_| ())
-    }
-
-    pub(crate) fn poll_read(
-        &mut self,
-        cx: &mut Context<'_>,
-        buf: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        match &mut self.0 {
-            Io::Clear(io) => Pin::new(io).poll_read(cx, buf),
-            Io::Tls(io) => Pin::new(io).poll_read(cx, buf),
+        match self {
+            // Whatever comes while nothing is asked for, the connection is no
+            // longer good for a request.
+            Self::Http1(wire) => wire.poll_read(cx, &mut ReadBuf::new(&mut byte)).map(|_| ()),
+            Self::Http2(http2) => http2.poll_closed(cx),
         }
     }
 
-    /// Writes all of it.
-    pub(crate) async fn send(&mut self, mut bytes: &[u8]) -> io::Result<()> {
-        while !bytes.is_empty() {
-            let written = std::future::poll_fn(|cx| match &mut self.0 {
-                Io::Clear(io) => Pin::new(io).poll_write(cx, bytes),
-                Io::Tls(io) => Pin::new(io).poll_write(cx, bytes),
-            })
-            .await?;
-            if written == 0 {
-                return Err(io::ErrorKind::WriteZero.into());
-            }
-            bytes = &bytes[written..];
-        }
-        match &mut self.0 {
-            Io::Clear(_) => Ok(()),
-            Io::Tls(io) => std::future::poll_fn(|cx| Pin::new(&mut *io).poll_flush(cx)).await,
+    /// See [`Wire::is_taken_back`]; over HTTP/2 the check finds out.
+    pub(crate) async fn is_taken_back(&mut self, at: tokio::time::Instant) -> Option<String> {
+        match self {
+            Self::Http1(wire) => wire.is_taken_back(at).await,
+            Self::Http2(_) => None,
         }
     }
 
-    /// Ends it well: close_notify, and then FIN or RST as `close` says. Never
-    /// waits: if the socket's buffer is full, the peer is not reading anyway.
-    pub(crate) fn finish(mut self, close: Close) {
-        if close == Close::Reset {
-            if let Io::Tls(io) = &mut self.0 {
-                let (tcp, tls) = io.get_mut();
-                tls.send_close_notify();
-                let _ = tls.write_tls(&mut Now(tcp));
-            }
-            return;
+    /// Whether the server speaks the version of HTTP that was asked for, as far as
+    /// that can be told without a request.
+    ///
+    /// # Errors
+    /// What it does instead.
+    pub(crate) async fn check(&mut self) -> Result<(), String> {
+        match self {
+            Self::Http1(_) => Ok(()),
+            Self::Http2(http2) => http2.check().await,
         }
-        let mut cx = Context::from_waker(std::task::Waker::noop());
-        let tcp = match &self.0 {
-            Io::Clear(tcp) => tcp,
-            Io::Tls(tls) => tls.get_ref().0,
-        };
-        let _ = SockRef::from(tcp).set_linger(None);
-        let _ = match &mut self.0 {
-            Io::Clear(io) => Pin::new(io).poll_shutdown(&mut cx),
-            Io::Tls(io) => Pin::new(io).poll_shutdown(&mut cx),
-        };
-    }
-}
-
-/// Writes what fits now.
-struct Now<'a>(&'a TcpStream);
-
-impl io::Write for Now<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.try_write(bytes)
     }
 
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
+    /// Ends it well, see [`Wire::finish`].
+    pub(crate) fn finish(self, close: Close) {
+        match self {
+            Self::Http1(mut wire) => wire.finish(close),
+            Self::Http2(http2) => http2.finish(close),
+        }
     }
 }
 

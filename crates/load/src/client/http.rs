@@ -1,4 +1,5 @@
-//! HTTP/1.1 as a client: one request, one answer, every byte timed.
+//! One request, one answer, every byte timed: over HTTP/1.1 here, over HTTP/2
+//! next door.
 //!
 //! Source: RFC 9112, sections 6 (message body) and 9 (connections).
 
@@ -11,10 +12,11 @@ use tokio::io::ReadBuf;
 
 use super::body::Body;
 use super::connection::Connection;
+use super::wire::Wire;
 use crate::outcome::{Failure, Stage};
 
 /// Largest head of an answer.
-const LARGEST_HEAD: usize = 64 * 1024;
+pub(super) const LARGEST_HEAD: usize = 64 * 1024;
 const HEADERS: usize = 100;
 /// Bytes read at once: a TLS record.
 const READ: usize = 16 * 1024;
@@ -59,7 +61,15 @@ pub(crate) struct Broken {
 
 impl Exchange<'_> {
     /// Sends the request and takes in the answer.
-    pub(crate) async fn run(mut self, connection: &mut Connection) -> Result<Answer, Broken> {
+    pub(crate) async fn run(self, connection: &mut Connection) -> Result<Answer, Broken> {
+        match connection {
+            Connection::Http1(wire) => self.over_http1(wire).await,
+            // Boxed, so that customers of HTTP/1.1 hold no room for it.
+            Connection::Http2(http2) => Box::pin(http2.run(self)).await,
+        }
+    }
+
+    async fn over_http1(mut self, connection: &mut Wire) -> Result<Answer, Broken> {
         self.stage.set(Stage::FirstByte);
         self.buffer.clear();
         let sent = Instant::now();
@@ -154,7 +164,7 @@ fn ends_head(bytes: &[u8]) -> bool {
         || memchr::memmem::find(bytes, b"\n\n").is_some()
 }
 
-async fn read(connection: &mut Connection, buffer: &mut Vec<u8>) -> io::Result<usize> {
+async fn read(connection: &mut Wire, buffer: &mut Vec<u8>) -> io::Result<usize> {
     buffer.reserve(READ);
     std::future::poll_fn(|cx| {
         let spare: &mut [MaybeUninit<u8>] = buffer.spare_capacity_mut();
@@ -173,7 +183,7 @@ async fn read(connection: &mut Connection, buffer: &mut Vec<u8>) -> io::Result<u
     .await
 }
 
-fn failure(error: &io::Error) -> Failure {
+pub(super) fn failure(error: &io::Error) -> Failure {
     match error.kind() {
         io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => Failure::Reset,
         io::ErrorKind::UnexpectedEof | io::ErrorKind::NotConnected => Failure::Closed,

@@ -1,5 +1,5 @@
 //! The customer's side of the wire: sockets, TLS with tickets of one's own,
-//! HTTP/1.1. A leaner client than a general one, because the instrument must
+//! HTTP/1.1 and HTTP/2. A leaner client than a general one, because the instrument must
 //! be faster than what it measures, and must know every byte's time.
 
 mod address;
@@ -7,9 +7,11 @@ mod body;
 mod connection;
 mod forger;
 mod http;
+mod http2;
 mod mix;
 mod tickets;
 mod tls;
+mod wire;
 
 pub(crate) use address::Target;
 pub(crate) use connection::{Connection, Connector, Shaken, Trouble};

@@ -17,7 +17,7 @@ use super::tickets::{OfConnection, Tickets};
 use crate::algorithms::Offer;
 use crate::certificate::Shown;
 use crate::error::Error;
-use crate::plan::{Plan, TicketsOf};
+use crate::plan::{Http, Plan, TicketsOf};
 
 /// The settings all customers share.
 #[derive(Clone, Debug)]
@@ -47,7 +47,10 @@ impl Tls {
         };
         let shown = Arc::new(Shown::new(plan.certificate.clone()));
         let mut config = builder.with_client_cert_resolver(shown.clone());
-        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        config.alpn_protocols = vec![match plan.http {
+            Http::One => b"http/1.1".to_vec(),
+            Http::Two => b"h2".to_vec(),
+        }];
         let name = plan.server_name.clone().unwrap_or_else(|| target.host.clone());
         let name = ServerName::try_from(name)
             .map_err(|error| failed(error.to_string(), "give a valid server name"))?;

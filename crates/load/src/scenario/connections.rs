@@ -2,10 +2,13 @@
 
 use tidegate_toml::{Section, Value};
 
-use crate::plan::{Close, Connections, Keep, Sources};
+use crate::plan::{Close, Connections, Http, Keep, Sources};
 
 pub(super) fn read(section: &Section<'_>) -> Connections {
-    section.only(&["keep", "close", "sources"]);
+    section.only(&["http", "keep", "close", "sources"]);
+    let http = section
+        .get("http")
+        .and_then(|value| Some([Http::One, Http::Two][value.choice(&["1.1", "2"])?]));
     let keep = section.get("keep").and_then(|value| {
         let all = [Keep::Request, Keep::Session, Keep::Customer];
         Some(all[value.choice(&["request", "session", "customer"])?])
@@ -15,6 +18,7 @@ pub(super) fn read(section: &Section<'_>) -> Connections {
     });
     let sources = section.get("sources").and_then(|value| sources(&value));
     Connections {
+        http: http.unwrap_or_default(),
         keep: keep.unwrap_or_default(),
         close: close.unwrap_or_default(),
         sources: sources.unwrap_or_default(),
@@ -44,10 +48,12 @@ mod tests {
 
     #[test]
     fn connections_are_read_and_every_mistake_is_told() {
-        let good = "[connections]\nkeep = \"request\"\nclose = \"reset\"\nsources = \"system\"";
-        let Connections { keep, close, sources } = read_text(good).unwrap();
+        let good = "[connections]\nkeep = \"request\"\nclose = \"reset\"\nsources = \"system\"\n\
+                    http = \"2\"";
+        let Connections { http, keep, close, sources } = read_text(good).unwrap();
         assert_eq!((keep, close, sources), (Keep::Request, Close::Reset, Sources::System));
-        let bad = "[connections]\nkeep = \"sesion\"\nclose = 1\nsources = \"here\"";
+        assert_eq!(http, Http::Two);
+        let bad = "[connections]\nkeep = \"sesion\"\nclose = 1\nsources = \"here\"\nhttp = 2";
         assert_eq!(
             read_text(bad).unwrap_err(),
             [
@@ -56,6 +62,8 @@ mod tests {
                  write it in quotes",
                 "shop.toml:4: connections.sources: \"here\" is neither an address nor an IPv4 \
                  network; write \"auto\", \"system\", or \"127.0.1.1,127.8.0.0/16\"",
+                "shop.toml:5: connections.http: is a integer, must be a string; \
+                 write it in quotes",
             ]
         );
     }

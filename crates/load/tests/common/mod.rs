@@ -2,6 +2,7 @@
 
 #![allow(dead_code, reason = "not every test uses every manner")]
 
+pub mod http2;
 pub mod openssl;
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};

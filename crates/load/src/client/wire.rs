@@ -1,0 +1,123 @@
+//! What bytes go over: TCP in clear or TLS, and how that ends.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use socket2::SockRef;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio_rustls::client::TlsStream;
+
+use crate::plan::Close;
+
+/// An open wire. Its socket resets when dropped, unless it was finished.
+#[derive(Debug)]
+pub(crate) enum Wire {
+    Clear(TcpStream),
+    Tls(Box<TlsStream<TcpStream>>),
+}
+
+impl Wire {
+    pub(super) fn poll_read(
+        &mut self,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        match self {
+            Self::Clear(io) => Pin::new(io).poll_read(cx, buf),
+            Self::Tls(io) => Pin::new(io).poll_read(cx, buf),
+        }
+    }
+
+    pub(super) fn poll_write(
+        &mut self,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        match self {
+            Self::Clear(io) => Pin::new(io).poll_write(cx, bytes),
+            Self::Tls(io) => Pin::new(io).poll_write(cx, bytes),
+        }
+    }
+
+    pub(super) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self {
+            Self::Clear(_) => Poll::Ready(Ok(())),
+            Self::Tls(io) => Pin::new(io).poll_flush(cx),
+        }
+    }
+
+    /// Writes all of it.
+    pub(super) async fn send(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            let written = std::future::poll_fn(|cx| self.poll_write(cx, bytes)).await?;
+            if written == 0 {
+                return Err(io::ErrorKind::WriteZero.into());
+            }
+            bytes = &bytes[written..];
+        }
+        std::future::poll_fn(|cx| self.poll_flush(cx)).await
+    }
+
+    /// Whether the server's first word after the handshake is that it ends it, and
+    /// why: with TLS 1.3 only then can it judge the customer's certificate. Waits
+    /// until `at` for any word.
+    pub(super) async fn is_taken_back(&mut self, at: tokio::time::Instant) -> Option<String> {
+        while tokio::time::Instant::now() < at && !self.has_ticket() {
+            let mut byte = [0u8; 1];
+            let mut space = ReadBuf::new(&mut byte);
+            let word = std::future::poll_fn(|cx| self.poll_read(cx, &mut space));
+            if let Ok(word) = tokio::time::timeout(Duration::from_millis(5), word).await {
+                return word.err().map(|error| error.to_string());
+            }
+        }
+        None
+    }
+
+    /// Whether the server gave a ticket of TLS 1.3, as one does who is content.
+    fn has_ticket(&self) -> bool {
+        match self {
+            Self::Clear(_) => false,
+            Self::Tls(io) => io.get_ref().1.tls13_tickets_received() > 0,
+        }
+    }
+
+    /// Ends it well: close_notify, and then FIN or RST as `close` says; RST comes
+    /// when it is dropped. Never waits: if the socket's buffer is full, the peer
+    /// is not reading anyway.
+    pub(super) fn finish(&mut self, close: Close) {
+        if close == Close::Reset {
+            if let Self::Tls(io) = self {
+                let (tcp, tls) = io.get_mut();
+                tls.send_close_notify();
+                let _ = tls.write_tls(&mut Now(tcp));
+            }
+            return;
+        }
+        let mut cx = Context::from_waker(Waker::noop());
+        let tcp = match self {
+            Self::Clear(tcp) => &*tcp,
+            Self::Tls(tls) => tls.get_ref().0,
+        };
+        let _ = SockRef::from(tcp).set_linger(None);
+        let _ = match self {
+            Self::Clear(io) => Pin::new(io).poll_shutdown(&mut cx),
+            Self::Tls(io) => Pin::new(io).poll_shutdown(&mut cx),
+        };
+    }
+}
+
+/// Writes what fits now.
+struct Now<'a>(&'a TcpStream);
+
+impl io::Write for Now<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.try_write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
