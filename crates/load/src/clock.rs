@@ -2,7 +2,7 @@
 //! would be the larger part of a fast answer's response time from its
 //! intended start; a timerfd rings within some 50 µs.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::io;
@@ -19,6 +19,7 @@ use tokio::io::unix::AsyncFd;
 pub(crate) struct Clock {
     fd: AsyncFd<OwnedFd>,
     set: RefCell<Set>,
+    over: Cell<bool>,
 }
 
 #[derive(Default)]
@@ -45,7 +46,7 @@ impl Clock {
         // SAFETY: the descriptor is owned by the AsyncFd, which never gives it
         // away, so it stays open and the same for as long as it is registered.
         let fd = unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE) }?;
-        Ok(Rc::new(Self { fd, set: RefCell::default() }))
+        Ok(Rc::new(Self { fd, set: RefCell::default(), over: Cell::new(false) }))
     }
 
     /// Rings alarms until it is dropped.
@@ -67,6 +68,22 @@ impl Clock {
     /// Resolves at the instant, or at once if it has passed.
     pub(crate) fn at(self: &Rc<Self>, at: Instant) -> Alarm {
         Alarm { clock: self.clone(), at, slot: None }
+    }
+
+    /// Ends the run: wakes all who wait for an alarm, and says how many. No alarm
+    /// rings for that; who wants to know asks [`over`](Self::over).
+    pub(crate) fn end(&self) -> usize {
+        self.over.set(true);
+        self.set.borrow().wakers.iter().flatten().map(Waker::wake_by_ref).count()
+    }
+
+    /// Resolves when the run has ended, for who waits for an alarm as well.
+    pub(crate) async fn over(&self) {
+        std::future::poll_fn(|_| match self.over.get() {
+            true => Poll::Ready(()),
+            false => Poll::Pending,
+        })
+        .await;
     }
 
     fn ring(&self) {

@@ -401,13 +401,17 @@ impl Customer {
     }
 }
 
-/// Waits, but notices if the server closes the connection.
+/// Waits, but notices if the server closes the connection, or the run ends.
 async fn rest_until(shared: &Shared, connection: &mut Option<Connection>, at: Instant) {
     let mut alarm = std::pin::pin!(shared.clock.at(at));
     if let Some(open) = connection {
         tokio::select! {
             biased;
             () = &mut alarm => return,
+            () = shared.clock.over() => {
+                finish(shared, connection.take());
+                return std::future::pending().await;
+            }
             () = open.closed() => {}
         }
         finish(shared, connection.take());

@@ -251,6 +251,10 @@ async fn drive(job: Assignment, out: &SyncSender<Batch>) -> std::io::Result<()> 
                 shared.record_at(ended, what);
             }
             reporter.send(&shared, ended, true);
+            // Who rests closes her connection; each turn lets some dozens do so.
+            for _ in 0..=clock.end() / 16 {
+                tokio::task::yield_now().await;
+            }
             return Ok(());
         }
         reporter.send(&shared, now, false);

@@ -73,16 +73,46 @@ fn connections_end_by_shutdown_or_reset_as_asked() {
         let mut plan = plan(loop_of(2, ""), &server, 500.0, 20);
         plan.close = close;
         assert_eq!(totals(plan).completed, 20);
-        // The server may still be about to notice. The probe is shut down.
-        let deadline = Instant::now() + Duration::from_secs(10);
-        while server.ends.lock().unwrap().len() < 21 && Instant::now() < deadline {
-            std::thread::yield_now();
-        }
-        let ends = server.ends.lock().unwrap();
+        // The probe is shut down.
+        let ends = ends(&server, 21);
         assert_eq!(ends.len(), 21);
         let shut = ends.iter().filter(|shut| **shut).count();
         assert_eq!(shut, if by_shutdown { 21 } else { 1 }, "{close:?}");
     }
+}
+
+#[test]
+fn connections_at_rest_when_the_run_ends_are_closed_as_asked() {
+    let text = "[session]\nstart = \"Home\"\nthink = \"10h\"\n[pages]\nHome = { path = \"/\" }\n\
+                [transitions]\nHome = { Home = 1 }\n";
+    let scenario = tidegate_load::Scenario::from_toml(text, "rest.toml").unwrap();
+    // More than the runtime lets run in one turn.
+    const MANY: usize = 150;
+    for (close, shut) in [(Close::Shutdown, MANY + 1), (Close::Reset, 1)] {
+        let server = Server::start(AT_ONCE);
+        let mut plan = plan(scenario.clone(), &server, 1000.0, MANY as u64);
+        plan.close = close;
+        plan.stop = tidegate_load::Stop::default();
+        let stop = plan.stop.clone();
+        let summary = run(plan, &mut |snapshot| {
+            if snapshot.totals.requests_ok >= MANY as u64 {
+                stop.stop();
+            }
+        });
+        assert_eq!(summary.unwrap().totals.cut_off, MANY as u64);
+        let ends = ends(&server, MANY + 1);
+        assert_eq!(ends.iter().filter(|end| **end).count(), shut, "{close:?}");
+    }
+}
+
+/// Whether connections were shut down, of so many that have ended; the server may
+/// still be about to notice.
+fn ends(server: &Server, count: usize) -> Vec<bool> {
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while server.ends.lock().unwrap().len() < count && Instant::now() < deadline {
+        std::thread::yield_now();
+    }
+    server.ends.lock().unwrap().clone()
 }
 
 #[test]
