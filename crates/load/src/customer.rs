@@ -14,9 +14,9 @@ use crate::client::{Answer, Broken, Connection, Exchange, Tickets, Trouble};
 use crate::cookies::Cookies;
 use crate::outcome::{Failure, Outcome, Stage};
 use crate::plan::Keep;
-use crate::recorder::{Fallback, Request as Recorded, What};
-use crate::request::{Identity, LastUsed, Maker, Origin, Request, resolve};
-use crate::scenario::Method;
+use crate::recorder::{Fallback, Request as Recorded, What, Why};
+use crate::request::{Identity, LastUsed, Maker, NotMade, Origin, Request, resolve};
+use crate::scenario::{Answered, Method, Rule};
 use crate::walk::{Step, Walk};
 use crate::worker::Shared;
 
@@ -113,7 +113,10 @@ impl Customer {
     async fn session(&mut self, arrival: Instant) -> Outcome {
         let parts = self.shared.parts.clone();
         let mut intended = arrival;
-        let Some(first) = self.start() else { return Outcome::Failed(Failure::Other) };
+        let first = match self.start() {
+            Ok(first) => first,
+            Err(outcome) => return outcome,
+        };
         self.walk.visit(parts.start, first);
         loop {
             let Some(request) = self.walk.current().cloned() else {
@@ -126,6 +129,7 @@ impl Customer {
                 Some(Step::Visit(page)) => parts.pages[page as usize].reads_last_page(),
                 _ => false,
             };
+            let keep = keep || parts.pages[request.page as usize].expected.reads_body();
             let mut body = if keep { self.shared.buffers.take() } else { Vec::new() };
             // In a place of its own, which who thinks does not hold: most customers think.
             let visited = Box::pin(self.visit(&request, intended, keep.then_some(&mut body))).await;
@@ -140,9 +144,12 @@ impl Customer {
                 self.shared.buffers.give(body);
                 return Outcome::Completed;
             };
-            self.go(step, &body, base.as_deref().unwrap_or(&request.path));
+            let gone = self.go(step, &body, base.as_deref().unwrap_or(&request.path));
             if keep {
                 self.shared.buffers.give(body);
+            }
+            if let Err(outcome) = gone {
+                return outcome;
             }
             intended = ended + self.think();
             rest_until(&self.shared, &mut self.connection, intended).await;
@@ -150,41 +157,56 @@ impl Customer {
     }
 
     /// Prepares the next request, from what the last page offers.
-    fn go(&mut self, step: Step, body: &[u8], base: &str) {
+    ///
+    /// # Errors
+    /// There is none: the session ends so.
+    fn go(&mut self, step: Step, body: &[u8], base: &str) -> Result<(), Outcome> {
         let shared = self.shared.clone();
         let may_repeat = |page: u16| shared.parts.pages[page as usize].repeat;
         match step {
             Step::Visit(page) => {
-                if self.go_to(page, body, base) {
-                    return;
+                if self.go_to(page, body, base)? {
+                    return Ok(());
                 }
                 if let Some(via) = shared.parts.pages[page as usize].via
-                    && self.go_to(via, body, base)
+                    && self.go_to(via, body, base)?
                 {
-                    return shared.record(What::Fallback(Fallback::Via));
+                    shared.record(What::Fallback(Fallback::Via));
+                    return Ok(());
                 }
                 shared.record(What::Fallback(Fallback::Back));
             }
-            Step::Again if may_repeat(self.walk.page()) => return self.walk.again(),
+            Step::Again if may_repeat(self.walk.page()) => {
+                self.walk.again();
+                return Ok(());
+            }
             Step::Again => shared.record(What::Fallback(Fallback::Back)),
             Step::Back => {}
         }
-        if self.walk.back(may_repeat).is_none()
-            && let Some(first) = self.start()
-        {
+        if self.walk.back(may_repeat).is_none() {
+            let first = self.start()?;
             self.walk.restart(first);
         }
+        Ok(())
     }
 
     /// Makes the request for a page, if the last one offers a way there.
-    fn go_to(&mut self, page: u16, body: &[u8], base: &str) -> bool {
-        let made = self.maker(|maker| maker.make(page, body, base));
-        let Some((request, origin)) = made else { return false };
+    fn go_to(&mut self, page: u16, body: &[u8], base: &str) -> Result<bool, Outcome> {
+        let (request, origin) = match self.maker(|maker| maker.make(page, body, base)) {
+            Ok(made) => made,
+            Err(NotMade::NotOffered) => return Ok(false),
+            Err(NotMade::Unsendable) => return Err(self.unsendable(page)),
+        };
         if origin == Origin::LastId {
             self.shared.record(What::Fallback(Fallback::LastId));
         }
         self.walk.visit(page, Rc::new(request));
-        true
+        Ok(true)
+    }
+
+    fn unsendable(&self, page: u16) -> Outcome {
+        self.shared.unmet(page, Why::Unsendable, || "a value that cannot be sent".to_owned());
+        Outcome::Failed(Failure::Unsendable)
     }
 
     fn maker<R>(&mut self, make: impl FnOnce(&mut Maker<'_>) -> R) -> R {
@@ -199,9 +221,13 @@ impl Customer {
     }
 
     /// The request of the start page.
-    fn start(&mut self) -> Option<Rc<Request>> {
+    fn start(&mut self) -> Result<Rc<Request>, Outcome> {
         let page = self.shared.parts.start;
-        self.maker(|maker| maker.make(page, &[], "/")).map(|(request, _)| Rc::new(request))
+        match self.maker(|maker| maker.make(page, &[], "/")) {
+            Ok((request, _)) => Ok(Rc::new(request)),
+            Err(NotMade::Unsendable) => Err(self.unsendable(page)),
+            Err(NotMade::NotOffered) => Err(Outcome::Failed(Failure::Other)),
+        }
     }
 
     /// The think time after this page.
@@ -217,7 +243,7 @@ impl Customer {
         &mut self,
         request: &Request,
         intended: Instant,
-        keep: Option<&mut Vec<u8>>,
+        mut keep: Option<&mut Vec<u8>>,
     ) -> Result<(Instant, Option<String>), Outcome> {
         let shared = self.shared.clone();
         let begun = Instant::now();
@@ -225,7 +251,7 @@ impl Customer {
         shared.record(What::Begun { late });
         let stage = Cell::new(Stage::Connect);
         let deadline = tokio::time::Instant::from_std(intended + shared.patience);
-        let attempt = self.follow(request, keep, &stage);
+        let attempt = self.follow(request, keep.as_deref_mut(), &stage);
         let result = match tokio::time::timeout_at(deadline, attempt).await {
             Ok(result) => result,
             Err(_) => {
@@ -249,18 +275,20 @@ impl Customer {
         match result {
             Ok(Visit { answer, base }) => {
                 let status = answer.status;
-                let allowed = shared.parts.pages[request.page as usize].allow.contains(&status);
+                let page = &shared.parts.pages[request.page as usize];
+                let allowed = page.allow.contains(&status) || page.expected.allows(status);
+                let judged = match status < 400 || allowed {
+                    true => self.judge(request.page, &answer, keep.as_deref().map_or(&[], |b| b)),
+                    false if status < 500 => Err(Failure::Status4xx),
+                    false => Err(Failure::Status5xx),
+                };
                 recorded.status = status;
-                recorded.ok = status < 400 || allowed;
+                recorded.ok = judged.is_ok();
                 recorded.first_byte = answer.first_byte - answer.sent;
                 recorded.last_byte = answer.last_byte - answer.first_byte;
                 recorded.received_bytes = answer.received_bytes;
                 shared.record_at(answer.last_byte, What::Request(recorded));
-                match status {
-                    _ if recorded.ok => Ok((answer.last_byte, base)),
-                    400..=499 => Err(Outcome::Failed(Failure::Status4xx)),
-                    _ => Err(Outcome::Failed(Failure::Status5xx)),
-                }
+                judged.map(|()| (answer.last_byte, base)).map_err(Outcome::Failed)
             }
             Err(outcome) => {
                 recorded.outcome = Some(outcome);
@@ -268,6 +296,24 @@ impl Customer {
                 Err(outcome)
             }
         }
+    }
+
+    /// Holds an answer against what the page expects, and takes in its values.
+    fn judge(&mut self, page: u16, answer: &Answer, body: &[u8]) -> Result<(), Failure> {
+        let expected = &self.shared.parts.pages[page as usize].expected;
+        if expected.rules().is_empty() {
+            return Ok(());
+        }
+        let answered = Answered::new(answer.status, &answer.headers, body);
+        let last = &mut self.last;
+        expected.judge(&answered, |parameter, value| last.extract(parameter, value)).map_err(|n| {
+            let rule = &expected.rules()[n];
+            self.shared.unmet(page, Why::Rule(n as u16), || rule.came(&answered));
+            match rule {
+                Rule::Check(_) => Failure::Check,
+                Rule::Extract(..) => Failure::Extraction,
+            }
+        })
     }
 
     /// Sends a request and follows where it is redirected to.
@@ -292,9 +338,16 @@ impl Customer {
                 break;
             };
             let path = path.into_owned();
-            if !matches!(visit.answer.status, 307 | 308) && current.method == Method::Post {
+            // Source: RFC 9110, sections 15.4.2 to 15.4.4; 303 asks for GET.
+            let becomes_get = match visit.answer.status {
+                303 => current.method != Method::Head,
+                301 | 302 => current.method == Method::Post,
+                _ => false,
+            };
+            if becomes_get {
                 current.method = Method::Get;
                 current.body.clear();
+                current.headers.retain(|(name, _)| name != "Content-Type");
             }
             current.path = path;
             if let Some(kept) = keep.as_deref_mut() {
@@ -302,7 +355,10 @@ impl Customer {
             }
             self.shared.record(What::Redirect);
             let first = (visit.answer.sent, visit.answer.first_byte, visit.answer.received_bytes);
+            let mut headers = std::mem::take(&mut visit.answer.headers);
             visit.answer = self.send(&current, keep.as_deref_mut(), stage).await?;
+            headers.append(&mut visit.answer.headers);
+            visit.answer.headers = headers;
             // The customer sees one request: its first byte is the first one
             // of all, its bytes are all of them.
             (visit.answer.sent, visit.answer.first_byte) = (first.0, first.1);
@@ -320,6 +376,7 @@ impl Customer {
         mut keep: Option<&mut Vec<u8>>,
         stage: &Cell<Stage>,
     ) -> Result<Answer, Outcome> {
+        let shared = self.shared.clone();
         let bytes = self.bytes(request);
         let mut old = self.connection.as_mut().is_some_and(|open| !open.is_closed());
         loop {
@@ -332,6 +389,7 @@ impl Customer {
             let exchange = Exchange {
                 bytes: &bytes,
                 head_only: request.method == Method::Head,
+                headers: shared.parts.pages[request.page as usize].expected.headers(),
                 keep: keep.as_deref_mut(),
                 buffer: &mut buffer,
                 stage,
@@ -386,18 +444,33 @@ impl Customer {
         let mut head = String::with_capacity(256 + request.path.len() + request.body.len());
         let method = request.method.as_str();
         // Writing to a String cannot fail.
-        let _ = write!(head, "{method} {} HTTP/1.1\r\n{}", request.path, self.shared.headers);
+        let _ = write!(head, "{method} {} HTTP/1.1\r\n", request.path);
+        if request.headers.is_empty() {
+            head.push_str(&self.shared.headers);
+        } else {
+            self.headers(request, &mut head);
+        }
         self.cookies.write(&mut head);
-        if request.method == Method::Post {
-            let length = request.body.len();
-            let _ = write!(
-                head,
-                "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {length}\r\n"
-            );
+        if request.method.has_body() || !request.body.is_empty() {
+            let _ = write!(head, "Content-Length: {}\r\n", request.body.len());
         }
         head.push_str("\r\n");
         head.push_str(&request.body);
         head.into_bytes()
+    }
+
+    /// Header fields of a request that has some of its own: they stand in place
+    /// of those that every request has.
+    fn headers(&self, request: &Request, head: &mut String) {
+        let own = |line: &str| {
+            let name = line.split(':').next().unwrap_or_default();
+            request.headers.iter().any(|(own, _)| own.eq_ignore_ascii_case(name))
+        };
+        let common = self.shared.headers.split_inclusive('\n');
+        common.filter(|line| !own(line)).for_each(|line| head.push_str(line));
+        for (name, value) in &request.headers {
+            let _ = write!(head, "{name}: {value}\r\n");
+        }
     }
 }
 

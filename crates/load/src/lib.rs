@@ -25,6 +25,7 @@ mod client;
 mod clock;
 pub mod compare;
 mod cookies;
+pub mod css;
 mod customer;
 pub mod driver;
 mod error;

@@ -110,6 +110,7 @@ pub fn report(summary: &Summary) -> String {
             totals.fallback_back + totals.fallback_via + totals.fallback_last_id
         ),
     );
+    unmet(&mut out, summary);
     put(&mut out, format_args!("response        {}", spread(&summary.response)));
     let phases = &summary.phases;
     for (name, phase) in [
@@ -176,6 +177,29 @@ fn negotiated(all: &[Negotiated]) -> String {
         format!("{version} {suite}{group} (full {full}, resumed {resumed})")
     });
     told.collect::<Vec<_>>().join("; ")
+}
+
+/// Most kinds of disappointment that are told one by one.
+const UNMET: usize = 10;
+
+/// What was expected of answers and did not come.
+fn unmet(out: &mut String, summary: &Summary) {
+    for unmet in summary.unmet.iter().take(UNMET) {
+        put(
+            out,
+            format_args!(
+                "{:15} {} ({}): expected {}; came {}",
+                unmet.kind.replace('_', " "),
+                unmet.page,
+                unmet.count,
+                unmet.expected,
+                unmet.example
+            ),
+        );
+    }
+    if let Some(more @ 1..) = summary.unmet.len().checked_sub(UNMET) {
+        put(out, format_args!("                and {more} more kinds, all in the JSON"));
+    }
 }
 
 /// What share was to be full, and which handshakes could not be resumed.

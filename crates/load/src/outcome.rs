@@ -78,6 +78,12 @@ pub enum Failure {
     Status4xx,
     /// A status of 500 to 599 that the page does not allow.
     Status5xx,
+    /// The answer failed a check of the page.
+    Check,
+    /// The answer lacks a value that was to be extracted.
+    Extraction,
+    /// A value that was extracted cannot stand in a header field.
+    Unsendable,
     /// Any other error of the system.
     Other,
 }
@@ -101,6 +107,9 @@ impl Failure {
             Self::GoAway => "go_away",
             Self::Status4xx => "status_4xx",
             Self::Status5xx => "status_5xx",
+            Self::Check => "check",
+            Self::Extraction => "extraction",
+            Self::Unsendable => "unsendable",
             Self::Other => "other",
         }
     }

@@ -9,10 +9,12 @@ use rand::seq::IndexedRandom;
 use crate::Rng;
 use crate::html::{self, Field, Kind};
 use crate::scenario::{FieldRule, Method, Page, Parts, Source};
-use crate::values::{encode, rule, value};
+use crate::values::{Escape, Known, encode, encode_part, rule, text, value};
 
 /// Most bytes of a path that a page may make a customer ask for.
 const LONGEST_PATH: usize = 8000;
+/// Most bytes of a header field's value.
+const LONGEST_HEADER: usize = 8000;
 /// Most bytes of a form that is sent.
 const LARGEST_FORM: usize = 256 * 1024;
 
@@ -23,7 +25,10 @@ pub(crate) struct Request {
     pub(crate) method: Method,
     /// Path with query.
     pub(crate) path: String,
-    /// URL-encoded form; empty for none.
+    /// Header fields beyond those that every request has; that of the body's
+    /// media type is one of them.
+    pub(crate) headers: Vec<(String, String)>,
+    /// Empty for none.
     pub(crate) body: String,
 }
 
@@ -42,21 +47,45 @@ pub(crate) struct Identity {
 
 /// Values seen last, by index of the parameter.
 #[derive(Debug, Default)]
-pub(crate) struct LastUsed(Vec<(u16, String)>);
+pub(crate) struct LastUsed(Vec<(u16, Value)>);
+
+#[derive(Debug, Default)]
+struct Value {
+    text: String,
+    /// It was extracted, so that nothing about it is known; values of links can
+    /// stand in a path as they are.
+    extracted: bool,
+}
 
 impl LastUsed {
-    fn get(&self, index: u16) -> Option<&str> {
-        self.0.iter().find(|(known, _)| *known == index).map(|(_, value)| value.as_str())
+    /// The value as it stands in a text.
+    pub(crate) fn text(&self, index: u16) -> Option<&str> {
+        self.get(index).map(|value| value.text.as_str())
     }
 
-    fn set(&mut self, index: u16, value: &str) {
-        match self.0.iter_mut().find(|(known, _)| *known == index) {
-            Some((_, known)) => {
-                known.clear();
-                known.push_str(value);
-            }
-            None => self.0.push((index, value.to_owned())),
-        }
+    /// Keeps a value that was found in an answer.
+    pub(crate) fn extract(&mut self, index: u16, text: &str) {
+        self.put(index, text, true);
+    }
+
+    pub(crate) fn set(&mut self, index: u16, text: &str) {
+        self.put(index, text, false);
+    }
+
+    fn get(&self, index: u16) -> Option<&Value> {
+        self.0.iter().find(|(known, _)| *known == index).map(|(_, value)| value)
+    }
+
+    fn put(&mut self, index: u16, text: &str, extracted: bool) {
+        let known = self.0.iter().position(|(known, _)| *known == index);
+        let at = known.unwrap_or_else(|| {
+            self.0.push((index, Value::default()));
+            self.0.len() - 1
+        });
+        let value = &mut self.0[at].1;
+        value.extracted = extracted;
+        value.text.clear();
+        value.text.push_str(text);
     }
 }
 
@@ -69,6 +98,16 @@ pub(crate) enum Origin {
     LastId,
 }
 
+/// Why there is no request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NotMade {
+    /// The last page offers no way there, or a value that is needed was never
+    /// seen.
+    NotOffered,
+    /// A value has what cannot stand in a header field (RFC 9110, section 5.5).
+    Unsendable,
+}
+
 /// What a customer makes requests from.
 pub(crate) struct Maker<'a> {
     pub(crate) parts: &'a Parts,
@@ -79,14 +118,57 @@ pub(crate) struct Maker<'a> {
 }
 
 impl Maker<'_> {
-    /// The request for a page after the last answer; `None` if the last page
-    /// offers no way there and there is no id to fall back to.
-    pub(crate) fn make(&mut self, page: u16, html: &[u8], base: &str) -> Option<(Request, Origin)> {
-        let rules = &self.parts.pages[page as usize];
-        match &rules.source {
+    /// The request for a page after the last answer.
+    ///
+    /// # Errors
+    /// The last page offers no way there and there is no id to fall back to, or
+    /// a value cannot be sent.
+    pub(crate) fn make(
+        &mut self,
+        page: u16,
+        html: &[u8],
+        base: &str,
+    ) -> Result<(Request, Origin), NotMade> {
+        let parts = self.parts;
+        let rules = &parts.pages[page as usize];
+        let made = match &rules.source {
             Source::Path(_) => self.by_path(page, rules),
             Source::Link(_) => self.by_link(page, rules, html, base),
             Source::Form(_) => self.by_form(page, rules, html, base),
+        };
+        let (mut request, origin) = made.ok_or(NotMade::NotOffered)?;
+        self.dress(&mut request, rules)?;
+        Ok((request, origin))
+    }
+
+    /// Adds the header fields and the body that the page says.
+    fn dress(&mut self, request: &mut Request, rules: &Page) -> Result<(), NotMade> {
+        if let Some(body) = &rules.body {
+            let escape = Escape::of(&body.content_type);
+            let mut known = self.known();
+            request.body = text(&body.text, &mut known, escape).ok_or(NotMade::NotOffered)?;
+            request.headers.push(("Content-Type".to_owned(), body.content_type.clone()));
+        } else if !request.body.is_empty() {
+            let form = "application/x-www-form-urlencoded".to_owned();
+            request.headers.push(("Content-Type".to_owned(), form));
+        }
+        for (name, parts) in &rules.headers {
+            let value = text(parts, &mut self.known(), Escape::Nothing);
+            let value = value.ok_or(NotMade::NotOffered)?;
+            if value.chars().any(|c| c.is_control() && c != '\t') || value.len() > LONGEST_HEADER {
+                return Err(NotMade::Unsendable);
+            }
+            request.headers.push((name.clone(), value.trim().to_owned()));
+        }
+        Ok(())
+    }
+
+    fn known(&mut self) -> Known<'_> {
+        Known {
+            identity: self.identity,
+            last: self.last,
+            parameters: &self.parts.parameters,
+            rng: self.rng,
         }
     }
 
@@ -94,16 +176,16 @@ impl Maker<'_> {
         let path = self.fill(rules, None)?;
         let method = rules.method.unwrap_or(Method::Get);
         let mut body = String::new();
-        if method == Method::Post {
+        if !method.is_safe() {
             let mut values = Vec::new();
             for (name, rule) in &rules.fields {
                 let field = Field { name: name.clone(), ..Field::default() };
-                let value = value(&field, rule, &values, self.identity, self.rng);
+                let value = value(&field, rule, &values, &mut self.known())?;
                 values.push((name.clone(), value));
             }
             body = encode(&values);
         }
-        Some((Request { page, method, path, body }, Origin::Offered))
+        Some((Request { page, method, path, headers: Vec::new(), body }, Origin::Offered))
     }
 
     fn by_link(
@@ -127,7 +209,8 @@ impl Maker<'_> {
         let method = rules.method.unwrap_or(Method::Get);
         if let Some(path) = self.choose(fitting) {
             template.matches(&path, |index, value| self.last.set(index, value));
-            return Some((Request { page, method, path, body: String::new() }, Origin::Offered));
+            let (headers, body) = (Vec::new(), String::new());
+            return Some((Request { page, method, path, headers, body }, Origin::Offered));
         }
         let (origin, from) = match self.choose(ids) {
             Some(path) => (Origin::Offered, Some(path)),
@@ -138,7 +221,7 @@ impl Maker<'_> {
             ids.matches(path, |index, value| self.last.set(index, value));
         }
         let path = self.fill(rules, Some(()))?;
-        Some((Request { page, method, path, body: String::new() }, origin))
+        Some((Request { page, method, path, headers: Vec::new(), body: String::new() }, origin))
     }
 
     fn by_form(
@@ -171,7 +254,7 @@ impl Maker<'_> {
                 _ => rule(&self.parts.fields, field),
             });
             let rule = rule.unwrap_or(&FieldRule::Keep);
-            let mut value = value(field, rule, &values, self.identity, self.rng);
+            let mut value = value(field, rule, &values, &mut self.known())?;
             if let Some(longest) = field.longest
                 && let Some((end, _)) = value.char_indices().nth(longest)
             {
@@ -192,7 +275,7 @@ impl Maker<'_> {
             (Method::Get, String::new())
         };
         (path.len() <= LONGEST_PATH)
-            .then_some((Request { page, method, path, body }, Origin::Offered))
+            .then_some((Request { page, method, path, headers: Vec::new(), body }, Origin::Offered))
     }
 
     /// One of the distinct paths.
@@ -218,7 +301,13 @@ impl Maker<'_> {
                 "session" => path.push_str(&identity.session.to_string()),
                 "random" => path.push_str(&rng.random_range(0..1_000_000_000u32).to_string()),
                 _ => match (links, last.get(index), parameter.uniform) {
-                    (Some(()), Some(value), _) | (None, Some(value), None) => path.push_str(value),
+                    (Some(()), Some(value), _) | (None, Some(value), None) => {
+                        if value.extracted {
+                            encode_part(&value.text, "%20", path);
+                        } else {
+                            path.push_str(&value.text);
+                        }
+                    }
                     (_, _, Some((first, end))) => {
                         let value = rng.random_range(first..=end).to_string();
                         path.push_str(&value);
@@ -281,7 +370,7 @@ mod tests {
         let identity = Identity { customer: 42, session: 7, request: 3, run: 35 };
         let mut rng = Rng::seed_from_u64(1);
         let mut maker = Maker { parts, origin: ORIGIN, identity: &identity, last, rng: &mut rng };
-        maker.make(page, html.as_bytes(), "/items/3")
+        maker.make(page, html.as_bytes(), "/items/3").ok()
     }
 
     fn auction() -> Scenario {
@@ -342,6 +431,41 @@ mod tests {
         let (request, _) =
             make(&auction(), &mut LastUsed::default(), "StoreComment", html).unwrap();
         assert!(request.body.len() <= "comment=".len() + 3 * 3, "{}", request.body);
+    }
+
+    #[test]
+    fn extracted_values_are_escaped_where_they_stand() {
+        let text = r#"
+[session]
+start = "Home"
+[pages]
+Home = { path = "/", extract = { id = { css = "b" } } }
+Api = { path = "/a/{id}", body = '{"id": "{id}", "n": {request}}', headers = { X-Id = "{id}" } }
+Form = { path = "/f", method = "PUT", fields = { id = "<{id}>" } }
+Raw = { path = "/r", body = "id={id}", content_type = "application/x-www-form-urlencoded" }
+[transitions]
+weights = { End = 1 }
+"#;
+        let shop = Scenario::from_toml(text, "shop.toml").unwrap();
+        let mut last = LastUsed::default();
+        let id = shop.parts().parameters.iter().position(|known| known.name == "id").unwrap();
+        assert_eq!(make(&shop, &mut last, "Api", ""), None, "nothing was extracted yet");
+        last.extract(id as u16, "a\"/ b\u{1}é");
+        let made = |last: &mut LastUsed, page| make(&shop, last, page, "").map(|(made, _)| made);
+        assert_eq!(made(&mut last, "Api"), None, "no control character gets into a header");
+        last.extract(id as u16, "a\"/ b?é");
+        let api = made(&mut last, "Api").unwrap();
+        assert_eq!((api.method, api.path.as_str()), (Method::Post, "/a/a%22%2F%20b%3F%C3%A9"));
+        assert_eq!(api.body, r#"{"id": "a\"/ b?é", "n": 3}"#);
+        let header = |n: usize| (api.headers[n].0.as_str(), api.headers[n].1.as_str());
+        assert_eq!(header(0), ("Content-Type", "application/json"));
+        assert_eq!(header(1), ("X-Id", "a\"/ b?é"));
+        let form = made(&mut last, "Form").unwrap();
+        assert_eq!((form.method, form.body.as_str()), (Method::Put, "id=%3Ca%22%2F+b%3F%C3%A9%3E"));
+        let raw = made(&mut last, "Raw").unwrap();
+        assert_eq!(raw.body, "id=a%22%2F+b%3F%C3%A9");
+        last.extract(id as u16, "a\nb");
+        assert_eq!(made(&mut last, "Raw").unwrap().body, "id=a%0Ab");
     }
 
     #[test]

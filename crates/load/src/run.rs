@@ -128,6 +128,7 @@ pub fn run(plan: Plan, observer: &mut dyn FnMut(&Snapshot)) -> Result<Summary, E
         phases: folded.figures.phases,
         tls: folded.figures.tls,
         pages: folded.figures.pages,
+        unmet: folded.figures.unmet,
         driver_saturated: !folded.driver.saturated_because.is_empty(),
         driver: folded.driver,
         series: folded.series,

@@ -6,11 +6,13 @@ use std::borrow::Cow;
 pub(crate) struct Scanner<'h> {
     html: &'h [u8],
     at: usize,
+    /// Where the last tag begins.
+    begins: usize,
 }
 
 impl<'h> Scanner<'h> {
     pub(crate) fn new(html: &'h [u8]) -> Self {
-        Self { html, at: 0 }
+        Self { html, at: 0, begins: 0 }
     }
 
     pub(crate) fn next(&mut self) -> Option<Tag<'h>> {
@@ -31,6 +33,7 @@ impl<'h> Scanner<'h> {
             let end = end_of_tag(rest)?;
             let tag = Tag::new(&rest[..end]);
             self.at = start + end + 1;
+            self.begins = start - 1;
             for raw in ["script", "style"] {
                 if tag.is(raw) {
                     self.skip_raw(raw);
@@ -48,6 +51,11 @@ impl<'h> Scanner<'h> {
             tail.is_some_and(|tail| tail.eq_ignore_ascii_case(name.as_bytes()))
         });
         self.at += end.unwrap_or(rest.len());
+    }
+
+    /// Where the last tag begins, and where what follows it does.
+    pub(crate) fn place(&self) -> (usize, usize) {
+        (self.begins, self.at)
     }
 
     /// The text up to the next tag, trimmed, entities resolved.
@@ -88,6 +96,11 @@ impl<'h> Tag<'h> {
             name => name,
         };
         Self { name, attributes }
+    }
+
+    /// The name as it stands; that of an end tag begins with `/`.
+    pub(crate) fn name(&self) -> &'h [u8] {
+        self.name
     }
 
     pub(crate) fn is(&self, name: &str) -> bool {
@@ -131,6 +144,37 @@ impl<'h> Tag<'h> {
         }
     }
 }
+
+/// The text of a piece of HTML: without tags, comments, scripts and styles,
+/// entities resolved, white space as a browser shows it.
+pub(crate) fn text_of(html: &[u8]) -> String {
+    let mut scanner = Scanner::new(html);
+    let mut text = String::new();
+    let mut from = 0;
+    loop {
+        let tag = scanner.next();
+        let (ends, next) = if tag.is_some() { scanner.place() } else { (html.len(), 0) };
+        let mut piece = html.get(from..ends).unwrap_or_default();
+        while let Some(begins) = memchr::memmem::find(piece, b"<!--") {
+            text.push_str(&decode(&piece[..begins]));
+            let end = memchr::memmem::find(&piece[begins..], b"-->");
+            piece = end.map_or(&[][..], |end| &piece[begins + end + 3..]);
+        }
+        text.push_str(&decode(piece));
+        let Some(tag) = tag else { break };
+        // Words of neighbouring elements do not run into each other.
+        if !INLINE.iter().any(|name| tag.is(name.trim_start_matches('/')) || tag.is(name)) {
+            text.push(' ');
+        }
+        from = next;
+    }
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Elements that may stand within a word, by their end tags.
+const INLINE: [&str; 12] = [
+    "/a", "/abbr", "/b", "/code", "/em", "/font", "/i", "/mark", "/small", "/span", "/strong", "/u",
+];
 
 /// Text with the entities resolved that occur in addresses and values; bytes
 /// that are no UTF-8 are replaced.

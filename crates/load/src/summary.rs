@@ -86,6 +86,8 @@ pub struct Summary {
     pub tls: Vec<Negotiated>,
     /// Figures by page.
     pub pages: BTreeMap<String, PageFigures>,
+    /// What was expected of answers and did not come, the most frequent first.
+    pub unmet: Vec<Unmet>,
     /// The driver's own condition.
     pub driver: Driver,
     /// The driver was the limit: the figures above are not the target's.
@@ -273,6 +275,23 @@ pub struct PageFigures {
     pub failed: u64,
     /// From intended start to last byte.
     pub response: Latency,
+}
+
+/// Something that was expected of an answer and did not come.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Unmet {
+    /// The page whose answer, or request, it is about.
+    pub page: String,
+    /// `check`, `extraction`, `not_offered` or `unsendable`, as in
+    /// [`Totals::failed_by_kind`].
+    pub kind: &'static str,
+    /// What was looked for, in the words of the scenario.
+    pub expected: String,
+    /// What came the first time: some hundred characters at most, in one line
+    /// and without control characters.
+    pub example: String,
+    /// Sessions that failed by it in the window.
+    pub count: u64,
 }
 
 /// The driver's own condition in the window.

@@ -1,39 +1,96 @@
-//! Values of form fields: by the scenario's rules, else what a person would
-//! put in.
+//! Values of form fields and texts: by the scenario's rules, else what a person
+//! would put in.
 
 use rand::RngExt;
 use rand::seq::IndexedRandom;
 
 use crate::Rng;
 use crate::html::{Field, Kind};
-use crate::request::Identity;
-use crate::scenario::{FieldRule, TextPart};
+use crate::request::{Identity, LastUsed};
+use crate::scenario::{FieldRule, Parameter, TextPart};
 
-/// The value of a field by a rule; `given` are the fields before it.
+/// What texts are filled with.
+pub(crate) struct Known<'a> {
+    pub(crate) identity: &'a Identity,
+    pub(crate) last: &'a mut LastUsed,
+    pub(crate) parameters: &'a [Parameter],
+    pub(crate) rng: &'a mut Rng,
+}
+
+/// How a value is written into a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Escape {
+    /// As it is.
+    Nothing,
+    /// Within a string of JSON.
+    Json,
+    /// Within a form.
+    Form,
+}
+
+impl Escape {
+    /// What the media type of a body asks for.
+    pub(crate) fn of(content_type: &str) -> Self {
+        let kind = content_type.split(';').next().unwrap_or_default().trim();
+        let kind = kind.to_ascii_lowercase();
+        if kind == "application/x-www-form-urlencoded" {
+            Self::Form
+        } else if kind.ends_with("/json") || kind.ends_with("+json") {
+            Self::Json
+        } else {
+            Self::Nothing
+        }
+    }
+
+    fn write(self, value: &str, out: &mut String) {
+        match self {
+            Self::Nothing => out.push_str(value),
+            Self::Form => encode_part(value, "+", out),
+            Self::Json => {
+                let quoted = serde_json::Value::from(value).to_string();
+                out.push_str(&quoted[1..quoted.len() - 1]);
+            }
+        }
+    }
+}
+
+/// Fills in a text; `None` if a value was never seen.
+pub(crate) fn text(parts: &[TextPart], known: &mut Known<'_>, escape: Escape) -> Option<String> {
+    let mut text = String::new();
+    for part in parts {
+        match part {
+            TextPart::Literal(literal) => text.push_str(literal),
+            TextPart::Customer => text.push_str(&known.identity.customer.to_string()),
+            TextPart::Session => text.push_str(&known.identity.session.to_string()),
+            TextPart::Random => {
+                text.push_str(&known.rng.random_range(0..1_000_000_000u32).to_string());
+            }
+            TextPart::Request => text.push_str(&known.identity.request.to_string()),
+            TextPart::Run => text.push_str(&base36(known.identity.run)),
+            TextPart::Parameter(index) => {
+                // Declared ranges go first, as in a path.
+                if let Some((first, end)) = known.parameters[*index as usize].uniform {
+                    let value = known.rng.random_range(first..=end).to_string();
+                    known.last.set(*index, &value);
+                }
+                escape.write(known.last.text(*index)?, &mut text);
+            }
+        }
+    }
+    Some(text)
+}
+
+/// The value of a field by a rule; `given` are the fields before it. `None` if
+/// it takes a value that was never seen.
 pub(crate) fn value(
     field: &Field,
     rule: &FieldRule,
     given: &[(String, String)],
-    identity: &Identity,
-    rng: &mut Rng,
-) -> String {
-    match rule {
-        FieldRule::Text(parts) => {
-            let mut text = String::new();
-            for part in parts {
-                match part {
-                    TextPart::Literal(literal) => text.push_str(literal),
-                    TextPart::Customer => text.push_str(&identity.customer.to_string()),
-                    TextPart::Session => text.push_str(&identity.session.to_string()),
-                    TextPart::Random => {
-                        text.push_str(&rng.random_range(0..1_000_000_000u32).to_string());
-                    }
-                    TextPart::Request => text.push_str(&identity.request.to_string()),
-                    TextPart::Run => text.push_str(&base36(identity.run)),
-                }
-            }
-            text
-        }
+    known: &mut Known<'_>,
+) -> Option<String> {
+    let rng = &mut *known.rng;
+    Some(match rule {
+        FieldRule::Text(parts) => return text(parts, known, Escape::Nothing),
         FieldRule::Uniform(first, last) => {
             let number = rng.random_range(*first..=*last) as f64;
             within(number, field.min, field.max)
@@ -54,7 +111,7 @@ pub(crate) fn value(
         }
         FieldRule::OneOf(choices) => choices.choose(rng).cloned().unwrap_or_default(),
         FieldRule::Keep => keep(field, rng),
-    }
+    })
 }
 
 /// The rule for a field. A rule for free text does not apply to a choice: the
@@ -133,21 +190,23 @@ pub(crate) fn encode(values: &[(String, String)]) -> String {
         if !out.is_empty() {
             out.push('&');
         }
-        encode_part(name, &mut out);
+        encode_part(name, "+", &mut out);
         out.push('=');
-        encode_part(value, &mut out);
+        encode_part(value, "+", &mut out);
     }
     out
 }
 
-fn encode_part(text: &str, out: &mut String) {
+/// Escapes all that may mean something in a form, a path or a query; `space` is
+/// what a space becomes there.
+pub(crate) fn encode_part(text: &str, space: &str, out: &mut String) {
     const HEX: &[u8; 16] = b"0123456789ABCDEF";
     for byte in text.bytes() {
         match byte {
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'*' => {
                 out.push(byte as char);
             }
-            b' ' => out.push('+'),
+            b' ' => out.push_str(space),
             _ => {
                 out.push('%');
                 out.push(HEX[(byte >> 4) as usize] as char);

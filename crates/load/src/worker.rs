@@ -2,6 +2,7 @@
 //! It sends what it records in batches and never waits for who takes them.
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, TrySendError};
@@ -16,7 +17,7 @@ use crate::clock::Clock;
 use crate::error::Error;
 use crate::outcome::Outcome;
 use crate::plan::{Close, Http, Keep, Sources, Stop};
-use crate::recorder::{Batch, Event, What};
+use crate::recorder::{Batch, Event, Example, What, Why};
 use crate::scenario::Parts;
 use crate::source;
 
@@ -82,6 +83,9 @@ pub(crate) struct Shared {
     /// Sessions asked for so far.
     offered: Cell<u64>,
     events: RefCell<Vec<Event>>,
+    /// What was told of already, and examples that are on their way.
+    told: RefCell<BTreeSet<(u16, Why)>>,
+    examples: RefCell<Vec<Example>>,
     lost: Cell<u64>,
     in_flight: Cell<usize>,
 }
@@ -110,6 +114,15 @@ impl Shared {
             events.push(Event { at: self.since_start(at), what });
         } else {
             self.lost.set(self.lost.get() + 1);
+        }
+    }
+
+    /// Records that a page's expectation was not met; `came` is only asked for
+    /// the first time.
+    pub(crate) fn unmet(&self, page: u16, why: Why, came: impl FnOnce() -> String) {
+        self.record(What::Unmet { page, why });
+        if self.told.borrow_mut().insert((page, why)) {
+            self.examples.borrow_mut().push(Example { page, why, came: came() });
         }
     }
 
@@ -231,6 +244,8 @@ async fn drive(job: Assignment, out: &SyncSender<Batch>) -> std::io::Result<()> 
         max_sessions: most,
         offered: Cell::new(0),
         events: RefCell::default(),
+        told: RefCell::default(),
+        examples: RefCell::default(),
         lost: Cell::new(0),
         in_flight: Cell::new(0),
     });
@@ -272,6 +287,7 @@ impl Reporter<'_> {
     fn send(&mut self, shared: &Shared, until: Instant, last: bool) {
         let mut batch = self.pending.take().unwrap_or_default();
         batch.events.append(&mut shared.events.borrow_mut());
+        batch.examples.append(&mut shared.examples.borrow_mut());
         if batch.events.len() > 2 * MOST_EVENTS {
             shared.lost.set(shared.lost.get() + batch.events.len() as u64);
             batch.events.clear();

@@ -159,6 +159,21 @@ impl<'r> Value<'r> {
         self.value.get_ref().is_table()
     }
 
+    /// Whether it is a list.
+    pub fn is_list(&self) -> bool {
+        self.value.get_ref().is_array()
+    }
+
+    /// Whether it is true or false.
+    pub fn is_boolean(&self) -> bool {
+        self.value.get_ref().is_bool()
+    }
+
+    /// Whether it is a whole number.
+    pub fn is_integer(&self) -> bool {
+        self.value.get_ref().is_integer()
+    }
+
     /// A string; anything else is a mistake.
     pub fn string(&self) -> Option<&'r str> {
         let found = self.value.get_ref().as_str();

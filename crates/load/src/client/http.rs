@@ -27,6 +27,8 @@ pub(crate) struct Exchange<'a> {
     pub(crate) bytes: &'a [u8],
     /// The answer has no body.
     pub(crate) head_only: bool,
+    /// Header fields of the answer that are wanted, in lower case.
+    pub(crate) headers: &'a [String],
     /// Where up to [`KEPT`](super::body::KEPT) bytes of the body go, if they are needed.
     pub(crate) keep: Option<&'a mut Vec<u8>>,
     /// Scratch space, empty, reused from request to request.
@@ -44,6 +46,8 @@ pub(crate) struct Answer {
     pub(crate) location: Option<String>,
     /// Values of Set-Cookie.
     pub(crate) cookies: Vec<String>,
+    /// The header fields that were wanted, in the order they came.
+    pub(crate) headers: Vec<(String, String)>,
     pub(crate) sent: Instant,
     pub(crate) first_byte: Instant,
     pub(crate) last_byte: Instant,
@@ -87,7 +91,11 @@ impl Exchange<'_> {
             // A head that comes byte by byte is not parsed at every byte.
             let whole = ends_head(&self.buffer[searched..]) || searched == 0;
             searched = self.buffer.len().saturating_sub(3);
-            let parsed = if whole { Head::parse(self.buffer, self.head_only) } else { Ok(None) };
+            let parsed = if whole {
+                Head::parse(self.buffer, self.head_only, self.headers)
+            } else {
+                Ok(None)
+            };
             match parsed {
                 Ok(Some((used, head))) if head.status >= 200 => break (used, head),
                 Ok(Some((_, head))) if head.status == 101 => {
@@ -150,6 +158,7 @@ impl Exchange<'_> {
             reusable: answer.reusable,
             location: answer.location,
             cookies: answer.cookies,
+            headers: answer.headers,
             sent,
             first_byte: first_byte.unwrap_or(last_byte),
             last_byte,
@@ -200,12 +209,17 @@ struct Head {
     body: Body,
     location: Option<String>,
     cookies: Vec<String>,
+    headers: Vec<(String, String)>,
 }
 
 impl Head {
     /// Parses a head at the beginning of the buffer: its length and content,
     /// `None` if it is not whole yet.
-    fn parse(buffer: &[u8], head_only: bool) -> Result<Option<(usize, Self)>, ()> {
+    fn parse(
+        buffer: &[u8],
+        head_only: bool,
+        wanted: &[String],
+    ) -> Result<Option<(usize, Self)>, ()> {
         if buffer.is_empty() {
             return Ok(None);
         }
@@ -221,10 +235,13 @@ impl Head {
         let mut length: Option<u64> = None;
         let mut chunked = false;
         let mut coded = false;
-        let (mut location, mut cookies) = (None, Vec::new());
+        let (mut location, mut cookies, mut kept) = (None, Vec::new(), Vec::new());
         for header in response.headers.iter() {
             let name = header.name;
             let text = || std::str::from_utf8(header.value).map(str::trim);
+            if let Some(name) = wanted.iter().find(|wanted| name.eq_ignore_ascii_case(wanted)) {
+                kept.extend(text().ok().map(|value| (name.clone(), value.to_owned())));
+            }
             if name.eq_ignore_ascii_case("content-length") {
                 let value: u64 = text().map_err(drop)?.parse().map_err(drop)?;
                 if length.is_some_and(|known| known != value) {
@@ -263,7 +280,7 @@ impl Head {
                 None => Body::UntilClose,
             }
         };
-        Ok(Some((used, Self { status, reusable, body, location, cookies })))
+        Ok(Some((used, Self { status, reusable, body, location, cookies, headers: kept })))
     }
 }
 
@@ -273,7 +290,7 @@ mod tests {
 
     #[test]
     fn the_head_says_how_long_the_body_is() {
-        let parse = |text: &str| Head::parse(text.as_bytes(), false);
+        let parse = |text: &str| Head::parse(text.as_bytes(), false, &[]);
         let head = |text: &str| parse(text).unwrap().unwrap().1;
         let plain = head("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n");
         assert!(matches!(plain.body, Body::Length(5)) && plain.reusable);

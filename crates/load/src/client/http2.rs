@@ -156,12 +156,17 @@ impl Http2 {
             store(&mut keep, &piece);
         }
         let last_byte = Instant::now();
-        let texts = |name| head.headers.get_all(name).iter().filter_map(|v| v.to_str().ok());
+        let texts =
+            |name: &str| head.headers.get_all(name).into_iter().filter_map(|v| v.to_str().ok());
+        let wanted = exchange.headers.iter();
         Ok(Answer {
             status: head.status.as_u16(),
             reusable: self.is_good(),
-            location: texts(LOCATION).next().map(str::to_owned),
-            cookies: texts(SET_COOKIE).map(str::to_owned).collect(),
+            location: texts(LOCATION.as_str()).next().map(str::to_owned),
+            cookies: texts(SET_COOKIE.as_str()).map(str::to_owned).collect(),
+            headers: wanted
+                .flat_map(|name| texts(name).map(|value| (name.clone(), value.to_owned())))
+                .collect(),
             sent,
             first_byte,
             last_byte,

@@ -43,6 +43,8 @@ pub(crate) enum What {
     Redirect,
     /// A request was sent again on a new connection.
     Retry,
+    /// An answer was not as expected, or offered no way to go on.
+    Unmet { page: u16, why: Why },
     /// A session ended.
     Ended { outcome: Outcome, admitted: bool },
     /// How late the heartbeat of the event loop was.
@@ -58,6 +60,23 @@ pub(crate) enum Fallback {
     Via,
     /// Went one page back.
     Back,
+}
+
+/// What of a page's expectations was not met.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Why {
+    /// One of its rules, by its index.
+    Rule(u16),
+    /// A value cannot be sent in its request.
+    Unsendable,
+}
+
+/// What came in place of what was expected; the first of each kind on a thread.
+#[derive(Clone, Debug)]
+pub(crate) struct Example {
+    pub(crate) page: u16,
+    pub(crate) why: Why,
+    pub(crate) came: String,
 }
 
 /// One request, answered or not.
@@ -88,6 +107,7 @@ pub(crate) struct Batch {
     /// one.
     pub(crate) until: Duration,
     pub(crate) events: Vec<Event>,
+    pub(crate) examples: Vec<Example>,
     /// CPU time of the thread so far.
     pub(crate) cpu: Duration,
     pub(crate) in_flight: u64,

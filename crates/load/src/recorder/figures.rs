@@ -132,7 +132,7 @@ pub(super) fn count(totals: &mut Totals, event: &Event) {
             totals.missed_starts += u64::from(late > MISSED);
         }
         What::Admitted => totals.admitted += 1,
-        What::Connected { .. } | What::Heartbeat { .. } => {}
+        What::Connected { .. } | What::Heartbeat { .. } | What::Unmet { .. } => {}
         What::Hello { offered: Offered::Ticket } => totals.resumed_attempted += 1,
         What::Hello { offered } => {
             totals.full_attempted += 1;

@@ -11,11 +11,12 @@ use super::file::RowFile;
 use super::requests::{JsonLines, Parquet, Row};
 use super::seconds::Seconds;
 use super::stretches::Stretches;
+use super::unmet::Disappointments;
 use crate::driver::diagnose;
 use crate::error::Error;
 use crate::metrics::Buckets;
 use crate::plan::Plan;
-use crate::summary::{Driver, Point, RunStage, Snapshot, Stretch, Totals, share};
+use crate::summary::{Driver, Point, RunStage, Snapshot, Stretch, Totals, Unmet, share};
 
 const QUARTER: Duration = Duration::from_millis(250);
 const SECOND: Duration = Duration::from_secs(1);
@@ -33,6 +34,7 @@ pub(crate) struct Recorder {
     series: Vec<Point>,
     stretches: Stretches,
     buckets: Buckets,
+    unmet: Disappointments,
     files: Files,
 }
 
@@ -66,6 +68,7 @@ pub(crate) struct Finished {
     pub(crate) phases: crate::summary::Phases,
     pub(crate) tls: Vec<crate::summary::Negotiated>,
     pub(crate) pages: std::collections::BTreeMap<String, crate::summary::PageFigures>,
+    pub(crate) unmet: Vec<Unmet>,
 }
 
 impl Recorder {
@@ -84,6 +87,7 @@ impl Recorder {
             series: Vec::new(),
             stretches: Stretches::new(plan.warm_up, plan.measure),
             buckets: Buckets::default(),
+            unmet: Disappointments::new(plan.scenario.parts().clone()),
             files: Files::create(plan)?,
         })
     }
@@ -99,10 +103,12 @@ impl Recorder {
         if thread.window_start.is_none() && batch.until >= self.warm_up {
             thread.window_start = Some((batch.until, batch.cpu));
         }
+        self.unmet.keep(&batch.examples);
         for event in &batch.events {
             let measured = event.at >= self.warm_up && event.at <= self.end;
             if measured {
                 self.window.add(event);
+                self.unmet.add(event);
                 self.stretches.add(event);
             } else if event.at < self.warm_up {
                 self.warm.add(event);
@@ -237,6 +243,7 @@ impl Recorder {
                 phases: self.window.phases(),
                 tls: self.window.negotiated(),
                 pages: pages.collect(),
+                unmet: self.unmet.finish(),
                 totals: std::mem::take(&mut self.window.totals),
             },
         }

@@ -7,6 +7,7 @@ mod fold;
 mod requests;
 mod seconds;
 mod stretches;
+mod unmet;
 
-pub(crate) use event::{Batch, Event, Fallback, Request, What};
+pub(crate) use event::{Batch, Event, Example, Fallback, Request, What, Why};
 pub(crate) use fold::Recorder;

@@ -7,7 +7,7 @@ use tidegate_toml::{Mistakes, Section, Value};
 
 use super::fields::field_rules;
 use super::page::Page;
-use super::pages::{Names, pages, parameters, unknown_values};
+use super::pages::{Names, pages, unknown_values};
 use super::table::Table;
 use super::timing::arrivals;
 use super::{Parts, SessionRules, connections, tls, transitions};
@@ -39,15 +39,9 @@ fn parts(root: &Section<'_>, file: &str) -> Option<Parts> {
     ]);
     let text = |key| root.get(key).and_then(|value| value.string()).unwrap_or_default().to_owned();
     let (name, description) = (text("name"), text("description"));
-    let mut names = Names::default();
-    OWN.iter().for_each(|own| {
-        names.index(own);
-    });
-    if let Some(section) = root.get("parameters").and_then(|value| value.section()) {
-        parameters(&section, &mut names);
-    }
+    let mut names = Names::of(root);
     let fields = root.get("fields").and_then(|value| value.section());
-    let fields = fields.map(|section| field_rules(&section)).unwrap_or_default();
+    let fields = fields.map(|section| field_rules(&section, &names)).unwrap_or_default();
     let pages = pages(root, &mut names);
     let session = root.get("session").and_then(|value| value.section());
     let (session, start) = session_rules(root, session.as_ref(), &pages);
@@ -242,7 +236,7 @@ response_p95_ms = { maximum = 5 }
              write a path such as \"/items/{item}\"",
             "shop.toml:8: pages.Item: has 2 of path, link and form, must have one; \
              path makes the address up, link and form follow the last page",
-            "shop.toml:9: pages.Search.path: has {word}, which no link and no parameter gives; \
+            "shop.toml:9: pages.Search.path: has {word}, which no link, extraction or parameter gives; \
              add [parameters] word = { uniform = [1, 20] }",
             "shop.toml:12: transitions.Item.Nowhere: is neither a page nor Back, Stay or End; \
              name one of [pages], or remove it",

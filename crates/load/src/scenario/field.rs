@@ -6,7 +6,8 @@ pub enum FieldRule {
     /// A text; `{customer}` is the customer's number, `{session}` the
     /// session's, unique in the run, `{random}` nine random digits,
     /// `{run}` letters that differ from run to run, `{request}`
-    /// the number of the request within the session.
+    /// the number of the request within the session; any other name is a
+    /// parameter's.
     Text(Vec<TextPart>),
     /// A whole number, both ends included.
     Uniform(i64, i64),
@@ -39,40 +40,81 @@ pub enum TextPart {
     Run,
     /// Number of the request within the session.
     Request,
+    /// A parameter, by its index in the scenario.
+    Parameter(u16),
 }
 
-impl FieldRule {
-    /// Parses a text with names in braces.
+/// Names in texts that are no parameters.
+pub(super) const NAMES: [&str; 5] = ["customer", "session", "request", "random", "run"];
+
+impl TextPart {
+    /// Parses a text with names in braces; `parameter` knows the index of a
+    /// parameter by its name. Braces around anything but letters, digits and _
+    /// stand for themselves, as JSON needs them.
     ///
     /// # Errors
-    /// What is wrong with it, in words.
-    pub fn text(text: &str) -> Result<Self, String> {
+    /// A name that nothing has, in words.
+    pub fn parse(text: &str, parameter: impl Fn(&str) -> Option<u16>) -> Result<Vec<Self>, String> {
         let mut parts = Vec::new();
-        let mut rest = text;
+        let (mut literal, mut rest) = (String::new(), text);
         while let Some(open) = rest.find('{') {
-            let Some(length) = rest[open..].find('}') else {
-                return Err(format!("\"{text}\" has a {{ without }}"));
-            };
-            if open > 0 {
-                parts.push(TextPart::Literal(rest[..open].to_owned()));
+            let inner = &rest[open + 1..];
+            let length = inner.find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+            let name = &inner[..length.unwrap_or(inner.len())];
+            if name.is_empty() || !inner[name.len()..].starts_with('}') {
+                literal.push_str(&rest[..=open]);
+                rest = inner;
+                continue;
             }
-            parts.push(match &rest[open + 1..open + length] {
-                "customer" => TextPart::Customer,
-                "session" => TextPart::Session,
-                "random" => TextPart::Random,
-                "run" => TextPart::Run,
-                "request" => TextPart::Request,
-                other => {
-                    return Err(format!(
-                        "{{{other}}} must be {{customer}}, {{session}}, {{request}}, {{random}} or {{run}}"
-                    ));
-                }
+            literal.push_str(&rest[..open]);
+            if !literal.is_empty() {
+                parts.push(Self::Literal(std::mem::take(&mut literal)));
+            }
+            parts.push(match name {
+                "customer" => Self::Customer,
+                "session" => Self::Session,
+                "random" => Self::Random,
+                "run" => Self::Run,
+                "request" => Self::Request,
+                other => match parameter(other) {
+                    Some(index) => Self::Parameter(index),
+                    None => {
+                        return Err(format!(
+                            "{{{other}}} is neither {} nor a parameter that anything gives",
+                            NAMES.join(", ")
+                        ));
+                    }
+                },
             });
-            rest = &rest[open + length + 1..];
+            rest = &inner[name.len() + 1..];
         }
-        if !rest.is_empty() {
-            parts.push(TextPart::Literal(rest.to_owned()));
+        literal.push_str(rest);
+        if !literal.is_empty() {
+            parts.push(Self::Literal(literal));
         }
-        Ok(Self::Text(parts))
+        Ok(parts)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_in_braces_are_found_and_other_braces_stand_for_themselves() {
+        let parse = |text| TextPart::parse(text, |name| (name == "id").then_some(7));
+        let literal = |text: &str| TextPart::Literal(text.to_owned());
+        assert_eq!(
+            parse("{\"id\": \"{id}\", \"of\": {\"n\": {request}}}").unwrap(),
+            [
+                literal("{\"id\": \""),
+                TextPart::Parameter(7),
+                literal("\", \"of\": {\"n\": "),
+                TextPart::Request,
+                literal("}}"),
+            ]
+        );
+        assert_eq!(parse("{").unwrap(), [literal("{")]);
+        assert!(parse("{ide}").unwrap_err().starts_with("{ide} is neither"));
     }
 }

@@ -1,20 +1,32 @@
 //! Reads the rules for form fields.
 
-use super::field::FieldRule;
+use super::field::{FieldRule, TextPart};
+use super::pages::Names;
 use tidegate_toml::{Section, Value};
 
-pub(super) fn field_rules(section: &Section<'_>) -> Vec<(String, FieldRule)> {
-    let rule = |(name, value): (&str, Value<'_>)| Some((name.to_owned(), field_rule(&value)?));
+pub(super) fn field_rules(section: &Section<'_>, names: &Names) -> Vec<(String, FieldRule)> {
+    let rule =
+        |(name, value): (&str, Value<'_>)| Some((name.to_owned(), field_rule(&value, names)?));
     section.entries().into_iter().filter_map(rule).collect()
 }
 
-fn field_rule(value: &Value<'_>) -> Option<FieldRule> {
+/// A text with the names of parameters that something gives.
+pub(super) fn text(value: &Value<'_>, names: &Names) -> Option<Vec<TextPart>> {
+    match TextPart::parse(value.string()?, |name| names.given(name)) {
+        Ok(parts) => Some(parts),
+        Err(rule) => {
+            value.wrong(rule, "extract it from a page, or add it to [parameters]");
+            None
+        }
+    }
+}
+
+fn field_rule(value: &Value<'_>, names: &Names) -> Option<FieldRule> {
     const REMEDY: &str = "write a text, { uniform = [1, 9] }, { above_min = [1, 10] }, \
                           { above = \"bid\", by = [1, 10] }, { text = [1, 2048] }, \
                           { one_of = [\"a\", \"b\"] } or { keep = true }";
     if value.is_str() {
-        let text = value.string()?;
-        return FieldRule::text(text).map_err(|rule| value.wrong(rule, REMEDY)).ok();
+        return text(value, names).map(FieldRule::Text);
     }
     let section = value.section()?;
     section.only(&["uniform", "above_min", "above", "by", "text", "one_of", "keep"]);

@@ -4,6 +4,8 @@
 mod builtin;
 mod check;
 mod connections;
+mod expectations;
+mod expected;
 mod field;
 mod fields;
 mod length;
@@ -20,9 +22,11 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 pub use builtin::BUILT_IN;
+pub(crate) use expected::Answered;
+pub use expected::{Check, Expected, Find, Rule};
 pub use field::{FieldRule, TextPart};
 pub use length::SessionLength;
-pub use page::{Method, Page, Source};
+pub use page::{Body, Method, Page, Source};
 pub use table::{Form, Move, Table};
 pub use template::Template;
 

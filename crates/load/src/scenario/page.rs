@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use super::field::FieldRule;
+use super::expected::Expected;
+use super::field::{FieldRule, TextPart};
 use super::template::Template;
 
-/// How a page is asked for.
-#[derive(Clone, Debug, PartialEq)]
+/// How a page is asked for, and what its answer must have.
+#[derive(Clone, Debug)]
 pub struct Page {
     /// Its name: the state in the table.
     pub name: String,
@@ -20,6 +21,12 @@ pub struct Page {
     pub ids: Option<Template>,
     /// Values of fields, by name; they go before the scenario's.
     pub fields: Vec<(String, FieldRule)>,
+    /// The body of a request that sends no form.
+    pub body: Option<Body>,
+    /// Header fields of the request beyond the customer's own.
+    pub headers: Vec<(String, Vec<TextPart>)>,
+    /// What the answer must have, and what of it is kept.
+    pub expected: Expected,
     /// Statuses from 400 that are no failure here.
     pub allow: Vec<u16>,
     /// The request may be sent again by Back and Stay. Always true of GET and
@@ -32,6 +39,15 @@ pub struct Page {
     pub via: Option<u16>,
     /// Mean think time before this page, if not the session's.
     pub think: Option<Duration>,
+}
+
+/// A body of a request as the scenario has it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Body {
+    /// Its media type.
+    pub content_type: String,
+    /// Its text.
+    pub text: Vec<TextPart>,
 }
 
 /// Where a request comes from.
@@ -68,15 +84,40 @@ pub enum Method {
     Head,
     /// POST
     Post,
+    /// PUT
+    Put,
+    /// PATCH
+    Patch,
+    /// DELETE
+    Delete,
 }
 
 impl Method {
+    /// All of them.
+    pub const ALL: [Self; 6] =
+        [Self::Get, Self::Head, Self::Post, Self::Put, Self::Patch, Self::Delete];
+
     /// As in the request line.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Get => "GET",
             Self::Head => "HEAD",
             Self::Post => "POST",
+            Self::Put => "PUT",
+            Self::Patch => "PATCH",
+            Self::Delete => "DELETE",
         }
+    }
+
+    /// Whether it only asks, so that it may be sent again without harm.
+    pub fn is_safe(self) -> bool {
+        matches!(self, Self::Get | Self::Head)
+    }
+
+    /// Whether a request says how long its body is even where it has none.
+    ///
+    /// Source: RFC 9110, section 8.6.
+    pub fn has_body(self) -> bool {
+        matches!(self, Self::Post | Self::Put | Self::Patch)
     }
 }

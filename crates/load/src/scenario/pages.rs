@@ -4,19 +4,62 @@ use std::time::Duration;
 
 use super::Parameter;
 use super::check::{DAY, MOVES, OWN};
-use super::fields::field_rules;
-use super::page::{Method, Page, Source};
+use super::expectations;
+use super::field::{NAMES, TextPart};
+use super::fields::{field_rules, text};
+use super::page::{Body, Method, Page, Source};
 use super::template::Template;
-use tidegate_toml::Section;
+use tidegate_toml::{Section, Value};
 
 /// Most pages of a scenario.
 const PAGES: usize = 1000;
 
 /// Names of parameters, by index; the first three are [`OWN`].
 #[derive(Default)]
-pub(super) struct Names(pub(super) Vec<Parameter>);
+pub(super) struct Names(pub(super) Vec<Parameter>, Vec<bool>);
 
 impl Names {
+    /// Those that every customer has, and all that the scenario gives a value:
+    /// declared, extracted, or seen in some link.
+    pub(super) fn of(root: &Section<'_>) -> Self {
+        let mut names = Self::default();
+        OWN.iter().for_each(|own| names.give(own));
+        if let Some(section) = root.get("parameters").and_then(|value| value.section()) {
+            parameters(&section, &mut names);
+        }
+        // What is wrong with them is told where they are read.
+        fn table<'r>(value: Value<'r>) -> Option<Section<'r>> {
+            value.is_table().then(|| value.section()).flatten()
+        }
+        let pages = root.get("pages").and_then(table);
+        for (_, page) in pages.map(|pages| pages.entries()).unwrap_or_default() {
+            let Some(page) = table(page) else { continue };
+            for key in ["link", "form", "ids"] {
+                let Some(value) = page.get(key).filter(Value::is_str) else { continue };
+                let _ = Template::parse(value.string().unwrap_or_default(), |name| {
+                    names.give(name);
+                    names.index(name)
+                });
+            }
+            let extracted = page.get("extract").and_then(table);
+            let extracted = extracted.map(|section| section.entries()).unwrap_or_default();
+            extracted.into_iter().for_each(|(name, _)| names.give(name));
+        }
+        names
+    }
+
+    fn give(&mut self, name: &str) {
+        let index = usize::from(self.index(name));
+        self.1.resize(self.0.len(), false);
+        self.1[index] = true;
+    }
+
+    /// The index of a parameter that something gives a value.
+    pub(super) fn given(&self, name: &str) -> Option<u16> {
+        let found = self.0.iter().position(|parameter| parameter.name == name)?;
+        self.1.get(found).copied().unwrap_or_default().then_some(found as u16)
+    }
+
     pub(super) fn index(&mut self, name: &str) -> u16 {
         let found = self.0.iter().position(|parameter| parameter.name == name);
         found.unwrap_or_else(|| {
@@ -26,7 +69,7 @@ impl Names {
     }
 }
 
-pub(super) fn parameters(section: &Section<'_>, names: &mut Names) {
+fn parameters(section: &Section<'_>, names: &mut Names) {
     for (name, value) in section.entries() {
         if OWN.contains(&name) {
             value.wrong("is a name that every customer has already", "choose another name");
@@ -36,6 +79,7 @@ pub(super) fn parameters(section: &Section<'_>, names: &mut Names) {
         inner.only(&["uniform"]);
         match inner.get("uniform").map(|value| value.pair(0..=i64::MAX)) {
             Some(Some((first, last))) => {
+                names.give(name);
                 let index = names.index(name);
                 names.0[index as usize].uniform = Some((first as u64, last as u64));
             }
@@ -84,7 +128,21 @@ pub(super) fn pages(root: &Section<'_>, names: &mut Names) -> Vec<Page> {
 
 fn page(name: &str, section: &Section<'_>, names: &mut Names) -> Option<Page> {
     section.only(&[
-        "path", "link", "form", "method", "ids", "guess", "via", "fields", "allow", "repeat",
+        "path",
+        "link",
+        "form",
+        "method",
+        "ids",
+        "guess",
+        "via",
+        "fields",
+        "body",
+        "content_type",
+        "headers",
+        "extract",
+        "check",
+        "allow",
+        "repeat",
         "think",
     ]);
     let mut template = |key: &str| {
@@ -110,17 +168,12 @@ fn page(name: &str, section: &Section<'_>, names: &mut Names) -> Option<Page> {
         .map(Source::Path)
         .or_else(|| link.map(Source::Link))
         .or_else(|| form.map(Source::Form));
-    let method = section.get("method").and_then(|value| match value.string()? {
-        "GET" => Some(Method::Get),
-        "HEAD" => Some(Method::Head),
-        "POST" => Some(Method::Post),
-        other => {
-            value.wrong(format!("= \"{other}\" must be GET, HEAD or POST"), "write \"GET\"");
-            None
-        }
-    });
-    let sends_form = matches!(source, Some(Source::Form(_)));
-    let posts = method == Some(Method::Post) || (method.is_none() && sends_form);
+    let sends_form = section.get("form").is_some();
+    let method = method(section, sends_form);
+    let body = body(section, method, names);
+    // A body is posted unless the page says otherwise.
+    let method = method.or(section.get("body").map(|_| Method::Post));
+    let unsafe_ = method.map_or(sends_form, |method| !method.is_safe());
     let repeat = section.get("repeat").and_then(|value| value.boolean()).unwrap_or(false);
     let fields = section.get("fields").and_then(|value| value.section());
     let allow = section.get("allow").and_then(|value| value.list()).unwrap_or_default();
@@ -129,39 +182,116 @@ fn page(name: &str, section: &Section<'_>, names: &mut Names) -> Option<Page> {
         method,
         source: source?,
         ids,
-        fields: fields.map(|section| field_rules(&section)).unwrap_or_default(),
+        fields: fields.map(|section| field_rules(&section, names)).unwrap_or_default(),
+        body,
+        headers: headers(section, names),
+        expected: expectations::read(section, names),
         allow: allow.iter().filter_map(|v| v.integer(400..=599)).map(|code| code as u16).collect(),
-        repeat: repeat || !posts,
+        repeat: repeat || !unsafe_,
         guess: section.get("guess").and_then(|value| value.boolean()).unwrap_or(true),
         via: None,
         think: section.get("think").and_then(|value| value.duration(Duration::ZERO..=DAY)),
     })
 }
 
-/// A made-up path needs a value for each of its parameters: declared, the
-/// customer's own, or seen in some link.
-pub(super) fn unknown_values(root: &Section<'_>, pages: &[Page], names: &Names) {
-    let offered = |index: u16| {
-        pages.iter().any(|page| {
-            let links = page.reads_last_page().then(|| page.template());
-            links
-                .into_iter()
-                .chain(&page.ids)
-                .any(|template| template.parameters().any(|parameter| parameter == index))
-        })
+fn method(section: &Section<'_>, sends_form: bool) -> Option<Method> {
+    let value = section.get("method")?;
+    let known: &[Method] = if sends_form { &[Method::Get, Method::Post] } else { &Method::ALL };
+    let given = value.string()?;
+    let found = known.iter().find(|method| method.as_str() == given).copied();
+    if found.is_none() {
+        let known: Vec<_> = known.iter().map(|method| method.as_str()).collect();
+        let known = known.join(", ");
+        value.wrong(format!("= \"{given}\" must be one of {known}"), "write \"GET\"");
+    }
+    found
+}
+
+fn body(section: &Section<'_>, method: Option<Method>, names: &Names) -> Option<Body> {
+    let Some(value) = section.get("body") else {
+        if let Some(value) = section.get("content_type") {
+            value.wrong("goes with a body", "add body = '{\"id\": 1}', or remove it");
+        }
+        return None;
     };
+    for other in ["form", "fields"] {
+        if section.get(other).is_some() {
+            value.wrong(format!("does not go with {other}"), "write one of them");
+        }
+    }
+    if method.is_some_and(Method::is_safe) {
+        value.wrong("does not go with this method", "write method = \"POST\"");
+    }
+    let content_type = match section.get("content_type") {
+        None => Some("application/json"),
+        Some(value) => value.string().filter(|text| {
+            let good =
+                text.contains('/') && text.bytes().all(|b| b.is_ascii_graphic() || b == b' ');
+            if !good {
+                value.wrong(format!("= {text:?} is no media type"), "write \"application/json\"");
+            }
+            good
+        }),
+    };
+    let text = text(&value, names);
+    Some(Body { content_type: content_type?.to_owned(), text: text? })
+}
+
+/// Header fields that the customer writes herself.
+const OWN_HEADERS: [&str; 7] =
+    ["host", "connection", "content-length", "transfer-encoding", "content-type", "cookie", "te"];
+
+fn headers(section: &Section<'_>, names: &Names) -> Vec<(String, Vec<TextPart>)> {
+    let Some(headers) = section.get("headers").and_then(|value| value.section()) else {
+        return Vec::new();
+    };
+    let read = |(name, value): (&str, Value<'_>)| {
+        // Source: RFC 9110, section 5.6.2.
+        let token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
+        if name.is_empty() || !name.bytes().all(token) {
+            value.wrong("is no name of a header field", "write \"X-Token\" = \"{token}\"");
+            return None;
+        }
+        if OWN_HEADERS.iter().any(|own| name.eq_ignore_ascii_case(own)) {
+            value.wrong(
+                "is a header field that customers write themselves",
+                "remove it; content_type has a key of its own",
+            );
+            return None;
+        }
+        let parts = text(&value, names)?;
+        let control = |part: &TextPart| matches!(part, TextPart::Literal(text) if text.contains(char::is_control));
+        if parts.iter().any(control) {
+            value.wrong("has a line break or control character", "remove it");
+            return None;
+        }
+        Some((name.to_owned(), parts))
+    };
+    headers.entries().into_iter().filter_map(read).collect()
+}
+
+/// Names that no parameter can have.
+pub(super) fn is_own(name: &str) -> bool {
+    OWN.contains(&name) || NAMES.contains(&name)
+}
+
+/// A made-up path needs a value for each of its parameters: declared,
+/// extracted, the customer's own, or seen in some link.
+pub(super) fn unknown_values(root: &Section<'_>, pages: &[Page], names: &Names) {
     let Some(section) = root.get("pages").and_then(|value| value.section()) else { return };
     for page in pages.iter().filter(|page| !page.reads_last_page()) {
         for index in page.template().parameters() {
             let parameter = &names.0[index as usize];
-            let own = (index as usize) < OWN.len();
-            if own || parameter.uniform.is_some() || offered(index) {
+            if names.given(&parameter.name).is_some() {
                 continue;
             }
             let place = section.get(&page.name).and_then(|v| v.section()?.get("path"));
             if let Some(place) = place {
                 place.wrong(
-                    format!("has {{{}}}, which no link and no parameter gives", parameter.name),
+                    format!(
+                        "has {{{}}}, which no link, extraction or parameter gives",
+                        parameter.name
+                    ),
                     format!("add [parameters] {} = {{ uniform = [1, 20] }}", parameter.name),
                 );
             }

@@ -113,11 +113,13 @@ async fn answer(
     while let Some(Ok(piece)) = body.data().await {
         form.extend_from_slice(&piece);
     }
-    let cookie = head.headers.get("cookie").map_or("", |value| value.to_str().unwrap());
+    let text = |name| head.headers.get(name).map_or("", |value| value.to_str().unwrap()).to_owned();
     let request = Seen {
         method: head.method.to_string(),
         path: head.uri.path_and_query().unwrap().to_string(),
-        cookie: cookie.to_owned(),
+        cookie: text("cookie"),
+        kind: text("content-type"),
+        token: text("x-token"),
         body: String::from_utf8(form).unwrap(),
     };
     let response = (setup.site)(&request);

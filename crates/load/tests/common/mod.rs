@@ -55,6 +55,10 @@ pub struct Seen {
     pub method: String,
     pub path: String,
     pub cookie: String,
+    /// Content-Type.
+    pub kind: String,
+    /// X-Token.
+    pub token: String,
     pub body: String,
 }
 
@@ -311,9 +315,10 @@ async fn read_request(
                 let mut words = head.split(' ');
                 let mut word = || words.next().unwrap_or_default().to_owned();
                 let (method, path) = (word(), word());
-                let cookie = header("cookie:").unwrap_or_default();
+                let [cookie, kind, token] = ["cookie:", "content-type:", "x-token:"]
+                    .map(|name| header(name).unwrap_or_default());
                 buffer.drain(..end + 4 + length);
-                return Ok(Some(Seen { method, path, cookie, body }));
+                return Ok(Some(Seen { method, path, cookie, kind, token, body }));
             }
         }
         if io.read_buf(buffer).await? == 0 {

@@ -1,0 +1,391 @@
+//! What the answer of a page must have, and which of its values later requests
+//! take up. A hostile answer costs no more than an honest one: every search is
+//! linear, and what is kept or shown is bounded.
+
+use std::borrow::Cow;
+use std::cell::OnceCell;
+use std::fmt;
+
+use regex::bytes::Regex;
+use serde_json::Value;
+
+use crate::css::{self, Wanted};
+
+/// Longest value that is extracted, in bytes.
+pub(crate) const LONGEST_VALUE: usize = 16 * 1024;
+/// Characters of an answer that are shown.
+const SHOWN: usize = 120;
+
+/// All of it, checks first: where one fails, that is the better reason.
+#[derive(Clone, Debug, Default)]
+pub struct Expected {
+    rules: Vec<Rule>,
+    headers: Vec<String>,
+    reads_body: bool,
+    statuses: Vec<u16>,
+}
+
+/// One thing that is expected of an answer.
+#[derive(Clone, Debug)]
+pub enum Rule {
+    /// Something must be so.
+    Check(Check),
+    /// A value is kept as a parameter (its index) and found in this way.
+    Extract(u16, Find),
+}
+
+/// Something that must be so.
+#[derive(Clone, Debug)]
+pub enum Check {
+    /// The status is one of these.
+    Status(Vec<u16>),
+    /// The body has this text.
+    Contains(String),
+    /// The body does not have this text.
+    Lacks(String),
+    /// The body fits this.
+    Regex(Regex),
+    /// The JSON has a value there, which equals this one if there is one.
+    Json(String, Option<Value>),
+}
+
+/// Where a value is found.
+#[derive(Clone, Debug)]
+pub enum Find {
+    /// An attribute, or the text, of the first element that a selector fits.
+    Css(Wanted, String),
+    /// A JSON pointer (RFC 6901) to a text, number, true or false.
+    Json(String),
+    /// The first group, or all of it if there is none, of the first match.
+    Regex(Regex),
+    /// A header field of the answer, or of a redirect on the way to it; the last
+    /// of this name.
+    Header(String),
+}
+
+/// An answer as it is judged.
+pub(crate) struct Answered<'a> {
+    pub(crate) status: u16,
+    /// Header fields that were asked for, in the order they came.
+    pub(crate) headers: &'a [(String, String)],
+    pub(crate) body: &'a [u8],
+    json: OnceCell<Option<Value>>,
+}
+
+impl Expected {
+    /// Sorts the rules and notes what they need of an answer.
+    pub(super) fn new(checks: Vec<Check>, extractions: Vec<(u16, Find)>) -> Self {
+        let mut expected = Self::default();
+        for check in &checks {
+            match check {
+                Check::Status(statuses) => expected.statuses.clone_from(statuses),
+                _ => expected.reads_body = true,
+            }
+        }
+        for (_, find) in &extractions {
+            match find {
+                Find::Header(name) => expected.headers.push(name.clone()),
+                _ => expected.reads_body = true,
+            }
+        }
+        let extractions = extractions.into_iter().map(|(index, find)| Rule::Extract(index, find));
+        expected.rules = checks.into_iter().map(Rule::Check).chain(extractions).collect();
+        expected
+    }
+
+    /// Whether the body is needed for it.
+    pub fn reads_body(&self) -> bool {
+        self.reads_body
+    }
+
+    /// Header fields of the answer that are needed, in lower case.
+    pub fn headers(&self) -> &[String] {
+        &self.headers
+    }
+
+    /// The rules, in the order in which they are looked at.
+    pub fn rules(&self) -> &[Rule] {
+        &self.rules
+    }
+
+    /// Whether a check names this status as one that is as it should be.
+    pub fn allows(&self, status: u16) -> bool {
+        self.statuses.contains(&status)
+    }
+
+    /// Judges an answer and gives each extracted value to `found`.
+    ///
+    /// # Errors
+    /// The index of the first rule that is not met.
+    pub(crate) fn judge(
+        &self,
+        answer: &Answered<'_>,
+        mut found: impl FnMut(u16, &str),
+    ) -> Result<(), usize> {
+        let wanted: Vec<&Wanted> = self.rules.iter().filter_map(Rule::wanted).collect();
+        let elements = if wanted.is_empty() { Vec::new() } else { css::find(answer.body, &wanted) };
+        let mut elements = elements.into_iter();
+        for (index, rule) in self.rules.iter().enumerate() {
+            match rule {
+                Rule::Check(check) => {
+                    if !check.is_met(answer) {
+                        return Err(index);
+                    }
+                }
+                Rule::Extract(parameter, find) => {
+                    let value = match find {
+                        Find::Css(..) => elements.next().flatten().map(Cow::Owned),
+                        other => other.value(answer),
+                    };
+                    let value = value.filter(|value| value.len() <= LONGEST_VALUE);
+                    found(*parameter, &value.ok_or(index)?);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Rule {
+    fn wanted(&self) -> Option<&Wanted> {
+        match self {
+            Self::Extract(_, Find::Css(wanted, _)) => Some(wanted),
+            _ => None,
+        }
+    }
+
+    /// What came in its place, for somebody to read: short, in one line and
+    /// without control characters.
+    pub(crate) fn came(&self, answer: &Answered<'_>) -> String {
+        match self {
+            Self::Check(Check::Status(_)) => format!("status {}", answer.status),
+            Self::Check(Check::Json(pointer, _)) | Self::Extract(_, Find::Json(pointer)) => {
+                match answer.json() {
+                    None => format!("no JSON: {}", excerpt(answer.body)),
+                    Some(json) => json.pointer(pointer).map_or_else(
+                        || excerpt(answer.body),
+                        |value| excerpt(format!("{pointer} = {value}").as_bytes()),
+                    ),
+                }
+            }
+            Self::Check(Check::Lacks(text)) => {
+                let at = memchr::memmem::find(answer.body, text.as_bytes()).unwrap_or_default();
+                excerpt(&answer.body[at.saturating_sub(20)..])
+            }
+            Self::Extract(_, Find::Header(_)) => format!("status {}, none", answer.status),
+            _ => excerpt(answer.body),
+        }
+    }
+}
+
+impl Check {
+    fn is_met(&self, answer: &Answered<'_>) -> bool {
+        let has = |text: &str| memchr::memmem::find(answer.body, text.as_bytes()).is_some();
+        match self {
+            Self::Status(statuses) => statuses.contains(&answer.status),
+            Self::Contains(text) => has(text),
+            Self::Lacks(text) => !has(text),
+            Self::Regex(regex) => regex.is_match(answer.body),
+            Self::Json(pointer, equals) => {
+                let value = answer.json().and_then(|json| json.pointer(pointer));
+                value.is_some_and(|value| equals.as_ref().is_none_or(|equals| same(value, equals)))
+            }
+        }
+    }
+}
+
+/// Equal, and numbers as numbers: 1 and 1.0 are the same.
+fn same(a: &Value, b: &Value) -> bool {
+    a == b || matches!((a.as_f64(), b.as_f64()), (Some(a), Some(b)) if a == b)
+}
+
+impl Find {
+    fn value<'a>(&self, answer: &'a Answered<'_>) -> Option<Cow<'a, str>> {
+        match self {
+            Self::Css(wanted, _) => {
+                css::find(answer.body, &[wanted]).pop().flatten().map(Cow::Owned)
+            }
+            Self::Json(pointer) => match answer.json()?.pointer(pointer)? {
+                Value::String(text) => Some(Cow::Borrowed(text)),
+                value @ (Value::Number(_) | Value::Bool(_)) => Some(Cow::Owned(value.to_string())),
+                _ => None,
+            },
+            Self::Regex(regex) => {
+                let groups = regex.captures(answer.body)?;
+                let group = groups.get(1).or(if groups.len() == 1 { groups.get(0) } else { None });
+                Some(String::from_utf8_lossy(group?.as_bytes()))
+            }
+            Self::Header(name) => {
+                let mut fields = answer.headers.iter().rev();
+                fields.find(|(known, _)| known == name).map(|(_, value)| Cow::Borrowed(&value[..]))
+            }
+        }
+    }
+}
+
+impl<'a> Answered<'a> {
+    pub(crate) fn new(status: u16, headers: &'a [(String, String)], body: &'a [u8]) -> Self {
+        Self { status, headers, body, json: OnceCell::new() }
+    }
+
+    fn json(&self) -> Option<&Value> {
+        self.json.get_or_init(|| serde_json::from_slice(self.body).ok()).as_ref()
+    }
+}
+
+impl fmt::Display for Rule {
+    /// In the words of the scenario, such as `css "input[name=csrf]"`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Check(Check::Status(statuses)) => write!(f, "status {statuses:?}"),
+            Self::Check(Check::Contains(text)) => write!(f, "contains {text:?}"),
+            Self::Check(Check::Lacks(text)) => write!(f, "lacks {text:?}"),
+            Self::Check(Check::Regex(regex)) | Self::Extract(_, Find::Regex(regex)) => {
+                write!(f, "regex {:?}", regex.as_str())
+            }
+            Self::Check(Check::Json(pointer, Some(equals))) => {
+                write!(f, "json {pointer:?} = {equals}")
+            }
+            Self::Check(Check::Json(pointer, None)) | Self::Extract(_, Find::Json(pointer)) => {
+                write!(f, "json {pointer:?}")
+            }
+            Self::Extract(_, Find::Css(wanted, text)) => {
+                write!(f, "css {text:?}")?;
+                wanted.attribute.iter().try_for_each(|name| write!(f, ", attribute {name:?}"))
+            }
+            Self::Extract(_, Find::Header(name)) => write!(f, "header {name:?}"),
+        }
+    }
+}
+
+/// The beginning of what came, in one line that a terminal shows as it is.
+pub(crate) fn excerpt(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(4 * SHOWN)]);
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut shown: String =
+        line.chars().take(SHOWN).map(|c| if hides(c) { '·' } else { c }).collect();
+    if shown.is_empty() {
+        return "an empty answer".to_owned();
+    }
+    if line.chars().count() > SHOWN || bytes.len() > 4 * SHOWN {
+        shown.push('…');
+    }
+    shown
+}
+
+/// Control characters, and those that turn or hide the text around them.
+fn hides(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::Scenario;
+
+    /// The page's rules, its answer judged, and the values by name.
+    fn judge(
+        rules: &str,
+        status: u16,
+        headers: &[(&str, &str)],
+        body: &str,
+    ) -> Result<Vec<(String, String)>, (String, String)> {
+        let text = format!(
+            "[session]\nstart = \"Home\"\n[pages.Home]\npath = \"/\"\n{rules}\n\
+             [transitions]\nHome = {{ End = 1 }}\n"
+        );
+        let scenario = Scenario::from_toml(&text, "shop.toml").unwrap();
+        let headers: Vec<_> =
+            headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let answer = Answered::new(status, &headers, body.as_bytes());
+        let expected = &scenario.pages()[0].expected;
+        let mut found = Vec::new();
+        let name = |index| scenario.parts().parameters[index as usize].name.clone();
+        let judged =
+            expected.judge(&answer, |index, value| found.push((name(index), value.into())));
+        judged.map(|()| found).map_err(|index| {
+            let rule = &expected.rules()[index];
+            (rule.to_string(), rule.came(&answer))
+        })
+    }
+
+    fn unmet(rules: &str, body: &str) -> (String, String) {
+        judge(rules, 200, &[], body).unwrap_err()
+    }
+
+    #[test]
+    fn each_kind_of_extraction_finds_its_value() {
+        let rules = r#"extract = { token = { css = "input[name=csrf]", attribute = "value" },
+            title = { css = "h1" }, code = { regex = "code=([0-9]+)" },
+            all = { regex = "c..e" }, to = { header = "Location" } }"#;
+        let body = "<h1>A &amp; <i>B</i></h1><input name=csrf value=t1>code=42";
+        let headers = [("location", "/first"), ("location", "/second")];
+        let found = judge(rules, 200, &headers, body).unwrap();
+        let found: Vec<_> = found.iter().map(|(name, value)| (&name[..], &value[..])).collect();
+        assert_eq!(
+            found,
+            [
+                ("token", "t1"),
+                ("title", "A & B"),
+                ("code", "42"),
+                ("all", "code"),
+                ("to", "/second")
+            ]
+        );
+        let rules = r#"extract = { id = { json = "/items/1/id" }, ok = { json = "/ok" } }"#;
+        let found = judge(rules, 200, &[], r#"{"ok":true,"items":[{"id":1},{"id":"x-2"}]}"#);
+        assert_eq!(found.unwrap()[0].1, "x-2");
+    }
+
+    #[test]
+    fn what_is_not_found_is_told_with_what_came() {
+        let css = r#"extract = { token = { css = "input", attribute = "value" } }"#;
+        let told = ("css \"input\", attribute \"value\"".to_owned(), "<p>none here".to_owned());
+        assert_eq!(unmet(css, "<p>none\nhere"), told);
+        let json = r#"extract = { id = { json = "/items" } }"#;
+        assert_eq!(unmet(json, "{\"items\": [1]}").1, "/items = [1]");
+        assert_eq!(unmet(json, "<p>").1, "no JSON: <p>");
+        assert_eq!(unmet(json, "").1, "no JSON: an empty answer");
+        let header = r#"extract = { to = { header = "location" } }"#;
+        assert_eq!(unmet(header, "").1, "status 200, none");
+        let long = format!("<input value={}>", "x".repeat(LONGEST_VALUE + 1));
+        assert_eq!(unmet(css, &long).0, told.0);
+    }
+
+    #[test]
+    fn each_kind_of_check_passes_and_fails() {
+        for (check, good, bad) in [
+            ("contains = \"Thank you\"", "so Thank you", "no"),
+            ("contains = [\"a\", \"b\"]", "ab", "a"),
+            ("lacks = \"error\"", "fine", "an error"),
+            ("regex = \"^[0-9]+$\"", "12", "12a"),
+            ("json = { pointer = \"/ok\", equals = true }", "{\"ok\":true}", "{\"ok\":1}"),
+            ("json = { pointer = \"/n\", equals = 1 }", "{\"n\":1.0}", "{\"n\":\"1\"}"),
+            ("json = [{ pointer = \"/n\" }]", "{\"n\":null}", "{}"),
+        ] {
+            let rules = format!("check = {{ {check} }}");
+            assert!(judge(&rules, 200, &[], good).is_ok(), "{check}");
+            assert!(judge(&rules, 200, &[], bad).is_err(), "{check}");
+        }
+        let status = "check = { status = [200, 201] }";
+        assert!(judge(status, 201, &[], "").is_ok());
+        let told = ("status [200, 201]".to_owned(), "status 302".to_owned());
+        assert_eq!(judge(status, 302, &[], "").unwrap_err(), told);
+        let first = "check = { contains = \"x\" }\nextract = { a = { css = \"b\" } }";
+        assert_eq!(unmet(first, "").0, "contains \"x\"");
+        assert_eq!(
+            unmet("check = { json = { pointer = \"/ok\", equals = true } }", "{\"ok\":false}"),
+            ("json \"/ok\" = true".to_owned(), "/ok = false".to_owned())
+        );
+    }
+
+    #[test]
+    fn what_is_shown_is_short_and_clean() {
+        let shown = excerpt("\x1b[31m red\u{202e}\r\n\0".as_bytes());
+        assert_eq!(shown, "·[31m red· ·");
+        let long = excerpt("ä".repeat(5000).as_bytes());
+        assert_eq!(long.chars().count(), SHOWN + 1);
+        assert!(excerpt(&[0xff; 10_000]).ends_with('…'));
+    }
+}

@@ -1,0 +1,137 @@
+//! Values are taken from answers and checks are held against them.
+
+mod common;
+
+use std::time::Duration;
+
+use common::{Manner, Seen, Server, plan};
+use tidegate_load::{Scenario, Summary, report, run};
+
+const API: &str = r#"
+[session]
+start = "Home"
+think = "1ms"
+[pages.Home]
+path = "/"
+extract = { csrf = { css = "input[name=csrf]", attribute = "value" } }
+check = { status = [200], contains = "Welcome", lacks = "error" }
+[pages.Login]
+path = "/login"
+method = "POST"
+fields = { user = "user{customer}", csrf = "{csrf}" }
+extract = { token = { header = "X-Session" }, item = { regex = "first=([0-9]+)" } }
+[pages.Item]
+path = "/api/items/{item}"
+headers = { X-Token = "{token}" }
+extract = { note = { json = "/notes/0" } }
+check = { json = { pointer = "/ok", equals = true } }
+[pages.Put]
+path = "/api/items/{item}/notes/{note}"
+method = "PUT"
+headers = { X-Token = "{token}" }
+body = '{"note": "{note}"}'
+[pages.Remove]
+path = "/api/items/{item}"
+method = "DELETE"
+headers = { X-Token = "{token}" }
+check = { status = [204] }
+[transitions]
+Home = { Login = 1 }
+Login = { Item = 1 }
+Item = { Put = 1 }
+Put = { Remove = 1 }
+Remove = { End = 1 }
+"#;
+
+fn api(seen: &Seen) -> (&'static str, String, String) {
+    let ok = |body: &str| ("200 OK", String::new(), body.to_owned());
+    let inside = |answer| {
+        assert_eq!(seen.token, "s-1");
+        answer
+    };
+    match (seen.method.as_str(), seen.path.as_str()) {
+        ("GET", "/") => ok("Welcome <form><input type=hidden name=csrf value='a&amp;\"b'></form>"),
+        ("POST", "/login") => {
+            assert!(seen.body.ends_with("&csrf=a%26%22b"), "{}", seen.body);
+            ("303 See Other", "Location: /shop\r\nX-Session: s-1\r\n".to_owned(), String::new())
+        }
+        ("GET", "/shop") => ok("first=17"),
+        ("GET", "/api/items/17") => inside(ok(r#"{"ok": true, "notes": ["a \"b\"/?\n"]}"#)),
+        ("PUT", "/api/items/17/notes/a%20%22b%22%2F%3F%0A") => {
+            assert_eq!(seen.kind, "application/json");
+            let json: serde_json::Value = serde_json::from_str(&seen.body).unwrap();
+            assert_eq!(json["note"], "a \"b\"/?\n");
+            inside(ok("{}"))
+        }
+        ("DELETE", "/api/items/17") => inside(("204 No Content", String::new(), String::new())),
+        other => panic!("nobody was offered {other:?}"),
+    }
+}
+
+fn visit(text: &str, site: common::Site) -> (Summary, Server) {
+    let server = Server::with_site(Manner::Answer { after: Duration::ZERO }, site);
+    let scenario = Scenario::from_toml(text, "api.toml").unwrap();
+    let summary = run(plan(scenario, &server, 200.0, 5), &mut |_| ()).unwrap();
+    (summary, server)
+}
+
+#[test]
+fn a_scripted_api_is_driven_with_what_its_answers_gave() {
+    let (summary, server) = visit(API, api);
+    assert_eq!(summary.totals.completed, 5, "{:?}", summary.unmet);
+    assert_eq!((summary.totals.requests_ok, summary.totals.redirects), (25, 5));
+    assert_eq!(summary.unmet, []);
+    let methods: Vec<_> = server.seen().iter().map(|seen| seen.method.clone()).collect();
+    assert_eq!(methods.iter().filter(|method| *method == "DELETE").count(), 5);
+}
+
+#[test]
+fn an_extraction_that_finds_nothing_fails_the_session_and_is_told() {
+    let (summary, server) = visit(&API.replace("name=csrf]", "name=other]"), api);
+    assert_eq!(summary.totals.failed_by_kind.get("extraction"), Some(&5));
+    assert_eq!((summary.totals.requests_ok, summary.totals.requests_failed), (0, 5));
+    let [unmet] = &summary.unmet[..] else { panic!("{:?}", summary.unmet) };
+    assert_eq!((unmet.page.as_str(), unmet.kind, unmet.count), ("Home", "extraction", 5));
+    assert_eq!(unmet.expected, "csrf = css \"input[name=other]\", attribute \"value\"");
+    assert!(unmet.example.starts_with("Welcome <form>"), "{}", unmet.example);
+    let told = "extraction      Home (5): expected csrf = css";
+    assert!(report(&summary).contains(told), "{}", report(&summary));
+    let json = serde_json::to_value(&summary).unwrap();
+    assert_eq!(json["unmet"][0]["kind"], "extraction");
+    assert!(server.paths().iter().all(|path| path == "/"));
+}
+
+#[test]
+fn a_check_that_fails_fails_the_session_and_shows_what_came() {
+    let (summary, _) = visit(&API.replace("equals = true", "equals = \"yes\""), api);
+    assert_eq!(summary.totals.failed_by_kind.get("check"), Some(&5));
+    let [unmet] = &summary.unmet[..] else { panic!("{:?}", summary.unmet) };
+    assert_eq!((unmet.kind, unmet.expected.as_str()), ("check", "json \"/ok\" = \"yes\""));
+    assert_eq!(unmet.example, "/ok = true");
+    // A check of the status also says what is no failure.
+    let missing = |_: &Seen| ("404 Not Found", String::new(), String::new());
+    let text = "[session]\nstart = \"Home\"\n[pages.Home]\npath = \"/\"\n\
+                check = { status = [404] }\n[transitions]\nHome = { End = 1 }\n";
+    assert_eq!(visit(text, missing).0.totals.completed, 5);
+}
+
+#[test]
+fn a_value_that_would_break_a_header_is_not_sent() {
+    let hostile = |seen: &Seen| match seen.path.as_str() {
+        "/" => ("200 OK", String::new(), "{\"t\": \"a\\r\\nX-Evil: 1\"}".to_owned()),
+        other => panic!("{other} was asked for"),
+    };
+    let text = r#"
+[session]
+start = "Home"
+[pages]
+Home = { path = "/", extract = { t = { json = "/t" } } }
+Next = { path = "/next", headers = { X-Token = "{t}" } }
+[transitions]
+Home = { Next = 1 }
+Next = { End = 1 }
+"#;
+    let (summary, _) = visit(&text.replace("start =", "think = \"1ms\"\nstart ="), hostile);
+    assert_eq!(summary.totals.failed_by_kind.get("unsendable"), Some(&5));
+    assert_eq!((summary.unmet[0].page.as_str(), summary.unmet[0].kind), ("Next", "unsendable"));
+}
