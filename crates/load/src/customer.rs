@@ -12,11 +12,12 @@ use rand::{RngExt, SeedableRng};
 use crate::Rng;
 use crate::client::{Answer, Broken, Connection, Exchange, Tickets, Trouble};
 use crate::cookies::Cookies;
+use crate::html;
 use crate::outcome::{Failure, Outcome, Stage};
 use crate::plan::Keep;
 use crate::recorder::{Fallback, Request as Recorded, What, Why};
 use crate::request::{Identity, LastUsed, Maker, NotMade, Origin, Request, resolve};
-use crate::scenario::{Answered, Method, Rule};
+use crate::scenario::{Answered, Class, Method, Rule, excerpt};
 use crate::walk::{Step, Walk};
 use crate::worker::Shared;
 
@@ -26,6 +27,7 @@ const REDIRECTS: u32 = 5;
 /// A session in progress.
 pub(crate) struct Customer {
     shared: Rc<Shared>,
+    class: u16,
     identity: Identity,
     rng: Rng,
     walk: Walk<Rc<Request>>,
@@ -65,17 +67,22 @@ struct Visit {
 
 impl Customer {
     /// `max_requests` may make the session shorter than the scenario does.
-    pub(crate) fn new(shared: Rc<Shared>, session: u64, max_requests: u32, kept: Kept) -> Self {
-        // Neighbouring seeds must not give neighbouring streams.
-        let seed = shared.seed ^ session.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        let mut rng = Rng::seed_from_u64(seed);
+    pub(crate) fn new(
+        shared: Rc<Shared>,
+        session: u64,
+        class: u16,
+        max_requests: u32,
+        kept: Kept,
+    ) -> Self {
+        let mut rng = Rng::seed_from_u64(shared.seed_of(session));
         let customer = rng.random_range(1..=shared.customers);
         let identity = Identity { customer, session, request: 0, run: shared.run };
-        let start = shared.parts.start;
+        let rules = &shared.parts.classes[usize::from(class)];
+        let (start, most) = (rules.start, rules.session.max_requests);
         let tickets = kept.tickets.unwrap_or_else(|| shared.connector.first_tickets());
-        let max_requests = max_requests.min(shared.parts.session.max_requests);
         Self {
             shared,
+            class,
             identity,
             rng,
             walk: Walk::new(start),
@@ -84,7 +91,7 @@ impl Customer {
             tickets,
             connection: kept.connection,
             admitted: false,
-            max_requests,
+            max_requests: max_requests.min(most),
         }
     }
 
@@ -95,7 +102,8 @@ impl Customer {
             self.admit();
         }
         let outcome = self.session(arrival).await;
-        self.shared.record(What::Ended { outcome, admitted: self.admitted });
+        let (class, admitted) = (self.class, self.admitted);
+        self.shared.record(What::Ended { class, outcome, admitted });
         // A connection that was abandoned or broke is gone already, by a reset.
         if self.shared.keep == Keep::Customer {
             return Kept { connection: self.connection, tickets: Some(self.tickets) };
@@ -106,25 +114,26 @@ impl Customer {
 
     fn admit(&mut self) {
         if !std::mem::replace(&mut self.admitted, true) {
-            self.shared.record(What::Admitted);
+            self.shared.record(What::Admitted { class: self.class });
         }
     }
 
     async fn session(&mut self, arrival: Instant) -> Outcome {
         let parts = self.shared.parts.clone();
+        let class = &parts.classes[usize::from(self.class)];
         let mut intended = arrival;
         let first = match self.start() {
             Ok(first) => first,
             Err(outcome) => return outcome,
         };
-        self.walk.visit(parts.start, first);
+        self.walk.visit(class.start, first);
         loop {
             let Some(request) = self.walk.current().cloned() else {
                 return Outcome::Failed(Failure::Other);
             };
             // Where to go next is drawn now, so that a body is only kept if
             // the next request needs it.
-            let next = self.walk.step(&parts.table, self.max_requests, &mut self.rng);
+            let next = self.walk.step(&class.course, self.max_requests, &mut self.rng);
             let keep = match next {
                 Some(Step::Visit(page)) => parts.pages[page as usize].reads_last_page(),
                 _ => false,
@@ -168,6 +177,9 @@ impl Customer {
                 if self.go_to(page, body, base)? {
                     return Ok(());
                 }
+                if self.class().course.steps().is_some() {
+                    return Err(self.not_offered(page, body));
+                }
                 if let Some(via) = shared.parts.pages[page as usize].via
                     && self.go_to(via, body, base)?
                 {
@@ -197,11 +209,24 @@ impl Customer {
             Err(NotMade::NotOffered) => return Ok(false),
             Err(NotMade::Unsendable) => return Err(self.unsendable(page)),
         };
+        // A script goes by what the page offers, or not at all.
+        if origin == Origin::LastId && self.class().course.steps().is_some() {
+            return Ok(false);
+        }
         if origin == Origin::LastId {
             self.shared.record(What::Fallback(Fallback::LastId));
         }
         self.walk.visit(page, Rc::new(request));
         Ok(true)
+    }
+
+    fn class(&self) -> &Class {
+        &self.shared.parts.classes[usize::from(self.class)]
+    }
+
+    fn not_offered(&self, page: u16, body: &[u8]) -> Outcome {
+        self.shared.unmet(page, Why::NotOffered, || offers(body));
+        Outcome::Failed(Failure::NotOffered)
     }
 
     fn unsendable(&self, page: u16) -> Outcome {
@@ -222,19 +247,25 @@ impl Customer {
 
     /// The request of the start page.
     fn start(&mut self) -> Result<Rc<Request>, Outcome> {
-        let page = self.shared.parts.start;
+        let page = self.class().start;
         match self.maker(|maker| maker.make(page, &[], "/")) {
             Ok((request, _)) => Ok(Rc::new(request)),
             Err(NotMade::Unsendable) => Err(self.unsendable(page)),
-            Err(NotMade::NotOffered) => Err(Outcome::Failed(Failure::Other)),
+            Err(NotMade::NotOffered) => Err(self.not_offered(page, &[])),
         }
     }
 
-    /// The think time after this page.
+    /// The think time before the next page.
     fn think(&mut self) -> Duration {
-        let parts = &self.shared.parts;
-        let mean = parts.pages[self.walk.page() as usize].think.unwrap_or(parts.session.think);
-        self.shared.think(mean, &mut self.rng)
+        let shared = self.shared.clone();
+        let class = &shared.parts.classes[usize::from(self.class)];
+        let steps = class.course.steps();
+        // The walk has counted the request that comes.
+        let step =
+            steps.and_then(|steps| steps.get((self.walk.requests() as usize).checked_sub(1)?));
+        let page = shared.parts.pages[self.walk.page() as usize].think;
+        let mean = step.and_then(|step| step.think).or(page).unwrap_or(class.session.think);
+        shared.think(mean, class.session.think_cap, &mut self.rng)
     }
 
     /// One request from its intended start to its last byte. Gives the time
@@ -250,7 +281,8 @@ impl Customer {
         let late = begun.saturating_duration_since(intended);
         shared.record(What::Begun { late });
         let stage = Cell::new(Stage::Connect);
-        let deadline = tokio::time::Instant::from_std(intended + shared.patience);
+        let deadline =
+            tokio::time::Instant::from_std(intended + shared.patience[usize::from(self.class)]);
         let attempt = self.follow(request, keep.as_deref_mut(), &stage);
         let result = match tokio::time::timeout_at(deadline, attempt).await {
             Ok(result) => result,
@@ -262,6 +294,7 @@ impl Customer {
         };
         let mut recorded = Recorded {
             session: self.identity.session,
+            class: self.class,
             page: request.page,
             intended: shared.since_start(intended),
             late,
@@ -325,7 +358,7 @@ impl Customer {
     ) -> Result<Visit, Outcome> {
         let answer = self.send(request, keep.as_deref_mut(), stage).await?;
         let mut visit = Visit { answer, base: None };
-        if !self.shared.parts.session.follow_redirects {
+        if !self.class().session.follow_redirects {
             return Ok(visit);
         }
         let mut current = request.clone();
@@ -490,6 +523,16 @@ async fn rest_until(shared: &Shared, connection: &mut Option<Connection>, at: In
         finish(shared, connection.take());
     }
     alarm.await;
+}
+
+/// Links and forms of a page, the first of them, for somebody to read.
+fn offers(body: &[u8]) -> String {
+    let mut all = Vec::new();
+    html::links(body, |href| all.push(href.into_owned()));
+    all.extend(html::forms(body, |_| true).into_iter().map(|form| format!("form {}", form.action)));
+    all.sort_unstable();
+    all.dedup();
+    if all.is_empty() { "no link or form".to_owned() } else { excerpt(all.join(", ").as_bytes()) }
 }
 
 /// Closes a connection that has served its purpose.

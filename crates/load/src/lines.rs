@@ -112,6 +112,7 @@ pub fn report(summary: &Summary) -> String {
     );
     unmet(&mut out, summary);
     put(&mut out, format_args!("response        {}", spread(&summary.response)));
+    classes(&mut out, summary);
     let phases = &summary.phases;
     for (name, phase) in [
         ("connect", &phases.connect),
@@ -177,6 +178,48 @@ fn negotiated(all: &[Negotiated]) -> String {
         format!("{version} {suite}{group} (full {full}, resumed {resumed})")
     });
     told.collect::<Vec<_>>().join("; ")
+}
+
+/// A table of the classes, where there are several.
+fn classes(out: &mut String, summary: &Summary) {
+    let Some(widest) = summary.classes.iter().map(|class| class.name.chars().count()).max() else {
+        return;
+    };
+    let width = widest.max("class".len());
+    put(
+        out,
+        format_args!(
+            "{:width$} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} ms",
+            "class",
+            "offered",
+            "refused",
+            "completed",
+            "abandoned",
+            "failed",
+            "requests",
+            "p50",
+            "p95",
+            "p99"
+        ),
+    );
+    for class in &summary.classes {
+        put(
+            out,
+            format_args!(
+                "{:width$} {:9} {:9} {:9} {:9} {:9} {:9} {:>9} {:>9} {:>9}",
+                class.name,
+                class.offered,
+                class.refused,
+                class.completed,
+                class.abandoned,
+                class.failed,
+                class.requests_ok,
+                ms(class.response.p50_ms),
+                ms(class.response.p95_ms),
+                ms(class.response.p99_ms)
+            ),
+        );
+    }
 }
 
 /// Most kinds of disappointment that are told one by one.

@@ -82,6 +82,8 @@ pub enum Failure {
     Check,
     /// The answer lacks a value that was to be extracted.
     Extraction,
+    /// The last page offers no way to the next step of a script.
+    NotOffered,
     /// A value that was extracted cannot stand in a header field.
     Unsendable,
     /// Any other error of the system.
@@ -109,6 +111,7 @@ impl Failure {
             Self::Status5xx => "status_5xx",
             Self::Check => "check",
             Self::Extraction => "extraction",
+            Self::NotOffered => "not_offered",
             Self::Unsendable => "unsendable",
             Self::Other => "other",
         }

@@ -227,10 +227,38 @@ impl Plan {
                 "use the closed model, or keep connections for a session",
             );
         }
+        if let Ok(arrivals) = self.arrivals() {
+            self.check_classes(&arrivals)?;
+        }
         if self.customers == Some(0) {
             return wrong("customers", "0 customers".to_owned(), "must be at least 1");
         }
         self.offer().map(drop)
+    }
+
+    /// Every class that arrivals name is there, and somebody comes by arrivals
+    /// that name none.
+    fn check_classes(&self, arrivals: &Arrivals) -> Result<(), Error> {
+        let classes = self.scenario.classes();
+        let names: Vec<&str> = classes.iter().map(|class| class.name.as_str()).collect();
+        for name in arrivals.classes().iter().flatten() {
+            if name.is_empty() || !names.contains(&name.as_str()) {
+                return Err(Error::Plan {
+                    key: "arrivals",
+                    rule: format!("{name:?} is no class of {}", self.scenario.name()),
+                    remedy: "name one of its [[classes]], or none",
+                });
+            }
+        }
+        let nobody = classes.iter().all(|class| class.share == 0.0);
+        if nobody && arrivals.classes().iter().any(Option::is_none) {
+            return Err(Error::Plan {
+                key: "arrivals",
+                rule: "name no class, and no class of the scenario has a share of them".to_owned(),
+                remedy: "name a class, such as rate = 5, class = \"bots\"",
+            });
+        }
+        Ok(())
     }
 }
 

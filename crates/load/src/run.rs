@@ -50,7 +50,7 @@ pub fn run(plan: Plan, observer: &mut dyn FnMut(&Snapshot)) -> Result<Summary, E
     let threads = plan.cores.len().max(1);
     let mut recorder = Recorder::new(&plan, threads)?;
     let rules = *plan.scenario.session();
-    let patience = rules.patience.mul_f64((plan.time_scale * plan.patience_scale).min(1e6));
+    let patience_factor = (plan.time_scale * plan.patience_scale).min(1e6);
     let files = machine::raise_open_files().saturating_sub(OTHER_FILES) as usize;
     // Simulated before the clock starts, if it has not been yet.
     let length =
@@ -72,7 +72,7 @@ pub fn run(plan: Plan, observer: &mut dyn FnMut(&Snapshot)) -> Result<Summary, E
         keep: plan.keep,
         close: plan.close,
         arrivals,
-        patience,
+        patience_factor,
         time_scale: plan.time_scale,
         customers: plan.customers.unwrap_or(rules.customers),
         seed: plan.seed,
@@ -108,7 +108,7 @@ pub fn run(plan: Plan, observer: &mut dyn FnMut(&Snapshot)) -> Result<Summary, E
         http: plan.http.name(),
         time_scale: plan.time_scale,
         patience_scale: plan.patience_scale,
-        patience_ms: patience.as_secs_f64() * 1000.0,
+        patience_ms: rules.patience.mul_f64(patience_factor).as_secs_f64() * 1000.0,
         session_length: length,
         offered_per_s: per_s(totals.offered),
         admitted_per_s: per_s(totals.admitted),
@@ -129,6 +129,7 @@ pub fn run(plan: Plan, observer: &mut dyn FnMut(&Snapshot)) -> Result<Summary, E
         tls: folded.figures.tls,
         pages: folded.figures.pages,
         unmet: folded.figures.unmet,
+        classes: folded.figures.classes,
         driver_saturated: !folded.driver.saturated_because.is_empty(),
         driver: folded.driver,
         series: folded.series,

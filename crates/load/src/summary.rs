@@ -86,6 +86,10 @@ pub struct Summary {
     pub tls: Vec<Negotiated>,
     /// Figures by page.
     pub pages: BTreeMap<String, PageFigures>,
+    /// Figures by class of customers, in the scenario's order; none where all are
+    /// of one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub classes: Vec<ClassFigures>,
     /// What was expected of answers and did not come, the most frequent first.
     pub unmet: Vec<Unmet>,
     /// The driver's own condition.
@@ -273,6 +277,32 @@ pub struct PageFigures {
     pub ok: u64,
     /// Requests that failed.
     pub failed: u64,
+    /// From intended start to last byte.
+    pub response: Latency,
+}
+
+/// Figures of a class of customers; see [`Totals`] for the counts.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[expect(missing_docs, reason = "as in Totals")]
+pub struct ClassFigures {
+    pub name: String,
+    pub offered: u64,
+    pub not_started: u64,
+    pub started: u64,
+    pub admitted: u64,
+    /// Of the sessions admitted that ended in the window, the share that
+    /// completed.
+    pub completed_ratio: f64,
+    pub completed: u64,
+    pub refused: u64,
+    pub refused_by_kind: BTreeMap<&'static str, u64>,
+    pub failed: u64,
+    pub failed_by_kind: BTreeMap<&'static str, u64>,
+    pub abandoned: u64,
+    pub abandoned_by_stage: BTreeMap<&'static str, u64>,
+    pub cut_off: u64,
+    pub requests_ok: u64,
+    pub requests_failed: u64,
     /// From intended start to last byte.
     pub response: Latency,
 }

@@ -5,7 +5,7 @@
 use std::collections::VecDeque;
 
 use crate::Rng;
-use crate::scenario::{Move, Table};
+use crate::scenario::{Course, Move};
 
 /// Pages that Back can go through; a browser keeps 50.
 const HISTORY: usize = 50;
@@ -50,11 +50,18 @@ impl<T> Walk<T> {
         self.requests
     }
 
-    /// Draws the next step; `None` at the end of the session.
-    pub fn step(&self, table: &Table, max_requests: u32, rng: &mut Rng) -> Option<Step> {
+    /// Draws the next step, or takes that of the script; `None` at the end of
+    /// the session.
+    pub fn step(&self, course: &Course, max_requests: u32, rng: &mut Rng) -> Option<Step> {
         if self.requests >= max_requests {
             return None;
         }
+        let table = match course {
+            Course::Table(table) => table,
+            Course::Steps(steps) => {
+                return steps.get(self.requests as usize).map(|step| Step::Visit(step.page));
+            }
+        };
         match table.draw(self.page(), rng) {
             Move::Page(page) => Some(Step::Visit(page)),
             Move::Stay => Some(Step::Again),

@@ -18,13 +18,15 @@ use crate::error::Error;
 use crate::outcome::Outcome;
 use crate::plan::{Close, Http, Keep, Sources, Stop};
 use crate::recorder::{Batch, Event, Example, What, Why};
-use crate::scenario::Parts;
+use crate::scenario::{Parts, draw};
 use crate::source;
 
 /// The heartbeat of the event loop; batches go out with it.
 const HEARTBEAT: Duration = Duration::from_millis(20);
 /// Numbers of the seed's own for the order of full and resumed handshakes.
 const SHARE: u64 = 0xA076_1D64_78BD_642F;
+/// Numbers of the seed's own for arrivals.
+const ARRIVALS: u64 = 0xD134_2543_DE82_EF95;
 /// Events kept while nobody takes them; beyond, they are dropped and counted.
 const MOST_EVENTS: usize = 1 << 20;
 
@@ -43,7 +45,7 @@ pub(crate) struct Assignment {
     pub(crate) keep: Keep,
     pub(crate) close: Close,
     pub(crate) arrivals: Arrivals,
-    pub(crate) patience: Duration,
+    pub(crate) patience_factor: f64,
     pub(crate) time_scale: f64,
     pub(crate) customers: u64,
     pub(crate) seed: u64,
@@ -67,10 +69,11 @@ pub(crate) struct Shared {
     pub(crate) headers: String,
     pub(crate) keep: Keep,
     pub(crate) close: Close,
-    pub(crate) patience: Duration,
+    /// Of each class.
+    pub(crate) patience: Vec<Duration>,
     pub(crate) time_scale: f64,
     pub(crate) customers: u64,
-    pub(crate) seed: u64,
+    seed: u64,
     pub(crate) run: u64,
     start: Instant,
     /// End of the run.
@@ -87,14 +90,15 @@ pub(crate) struct Shared {
     told: RefCell<BTreeSet<(u16, Why)>>,
     examples: RefCell<Vec<Example>>,
     lost: Cell<u64>,
-    in_flight: Cell<usize>,
+    /// Of each class.
+    in_flight: Vec<Cell<usize>>,
 }
 
 /// What becomes of an arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arrived {
-    /// A session of this number begins; [`Shared::leave`] ends it.
-    Session(u64),
+    /// A session of this number and class begins; [`Shared::leave`] ends it.
+    Session(u64, u16),
     /// Too many in flight.
     Full,
     /// The run has had as many as it was to have.
@@ -126,32 +130,53 @@ impl Shared {
         }
     }
 
-    /// Lets a session begin, whatever it comes from.
-    pub(crate) fn arrive(&self, intended: Instant) -> Arrived {
+    /// Lets a session begin, whatever it comes from; its class is drawn unless
+    /// it is given.
+    pub(crate) fn arrive(&self, intended: Instant, class: Option<u16>) -> Arrived {
         let count = self.offered.get();
         if self.max_sessions.is_some_and(|most| count >= most) {
             return Arrived::Enough;
         }
         self.offered.set(count + 1);
-        self.record_at(intended, What::Offered);
-        if self.in_flight.get() >= self.max_in_flight {
-            self.record(What::NotStarted);
+        let session = self.thread as u64 + count * self.threads as u64;
+        let class = class.unwrap_or_else(|| draw(&self.parts.classes, self.seed_of(session)));
+        self.record_at(intended, What::Offered { class });
+        if self.in_flight() >= self.max_in_flight {
+            self.record(What::NotStarted { class });
             return Arrived::Full;
         }
-        self.record(What::Started);
-        self.in_flight.set(self.in_flight.get() + 1);
-        Arrived::Session(self.thread as u64 + count * self.threads as u64)
+        self.record(What::Started { class });
+        let here = &self.in_flight[usize::from(class)];
+        here.set(here.get() + 1);
+        Arrived::Session(session, class)
+    }
+
+    /// The seed of a session.
+    pub(crate) fn seed_of(&self, session: u64) -> u64 {
+        // Neighbouring seeds must not give neighbouring streams.
+        self.seed ^ session.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+    }
+
+    /// The seed of a model of the arrivals, which no session has.
+    pub(crate) fn seed_of_model(&self, index: usize) -> u64 {
+        (self.seed ^ (index as u64) << 32).wrapping_mul(ARRIVALS)
+    }
+
+    /// Sessions in flight.
+    pub(crate) fn in_flight(&self) -> usize {
+        self.in_flight.iter().map(Cell::get).sum()
     }
 
     /// A think time: negative exponential, cut at a multiple of its mean.
-    pub(crate) fn think(&self, mean: Duration, rng: &mut Rng) -> Duration {
+    pub(crate) fn think(&self, mean: Duration, cap: f64, rng: &mut Rng) -> Duration {
         let draw: f64 = Exp1.sample(rng);
-        mean.mul_f64(draw.min(self.parts.session.think_cap) * self.time_scale)
+        mean.mul_f64(draw.min(cap) * self.time_scale)
     }
 
-    /// A session is over.
-    pub(crate) fn leave(&self) {
-        self.in_flight.set(self.in_flight.get() - 1);
+    /// A session of this class is over.
+    pub(crate) fn leave(&self, class: u16) {
+        let here = &self.in_flight[usize::from(class)];
+        here.set(here.get() - 1);
     }
 
     /// An instant of the run, if it lies before its end.
@@ -224,6 +249,13 @@ async fn drive(job: Assignment, out: &SyncSender<Batch>) -> std::io::Result<()> 
             job.http,
             (job.seed ^ job.thread as u64).wrapping_mul(SHARE),
         ),
+        patience: job
+            .parts
+            .classes
+            .iter()
+            .map(|class| class.session.patience.mul_f64(job.patience_factor))
+            .collect(),
+        in_flight: job.parts.classes.iter().map(|_| Cell::new(0)).collect(),
         parts: job.parts,
         target: job.target,
         clock: clock.clone(),
@@ -231,7 +263,6 @@ async fn drive(job: Assignment, out: &SyncSender<Batch>) -> std::io::Result<()> 
         headers,
         keep: job.keep,
         close: job.close,
-        patience: job.patience,
         time_scale: job.time_scale,
         customers: job.customers,
         seed: job.seed,
@@ -247,7 +278,6 @@ async fn drive(job: Assignment, out: &SyncSender<Batch>) -> std::io::Result<()> 
         told: RefCell::default(),
         examples: RefCell::default(),
         lost: Cell::new(0),
-        in_flight: Cell::new(0),
     });
     let arriving = source::start(&shared, &job.arrivals);
     let mut reporter = Reporter { out, thread: job.thread, pending: None };
@@ -257,13 +287,14 @@ async fn drive(job: Assignment, out: &SyncSender<Batch>) -> std::io::Result<()> 
         clock.at(beat.min(end)).await;
         let now = Instant::now();
         shared.record_at(now, What::Heartbeat { late: now.saturating_duration_since(beat) });
-        let idle = arriving.are_over() && shared.in_flight.get() == 0;
+        let idle = arriving.are_over() && shared.in_flight() == 0;
         if now >= end || job.stop.is_stopped() || idle {
             // An instant of the window itself, should the loop be late.
             let ended = now.min(end);
-            for _ in 0..shared.in_flight.get() {
-                let what = What::Ended { outcome: Outcome::CutOff, admitted: true };
-                shared.record_at(ended, what);
+            for (class, here) in shared.in_flight.iter().enumerate() {
+                let class = class as u16;
+                let what = What::Ended { class, outcome: Outcome::CutOff, admitted: true };
+                (0..here.get()).for_each(|_| shared.record_at(ended, what));
             }
             reporter.send(&shared, ended, true);
             // Who rests closes her connection; each turn lets some dozens do so.
@@ -295,7 +326,7 @@ impl Reporter<'_> {
         batch.thread = self.thread;
         batch.until = shared.since_start(until);
         batch.cpu = thread_cpu();
-        batch.in_flight = shared.in_flight.get() as u64;
+        batch.in_flight = shared.in_flight() as u64;
         batch.lost = shared.lost.get();
         batch.last = last;
         if last {

@@ -14,7 +14,11 @@ pub use schedule::{Process, Schedule, Stream};
 
 /// Who arrives, and when: one model, or several side by side.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Arrivals(Vec<Model>);
+pub struct Arrivals {
+    models: Vec<Model>,
+    /// For each model the class of its customers, if it is set.
+    classes: Vec<Option<String>>,
+}
 
 /// One kind of arrivals.
 ///
@@ -75,22 +79,40 @@ impl Arrivals {
 
     /// A fixed number of customers, who think as the scenario says.
     pub fn closed(customers: u32) -> Self {
-        Self(vec![Model::Closed(Closed { customers, think: None, within: None })])
+        Self::of(Model::Closed(Closed { customers, think: None, within: None }))
     }
 
     /// One model alone.
     pub fn of(model: Model) -> Self {
-        Self(vec![model])
+        Self { models: vec![model], classes: vec![None] }
+    }
+
+    /// The same, all of them customers of this class of the scenario.
+    #[must_use]
+    pub fn by(mut self, class: &str) -> Self {
+        self.classes.fill(Some(class.to_owned()));
+        self
     }
 
     /// All of these side by side.
     pub fn side_by_side(all: impl IntoIterator<Item = Self>) -> Self {
-        Self(all.into_iter().flat_map(|arrivals| arrivals.0).collect())
+        let (mut models, mut classes) = (Vec::new(), Vec::new());
+        for arrivals in all {
+            models.extend(arrivals.models);
+            classes.extend(arrivals.classes);
+        }
+        Self { models, classes }
     }
 
     /// The models, side by side.
     pub fn models(&self) -> &[Model] {
-        &self.0
+        &self.models
+    }
+
+    /// For each model the class of its customers; `None` where it is drawn for
+    /// each session.
+    pub fn classes(&self) -> &[Option<String>] {
+        &self.classes
     }
 
     /// Sessions or requests that schedules ask for at an instant, per second; 0
@@ -102,12 +124,12 @@ impl Arrivals {
             }
             _ => 0.0,
         };
-        self.0.iter().map(of).sum()
+        self.models.iter().map(of).sum()
     }
 
     /// Whether there are closed models alone.
     pub fn is_closed(&self) -> bool {
-        self.0.iter().all(|model| matches!(model, Model::Closed(_)))
+        self.models.iter().all(|model| matches!(model, Model::Closed(_)))
     }
 
     /// Warm-up and measured window that suit the model: a closed one needs longer
@@ -121,26 +143,26 @@ impl Arrivals {
 
     /// Whether there is a closed model among them.
     pub fn has_closed(&self) -> bool {
-        self.0.iter().any(|model| matches!(model, Model::Closed(_)))
+        self.models.iter().any(|model| matches!(model, Model::Closed(_)))
     }
 
     /// Whether every session has one request.
     pub fn is_open(&self) -> bool {
-        self.0.iter().all(|model| matches!(model, Model::Open(_)))
+        self.models.iter().all(|model| matches!(model, Model::Open(_)))
     }
 }
 
 impl From<Schedule> for Arrivals {
     /// Sessions by a schedule.
     fn from(schedule: Schedule) -> Self {
-        Self(vec![Model::PartlyOpen(schedule)])
+        Self::of(Model::PartlyOpen(schedule))
     }
 }
 
 impl fmt::Display for Arrivals {
     /// In words, such as `closed: 50 customers + open: 20/s`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, model) in self.0.iter().enumerate() {
+        for (index, (model, class)) in self.models.iter().zip(&self.classes).enumerate() {
             if index > 0 {
                 f.write_str(" + ")?;
             }
@@ -148,6 +170,9 @@ impl fmt::Display for Arrivals {
                 Model::PartlyOpen(schedule) => write!(f, "partly open: sessions {schedule}")?,
                 Model::Open(schedule) => write!(f, "open: requests {schedule}")?,
                 Model::Closed(closed) => write!(f, "closed: {} customers", closed.customers)?,
+            }
+            if let Some(class) = class {
+                write!(f, " ({class})")?;
             }
         }
         Ok(())

@@ -19,16 +19,16 @@ pub(crate) struct Event {
 /// What happened.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum What {
-    /// A customer was to arrive.
-    Offered,
+    /// A customer of this class was to arrive.
+    Offered { class: u16 },
     /// Too many in flight for this one.
-    NotStarted,
+    NotStarted { class: u16 },
     /// A session began.
-    Started,
+    Started { class: u16 },
     /// An arrival or request began, this long after its intended start.
     Begun { late: Duration },
     /// The first handshake of a session is complete.
-    Admitted,
+    Admitted { class: u16 },
     /// A TCP connection was made.
     Connected { took: Duration },
     /// A handshake begins, with a ticket or without.
@@ -46,7 +46,7 @@ pub(crate) enum What {
     /// An answer was not as expected, or offered no way to go on.
     Unmet { page: u16, why: Why },
     /// A session ended.
-    Ended { outcome: Outcome, admitted: bool },
+    Ended { class: u16, outcome: Outcome, admitted: bool },
     /// How late the heartbeat of the event loop was.
     Heartbeat { late: Duration },
 }
@@ -67,6 +67,8 @@ pub(crate) enum Fallback {
 pub(crate) enum Why {
     /// One of its rules, by its index.
     Rule(u16),
+    /// The last page offers no way to it.
+    NotOffered,
     /// A value cannot be sent in its request.
     Unsendable,
 }
@@ -83,6 +85,7 @@ pub(crate) struct Example {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Request {
     pub(crate) session: u64,
+    pub(crate) class: u16,
     pub(crate) page: u16,
     /// Intended start since the start of the run.
     pub(crate) intended: Duration,

@@ -124,14 +124,14 @@ impl Figures {
 /// Adds one event to the counts.
 pub(super) fn count(totals: &mut Totals, event: &Event) {
     match event.what {
-        What::Offered => totals.offered += 1,
-        What::NotStarted => totals.not_started += 1,
-        What::Started => totals.started += 1,
+        What::Offered { .. } => totals.offered += 1,
+        What::NotStarted { .. } => totals.not_started += 1,
+        What::Started { .. } => totals.started += 1,
         What::Begun { late } => {
             totals.starts += 1;
             totals.missed_starts += u64::from(late > MISSED);
         }
-        What::Admitted => totals.admitted += 1,
+        What::Admitted { .. } => totals.admitted += 1,
         What::Connected { .. } | What::Heartbeat { .. } | What::Unmet { .. } => {}
         What::Hello { offered: Offered::Ticket } => totals.resumed_attempted += 1,
         What::Hello { offered } => {
@@ -159,7 +159,7 @@ pub(super) fn count(totals: &mut Totals, event: &Event) {
         What::Fallback(Fallback::LastId) => totals.fallback_last_id += 1,
         What::Redirect => totals.redirects += 1,
         What::Retry => totals.retries += 1,
-        What::Ended { outcome, admitted } => ended(totals, outcome, admitted),
+        What::Ended { outcome, admitted, .. } => ended(totals, outcome, admitted),
     }
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tidegate_stats::Latency;
 
+use super::classes::Classes;
 use super::event::{Batch, Event, What};
 use super::figures::{Figures, count};
 use super::file::RowFile;
@@ -16,7 +17,9 @@ use crate::driver::diagnose;
 use crate::error::Error;
 use crate::metrics::Buckets;
 use crate::plan::Plan;
-use crate::summary::{Driver, Point, RunStage, Snapshot, Stretch, Totals, Unmet, share};
+use crate::summary::{
+    ClassFigures, Driver, Point, RunStage, Snapshot, Stretch, Totals, Unmet, share,
+};
 
 const QUARTER: Duration = Duration::from_millis(250);
 const SECOND: Duration = Duration::from_secs(1);
@@ -35,6 +38,7 @@ pub(crate) struct Recorder {
     stretches: Stretches,
     buckets: Buckets,
     unmet: Disappointments,
+    classes: Classes,
     files: Files,
 }
 
@@ -69,6 +73,7 @@ pub(crate) struct Finished {
     pub(crate) tls: Vec<crate::summary::Negotiated>,
     pub(crate) pages: std::collections::BTreeMap<String, crate::summary::PageFigures>,
     pub(crate) unmet: Vec<Unmet>,
+    pub(crate) classes: Vec<ClassFigures>,
 }
 
 impl Recorder {
@@ -88,6 +93,7 @@ impl Recorder {
             stretches: Stretches::new(plan.warm_up, plan.measure),
             buckets: Buckets::default(),
             unmet: Disappointments::new(plan.scenario.parts().clone()),
+            classes: Classes::new(plan.scenario.classes()),
             files: Files::create(plan)?,
         })
     }
@@ -109,6 +115,7 @@ impl Recorder {
             if measured {
                 self.window.add(event);
                 self.unmet.add(event);
+                self.classes.add(event);
                 self.stretches.add(event);
             } else if event.at < self.warm_up {
                 self.warm.add(event);
@@ -244,6 +251,7 @@ impl Recorder {
                 tls: self.window.negotiated(),
                 pages: pages.collect(),
                 unmet: self.unmet.finish(),
+                classes: std::mem::take(&mut self.classes).finish(),
                 totals: std::mem::take(&mut self.window.totals),
             },
         }

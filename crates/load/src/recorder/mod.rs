@@ -1,5 +1,6 @@
 //! From events to figures.
 
+mod classes;
 pub(crate) mod event;
 mod figures;
 mod file;

@@ -243,6 +243,7 @@ mod tests {
     fn request(session: u64) -> (Event, Request) {
         let request = Request {
             session,
+            class: 0,
             page: 0,
             intended: Duration::from_millis(1500),
             late: Duration::from_micros(250),

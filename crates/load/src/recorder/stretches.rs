@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     fn offered(ms: u64) -> Event {
-        Event { at: Duration::from_millis(ms), what: What::Offered }
+        Event { at: Duration::from_millis(ms), what: What::Offered { class: 0 } }
     }
 
     fn counts(stretches: &[Stretch]) -> Vec<(f64, u64)> {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::event::{Event, Example, What, Why};
-use crate::scenario::{Page, Parts, Rule};
+use crate::scenario::{Page, Parts, Rule, Source};
 use crate::summary::Unmet;
 
 /// Counts of the window, and examples of the whole run.
@@ -54,6 +54,14 @@ impl Disappointments {
                     ("extraction", format!("{name} = {rule}"))
                 }
             },
+            Why::NotOffered => {
+                let what = match &page.source {
+                    Source::Path(_) => "values for",
+                    Source::Link(_) => "a link to",
+                    Source::Form(_) => "a form for",
+                };
+                ("not_offered", format!("{what} {}", page.template().text()))
+            }
             Why::Unsendable => (
                 "unsendable",
                 "header fields without control characters, 8000 bytes at most".into(),

@@ -53,7 +53,7 @@ mod tests {
     }
 
     fn probability(scenario: &Scenario, from: &str, to: Move) -> f64 {
-        let moves = scenario.table().moves(state(scenario, from));
+        let moves = scenario.classes()[0].course.table().unwrap().moves(state(scenario, from));
         moves.filter(|(found, _)| *found == to).map(|(_, p)| p).sum()
     }
 
@@ -62,9 +62,15 @@ mod tests {
         for name in BUILT_IN {
             let scenario = Scenario::built_in(name).unwrap();
             assert_eq!(scenario.name(), name);
-            assert_eq!(scenario.table().states(), 27);
+            assert_eq!(scenario.classes()[0].course.table().unwrap().states(), 27);
             for state in 0..27 {
-                let sum: f64 = scenario.table().moves(state).map(|(_, p)| p).sum();
+                let sum: f64 = scenario.classes()[0]
+                    .course
+                    .table()
+                    .unwrap()
+                    .moves(state)
+                    .map(|(_, p)| p)
+                    .sum();
                 assert!((sum - 1.0).abs() < 1e-9, "{name} {state} {sum}");
             }
         }
@@ -125,7 +131,8 @@ mod tests {
             for _ in 0..2000 {
                 let mut next = [0.0; 14];
                 for (from, share) in shares.iter().enumerate() {
-                    for (to, p) in scenario.table().moves(from as u16) {
+                    for (to, p) in scenario.classes()[0].course.table().unwrap().moves(from as u16)
+                    {
                         let Move::Page(to) = to else { panic!("{to:?}") };
                         next[to as usize] += share * p;
                     }

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use tidegate_toml::{Mistakes, Section, Value};
 
+use super::class::Class;
 use super::fields::field_rules;
 use super::page::Page;
 use super::pages::{Names, pages, unknown_values};
-use super::table::Table;
-use super::timing::arrivals;
-use super::{Parts, SessionRules, connections, tls, transitions};
+use super::timing::arrivals as arrivals_of;
+use super::{Parts, classes, connections, tls};
 use crate::thresholds::{METRICS, Threshold};
 
 pub(super) const DAY: Duration = Duration::from_secs(24 * 3600);
@@ -32,6 +32,7 @@ fn parts(root: &Section<'_>, file: &str) -> Option<Parts> {
         "parameters",
         "fields",
         "transitions",
+        "classes",
         "arrivals",
         "connections",
         "tls",
@@ -43,10 +44,10 @@ fn parts(root: &Section<'_>, file: &str) -> Option<Parts> {
     let fields = root.get("fields").and_then(|value| value.section());
     let fields = fields.map(|section| field_rules(&section, &names)).unwrap_or_default();
     let pages = pages(root, &mut names);
-    let session = root.get("session").and_then(|value| value.section());
-    let (session, start) = session_rules(root, session.as_ref(), &pages);
-    let table = transitions::read(root, &pages, file);
-    let arrivals = root.get("arrivals").and_then(|value| arrivals(&value, file));
+    let (session, classes) = classes::read(root, &pages, file);
+    let class_names = class_names(root);
+    let arrivals = root.get("arrivals");
+    let arrivals = arrivals.and_then(|value| arrivals_of(&value, file, Some(&class_names)));
     let connections = root.get("connections").and_then(|value| value.section());
     let connections = connections.map(|section| connections::read(&section)).unwrap_or_default();
     let tls = root.get("tls").and_then(|value| value.section());
@@ -54,15 +55,14 @@ fn parts(root: &Section<'_>, file: &str) -> Option<Parts> {
     let thresholds = root.get("thresholds").and_then(|value| value.section());
     let thresholds = thresholds.map(|section| limits(&section)).unwrap_or_default();
     unknown_values(root, &pages, &names);
-    let (table, start) = (table?, start?);
-    let notes = notes(&table, &pages, start);
+    let classes = classes?;
+    let notes = notes(&classes, &pages);
     Some(Parts {
         name: if name.is_empty() { stem(file) } else { name },
         description,
         session,
         pages,
-        table,
-        start,
+        classes,
         parameters: names.0,
         fields,
         arrivals,
@@ -78,72 +78,14 @@ fn stem(file: &str) -> String {
     std::path::Path::new(file).file_stem().map_or(file.into(), |stem| stem.to_string_lossy().into())
 }
 
-fn session_rules(
-    root: &Section<'_>,
-    section: Option<&Section<'_>>,
-    pages: &[Page],
-) -> (SessionRules, Option<u16>) {
-    let mut rules = SessionRules::default();
-    let Some(section) = section else {
-        if root.get("session").is_none() {
-            root.wrong("has no [session]", "add [session] with start = \"Home\"");
-        }
-        return (rules, None);
+/// Names of the classes as far as they are any.
+fn class_names<'r>(root: &Section<'r>) -> Vec<&'r str> {
+    let list = root.get("classes").filter(Value::is_list).and_then(|value| value.list());
+    let name = |value: Value<'r>| {
+        let section = value.is_table().then(|| value.section()).flatten()?;
+        section.get("name").filter(Value::is_str)?.string()
     };
-    section.only(&[
-        "start",
-        "max_requests",
-        "think",
-        "think_cap",
-        "patience",
-        "customers",
-        "follow_redirects",
-    ]);
-    if let Some(n) = section.get("max_requests").and_then(|value| value.integer(1..=1_000_000)) {
-        rules.max_requests = n as u32;
-    }
-    if let Some(think) = section.get("think").and_then(|value| value.duration(Duration::ZERO..=DAY))
-    {
-        rules.think = think;
-    }
-    if let Some(cap) = section.get("think_cap").and_then(|value| value.number(1.0..=1000.0)) {
-        rules.think_cap = cap;
-    }
-    let shortest = Duration::from_millis(1);
-    if let Some(patience) = section.get("patience").and_then(|value| value.duration(shortest..=DAY))
-    {
-        rules.patience = patience;
-    }
-    if let Some(n) = section.get("customers").and_then(|value| value.integer(1..=i64::MAX)) {
-        rules.customers = n as u64;
-    }
-    if let Some(follow) = section.get("follow_redirects").and_then(|value| value.boolean()) {
-        rules.follow_redirects = follow;
-    }
-    let start = match section.get("start") {
-        Some(value) => value.string().and_then(|name| {
-            let found = pages.iter().position(|page| page.name == name);
-            match found {
-                Some(index) if pages[index].reads_last_page() => {
-                    value.wrong(
-                        format!("= \"{name}\" follows the last page, but there is none yet"),
-                        "start at a page with a path",
-                    );
-                    None
-                }
-                Some(index) => Some(index as u16),
-                None => {
-                    value.wrong(format!("= \"{name}\" is no page"), "name one of [pages]");
-                    None
-                }
-            }
-        }),
-        None => {
-            section.wrong("has no start", "write start = \"Home\"");
-            None
-        }
-    };
-    (rules, start)
+    list.unwrap_or_default().into_iter().filter_map(name).collect()
 }
 
 fn limits(section: &Section<'_>) -> Vec<Threshold> {
@@ -165,13 +107,14 @@ fn limits(section: &Section<'_>) -> Vec<Threshold> {
     section.entries().into_iter().filter_map(limit).collect()
 }
 
-fn notes(table: &Table, pages: &[Page], start: u16) -> Vec<String> {
-    let reachable = table.reachable(start);
+fn notes(classes: &[Class], pages: &[Page]) -> Vec<String> {
+    let reached: Vec<Vec<bool>> =
+        classes.iter().map(|class| class.course.reachable(class.start, pages.len())).collect();
     let lost: Vec<&str> = pages
         .iter()
-        .zip(&reachable)
-        .filter(|(_, seen)| !**seen)
-        .map(|(p, _)| p.name.as_str())
+        .enumerate()
+        .filter(|(index, _)| reached.iter().all(|seen| !seen[*index]))
+        .map(|(_, page)| page.name.as_str())
         .collect();
     if lost.is_empty() {
         return Vec::new();
@@ -182,6 +125,7 @@ fn notes(table: &Table, pages: &[Page], start: u16) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scenario::SessionRules;
 
     const GOOD: &str = r#"
 [session]
@@ -292,7 +236,7 @@ response_p95_ms = { maximum = 5 }
         let (start, _) = GOOD.split_once("[transitions]").unwrap();
         let text = format!("{start}[transitions]\nweights = {{ Home = 3, End = 1 }}\n");
         let parts = scenario(&text, "shop.toml").unwrap();
-        let first = parts.table.moves(1).next().unwrap();
+        let first = parts.classes[0].course.table().unwrap().moves(1).next().unwrap();
         assert_eq!(first, (crate::scenario::Move::Page(0), 0.75));
     }
 

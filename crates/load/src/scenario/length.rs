@@ -7,7 +7,7 @@
 use rand::SeedableRng;
 use serde::Serialize;
 
-use super::Parts;
+use super::{Parts, draw};
 use crate::Rng;
 use crate::walk::{Step, Walk};
 
@@ -49,10 +49,16 @@ pub(super) fn simulate(parts: &Parts) -> Sessions {
     let mut rng = Rng::seed_from_u64(7);
     let (mut backs, mut total) = (0u64, 0u64);
     let mut lengths: Vec<u32> = Vec::with_capacity(SESSIONS);
+    let shares = parts.classes.iter().any(|class| class.share > 0.0);
     while lengths.len() < SESSIONS && total < REQUESTS {
-        let mut walk: Walk<()> = Walk::new(parts.start);
-        walk.visit(parts.start, ());
-        while let Some(step) = walk.step(&parts.table, parts.session.max_requests, &mut rng) {
+        let class = match shares {
+            true => usize::from(draw(&parts.classes, lengths.len() as u64)),
+            false => lengths.len() % parts.classes.len(),
+        };
+        let class = &parts.classes[class];
+        let mut walk: Walk<()> = Walk::new(class.start);
+        walk.visit(class.start, ());
+        while let Some(step) = walk.step(&class.course, class.session.max_requests, &mut rng) {
             match step {
                 Step::Visit(page) => walk.visit(page, ()),
                 Step::Again => walk.again(),

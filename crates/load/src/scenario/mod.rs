@@ -3,7 +3,10 @@
 
 mod builtin;
 mod check;
+mod class;
+mod classes;
 mod connections;
+mod course;
 mod expectations;
 mod expected;
 mod field;
@@ -11,6 +14,7 @@ mod fields;
 mod length;
 mod page;
 mod pages;
+mod steps;
 mod table;
 mod template;
 mod timing;
@@ -22,7 +26,10 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 pub use builtin::BUILT_IN;
-pub(crate) use expected::Answered;
+pub use class::Class;
+pub(crate) use class::draw;
+pub use course::{Course, ScriptStep};
+pub(crate) use expected::{Answered, excerpt};
 pub use expected::{Check, Expected, Find, Rule};
 pub use field::{FieldRule, TextPart};
 pub use length::SessionLength;
@@ -48,8 +55,8 @@ pub(crate) struct Parts {
     pub(crate) session: SessionRules,
     /// Index is the state of the table.
     pub(crate) pages: Vec<Page>,
-    pub(crate) table: Table,
-    pub(crate) start: u16,
+    /// At least one; one alone and without a name where the scenario has none.
+    pub(crate) classes: Vec<Class>,
     /// Names of parameters in templates; templates refer to them by index.
     pub(crate) parameters: Vec<Parameter>,
     pub(crate) fields: Vec<(String, FieldRule)>,
@@ -59,6 +66,19 @@ pub(crate) struct Parts {
     pub(crate) thresholds: Vec<Threshold>,
     pub(crate) notes: Vec<String>,
     pub(crate) length: OnceLock<length::Sessions>,
+}
+
+impl Parts {
+    /// The class of this name.
+    pub(crate) fn class(&self, name: &str) -> Option<u16> {
+        let found = self.classes.iter().position(|class| class.name == name);
+        found.map(|index| index as u16)
+    }
+
+    /// What holds for sessions of a class, or for those of none in particular.
+    pub(crate) fn rules(&self, class: Option<u16>) -> &SessionRules {
+        class.map_or(&self.session, |class| &self.classes[usize::from(class)].session)
+    }
 }
 
 /// What holds for every session.
@@ -151,9 +171,10 @@ impl Scenario {
         &self.0.pages
     }
 
-    /// The table of transitions.
-    pub fn table(&self) -> &Table {
-        &self.0.table
+    /// The classes of customers: at least one, which has no name where the
+    /// scenario has none.
+    pub fn classes(&self) -> &[Class] {
+        &self.0.classes
     }
 
     /// When customers arrive, if the scenario says so.
@@ -181,7 +202,8 @@ impl Scenario {
         &self.0.notes
     }
 
-    /// How long sessions are if left to run their course. Simulated once
+    /// How long sessions are if left to run their course, classes by their
+    /// shares (each the same if none has one). Simulated once
     /// (some tenths of a second for long sessions) and kept.
     pub fn session_length(&self) -> SessionLength {
         self.sessions().summary

@@ -27,15 +27,20 @@ impl Arrivals {
         let text = format!("arrivals = {{ {line} }}");
         tidegate_toml::read(&text, name, |root| {
             root.only(&["arrivals"]);
-            arrivals(&root.get("arrivals")?, "")
+            arrivals(&root.get("arrivals")?, "", None)
         })
     }
 }
 
-/// `file` is the scenario, from whose place other files are found.
-pub(super) fn arrivals(value: &Value<'_>, file: &str) -> Option<Arrivals> {
+/// `file` is the scenario, from whose place other files are found; `classes` are
+/// its classes, if they are known.
+pub(super) fn arrivals(
+    value: &Value<'_>,
+    file: &str,
+    classes: Option<&[&str]>,
+) -> Option<Arrivals> {
     if value.is_table() {
-        return model(&value.section()?, file).map(Arrivals::of);
+        return entry(&value.section()?, file, classes);
     }
     let list = value.list()?;
     if list.is_empty() || list.len() > MODELS {
@@ -43,16 +48,35 @@ pub(super) fn arrivals(value: &Value<'_>, file: &str) -> Option<Arrivals> {
         return None;
     }
     // Every one is read before the first that is wrong ends it.
-    let models: Vec<_> = list.iter().map(|value| model(&value.section()?, file)).collect();
-    Some(Arrivals::side_by_side(models.into_iter().flatten().map(Arrivals::of)))
+    let entries: Vec<_> =
+        list.iter().map(|value| entry(&value.section()?, file, classes)).collect();
+    Some(Arrivals::side_by_side(entries.into_iter().flatten()))
+}
+
+/// A model, and whose it is.
+fn entry(section: &Section<'_>, file: &str, classes: Option<&[&str]>) -> Option<Arrivals> {
+    let class = match (section.get("class"), classes) {
+        (None, _) => Some(None),
+        (Some(value), None) => value.string().map(Some),
+        (Some(value), Some([])) => {
+            value.wrong("names a class, but there are none", "add [[classes]], or remove it");
+            None
+        }
+        (Some(value), Some(known)) => value.choice(known).map(|index| Some(known[index])),
+    };
+    let model = Arrivals::of(model(section, file)?);
+    Some(match class? {
+        Some(class) => model.by(class),
+        None => model,
+    })
 }
 
 fn model(section: &Section<'_>, file: &str) -> Option<Model> {
     let given: Vec<_> = WHENS.into_iter().filter(|key| section.get(key).is_some()).collect();
     let rest: &[&str] = match given.as_slice() {
-        ["customers"] => &["model", "think", "within"],
-        ["times" | "replay"] => &["model"],
-        _ => &["model", "process"],
+        ["customers"] => &["model", "class", "think", "within"],
+        ["times" | "replay"] => &["model", "class"],
+        _ => &["model", "class", "process"],
     };
     section.only(&[&WHENS, rest].concat());
     let named = section.get("model");
@@ -222,8 +246,10 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<Arrivals, Vec<String>> {
-        tidegate_toml::read(text, "shop.toml", |root| arrivals(&root.get("arrivals")?, "shop.toml"))
-            .map_err(|mistakes| mistakes.0.iter().map(ToString::to_string).collect())
+        tidegate_toml::read(text, "shop.toml", |root| {
+            arrivals(&root.get("arrivals")?, "shop.toml", Some(&["bots"]))
+        })
+        .map_err(|mistakes| mistakes.0.iter().map(ToString::to_string).collect())
     }
 
     fn said(text: &str) -> String {
@@ -301,7 +327,7 @@ process = "even"
             "shop.toml:19: arrivals[7].customers: = 0 must be 1 to 1000000; \
              choose a value in this range",
             "shop.toml:20: arrivals[7].process: is not a known key; known keys: rate, segments, \
-             wave, bursts, times, replay, customers, model, think, within",
+             wave, bursts, times, replay, customers, model, class, think, within",
         ];
         assert_eq!(read(text).unwrap_err(), expected);
     }
@@ -314,7 +340,7 @@ process = "even"
         let text = "[arrivals]\nreplay = { file = \"log.csv\", column = \"at\", speed = 10 }";
         let read = || {
             tidegate_toml::read(text, "shop.toml", |root| {
-                arrivals(&root.get("arrivals")?, &scenario.to_string_lossy())
+                arrivals(&root.get("arrivals")?, &scenario.to_string_lossy(), None)
             })
         };
         std::fs::write(&log, "at\n10\n20\n").unwrap();

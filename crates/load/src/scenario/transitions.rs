@@ -7,7 +7,7 @@ use super::builtin;
 use super::check::MOVES;
 use super::page::Page;
 use super::table::{Form, Move, Table};
-use tidegate_toml::{Reader, Section};
+use tidegate_toml::{Reader, Section, Value};
 
 /// Largest CSV file.
 const LARGEST: u64 = 8 << 20;
@@ -18,11 +18,13 @@ type Rows = Vec<Vec<(Move, f64)>>;
 /// Where each row stands: file and line.
 type Places = Vec<Option<(String, usize)>>;
 
-pub(super) fn read(root: &Section<'_>, pages: &[Page], file: &str) -> Option<Table> {
-    let Some(value) = root.get("transitions") else {
-        root.wrong("has no [transitions]", "add [transitions] with a row for each page");
-        return None;
-    };
+/// `start` is where sessions begin, if that is known.
+pub(super) fn read(
+    value: &Value<'_>,
+    pages: &[Page],
+    start: Option<u16>,
+    file: &str,
+) -> Option<Table> {
     let section = value.section()?;
     let form = match section.get("form") {
         None => Form::AsIs,
@@ -76,10 +78,19 @@ pub(super) fn read(root: &Section<'_>, pages: &[Page], file: &str) -> Option<Tab
     } else {
         None
     };
-    let (rows, places) = match csv {
+    let (mut rows, places) = match csv {
         Some((name, text)) => from_csv(section.reader, &name, &text, pages)?,
         None => inline(&section, pages),
     };
+    // Pages of other classes need no row.
+    let wanted = |state: usize| {
+        let to = Move::Page(state as u16);
+        start == Some(state as u16)
+            || rows.iter().flatten().any(|(entry, p)| *entry == to && *p > 0.0)
+    };
+    let idle: Vec<usize> =
+        (0..rows.len()).filter(|state| rows[*state].is_empty() && !wanted(*state)).collect();
+    idle.into_iter().for_each(|state| rows[state].push((Move::End, 1.0)));
     build(&section, pages, rows, &places, form)
 }
 

@@ -1,0 +1,69 @@
+//! Classes of customers: who is like whom.
+
+use rand::{RngExt, SeedableRng};
+
+use super::SessionRules;
+use super::course::Course;
+use crate::Rng;
+
+/// Most classes of a scenario.
+pub(super) const MOST: usize = 100;
+/// Numbers of a session's seed for the draw of its class, so that what the
+/// session does is the same whatever classes there are beside its own.
+const DRAW: u64 = 0xC2B2_AE3D_27D4_EB4F;
+
+/// Customers who behave alike.
+#[derive(Clone, Debug)]
+pub struct Class {
+    /// Its name; empty where the scenario has no classes.
+    pub name: String,
+    /// Its part of the sessions whose arrivals name no class, relative to those
+    /// of the others; may be 0.
+    pub share: f64,
+    /// The first page.
+    pub start: u16,
+    /// Where it goes from there.
+    pub course: Course,
+    /// What holds for its sessions.
+    pub session: SessionRules,
+}
+
+/// The class of a session, by its seed.
+pub(crate) fn draw(classes: &[Class], seed: u64) -> u16 {
+    if classes.len() < 2 {
+        return 0;
+    }
+    let total: f64 = classes.iter().map(|class| class.share).sum();
+    let mut left = Rng::seed_from_u64(seed ^ DRAW).random::<f64>() * total;
+    let passed = |class: &Class| {
+        left -= class.share;
+        left < 0.0
+    };
+    // Rounding may leave a hair over: that is the last one's who has a share.
+    let found = classes.iter().position(passed);
+    let last = || classes.iter().rposition(|class| class.share > 0.0);
+    found.or_else(last).unwrap_or_default() as u16
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_come_by_their_shares_and_the_same_for_the_same_seed() {
+        let class = |share| Class {
+            name: String::new(),
+            share,
+            start: 0,
+            course: Course::Steps(Vec::new()),
+            session: SessionRules::default(),
+        };
+        let classes = [class(3.0), class(0.0), class(1.0)];
+        let count = |wanted| (0..40_000).filter(|seed| draw(&classes, *seed) == wanted).count();
+        // 30,000, give or take five standard deviations of 87.
+        assert!((29_570..30_430).contains(&count(0)), "{}", count(0));
+        assert_eq!(count(1), 0);
+        assert!((0..99).all(|seed| draw(&classes, seed) == draw(&classes, seed)));
+        assert_eq!(draw(&classes[..1], 7), 0);
+    }
+}
