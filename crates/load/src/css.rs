@@ -219,10 +219,10 @@ struct Open<'h> {
 }
 
 /// Most things that are looked for in one pass.
-pub(crate) const MOST: usize = 64;
+pub const MOST: usize = 64;
 
 /// What each selector finds, in one pass over the page; at most [`MOST`].
-pub(crate) fn find(html: &[u8], wanted: &[&Wanted]) -> Vec<Option<String>> {
+pub fn find(html: &[u8], wanted: &[&Wanted]) -> Vec<Option<String>> {
     let wanted = &wanted[..wanted.len().min(MOST)];
     let mut found: Vec<Option<String>> = vec![None; wanted.len()];
     // Found, or its text is being waited for.

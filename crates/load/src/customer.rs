@@ -44,6 +44,23 @@ pub(crate) struct Customer {
 pub(crate) struct Kept {
     connection: Option<Connection>,
     tickets: Option<Arc<Tickets>>,
+    /// Who she is; otherwise that is drawn.
+    customer: Option<u64>,
+}
+
+/// What is left of a session.
+pub(crate) struct Left {
+    pub(crate) kept: Kept,
+    pub(crate) outcome: Outcome,
+    customer: u64,
+}
+
+impl Left {
+    /// The same customer, with nothing but her name.
+    pub(crate) fn anew(self, shared: &Shared) -> Kept {
+        self.kept.finish(shared);
+        Kept { customer: Some(self.customer), ..Kept::default() }
+    }
 }
 
 impl Kept {
@@ -75,7 +92,8 @@ impl Customer {
         kept: Kept,
     ) -> Self {
         let mut rng = Rng::seed_from_u64(shared.seed_of(session));
-        let customer = rng.random_range(1..=shared.customers);
+        let drawn = rng.random_range(1..=shared.customers);
+        let customer = kept.customer.unwrap_or(drawn);
         let identity = Identity { customer, session, request: 0, run: shared.run };
         let rules = &shared.parts.classes[usize::from(class)];
         let (start, most) = (rules.start, rules.session.max_requests);
@@ -95,9 +113,9 @@ impl Customer {
         }
     }
 
-    /// Runs the session from its intended arrival to its end; gives what the
-    /// customer keeps for the next.
-    pub(crate) async fn run(mut self, arrival: Instant) -> Kept {
+    /// Runs the session from its intended arrival to its end; gives how it
+    /// ended, and what the customer keeps for the next.
+    pub(crate) async fn run(mut self, arrival: Instant) -> Left {
         if self.connection.as_mut().is_some_and(|open| !open.is_closed()) {
             self.admit();
         }
@@ -105,11 +123,13 @@ impl Customer {
         let (class, admitted) = (self.class, self.admitted);
         self.shared.record(What::Ended { class, outcome, admitted });
         // A connection that was abandoned or broke is gone already, by a reset.
+        let mut kept = Kept::default();
         if self.shared.keep == Keep::Customer {
-            return Kept { connection: self.connection, tickets: Some(self.tickets) };
+            (kept.connection, kept.tickets) = (self.connection, Some(self.tickets));
+        } else {
+            finish(&self.shared, self.connection);
         }
-        finish(&self.shared, self.connection);
-        Kept::default()
+        Left { kept, outcome, customer: self.identity.customer }
     }
 
     fn admit(&mut self) {
@@ -225,7 +245,11 @@ impl Customer {
     }
 
     fn not_offered(&self, page: u16, body: &[u8]) -> Outcome {
-        self.shared.unmet(page, Why::NotOffered, || offers(body));
+        let follows = self.shared.parts.pages[page as usize].reads_last_page();
+        self.shared.unmet(page, Why::NotOffered, || match follows {
+            true => offers(body),
+            false => "a value that no page has given yet is missing".to_owned(),
+        });
         Outcome::Failed(Failure::NotOffered)
     }
 
@@ -281,16 +305,25 @@ impl Customer {
         let late = begun.saturating_duration_since(intended);
         shared.record(What::Begun { late });
         let stage = Cell::new(Stage::Connect);
-        let deadline =
-            tokio::time::Instant::from_std(intended + shared.patience[usize::from(self.class)]);
-        let attempt = self.follow(request, keep.as_deref_mut(), &stage);
-        let result = match tokio::time::timeout_at(deadline, attempt).await {
-            Ok(result) => result,
-            Err(_) => {
-                // Dropping the connection resets it.
-                self.connection = None;
-                Err(Outcome::Abandoned(stage.get()))
+        let patience = shared.patience[usize::from(self.class)];
+        let mut deadline = intended + patience;
+        let mut reloads = self.class().session.impatience.reloads();
+        let result = loop {
+            let attempt = self.follow(request, keep.as_deref_mut(), &stage);
+            if let Ok(result) = tokio::time::timeout_at(deadline.into(), attempt).await {
+                break result;
             }
+            // Dropping the connection resets it.
+            self.connection = None;
+            if reloads == 0 {
+                break Err(Outcome::Abandoned(stage.get()));
+            }
+            reloads -= 1;
+            shared.record(What::Reloaded { class: self.class });
+            if let Some(kept) = keep.as_deref_mut() {
+                kept.clear();
+            }
+            deadline = Instant::now() + patience;
         };
         let mut recorded = Recorded {
             session: self.identity.session,

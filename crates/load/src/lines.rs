@@ -110,6 +110,15 @@ pub fn report(summary: &Summary) -> String {
             totals.fallback_back + totals.fallback_via + totals.fallback_last_id
         ),
     );
+    if totals.sessions_returned + totals.requests_reloaded > 0 {
+        put(
+            &mut out,
+            format_args!(
+                "impatience      {} sessions came back, {} requests were reloaded",
+                totals.sessions_returned, totals.requests_reloaded
+            ),
+        );
+    }
     unmet(&mut out, summary);
     put(&mut out, format_args!("response        {}", spread(&summary.response)));
     classes(&mut out, summary);

@@ -64,6 +64,10 @@ pub fn exposition(snapshot: &Snapshot) -> String {
     let help = "Sessions whose customer lost patience, by what they waited for.";
     let stages = kinds(|t| &t.abandoned_by_stage);
     text.labelled("abandonments_total", "counter", help, "stage", &stages);
+    let help = "Sessions of customers who came back after they had been disappointed.";
+    text.single("sessions_returned_total", "counter", help, count(|t| t.sessions_returned) as f64);
+    let help = "Times that a request which took too long was sent again.";
+    text.single("requests_reloaded_total", "counter", help, count(|t| t.requests_reloaded) as f64);
     let help = "Sessions in flight.";
     text.single("sessions_active", "gauge", help, snapshot.in_flight as f64);
 

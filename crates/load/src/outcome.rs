@@ -17,6 +17,20 @@ pub enum Outcome {
     CutOff,
 }
 
+impl Outcome {
+    /// Whether the customer was turned away, or waited too long: the service had
+    /// no room. Other failures would only come again.
+    pub fn is_disappointment(self) -> bool {
+        use Failure::{ConnectRefused, ConnectTimeout, ReturningRefused};
+        matches!(
+            self,
+            Self::Refused(_)
+                | Self::Abandoned(_)
+                | Self::Failed(ConnectRefused | ConnectTimeout | ReturningRefused)
+        )
+    }
+}
+
 /// How a new customer was turned away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]

@@ -11,9 +11,13 @@ use tokio::task::{spawn_local, yield_now};
 
 use crate::Rng;
 use crate::arrivals::{Arrivals, Closed, Model, Schedule, Stream};
-use crate::customer::{Customer, Kept};
+use crate::customer::{Customer, Kept, Left};
+use crate::outcome::Outcome;
+use crate::plan::Keep;
 use crate::worker::{Arrived, Shared};
 
+/// Numbers of a session's seed for the times away after it.
+const AWAY: u64 = 0x9FB2_1C65_1E98_DF25;
 /// Numbers of a model's seed for its customers.
 const CUSTOMERS: u64 = 0xD134_2543_DE82_EF95;
 
@@ -73,13 +77,8 @@ async fn open(shared: Rc<Shared>, mut stream: Stream, max_requests: u32, class: 
             Arrived::Enough => return,
             Arrived::Full => {}
             Arrived::Session(session, class) => {
-                let kept = Kept::default();
-                let customer = Customer::new(shared.clone(), session, class, max_requests, kept);
-                let shared = shared.clone();
-                spawn_local(async move {
-                    customer.run(arrival).await.finish(&shared);
-                    shared.leave(class);
-                });
+                let visits = Visits::new(shared.clone(), session, class);
+                spawn_local(visits.run(arrival, max_requests));
             }
         }
         // With arrivals overdue, let those who are here go on.
@@ -87,6 +86,60 @@ async fn open(shared: Rc<Shared>, mut stream: Stream, max_requests: u32, class: 
         if count.is_multiple_of(16) {
             yield_now().await;
         }
+    }
+}
+
+/// The sessions of one customer: the first, and those for which she comes back.
+struct Visits {
+    shared: Rc<Shared>,
+    class: u16,
+    first: u64,
+    /// Sessions so far.
+    count: u32,
+}
+
+impl Visits {
+    fn new(shared: Rc<Shared>, first: u64, class: u16) -> Self {
+        Self { shared, class, first, count: 0 }
+    }
+
+    /// The next session.
+    async fn session(&mut self, intended: Instant, max_requests: u32, kept: Kept) -> Left {
+        // Thus unique, and the same however long anybody was away.
+        let number = self.first + u64::from(self.count) * 1_000_000_000;
+        self.count += 1;
+        let shared = self.shared.clone();
+        let customer = Customer::new(shared, number, self.class, max_requests, kept);
+        let left = customer.run(intended).await;
+        self.shared.leave(self.class);
+        left
+    }
+
+    /// When she comes back after her last session, if she does: she is away
+    /// then.
+    fn returns(&self, outcome: Outcome) -> Option<Instant> {
+        let rules = self.shared.parts.rules(Some(self.class));
+        let mean = rules.impatience.back_off(self.count)?;
+        if !outcome.is_disappointment() {
+            return None;
+        }
+        let seed = self.shared.seed_of(self.first) ^ u64::from(self.count).wrapping_mul(AWAY);
+        let away = self.shared.think(mean, f64::MAX, &mut Rng::seed_from_u64(seed));
+        let at = Instant::now().checked_add(away).filter(|at| *at < self.shared.end)?;
+        self.shared.go_away(self.class).then_some(at)
+    }
+
+    async fn run(mut self, arrival: Instant, max_requests: u32) {
+        let mut left = self.session(arrival, max_requests, Kept::default()).await;
+        while let Some(at) = self.returns(left.outcome) {
+            self.shared.clock.at(at).await;
+            let kept = left.anew(&self.shared);
+            if !self.shared.come_back(at, self.class) {
+                return;
+            }
+            left = self.session(at, max_requests, kept).await;
+        }
+        left.kept.finish(&self.shared);
     }
 }
 
@@ -122,9 +175,20 @@ async fn closed(
             // limit, and is reported as such.
             Arrived::Enough | Arrived::Full => break,
             Arrived::Session(session, class) => {
-                let customer = Customer::new(shared.clone(), session, class, u32::MAX, kept);
-                kept = customer.run(intended).await;
-                shared.leave(class);
+                let mut visits = Visits::new(shared.clone(), session, class);
+                let mut left = visits.session(intended, u32::MAX, kept).await;
+                while let Some(at) = visits.returns(left.outcome) {
+                    left.kept.rest_until(&shared, at).await;
+                    let anew = match shared.keep {
+                        Keep::Customer => left.kept,
+                        _ => left.anew(&shared),
+                    };
+                    if !shared.come_back(at, class) {
+                        return anew.finish(&shared);
+                    }
+                    left = visits.session(at, u32::MAX, anew).await;
+                }
+                kept = left.kept;
             }
         }
         intended = Instant::now() + shared.think(think, rules.think_cap, &mut rng);

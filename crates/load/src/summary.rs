@@ -132,9 +132,12 @@ impl Summary {
 pub struct Totals {
     /// Sessions asked for by the schedule.
     pub offered: u64,
+    /// Sessions beyond those, of customers who came back after they had been
+    /// disappointed.
+    pub sessions_returned: u64,
     /// Sessions begun.
     pub started: u64,
-    /// Offered but not begun: too many in flight.
+    /// Offered or returned, but not begun: too many in flight.
     pub not_started: u64,
     /// Sessions whose first handshake completed.
     pub admitted: u64,
@@ -170,6 +173,9 @@ pub struct Totals {
     pub responses_by_class: BTreeMap<&'static str, u64>,
     /// Bytes of answers, heads included, TLS not; over HTTP/2 with its frames.
     pub received_bytes: u64,
+    /// Times that a request which took too long was sent again (part of that
+    /// request).
+    pub requests_reloaded: u64,
     /// Redirects followed (part of their request).
     pub redirects: u64,
     /// Requests sent again because the server had just closed the connection.
@@ -287,6 +293,7 @@ pub struct PageFigures {
 pub struct ClassFigures {
     pub name: String,
     pub offered: u64,
+    pub sessions_returned: u64,
     pub not_started: u64,
     pub started: u64,
     pub admitted: u64,
@@ -303,6 +310,7 @@ pub struct ClassFigures {
     pub cut_off: u64,
     pub requests_ok: u64,
     pub requests_failed: u64,
+    pub requests_reloaded: u64,
     /// From intended start to last byte.
     pub response: Latency,
 }

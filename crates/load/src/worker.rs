@@ -92,6 +92,8 @@ pub(crate) struct Shared {
     lost: Cell<u64>,
     /// Of each class.
     in_flight: Vec<Cell<usize>>,
+    /// Customers who will come back.
+    away: Cell<usize>,
 }
 
 /// What becomes of an arrival.
@@ -141,14 +143,37 @@ impl Shared {
         let session = self.thread as u64 + count * self.threads as u64;
         let class = class.unwrap_or_else(|| draw(&self.parts.classes, self.seed_of(session)));
         self.record_at(intended, What::Offered { class });
+        if self.begin(class) { Arrived::Session(session, class) } else { Arrived::Full }
+    }
+
+    fn begin(&self, class: u16) -> bool {
         if self.in_flight() >= self.max_in_flight {
             self.record(What::NotStarted { class });
-            return Arrived::Full;
+            return false;
         }
         self.record(What::Started { class });
         let here = &self.in_flight[usize::from(class)];
         here.set(here.get() + 1);
-        Arrived::Session(session, class)
+        true
+    }
+
+    /// Lets a customer go who will come back; with too many of them she will
+    /// not.
+    pub(crate) fn go_away(&self, class: u16) -> bool {
+        if self.away.get() >= self.max_in_flight {
+            self.record(What::Returned { class });
+            self.record(What::NotStarted { class });
+            return false;
+        }
+        self.away.set(self.away.get() + 1);
+        true
+    }
+
+    /// Lets a session begin of a customer who had gone away.
+    pub(crate) fn come_back(&self, intended: Instant, class: u16) -> bool {
+        self.away.set(self.away.get() - 1);
+        self.record_at(intended, What::Returned { class });
+        self.begin(class)
     }
 
     /// The seed of a session.
@@ -278,6 +303,7 @@ async fn drive(job: Assignment, out: &SyncSender<Batch>) -> std::io::Result<()> 
         told: RefCell::default(),
         examples: RefCell::default(),
         lost: Cell::new(0),
+        away: Cell::new(0),
     });
     let arriving = source::start(&shared, &job.arrivals);
     let mut reporter = Reporter { out, thread: job.thread, pending: None };
@@ -287,7 +313,7 @@ async fn drive(job: Assignment, out: &SyncSender<Batch>) -> std::io::Result<()> 
         clock.at(beat.min(end)).await;
         let now = Instant::now();
         shared.record_at(now, What::Heartbeat { late: now.saturating_duration_since(beat) });
-        let idle = arriving.are_over() && shared.in_flight() == 0;
+        let idle = arriving.are_over() && shared.in_flight() + shared.away.get() == 0;
         if now >= end || job.stop.is_stopped() || idle {
             // An instant of the window itself, should the loop be late.
             let ended = now.min(end);

@@ -35,6 +35,8 @@ impl Classes {
         let (What::Offered { class }
         | What::NotStarted { class }
         | What::Started { class }
+        | What::Returned { class }
+        | What::Reloaded { class }
         | What::Admitted { class }
         | What::Ended { class, .. }) = event.what
         else {
@@ -59,6 +61,7 @@ impl Classes {
             ClassFigures {
                 name: class.name,
                 offered: totals.offered,
+                sessions_returned: totals.sessions_returned,
                 not_started: totals.not_started,
                 started: totals.started,
                 admitted: totals.admitted,
@@ -73,6 +76,7 @@ impl Classes {
                 cut_off: totals.cut_off,
                 requests_ok: totals.requests_ok,
                 requests_failed: totals.requests_failed,
+                requests_reloaded: totals.requests_reloaded,
                 response: class.response.summary(),
             }
         };

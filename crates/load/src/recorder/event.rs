@@ -23,6 +23,10 @@ pub(crate) enum What {
     Offered { class: u16 },
     /// Too many in flight for this one.
     NotStarted { class: u16 },
+    /// A customer came back who had been disappointed.
+    Returned { class: u16 },
+    /// A request that took too long was sent again.
+    Reloaded { class: u16 },
     /// A session began.
     Started { class: u16 },
     /// An arrival or request began, this long after its intended start.

@@ -126,6 +126,8 @@ pub(super) fn count(totals: &mut Totals, event: &Event) {
     match event.what {
         What::Offered { .. } => totals.offered += 1,
         What::NotStarted { .. } => totals.not_started += 1,
+        What::Returned { .. } => totals.sessions_returned += 1,
+        What::Reloaded { .. } => totals.requests_reloaded += 1,
         What::Started { .. } => totals.started += 1,
         What::Begun { late } => {
             totals.starts += 1;

@@ -9,11 +9,19 @@ use super::check::DAY;
 use super::class::{Class, MOST};
 use super::course::Course;
 use super::page::Page;
-use super::{SessionRules, steps, transitions};
+use super::{SessionRules, impatience, steps, transitions};
 
 /// Keys of `[session]` that a class may have as well.
-const OWN: [&str; 7] =
-    ["start", "steps", "max_requests", "think", "think_cap", "patience", "follow_redirects"];
+const OWN: [&str; 8] = [
+    "start",
+    "steps",
+    "max_requests",
+    "think",
+    "think_cap",
+    "patience",
+    "impatience",
+    "follow_redirects",
+];
 /// Longest name, in characters: it stands in a table.
 const LONGEST_NAME: usize = 30;
 
@@ -162,6 +170,9 @@ fn rules(section: &Section<'_>, mut rules: SessionRules) -> SessionRules {
     if let Some(patience) = duration("patience", Duration::from_millis(1)) {
         rules.patience = patience;
     }
+    if let Some(impatience) = section.get("impatience").and_then(|value| impatience::read(&value)) {
+        rules.impatience = impatience;
+    }
     if let Some(n) = section.get("customers").and_then(|value| value.integer(1..=i64::MAX)) {
         rules.customers = n as u64;
     }
@@ -270,6 +281,15 @@ Item = { End = 1 }
                      partly open: sessions at 2/s, Poisson (bots)";
         assert_eq!(scenario.arrivals().unwrap().to_string(), words);
         assert!(scenario.notes().is_empty(), "{:?}", scenario.notes());
+    }
+
+    #[test]
+    fn the_example_of_the_documentation_is_right() {
+        let text = include_str!("../../../../docs/load-example.toml");
+        let scenario = Scenario::from_toml(text, "load-example.toml").unwrap();
+        assert_eq!(scenario.classes().len(), 2);
+        assert_eq!(scenario.notes(), [""; 0]);
+        crate::Plan::new(scenario, "https://127.0.0.1:8443").check().unwrap();
     }
 
     #[test]

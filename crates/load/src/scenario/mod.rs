@@ -11,6 +11,7 @@ mod expectations;
 mod expected;
 mod field;
 mod fields;
+mod impatience;
 mod length;
 mod page;
 mod pages;
@@ -32,6 +33,7 @@ pub use course::{Course, ScriptStep};
 pub(crate) use expected::{Answered, excerpt};
 pub use expected::{Check, Expected, Find, Rule};
 pub use field::{FieldRule, TextPart};
+pub use impatience::Impatience;
 pub use length::SessionLength;
 pub use page::{Body, Method, Page, Source};
 pub use table::{Form, Move, Table};
@@ -92,6 +94,8 @@ pub struct SessionRules {
     pub think_cap: f64,
     /// From intended start to last byte of the answer.
     pub patience: Duration,
+    /// What customers do whose patience ends, or who are turned away.
+    pub impatience: Impatience,
     /// Customers (accounts) to draw from, numbered from 1.
     pub customers: u64,
     /// Redirects within the site are followed, as part of the request.
@@ -107,6 +111,7 @@ impl Default for SessionRules {
             think: Duration::from_secs(7),
             think_cap: 10.0,
             patience: Duration::from_secs(10),
+            impatience: Impatience::Leave,
             customers: 1000,
             follow_redirects: true,
         }
