@@ -110,7 +110,8 @@ impl Visits {
         self.count += 1;
         let shared = self.shared.clone();
         let customer = Customer::new(shared, number, self.class, max_requests, kept);
-        let left = customer.run(intended).await;
+        // In a place of its own: awaited where it was made, it would lie in the task twice.
+        let left = Box::pin(customer.run(intended)).await;
         self.shared.leave(self.class);
         left
     }
