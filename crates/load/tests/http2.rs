@@ -56,6 +56,27 @@ fn a_session_is_one_connection_over_tls_as_in_clear() {
 }
 
 #[test]
+fn values_are_taken_from_answers_and_go_into_requests_as_over_http_1() {
+    fn site(seen: &Seen) -> Response<Bytes> {
+        let head = Response::builder().header("x-session", "s-17");
+        let body = if seen.path == "/" { r#"{"items":[{"id":42}]}"# } else { "done" };
+        head.body(Bytes::from_static(body.as_bytes())).unwrap()
+    }
+    let server = Http2Server::start(Setup { site, ..AT_ONCE });
+    let text = "[session]\nsteps = [\"Home\", \"Order\"]\nthink = \"1ms\"\n[pages.Home]\n\
+                path = \"/\"\nextract = { token = { header = \"x-session\" }, \
+                item = { json = \"/items/0/id\" } }\n[pages.Order]\npath = \"/items/{item}\"\n\
+                method = \"PUT\"\nbody = '{\"count\": 1}'\nheaders = { \"X-Token\" = \"{token}\" }\n\
+                check = { contains = \"done\" }\n";
+    let totals = totals(plan(Scenario::from_toml(text, "api.toml").unwrap(), &server.url, 1));
+    assert_eq!((totals.completed, totals.requests_ok), (1, 2), "{totals:?}");
+    let order = &server.seen()[1];
+    assert_eq!((order.method.as_str(), order.path.as_str()), ("PUT", "/items/42"));
+    assert_eq!((order.kind.as_str(), order.token.as_str()), ("application/json", "s-17"));
+    assert_eq!(order.body, r#"{"count": 1}"#);
+}
+
+#[test]
 fn links_forms_cookies_and_redirects_work_as_over_http_1() {
     fn site(seen: &Seen) -> Response<Bytes> {
         let (status, header, body) = match seen.path.as_str() {
