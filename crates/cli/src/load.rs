@@ -31,14 +31,17 @@ pub struct Args {
     #[command(subcommand)]
     command: Option<Command>,
     /// A scenario file, or the name of a built-in one
-    #[arg(value_name = "SCENARIO", required_unless_present = "list")]
+    #[arg(value_name = "SCENARIO", required_unless_present_any = ["list", "show"])]
     scenario: Option<String>,
     /// The service, such as https://127.0.0.1:8443
-    #[arg(long, value_name = "URL", required_unless_present = "list")]
+    #[arg(long, value_name = "URL", required_unless_present_any = ["list", "show"])]
     target: Option<String>,
     /// List the built-in scenarios
     #[arg(long)]
     list: bool,
+    /// Print a built-in scenario: a file to start from
+    #[arg(long, value_name = "NAME")]
+    show: Option<String>,
     /// Sessions per second, Poisson, in place of the scenario's arrivals
     #[arg(long, value_name = "PER_S")]
     rate: Option<f64>,
@@ -125,6 +128,10 @@ pub struct Args {
     /// an attacker would; needs --insecure
     #[arg(long)]
     forged_tickets: bool,
+    /// Let an attack (handshake-flood, forged tickets) go against a service that is
+    /// not on loopback: one of your own
+    #[arg(long)]
+    attack_remote: bool,
     /// Run so many times, with one seed after the other, and give the mean and
     /// its interval of 95 % for each figure; files of requests and seconds get
     /// the run's number
@@ -164,7 +171,17 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
         return compare::run(args);
     }
     if args.list {
-        BUILT_IN.iter().try_for_each(|name| print(format!("{name}\n")))?;
+        BUILT_IN.iter().try_for_each(|name| {
+            let scenario = Scenario::built_in(name).expect("each of the list is there");
+            print(format!("{name:28} {}\n", scenario.description()))
+        })?;
+        return Ok(Outcome::Done);
+    }
+    if let Some(name) = &args.show {
+        let text = Scenario::built_in_text(name).ok_or_else(|| {
+            bad_input(format!("--show {name}: must be one of {}", BUILT_IN.join(", ")))
+        })?;
+        print(text)?;
         return Ok(Outcome::Done);
     }
     let plan = plan(&args)?;
@@ -288,6 +305,7 @@ fn plan(args: &Args) -> anyhow::Result<Plan> {
     plan.cores = args.cores.as_ref().map(|cores| cores.list().to_vec()).unwrap_or_default();
     plan.insecure = args.insecure;
     plan.forged_tickets = args.forged_tickets;
+    plan.attack_remote = args.attack_remote;
     plan.ca = args.ca.clone();
     plan.raw = args.raw.clone();
     plan.parquet = args.parquet.clone();

@@ -123,6 +123,57 @@ fn customers_of_a_site_behind_the_gate_are_counted_alike_in_all_files() {
 }
 
 #[test]
+fn every_ready_scenario_fits_the_auction_site() {
+    let run = Run::new(FEW);
+    let site = auction(&run.path("site"));
+    let gate = gate(site.address("site"), &["--policy", "off"]);
+    for name in ["auction-buyers", "auction-crowd", "auction-bots", "handshake-flood"] {
+        let json = run.path(name).display().to_string();
+        let output = tidegate(&[
+            "load",
+            name,
+            "--target",
+            gate.address("gate"),
+            "--insecure",
+            "--plain",
+            "--json",
+            &json,
+            "--rate",
+            "60",
+            "--warm-up",
+            "0",
+            "--duration",
+            "2.5",
+            "--time-scale",
+            "0.02",
+            "--patience-scale",
+            "100",
+        ]);
+        let text = std::fs::read_to_string(&json).unwrap_or_default();
+        let Ok(summary) = serde_json::from_str::<Value>(&text) else {
+            panic!("{name}: {}", output.stderr_text());
+        };
+        let totals = &summary["totals"];
+        assert!(totals["completed"].as_u64() >= Some(5), "{name}: {totals:#}");
+        assert_eq!(
+            (&totals["failed"], &totals["resumed_ok"]),
+            (&0.into(), &0.into()),
+            "{name}: {totals:#}"
+        );
+    }
+    let shown = tidegate(&["load", "--show", "auction-bots"]);
+    let file = run.path("own.toml");
+    std::fs::write(&file, shown.stdout_text()).unwrap();
+    assert_eq!(tidegate(&["check", &file.display().to_string()]).status.code(), Some(0));
+    let list = tidegate(&["load", "--list"]).stdout_text();
+    assert!(list.contains("handshake-flood              An attack"), "{list}");
+    let attack = ["load", "handshake-flood", "--target", "https://192.0.2.1", "--insecure"];
+    let refused = tidegate(&attack);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(refused.stderr_text().contains("--attack-remote"), "{}", refused.stderr_text());
+}
+
+#[test]
 fn the_summary_and_the_raw_lines_have_the_fields_that_scripts_rely_on() {
     let run = Run::new(FEW);
     let upstream = Upstream::start();

@@ -1,7 +1,7 @@
 //! What to run: a scenario, a target, arrivals, durations and the driver's
 //! own means.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -66,6 +66,9 @@ pub struct Plan {
     /// as an attacker would who hopes to pass for somebody already inside. Needs
     /// [`insecure`](Self::insecure) and TLS 1.3.
     pub forged_tickets: bool,
+    /// Lets an attack (a scenario that says so, or forged tickets) go against a
+    /// service that is not on loopback.
+    pub attack_remote: bool,
     /// Name for SNI and certificate checks if it is not the target's host.
     pub server_name: Option<String>,
     /// Writes every request as a line of JSON to this file.
@@ -123,6 +126,7 @@ impl Plan {
             full_share,
             tickets,
             forged_tickets: false,
+            attack_remote: false,
             server_name: None,
             raw: None,
             parquet: None,
@@ -165,6 +169,23 @@ impl Plan {
             let Contradiction { key, rule, remedy } = contradiction;
             Error::Plan { key, rule, remedy }
         })
+    }
+
+    /// Keeps attacks on loopback, unless it was said that they may leave it.
+    ///
+    /// # Errors
+    /// One of the target's addresses lies elsewhere.
+    pub(crate) fn check_reach(&self, addresses: &[SocketAddr]) -> Result<(), Error> {
+        let is_attack = self.scenario.is_attack() || self.forged_tickets;
+        let far = addresses.iter().find(|address| !address.ip().to_canonical().is_loopback());
+        match far {
+            Some(far) if is_attack && !self.attack_remote => Err(Error::Plan {
+                key: "target",
+                rule: format!("{far} is not on loopback, and this run is an attack"),
+                remedy: "attack nobody but yourself; --attack-remote says that the service is yours",
+            }),
+            _ => Ok(()),
+        }
     }
 
     /// Checks every value that has a range.
@@ -453,5 +474,27 @@ mod tests {
         for bad in ["", "shop", "127.0.0.0/31", "127.0.0.0/x", "::1/64", "127.0.0.1,"] {
             assert!(Sources::parse(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn attacks_stay_on_loopback_unless_told_otherwise() {
+        let reach = |plan: &Plan, addresses: &[&str]| {
+            let parsed: Vec<SocketAddr> =
+                addresses.iter().map(|address| address.parse().unwrap()).collect();
+            plan.check_reach(&parsed)
+        };
+        let (near, far) = (["127.0.0.9:443", "[::1]:443", "[::ffff:127.0.0.1]:1"], "192.0.2.1:443");
+        let flood = Scenario::built_in("handshake-flood").unwrap();
+        let mut plan = Plan::new(flood, "https://localhost");
+        assert!(reach(&plan, &near).is_ok());
+        let error = reach(&plan, &[near[0], far]).unwrap_err();
+        assert_eq!(error.exit_code(), 2);
+        assert!(error.to_string().contains("192.0.2.1:443 is not on loopback"), "{error}");
+        plan.attack_remote = true;
+        assert!(reach(&plan, &[far]).is_ok());
+        let mut plan = Plan::new(Scenario::built_in("auction-bots").unwrap(), "https://localhost");
+        assert!(reach(&plan, &[far]).is_ok());
+        plan.forged_tickets = true;
+        assert!(reach(&plan, &[far]).is_err());
     }
 }

@@ -46,7 +46,9 @@ pub fn run(plan: Plan, observer: &mut dyn FnMut(&Snapshot)) -> Result<Summary, E
         });
     }
     let tls = target.tls.then(|| Tls::new(&plan, &target)).transpose()?;
-    let address = probe(&plan, &target, tls.as_ref(), &target.addresses()?)?;
+    let addresses = target.addresses()?;
+    plan.check_reach(&addresses)?;
+    let address = probe(&plan, &target, tls.as_ref(), &addresses)?;
     let threads = plan.cores.len().max(1);
     let mut recorder = Recorder::new(&plan, threads)?;
     let rules = *plan.scenario.session();

@@ -27,6 +27,7 @@ fn parts(root: &Section<'_>, file: &str) -> Option<Parts> {
     root.only(&[
         "name",
         "description",
+        "attack",
         "session",
         "pages",
         "parameters",
@@ -40,6 +41,7 @@ fn parts(root: &Section<'_>, file: &str) -> Option<Parts> {
     ]);
     let text = |key| root.get(key).and_then(|value| value.string()).unwrap_or_default().to_owned();
     let (name, description) = (text("name"), text("description"));
+    let attack = root.get("attack").and_then(|value| value.boolean()).unwrap_or_default();
     let mut names = Names::of(root);
     let fields = root.get("fields").and_then(|value| value.section());
     let fields = fields.map(|section| field_rules(&section, &names)).unwrap_or_default();
@@ -60,6 +62,7 @@ fn parts(root: &Section<'_>, file: &str) -> Option<Parts> {
     Some(Parts {
         name: if name.is_empty() { stem(file) } else { name },
         description,
+        attack,
         session,
         pages,
         classes,

@@ -54,6 +54,7 @@ pub struct Scenario(Arc<Parts>);
 pub(crate) struct Parts {
     pub(crate) name: String,
     pub(crate) description: String,
+    pub(crate) attack: bool,
     pub(crate) session: SessionRules,
     /// Index is the state of the table.
     pub(crate) pages: Vec<Page>,
@@ -156,6 +157,11 @@ impl Scenario {
         )
     }
 
+    /// The text of a scenario that comes with the program: a file to start from.
+    pub fn built_in_text(name: &str) -> Option<String> {
+        Some(builtin::text(name)?.0)
+    }
+
     /// Its name.
     pub fn name(&self) -> &str {
         &self.0.name
@@ -164,6 +170,14 @@ impl Scenario {
     /// What it is, in a sentence; may be empty.
     pub fn description(&self) -> &str {
         &self.0.description
+    }
+
+    /// Whether it is an attack, which needs [`Plan::attack_remote`] against anything
+    /// that is not on loopback.
+    ///
+    /// [`Plan::attack_remote`]: crate::Plan::attack_remote
+    pub fn is_attack(&self) -> bool {
+        self.0.attack
     }
 
     /// What holds for every session.
