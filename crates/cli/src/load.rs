@@ -192,6 +192,7 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
             args.repeat
         )));
     }
+    own_files(&args)?;
     let metrics = args.metrics.map(Metrics::serve).transpose()?;
     if let Some(metrics) = &metrics {
         print(format!("metrics: http://{}/metrics\n", metrics.address()))?;
@@ -214,6 +215,26 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
         show_all(&args, runs)
     };
     failed.map_or(outcome, Err)
+}
+
+/// Sees that no two results go to the same file, where each would spoil the other.
+fn own_files(args: &Args) -> anyhow::Result<()> {
+    let files = [
+        ("--json", &args.json),
+        ("--raw", &args.raw),
+        ("--parquet", &args.parquet),
+        ("--csv", &args.csv),
+    ];
+    for (index, (flag, file)) in files.iter().enumerate() {
+        let same = files[..index].iter().find(|(_, other)| file.is_some() && other == file);
+        if let (Some((other, _)), Some(file)) = (same, file) {
+            return Err(bad_input(format!(
+                "{other} and {flag} both name {}: give each a file of its own",
+                file.display()
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// Writes and judges the result of the one run.

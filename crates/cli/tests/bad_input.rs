@@ -29,6 +29,15 @@ fn a_gate_without_an_upstream_is_bad_input() {
 }
 
 #[test]
+fn two_results_of_a_run_do_not_go_to_one_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = file(&folder, "out", "");
+    let run = ["load", "auction-bots", "--target", "http://127.0.0.1:1"];
+    let both = ["--raw", &path, "--json", &path];
+    refused(&[run, both].concat(), 2, &["--json and --raw both name", "a file of its own"]);
+}
+
+#[test]
 fn a_certificate_without_its_key_is_bad_input() {
     let folder = tempfile::tempdir().unwrap();
     let pair = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
