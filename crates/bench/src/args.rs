@@ -3,7 +3,7 @@
 use crate::rows::{ROWS, Row};
 use crate::servers::Kind;
 use clap::Parser;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Server CPU per operation of the gate beside nginx and HAProxy.
@@ -78,6 +78,15 @@ impl std::fmt::Display for BadInput {
 
 impl std::error::Error for BadInput {}
 
+/// What brings Tidegate's own binary.
+pub const BUILD: &str = "build it with cargo build --release, or give --tidegate";
+
+/// Where Tidegate's own binary should be: as given, or beside this program.
+pub fn tidegate(given: Option<&Path>) -> PathBuf {
+    let beside = || Some(std::env::current_exe().ok()?.parent()?.join("tidegate"));
+    given.map(Path::to_owned).or_else(beside).unwrap_or_default()
+}
+
 impl Args {
     /// Windows per server and row.
     pub fn rounds(&self) -> u32 {
@@ -125,11 +134,7 @@ impl Args {
         let (path, remedy) = match kind {
             Kind::Nginx => (self.nginx.clone(), "run scripts/bootstrap bench"),
             Kind::Haproxy => (self.haproxy.clone(), "run scripts/bootstrap bench"),
-            Kind::Tide | Kind::Off => {
-                let beside = || Some(std::env::current_exe().ok()?.parent()?.join("tidegate"));
-                let path = self.tidegate.clone().or_else(beside).unwrap_or_default();
-                (path, "build it with cargo build --release, or give --tidegate")
-            }
+            Kind::Tide | Kind::Off => (tidegate(self.tidegate.as_deref()), BUILD),
         };
         if path.is_file() {
             return Ok(path);

@@ -1,6 +1,6 @@
 //! The run: for each row all servers are up, and take turns window by window.
 
-use crate::args::{Args, BadInput};
+use crate::args::Args;
 use crate::certificate::{Certificate, Key};
 use crate::driver::{Driver, Work};
 use crate::machine::Machine;
@@ -63,17 +63,7 @@ struct Plan<'a> {
 
 impl<'a> Plan<'a> {
     fn new(args: &'a Args) -> anyhow::Result<Self> {
-        let cores = CorePair { server: args.server_core, driver: args.driver_core };
-        let allowed = cpu::allowed()?;
-        if cores.server == cores.driver
-            || ![cores.server, cores.driver].iter().all(|core| allowed.contains(core))
-        {
-            return Err(BadInput(format!(
-                "--server-core {} and --driver-core {} must be two of the cores {allowed:?}",
-                cores.server, cores.driver
-            ))
-            .into());
-        }
+        let cores = CorePair::new(args.server_core, args.driver_core)?;
         let mut servers = Vec::new();
         for kind in args.servers()? {
             let program = args.program(kind)?;

@@ -1,6 +1,7 @@
 //! One window: a server's CPU time over a while of load, with everything that
 //! is needed to judge it later.
 
+use crate::args::BadInput;
 use crate::driver::Driver;
 use crate::servers::{Kind, Server};
 use crate::upstream::Upstream;
@@ -26,6 +27,23 @@ pub struct CorePair {
     pub server: usize,
     /// Core of driver and upstream.
     pub driver: usize,
+}
+
+impl CorePair {
+    /// Two different cores that this process may use.
+    ///
+    /// # Errors
+    /// `BadInput` where they are not.
+    pub fn new(server: usize, driver: usize) -> anyhow::Result<Self> {
+        let allowed = cpu::allowed()?;
+        if server == driver || ![server, driver].iter().all(|core| allowed.contains(core)) {
+            return Err(BadInput(format!(
+                "--server-core {server} and --driver-core {driver} must be two of the cores {allowed:?}"
+            ))
+            .into());
+        }
+        Ok(Self { server, driver })
+    }
 }
 
 /// A measured window, raw.

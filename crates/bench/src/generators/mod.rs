@@ -17,9 +17,8 @@ use rand::SeedableRng;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 
-use crate::args::BadInput;
-use crate::cpu;
 use crate::machine::Machine;
+use crate::windows::CorePair;
 use report::Row;
 pub use report::{FILE, Report};
 use site::Site;
@@ -77,15 +76,7 @@ impl Args {
 /// # Errors
 /// `BadInput` for flags that cannot be followed; anything else is a run that failed.
 pub fn run(args: &Args) -> anyhow::Result<Report> {
-    let allowed = cpu::allowed()?;
-    let cores = [args.server_core, args.driver_core];
-    if cores[0] == cores[1] || !cores.iter().all(|core| allowed.contains(core)) {
-        return Err(BadInput(format!(
-            "--server-core {} and --driver-core {} must be two of the cores {allowed:?}",
-            cores[0], cores[1]
-        ))
-        .into());
-    }
+    CorePair::new(args.server_core, args.driver_core)?;
     let (programs, absent) = Program::find_all(args.tidegate.as_deref())?;
     let folder = tempfile::tempdir()?;
     let site = Site::start(folder.path(), args.server_core, args.customers)?;

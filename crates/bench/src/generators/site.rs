@@ -11,6 +11,7 @@ use anyhow::Context;
 
 use crate::certificate::{Certificate, Key};
 use crate::process::{Process, free_address};
+use crate::servers::nginx::{temporary_paths, user};
 
 const NGINX: &str = "/usr/sbin/nginx";
 const UNTOLD: &str = "nginx does not tell what it has counted";
@@ -109,8 +110,7 @@ fn configuration(
     connections: u32,
     [tls, clear, status]: [SocketAddr; 3],
 ) -> String {
-    // SAFETY: asks for a number.
-    let user = if unsafe { libc::geteuid() } == 0 { "user root;" } else { "" };
+    let (user, paths) = (user(), temporary_paths(folder));
     let (chain, key) = (certificate.chain.display(), certificate.key.display());
     let (folder, most) = (folder.display(), connections + 1000);
     let body = "x".repeat(1024);
@@ -126,11 +126,7 @@ http {{
     map $connection_requests $first {{ 1 1; default 0; }}
     log_format kind '$ssl_session_reused';
     access_log off;
-    client_body_temp_path {folder}/body;
-    proxy_temp_path {folder}/proxy;
-    fastcgi_temp_path {folder}/fastcgi;
-    uwsgi_temp_path {folder}/uwsgi;
-    scgi_temp_path {folder}/scgi;
+    {paths}
     keepalive_timeout 600s;
     keepalive_requests 1000000000;
     default_type text/plain;

@@ -8,7 +8,7 @@ use anyhow::Context;
 use serde::Serialize;
 
 use super::site::Site;
-use crate::args::BadInput;
+use crate::args::{self, BadInput};
 
 /// New connections per second of h2load, which opens them at a rate and not one
 /// after the other.
@@ -112,11 +112,9 @@ impl Program {
     /// # Errors
     /// Tidegate's own binary is not there.
     pub fn find_all(tidegate: Option<&Path>) -> anyhow::Result<(Vec<Self>, Vec<Tool>)> {
-        let beside = || Some(std::env::current_exe().ok()?.parent()?.join("tidegate"));
-        let own = tidegate.map(Path::to_owned).or_else(beside).unwrap_or_default();
+        let own = args::tidegate(tidegate);
         if !own.is_file() {
-            let remedy = "build it with cargo build --release, or give --tidegate";
-            return Err(BadInput(format!("there is no {}: {remedy}", own.display())).into());
+            return Err(BadInput(format!("there is no {}: {}", own.display(), args::BUILD)).into());
         }
         let (mut found, mut absent) = (Vec::new(), Vec::new());
         for tool in Tool::ALL {

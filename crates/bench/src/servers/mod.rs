@@ -1,7 +1,7 @@
 //! The servers that are measured, each configured for the same work.
 
 mod haproxy;
-mod nginx;
+pub mod nginx;
 mod tidegate;
 
 use crate::certificate::Certificate;

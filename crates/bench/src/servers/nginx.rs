@@ -25,8 +25,7 @@ pub fn start(work: Work, setup: &Setup) -> anyhow::Result<Server> {
 }
 
 fn configuration(work: Work, setup: &Setup, target: SocketAddr, stream_module: bool) -> String {
-    // SAFETY: asks for a number.
-    let user = if unsafe { libc::geteuid() } == 0 { "user root;" } else { "" };
+    let user = user();
     let folder = setup.folder.display();
     let (load, block) = if work == Work::Refused && stream_module {
         (format!("load_module {STREAM_MODULE};"), refusing_stream(target))
@@ -42,6 +41,24 @@ pid {folder}/pid;
 error_log stderr crit;
 events {{ worker_connections 4096; }}
 {block}"
+    )
+}
+
+/// As root, nginx would run its workers as somebody who may not read the folder.
+pub fn user() -> &'static str {
+    // SAFETY: asks for a number.
+    if unsafe { libc::geteuid() } == 0 { "user root;" } else { "" }
+}
+
+/// Keeps what nginx writes on the way within a folder, whatever it was built for.
+pub fn temporary_paths(folder: &Path) -> String {
+    let folder = folder.display();
+    format!(
+        "client_body_temp_path {folder}/body;
+    proxy_temp_path {folder}/proxy;
+    fastcgi_temp_path {folder}/fastcgi;
+    uwsgi_temp_path {folder}/uwsgi;
+    scgi_temp_path {folder}/scgi;"
     )
 }
 
@@ -61,7 +78,7 @@ fn refusing_stream(target: SocketAddr) -> String {
 }
 
 fn http(work: Work, setup: &Setup, target: SocketAddr) -> String {
-    let (folder, upstream) = (setup.folder.display(), setup.upstream);
+    let (paths, upstream) = (temporary_paths(&setup.folder), setup.upstream);
     let (ssl, certificate) = match work {
         Work::KeepAliveClear => ("", String::new()),
         // Without the stream module: an alert after the hello.
@@ -78,11 +95,7 @@ fn http(work: Work, setup: &Setup, target: SocketAddr) -> String {
     format!(
         "http {{
     access_log off;
-    client_body_temp_path {folder}/body;
-    proxy_temp_path {folder}/proxy;
-    fastcgi_temp_path {folder}/fastcgi;
-    uwsgi_temp_path {folder}/uwsgi;
-    scgi_temp_path {folder}/scgi;
+    {paths}
     keepalive_timeout 60s;
     keepalive_requests 1000000000;
     upstream pool {{
