@@ -5,8 +5,8 @@
 //! response time well above what it was in calm. While there is one, the
 //! requests that the upstream answers *are* its capacity: it cannot do more.
 //! So capacity is learned at congestion, used with a small margin, and probed
-//! upwards in calm. Unknown, it starts low and doubles about every quarter of
-//! a second while nothing queues.
+//! upwards in calm. Unknown, it starts low and doubles with every tick while it
+//! is used and nothing queues.
 //!
 //! Response times are judged by their geometric mean. A queue makes all of them
 //! longer; a few pages that take a hundred times as long as the others make the
@@ -21,8 +21,12 @@ use crate::reading::Reading;
 
 /// Requests per second at which an upstream out of sight is first tried.
 const FIRST_TRY_PER_S: f64 = 100.0;
-/// Growth per second while no limit was ever met: e^2.8, 1.3 per tick.
-const START_GROWTH: f64 = 2.8;
+/// Growth per second while no limit was ever met: e^7, twofold per tick of 100 ms,
+/// since whoever starts slowly leaves a crowd outside meanwhile. Too bold a guess
+/// costs little: newcomers wait for lulls.
+const START_GROWTH: f64 = 7.0;
+/// Share of what was tried that must be used before more is.
+const USED: f64 = 0.6;
 /// Growth per second in calm after a limit was met.
 const PROBE_GROWTH: f64 = 0.10;
 /// Share of the learned capacity that is planned for.
@@ -160,7 +164,7 @@ impl Service {
                 let guess = self.capacity.unwrap_or(FIRST_TRY_PER_S);
                 self.capacity = (!seen).then_some(guess);
             }
-            self.probe(interval_s);
+            self.probe(reading.upstream_responses as f64 / interval_s, interval_s);
         }
     }
 
@@ -209,9 +213,11 @@ impl Service {
         half.per_s = half.per_s.max(self.recent.per_s());
     }
 
-    fn probe(&mut self, interval_s: f64) {
+    /// `now_per_s` were answered in the last tick: the rate of late is behind it
+    /// while more are let in from tick to tick.
+    fn probe(&mut self, now_per_s: f64, interval_s: f64) {
         let Some(capacity) = &mut self.capacity else { return };
-        if self.recent.per_s() < 0.6 * *capacity {
+        if now_per_s.max(self.recent.per_s()) < USED * *capacity {
             return;
         }
         let growth = if self.met { PROBE_GROWTH * (1.0 + self.calm_for_s) } else { START_GROWTH };
@@ -255,9 +261,21 @@ mod tests {
         // 1000/s are answered: trying ends where they are less than 60 % of it.
         let service = calm();
         let capacity = service.capacity.unwrap();
-        assert!((1000.0 / 0.6..1000.0 / 0.6 * 1.33).contains(&capacity), "{capacity}");
+        assert!((1000.0 / 0.6..1000.0 / 0.6 * 2.02).contains(&capacity), "{capacity}");
         assert!((service.calm_response().unwrap().mean_s - 0.010).abs() < 1e-9);
         assert!((service.calm_in_flight() - 10.0).abs() < 0.1);
+    }
+
+    #[test]
+    fn what_is_tried_doubles_with_every_tick_that_uses_it() {
+        let mut service = Service::new();
+        let ticks = (1..).take_while(|_| {
+            let capacity = service.capacity.unwrap_or(FIRST_TRY_PER_S);
+            tick(&mut service, (capacity * 0.1) as u64, 1.0, 1);
+            service.capacity.unwrap() < 3000.0
+        });
+        // 100 × 2^5 = 3200, in the sixth tick at the latest.
+        assert!(ticks.count() <= 5);
     }
 
     #[test]

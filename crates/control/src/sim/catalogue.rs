@@ -23,6 +23,7 @@ shipped! {
     "gate-bound",
     "unseen",
     "unseen-slow",
+    "unseen-crowd",
     "database-bound",
     "two-classes",
     "heavy-tail",
