@@ -30,8 +30,9 @@ use metrics::Metrics;
 pub struct Args {
     #[command(subcommand)]
     command: Option<Command>,
-    /// A scenario file, or the name of a built-in one
-    #[arg(value_name = "SCENARIO", required_unless_present_any = ["list", "show"])]
+    /// A scenario file, or the name of a built-in one [default: the one page that
+    /// --target names, by 10 customers who ask again as soon as they are answered]
+    #[arg(value_name = "SCENARIO")]
     scenario: Option<String>,
     /// The service, such as https://127.0.0.1:8443
     #[arg(long, value_name = "URL", required_unless_present_any = ["list", "show"])]
@@ -309,8 +310,12 @@ fn run_once(
 }
 
 fn plan(args: &Args) -> anyhow::Result<Plan> {
-    let scenario = scenario(args.scenario.as_deref().expect("clap requires it"))?;
-    let mut plan = Plan::new(scenario, args.target.as_deref().expect("clap requires it"));
+    let target = args.target.as_deref().expect("clap requires it");
+    let (scenario, target) = match &args.scenario {
+        Some(name) => (scenario(name)?, target.to_owned()),
+        None => Scenario::one_page(target),
+    };
+    let mut plan = Plan::new(scenario, &target);
     plan.arrivals = arrivals(args)?;
     let (warm_up, measure) = plan.arrivals().map_err(bad_input)?.window();
     let or = |flag, given: Option<f64>, default| match given {
@@ -335,6 +340,12 @@ fn plan(args: &Args) -> anyhow::Result<Plan> {
         Some("request") => plan.keep = Keep::Request,
         Some("session") => plan.keep = Keep::Session,
         Some(_) => plan.keep = Keep::Customer,
+        // Customers who ask for a page again and again do so on one connection.
+        None if args.scenario.is_none()
+            && plan.arrivals().is_ok_and(|arrivals| arrivals.has_closed()) =>
+        {
+            plan.keep = Keep::Customer;
+        }
         None => {}
     }
     match args.http.as_deref() {

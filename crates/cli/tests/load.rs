@@ -344,3 +344,18 @@ fn a_driver_that_falls_behind_its_schedule_ends_with_3_and_says_so() {
     assert!(output.stdout_text().contains("DRIVER SATURATED: "), "{}", output.stdout_text());
     assert_eq!(run.summary()["driver_saturated"], true);
 }
+
+#[test]
+fn without_a_scenario_the_page_that_the_target_names_is_asked_for() {
+    let upstream = Upstream::start();
+    let target = format!("{}/items/7?sort=price", upstream.url);
+    let (times, plain) = ("times = [\"0s\", \"50ms\"]", ["--plain", "--warm-up", "0"]);
+    let args = ["load", "--target", &target, "--arrivals", times, plain[0], plain[1], plain[2]];
+    let output = tidegate(&args);
+    let text = output.stdout_text();
+    assert_eq!(output.status.code(), Some(0), "{text}{}", output.stderr_text());
+    let asked = upstream.requests();
+    // The first may be the look at the target before the run.
+    assert!(asked.len() >= 2, "{asked:?}");
+    assert!(asked.iter().all(|line| line == "GET /items/7?sort=price HTTP/1.1"), "{asked:?}");
+}

@@ -130,29 +130,35 @@ pub fn report(summary: &Summary) -> String {
         ("first byte", &phases.first_byte),
         ("last byte", &phases.last_byte),
     ] {
-        put(&mut out, format_args!("{name:15} {}", spread(phase)));
+        // What there was none of, as handshakes in clear, is not told.
+        if phase.count > 0 {
+            put(&mut out, format_args!("{name:15} {}", spread(phase)));
+        }
     }
-    put(
-        &mut out,
-        format_args!(
-            "handshakes      full {} of {}, resumed {} of {}; {:.1} % full{}",
-            totals.full_ok,
-            totals.full_attempted,
-            totals.resumed_ok,
-            totals.resumed_attempted,
-            summary.full_handshake_share * 100.0,
-            not_resumed(summary)
-        ),
-    );
+    if totals.full_attempted + totals.resumed_attempted > 0 {
+        put(
+            &mut out,
+            format_args!(
+                "handshakes      full {} of {}, resumed {} of {}; {:.1} % full{}",
+                totals.full_ok,
+                totals.full_attempted,
+                totals.resumed_ok,
+                totals.resumed_attempted,
+                summary.full_handshake_share * 100.0,
+                not_resumed(summary)
+            ),
+        );
+    }
     if !summary.tls.is_empty() {
         put(&mut out, format_args!("tls             {}", negotiated(&summary.tls)));
     }
     put(
         &mut out,
         format_args!(
-            "driver          {} thread(s), busiest {:.0} % CPU, missed starts {} of {}, \
+            "driver          {} thread{}, busiest {:.0} % CPU, missed starts {} of {}, \
              loop delay p99 {} ms",
             summary.driver.threads,
+            if summary.driver.threads == 1 { "" } else { "s" },
             summary.driver.cpu_share * 100.0,
             totals.missed_starts,
             totals.starts,

@@ -146,7 +146,8 @@ impl<'r> Value<'r> {
     /// Reports a value of the wrong type.
     fn must_be(&self, what: &str, example: &str) {
         let found = self.value.get_ref().type_str();
-        self.wrong(format!("is a {found}, must be {what}"), format!("write {example}"));
+        let article = if found.starts_with(['a', 'i']) { "an" } else { "a" };
+        self.wrong(format!("is {article} {found}, must be {what}"), format!("write {example}"));
     }
 
     /// Whether it is a string.

@@ -58,11 +58,11 @@ mod tests {
             read_text(bad).unwrap_err(),
             [
                 "shop.toml:2: connections.keep: = \"sesion\" is not known; did you mean session?",
-                "shop.toml:3: connections.close: is a integer, must be a string; \
+                "shop.toml:3: connections.close: is an integer, must be a string; \
                  write it in quotes",
                 "shop.toml:4: connections.sources: \"here\" is neither an address nor an IPv4 \
                  network; write \"auto\", \"system\", or \"127.0.1.1,127.8.0.0/16\"",
-                "shop.toml:5: connections.http: is a integer, must be a string; \
+                "shop.toml:5: connections.http: is an integer, must be a string; \
                  write it in quotes",
             ]
         );

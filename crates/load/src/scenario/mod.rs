@@ -13,6 +13,7 @@ mod field;
 mod fields;
 mod impatience;
 mod length;
+mod one_page;
 mod page;
 mod pages;
 mod steps;

@@ -113,14 +113,14 @@ mod tests {
                 "shop.toml:4: tls.ticket: is not a known key; did you mean tickets?",
                 "shop.toml:5: tls.suites[0]: \"TLS_AES_128_GCM_SHA265\" is no cipher suite that \
                  can be offered; did you mean TLS_AES_128_GCM_SHA256?",
-                "shop.toml:5: tls.suites[1]: is a integer, must be a string; write it in quotes",
+                "shop.toml:5: tls.suites[1]: is an integer, must be a string; write it in quotes",
                 "shop.toml:6: tls.groups: lists nothing; list at least one, or leave it out",
             ]
         );
         let files = "[tls]\ncertificate = \"none.pem\"\nkey = 1";
         assert_eq!(
             read_text(files).unwrap_err(),
-            ["shop.toml:3: tls.key: is a integer, must be a string; write it in quotes"]
+            ["shop.toml:3: tls.key: is an integer, must be a string; write it in quotes"]
         );
         let files = "[tls]\ncertificate = \"none.pem\"";
         assert_eq!(
