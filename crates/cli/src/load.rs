@@ -35,7 +35,7 @@ pub struct Args {
     #[arg(value_name = "SCENARIO")]
     scenario: Option<String>,
     /// The service, such as https://127.0.0.1:8443
-    #[arg(long, value_name = "URL", required_unless_present_any = ["list", "show"])]
+    #[arg(long, value_name = "URL", required_unless_present_any = ["list", "show", "reference"])]
     target: Option<String>,
     /// List the built-in scenarios
     #[arg(long)]
@@ -43,6 +43,9 @@ pub struct Args {
     /// Print a built-in scenario: a file to start from
     #[arg(long, value_name = "NAME")]
     show: Option<String>,
+    /// Print the reference of scenario files: every table and key
+    #[arg(long)]
+    reference: bool,
     /// Sessions per second, Poisson, in place of the scenario's arrivals
     #[arg(long, value_name = "PER_S")]
     rate: Option<f64>,
@@ -183,6 +186,10 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
             bad_input(format!("--show {name}: must be one of {}", BUILT_IN.join(", ")))
         })?;
         print(text)?;
+        return Ok(Outcome::Done);
+    }
+    if args.reference {
+        print(tidegate_load::scenario::reference())?;
         return Ok(Outcome::Done);
     }
     let plan = plan(&args)?;

@@ -165,6 +165,8 @@ fn every_ready_scenario_fits_the_auction_site() {
     let file = run.path("own.toml");
     std::fs::write(&file, shown.stdout_text()).unwrap();
     assert_eq!(tidegate(&["check", &file.display().to_string()]).status.code(), Some(0));
+    let reference = tidegate(&["load", "--reference"]).stdout_text();
+    assert!(reference.contains("| `max_requests` | whole number | 1 to 1000000 | `1000` |"));
     let list = tidegate(&["load", "--list"]).stdout_text();
     assert!(list.contains("handshake-flood              An attack"), "{list}");
     let attack = ["load", "handshake-flood", "--target", "https://192.0.2.1", "--insecure"];

@@ -105,9 +105,23 @@ impl Group {
     }
 }
 
+impl Suite {
+    /// All that can be offered.
+    pub fn all() -> impl Iterator<Item = Self> {
+        SUITES.iter().map(|(it, _)| Self(*it))
+    }
+}
+
 impl fmt::Display for Suite {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(name(self.0, &SUITES))
+    }
+}
+
+impl Group {
+    /// All that can be offered.
+    pub fn all() -> impl Iterator<Item = Self> {
+        GROUPS.iter().map(|(it, _)| Self(*it))
     }
 }
 

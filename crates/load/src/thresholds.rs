@@ -35,6 +35,8 @@ pub struct Verdict {
 pub struct Metric {
     /// Key in `[thresholds]`.
     pub name: &'static str,
+    /// What it is, in a sentence.
+    pub meaning: &'static str,
     read: fn(&Summary) -> Option<f64>,
 }
 
@@ -46,24 +48,54 @@ impl PartialEq for Metric {
 
 /// Every figure that thresholds can name.
 pub const METRICS: &[Metric] = &[
-    Metric { name: "response_mean_ms", read: |s| timed(s, s.response.mean_ms) },
-    Metric { name: "response_p50_ms", read: |s| timed(s, s.response.p50_ms) },
-    Metric { name: "response_p90_ms", read: |s| timed(s, s.response.p90_ms) },
-    Metric { name: "response_p95_ms", read: |s| timed(s, s.response.p95_ms) },
-    Metric { name: "response_p99_ms", read: |s| timed(s, s.response.p99_ms) },
-    Metric { name: "response_max_ms", read: |s| timed(s, s.response.max_ms) },
-    Metric { name: "requests_per_s", read: |s| Some(s.requests_per_s) },
-    Metric { name: "offered_per_s", read: |s| Some(s.offered_per_s) },
-    Metric { name: "admitted_per_s", read: |s| Some(s.admitted_per_s) },
-    Metric { name: "completed_per_s", read: |s| Some(s.completed_per_s) },
-    Metric { name: "refused_per_s", read: |s| Some(s.refused_per_s) },
-    Metric { name: "completed_ratio", read: |s| Some(s.completed_ratio) },
-    Metric { name: "refused_ratio", read: |s| Some(s.refused_ratio) },
-    Metric { name: "abandoned_ratio", read: |s| Some(s.abandoned_ratio) },
-    Metric { name: "failed_ratio", read: |s| Some(s.failed_ratio) },
-    Metric { name: "returning_refused", read: |s| Some(s.totals.returning_refused as f64) },
-    Metric { name: "full_handshake_share", read: |s| Some(s.full_handshake_share) },
+    metric("response_mean_ms", "Mean response time, from intended start to last byte.", |s| {
+        timed(s, s.response.mean_ms)
+    }),
+    metric("response_p50_ms", "Its median.", |s| timed(s, s.response.p50_ms)),
+    metric("response_p90_ms", "Its 90th percentile.", |s| timed(s, s.response.p90_ms)),
+    metric("response_p95_ms", "Its 95th percentile.", |s| timed(s, s.response.p95_ms)),
+    metric("response_p99_ms", "Its 99th percentile.", |s| timed(s, s.response.p99_ms)),
+    metric("response_max_ms", "The longest.", |s| timed(s, s.response.max_ms)),
+    metric("requests_per_s", "Requests answered.", |s| Some(s.requests_per_s)),
+    metric("offered_per_s", "Sessions asked for by the schedule.", |s| Some(s.offered_per_s)),
+    metric("admitted_per_s", "Sessions whose first handshake completed.", |s| {
+        Some(s.admitted_per_s)
+    }),
+    metric("completed_per_s", "Sessions that reached their end.", |s| Some(s.completed_per_s)),
+    metric("refused_per_s", "Sessions turned away.", |s| Some(s.refused_per_s)),
+    metric(
+        "completed_ratio",
+        "Of the sessions admitted that ended, the share that completed.",
+        |s| Some(s.completed_ratio),
+    ),
+    metric("refused_ratio", "Of the sessions that ended, the share that was turned away.", |s| {
+        Some(s.refused_ratio)
+    }),
+    metric(
+        "abandoned_ratio",
+        "Of the sessions that ended, the share whose customer lost patience.",
+        |s| Some(s.abandoned_ratio),
+    ),
+    metric("failed_ratio", "Of the sessions that ended, the share that failed.", |s| {
+        Some(s.failed_ratio)
+    }),
+    metric(
+        "returning_refused",
+        "Sessions already admitted whose later connection was turned away.",
+        |s| Some(s.totals.returning_refused as f64),
+    ),
+    metric("full_handshake_share", "Of the handshakes completed, the share that was full.", |s| {
+        Some(s.full_handshake_share)
+    }),
 ];
+
+const fn metric(
+    name: &'static str,
+    meaning: &'static str,
+    read: fn(&Summary) -> Option<f64>,
+) -> Metric {
+    Metric { name, meaning, read }
+}
 
 fn timed(summary: &Summary, value: f64) -> Option<f64> {
     (summary.response.count > 0).then_some(value)

@@ -4,9 +4,15 @@
 //! Deviation: serde's derive stops at the first mistake of a text; who mends a
 //! file wants all of them at once.
 
+mod keys;
 mod mistakes;
 mod reader;
 
+#[doc(hidden)]
+pub use keys::plain;
+pub use keys::{
+    Flag, Key, Number, Other, Pair, Preset, Row, Rule, Table, Text, Time, Whole, Words, joined,
+};
 pub use mistakes::{Mistake, Mistakes};
 pub use reader::{Reader, Section, Value, did_you_mean};
 

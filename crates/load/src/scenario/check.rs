@@ -3,7 +3,8 @@
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use tidegate_toml::{Mistakes, Section, Value};
+use tidegate_toml::Preset::{Else, Is, Required, Unset};
+use tidegate_toml::{Flag, Key, Mistakes, Number, Other, Section, Text, Value, keys};
 
 use super::class::Class;
 use super::fields::field_rules;
@@ -19,42 +20,69 @@ pub(super) const MOVES: [&str; 3] = ["Back", "End", "Stay"];
 /// Parameters that every customer brings along.
 pub(super) const OWN: [&str; 3] = ["customer", "session", "random"];
 
+keys! {
+    /// The file as a whole.
+    pub(super) static SCENARIO: ScenarioKeys {
+        /// Its name, in reports.
+        name: Text("") = Else("the file's name");
+        /// What it is, in a sentence.
+        description: Text("") = Is("\"\"");
+        /// An attack goes only against a target on loopback, unless `--attack-remote` says that
+        /// the service is one's own.
+        attack: Flag = Is("false");
+        /// What holds for every session.
+        session: Other("table", "see below") = Required;
+        /// The pages, each under its name.
+        pages: Other("table", "at most 1000") = Required;
+        /// Names that paths and texts may have in braces.
+        parameters: Other("table", "see below") = Unset;
+        /// Values of form fields of all pages, by name: a text, or a rule, see below.
+        fields: Other("table", "texts and rules") = Unset;
+        /// How sessions go on.
+        transitions: Other("table", "see below") = Else("must be there, unless there are `steps`");
+        /// Customers who differ.
+        classes: Other("list of tables", "1 to 100, see below") = Else("all customers are alike");
+        /// When customers come.
+        arrivals: Other("table or list of tables", "at most 100, see below") = Else("flags say it");
+        /// How connections are kept and closed.
+        connections: Other("table", "see below") = Unset;
+        /// How TLS is spoken.
+        tls: Other("table", "see below") = Unset;
+        /// Limits that decide the exit code.
+        thresholds: Other("table", "see below") = Unset;
+    }
+
+    /// A limit on a figure: at least one of these.
+    pub(super) static THRESHOLD: ThresholdKeys {
+        /// The figure is not to be below this.
+        min: Number(0.0, f64::MAX) = Unset;
+        /// The figure is not to be above this.
+        max: Number(0.0, f64::MAX) = Unset;
+    }
+}
+
 pub(super) fn scenario(text: &str, file: &str) -> Result<Parts, Mistakes> {
     tidegate_toml::read(text, file, |root| parts(root, file))
 }
 
 fn parts(root: &Section<'_>, file: &str) -> Option<Parts> {
-    root.only(&[
-        "name",
-        "description",
-        "attack",
-        "session",
-        "pages",
-        "parameters",
-        "fields",
-        "transitions",
-        "classes",
-        "arrivals",
-        "connections",
-        "tls",
-        "thresholds",
-    ]);
-    let text = |key| root.get(key).and_then(|value| value.string()).unwrap_or_default().to_owned();
-    let (name, description) = (text("name"), text("description"));
-    let attack = root.get("attack").and_then(|value| value.boolean()).unwrap_or_default();
+    root.known(&SCENARIO);
+    let text = |key: &Key<Text>| root.read(key).unwrap_or_default().to_owned();
+    let (name, description) = (text(&SCENARIO.name), text(&SCENARIO.description));
+    let attack = root.read(&SCENARIO.attack).unwrap_or_default();
     let mut names = Names::of(root);
-    let fields = root.get("fields").and_then(|value| value.section());
+    let fields = root.read(&SCENARIO.fields).and_then(|value| value.section());
     let fields = fields.map(|section| field_rules(&section, &names)).unwrap_or_default();
     let pages = pages(root, &mut names);
     let (session, classes) = classes::read(root, &pages, file);
     let class_names = class_names(root);
-    let arrivals = root.get("arrivals");
+    let arrivals = root.read(&SCENARIO.arrivals);
     let arrivals = arrivals.and_then(|value| arrivals_of(&value, file, Some(&class_names)));
-    let connections = root.get("connections").and_then(|value| value.section());
+    let connections = root.read(&SCENARIO.connections).and_then(|value| value.section());
     let connections = connections.map(|section| connections::read(&section)).unwrap_or_default();
-    let tls = root.get("tls").and_then(|value| value.section());
+    let tls = root.read(&SCENARIO.tls).and_then(|value| value.section());
     let tls = tls.map(|section| tls::read(&section, file)).unwrap_or_default();
-    let thresholds = root.get("thresholds").and_then(|value| value.section());
+    let thresholds = root.read(&SCENARIO.thresholds).and_then(|value| value.section());
     let thresholds = thresholds.map(|section| limits(&section)).unwrap_or_default();
     unknown_values(root, &pages, &names);
     let classes = classes?;
@@ -99,9 +127,8 @@ fn limits(section: &Section<'_>) -> Vec<Threshold> {
             return None;
         }
         let inner = value.section()?;
-        inner.only(&["min", "max"]);
-        let bound = |key| inner.get(key).and_then(|value| value.number(0.0..=f64::MAX));
-        let (min, max) = (bound("min"), bound("max"));
+        inner.known(&THRESHOLD);
+        let (min, max) = (inner.read(&THRESHOLD.min), inner.read(&THRESHOLD.max));
         if inner.get("min").is_none() && inner.get("max").is_none() {
             inner.wrong("has no limit", "write { max = 500 } or { min = 0.98 }");
         }

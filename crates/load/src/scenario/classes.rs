@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use tidegate_toml::{Section, Value};
+use tidegate_toml::Preset::{Else, Is, Required, Unset};
+use tidegate_toml::{Flag, Number, Other, Section, Table, Text, Time, Value, Whole, keys};
 
 use super::check::DAY;
 use super::class::{Class, MOST};
@@ -11,17 +12,49 @@ use super::course::Course;
 use super::page::Page;
 use super::{SessionRules, impatience, steps, transitions};
 
+keys! {
+    /// What holds for every session, and where it begins.
+    pub(super) static SESSION: SessionKeys {
+        /// The first page; it has a `path`.
+        start: Text("a page's name") = Else("must be there, unless there are `steps`");
+        /// A script: these requests in order, and no others. Stands in place of `start` and
+        /// `[transitions]`.
+        steps: Other("list of pages' names and tables", "at most 10000 requests; tables see below") = Unset;
+        /// A session ends after this many requests at the latest.
+        max_requests: Whole(1, 1_000_000) = Is("1000");
+        /// Mean think time between two requests, negative exponential.
+        think: Time(Duration::ZERO, DAY) = Is("\"7s\"");
+        /// No think time is longer than this many times its mean.
+        think_cap: Number(1.0, 1000.0) = Is("10");
+        /// From the intended start of a request to the last byte of its answer.
+        patience: Time(Duration::from_millis(1), DAY) = Is("\"10s\"");
+        /// What a customer does whose patience ends, or who is turned away: she leaves, comes
+        /// back, or sends the request again.
+        impatience: Other("word or table", "`\"leave\"`, `\"come_back\"`, `\"hammer\"`, or a table, see below")
+            = Is("\"leave\"");
+        /// Redirects within the site are followed, as part of the request.
+        follow_redirects: Flag = Is("true");
+        /// Customers (accounts) to draw from, numbered from 1. Not for a class.
+        customers: Whole(1, i64::MAX) = Is("1000");
+    }
+
+    /// Customers who differ, side by side. Besides these keys a class has those of `[session]`
+    /// but `customers`, and takes from there what it does not say.
+    pub(super) static CLASS: ClassKeys {
+        /// Its name.
+        name: Text("letters, digits, `-`, `_` and spaces, 30 at most") = Required;
+        /// Its part of the sessions whose arrivals name no class, relative to those of others.
+        share: Number(0.0, 1e6) = Else("must be there, unless arrivals name the class");
+        /// How its sessions go on, as in `[transitions]`.
+        transitions: Other("table", "as `[transitions]`") = Else("`[transitions]`");
+    }
+}
+
 /// Keys of `[session]` that a class may have as well.
-const OWN: [&str; 8] = [
-    "start",
-    "steps",
-    "max_requests",
-    "think",
-    "think_cap",
-    "patience",
-    "impatience",
-    "follow_redirects",
-];
+fn own() -> Vec<&'static str> {
+    SESSION.names().into_iter().filter(|name| *name != SESSION.customers.name).collect()
+}
+
 /// Longest name, in characters: it stands in a table.
 const LONGEST_NAME: usize = 30;
 
@@ -40,7 +73,7 @@ pub(super) fn read(
         }
         return (SessionRules::default(), None);
     };
-    section.only(&[&OWN[..], &["customers"]].concat());
+    section.known(&SESSION);
     let rules = rules(&section, SessionRules::default());
     let transitions = root.get("transitions");
     let common = Common { rules, section: &section, transitions: transitions.as_ref() };
@@ -61,9 +94,9 @@ pub(super) fn read(
         .iter()
         .map(|value| {
             let section = value.section()?;
-            section.only(&[&OWN[..], &["name", "share", "transitions"]].concat());
+            section.only(&[own(), CLASS.names()].concat());
             let (name, share) = (name(&section), share(&section, root));
-            let own = section.get("transitions");
+            let own = section.read(&CLASS.transitions);
             let class = class(&section, own.as_ref(), &common, pages, file);
             Some(Class { name: name?, share: share?, ..class? })
         })
@@ -100,15 +133,15 @@ fn class(
     file: &str,
 ) -> Option<Class> {
     let session = rules(section, common.rules);
-    let own_steps = section.get("steps");
+    let own_steps = section.read(&SESSION.steps);
     if let (Some(steps), Some(_)) = (&own_steps, own) {
         steps.wrong("stand beside [transitions]", "remove one of them");
         return None;
     }
     let inherits = own_steps.is_none() && own.is_none();
-    let steps = own_steps.or_else(|| common.section.get("steps").filter(|_| inherits));
+    let steps = own_steps.or_else(|| common.section.read(&SESSION.steps).filter(|_| inherits));
     if let Some(value) = steps {
-        if let Some(start) = section.get("start") {
+        if let Some(start) = section.get(SESSION.start.name) {
             start.wrong("stands beside steps, which begin with their first", "remove it");
         }
         let steps = steps::read(&value, pages)?;
@@ -134,7 +167,8 @@ fn class(
 }
 
 fn start(section: &Section<'_>, common: &Section<'_>, pages: &[Page]) -> Option<u16> {
-    let Some(value) = section.get("start").or_else(|| common.get("start")) else {
+    let Some(value) = section.get(SESSION.start.name).or_else(|| common.get(SESSION.start.name))
+    else {
         section.wrong("has no start", "write start = \"Home\"");
         return None;
     };
@@ -157,33 +191,34 @@ fn start(section: &Section<'_>, common: &Section<'_>, pages: &[Page]) -> Option<
 
 /// The rules of a section, with those that it does not give from another.
 fn rules(section: &Section<'_>, mut rules: SessionRules) -> SessionRules {
-    let duration = |key, shortest| section.get(key).and_then(|v| v.duration(shortest..=DAY));
-    if let Some(n) = section.get("max_requests").and_then(|value| value.integer(1..=1_000_000)) {
+    if let Some(n) = section.read(&SESSION.max_requests) {
         rules.max_requests = n as u32;
     }
-    if let Some(think) = duration("think", Duration::ZERO) {
+    if let Some(think) = section.read(&SESSION.think) {
         rules.think = think;
     }
-    if let Some(cap) = section.get("think_cap").and_then(|value| value.number(1.0..=1000.0)) {
+    if let Some(cap) = section.read(&SESSION.think_cap) {
         rules.think_cap = cap;
     }
-    if let Some(patience) = duration("patience", Duration::from_millis(1)) {
+    if let Some(patience) = section.read(&SESSION.patience) {
         rules.patience = patience;
     }
-    if let Some(impatience) = section.get("impatience").and_then(|value| impatience::read(&value)) {
+    if let Some(impatience) =
+        section.read(&SESSION.impatience).and_then(|value| impatience::read(&value))
+    {
         rules.impatience = impatience;
     }
-    if let Some(n) = section.get("customers").and_then(|value| value.integer(1..=i64::MAX)) {
+    if let Some(n) = section.read(&SESSION.customers) {
         rules.customers = n as u64;
     }
-    if let Some(follow) = section.get("follow_redirects").and_then(|value| value.boolean()) {
+    if let Some(follow) = section.read(&SESSION.follow_redirects) {
         rules.follow_redirects = follow;
     }
     rules
 }
 
 fn name(section: &Section<'_>) -> Option<String> {
-    let Some(value) = section.get("name") else {
+    let Some(value) = section.get(CLASS.name.name) else {
         section.wrong("has no name", "write name = \"bots\"");
         return None;
     };
@@ -201,8 +236,8 @@ fn name(section: &Section<'_>) -> Option<String> {
 
 /// A class with arrivals of its own needs no share of the others.
 fn share(section: &Section<'_>, root: &Section<'_>) -> Option<f64> {
-    match section.get("share") {
-        Some(value) => value.number(0.0..=1e6),
+    match section.get(CLASS.share.name) {
+        Some(_) => section.read(&CLASS.share),
         None if arrivals(root).iter().any(|own| own.is_some() && *own == word(section, "name")) => {
             Some(0.0)
         }

@@ -1,22 +1,33 @@
 //! Reads `[connections]`.
 
-use tidegate_toml::{Section, Value};
+use tidegate_toml::{Preset::Is, Section, Text, Words, keys};
 
 use crate::plan::{Close, Connections, Http, Keep, Sources};
 
+keys! {
+    /// How connections are kept and closed, and where they come from.
+    pub(super) static CONNECTIONS: ConnectionKeys {
+        /// Version of HTTP: 2 over TLS by ALPN, in clear with prior knowledge.
+        http: Words(&["1.1", "2"]) = Is("\"1.1\"");
+        /// A connection serves one request, one session, or a customer of the closed model
+        /// from session to session, together with her tickets.
+        keep: Words(&["request", "session", "customer"]) = Is("\"session\"");
+        /// Connections end with close_notify and FIN, or with close_notify and RST, which
+        /// leaves no port waiting.
+        close: Words(&["shutdown", "reset"]) = Is("\"shutdown\"");
+        /// Source addresses. `auto` visits a target on loopback from 64 addresses of
+        /// 127.0.77.0/24 in turn, and else leaves it to the system.
+        sources: Text("`auto`, `system`, or addresses and IPv4 networks with commas between") = Is("\"auto\"");
+    }
+}
+
 pub(super) fn read(section: &Section<'_>) -> Connections {
-    section.only(&["http", "keep", "close", "sources"]);
-    let http = section
-        .get("http")
-        .and_then(|value| Some([Http::One, Http::Two][value.choice(&["1.1", "2"])?]));
-    let keep = section.get("keep").and_then(|value| {
-        let all = [Keep::Request, Keep::Session, Keep::Customer];
-        Some(all[value.choice(&["request", "session", "customer"])?])
-    });
-    let close = section.get("close").and_then(|value| {
-        Some([Close::Shutdown, Close::Reset][value.choice(&["shutdown", "reset"])?])
-    });
-    let sources = section.get("sources").and_then(|value| sources(&value));
+    section.known(&CONNECTIONS);
+    let http = section.read(&CONNECTIONS.http).map(|at| [Http::One, Http::Two][at]);
+    let keep = section.read(&CONNECTIONS.keep);
+    let keep = keep.map(|at| [Keep::Request, Keep::Session, Keep::Customer][at]);
+    let close = section.read(&CONNECTIONS.close).map(|at| [Close::Shutdown, Close::Reset][at]);
+    let sources = sources(section);
     Connections {
         http: http.unwrap_or_default(),
         keep: keep.unwrap_or_default(),
@@ -25,10 +36,11 @@ pub(super) fn read(section: &Section<'_>) -> Connections {
     }
 }
 
-fn sources(value: &Value<'_>) -> Option<Sources> {
-    match Sources::parse(value.string()?) {
+fn sources(section: &Section<'_>) -> Option<Sources> {
+    match Sources::parse(section.read(&CONNECTIONS.sources)?) {
         Ok(sources) => Some(sources),
         Err(rule) => {
+            let value = section.get(CONNECTIONS.sources.name)?;
             value.wrong(rule, "write \"auto\", \"system\", or \"127.0.1.1,127.8.0.0/16\"");
             None
         }

@@ -1,11 +1,50 @@
 //! Reads `extract` and `check` of a page.
 
 use regex::bytes::Regex;
-use tidegate_toml::{Section, Value};
+use tidegate_toml::Preset::{Else, Required, Unset};
+use tidegate_toml::{Key, Other, Section, Text, Value, keys};
 
 use super::expected::{Check, Expected, Find};
 use super::pages::{Names, is_own};
 use crate::css::{self, Selector, Wanted};
+
+keys! {
+    /// A value taken from the answer: one of these, of which `css` may have an `attribute`.
+    pub(super) static EXTRACT: ExtractKeys {
+        /// Of the first element that fits (and has the attribute).
+        css: Text("a CSS selector") = Unset;
+        /// This attribute of it.
+        attribute: Text("an attribute's name") = Else("its text");
+        /// The text, number or truth value at this place of a JSON document.
+        json: Text("a JSON pointer (RFC 6901)") = Unset;
+        /// The first group of the first match, or all of it.
+        regex: Text("a regular expression") = Unset;
+        /// A header field of the answer, or of a redirect on the way to it.
+        header: Text("a header field's name") = Unset;
+    }
+
+    /// What an answer must have.
+    pub(super) static CHECK: CheckKeys {
+        /// Its status is one of these, which are no failures then.
+        status: Other("list of whole numbers", "200 to 599") = Unset;
+        /// Its body has this text.
+        contains: Other("text or list of texts", "not empty") = Unset;
+        /// Its body does not have this text.
+        lacks: Other("text or list of texts", "not empty") = Unset;
+        /// Its body fits.
+        regex: Other("text or list of texts", "regular expressions") = Unset;
+        /// Its body is a JSON document with a value.
+        json: Other("table or list of tables", "see below") = Unset;
+    }
+
+    /// `json` of a check.
+    pub(super) static CHECK_JSON: CheckJsonKeys {
+        /// Where the value is.
+        pointer: Text("a JSON pointer (RFC 6901)") = Required;
+        /// What it is.
+        equals: Other("text, number, true or false", "") = Else("any value will do");
+    }
+}
 
 pub(super) fn read(page: &Section<'_>, names: &mut Names) -> Expected {
     let checks = page.get("check").and_then(|value| value.section());
@@ -41,8 +80,8 @@ fn extractions_of(section: &Section<'_>, names: &mut Names) -> Vec<(u16, Find)> 
 }
 
 fn find(section: &Section<'_>) -> Option<Find> {
-    section.only(&["css", "attribute", "json", "regex", "header"]);
-    let keys = ["css", "json", "regex", "header"];
+    section.known(&EXTRACT);
+    let keys = [EXTRACT.css.name, EXTRACT.json.name, EXTRACT.regex.name, EXTRACT.header.name];
     let given: Vec<_> = keys.into_iter().filter_map(|key| Some((key, section.get(key)?))).collect();
     let [(key, value)] = given.as_slice() else {
         section.wrong(
@@ -51,7 +90,7 @@ fn find(section: &Section<'_>) -> Option<Find> {
         );
         return None;
     };
-    let attribute = section.get("attribute");
+    let attribute = section.get(EXTRACT.attribute.name);
     if let Some(attribute) = attribute.as_ref().filter(|_| *key != "css") {
         attribute.wrong("goes with css", "remove it");
     }
@@ -87,9 +126,9 @@ fn find(section: &Section<'_>) -> Option<Find> {
 }
 
 fn checks_of(section: &Section<'_>) -> Vec<Check> {
-    section.only(&["status", "contains", "lacks", "regex", "json"]);
+    section.known(&CHECK);
     let mut checks = Vec::new();
-    if let Some(list) = section.get("status").and_then(|value| value.list()) {
+    if let Some(list) = section.read(&CHECK.status).and_then(|value| value.list()) {
         let statuses = list.iter().filter_map(|value| value.integer(200..=599));
         checks.push(Check::Status(statuses.map(|status| status as u16).collect()));
     }
@@ -100,16 +139,18 @@ fn checks_of(section: &Section<'_>) -> Vec<Check> {
         }
         text => Some(text.to_owned()),
     };
-    each(section, "contains", |value| checks.extend(text(value).map(Check::Contains)));
-    each(section, "lacks", |value| checks.extend(text(value).map(Check::Lacks)));
-    each(section, "regex", |value| checks.extend(regex(value).map(Check::Regex)));
-    each(section, "json", |value| checks.extend(value.section().and_then(|inner| json(&inner))));
+    each(section, &CHECK.contains, |value| checks.extend(text(value).map(Check::Contains)));
+    each(section, &CHECK.lacks, |value| checks.extend(text(value).map(Check::Lacks)));
+    each(section, &CHECK.regex, |value| checks.extend(regex(value).map(Check::Regex)));
+    each(section, &CHECK.json, |value| {
+        checks.extend(value.section().and_then(|inner| json(&inner)))
+    });
     checks
 }
 
 /// One value, or each of a list.
-fn each(section: &Section<'_>, key: &str, mut read: impl FnMut(&Value<'_>)) {
-    match section.get(key) {
+fn each(section: &Section<'_>, key: &Key<Other>, mut read: impl FnMut(&Value<'_>)) {
+    match section.read(key) {
         Some(value) if value.is_list() => {
             value.list().unwrap_or_default().iter().for_each(&mut read);
         }
@@ -119,12 +160,12 @@ fn each(section: &Section<'_>, key: &str, mut read: impl FnMut(&Value<'_>)) {
 }
 
 fn json(section: &Section<'_>) -> Option<Check> {
-    section.only(&["pointer", "equals"]);
-    let Some(place) = section.get("pointer") else {
+    section.known(&CHECK_JSON);
+    let Some(place) = section.get(CHECK_JSON.pointer.name) else {
         section.wrong("has no pointer", "write { pointer = \"/ok\", equals = true }");
         return None;
     };
-    let equals = match section.get("equals") {
+    let equals = match section.read(&CHECK_JSON.equals) {
         Some(value) if value.is_str() => Some(value.string()?.into()),
         Some(value) if value.is_boolean() => Some(value.boolean()?.into()),
         Some(value) if value.is_integer() => Some(value.integer(i64::MIN..=i64::MAX)?.into()),

@@ -2,7 +2,32 @@
 
 use super::field::{FieldRule, TextPart};
 use super::pages::Names;
-use tidegate_toml::{Section, Value};
+use tidegate_toml::Preset::Unset;
+use tidegate_toml::{Flag, Other, Pair, Section, Text, Value, keys};
+
+/// Most that is added to another number.
+const SMALL: i64 = 1_000_000;
+
+keys! {
+    /// Where the value of a form field comes from, if it is not a text: one of these.
+    pub(super) static FIELD: FieldKeys {
+        /// A whole number, both ends included.
+        uniform: Pair(-1_000_000_000, 1_000_000_000) = Unset;
+        /// The input's `min` (0 if it has none) plus a whole number, at most its `max`.
+        above_min: Pair(0, SMALL) = Unset;
+        /// The value given to this other field, which stands before it, plus `by`, at most the
+        /// input's `max`.
+        above: Text("a field's name") = Unset;
+        /// What is added, with `above`.
+        by: Pair(0, SMALL) = Unset;
+        /// Random words of so many characters in all.
+        text: Pair(0, 65_536) = Unset;
+        /// One of these.
+        one_of: Other("list of texts", "") = Unset;
+        /// What the page says.
+        keep: Flag = Unset;
+    }
+}
 
 pub(super) fn field_rules(section: &Section<'_>, names: &Names) -> Vec<(String, FieldRule)> {
     let rule =
@@ -29,30 +54,30 @@ fn field_rule(value: &Value<'_>, names: &Names) -> Option<FieldRule> {
         return text(value, names).map(FieldRule::Text);
     }
     let section = value.section()?;
-    section.only(&["uniform", "above_min", "above", "by", "text", "one_of", "keep"]);
-    let small = 0..=1_000_000;
+    section.known(&FIELD);
     let short = |(a, b): (i64, i64)| (a as u32, b as u32);
-    if let Some(range) = section.get("uniform") {
-        return range.pair(-1_000_000_000..=1_000_000_000).map(|(a, b)| FieldRule::Uniform(a, b));
+    let has = |key: &str| section.get(key).is_some();
+    if has(FIELD.uniform.name) {
+        return section.read(&FIELD.uniform).map(|(a, b)| FieldRule::Uniform(a, b));
     }
-    if let Some(range) = section.get("above_min") {
-        return range.pair(small).map(short).map(|(a, b)| FieldRule::AboveMin(a, b));
+    if has(FIELD.above_min.name) {
+        return section.read(&FIELD.above_min).map(short).map(|(a, b)| FieldRule::AboveMin(a, b));
     }
-    if let Some(range) = section.get("text") {
-        return range.pair(0..=65_536).map(short).map(|(a, b)| FieldRule::RandomText(a, b));
+    if has(FIELD.text.name) {
+        return section.read(&FIELD.text).map(short).map(|(a, b)| FieldRule::RandomText(a, b));
     }
-    if let (Some(other), Some(range)) = (section.get("above"), section.get("by")) {
-        let (other, (a, b)) = (other.string()?, range.pair(small).map(short)?);
+    if has(FIELD.above.name) && has(FIELD.by.name) {
+        let (other, (a, b)) = (section.read(&FIELD.above)?, section.read(&FIELD.by).map(short)?);
         return Some(FieldRule::AboveField(other.to_owned(), a, b));
     }
-    if let Some(list) = section.get("one_of") {
+    if let Some(list) = section.read(&FIELD.one_of) {
         let choices: Vec<String> =
             list.list()?.iter().filter_map(|v| v.string().map(str::to_owned)).collect();
         if !choices.is_empty() {
             return Some(FieldRule::OneOf(choices));
         }
     }
-    if section.get("keep").and_then(|value| value.boolean()) == Some(true) {
+    if section.read(&FIELD.keep) == Some(true) {
         return Some(FieldRule::Keep);
     }
     section.wrong("is no rule for a field", REMEDY);

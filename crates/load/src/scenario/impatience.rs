@@ -2,12 +2,39 @@
 
 use std::time::Duration;
 
-use tidegate_toml::Value;
+use tidegate_toml::Preset::{Is, Unset};
+use tidegate_toml::{Other, Time, Value, Whole, keys};
 
 use super::check::DAY;
 
-/// Attempts, the first among them, in the simulator's words and range.
-const ATTEMPTS: std::ops::RangeInclusive<i64> = 2..=1000;
+/// What a customer may do, without further ado.
+const WORDS: [&str; 3] = ["leave", "come_back", "hammer"];
+/// Most attempts, the first among them, in the simulator's words and range.
+const MOST: i64 = 1000;
+
+keys! {
+    /// `impatience` as a table, with one of these.
+    pub(super) static IMPATIENCE: ImpatienceKeys {
+        /// She begins anew after a back-off, as a new session.
+        come_back: Other("table", "see below") = Unset;
+        /// She sends the request again at once on a new connection, within the session.
+        hammer: Other("table", "see below") = Unset;
+    }
+
+    /// `come_back` of an `impatience`.
+    pub(super) static COME_BACK: ComeBackKeys {
+        /// Mean of the negative exponential time away.
+        back_off: Time(Duration::from_millis(1), DAY) = Is("\"2s\"");
+        /// Her sessions in all, the first among them.
+        attempts: Whole(2, MOST) = Is("3");
+    }
+
+    /// `hammer` of an `impatience`.
+    pub(super) static HAMMER: HammerKeys {
+        /// How often a request is sent, the first time among them.
+        attempts: Whole(2, MOST) = Is("10");
+    }
+}
 
 /// What a customer does who was turned away or has waited too long.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -53,14 +80,13 @@ impl Impatience {
 }
 
 pub(super) fn read(value: &Value<'_>) -> Option<Impatience> {
-    const WORDS: [&str; 3] = ["leave", "come_back", "hammer"];
     const ALL: [Impatience; 3] = [Impatience::Leave, Impatience::COME_BACK, Impatience::HAMMER];
     if value.is_str() {
         return Some(ALL[value.choice(&WORDS)?]);
     }
     let section = value.section()?;
-    section.only(&WORDS[1..]);
-    let given = (section.get("come_back"), section.get("hammer"));
+    section.known(&IMPATIENCE);
+    let given = (section.read(&IMPATIENCE.come_back), section.read(&IMPATIENCE.hammer));
     let inner = match &given {
         (Some(inner), None) | (None, Some(inner)) => inner.section()?,
         _ => {
@@ -71,22 +97,14 @@ pub(super) fn read(value: &Value<'_>) -> Option<Impatience> {
             return None;
         }
     };
-    // Nothing given is the default; something wrong is no impatience.
-    let attempts = |default| match inner.get("attempts") {
-        Some(value) => value.integer(ATTEMPTS).map(|n| n as u32),
-        None => Some(default),
-    };
     if given.1.is_some() {
-        inner.only(&["attempts"]);
-        return Some(Impatience::Hammer { attempts: attempts(10)? });
+        inner.known(&HAMMER);
+        return Some(Impatience::Hammer { attempts: inner.read_or(&HAMMER.attempts, 10)? as u32 });
     }
-    inner.only(&["back_off", "attempts"]);
-    let back_off = match inner.get("back_off") {
-        Some(value) => value.duration(Duration::from_millis(1)..=DAY),
-        None => Some(Duration::from_secs(2)),
-    };
-    let attempts = attempts(3);
-    Some(Impatience::ComeBack { back_off: back_off?, attempts: attempts? })
+    inner.known(&COME_BACK);
+    let back_off = inner.read_or(&COME_BACK.back_off, Duration::from_secs(2));
+    let attempts = inner.read_or(&COME_BACK.attempts, 3);
+    Some(Impatience::ComeBack { back_off: back_off?, attempts: attempts? as u32 })
 }
 
 #[cfg(test)]

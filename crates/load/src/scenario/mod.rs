@@ -16,6 +16,7 @@ mod length;
 mod one_page;
 mod page;
 mod pages;
+mod reference;
 mod steps;
 mod table;
 mod template;
@@ -37,6 +38,7 @@ pub use field::{FieldRule, TextPart};
 pub use impatience::Impatience;
 pub use length::SessionLength;
 pub use page::{Body, Method, Page, Source};
+pub use reference::reference;
 pub use table::{Form, Move, Table};
 pub use template::Template;
 

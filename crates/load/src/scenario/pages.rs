@@ -9,7 +9,58 @@ use super::field::{NAMES, TextPart};
 use super::fields::{field_rules, text};
 use super::page::{Body, Method, Page, Source};
 use super::template::Template;
-use tidegate_toml::{Section, Value};
+use tidegate_toml::Preset::{Else, Is, Required, Unset};
+use tidegate_toml::{Flag, Key, Other, Pair, Section, Text, Time, Value, keys};
+
+/// Paths with parameters in braces.
+const PATH: &str = "begins with `/`; parameters in braces, as in `/items/{item}`";
+
+keys! {
+    /// A page, under its name. One of `path`, `link` and `form` must be there.
+    pub(super) static PAGE: PageKeys {
+        /// The customer knows the address.
+        path: Text(PATH) = Unset;
+        /// She follows one of the links of the last page that fit.
+        link: Text(PATH) = Unset;
+        /// She sends a form of the last page whose action fits.
+        form: Text(PATH) = Unset;
+        /// Method of the request.
+        method: Text("`GET`, `HEAD`, `POST`, `PUT`, `PATCH` or `DELETE`; of a form `GET` or `POST`")
+            = Else("the form's own; `\"POST\"` with a body; otherwise `\"GET\"`");
+        /// Links of the last page from which parameters are taken, where none of them is the
+        /// request itself.
+        ids: Text(PATH) = Unset;
+        /// Where the last page has no such link, the id seen last may do.
+        guess: Flag = Is("true");
+        /// The page to go to instead, where the last page does not offer this one.
+        via: Text("another page's name") = Unset;
+        /// Values of form fields, by name; they go before those of `[fields]`. Each is a text
+        /// or a rule, see below.
+        fields: Other("table", "texts and rules") = Unset;
+        /// Body of the request.
+        body: Text("names in braces stand for their values") = Unset;
+        /// Media type of the body.
+        content_type: Text("a media type") = Is("\"application/json\"");
+        /// Header fields of the request beyond the customer's own.
+        headers: Other("table of texts", "names in braces stand for their values") = Unset;
+        /// Values that are taken from the answer, by name, see below.
+        extract: Other("table", "at most 64") = Unset;
+        /// What the answer must have, see below.
+        check: Other("table", "see below") = Unset;
+        /// Statuses that are no failure here.
+        allow: Other("list of whole numbers", "400 to 599") = Unset;
+        /// Whether Back and Stay may send the request again.
+        repeat: Flag = Else("true of GET and HEAD, which always may");
+        /// Mean think time before this page, negative exponential.
+        think: Time(Duration::ZERO, DAY) = Else("the session's");
+    }
+
+    /// A parameter, under its name, that paths and texts may have in braces.
+    pub(super) static PARAMETER: ParameterKeys {
+        /// Whole numbers to draw from, both ends included, where no page offers a value.
+        uniform: Pair(0, i64::MAX) = Required;
+    }
+}
 
 /// Most pages of a scenario.
 const PAGES: usize = 1000;
@@ -76,8 +127,8 @@ fn parameters(section: &Section<'_>, names: &mut Names) {
             continue;
         }
         let Some(inner) = value.section() else { continue };
-        inner.only(&["uniform"]);
-        match inner.get("uniform").map(|value| value.pair(0..=i64::MAX)) {
+        inner.known(&PARAMETER);
+        match inner.get(PARAMETER.uniform.name).map(|_| inner.read(&PARAMETER.uniform)) {
             Some(Some((first, last))) => {
                 names.give(name);
                 let index = names.index(name);
@@ -111,7 +162,7 @@ pub(super) fn pages(root: &Section<'_>, names: &mut Names) -> Vec<Page> {
         })
         .collect();
     for (name, value) in section.entries() {
-        let Some(via) = value.section().and_then(|page| page.get("via")) else { continue };
+        let Some(via) = value.section().and_then(|page| page.get(PAGE.via.name)) else { continue };
         let Some(target) = via.string() else { continue };
         let index = |name: &str| pages.iter().position(|page| page.name == name);
         match (index(name), index(target)) {
@@ -127,26 +178,9 @@ pub(super) fn pages(root: &Section<'_>, names: &mut Names) -> Vec<Page> {
 }
 
 fn page(name: &str, section: &Section<'_>, names: &mut Names) -> Option<Page> {
-    section.only(&[
-        "path",
-        "link",
-        "form",
-        "method",
-        "ids",
-        "guess",
-        "via",
-        "fields",
-        "body",
-        "content_type",
-        "headers",
-        "extract",
-        "check",
-        "allow",
-        "repeat",
-        "think",
-    ]);
-    let mut template = |key: &str| {
-        let value = section.get(key)?;
+    section.known(&PAGE);
+    let mut template = |key: &Key<Text>| {
+        let value = section.get(key.name)?;
         match Template::parse(value.string()?, |name| names.index(name)) {
             Ok(template) => Some(template),
             Err(rule) => {
@@ -155,9 +189,10 @@ fn page(name: &str, section: &Section<'_>, names: &mut Names) -> Option<Page> {
             }
         }
     };
-    let (path, link, form) = (template("path"), template("link"), template("form"));
-    let ids = template("ids");
-    let given = ["path", "link", "form"].iter().filter(|key| section.get(key).is_some()).count();
+    let (path, link, form) = (template(&PAGE.path), template(&PAGE.link), template(&PAGE.form));
+    let ids = template(&PAGE.ids);
+    let sources = [&PAGE.path, &PAGE.link, &PAGE.form];
+    let given = sources.iter().filter(|key| section.get(key.name).is_some()).count();
     if given != 1 {
         section.wrong(
             format!("has {given} of path, link and form, must have one"),
@@ -168,15 +203,15 @@ fn page(name: &str, section: &Section<'_>, names: &mut Names) -> Option<Page> {
         .map(Source::Path)
         .or_else(|| link.map(Source::Link))
         .or_else(|| form.map(Source::Form));
-    let sends_form = section.get("form").is_some();
+    let sends_form = section.get(PAGE.form.name).is_some();
     let method = method(section, sends_form);
     let body = body(section, method, names);
     // A body is posted unless the page says otherwise.
-    let method = method.or(section.get("body").map(|_| Method::Post));
+    let method = method.or(section.get(PAGE.body.name).map(|_| Method::Post));
     let unsafe_ = method.map_or(sends_form, |method| !method.is_safe());
-    let repeat = section.get("repeat").and_then(|value| value.boolean()).unwrap_or(false);
-    let fields = section.get("fields").and_then(|value| value.section());
-    let allow = section.get("allow").and_then(|value| value.list()).unwrap_or_default();
+    let repeat = section.read(&PAGE.repeat).unwrap_or(false);
+    let fields = section.read(&PAGE.fields).and_then(|value| value.section());
+    let allow = section.read(&PAGE.allow).and_then(|value| value.list()).unwrap_or_default();
     Some(Page {
         name: name.to_owned(),
         method,
@@ -188,14 +223,14 @@ fn page(name: &str, section: &Section<'_>, names: &mut Names) -> Option<Page> {
         expected: expectations::read(section, names),
         allow: allow.iter().filter_map(|v| v.integer(400..=599)).map(|code| code as u16).collect(),
         repeat: repeat || !unsafe_,
-        guess: section.get("guess").and_then(|value| value.boolean()).unwrap_or(true),
+        guess: section.read(&PAGE.guess).unwrap_or(true),
         via: None,
-        think: section.get("think").and_then(|value| value.duration(Duration::ZERO..=DAY)),
+        think: section.read(&PAGE.think),
     })
 }
 
 fn method(section: &Section<'_>, sends_form: bool) -> Option<Method> {
-    let value = section.get("method")?;
+    let value = section.get(PAGE.method.name)?;
     let known: &[Method] = if sends_form { &[Method::Get, Method::Post] } else { &Method::ALL };
     let given = value.string()?;
     let found = known.iter().find(|method| method.as_str() == given).copied();
@@ -208,8 +243,8 @@ fn method(section: &Section<'_>, sends_form: bool) -> Option<Method> {
 }
 
 fn body(section: &Section<'_>, method: Option<Method>, names: &Names) -> Option<Body> {
-    let Some(value) = section.get("body") else {
-        if let Some(value) = section.get("content_type") {
+    let Some(value) = section.get(PAGE.body.name) else {
+        if let Some(value) = section.get(PAGE.content_type.name) {
             value.wrong("goes with a body", "add body = '{\"id\": 1}', or remove it");
         }
         return None;
@@ -222,7 +257,7 @@ fn body(section: &Section<'_>, method: Option<Method>, names: &Names) -> Option<
     if method.is_some_and(Method::is_safe) {
         value.wrong("does not go with this method", "write method = \"POST\"");
     }
-    let content_type = match section.get("content_type") {
+    let content_type = match section.get(PAGE.content_type.name) {
         None => Some("application/json"),
         Some(value) => value.string().filter(|text| {
             let good =
@@ -242,7 +277,7 @@ const OWN_HEADERS: [&str; 7] =
     ["host", "connection", "content-length", "transfer-encoding", "content-type", "cookie", "te"];
 
 fn headers(section: &Section<'_>, names: &Names) -> Vec<(String, Vec<TextPart>)> {
-    let Some(headers) = section.get("headers").and_then(|value| value.section()) else {
+    let Some(headers) = section.read(&PAGE.headers).and_then(|value| value.section()) else {
         return Vec::new();
     };
     let read = |(name, value): (&str, Value<'_>)| {

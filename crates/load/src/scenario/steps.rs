@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use tidegate_toml::Value;
+use tidegate_toml::Preset::{Else, Is, Required};
+use tidegate_toml::{Text, Time, Value, Whole, keys};
 
 use super::check::DAY;
 use super::course::ScriptStep;
@@ -10,6 +11,18 @@ use super::page::Page;
 
 /// Most requests of a script.
 const LONGEST: usize = 10_000;
+
+keys! {
+    /// A step of a script, if more is to be said than its page's name.
+    pub(super) static STEP: StepKeys {
+        /// The page that is asked for.
+        page: Text("a page's name") = Required;
+        /// Mean think time before it.
+        think: Time(Duration::ZERO, DAY) = Else("the page's, else the session's");
+        /// The step is taken so many times over, each from the page before it.
+        repeat: Whole(1, LONGEST as i64) = Is("1");
+    }
+}
 
 pub(super) fn read(value: &Value<'_>, pages: &[Page]) -> Option<Vec<ScriptStep>> {
     let list = value.list()?;
@@ -43,19 +56,13 @@ fn step(value: &Value<'_>, pages: &[Page]) -> Option<(ScriptStep, usize)> {
         return Some((ScriptStep { page: page(value, pages)?, think: None }, 1));
     }
     let section = value.section()?;
-    section.only(&["page", "think", "repeat"]);
-    let Some(name) = section.get("page") else {
+    section.known(&STEP);
+    let Some(name) = section.get(STEP.page.name) else {
         section.wrong("has no page", "write { page = \"Home\", think = \"3s\" }");
         return None;
     };
-    let times = match section.get("repeat") {
-        Some(value) => value.integer(1..=LONGEST as i64),
-        None => Some(1),
-    };
-    let think = match section.get("think") {
-        Some(value) => value.duration(Duration::ZERO..=DAY).map(Some),
-        None => Some(None),
-    };
+    let times = section.read_or(&STEP.repeat, 1);
+    let think = section.read_some(&STEP.think);
     let page = page(&name, pages);
     Some((ScriptStep { page: page?, think: think? }, times? as usize))
 }

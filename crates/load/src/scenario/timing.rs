@@ -7,7 +7,89 @@ use super::check::DAY;
 use crate::arrivals::{
     Arrivals, Bursts, Closed, Model, Process, Rate, Schedule, Segment, Wave, replay,
 };
-use tidegate_toml::{Mistakes, Section, Value};
+use tidegate_toml::Preset::{Else, Is, Required, Unset};
+use tidegate_toml::{
+    Key, Mistakes, Number, Other, Rule, Section, Text, Time, Value, Whole, Words, keys,
+};
+
+keys! {
+    /// When customers come: `[arrivals]`, or several side by side as `[[arrivals]]`. One of
+    /// `rate`, `segments`, `wave`, `bursts`, `times`, `replay` and `customers` must be there.
+    pub(super) static ARRIVALS: ArrivalKeys {
+        /// Per second, the same rate for ever.
+        rate: Number(0.0, Rate::FASTEST) = Unset;
+        /// Steps and ramps; the last rate holds.
+        segments: Other("list of tables", "1 to 100000, see below") = Unset;
+        /// A rate that rises and falls as a sine.
+        wave: Other("table", "see below") = Unset;
+        /// Two rates in turn, each for a negative exponential time (MMPP).
+        bursts: Other("table", "see below") = Unset;
+        /// Exactly these instants, from the start of the run.
+        times: Other("list of durations", "0s to 24h") = Unset;
+        /// The instants in a log.
+        replay: Other("table", "see below") = Unset;
+        /// So many customers for ever (closed model): each begins a new session when the last
+        /// has ended and she has thought.
+        customers: Whole(1, Arrivals::CUSTOMERS as i64) = Unset;
+        /// What arrives: sessions, requests that are each a session of their own, or (with
+        /// `customers`) always the same customers.
+        model: Words(&["partly-open", "open", "closed"]) = Else("`\"closed\"` with `customers`, otherwise `\"partly-open\"`");
+        /// The class of those who come.
+        class: Text("a class's name") = Else("drawn by the classes' shares");
+        /// Instants at random, or evenly spaced; not with `times`, `replay` and `customers`.
+        process: Words(&["poisson", "even"]) = Is("\"poisson\"");
+        /// Mean think time between two sessions, negative exponential; with `customers` only.
+        think: Time(Duration::ZERO, DAY) = Else("the class's, else the session's");
+        /// Their first sessions begin evenly spaced over this time; with `customers` only.
+        within: Time(Duration::ZERO, DAY) = Else("the think time");
+    }
+
+    /// A segment: `rate`, or `from` and `to`.
+    pub(super) static SEGMENT: SegmentKeys {
+        /// How long.
+        r#for: Time(SHORTEST, DAY) = Required;
+        /// The same rate all the time, per second.
+        rate: Number(0.0, Rate::FASTEST) = Unset;
+        /// The rate at its beginning, per second.
+        from: Number(0.0, Rate::FASTEST) = Unset;
+        /// The rate at its end, per second.
+        to: Number(0.0, Rate::FASTEST) = Unset;
+    }
+
+    /// A wave.
+    pub(super) static WAVE: WaveKeys {
+        /// Mean rate, per second.
+        mean: Number(0.0, Rate::FASTEST) = Required;
+        /// How far it rises and falls, as a part of the mean.
+        swing: Number(0.0, 1.0) = Required;
+        /// From peak to peak.
+        period: Time(Duration::from_secs(1), DAY) = Is("\"24h\"");
+        /// When the first peak is.
+        peak: Time(Duration::ZERO, DAY) = Else("half the period");
+    }
+
+    /// Bursts.
+    pub(super) static BURSTS: BurstKeys {
+        /// Rate of the calm, per second.
+        calm: Number(0.0, Rate::FASTEST) = Required;
+        /// Rate of a burst, per second.
+        burst: Number(0.0, Rate::FASTEST) = Required;
+        /// Mean length of the calm.
+        calm_for: Time(SHORTEST_BURST, DAY) = Required;
+        /// Mean length of a burst.
+        burst_for: Time(SHORTEST_BURST, DAY) = Required;
+    }
+
+    /// A log that is replayed, from its earliest instant on.
+    pub(super) static REPLAY: ReplayKeys {
+        /// A `.har` file, whose requests count, or a CSV file with a head line.
+        file: Text("path from the scenario's folder") = Required;
+        /// Column of the instants: seconds, or dates as 2024-05-01T12:00:00Z.
+        column: Text("a column's name") = Is("\"time\"");
+        /// So many times as fast.
+        speed: Number(0.001, 1e6) = Is("1");
+    }
+}
 
 /// Most models side by side, and segments of one.
 const MODELS: usize = 100;
@@ -15,6 +97,7 @@ const SEGMENTS: usize = 100_000;
 /// What says when somebody arrives; one of them must be there.
 const WHENS: [&str; 7] = ["rate", "segments", "wave", "bursts", "times", "replay", "customers"];
 const SHORTEST: Duration = Duration::from_millis(1);
+const SHORTEST_BURST: Duration = Duration::from_millis(10);
 
 impl Arrivals {
     /// Reads the inside of an `[arrivals]` table from one line, such as
@@ -55,7 +138,7 @@ pub(super) fn arrivals(
 
 /// A model, and whose it is.
 fn entry(section: &Section<'_>, file: &str, classes: Option<&[&str]>) -> Option<Arrivals> {
-    let class = match (section.get("class"), classes) {
+    let class = match (section.get(ARRIVALS.class.name), classes) {
         (None, _) => Some(None),
         (Some(value), None) => value.string().map(Some),
         (Some(value), Some([])) => {
@@ -79,11 +162,7 @@ fn model(section: &Section<'_>, file: &str) -> Option<Model> {
         _ => &["model", "class", "process"],
     };
     section.only(&[&WHENS, rest].concat());
-    let named = section.get("model");
-    let named = match &named {
-        Some(value) => Some(value.choice(&["partly-open", "open", "closed"])?),
-        None => None,
-    };
+    let named = section.read_some(&ARRIVALS.model)?;
     let [when] = given.as_slice() else {
         section.wrong(
             format!("has {} of {}, must have one", given.len(), WHENS.join(", ")),
@@ -106,23 +185,14 @@ fn model(section: &Section<'_>, file: &str) -> Option<Model> {
 }
 
 fn closed(section: &Section<'_>) -> Option<Model> {
-    let most = i64::from(Arrivals::CUSTOMERS);
-    let customers = section.get("customers").and_then(|value| value.integer(1..=most));
-    // Nothing given is the default; something wrong is no model.
-    let time = |key| match section.get(key) {
-        Some(value) => value.duration(Duration::ZERO..=DAY).map(Some),
-        None => Some(None),
-    };
-    let (think, within) = (time("think"), time("within"));
+    let customers = section.read(&ARRIVALS.customers);
+    let (think, within) = (section.read_some(&ARRIVALS.think), section.read_some(&ARRIVALS.within));
     Some(Model::Closed(Closed { customers: customers? as u32, think: think?, within: within? }))
 }
 
 fn schedule(section: &Section<'_>, when: &str, file: &str) -> Option<Schedule> {
     let value = section.get(when)?;
-    let process = match section.get("process") {
-        Some(value) => [Process::Poisson, Process::Even].get(value.choice(&["poisson", "even"])?),
-        None => None,
-    };
+    let process = [Process::Poisson, Process::Even][section.read_or(&ARRIVALS.process, 0)?];
     let rate = match when {
         "times" => {
             let times = value.list()?;
@@ -133,22 +203,22 @@ fn schedule(section: &Section<'_>, when: &str, file: &str) -> Option<Schedule> {
         "segments" => segments(&value)?,
         "wave" => wave(&value.section()?)?,
         "bursts" => bursts(&value.section()?)?,
-        _ => Rate::constant(value.number(0.0..=Rate::FASTEST)?),
+        _ => Rate::constant(section.read(&ARRIVALS.rate)?),
     };
-    Some(Schedule::Rate(process.copied().unwrap_or_default(), rate))
+    Some(Schedule::Rate(process, rate))
 }
 
 /// A key that must be there; its absence is a mistake.
-fn need<'r>(section: &Section<'r>, key: &str, example: &str) -> Option<Value<'r>> {
-    let value = section.get(key);
-    if value.is_none() {
-        section.wrong(format!("has no {key}"), format!("write {key} = {example}"));
+fn need<'r, R: Rule>(section: &Section<'r>, key: &Key<R>, example: &str) -> Option<R::Read<'r>> {
+    let name = key.name;
+    if section.get(name).is_none() {
+        section.wrong(format!("has no {name}"), format!("write {name} = {example}"));
     }
-    value
+    section.read(key)
 }
 
-fn per_s(section: &Section<'_>, key: &str) -> Option<f64> {
-    need(section, key, "5")?.number(0.0..=Rate::FASTEST)
+fn per_s(section: &Section<'_>, key: &Key<Number>) -> Option<f64> {
+    need(section, key, "5")
 }
 
 fn segments(value: &Value<'_>) -> Option<Rate> {
@@ -161,12 +231,12 @@ fn segments(value: &Value<'_>) -> Option<Rate> {
         .iter()
         .map(|value| {
             let section = value.section()?;
-            section.only(&["for", "rate", "from", "to"]);
-            let lasts = need(&section, "for", "\"30s\"").and_then(|v| v.duration(SHORTEST..=DAY));
-            let given = ["rate", "from", "to"].map(|key| section.get(key).is_some());
-            let (from, to) = match given {
-                [true, false, false] => ("rate", "rate"),
-                [false, true, true] => ("from", "to"),
+            section.known(&SEGMENT);
+            let lasts = need(&section, &SEGMENT.r#for, "\"30s\"");
+            let given = [&SEGMENT.rate, &SEGMENT.from, &SEGMENT.to];
+            let (from, to) = match given.map(|key| section.get(key.name).is_some()) {
+                [true, false, false] => (&SEGMENT.rate, &SEGMENT.rate),
+                [false, true, true] => (&SEGMENT.from, &SEGMENT.to),
                 _ => {
                     section.wrong("must have either rate, or from and to", "write rate = 5");
                     return None;
@@ -180,28 +250,20 @@ fn segments(value: &Value<'_>) -> Option<Rate> {
 }
 
 fn wave(section: &Section<'_>) -> Option<Rate> {
-    section.only(&["mean", "swing", "period", "peak"]);
-    let mean_per_s = per_s(section, "mean");
-    let swing = need(section, "swing", "0.5").and_then(|value| value.number(0.0..=1.0));
-    let period = match section.get("period") {
-        Some(value) => value.duration(Duration::from_secs(1)..=DAY),
-        None => Some(DAY),
-    };
-    let peak = match section.get("peak") {
-        Some(value) => value.duration(Duration::ZERO..=DAY),
-        None => period.map(|period| period / 2),
-    };
+    section.known(&WAVE);
+    let mean_per_s = per_s(section, &WAVE.mean);
+    let swing = need(section, &WAVE.swing, "0.5");
+    let period = section.read_or(&WAVE.period, DAY);
+    let peak = section.read_or(&WAVE.peak, period.unwrap_or_default() / 2);
     let (mean_per_s, swing, period, peak) = (mean_per_s?, swing?, period?, peak?);
     Some(Rate::Wave(Wave { mean_per_s, swing, period, peak }))
 }
 
 fn bursts(section: &Section<'_>) -> Option<Rate> {
-    section.only(&["calm", "burst", "calm_for", "burst_for"]);
-    let (calm, burst) = (per_s(section, "calm"), per_s(section, "burst"));
-    let shortest = Duration::from_millis(10);
-    let length =
-        |key| need(section, key, "\"10s\"").and_then(|value| value.duration(shortest..=DAY));
-    let (calm_for, burst_for) = (length("calm_for"), length("burst_for"));
+    section.known(&BURSTS);
+    let (calm, burst) = (per_s(section, &BURSTS.calm), per_s(section, &BURSTS.burst));
+    let length = |key| need(section, key, "\"10s\"");
+    let (calm_for, burst_for) = (length(&BURSTS.calm_for), length(&BURSTS.burst_for));
     let (calm_per_s, burst_per_s) = (calm?, burst?);
     Some(Rate::Bursts(Bursts {
         calm_per_s,
@@ -213,18 +275,13 @@ fn bursts(section: &Section<'_>) -> Option<Rate> {
 
 fn replayed(value: &Value<'_>, file: &str) -> Option<Vec<Duration>> {
     let section = value.section()?;
-    section.only(&["file", "column", "speed"]);
-    let log = need(&section, "file", "\"log.csv\"");
-    let column = match section.get("column") {
-        Some(value) => value.string(),
-        None => Some("time"),
-    };
-    let speed = match section.get("speed") {
-        Some(value) => value.number(0.001..=1e6),
-        None => Some(1.0),
-    };
-    let (log, column, speed) = (log?, column?, speed?);
-    let path = Path::new(file).parent().unwrap_or(Path::new("")).join(log.string()?);
+    section.known(&REPLAY);
+    let name = need(&section, &REPLAY.file, "\"log.csv\"");
+    let column = section.read_or(&REPLAY.column, "time");
+    let speed = section.read_or(&REPLAY.speed, 1.0);
+    let (name, column, speed) = (name?, column?, speed?);
+    let log = section.get(REPLAY.file.name)?;
+    let path = Path::new(file).parent().unwrap_or(Path::new("")).join(name);
     let wrong = match replay::read(&path, column, speed) {
         Ok(times) => return Some(times),
         Err(wrong) => wrong,

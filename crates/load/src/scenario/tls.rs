@@ -2,30 +2,50 @@
 
 use std::path::Path;
 
-use tidegate_toml::{Section, Value};
+use tidegate_toml::Preset::{Else, Is, Unset};
+use tidegate_toml::{Number, Other, Section, Text, Value, Words, keys};
 
 use crate::algorithms::{Group, Offer, Suite, UnknownName};
 use crate::certificate::ClientCertificate;
 use crate::plan::{TicketsOf, TlsRules, TlsVersions};
 
+keys! {
+    /// How TLS is spoken with an `https` target.
+    pub(super) static TLS: TlsKeys {
+        /// Versions of TLS that customers offer.
+        versions: Words(&["both", "1.2", "1.3"]) = Is("\"both\"");
+        /// Cipher suites that customers offer, the preferred one first.
+        suites: Other("list of texts", "names of IANA or OpenSSL, at least one") = Else("all, AES-128 first");
+        /// Key exchange groups that customers offer, the preferred one first.
+        groups: Other("list of texts", "names of IANA or OpenSSL, at least one")
+            = Else("x25519, secp256r1, secp384r1, X25519MLKEM768");
+        /// Certificate that all customers show to a server that asks for one.
+        certificate: Text("path of a PEM file, from the scenario's folder") = Unset;
+        /// Its private key, not encrypted, if it is not in the same file.
+        key: Text("path of a PEM file, from the scenario's folder") = Unset;
+        /// Of the connections opened, the share whose handshake is full; all others are
+        /// resumed.
+        full_share: Number(0.0, 1.0) = Else("who has a ticket resumes");
+        /// Resume with the customer's own tickets, or with those that the server gave anybody.
+        tickets: Words(&["customer", "all"]) = Else("`\"all\"` beside `full_share`, otherwise `\"customer\"`");
+    }
+}
+
 /// `file` is the scenario's, from which files named in it are found.
 pub(super) fn read(section: &Section<'_>, file: &str) -> TlsRules {
-    section.only(&["versions", "suites", "groups", "certificate", "key", "full_share", "tickets"]);
-    let versions = section.get("versions").and_then(|value| {
-        let all = [TlsVersions::Both, TlsVersions::Only12, TlsVersions::Only13];
-        Some(all[value.choice(&["both", "1.2", "1.3"])?])
-    });
-    let tickets = section.get("tickets").and_then(|value| {
-        Some([TicketsOf::Customer, TicketsOf::All][value.choice(&["customer", "all"])?])
-    });
-    let suites = section.get("suites").and_then(|value| names(&value, Suite::parse));
-    let groups = section.get("groups").and_then(|value| names(&value, Group::parse));
+    section.known(&TLS);
+    let versions = section.read(&TLS.versions);
+    let versions =
+        versions.map(|at| [TlsVersions::Both, TlsVersions::Only12, TlsVersions::Only13][at]);
+    let tickets = section.read(&TLS.tickets).map(|at| [TicketsOf::Customer, TicketsOf::All][at]);
+    let suites = section.read(&TLS.suites).and_then(|value| names(&value, Suite::parse));
+    let groups = section.read(&TLS.groups).and_then(|value| names(&value, Group::parse));
     let rules = TlsRules {
         versions: versions.unwrap_or_default(),
         suites: suites.unwrap_or_default(),
         groups: groups.unwrap_or_default(),
         certificate: certificate(section, file),
-        full_share: section.get("full_share").and_then(|value| value.number(0.0..=1.0)),
+        full_share: section.read(&TLS.full_share),
         tickets,
     };
     if let Err(wrong) = Offer::new(rules.versions, &rules.suites, &rules.groups)
@@ -39,8 +59,8 @@ pub(super) fn read(section: &Section<'_>, file: &str) -> TlsRules {
 /// The certificate that customers show, and its key.
 fn certificate(section: &Section<'_>, file: &str) -> Option<ClientCertificate> {
     let folder = Path::new(file).parent().unwrap_or(Path::new(""));
-    let key = section.get("key");
-    let Some(certificate) = section.get("certificate") else {
+    let key = section.get(TLS.key.name);
+    let Some(certificate) = section.get(TLS.certificate.name) else {
         if let Some(key) = key {
             key.wrong("has no certificate", "name one: certificate = \"client.pem\"");
         }

@@ -7,7 +7,26 @@ use super::builtin;
 use super::check::MOVES;
 use super::page::Page;
 use super::table::{Form, Move, Table};
-use tidegate_toml::{Reader, Section, Value};
+use tidegate_toml::Preset::{Is, Unset};
+use tidegate_toml::{Other, Reader, Section, Text, Value, Words, keys};
+
+keys! {
+    /// How sessions go on: a row for each page that is reached, such as
+    /// `Home = { Item = 0.5, Back = 0.1, End = 0.4 }`, or one of `table`, `file` and `weights`.
+    /// A row names pages, `Back` (to the page before), `Stay` (the same request again) and
+    /// `End`, each with its probability.
+    pub(super) static TRANSITIONS: TransitionKeys {
+        /// A published table; `[pages]` has to name its states.
+        table: Words(&builtin::TABLES) = Unset;
+        /// A table in a file: the first line names the states, each further line is a row.
+        file: Text("path of a CSV file, from the scenario's folder") = Unset;
+        /// From every page the same way on, whatever the page; with no other key.
+        weights: Other("table of numbers", "a page, `Back`, `Stay` or `End` each; not all 0") = Unset;
+        /// Rows sum to one as they are; are divided by their sum; or are read as a client does
+        /// that draws a number and walks along the row.
+        form: Words(&["as-is", "normalised", "effective"]) = Is("\"as-is\"");
+    }
+}
 
 /// Largest CSV file.
 const LARGEST: u64 = 8 << 20;
@@ -26,23 +45,11 @@ pub(super) fn read(
     file: &str,
 ) -> Option<Table> {
     let section = value.section()?;
-    let form = match section.get("form") {
-        None => Form::AsIs,
-        Some(value) => match value.string()? {
-            "as-is" => Form::AsIs,
-            "normalised" => Form::Normalised,
-            "effective" => Form::Effective,
-            other => {
-                value.wrong(
-                    format!("= \"{other}\" is not known"),
-                    "write \"as-is\", \"normalised\" or \"effective\"",
-                );
-                return None;
-            }
-        },
-    };
-    if let Some(weights) = section.get("weights") {
-        section.only(&["weights"]);
+    let form = section.read_or(&TRANSITIONS.form, 0)?;
+    let form = [Form::AsIs, Form::Normalised, Form::Effective][form];
+    let with_form = |key| section.only(&[key, TRANSITIONS.form.name]);
+    if let Some(weights) = section.read(&TRANSITIONS.weights) {
+        section.only(&[TRANSITIONS.weights.name]);
         let row = row(&weights.section()?, pages);
         let rows = vec![row; pages.len()];
         return match Table::new(rows, Form::Normalised) {
@@ -53,17 +60,12 @@ pub(super) fn read(
             }
         };
     }
-    let csv = if let Some(value) = section.get("table") {
-        section.only(&["table", "form"]);
-        let name = value.string()?;
-        let Some(text) = builtin::table(name) else {
-            let known = builtin::TABLES.join(", ");
-            value.wrong(format!("= \"{name}\" is no table"), format!("write one of {known}"));
-            return None;
-        };
-        Some((name.to_owned(), text.to_owned()))
-    } else if let Some(value) = section.get("file") {
-        section.only(&["file", "form"]);
+    let csv = if section.get(TRANSITIONS.table.name).is_some() {
+        with_form(TRANSITIONS.table.name);
+        let name = builtin::TABLES[section.read(&TRANSITIONS.table)?];
+        Some((name.to_owned(), builtin::table(name)?.to_owned()))
+    } else if let Some(value) = section.get(TRANSITIONS.file.name) {
+        with_form(TRANSITIONS.file.name);
         let path = Path::new(file).parent().unwrap_or(Path::new("")).join(value.string()?);
         match read_small(&path) {
             Ok(text) => Some((path.to_string_lossy().into_owned(), text)),
@@ -132,7 +134,7 @@ fn build(
 fn inline(section: &Section<'_>, pages: &[Page]) -> (Rows, Places) {
     let mut rows = vec![Vec::new(); pages.len()];
     for (name, value) in section.entries() {
-        if name == "form" {
+        if name == TRANSITIONS.form.name {
             continue;
         }
         match pages.iter().position(|page| page.name == name) {
