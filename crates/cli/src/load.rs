@@ -2,27 +2,26 @@
 
 mod compare;
 mod metrics;
+mod view;
 
-use std::io::{IsTerminal, Write};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context;
-use ratatui::prelude::Color;
 use tidegate_load::arrivals::{Model, Process, Rate, Schedule};
 use tidegate_load::scenario::BUILT_IN;
 use tidegate_load::{
-    Arrivals, ClientCertificate, Close, Group, Http, Keep, Plan, Repeated, Scenario, Snapshot,
-    Sources, Stop, Suite, Summary, TicketsOf, TlsVersions,
+    Arrivals, ClientCertificate, Close, Group, Http, Keep, Plan, Repeated, Scenario, Sources, Stop,
+    Suite, Summary, TicketsOf, TlsVersions,
 };
 
 use crate::cores::Cores;
 use crate::exit::{Outcome, bad_input};
-use crate::screen::{Screen, Second};
 use crate::signals::stop_on_signal;
 use crate::stdout::print;
 use metrics::Metrics;
+use view::View;
 
 /// Flags of `tidegate load`.
 #[derive(clap::Args)]
@@ -208,7 +207,10 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     let stop = stop_on_signal()?;
     let (mut runs, mut failed) = (Vec::new(), None);
     for number in 1..=args.repeat {
-        match run_once(&args, nth(&plan, number, args.repeat), &stop, metrics.as_ref()) {
+        let nth = nth(&plan, number, args.repeat);
+        let which = (args.repeat > 1).then(|| format!("run {number} of {}", args.repeat));
+        let view = View::open(args.plain, &nth, which.as_deref());
+        match run_once(nth, view, &stop, metrics.as_ref()) {
             Ok(summary) => runs.push(summary),
             // Those before it are of use all the same.
             Err(error) => failed = Some(error),
@@ -291,15 +293,16 @@ fn numbered(file: &Path, number: u32) -> PathBuf {
 
 /// Runs a plan before the user's eyes, and reports.
 fn run_once(
-    args: &Args,
     plan: Plan,
+    mut view: View,
     stop: &Stop,
     metrics: Option<&Metrics>,
 ) -> anyhow::Result<Summary> {
-    let mut view = View::open(args, &plan);
     let pull = plan.stop.clone();
     let result = tidegate_load::run(plan, &mut |snapshot| {
-        view.show(snapshot);
+        if view.show(snapshot) {
+            stop.stop();
+        }
         if let Some(metrics) = metrics {
             metrics.show(snapshot);
         }
@@ -459,77 +462,6 @@ fn judge(summary: &Summary) -> anyhow::Result<Outcome> {
             None => anyhow::bail!("no request succeeded"),
         },
     }
-}
-
-/// What one sees while it runs.
-enum View {
-    Screen(Box<Screen>),
-    Plain,
-}
-
-impl View {
-    fn open(args: &Args, plan: &Plan) -> Self {
-        if args.plain || !std::io::stdout().is_terminal() {
-            return Self::Plain;
-        }
-        let Ok(mut screen) = Screen::open() else { return Self::Plain };
-        screen.state.label = format!("{} against {}", plan.scenario.name(), plan.target);
-        screen.state.colour = Color::Cyan;
-        screen.state.columns = &[("since the warm-up", 34), ("", 60)];
-        Self::Screen(Box::new(screen))
-    }
-
-    fn show(&mut self, snapshot: &Snapshot) {
-        match self {
-            Self::Screen(screen) => {
-                fold(snapshot, screen);
-                screen.draw();
-            }
-            // A broken pipe is not the measurement's concern.
-            Self::Plain => drop(writeln!(std::io::stdout(), "{}", tidegate_load::line(snapshot))),
-        }
-    }
-}
-
-fn fold(snapshot: &Snapshot, screen: &mut Screen) {
-    let (last, totals, state) = (&snapshot.last, &snapshot.totals, &mut screen.state);
-    state.title = format!("{:.0} of {:.0} s", snapshot.elapsed_s, snapshot.planned_s);
-    state.figures = format!(
-        "offered {:.0}/s  completed {:.0}/s  refused {:.0}/s  abandoned {:.0}/s  in flight {}  requests {:.0}/s  p95 {:.1} ms  handshakes full {:.0}/s resumed {:.0}/s  driver {:.0} %",
-        last.offered_per_s,
-        last.completed_per_s,
-        last.refused_per_s,
-        last.abandoned_per_s,
-        snapshot.in_flight,
-        last.requests_per_s,
-        last.response.p95_ms,
-        last.full_handshakes_per_s,
-        last.resumed_handshakes_per_s,
-        100.0 * last.driver_cpu_share,
-    );
-    if let Some(second) = snapshot.second {
-        state.push(&Second {
-            offered_per_s: second.offered_per_s,
-            completed_per_s: second.completed_per_s,
-            response_p95_ms: second.response.p95_ms,
-        });
-    }
-    let count = |colour, name: &str, n: u64| (colour, vec![name.to_owned(), n.to_string()]);
-    let mut rows = vec![
-        count(Color::Reset, "sessions offered", totals.offered),
-        count(Color::Cyan, "completed", totals.completed),
-        count(Color::Yellow, "refused", totals.refused),
-        count(Color::Red, "abandoned", totals.abandoned),
-        count(Color::Red, "failed", totals.failed),
-        count(Color::Reset, "requests answered", totals.requests_ok),
-        count(Color::Reset, "full handshakes", totals.full_ok),
-        count(Color::Reset, "resumed handshakes", totals.resumed_ok),
-    ];
-    let failures = totals.failed_by_kind.iter();
-    rows.extend(failures.map(|(kind, n)| count(Color::Red, &format!("  failed: {kind}"), *n)));
-    let warnings = snapshot.driver_warnings.iter();
-    rows.extend(warnings.map(|why| (Color::Red, vec!["DRIVER SATURATED".to_owned(), why.clone()])));
-    state.rows = rows;
 }
 
 #[cfg(test)]

@@ -1,15 +1,54 @@
 //! The live view on a terminal: sessions and response time as they go, and a
 //! table of what has been measured. Told figures, it only draws them.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use ratatui::DefaultTerminal;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::prelude::{Color, Frame, Line, Modifier, Span, Style};
 use ratatui::symbols::Marker;
 use ratatui::widgets::{Axis, Block, Chart, Dataset, GraphType, Paragraph, Row, Table};
 
-/// A terminal taken over until dropped.
+/// A terminal taken over until dropped. A panic gives it back before its message.
+pub struct TakenOver(DefaultTerminal);
+
+/// Whether a terminal is taken over.
+static TAKEN: AtomicBool = AtomicBool::new(false);
+
+/// Gives the terminal back where it is taken over: for whoever ends the process.
+pub fn give_back() {
+    if TAKEN.swap(false, Ordering::Relaxed) {
+        ratatui::restore();
+    }
+}
+
+impl TakenOver {
+    /// Takes the terminal over.
+    ///
+    /// # Errors
+    /// When the terminal cannot do it.
+    pub fn new() -> std::io::Result<Self> {
+        let terminal = ratatui::try_init().inspect_err(|_| ratatui::restore())?;
+        TAKEN.store(true, Ordering::Relaxed);
+        Ok(Self(terminal))
+    }
+
+    /// Draws. A terminal that went away must not end a measurement, so errors are
+    /// dropped.
+    pub fn draw(&mut self, draw: impl FnOnce(&mut Frame)) {
+        let _ = self.0.draw(draw);
+    }
+}
+
+impl Drop for TakenOver {
+    fn drop(&mut self) {
+        give_back();
+    }
+}
+
+/// A terminal with the view of several runs in turn.
 pub struct Screen {
-    terminal: DefaultTerminal,
+    terminal: TakenOver,
     /// What it shows; change it, then [`Screen::draw`].
     pub state: State,
 }
@@ -60,19 +99,12 @@ impl Screen {
     /// # Errors
     /// When the terminal cannot do it.
     pub fn open() -> std::io::Result<Self> {
-        Ok(Self { terminal: ratatui::try_init()?, state: State::default() })
+        Ok(Self { terminal: TakenOver::new()?, state: State::default() })
     }
 
-    /// Draws the state. A terminal that went away must not end a measurement,
-    /// so errors are dropped.
+    /// Draws the state.
     pub fn draw(&mut self) {
-        let _ = self.terminal.draw(|frame| self.state.draw(frame));
-    }
-}
-
-impl Drop for Screen {
-    fn drop(&mut self) {
-        ratatui::restore();
+        self.terminal.draw(|frame| self.state.draw(frame));
     }
 }
 

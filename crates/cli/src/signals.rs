@@ -50,6 +50,7 @@ pub fn stop_on_signal() -> anyhow::Result<Stop> {
         loop {
             signals.wait();
             if pulled.is_stopped() {
+                crate::screen::give_back();
                 std::process::exit(3);
             }
             pulled.stop();

@@ -1,0 +1,101 @@
+//! Figures as the live view writes them: short, and of one width as they change.
+
+use ratatui::prelude::{Color, Modifier, Span, Style};
+
+/// What is there to be read second: frames, axes, names.
+pub const SOFT: Style = Style::new().fg(Color::DarkGray);
+/// What is well.
+pub const GOOD: Style = Style::new().fg(Color::Green);
+/// What the run is about.
+pub const MAIN: Style = Style::new().fg(Color::Cyan);
+/// What wants attention.
+pub const WARN: Style = Style::new().fg(Color::Yellow);
+/// What is wrong.
+pub const BAD: Style = Style::new().fg(Color::Red);
+/// Headings.
+pub const BOLD: Style = Style::new().add_modifier(Modifier::BOLD);
+
+/// `12,345`.
+pub fn count(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// Something per second: one digit after the point where that is much of it.
+pub fn rate(per_s: f64) -> String {
+    if per_s < 99.95 { format!("{per_s:.1}") } else { count(per_s.round() as u64) }
+}
+
+/// Milliseconds, or seconds from ten of them on.
+pub fn time(ms: f64) -> String {
+    match ms {
+        ms if ms < 0.0995 => format!("{ms:.2} ms"),
+        ms if ms < 99.95 => format!("{ms:.1} ms"),
+        ms if ms < 9_999.5 => format!("{} ms", count(ms.round() as u64)),
+        ms => format!("{:.1} s", ms / 1000.0),
+    }
+}
+
+/// `12 s`, `3 min 5 s`, `2 h 5 min`.
+pub fn span(seconds: f64) -> String {
+    let s = seconds.max(0.0).round() as u64;
+    match s {
+        0..60 => format!("{s} s"),
+        60..3600 if s.is_multiple_of(60) => format!("{} min", s / 60),
+        60..3600 => format!("{} min {} s", s / 60, s % 60),
+        _ => format!("{} h {} min", s / 3600, s % 3600 / 60),
+    }
+}
+
+/// A bar of so many cells, of which `share` (0 to 1) are full, to an eighth.
+pub fn bar(share: f64, cells: u16, style: Style) -> [Span<'static>; 2] {
+    const PARTS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
+    let cells = usize::from(cells);
+    let share = if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 };
+    let eighths = (share * cells as f64 * 8.0).round() as usize;
+    let (full, part) = (eighths / 8, PARTS[eighths % 8]);
+    let rest = cells - full - usize::from(!part.is_empty());
+    [Span::styled("█".repeat(full) + part, style), Span::styled("─".repeat(rest), SOFT)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_short_and_say_their_unit() {
+        assert_eq!(
+            [0, 999, 1000, 12_345, 1_234_567].map(count).join(" "),
+            "0 999 1,000 12,345 1,234,567"
+        );
+        assert_eq!(
+            [0.0, 9.96, 99.94, 99.96, 12345.4].map(rate).join(" "),
+            "0.0 10.0 99.9 100 12,345"
+        );
+        assert_eq!(
+            [0.04, 0.5, 99.9, 1234.0, 60_000.0].map(time).join(", "),
+            "0.04 ms, 0.5 ms, 99.9 ms, 1,234 ms, 60.0 s"
+        );
+        assert_eq!(
+            [-1.0, 59.0, 120.0, 185.0, 7500.0].map(span).join(", "),
+            "0 s, 59 s, 2 min, 3 min 5 s, 2 h 5 min"
+        );
+    }
+
+    #[test]
+    fn a_bar_has_its_width_whatever_the_share() {
+        for share in [-1.0, 0.0, 0.01, 0.5, 0.999, 1.0, 7.0, f64::NAN] {
+            for cells in [0, 1, 7, 20] {
+                let width: usize = bar(share, cells, SOFT).iter().map(Span::width).sum();
+                assert_eq!(width, usize::from(cells), "{share} of {cells}");
+            }
+        }
+    }
+}
