@@ -191,6 +191,7 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
         print(tidegate_load::scenario::reference())?;
         return Ok(Outcome::Done);
     }
+    no_tls_in_clear(&args)?;
     let plan = plan(&args)?;
     plan.check().map_err(bad_input)?;
     if (plan.warm_up + plan.measure).saturating_mul(args.repeat) > Plan::LONGEST {
@@ -225,6 +226,31 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
         show_all(&args, runs)
     };
     failed.map_or(outcome, Err)
+}
+
+/// Sees that nothing is asked of TLS that will not be spoken.
+fn no_tls_in_clear(args: &Args) -> anyhow::Result<()> {
+    let target = args.target.as_deref().unwrap_or_default();
+    let flags = [
+        ("--tls", args.tls.is_some()),
+        ("--suites", !args.suites.is_empty()),
+        ("--groups", !args.groups.is_empty()),
+        ("--cert", args.cert.is_some()),
+        ("--ca", args.ca.is_some()),
+        ("--full-share", args.full_share.is_some()),
+        ("--tickets", args.tickets.is_some()),
+        ("--forged-tickets", args.forged_tickets),
+    ];
+    let given: Vec<&str> = flags.into_iter().filter(|flag| flag.1).map(|flag| flag.0).collect();
+    let clear = target.get(..7).is_some_and(|scheme| scheme.eq_ignore_ascii_case("http://"));
+    if given.is_empty() || !clear {
+        return Ok(());
+    }
+    let flags = given.join(", ");
+    Err(bad_input(format!(
+        "{flags}: {target} is visited in clear, without TLS; give an https:// target, or leave {} out",
+        if given.len() == 1 { "it" } else { "these" }
+    )))
 }
 
 /// Sees that no two results go to the same file, where each would spoil the other.

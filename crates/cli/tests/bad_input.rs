@@ -38,6 +38,23 @@ fn two_results_of_a_run_do_not_go_to_one_file() {
 }
 
 #[test]
+fn flags_of_tls_against_a_target_in_clear_are_bad_input() {
+    let run = ["load", "auction-bots", "--target", "HTTP://127.0.0.1:1"];
+    let one = [&run[..], &["--tls", "1.3"]].concat();
+    refused(
+        &one,
+        2,
+        &["--tls: HTTP://127.0.0.1:1 is visited in clear", "https://", "leave it out"],
+    );
+    let more = ["--suites", "TLS_AES_128_GCM_SHA256", "--groups", "x25519", "--tickets", "all"];
+    refused(
+        &[&run[..], &more].concat(),
+        2,
+        &["--suites, --groups, --tickets: ", "leave these out"],
+    );
+}
+
+#[test]
 fn a_certificate_without_its_key_is_bad_input() {
     let folder = tempfile::tempdir().unwrap();
     let pair = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();

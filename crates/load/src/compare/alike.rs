@@ -1,7 +1,7 @@
 //! Whether runs may be compared at all: the same customers, for as long, by a
 //! driver that was not the limit.
 
-use super::run::SavedRun;
+use super::run::{Agreed, SavedRun};
 
 /// Longest difference of measured times, as a share: within it the same load
 /// stays as long in its steady state.
@@ -92,6 +92,24 @@ pub(super) fn notes(a: &[SavedRun], b: &[SavedRun]) -> Vec<String> {
         let (here, there) = (other.driver.threads, first.driver.threads);
         notes.push(format!("{} had {here} driver threads, {} had {there}", other.name, first.name));
     }
+    if let Some(other) = all().find(|run| run.http != first.http) {
+        let spoken = |run: &SavedRun| match &run.http {
+            Some(version) => format!("{} spoke HTTP/{version}", run.name),
+            None => format!("{} does not say which version of HTTP it spoke", run.name),
+        };
+        notes.push(format!("{}, {}", spoken(first), spoken(other)));
+    }
+    if let Some(other) = all().find(|run| agreed(run) != agreed(first)) {
+        let said = |run: &SavedRun| match agreed(run).as_slice() {
+            [] => format!("{} none", run.name),
+            some => format!("{} {}", run.name, some.join(" or ")),
+        };
+        notes.push(format!(
+            "TLS was not the same, and neither is what a handshake costs: {}; {}",
+            said(first),
+            said(other)
+        ));
+    }
     for (side, runs) in [("A", a), ("B", b)] {
         if let Some(other) = runs.iter().find(|run| run.target != runs[0].target) {
             notes.push(format!(
@@ -113,6 +131,24 @@ pub(super) fn notes(a: &[SavedRun], b: &[SavedRun]) -> Vec<String> {
         );
     }
     notes
+}
+
+/// Handshakes that agreed on something else, as a share: so few are no other TLS.
+const FEW: f64 = 0.01;
+
+/// What TLS handshakes of a run agreed on, in a fixed order. Of handshakes that
+/// exchanged no key (TLS 1.2, resumed) others tell the group.
+fn agreed(run: &SavedRun) -> Vec<String> {
+    let count = |agreed: &Agreed| (agreed.full + agreed.resumed) as f64;
+    let total: f64 = run.tls.iter().map(count).sum();
+    let named = |agreed: &Agreed| {
+        let group = agreed.group.as_deref()?;
+        Some(format!("TLS {} {} {group}", agreed.version, agreed.suite))
+    };
+    let many = run.tls.iter().filter(|agreed| count(agreed) > FEW * total);
+    let mut all: Vec<String> = many.filter_map(named).collect();
+    all.sort_unstable();
+    all
 }
 
 #[cfg(test)]
@@ -151,6 +187,32 @@ mod tests {
         let driver = json!({ "threads": 1, "saturated_because": ["no ports"] });
         assert!(b("driver", driver).contains("so the figures are its own: no ports"));
         assert!(against(&read(&saved(1, &[(50, 5); 10]))).contains("is the same run as x.json"));
+    }
+
+    #[test]
+    fn another_version_of_http_or_another_tls_is_noted() {
+        let noted = |key, value: Value| {
+            let mut a = saved(1, &[(50, 5); 10]);
+            a["http"] = json!("1.1");
+            a["tls"] = tls(&[("1.3", "AES", Some("x25519"), 99), ("1.2", "AES", None, 5)]);
+            let mut b = a.clone();
+            (b["seed"], b[key]) = (json!(2), value);
+            notes(&read(&a), &read(&b)).join("\n")
+        };
+        fn tls(all: &[(&str, &str, Option<&str>, u64)]) -> Value {
+            let one = |(version, suite, group, full): &(&str, &str, Option<&str>, u64)| json!({ "version": version, "suite": suite, "group": group, "full": full, "resumed": 0 });
+            all.iter().map(one).collect()
+        }
+        assert!(!noted("seed", json!(3)).contains("TLS"));
+        assert!(noted("http", json!("2")).contains("x.json spoke HTTP/1.1, x.json spoke HTTP/2"));
+        let few = tls(&[("1.3", "AES", Some("x25519"), 500), ("1.3", "AES", Some("other"), 1)]);
+        assert!(!noted("tls", few).contains("TLS"));
+        let other = tls(&[("1.3", "AES", Some("X25519MLKEM768"), 9)]);
+        assert!(
+            noted("tls", other)
+                .contains("x.json TLS 1.3 AES x25519; x.json TLS 1.3 AES X25519MLKEM768")
+        );
+        assert!(noted("tls", json!([])).contains("TLS 1.3 AES x25519; x.json none"));
     }
 
     #[test]

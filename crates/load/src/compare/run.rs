@@ -26,6 +26,11 @@ pub struct SavedRun {
     pub(super) patience_ms: f64,
     pub(super) session_length: Length,
     pub(super) driver: Driver,
+    /// Version of HTTP, and what TLS handshakes agreed on; older results do not say.
+    #[serde(default)]
+    pub(super) http: Option<String>,
+    #[serde(default)]
+    pub(super) tls: Vec<Agreed>,
     #[serde(rename = "stretches")]
     pub(super) window: Window,
 }
@@ -34,6 +39,16 @@ pub struct SavedRun {
 #[derive(Clone, Copy, Debug, Deserialize)]
 pub(super) struct Length {
     pub(super) mean_requests: f64,
+}
+
+/// TLS handshakes that agreed on the same.
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct Agreed {
+    pub(super) version: String,
+    pub(super) suite: String,
+    pub(super) group: Option<String>,
+    pub(super) full: u64,
+    pub(super) resumed: u64,
 }
 
 /// Condition of the driver.

@@ -29,6 +29,7 @@ pub(crate) struct Recorder {
     warm_up: Duration,
     end: Duration,
     page_names: Vec<String>,
+    class_names: Vec<String>,
     warm: Figures,
     window: Figures,
     threads: Vec<Thread>,
@@ -86,6 +87,7 @@ impl Recorder {
             warm: Figures::new(0),
             window: Figures::new(page_names.len()),
             page_names,
+            class_names: plan.scenario.classes().iter().map(|class| class.name.clone()).collect(),
             threads: vec![Thread::default(); threads],
             quarters: Bins::new(QUARTER, threads),
             seconds: Bins::new(SECOND, threads),
@@ -123,8 +125,9 @@ impl Recorder {
             self.quarters.add(event);
             self.seconds.add(event);
             if let What::Request(request) = &event.what {
-                let page = self.page_names.get(request.page as usize).map_or("", String::as_str);
-                self.files.request(|| Row::new(event, request, page, measured));
+                let names =
+                    [name(&self.page_names, request.page), name(&self.class_names, request.class)];
+                self.files.request(|| Row::new(event, request, names, measured));
                 if request.outcome.is_none() && event.at <= self.end {
                     self.buckets.record(event.at.saturating_sub(request.intended));
                 }
@@ -256,6 +259,10 @@ impl Recorder {
             },
         }
     }
+}
+
+fn name(names: &[String], index: u16) -> &str {
+    names.get(usize::from(index)).map_or("", String::as_str)
 }
 
 /// What is written while the run goes on.

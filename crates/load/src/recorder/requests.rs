@@ -38,10 +38,18 @@ pub(super) struct Row<'a> {
     /// `answered`, or why there was no answer.
     end: &'static str,
     measured: bool,
+    /// Empty where the scenario has no classes.
+    class: &'a str,
 }
 
 impl<'a> Row<'a> {
-    pub(super) fn new(event: &Event, request: &Request, page: &'a str, measured: bool) -> Self {
+    /// `page` and `class` are the names of the request's own.
+    pub(super) fn new(
+        event: &Event,
+        request: &Request,
+        [page, class]: [&'a str; 2],
+        measured: bool,
+    ) -> Self {
         let ms = |duration: Duration| (duration.as_secs_f64() * 1e6).round() / 1e3;
         Self {
             session: request.session,
@@ -62,6 +70,7 @@ impl<'a> Row<'a> {
                 Some(Outcome::CutOff) => "cut_off",
             },
             measured,
+            class,
         }
     }
 }
@@ -117,6 +126,7 @@ struct Columns {
     ok: Vec<bool>,
     end: Vec<ByteArray>,
     measured: Vec<bool>,
+    class: Vec<ByteArray>,
 }
 
 impl Rows for Parquet {
@@ -169,6 +179,7 @@ impl Columns {
         self.ok.push(row.ok);
         self.end.push(row.end.into());
         self.measured.push(row.measured);
+        self.class.push(row.class.into());
     }
 
     fn write(&self, group: &mut SerializedRowGroupWriter<'_, File>) -> Result<(), ParquetError> {
@@ -183,7 +194,8 @@ impl Columns {
         column::<Int64Type>(group, &self.received_bytes)?;
         column::<BoolType>(group, &self.ok)?;
         column::<ByteArrayType>(group, &self.end)?;
-        column::<BoolType>(group, &self.measured)
+        column::<BoolType>(group, &self.measured)?;
+        column::<ByteArrayType>(group, &self.class)
     }
 }
 
@@ -210,6 +222,7 @@ fn schema() -> Result<Type, ParquetError> {
         ("ok", Physical::BOOLEAN, ConvertedType::NONE),
         ("end", Physical::BYTE_ARRAY, ConvertedType::UTF8),
         ("measured", Physical::BOOLEAN, ConvertedType::NONE),
+        ("class", Physical::BYTE_ARRAY, ConvertedType::UTF8),
     ];
     let fields = columns.into_iter().map(|(name, physical, converted)| {
         Type::primitive_type_builder(name, physical)
@@ -266,7 +279,7 @@ mod tests {
         let rows = GROUP as u64 + 5;
         for session in 0..rows {
             let (event, request) = request(session);
-            file.write(&Row::new(&event, &request, "Home", session > 2));
+            file.write(&Row::new(&event, &request, ["Home", "bots"], session > 2));
         }
         assert_eq!(file.finish(), None);
 
@@ -281,10 +294,11 @@ mod tests {
                     "session": 0, "page": "Home", "intended_s": 1.5, "start_delay_ms": 0.25,
                     "response_ms": 10.0, "first_byte_ms": 2.0, "last_byte_ms": 1.0,
                     "status": 200, "received_bytes": 1234, "ok": true, "end": "answered",
-                    "measured": false,
+                    "measured": false, "class": "bots",
                 });
                 let (event, request) = request(0);
-                let line = serde_json::to_value(Row::new(&event, &request, "Home", false));
+                let line =
+                    serde_json::to_value(Row::new(&event, &request, ["Home", "bots"], false));
                 assert_eq!(line.unwrap(), json);
                 let columns: Vec<&String> = row.get_column_iter().map(|(name, _)| name).collect();
                 let keys = ["session", "page", "intended_s", "start_delay_ms", "response_ms"];
@@ -293,6 +307,7 @@ mod tests {
                 assert_eq!((row.get_double(2).unwrap(), row.get_double(4).unwrap()), (1.5, 10.0));
                 assert_eq!((row.get_int(7).unwrap(), row.get_long(8).unwrap()), (200, 1234));
                 assert_eq!(row.get_string(10).unwrap(), "answered");
+                assert_eq!(row.get_string(12).unwrap(), "bots");
             }
         }
     }
