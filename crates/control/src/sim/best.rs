@@ -4,7 +4,9 @@
 //! A fluid on whatever limits the service most: what customers inside ask for goes
 //! into a queue, and newcomers get in as long as nobody has to wait in it for
 //! longer than her patience. As it is never idle while somebody could be served,
-//! and nobody inside is lost, no policy carries more, but for chance.
+//! and nobody inside is lost, no policy carries more, but for chance and for what
+//! it saves by leaving newcomers in the kernel's backlog until they give up: here
+//! every connection is accepted.
 
 use std::collections::VecDeque;
 
