@@ -34,6 +34,7 @@ mod lines;
 mod machine;
 pub mod metrics;
 pub mod outcome;
+mod part;
 mod plan;
 mod recorder;
 mod repeat;
@@ -54,6 +55,7 @@ pub use certificate::{ClientCertificate, WrongCertificate};
 pub use error::Error;
 pub use lines::{line, report};
 pub use machine::raise_open_files;
+pub use part::Part;
 pub use plan::{
     Close, Connections, Http, Keep, Plan, Sources, Stop, TicketsOf, TlsRules, TlsVersions,
 };

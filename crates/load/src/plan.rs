@@ -5,12 +5,13 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use crate::algorithms::{Contradiction, Group, Offer, Suite};
 use crate::arrivals::Arrivals;
 use crate::certificate::ClientCertificate;
 use crate::error::Error;
+use crate::part::Part;
 use crate::scenario::Scenario;
 
 /// One run, complete. [`Plan::new`] gives the defaults; fields are changed
@@ -93,6 +94,10 @@ pub struct Plan {
     pub close: Close,
     /// Version of HTTP that customers speak.
     pub http: Http,
+    /// Which part of the test is this driver's.
+    pub part: Part,
+    /// When the run starts; `None` as soon as it can.
+    pub start_at: Option<SystemTime>,
     /// Stops the run early; keep a clone.
     pub stop: Stop,
 }
@@ -138,6 +143,8 @@ impl Plan {
             keep,
             close,
             http,
+            part: Part::WHOLE,
+            start_at: None,
             stop: Stop::default(),
         }
     }

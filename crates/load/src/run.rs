@@ -10,6 +10,7 @@ use crate::client::{Connector, Target, Tickets, Tls, Trouble};
 use crate::error::Error;
 use crate::machine;
 use crate::outcome::{Failure, Stage};
+use crate::part::Part;
 use crate::plan::{Plan, Sources};
 use crate::recorder::{Batch, Recorder};
 use crate::scenario::SessionLength;
@@ -64,6 +65,7 @@ pub fn run(plan: Plan, observer: &mut dyn FnMut(&Snapshot)) -> Result<Summary, E
     let assignment = Assignment {
         thread: 0,
         threads,
+        share: plan.part.share(0, threads),
         core: None,
         parts: plan.scenario.parts().clone(),
         target,
@@ -86,7 +88,7 @@ pub fn run(plan: Plan, observer: &mut dyn FnMut(&Snapshot)) -> Result<Summary, E
         stop: plan.stop.clone(),
     };
     let cpu_before = thread_cpu();
-    drive(&assignment, &plan.cores, &mut recorder, observer)?;
+    drive(&assignment, plan.part, &plan.cores, &mut recorder, observer)?;
     let mut folded = recorder.finish(|snapshot| observer(snapshot));
     folded.driver.folding_cpu_s = (thread_cpu().saturating_sub(cpu_before)).as_secs_f64();
     let measured = folded.measured;
@@ -148,6 +150,7 @@ pub fn run(plan: Plan, observer: &mut dyn FnMut(&Snapshot)) -> Result<Summary, E
 /// Runs the driver threads and folds until all are done.
 fn drive(
     assignment: &Assignment,
+    part: Part,
     cores: &[usize],
     recorder: &mut Recorder,
     observer: &mut dyn FnMut(&Snapshot),
@@ -158,7 +161,8 @@ fn drive(
         let mut handles = Vec::new();
         for thread in 0..assignment.threads {
             let core = cores.get(thread).copied();
-            let job = Assignment { thread, core, ..assignment.clone() };
+            let share = part.share(thread, assignment.threads);
+            let job = Assignment { thread, share, core, ..assignment.clone() };
             let out = out.clone();
             let handle = std::thread::Builder::new()
                 .name(format!("driver-{thread}"))

@@ -13,6 +13,7 @@ use crate::Rng;
 use crate::arrivals::{Arrivals, Closed, Model, Schedule, Stream};
 use crate::customer::{Customer, Kept, Left};
 use crate::outcome::Outcome;
+use crate::part::Share;
 use crate::plan::Keep;
 use crate::worker::{Arrived, Shared};
 
@@ -45,22 +46,27 @@ impl Sources {
 /// Starts this thread's share of all models.
 pub(crate) fn start(shared: &Rc<Shared>, arrivals: &Arrivals) -> Sources {
     let sources = Sources(Rc::default());
+    let share = shared.share;
     let models = arrivals.models().iter().zip(arrivals.classes());
     for (index, (model, class)) in models.enumerate() {
         let class = class.as_ref().and_then(|name| shared.parts.class(name));
         let seed = shared.seed_of_model(index);
-        let stream = |schedule: &Schedule| schedule.stream(shared.thread, shared.threads, seed);
+        let numbers = Numbers::of_model(index, arrivals.models().len());
+        let arriving = |schedule| numbers.arriving(schedule, share, seed);
         match model {
             Model::PartlyOpen(schedule) => {
-                sources.spawn(open(shared.clone(), stream(schedule), u32::MAX, class));
+                sources.spawn(open(shared.clone(), arriving(schedule), u32::MAX, class));
             }
             Model::Open(schedule) => {
-                sources.spawn(open(shared.clone(), stream(schedule), 1, class))
+                sources.spawn(open(shared.clone(), arriving(schedule), 1, class));
             }
             Model::Closed(model) => {
-                for (customer, first) in firsts(shared, model, class) {
+                let think = model.think.unwrap_or(shared.parts.rules(class).think);
+                let think = think.mul_f64(shared.time_scale);
+                for (customer, first) in firsts(share, model, think) {
                     let rng = Rng::seed_from_u64(seed ^ (customer + 1).wrapping_mul(CUSTOMERS));
-                    sources.spawn(closed(shared.clone(), *model, first, class, rng));
+                    let hers = numbers.of_customer(customer, model.customers);
+                    sources.spawn(closed(shared.clone(), *model, first, hers, class, rng));
                 }
             }
         }
@@ -68,15 +74,68 @@ pub(crate) fn start(shared: &Rc<Shared>, arrivals: &Arrivals) -> Sources {
     sources
 }
 
+/// Numbers of sessions in the whole test: each source gives its own, in order,
+/// whatever the others do. They decide what a session does, so it is the same
+/// however many drivers and threads share the test.
+#[derive(Clone, Copy, Debug)]
+struct Numbers {
+    next: u64,
+    step: u64,
+}
+
+impl Numbers {
+    /// Those of one of several models side by side.
+    fn of_model(index: usize, models: usize) -> Self {
+        Self { next: index as u64, step: models as u64 }
+    }
+
+    /// What arrives by the model's schedule of a thread's own share: numbers and
+    /// instants since the start of the run.
+    fn arriving(self, schedule: &Schedule, share: Share, seed: u64) -> Arriving {
+        let numbers = self.every(share.first as u64, share.every as u64);
+        Arriving { numbers, stream: schedule.stream(share.first, share.every, seed) }
+    }
+
+    /// Those of one of a model's customers, one for each of her sessions.
+    fn of_customer(self, customer: u64, customers: u32) -> Self {
+        self.every(customer, u64::from(customers))
+    }
+
+    fn every(self, first: u64, step: u64) -> Self {
+        Self { next: self.next + first * self.step, step: self.step * step }
+    }
+
+    fn take(&mut self) -> u64 {
+        let number = self.next;
+        self.next += self.step;
+        number
+    }
+}
+
+/// Sessions that arrive by a schedule.
+struct Arriving {
+    numbers: Numbers,
+    stream: Stream,
+}
+
+impl Iterator for Arriving {
+    type Item = (u64, Duration);
+
+    fn next(&mut self) -> Option<(u64, Duration)> {
+        self.stream.next().map(|at| (self.numbers.take(), at))
+    }
+}
+
 /// Begins sessions at the instants of a schedule, whatever becomes of them.
-async fn open(shared: Rc<Shared>, mut stream: Stream, max_requests: u32, class: Option<u16>) {
+async fn open(shared: Rc<Shared>, mut arriving: Arriving, max_requests: u32, class: Option<u16>) {
     let mut count = 0u32;
-    while let Some(arrival) = stream.next().and_then(|offset| shared.instant(offset)) {
+    while let Some((session, offset)) = arriving.next() {
+        let Some(arrival) = shared.instant(offset) else { return };
         shared.clock.at(arrival).await;
-        match shared.arrive(arrival, class) {
+        match shared.arrive(arrival, session, class) {
             Arrived::Enough => return,
             Arrived::Full => {}
-            Arrived::Session(session, class) => {
+            Arrived::Session(class) => {
                 let visits = Visits::new(shared.clone(), session, class);
                 spawn_local(visits.run(arrival, max_requests));
             }
@@ -105,8 +164,9 @@ impl Visits {
 
     /// The next session.
     async fn session(&mut self, intended: Instant, max_requests: u32, kept: Kept) -> Left {
-        // Thus unique, and the same however long anybody was away.
-        let number = self.first + u64::from(self.count) * 1_000_000_000;
+        // Thus unique, as no run begins as many, and the same however long anybody
+        // was away.
+        let number = self.first + u64::from(self.count) * 1_000_000_000_000;
         self.count += 1;
         let shared = self.shared.clone();
         let customer = Customer::new(shared, number, self.class, max_requests, kept);
@@ -144,16 +204,15 @@ impl Visits {
     }
 }
 
-/// This thread's customers of a closed model: their number in it, and when their
+/// A thread's customers of a closed model: their number in it, and when their
 /// first sessions begin since the start of the run.
 fn firsts(
-    shared: &Shared,
+    share: Share,
     model: &Closed,
-    class: Option<u16>,
-) -> impl Iterator<Item = (u64, Duration)> {
-    let think = model.think.unwrap_or(shared.parts.rules(class).think).mul_f64(shared.time_scale);
+    think: Duration,
+) -> impl Iterator<Item = (u64, Duration)> + use<> {
     let (within, customers) = (model.within.unwrap_or(think), model.customers);
-    let mine = (shared.thread as u32..customers).step_by(shared.threads);
+    let mine = (0..customers).skip(share.first).step_by(share.every);
     mine.map(move |n| (u64::from(n), within.mul_f64(f64::from(n) / f64::from(customers))))
 }
 
@@ -162,6 +221,7 @@ async fn closed(
     shared: Rc<Shared>,
     model: Closed,
     first: Duration,
+    mut numbers: Numbers,
     class: Option<u16>,
     mut rng: Rng,
 ) {
@@ -171,11 +231,12 @@ async fn closed(
     let mut kept = Kept::default();
     while intended < shared.end {
         kept.rest_until(&shared, intended).await;
-        match shared.arrive(intended, class) {
+        let session = numbers.take();
+        match shared.arrive(intended, session, class) {
             // Who finds no place now finds none later: it is the driver's own
             // limit, and is reported as such.
             Arrived::Enough | Arrived::Full => break,
-            Arrived::Session(session, class) => {
+            Arrived::Session(class) => {
                 let mut visits = Visits::new(shared.clone(), session, class);
                 let mut left = visits.session(intended, u32::MAX, kept).await;
                 while let Some(at) = visits.returns(left.outcome) {
@@ -197,4 +258,68 @@ async fn closed(
         yield_now().await;
     }
     kept.finish(&shared);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::arrivals::any_schedule;
+    use crate::part::Part;
+
+    /// The first sessions of all models side by side that a share has: when each
+    /// number begins, for a customer of the closed model with the number of her.
+    fn sessions(models: &[Model], share: Share, most: u64) -> BTreeMap<u64, (Duration, u64)> {
+        let mut all = BTreeMap::new();
+        for (index, model) in models.iter().enumerate() {
+            let numbers = Numbers::of_model(index, models.len());
+            match model {
+                Model::PartlyOpen(schedule) | Model::Open(schedule) => {
+                    let first = share.of_first(most) as usize;
+                    let arriving = numbers.arriving(schedule, share, index as u64).take(first);
+                    all.extend(arriving.map(|(number, at)| (number, (at, 0))));
+                }
+                Model::Closed(model) => {
+                    for (customer, at) in firsts(share, model, Duration::from_secs(7)) {
+                        let mut hers = numbers.of_customer(customer, model.customers);
+                        all.extend((0..3).map(|_| (hers.take(), (at, customer))));
+                    }
+                }
+            }
+        }
+        all
+    }
+
+    fn any_model() -> impl Strategy<Value = Model> {
+        let closed = (1u32..60)
+            .prop_map(|customers| Model::Closed(Closed { customers, think: None, within: None }));
+        prop_oneof![
+            any_schedule().prop_map(Model::PartlyOpen),
+            any_schedule().prop_map(Model::Open),
+            closed,
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn parts_together_have_each_session_of_the_whole_test_once(
+            models in proptest::collection::vec(any_model(), 1..4),
+            threads in proptest::collection::vec(1usize..4, 1..5),
+        ) {
+            let whole = sessions(&models, Part::WHOLE.share(0, 1), 200);
+            let mut union = BTreeMap::new();
+            for (index, count) in threads.iter().enumerate() {
+                let part = Part::new(index as u32 + 1, threads.len() as u32).unwrap();
+                for thread in 0..*count {
+                    for (number, what) in sessions(&models, part.share(thread, *count), 200) {
+                        prop_assert_eq!(union.insert(number, what), None, "twice: {}", number);
+                    }
+                }
+            }
+            prop_assert_eq!(union, whole);
+        }
+    }
 }

@@ -16,6 +16,7 @@ use crate::client::{Connector, Target, Tls};
 use crate::clock::Clock;
 use crate::error::Error;
 use crate::outcome::Outcome;
+use crate::part::Share;
 use crate::plan::{Close, Http, Keep, Sources, Stop};
 use crate::recorder::{Batch, Event, Example, What, Why};
 use crate::scenario::{Parts, draw};
@@ -35,6 +36,8 @@ const MOST_EVENTS: usize = 1 << 20;
 pub(crate) struct Assignment {
     pub(crate) thread: usize,
     pub(crate) threads: usize,
+    /// What of the whole test is the thread's.
+    pub(crate) share: Share,
     pub(crate) core: Option<usize>,
     pub(crate) parts: Arc<Parts>,
     pub(crate) target: Target,
@@ -78,8 +81,7 @@ pub(crate) struct Shared {
     start: Instant,
     /// End of the run.
     pub(crate) end: Instant,
-    pub(crate) thread: usize,
-    pub(crate) threads: usize,
+    pub(crate) share: Share,
     max_in_flight: usize,
     /// Most sessions of this thread.
     max_sessions: Option<u64>,
@@ -99,8 +101,8 @@ pub(crate) struct Shared {
 /// What becomes of an arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arrived {
-    /// A session of this number and class begins; [`Shared::leave`] ends it.
-    Session(u64, u16),
+    /// A session of this class begins; [`Shared::leave`] ends it.
+    Session(u16),
     /// Too many in flight.
     Full,
     /// The run has had as many as it was to have.
@@ -132,18 +134,17 @@ impl Shared {
         }
     }
 
-    /// Lets a session begin, whatever it comes from; its class is drawn unless
-    /// it is given.
-    pub(crate) fn arrive(&self, intended: Instant, class: Option<u16>) -> Arrived {
+    /// Lets the session of this number begin, whatever it comes from; its class is
+    /// drawn unless it is given.
+    pub(crate) fn arrive(&self, intended: Instant, session: u64, class: Option<u16>) -> Arrived {
         let count = self.offered.get();
         if self.max_sessions.is_some_and(|most| count >= most) {
             return Arrived::Enough;
         }
         self.offered.set(count + 1);
-        let session = self.thread as u64 + count * self.threads as u64;
         let class = class.unwrap_or_else(|| draw(&self.parts.classes, self.seed_of(session)));
         self.record_at(intended, What::Offered { class });
-        if self.begin(class) { Arrived::Session(session, class) } else { Arrived::Full }
+        if self.begin(class) { Arrived::Session(class) } else { Arrived::Full }
     }
 
     fn begin(&self, class: u16) -> bool {
@@ -262,17 +263,14 @@ async fn drive(job: Assignment, out: &SyncSender<Batch>) -> std::io::Result<()> 
         if job.keep == Keep::Request { "Connection: close\r\n" } else { "" }
     );
     let end = job.start + job.length;
-    let most = job.max_sessions.map(|most| {
-        let (threads, thread) = (job.threads as u64, job.thread as u64);
-        most / threads + u64::from(thread < most % threads)
-    });
+    let most = job.max_sessions.map(|most| job.share.of_first(most));
     let shared = Rc::new(Shared {
         connector: Connector::new(
             job.address,
             &job.sources,
             job.tls,
             job.http,
-            (job.seed ^ job.thread as u64).wrapping_mul(SHARE),
+            (job.seed ^ job.share.first as u64).wrapping_mul(SHARE),
         ),
         patience: job
             .parts
@@ -294,8 +292,7 @@ async fn drive(job: Assignment, out: &SyncSender<Batch>) -> std::io::Result<()> 
         run: job.run,
         start: job.start,
         end,
-        thread: job.thread,
-        threads: job.threads,
+        share: job.share,
         max_in_flight: job.max_in_flight,
         max_sessions: most,
         offered: Cell::new(0),

@@ -10,6 +10,8 @@ use std::fmt;
 use std::time::Duration;
 
 pub use rate::{Bursts, Rate, Segment, Wave};
+#[cfg(test)]
+pub(crate) use schedule::tests::any_schedule;
 pub use schedule::{Process, Schedule, Stream};
 
 /// Who arrives, and when: one model, or several side by side.

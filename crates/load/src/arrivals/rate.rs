@@ -127,10 +127,15 @@ impl Segment {
         self.lasts.as_secs_f64() * (self.from_per_s + self.to_per_s) / 2.0
     }
 
+    /// Whether as many arrivals are expected within it.
+    pub(super) fn has(&self, area: f64) -> bool {
+        area <= self.area() && self.area() > 0.0
+    }
+
     /// How long after its beginning `area` arrivals are expected to have come;
     /// `None` if that is not within it.
     pub(super) fn offset_of(&self, area: f64) -> Option<Duration> {
-        if area > self.area() || self.area() <= 0.0 {
+        if !self.has(area) {
             return None;
         }
         let length = self.lasts.as_secs_f64();

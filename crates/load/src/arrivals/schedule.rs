@@ -37,31 +37,37 @@ impl Schedule {
         Self::Times(times.into())
     }
 
-    /// Starts a stream of instants. `part` of `parts` takes its share, so that
-    /// several driver threads together make up the whole: Poisson processes add
-    /// up to one, of other schedules each takes every `parts`-th arrival.
+    /// Starts a stream of instants. Of the whole schedule, which the seed alone
+    /// decides, `part` (from 0) of `parts` takes every `parts`-th arrival from its
+    /// own number on: all parts together are the schedule to the nanosecond.
     pub fn stream(&self, part: usize, parts: usize, seed: u64) -> Stream {
         let parts = parts.max(1);
-        let mut common = Rng::seed_from_u64(seed);
-        let (kind, wanted) = match self {
-            Self::Times(times) => (Kind::Times { times: times.clone(), next: part }, 0.0),
+        let kind = match self {
+            Self::Times(times) => Kind::Times { times: times.clone(), next: part },
             Self::Rate(process, rate) => {
-                // All parts see bursts at the same time, and have one phase.
+                let mut common = Rng::seed_from_u64(seed);
                 let mut course = rate.course(common.random());
                 let phase: f64 = common.random();
-                let segment = course.next();
                 // Of evenly spaced arrivals the first falls into its own gap at
-                // random; what precedes it counts as one gap of this part.
+                // random; what precedes it counts as one gap.
                 let wanted = match process {
                     Process::Poisson => 0.0,
-                    Process::Even => phase + part as f64 - parts as f64,
+                    Process::Even => phase - 1.0,
                 };
-                let begins = Duration::ZERO;
-                (Kind::Rate { process: *process, course, segment, begins }, wanted)
+                let gaps = Rng::seed_from_u64(seed ^ 0xD134_2543_DE82_EF95);
+                let (segment, begins) = (course.next(), Duration::ZERO);
+                Kind::Rate {
+                    process: *process,
+                    course,
+                    segment,
+                    begins,
+                    wanted,
+                    gaps,
+                    before: part,
+                }
             }
         };
-        let own = Rng::seed_from_u64(seed ^ (part as u64 + 1).wrapping_mul(0xD134_2543_DE82_EF95));
-        Stream { kind, parts, wanted, own }
+        Stream { kind, parts }
     }
 }
 
@@ -71,21 +77,34 @@ impl Schedule {
 pub struct Stream {
     kind: Kind,
     parts: usize,
-    /// Arrivals that are to be expected between the beginning of the segment
-    /// and the last instant given.
-    wanted: f64,
-    own: Rng,
 }
 
 #[derive(Clone, Debug)]
 enum Kind {
-    Rate { process: Process, course: Course, segment: Segment, begins: Duration },
-    Times { times: Arc<[Duration]>, next: usize },
+    Rate {
+        process: Process,
+        course: Course,
+        segment: Segment,
+        begins: Duration,
+        /// Arrivals that are to be expected between the beginning of the segment
+        /// and the last arrival.
+        wanted: f64,
+        gaps: Rng,
+        /// Arrivals of other parts before the next of this one.
+        before: usize,
+    },
+    Times {
+        times: Arc<[Duration]>,
+        next: usize,
+    },
 }
 
 impl Iterator for Stream {
     type Item = Duration;
 
+    /// Each part draws the gaps of all, some 10 ns for each arrival: only thus
+    /// the whole is the same however many share it.
+    ///
     /// Source: time rescaling; a Poisson process of rate r(t) has its n-th event
     /// where the integral of r equals the sum of n unit exponentials.
     fn next(&mut self) -> Option<Duration> {
@@ -95,19 +114,23 @@ impl Iterator for Stream {
                 *next = next.saturating_add(self.parts);
                 at
             }
-            Kind::Rate { process, course, segment, begins } => {
-                let gap: f64 = match process {
-                    Process::Poisson => Exp1.sample(&mut self.own),
-                    Process::Even => 1.0,
-                };
-                self.wanted += gap * self.parts as f64;
+            Kind::Rate { process, course, segment, begins, wanted, gaps, before } => {
                 while *begins <= Plan::LONGEST {
-                    if let Some(offset) = segment.offset_of(self.wanted) {
-                        return begins.checked_add(offset);
+                    *wanted += match process {
+                        Process::Poisson => Exp1.sample(gaps),
+                        Process::Even => 1.0,
+                    };
+                    while !segment.has(*wanted) && *begins <= Plan::LONGEST {
+                        *wanted -= segment.area();
+                        *begins = begins.saturating_add(segment.lasts);
+                        *segment = course.next();
                     }
-                    self.wanted -= segment.area();
-                    *begins = begins.saturating_add(segment.lasts);
-                    *segment = course.next();
+                    if *before > 0 {
+                        *before -= 1;
+                        continue;
+                    }
+                    *before = self.parts - 1;
+                    return begins.checked_add(segment.offset_of(*wanted)?);
                 }
                 None
             }
@@ -116,8 +139,10 @@ impl Iterator for Stream {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::rate::Bursts;
+pub(crate) mod tests {
+    use proptest::prelude::*;
+
+    use super::super::rate::{Bursts, Wave};
     use super::*;
 
     const SECOND: Duration = Duration::from_secs(1);
@@ -150,34 +175,18 @@ mod tests {
     }
 
     #[test]
-    fn even_arrivals_stay_even_when_drivers_share_them() {
-        let schedule = at(Process::Even, 100.0);
-        let mut times: Vec<f64> =
-            (0..3).flat_map(|part| seconds(schedule.stream(part, 3, 9), 50)).collect();
-        times.sort_unstable_by(f64::total_cmp);
+    fn evenly_spaced_arrivals_have_equal_gaps_from_a_random_phase_on() {
+        let times = seconds(at(Process::Even, 100.0).stream(0, 1, 9), 50);
         assert!((0.0..=0.01).contains(&times[0]), "{}", times[0]);
         assert!(gaps(&times).iter().all(|gap| (gap - 0.01).abs() < 1e-6), "{times:?}");
     }
 
     #[test]
-    fn bursts_spread_the_gaps_wider_than_poisson_and_reach_all_drivers_at_once() {
+    fn bursts_spread_the_gaps_wider_than_poisson() {
         let bursts =
             Bursts { calm_per_s: 2.0, burst_per_s: 200.0, calm_for: 9 * SECOND, burst_for: SECOND };
         let schedule = Schedule::Rate(Process::Poisson, Rate::Bursts(bursts));
-        let halves: Vec<Vec<f64>> =
-            (0..2).map(|part| seconds(schedule.stream(part, 2, 5), 2_000)).collect();
-        assert!(spread(&gaps(&halves[0])).1 > 2.0);
-        // Two independent Poisson streams: the seconds with a burst are the same.
-        let end = halves[0][1999].min(halves[1][1999]) as usize;
-        let busy = |times: &[f64]| {
-            let mut count = vec![0u32; end + 1];
-            times.iter().filter(|at| **at < end as f64).for_each(|at| count[*at as usize] += 1);
-            count.into_iter().map(|n| n > 30).collect::<Vec<_>>()
-        };
-        let (first, second) = (busy(&halves[0]), busy(&halves[1]));
-        let together = first.iter().zip(&second).filter(|(a, b)| **a && **b).count();
-        let alone = first.iter().zip(&second).filter(|(a, b)| a != b).count();
-        assert!(together > 4 * alone.max(1), "{together} together, {alone} alone");
+        assert!(spread(&gaps(&seconds(schedule.stream(0, 1, 5), 2_000))).1 > 2.0);
     }
 
     #[test]
@@ -199,13 +208,53 @@ mod tests {
         assert_eq!(schedule.stream(0, 1, 1).next(), None);
     }
 
-    #[test]
-    fn two_drivers_share_the_rate_and_a_list_between_them() {
-        let list = Schedule::times(vec![3 * SECOND, SECOND, 2 * SECOND]);
-        let take = |part| list.stream(part, 2, 1).collect::<Vec<_>>();
-        assert_eq!(take(0), [SECOND, 3 * SECOND]);
-        assert_eq!(take(1), [2 * SECOND]);
-        let half = seconds(at(Process::Poisson, 100.0).stream(0, 2, 3), 5000);
-        assert!((half[4999] - 100.0).abs() < 5.0, "{}", half[4999]);
+    fn any_rate() -> impl Strategy<Value = Rate> {
+        let ms = |from: u64, to: u64| (from..to).prop_map(Duration::from_millis);
+        let segment = (ms(1, 20_000), 0.0..200.0, 0.0..200.0)
+            .prop_map(|(lasts, from, to)| Segment { lasts, from_per_s: from, to_per_s: to });
+        let wave = (0.1..200.0, 0.0..=1.0, ms(100, 60_000), ms(0, 60_000)).prop_map(
+            |(mean_per_s, swing, period, peak)| {
+                Rate::Wave(Wave { mean_per_s, swing, period, peak })
+            },
+        );
+        let bursts = (0.0..20.0, 1.0..500.0, ms(10, 9_000), ms(10, 3_000)).prop_map(
+            |(calm_per_s, burst_per_s, calm_for, burst_for)| {
+                Rate::Bursts(Bursts { calm_per_s, burst_per_s, calm_for, burst_for })
+            },
+        );
+        prop_oneof![
+            (0.1..5_000.0).prop_map(Rate::constant),
+            proptest::collection::vec(segment, 1..6).prop_map(Rate::segments),
+            wave,
+            bursts,
+        ]
+    }
+
+    pub(crate) fn any_schedule() -> impl Strategy<Value = Schedule> {
+        let process = prop_oneof![Just(Process::Poisson), Just(Process::Even)];
+        let times =
+            proptest::collection::vec((0u64..60_000).prop_map(Duration::from_millis), 0..300);
+        prop_oneof![
+            4 => (process, any_rate()).prop_map(|(process, rate)| Schedule::Rate(process, rate)),
+            1 => times.prop_map(Schedule::times),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn the_union_of_all_parts_is_the_schedule_of_one(
+            schedule in any_schedule(), parts in 1usize..9, seed: u64,
+        ) {
+            let whole: Vec<Duration> = schedule.stream(0, 1, seed).take(500).collect();
+            let mut streams: Vec<Stream> =
+                (0..parts).map(|part| schedule.stream(part, parts, seed)).collect();
+            let union: Vec<Duration> =
+                (0..whole.len()).map(|n| streams[n % parts].next().unwrap()).collect();
+            prop_assert_eq!(&union, &whole);
+            if whole.len() < 500 {
+                // Where the whole ends, so does each part.
+                prop_assert!(streams.iter_mut().all(|stream| stream.next().is_none()));
+            }
+        }
     }
 }
