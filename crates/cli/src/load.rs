@@ -1,25 +1,28 @@
 //! `tidegate load`: drive a service as customers do.
 
 mod compare;
+mod drivers;
+mod merge;
 mod metrics;
 mod view;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use anyhow::Context;
 use tidegate_load::arrivals::{Model, Process, Rate, Schedule};
 use tidegate_load::scenario::BUILT_IN;
 use tidegate_load::{
-    Arrivals, ClientCertificate, Close, Group, Http, Keep, Plan, Repeated, Scenario, Sources, Stop,
-    Suite, Summary, TicketsOf, TlsVersions,
+    Arrivals, ClientCertificate, Close, Group, Http, Keep, Part, Plan, Repeated, Scenario,
+    Snapshot, Sources, Stop, Suite, Summary, TicketsOf, TlsVersions, start_at,
 };
 
 use crate::cores::Cores;
 use crate::exit::{Outcome, bad_input};
 use crate::signals::stop_on_signal;
 use crate::stdout::print;
+use drivers::Notes as _;
 use metrics::Metrics;
 use view::View;
 
@@ -81,6 +84,21 @@ pub struct Args {
     /// Processors of the driver, one thread each, such as 1 or 1-3
     #[arg(long, value_name = "LIST")]
     cores: Option<Cores>,
+    /// Drive with so many processes of this machine, each with its part of the
+    /// load; one report comes of it. With --cores the processors are divided
+    /// among them
+    #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "part",
+          value_parser = clap::value_parser!(u32).range(1..=256))]
+    drivers: u32,
+    /// Be one of several drivers of a test, on whatever machines, such as 1/3: of
+    /// all that arrives every third. Give all parts the same flags and the same
+    /// --start-at, and add their --json up with `tidegate load merge`
+    #[arg(long, value_name = "I/N", value_parser = Part::parse, requires = "start_at")]
+    part: Option<Part>,
+    /// Start at this instant, such as 2026-05-01T12:00:00Z: by the clocks of all
+    /// machines, which have to be right
+    #[arg(long, value_name = "TIME", value_parser = start_at)]
+    start_at: Option<SystemTime>,
     /// Accept any certificate
     #[arg(long)]
     insecure: bool,
@@ -166,12 +184,19 @@ pub struct Args {
 enum Command {
     /// Say which figures of two sets of runs differ by more than chance
     Compare(compare::Args),
+    /// Add up what the parts of one test measured, to one result
+    Merge(merge::Args),
 }
 
 /// Runs the scenario and judges its thresholds.
 pub fn run(args: Args) -> anyhow::Result<Outcome> {
-    if let Some(Command::Compare(args)) = &args.command {
-        return compare::run(args);
+    match &args.command {
+        Some(Command::Compare(args)) => return compare::run(args),
+        Some(Command::Merge(args)) => return merge::run(args),
+        None => {}
+    }
+    if std::env::var_os(drivers::DRIVER).is_some() {
+        return drivers::child::run(|job| part_of(&args, job));
     }
     if args.list {
         BUILT_IN.iter().try_for_each(|name| {
@@ -194,6 +219,7 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     no_tls_in_clear(&args)?;
     let plan = plan(&args)?;
     plan.check().map_err(bad_input)?;
+    fits_drivers(&args)?;
     if (plan.warm_up + plan.measure).saturating_mul(args.repeat) > Plan::LONGEST {
         return Err(bad_input(format!(
             "--repeat {}: all runs together must be at most a day",
@@ -209,9 +235,7 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     let (mut runs, mut failed) = (Vec::new(), None);
     for number in 1..=args.repeat {
         let nth = nth(&plan, number, args.repeat);
-        let which = (args.repeat > 1).then(|| format!("run {number} of {}", args.repeat));
-        let view = View::open(args.plain, &nth, which.as_deref());
-        match run_once(nth, view, &stop, metrics.as_ref()) {
+        match run_once(&args, nth, number, &stop, metrics.as_ref()) {
             Ok(summary) => runs.push(summary),
             // Those before it are of use all the same.
             Err(error) => failed = Some(error),
@@ -273,6 +297,36 @@ fn own_files(args: &Args) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Sees that what is asked of several drivers can be.
+fn fits_drivers(args: &Args) -> anyhow::Result<()> {
+    if let Some(cores) = &args.cores
+        && cores.list().len() < args.drivers as usize
+    {
+        return Err(bad_input(format!(
+            "--cores {cores}: {} for {} drivers; give each of them one of its own, or none",
+            cores.list().len(),
+            args.drivers
+        )));
+    }
+    if args.start_at.is_some() && args.repeat > 1 {
+        return Err(bad_input(
+            "--start-at is the start of one run: give it without --repeat, one run after the other",
+        ));
+    }
+    Ok(())
+}
+
+/// The plan of one of several drivers that this process is, as its lead says.
+fn part_of(args: &Args, job: &drivers::message::Job) -> anyhow::Result<Plan> {
+    let mut plan = nth(&plan(args)?, job.run, 1);
+    plan.part = Some(job.part);
+    plan.cores = job.cores.clone();
+    (plan.raw, plan.parquet, plan.csv) = (job.raw.clone(), job.parquet.clone(), None);
+    // The lead says when, once all are ready.
+    plan.start_at = None;
+    Ok(plan)
+}
+
 /// Writes and judges the result of the one run.
 fn show(args: &Args, summary: &Summary) -> anyhow::Result<Outcome> {
     if let Some(file) = &args.json {
@@ -319,30 +373,78 @@ fn numbered(file: &Path, number: u32) -> PathBuf {
 
 /// Runs a plan before the user's eyes, and reports.
 fn run_once(
-    plan: Plan,
-    mut view: View,
+    args: &Args,
+    mut plan: Plan,
+    number: u32,
     stop: &Stop,
     metrics: Option<&Metrics>,
 ) -> anyhow::Result<Summary> {
-    let pull = plan.stop.clone();
-    let result = tidegate_load::run(plan, &mut |snapshot| {
-        if view.show(snapshot) {
-            stop.stop();
+    let which = (args.repeat > 1).then(|| format!("run {number} of {}", args.repeat));
+    let shown = plan.clone();
+    let open = || View::open(args.plain, &shown, which.as_deref());
+    let mut seen = Seen { open, view: None, later: Vec::new(), metrics, stop };
+    let result = if args.drivers > 1 {
+        drivers::run(&plan, number, args.drivers, stop, &mut seen)
+    } else {
+        if let Some(at) = plan.start_at {
+            let left = at.duration_since(SystemTime::now()).unwrap_or_default();
+            seen.note(&format!("the test starts in {:.0} s", left.as_secs_f64()));
         }
-        if let Some(metrics) = metrics {
-            metrics.show(snapshot);
-        }
-        if stop.is_stopped() {
-            pull.stop();
-        }
-    });
-    drop(view);
-    let summary = result.map_err(|error| match error.exit_code() {
-        2 => bad_input(error),
-        _ => error.into(),
-    })?;
+        // While it waits for its start nobody looks at snapshots.
+        plan.stop = stop.clone();
+        tidegate_load::run(plan, &mut |snapshot| seen.show(snapshot)).map_err(told)
+    };
+    drop(seen);
+    let summary = result?;
     print(tidegate_load::report(&summary))?;
     Ok(summary)
+}
+
+/// An error of a run as it is told to the user.
+fn told(error: tidegate_load::Error) -> anyhow::Error {
+    match error.exit_code() {
+        2 => bad_input(error),
+        _ => error.into(),
+    }
+}
+
+/// Where a run is seen while it goes on.
+struct Seen<'a, O> {
+    open: O,
+    /// Opened with the first figures: until then a Ctrl-C is a signal, which it is
+    /// not in a terminal that is taken over.
+    view: Option<View>,
+    /// What could not be said while the terminal was taken over.
+    later: Vec<String>,
+    metrics: Option<&'a Metrics>,
+    stop: &'a Stop,
+}
+
+impl<O: Fn() -> View> drivers::Notes for Seen<'_, O> {
+    fn note(&mut self, text: &str) {
+        match self.view {
+            Some(View::Live(_)) => self.later.push(text.to_owned()),
+            // A broken pipe is not the measurement's concern.
+            _ => drop(print(format!("{text}\n"))),
+        }
+    }
+
+    fn show(&mut self, snapshot: &Snapshot) {
+        if self.view.get_or_insert_with(&self.open).show(snapshot) {
+            self.stop.stop();
+        }
+        if let Some(metrics) = self.metrics {
+            metrics.show(snapshot);
+        }
+    }
+}
+
+impl<O> Drop for Seen<'_, O> {
+    fn drop(&mut self) {
+        // The terminal is given back first.
+        self.view = None;
+        self.later.iter().for_each(|text| drop(print(format!("{text}\n"))));
+    }
 }
 
 fn plan(args: &Args) -> anyhow::Result<Plan> {
@@ -364,6 +466,7 @@ fn plan(args: &Args) -> anyhow::Result<Plan> {
     plan.patience_scale = args.patience_scale;
     plan.customers = args.customers;
     plan.seed = args.seed;
+    (plan.part, plan.start_at) = (args.part, args.start_at);
     plan.cores = args.cores.as_ref().map(|cores| cores.list().to_vec()).unwrap_or_default();
     plan.insecure = args.insecure;
     plan.forged_tickets = args.forged_tickets;
@@ -482,6 +585,9 @@ fn judge(summary: &Summary) -> anyhow::Result<Outcome> {
         _ if summary.driver_saturated => {
             let why = summary.driver.saturated_because.join("; ");
             anyhow::bail!("THE DRIVER WAS SATURATED, these figures are not the target's: {why}")
+        }
+        _ if !summary.incomplete.is_empty() => {
+            anyhow::bail!("the result is not whole: {}", summary.incomplete.join("; "))
         }
         _ => match &summary.raw_error {
             Some(error) => anyhow::bail!("a file is not whole: {error}"),

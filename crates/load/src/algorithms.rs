@@ -11,6 +11,7 @@ use rustls::crypto::{CryptoProvider, SupportedKxGroup};
 use rustls::{
     CipherSuite, ClientConnection, NamedGroup, ProtocolVersion, SupportedProtocolVersion, version,
 };
+use serde::{Deserialize, Serialize};
 
 use crate::plan::TlsVersions;
 
@@ -247,7 +248,8 @@ fn browsers() -> CryptoProvider {
 }
 
 /// What a handshake agreed on: numbers only, so that every event can carry it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "(u16, u16, Option<u16>)", into = "(u16, u16, Option<u16>)")]
 pub(crate) struct Agreed {
     version: ProtocolVersion,
     suite: CipherSuite,
@@ -279,6 +281,19 @@ impl Agreed {
     /// IANA's name of the group.
     pub(crate) fn group(self) -> Option<&'static str> {
         self.group.map(|group| name(group, &GROUPS))
+    }
+}
+
+impl From<Agreed> for (u16, u16, Option<u16>) {
+    /// IANA's numbers.
+    fn from(agreed: Agreed) -> Self {
+        (agreed.version.into(), agreed.suite.into(), agreed.group.map(Into::into))
+    }
+}
+
+impl From<(u16, u16, Option<u16>)> for Agreed {
+    fn from((version, suite, group): (u16, u16, Option<u16>)) -> Self {
+        Self { version: version.into(), suite: suite.into(), group: group.map(Into::into) }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use tidegate_toml::Mistakes;
 
@@ -72,6 +73,12 @@ pub enum Error {
         /// What the system says.
         source: io::Error,
     },
+    /// The instant of the common start has passed before everything was ready.
+    #[error(
+        "the common start was {:.1} s ago, when this driver was ready for it; let all parts start \
+         later", _0.as_secs_f64()
+    )]
+    Late(Duration),
     /// A driver thread ended on its own.
     #[error("a driver thread failed: {0}")]
     Driver(String),
@@ -87,6 +94,7 @@ impl Error {
             | Self::Tls { .. }
             | Self::Http { .. }
             | Self::System { .. }
+            | Self::Late(_)
             | Self::Driver(_) => 3,
         }
     }

@@ -32,6 +32,7 @@ mod error;
 mod html;
 mod lines;
 mod machine;
+mod merge;
 pub mod metrics;
 pub mod outcome;
 mod part;
@@ -55,12 +56,16 @@ pub use certificate::{ClientCertificate, WrongCertificate};
 pub use error::Error;
 pub use lines::{line, report};
 pub use machine::raise_open_files;
-pub use part::Part;
+pub use merge::live::Together;
+pub use merge::{Missing, Portion, merge, merge_what_is_left};
+pub use part::{Part, start_at};
 pub use plan::{
     Close, Connections, Http, Keep, Plan, Sources, Stop, TicketsOf, TlsRules, TlsVersions,
 };
+pub use recorder::join::{join_lines, join_parquet};
+pub use recorder::seconds::write_seconds;
 pub use repeat::{Repeated, RepeatedFigure};
-pub use run::run;
+pub use run::{run, run_when};
 pub use scenario::Scenario;
 pub use summary::{Point, RunStage, Snapshot, Summary, Totals};
 pub use tidegate_toml::{Mistake, Mistakes};

@@ -45,6 +45,9 @@ pub fn report(summary: &Summary) -> String {
     for reason in &summary.driver.saturated_because {
         put(&mut out, format_args!("DRIVER SATURATED: {reason}"));
     }
+    for reason in &summary.incomplete {
+        put(&mut out, format_args!("INCOMPLETE: {reason}"));
+    }
     if let Some(error) = &summary.raw_error {
         put(&mut out, format_args!("FILE INCOMPLETE: {error}"));
     }
@@ -61,6 +64,15 @@ pub fn report(summary: &Summary) -> String {
             summary.seed
         ),
     );
+    if let Some(portion) = &summary.portion {
+        put(
+            &mut out,
+            format_args!(
+                "part            {} of the load; `tidegate load merge` adds all parts up",
+                portion.part()
+            ),
+        );
+    }
     put(&mut out, format_args!("arrivals        {}", summary.arrivals));
     put(
         &mut out,
@@ -165,6 +177,22 @@ pub fn report(summary: &Summary) -> String {
             ms(summary.driver.loop_delay.p99_ms)
         ),
     );
+    for it in &summary.drivers {
+        let driver = &it.driver;
+        put(
+            &mut out,
+            format_args!(
+                "driver {:8} {} thread(s), busiest {:.0} % CPU, {:.2} % of starts missed, loop \
+                 delay p99 {} ms{}",
+                it.part.to_string(),
+                driver.threads,
+                driver.cpu_share * 100.0,
+                driver.missed_share * 100.0,
+                ms(driver.loop_delay.p99_ms),
+                if driver.saturated_because.is_empty() { "" } else { ", SATURATED" }
+            ),
+        );
+    }
     for verdict in &summary.thresholds {
         let limit = match (verdict.min, verdict.max) {
             (Some(min), Some(max)) => format!("{min} to {max}"),

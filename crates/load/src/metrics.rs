@@ -6,6 +6,8 @@
 use std::fmt::Write;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::summary::{RunStage, Snapshot, Totals};
 
 /// Upper bounds of the buckets of response times, in seconds, ascending; one
@@ -15,7 +17,7 @@ pub const BOUNDS_S: [f64; 16] = [
 ];
 
 /// Response times since the start of the run, by bucket.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Buckets {
     /// Each response in one bucket only: `i` has those up to and including
     /// `BOUNDS_S[i]`; the last has the rest.
@@ -29,6 +31,12 @@ impl Buckets {
         let seconds = response.as_secs_f64();
         self.counts[BOUNDS_S.partition_point(|bound| *bound < seconds)] += 1;
         self.sum = self.sum.saturating_add(response);
+    }
+
+    /// Adds another driver's.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        self.counts.iter_mut().zip(other.counts).for_each(|(mine, theirs)| *mine += theirs);
+        self.sum = self.sum.saturating_add(other.sum);
     }
 }
 
@@ -165,6 +173,7 @@ mod tests {
             last: Point { driver_cpu_share: 0.25, ..Point::default() },
             second: None,
             driver_warnings: vec!["busy".to_owned()],
+            spread: None,
         }
     }
 

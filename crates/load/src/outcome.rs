@@ -1,6 +1,9 @@
 //! How a session ends, and the names under which that is counted.
 
-use serde::Serialize;
+use std::collections::BTreeMap;
+
+use serde::de::{DeserializeOwned, Error as _};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// The end of one session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +35,7 @@ impl Outcome {
 }
 
 /// How a new customer was turned away.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Refusal {
     /// TCP reset while connecting, in the handshake, or in place of the first
@@ -56,7 +59,7 @@ impl Refusal {
 }
 
 /// Why a session failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Failure {
     /// Nobody listens there.
@@ -89,8 +92,10 @@ pub enum Failure {
     /// included (GOAWAY).
     GoAway,
     /// A status of 400 to 499 that the page does not allow.
+    #[serde(rename = "status_4xx")]
     Status4xx,
     /// A status of 500 to 599 that the page does not allow.
+    #[serde(rename = "status_5xx")]
     Status5xx,
     /// The answer failed a check of the page.
     Check,
@@ -133,7 +138,7 @@ impl Failure {
 }
 
 /// How far a request had come when patience ran out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stage {
     /// TCP connection not made yet.
@@ -178,4 +183,95 @@ pub enum Handshake {
     Full,
     /// From a ticket or session id.
     Resumed,
+}
+
+/// A kind that is counted under its name.
+pub(crate) trait Kind: DeserializeOwned {
+    /// The name in JSON.
+    fn name(self) -> &'static str;
+}
+
+impl Kind for Refusal {
+    fn name(self) -> &'static str {
+        self.name()
+    }
+}
+
+impl Kind for Failure {
+    fn name(self) -> &'static str {
+        self.name()
+    }
+}
+
+impl Kind for Stage {
+    fn name(self) -> &'static str {
+        self.name()
+    }
+}
+
+/// Reads counts by the names of kinds.
+pub(crate) fn counts<'de, D: Deserializer<'de>, K: Kind + Ord>(
+    deserializer: D,
+) -> Result<BTreeMap<&'static str, u64>, D::Error> {
+    let counts = BTreeMap::<K, u64>::deserialize(deserializer)?;
+    Ok(counts.into_iter().map(|(kind, count)| (kind.name(), count)).collect())
+}
+
+/// Reads the name of a kind.
+pub(crate) fn name<'de, D: Deserializer<'de>, K: Kind>(
+    deserializer: D,
+) -> Result<&'static str, D::Error> {
+    K::deserialize(deserializer).map(K::name)
+}
+
+/// Class of a status code, as answers are counted.
+pub(crate) fn status_class(status: u16) -> &'static str {
+    let class = usize::from(status / 100);
+    if (1..=5).contains(&class) { STATUS_CLASSES[class - 1] } else { STATUS_CLASSES[5] }
+}
+
+const STATUS_CLASSES: [&str; 6] = ["1xx", "2xx", "3xx", "4xx", "5xx", "other"];
+
+/// Reads counts by classes of status codes.
+pub(crate) fn status_counts<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<BTreeMap<&'static str, u64>, D::Error> {
+    let counts = BTreeMap::<String, u64>::deserialize(deserializer)?;
+    let known = |(name, count): (String, u64)| {
+        let known = STATUS_CLASSES.into_iter().find(|known| *known == name);
+        known.map(|known| (known, count)).ok_or(name)
+    };
+    let wrong = |name| D::Error::custom(format!("{name:?} is no class of status codes"));
+    counts.into_iter().map(known).collect::<Result<_, _>>().map_err(wrong)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_is_read_by_the_name_under_which_it_is_counted() {
+        fn same<K: Kind + Serialize>(kinds: Vec<K>) {
+            for kind in kinds {
+                let json = serde_json::to_string(&kind).unwrap();
+                assert_eq!(json, format!("{:?}", kind.name()));
+            }
+        }
+        // The names that the derive knows are listed in the error for one that it does not.
+        fn all<K: Kind>() -> Vec<K> {
+            let error = serde_json::from_str::<K>("\"?\"").err().unwrap().to_string();
+            let names = error.split('`').skip(1).step_by(2).skip(1);
+            names.map(|name| serde_json::from_str(&format!("{name:?}")).unwrap()).collect()
+        }
+        same(all::<Refusal>());
+        same(all::<Failure>());
+        same(all::<Stage>());
+        assert_eq!(all::<Failure>().len(), 20);
+    }
+
+    #[test]
+    fn a_status_is_counted_by_its_hundreds() {
+        let classes = [100, 204, 399, 404, 503, 0, 99, 600].map(status_class);
+        assert_eq!(classes, ["1xx", "2xx", "3xx", "4xx", "5xx", "other", "other", "other"]);
+    }
 }

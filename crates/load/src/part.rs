@@ -3,7 +3,9 @@
 //! remainder. So parts need not speak to each other while they run.
 
 use std::fmt;
+use std::time::SystemTime;
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 /// One of several parts of a test, written `2/3`.
@@ -60,6 +62,18 @@ impl Part {
         let (index, of) = (self.index as usize, self.of as usize);
         Share { first: index + of * thread, every: of * threads }
     }
+}
+
+/// Reads a common start: a date and time of RFC 3339 with its zone, such as
+/// `2026-05-01T12:00:00Z`.
+///
+/// # Errors
+/// What is wrong, in words.
+pub fn start_at(text: &str) -> Result<SystemTime, String> {
+    let at: Timestamp = text.parse().map_err(|_| {
+        format!("\"{text}\" must be an instant with its zone, such as 2026-05-01T12:00:00Z")
+    })?;
+    Ok(at.into())
 }
 
 impl fmt::Display for Part {
@@ -119,6 +133,15 @@ mod tests {
         }
         for count in 0..20 {
             assert_eq!(shares.iter().map(|share| share.of_first(count)).sum::<u64>(), count);
+        }
+    }
+
+    #[test]
+    fn a_start_is_an_instant_whatever_its_zone() {
+        let at = start_at("2026-05-01T12:00:00.5Z").unwrap();
+        assert_eq!(start_at("2026-05-01T14:00:00.5+02:00").unwrap(), at);
+        for wrong in ["", "12:00", "2026-05-01", "2026-05-01T12:00:00", "soon"] {
+            assert!(start_at(wrong).unwrap_err().contains("with its zone"), "{wrong}");
         }
     }
 

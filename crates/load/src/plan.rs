@@ -94,8 +94,9 @@ pub struct Plan {
     pub close: Close,
     /// Version of HTTP that customers speak.
     pub http: Http,
-    /// Which part of the test is this driver's.
-    pub part: Part,
+    /// This driver's part, where several share the test: the summary then has what
+    /// it takes to merge it with the others.
+    pub part: Option<Part>,
     /// When the run starts; `None` as soon as it can.
     pub start_at: Option<SystemTime>,
     /// Stops the run early; keep a clone.
@@ -143,7 +144,7 @@ impl Plan {
             keep,
             close,
             http,
-            part: Part::WHOLE,
+            part: None,
             start_at: None,
             stop: Stop::default(),
         }
@@ -159,6 +160,11 @@ impl Plan {
             rule: "neither plan nor scenario says when customers arrive".to_owned(),
             remedy: "give a rate, or [arrivals] rate = 5 in the scenario",
         })
+    }
+
+    /// What patience is multiplied by.
+    pub(crate) fn patience_factor(&self) -> f64 {
+        (self.time_scale * self.patience_scale).min(1e6)
     }
 
     /// Whose tickets are in force.
@@ -216,6 +222,9 @@ impl Plan {
                 "1 leaves patience as it is",
             );
         }
+        if let Some(at) = self.start_at {
+            self.check_start(at)?;
+        }
         if self.measure.is_zero() || self.warm_up.saturating_add(self.measure) > Self::LONGEST {
             return wrong(
                 "measure",
@@ -264,6 +273,19 @@ impl Plan {
         self.offer().map(drop)
     }
 
+    /// A common start lies ahead, and within a day.
+    fn check_start(&self, at: SystemTime) -> Result<(), Error> {
+        let wrong = |rule| Err(Error::Plan { key: "start_at", rule, remedy: START_REMEDY });
+        let now = SystemTime::now();
+        match at.duration_since(now) {
+            Err(past) => wrong(format!("was {:.1} s ago", past.duration().as_secs_f64())),
+            Ok(left) if left > Self::LONGEST => {
+                wrong(format!("is {:.1} h ahead, at most 24", left.as_secs_f64() / 3600.0))
+            }
+            Ok(_) => Ok(()),
+        }
+    }
+
     /// Every class that arrivals name is there, and somebody comes by arrivals
     /// that name none.
     fn check_classes(&self, arrivals: &Arrivals) -> Result<(), Error> {
@@ -289,6 +311,9 @@ impl Plan {
         Ok(())
     }
 }
+
+const START_REMEDY: &str = "give every part the same instant, some seconds ahead, such as \
+                            $(date -u -d '+20 seconds' +%FT%TZ)";
 
 /// What a scenario says about TLS.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -9,12 +9,13 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use crate::client::{Connector, Target, Tickets, Tls, Trouble};
 use crate::error::Error;
 use crate::machine;
+use crate::merge::sum::sum_up;
+use crate::merge::{self, Portion};
 use crate::outcome::{Failure, Stage};
 use crate::part::Part;
-use crate::plan::{Plan, Sources};
+use crate::plan::{Plan, Sources, Stop};
 use crate::recorder::{Batch, Recorder};
-use crate::scenario::SessionLength;
-use crate::summary::{Snapshot, Summary, share};
+use crate::summary::{DriverPart, Snapshot, Summary};
 use crate::worker::{Assignment, thread_cpu, work};
 
 /// How long the target may take to be reached at all, before the run.
@@ -24,6 +25,9 @@ const PROBE: Duration = Duration::from_secs(5);
 const VERDICT: Duration = Duration::from_millis(500);
 /// Batches on their way from the driver threads.
 const BATCHES: usize = 256;
+/// How long before a common start driver threads begin: when it comes they are
+/// waiting for it.
+const THREADS_BEGIN: Duration = Duration::from_millis(50);
 /// Open files that are not connections.
 const OTHER_FILES: u64 = 64;
 
@@ -36,6 +40,19 @@ const OTHER_FILES: u64 = 64;
 /// The plan is wrong, the target cannot be reached or TLS with it fails for
 /// everybody, a file cannot be created, or a driver thread could not start.
 pub fn run(plan: Plan, observer: &mut dyn FnMut(&Snapshot)) -> Result<Summary, Error> {
+    run_when(plan, &mut || None, observer)
+}
+
+/// As [`run`], but when all is ready for the start it asks for the instant of it;
+/// `None` is that of the plan.
+///
+/// # Errors
+/// As [`run`]; besides, that the instant has passed.
+pub fn run_when(
+    plan: Plan,
+    ready: &mut dyn FnMut() -> Option<SystemTime>,
+    observer: &mut dyn FnMut(&Snapshot),
+) -> Result<Summary, Error> {
     plan.check()?;
     let arrivals = plan.arrivals()?;
     let target = Target::parse(&plan.target)?;
@@ -53,19 +70,18 @@ pub fn run(plan: Plan, observer: &mut dyn FnMut(&Snapshot)) -> Result<Summary, E
     let threads = plan.cores.len().max(1);
     let mut recorder = Recorder::new(&plan, threads)?;
     let rules = *plan.scenario.session();
-    let patience_factor = (plan.time_scale * plan.patience_scale).min(1e6);
     let files = machine::raise_open_files().saturating_sub(OTHER_FILES) as usize;
     // Simulated before the clock starts, if it has not been yet.
-    let length =
-        if arrivals.is_open() { SessionLength::ONE } else { plan.scenario.session_length() };
-    let arrivals_text = arrivals.to_string();
-    let started_at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    // Threads need a moment to begin; all count from the same instant.
-    let start = Instant::now() + Duration::from_millis(20);
+    plan.scenario.session_length();
+    let (start, started_at) = begin(ready().or(plan.start_at), &plan.stop)?;
+    let started_at_unix_ms =
+        started_at.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u64;
+    let test = merge::test_of(&plan, started_at_unix_ms, &arrivals.to_string());
+    let part = plan.part.unwrap_or(Part::WHOLE);
     let assignment = Assignment {
         thread: 0,
         threads,
-        share: plan.part.share(0, threads),
+        share: part.share(0, threads),
         core: None,
         parts: plan.scenario.parts().clone(),
         target,
@@ -76,11 +92,11 @@ pub fn run(plan: Plan, observer: &mut dyn FnMut(&Snapshot)) -> Result<Summary, E
         keep: plan.keep,
         close: plan.close,
         arrivals,
-        patience_factor,
+        patience_factor: plan.patience_factor(),
         time_scale: plan.time_scale,
         customers: plan.customers.unwrap_or(rules.customers),
         seed: plan.seed,
-        run: started_at.as_millis() as u64,
+        run: started_at_unix_ms,
         max_in_flight: (plan.max_in_flight.min(files) / threads).max(1),
         max_sessions: plan.max_sessions,
         start,
@@ -88,63 +104,44 @@ pub fn run(plan: Plan, observer: &mut dyn FnMut(&Snapshot)) -> Result<Summary, E
         stop: plan.stop.clone(),
     };
     let cpu_before = thread_cpu();
-    drive(&assignment, plan.part, &plan.cores, &mut recorder, observer)?;
+    drive(&assignment, part, &plan.cores, &mut recorder, observer)?;
     let mut folded = recorder.finish(|snapshot| observer(snapshot));
     folded.driver.folding_cpu_s = (thread_cpu().saturating_sub(cpu_before)).as_secs_f64();
-    let measured = folded.measured;
-    let totals = folded.figures.totals;
-    let per_s = |count: u64| match measured.as_secs_f64() {
-        0.0 => 0.0,
-        seconds => count as f64 / seconds,
-    };
-    let ended = totals.ended();
-    let mut summary = Summary {
-        format: Summary::FORMAT,
-        scenario: plan.scenario.name().to_owned(),
-        target: plan.target.clone(),
-        arrivals: arrivals_text,
-        seed: plan.seed,
+    let driver = DriverPart {
+        part,
         machine: machine::describe(),
-        started_at_unix_ms: started_at.as_millis() as u64,
-        warm_up_s: plan.warm_up.as_secs_f64(),
-        measured_s: measured.as_secs_f64(),
         interrupted: plan.stop.is_stopped(),
-        http: plan.http.name(),
-        time_scale: plan.time_scale,
-        patience_scale: plan.patience_scale,
-        patience_ms: rules.patience.mul_f64(patience_factor).as_secs_f64() * 1000.0,
-        session_length: length,
-        offered_per_s: per_s(totals.offered),
-        admitted_per_s: per_s(totals.admitted),
-        refused_per_s: per_s(totals.refused),
-        completed_per_s: per_s(totals.completed),
-        abandoned_per_s: per_s(totals.abandoned),
-        failed_per_s: per_s(totals.failed),
-        requests_per_s: per_s(totals.requests_ok),
-        completed_ratio: totals.completed_ratio(),
-        refused_ratio: share(totals.refused, ended),
-        abandoned_ratio: share(totals.abandoned, ended),
-        failed_ratio: share(totals.failed, ended),
-        full_share_asked: plan.full_share,
-        full_handshake_share: totals.full_handshake_share(),
-        response: folded.figures.response,
-        response_uncorrected: folded.figures.uncorrected,
-        phases: folded.figures.phases,
-        tls: folded.figures.tls,
-        pages: folded.figures.pages,
-        unmet: folded.figures.unmet,
-        classes: folded.figures.classes,
-        driver_saturated: !folded.driver.saturated_because.is_empty(),
-        driver: folded.driver,
-        series: folded.series,
-        stretches: folded.stretches,
-        thresholds: Vec::new(),
         raw_error: folded.raw_error,
-        totals,
+        driver: folded.driver,
     };
-    let thresholds = plan.scenario.thresholds();
-    summary.thresholds = thresholds.iter().map(|limit| limit.judge(&summary)).collect();
+    let portion = plan.part.map(|_| {
+        let (test, driver, tally) = (test.clone(), driver.clone(), folded.tally.clone());
+        let (measured, seconds) = (folded.measured, folded.seconds);
+        Box::new(Portion { format: Portion::FORMAT, test, driver, measured, tally, seconds })
+    });
+    let mut summary = sum_up(&test, vec![driver], &folded.tally, folded.series, folded.measured);
+    summary.portion = portion;
     Ok(summary)
+}
+
+/// Waits for the start, as far as it lies ahead, and gives it by both clocks.
+fn begin(at: Option<SystemTime>, stop: &Stop) -> Result<(Instant, SystemTime), Error> {
+    while let Some(at) = at {
+        let (now, wall) = (Instant::now(), SystemTime::now());
+        let Ok(left) = at.duration_since(wall) else {
+            return Err(Error::Late(wall.duration_since(at).unwrap_or_default()));
+        };
+        if left <= THREADS_BEGIN {
+            return Ok((now + left, at));
+        }
+        if stop.is_stopped() {
+            break;
+        }
+        std::thread::sleep((left - THREADS_BEGIN).min(Duration::from_millis(50)));
+    }
+    // Threads need a moment to begin; all count from the same instant.
+    let moment = Duration::from_millis(20);
+    Ok((Instant::now() + moment, SystemTime::now() + moment))
 }
 
 /// Runs the driver threads and folds until all are done.

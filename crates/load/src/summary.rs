@@ -3,10 +3,14 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use tidegate_stats::Latency as Histogram;
 pub use tidegate_stats::LatencyMs as Latency;
 
 use crate::algorithms::Agreed;
+use crate::merge::Portion;
 use crate::metrics::Buckets;
+use crate::outcome::{Failure, Refusal, Stage, counts, status_counts};
+use crate::part::Part;
 use crate::scenario::SessionLength;
 use crate::thresholds::Verdict;
 
@@ -106,6 +110,17 @@ pub struct Summary {
     /// Why a file of requests or seconds is not whole; `None` if all are, or
     /// none was asked for.
     pub raw_error: Option<String>,
+    /// Why the figures are not those of the whole test: a driver of several was
+    /// lost. Empty if they are.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub incomplete: Vec<String>,
+    /// Each driver, where several shared the test.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub drivers: Vec<DriverPart>,
+    /// Of a driver that had a part of the test: what it takes to merge it with the
+    /// others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub portion: Option<Box<Portion>>,
 }
 
 impl Summary {
@@ -113,11 +128,12 @@ impl Summary {
     /// would be misled, not when a field is added.
     pub const FORMAT: u32 = 1;
 
-    /// The exit code this result deserves: 3 if the driver was saturated, the
+    /// The exit code this result deserves: 3 if a driver was saturated or lost, the
     /// file of requests or seconds could not be written, or no request succeeded; else 1 if a
     /// threshold was missed; else 0.
     pub fn exit_code(&self) -> u8 {
-        if self.driver_saturated || self.raw_error.is_some() || self.totals.requests_ok == 0 {
+        let failed = self.driver_saturated || self.raw_error.is_some();
+        if failed || !self.incomplete.is_empty() || self.totals.requests_ok == 0 {
             3
         } else if self.thresholds.iter().any(|verdict| !verdict.met) {
             1
@@ -128,7 +144,7 @@ impl Summary {
 }
 
 /// Counts of one stretch of time.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Totals {
     /// Sessions asked for by the schedule.
     pub offered: u64,
@@ -144,14 +160,17 @@ pub struct Totals {
     /// Sessions turned away.
     pub refused: u64,
     /// The same by kind: `reset`, `alert`, `closed`.
+    #[serde(deserialize_with = "counts::<_, Refusal>")]
     pub refused_by_kind: BTreeMap<&'static str, u64>,
     /// Sessions that failed.
     pub failed: u64,
-    /// The same by kind, see [`Failure`](crate::outcome::Failure).
+    /// The same by kind, see [`Failure`].
+    #[serde(deserialize_with = "counts::<_, Failure>")]
     pub failed_by_kind: BTreeMap<&'static str, u64>,
     /// Sessions whose customer lost patience.
     pub abandoned: u64,
     /// The same by what they were waiting for.
+    #[serde(deserialize_with = "counts::<_, Stage>")]
     pub abandoned_by_stage: BTreeMap<&'static str, u64>,
     /// Abandoned ones among those admitted.
     pub abandoned_admitted: u64,
@@ -170,6 +189,7 @@ pub struct Totals {
     /// at all.
     pub requests_failed: u64,
     /// Answers by class of status: `2xx` and so on.
+    #[serde(deserialize_with = "status_counts")]
     pub responses_by_class: BTreeMap<&'static str, u64>,
     /// Bytes of answers, heads included, TLS not; over HTTP/2 with its frames.
     pub received_bytes: u64,
@@ -315,14 +335,18 @@ pub struct ClassFigures {
     pub response: Latency,
 }
 
+/// The name of a kind; not borrowed from what is read.
+type KindName = &'static str;
+
 /// Something that was expected of an answer and did not come.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Unmet {
     /// The page whose answer, or request, it is about.
     pub page: String,
     /// `check`, `extraction`, `not_offered` or `unsendable`, as in
     /// [`Totals::failed_by_kind`].
-    pub kind: &'static str,
+    #[serde(deserialize_with = "crate::outcome::name::<_, Failure>")]
+    pub kind: KindName,
     /// What was looked for, in the words of the scenario.
     pub expected: String,
     /// What came the first time: some hundred characters at most, in one line
@@ -333,7 +357,7 @@ pub struct Unmet {
 }
 
 /// The driver's own condition in the window.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Driver {
     /// Driver threads.
     pub threads: usize,
@@ -356,6 +380,22 @@ pub struct Driver {
     pub saturated_because: Vec<String>,
 }
 
+/// One of several drivers that shared a test.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DriverPart {
+    /// Its part of the test.
+    pub part: Part,
+    /// Where it ran.
+    pub machine: Machine,
+    /// It was stopped before its time.
+    pub interrupted: bool,
+    /// Why a file of requests or seconds of its own is not whole.
+    pub raw_error: Option<String>,
+    /// Its condition in the window.
+    #[serde(flatten)]
+    pub driver: Driver,
+}
+
 /// Where the driver ran.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Machine {
@@ -368,7 +408,7 @@ pub struct Machine {
 }
 
 /// Figures of a short stretch of time, for plots and the live view.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Point {
     /// End of the stretch since the start of the run.
     pub at_s: f64,
@@ -454,7 +494,7 @@ impl Stretch {
 }
 
 /// What the observer sees about four times a second.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Snapshot {
     /// Time since the start of the run, seconds.
     pub elapsed_s: f64,
@@ -479,10 +519,24 @@ pub struct Snapshot {
     pub second: Option<Point>,
     /// Why the driver would be called saturated by now; empty if it is well.
     pub driver_warnings: Vec<String>,
+    /// Of a driver that has a part of the test: its response times, for
+    /// [`Snapshot::together`].
+    pub spread: Option<Box<SnapshotSpread>>,
+}
+
+/// Response times as histograms.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct SnapshotSpread {
+    /// Of [`Snapshot::response`].
+    pub(crate) stage: Histogram,
+    /// Of [`Snapshot::last`].
+    pub(crate) last: Histogram,
+    /// Of [`Snapshot::second`].
+    pub(crate) second: Option<Histogram>,
 }
 
 /// Part of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunStage {
     /// Nothing counts yet.

@@ -1,12 +1,13 @@
 //! Limits on a run's figures, set in the scenario, that decide the exit code.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::summary::Summary;
 
 /// One limit on one figure.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Threshold {
+    #[serde(serialize_with = "name", deserialize_with = "by_name")]
     pub(crate) metric: &'static Metric,
     /// Smallest allowed value.
     pub(crate) min: Option<f64>,
@@ -95,6 +96,16 @@ const fn metric(
     read: fn(&Summary) -> Option<f64>,
 ) -> Metric {
     Metric { name, meaning, read }
+}
+
+fn name<S: serde::Serializer>(metric: &Metric, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(metric.name)
+}
+
+fn by_name<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<&'static Metric, D::Error> {
+    let name = String::deserialize(deserializer)?;
+    let unknown = || serde::de::Error::custom(format!("{name:?} is no figure that has limits"));
+    METRICS.iter().find(|known| known.name == name).ok_or_else(unknown)
 }
 
 fn timed(summary: &Summary, value: f64) -> Option<f64> {

@@ -159,6 +159,21 @@ impl Default for Latency {
     }
 }
 
+impl Serialize for Latency {
+    /// As [`encode`](Self::encode) gives it.
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.encode())
+    }
+}
+
+impl<'de> Deserialize<'de> for Latency {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
+        let wrong = || serde::de::Error::custom("no histogram of durations");
+        Self::decode(&text).ok_or_else(wrong)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -24,6 +24,9 @@ pub(super) fn unlike(a: &[SavedRun], b: &[SavedRun]) -> Vec<String> {
         for why in &run.driver.saturated_because {
             say(format!("the driver was saturated, so the figures are its own: {why}"));
         }
+        for why in &run.incomplete {
+            say(why.clone());
+        }
         if run.interrupted {
             say(format!("was stopped after {:.1} s", run.measured_s));
         }
@@ -182,6 +185,7 @@ mod tests {
         assert_eq!(b("measured_s", json!(9.5)), "");
         assert!(b("patience_ms", json!(5e3)).contains("patience of (ms) 5000"));
         assert!(b("interrupted", json!(true)).contains("was stopped after 10.0 s"));
+        assert!(b("incomplete", json!(["driver 2 was lost"])).contains("driver 2 was lost"));
         let session = json!({ "mean_requests": 9 });
         assert!(b("session_length", session).contains("mean session of (requests) 9, and 8.5 of"));
         let driver = json!({ "threads": 1, "saturated_because": ["no ports"] });

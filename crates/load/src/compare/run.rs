@@ -22,6 +22,9 @@ pub struct SavedRun {
     pub(super) warm_up_s: f64,
     pub(super) measured_s: f64,
     pub(super) interrupted: bool,
+    /// Why it lacks the figures of a driver.
+    #[serde(default)]
+    pub(super) incomplete: Vec<String>,
     pub(super) time_scale: f64,
     pub(super) patience_ms: f64,
     pub(super) session_length: Length,

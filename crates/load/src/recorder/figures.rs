@@ -1,52 +1,35 @@
 //! Counts and distributions of one stretch of time.
 
-use std::cmp::Reverse;
-
-use tidegate_stats::Latency;
-
 use super::event::{Event, Fallback, Request, What};
 use crate::algorithms::Agreed;
 use crate::client::Shaken;
 use crate::driver::MISSED;
-use crate::outcome::{Failure, Handshake, Offered, Outcome};
-use crate::summary::{Negotiated, PageFigures, Phases, Totals};
+use crate::merge::tally::{PageTally, Spreads, entry};
+use crate::outcome::{Failure, Handshake, Offered, Outcome, status_class};
+use crate::summary::Totals;
 
 /// Everything that is kept of a stretch.
 #[derive(Debug, Default)]
 pub(super) struct Figures {
     pub(super) totals: Totals,
-    pub(super) response: Latency,
-    pub(super) uncorrected: Latency,
-    connect: Latency,
-    full: Latency,
-    resumed: Latency,
+    pub(super) spreads: Spreads,
     /// Full and resumed handshakes by what they agreed on.
-    agreed: Vec<(Agreed, [u64; 2])>,
-    first_byte: Latency,
-    last_byte: Latency,
-    pub(super) start_delay: Latency,
-    pub(super) loop_delay: Latency,
-    pages: Vec<Page>,
-}
-
-#[derive(Debug, Default)]
-struct Page {
-    ok: u64,
-    failed: u64,
-    response: Latency,
+    pub(super) agreed: Vec<(Agreed, [u64; 2])>,
+    /// By index.
+    pub(super) pages: Vec<PageTally>,
 }
 
 impl Figures {
     pub(super) fn new(pages: usize) -> Self {
-        Self { pages: (0..pages).map(|_| Page::default()).collect(), ..Self::default() }
+        Self { pages: vec![PageTally::default(); pages], ..Self::default() }
     }
 
     pub(super) fn add(&mut self, event: &Event) {
         count(&mut self.totals, event);
         match event.what {
-            What::Begun { late } => self.start_delay.record(late),
-            What::Heartbeat { late } => self.loop_delay.record(late),
-            What::Connected { took } => self.connect.record(took),
+            What::Begun { late } => self.spreads.start_delay.record(late),
+            What::Heartbeat { late } => self.spreads.loop_delay.record(late),
+            What::Connected { took } => self.spreads.connect.record(took),
             What::Handshaken(shaken) => self.handshake(&shaken),
             What::Request(request) => self.request(event, &request),
             _ => {}
@@ -54,30 +37,17 @@ impl Figures {
     }
 
     fn handshake(&mut self, shaken: &Shaken) {
-        // What can be agreed on is what was offered: a few combinations.
-        let known = self.agreed.iter().position(|(agreed, _)| *agreed == shaken.agreed);
-        let index = known.unwrap_or_else(|| {
-            self.agreed.push((shaken.agreed, [0; 2]));
-            self.agreed.len() - 1
-        });
-        let [full, resumed] = &mut self.agreed[index].1;
+        let [full, resumed] = entry(&mut self.agreed, shaken.agreed);
         match shaken.kind {
             Handshake::Full => {
                 *full += 1;
-                self.full.record(shaken.took);
+                self.spreads.full_handshake.record(shaken.took);
             }
             Handshake::Resumed => {
                 *resumed += 1;
-                self.resumed.record(shaken.took);
+                self.spreads.resumed_handshake.record(shaken.took);
             }
         }
-    }
-
-    /// What handshakes agreed on, the most frequent first.
-    pub(super) fn negotiated(&self) -> Vec<Negotiated> {
-        let mut all: Vec<Negotiated> = self.agreed.iter().map(Negotiated::from).collect();
-        all.sort_by_key(|it| (Reverse(it.full + it.resumed), it.suite, it.group));
-        all
     }
 
     fn request(&mut self, event: &Event, request: &Request) {
@@ -87,10 +57,10 @@ impl Figures {
             return;
         }
         let response = event.at.saturating_sub(request.intended);
-        self.response.record(response);
-        self.uncorrected.record(response.saturating_sub(request.late));
-        self.first_byte.record(request.first_byte);
-        self.last_byte.record(request.last_byte);
+        self.spreads.response.record(response);
+        self.spreads.uncorrected.record(response.saturating_sub(request.late));
+        self.spreads.first_byte.record(request.first_byte);
+        self.spreads.last_byte.record(request.last_byte);
         if let Some(page) = page {
             page.response.record(response);
             if request.ok {
@@ -99,25 +69,6 @@ impl Figures {
                 page.failed += 1;
             }
         }
-    }
-
-    pub(super) fn phases(&self) -> Phases {
-        Phases {
-            connect: self.connect.summary(),
-            full_handshake: self.full.summary(),
-            resumed_handshake: self.resumed.summary(),
-            first_byte: self.first_byte.summary(),
-            last_byte: self.last_byte.summary(),
-        }
-    }
-
-    /// Figures of each page, by index.
-    pub(super) fn pages(&self) -> impl Iterator<Item = PageFigures> + '_ {
-        self.pages.iter().map(|page| PageFigures {
-            ok: page.ok,
-            failed: page.failed,
-            response: page.response.summary(),
-        })
     }
 }
 
@@ -153,7 +104,7 @@ pub(super) fn count(totals: &mut Totals, event: &Event) {
                 totals.requests_failed += 1;
             }
             if request.status > 0 {
-                *totals.responses_by_class.entry(class(request.status)).or_default() += 1;
+                *totals.responses_by_class.entry(status_class(request.status)).or_default() += 1;
             }
         }
         What::Fallback(Fallback::Back) => totals.fallback_back += 1,
@@ -184,16 +135,5 @@ fn ended(totals: &mut Totals, outcome: Outcome, admitted: bool) {
             *totals.abandoned_by_stage.entry(stage.name()).or_default() += 1;
         }
         Outcome::CutOff => totals.cut_off += 1,
-    }
-}
-
-fn class(status: u16) -> &'static str {
-    match status {
-        100..=199 => "1xx",
-        200..=299 => "2xx",
-        300..=399 => "3xx",
-        400..=499 => "4xx",
-        500..=599 => "5xx",
-        _ => "other",
     }
 }

@@ -10,16 +10,18 @@ use super::event::{Batch, Event, What};
 use super::figures::{Figures, count};
 use super::file::RowFile;
 use super::requests::{JsonLines, Parquet, Row};
+use super::saved::SavedSeconds;
 use super::seconds::Seconds;
 use super::stretches::Stretches;
 use super::unmet::Disappointments;
 use crate::driver::diagnose;
 use crate::error::Error;
+use crate::merge::Second;
+use crate::merge::interval::{Counts, Interval};
+use crate::merge::tally::Tally;
 use crate::metrics::Buckets;
 use crate::plan::Plan;
-use crate::summary::{
-    ClassFigures, Driver, Point, RunStage, Snapshot, Stretch, Totals, Unmet, share,
-};
+use crate::summary::{Driver, Point, RunStage, Snapshot, SnapshotSpread, Totals, share};
 
 const QUARTER: Duration = Duration::from_millis(250);
 const SECOND: Duration = Duration::from_secs(1);
@@ -36,6 +38,8 @@ pub(crate) struct Recorder {
     quarters: Bins,
     seconds: Bins,
     series: Vec<Point>,
+    /// Of a part of a test, which is to be merged.
+    saved: Option<SavedSeconds>,
     stretches: Stretches,
     buckets: Buckets,
     unmet: Disappointments,
@@ -57,25 +61,17 @@ struct Thread {
 
 /// What came out in the end.
 pub(crate) struct Folded {
-    pub(crate) figures: Finished,
+    pub(crate) tally: Tally,
     pub(crate) driver: Driver,
     pub(crate) series: Vec<Point>,
-    pub(crate) stretches: Vec<Stretch>,
+    /// With their histograms; empty unless they are to be merged.
+    pub(crate) seconds: Vec<Second>,
     pub(crate) measured: Duration,
     pub(crate) raw_error: Option<String>,
 }
 
-/// Figures of the window.
-pub(crate) struct Finished {
-    pub(crate) totals: Totals,
-    pub(crate) response: tidegate_stats::LatencyMs,
-    pub(crate) uncorrected: tidegate_stats::LatencyMs,
-    pub(crate) phases: crate::summary::Phases,
-    pub(crate) tls: Vec<crate::summary::Negotiated>,
-    pub(crate) pages: std::collections::BTreeMap<String, crate::summary::PageFigures>,
-    pub(crate) unmet: Vec<Unmet>,
-    pub(crate) classes: Vec<ClassFigures>,
-}
+/// An interval's histogram, kept for the drivers' lead.
+type Spread = Option<Latency>;
 
 impl Recorder {
     pub(crate) fn new(plan: &Plan, threads: usize) -> Result<Self, Error> {
@@ -92,6 +88,7 @@ impl Recorder {
             quarters: Bins::new(QUARTER, threads),
             seconds: Bins::new(SECOND, threads),
             series: Vec::new(),
+            saved: plan.part.map(|_| SavedSeconds::default()),
             stretches: Stretches::new(plan.warm_up, plan.measure),
             buckets: Buckets::default(),
             unmet: Disappointments::new(plan.scenario.parts().clone()),
@@ -135,9 +132,12 @@ impl Recorder {
         }
     }
 
-    /// Everything before this has been reported by all threads.
+    /// Everything before this has been reported by all threads. One whose customers
+    /// have all left has nothing more to report.
     fn until(&self) -> Duration {
-        self.threads.iter().map(|thread| thread.until).min().unwrap_or_default()
+        let running = self.threads.iter().filter(|thread| !thread.done);
+        let all = self.threads.iter().map(|thread| thread.until);
+        running.map(|thread| thread.until).min().or(all.max()).unwrap_or_default()
     }
 
     pub(crate) fn all_done(&self) -> bool {
@@ -148,32 +148,47 @@ impl Recorder {
     pub(crate) fn due(&mut self, mut observe: impl FnMut(&Snapshot)) {
         let until = self.until();
         while self.quarters.ends() <= until {
-            let mut last = Point::default();
-            self.quarters.close(None, &self.threads, self.warm_up, |point| last = point);
-            let second = self.close_second(until);
+            let last = self.close_quarter(None);
+            let second = match self.seconds.ends() <= until {
+                true => self.close_second(None),
+                false => None,
+            };
             let snapshot = self.snapshot(last, second, None);
             observe(&snapshot);
         }
     }
 
-    fn close_second(&mut self, until: Duration) -> Option<Point> {
-        if self.seconds.ends() > until {
-            return None;
-        }
-        let mut second = None;
-        self.seconds.close(None, &self.threads, self.warm_up, |point| second = Some(point));
-        self.keep_second(second)
+    fn close_quarter(&mut self, early: Option<Duration>) -> (Point, Spread) {
+        let (mut last, keep) = (<(Point, Spread)>::default(), self.saved.is_some());
+        self.quarters.close(early, &self.threads, self.warm_up, |interval, response| {
+            last = (interval.point(response.summary()), keep.then(|| response.clone()));
+        });
+        last
     }
 
-    fn keep_second(&mut self, second: Option<Point>) -> Option<Point> {
-        if let Some(second) = &second {
-            self.files.second(second);
+    fn close_second(&mut self, early: Option<Duration>) -> Option<(Point, Spread)> {
+        let (mut second, saved) = (None, &mut self.saved);
+        self.seconds.close(early, &self.threads, self.warm_up, |interval, response| {
+            let point = interval.point(response.summary());
+            let spread = saved.as_mut().map(|saved| {
+                saved.push(interval, response);
+                response.clone()
+            });
+            second = Some((point, spread));
+        });
+        if let Some((point, _)) = &second {
+            self.files.second(point);
+            self.series.push(*point);
         }
-        self.series.extend(second);
         second
     }
 
-    fn snapshot(&self, last: Point, second: Option<Point>, stage: Option<RunStage>) -> Snapshot {
+    fn snapshot(
+        &self,
+        (last, last_spread): (Point, Spread),
+        second: Option<(Point, Spread)>,
+        stage: Option<RunStage>,
+    ) -> Snapshot {
         let until = self.until();
         let stage = stage.unwrap_or(if until < self.warm_up {
             RunStage::WarmUp
@@ -190,15 +205,20 @@ impl Recorder {
             stage,
             before,
             totals: figures.totals.clone(),
-            response: figures.response.summary(),
+            response: figures.spreads.response.summary(),
             buckets: self.buckets,
             in_flight: self.threads.iter().map(|thread| thread.in_flight).sum(),
             last,
-            second,
+            second: second.as_ref().map(|(second, _)| *second),
             driver_warnings: match stage {
                 RunStage::WarmUp => Vec::new(),
                 _ => self.driver().saturated_because,
             },
+            spread: last_spread.map(|last| {
+                let stage = figures.spreads.response.clone();
+                let second = second.and_then(|(_, spread)| spread);
+                Box::new(SnapshotSpread { stage, last, second })
+            }),
         }
     }
 
@@ -218,8 +238,8 @@ impl Recorder {
             cpu_share: self.threads.iter().map(cpu_share).fold(0.0, f64::max),
             cpu_s: self.threads.iter().map(|thread| of_window(thread).1.as_secs_f64()).sum(),
             folding_cpu_s: 0.0,
-            start_delay: self.window.start_delay.summary(),
-            loop_delay: self.window.loop_delay.summary(),
+            start_delay: self.window.spreads.start_delay.summary(),
+            loop_delay: self.window.spreads.loop_delay.summary(),
             missed_share: share(totals.missed_starts, totals.starts),
             events_lost: self.threads.iter().map(|thread| thread.lost).sum(),
             saturated_because: Vec::new(),
@@ -232,30 +252,27 @@ impl Recorder {
     pub(crate) fn finish(mut self, mut observe: impl FnMut(&Snapshot)) -> Folded {
         let until = self.until();
         self.due(&mut observe);
-        let mut last = Point::default();
-        self.quarters.close(Some(until), &self.threads, self.warm_up, |point| last = point);
-        let mut second = None;
-        self.seconds.close(Some(until), &self.threads, self.warm_up, |point| second = Some(point));
-        self.keep_second(second);
+        let last = self.close_quarter(Some(until));
+        let second = self.close_second(Some(until));
         observe(&self.snapshot(last, second, Some(RunStage::Done)));
-        let names = self.page_names.iter().cloned();
-        let pages = names.zip(self.window.pages()).filter(|(_, page)| page.ok + page.failed > 0);
+        let driver = self.driver();
         let measured = until.min(self.end).saturating_sub(self.warm_up);
+        let names = self.page_names.into_iter();
+        let pages = names.zip(self.window.pages).filter(|(_, page)| page.ok + page.failed > 0);
         Folded {
-            driver: self.driver(),
+            driver,
             measured,
-            stretches: self.stretches.finish(measured),
             raw_error: self.files.finish(),
-            series: std::mem::take(&mut self.series),
-            figures: Finished {
-                response: self.window.response.summary(),
-                uncorrected: self.window.uncorrected.summary(),
-                phases: self.window.phases(),
-                tls: self.window.negotiated(),
+            series: self.series,
+            seconds: self.saved.map(SavedSeconds::finish).unwrap_or_default(),
+            tally: Tally {
+                totals: self.window.totals,
+                spreads: self.window.spreads,
+                agreed: self.window.agreed,
                 pages: pages.collect(),
+                classes: self.classes.finish(),
                 unmet: self.unmet.finish(),
-                classes: std::mem::take(&mut self.classes).finish(),
-                totals: std::mem::take(&mut self.window.totals),
+                stretches: self.stretches.finish(measured),
             },
         }
     }
@@ -360,10 +377,10 @@ impl Bins {
         early: Option<Duration>,
         threads: &[Thread],
         warm_up: Duration,
-        give: impl FnOnce(Point),
+        give: impl FnOnce(Interval, &Latency),
     ) {
         let end = early.unwrap_or(self.ends()).min(self.ends());
-        let length = end.saturating_sub(self.begins).as_secs_f64();
+        let length = end.saturating_sub(self.begins);
         let mut busiest: f64 = 0.0;
         for (last, thread) in self.cpu.iter_mut().zip(threads) {
             let time = thread.until.saturating_sub(last.0).as_secs_f64();
@@ -374,27 +391,16 @@ impl Bins {
         }
         let measured = self.begins >= warm_up;
         self.begins = end;
-        let totals = &self.open.totals;
-        if length >= 0.001 {
-            let per_s = |count: u64| count as f64 / length;
-            give(Point {
-                at_s: end.as_secs_f64(),
-                length_s: length,
+        if length >= Duration::from_millis(1) {
+            let interval = Interval {
+                at: end,
+                length,
                 measured,
-                offered_per_s: per_s(totals.offered),
-                admitted_per_s: per_s(totals.admitted),
-                refused_per_s: per_s(totals.refused),
-                completed_per_s: per_s(totals.completed),
-                abandoned_per_s: per_s(totals.abandoned),
-                failed_per_s: per_s(totals.failed),
-                requests_per_s: per_s(totals.requests_ok),
-                full_handshakes_per_s: per_s(totals.full_ok),
-                resumed_handshakes_per_s: per_s(totals.resumed_ok),
+                counts: Counts::from(&self.open.totals),
                 in_flight: threads.iter().map(|thread| thread.in_flight).sum(),
-                response: self.open.response.summary(),
-                driver_cpu_share: busiest,
-                missed_starts: totals.missed_starts,
-            });
+                cpu_share: busiest,
+            };
+            give(interval, &self.open.response);
         }
         std::mem::swap(&mut self.open, &mut self.next);
         self.next.totals = Totals::default();

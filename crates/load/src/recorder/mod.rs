@@ -5,8 +5,10 @@ pub(crate) mod event;
 mod figures;
 mod file;
 mod fold;
+pub(crate) mod join;
 mod requests;
-mod seconds;
+mod saved;
+pub(crate) mod seconds;
 mod stretches;
 mod unmet;
 

@@ -208,7 +208,7 @@ fn column<T: DataType>(
     column.close()
 }
 
-fn schema() -> Result<Type, ParquetError> {
+pub(super) fn schema() -> Result<Type, ParquetError> {
     let columns = [
         ("session", Physical::INT64, ConvertedType::NONE),
         ("page", Physical::BYTE_ARRAY, ConvertedType::UTF8),
@@ -235,7 +235,7 @@ fn schema() -> Result<Type, ParquetError> {
 }
 
 /// The disk's own error if it was one, else Parquet's in words.
-fn ours(error: ParquetError) -> io::Error {
+pub(super) fn ours(error: ParquetError) -> io::Error {
     match error {
         ParquetError::External(source) => match source.downcast::<io::Error>() {
             Ok(error) => *error,

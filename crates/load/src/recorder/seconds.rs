@@ -40,6 +40,15 @@ const COLUMNS: &[Column] = &[
     ("missed_starts", |p| p.missed_starts as f64),
 ];
 
+/// Writes the run second by second at once, as it would have been line by line.
+///
+/// # Errors
+/// The file cannot be written.
+pub fn write_seconds(series: &[Point], to: &std::path::Path) -> io::Result<()> {
+    let mut rows = Seconds::begin(File::create(to)?)?;
+    series.iter().try_for_each(|second| rows.write(second))
+}
+
 impl Rows for Seconds {
     type Row<'a> = Point;
 

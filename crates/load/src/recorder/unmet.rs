@@ -32,7 +32,7 @@ impl Disappointments {
         }
     }
 
-    /// The most frequent first.
+    /// In no order that matters.
     pub(super) fn finish(&self) -> Vec<Unmet> {
         let unmet = |(&(index, why), &count): (&(u16, Why), &u64)| {
             let page = &self.parts.pages[index as usize];
@@ -40,9 +40,7 @@ impl Disappointments {
             let example = self.examples.get(&(index, why)).cloned().unwrap_or_default();
             Unmet { page: page.name.clone(), kind, expected, example, count }
         };
-        let mut all: Vec<Unmet> = self.counts.iter().map(unmet).collect();
-        all.sort_by_key(|unmet| std::cmp::Reverse(unmet.count));
-        all
+        self.counts.iter().map(unmet).collect()
     }
 
     fn expected(&self, page: &Page, why: Why) -> (&'static str, String) {

@@ -5,7 +5,7 @@
 //! it is simulated with the walk that the customers use.
 
 use rand::SeedableRng;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{Parts, draw};
 use crate::Rng;
@@ -19,7 +19,7 @@ const SESSIONS: usize = 4000;
 const REQUESTS: u64 = 4_000_000;
 
 /// Requests of a session that nothing disturbs, by simulation.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SessionLength {
     /// Mean.
     pub mean_requests: f64,

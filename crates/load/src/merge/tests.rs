@@ -1,0 +1,330 @@
+use std::time::Duration;
+
+use proptest::prelude::*;
+use serde_json::Value;
+
+use super::*;
+use crate::arrivals::Arrivals;
+use crate::client::Shaken;
+use crate::outcome::{Failure, Handshake, Offered, Outcome, Refusal, Stage};
+use crate::recorder::{Batch, Event, Example, Fallback, Recorder, Request, What, Why};
+use crate::scenario::Scenario;
+use crate::summary::{DriverPart, Machine};
+
+const SCENARIO: &str = r#"
+name = "two"
+[session]
+start = "Home"
+[pages]
+Home = { path = "/", check = { contains = "hello" } }
+Item = { link = "/item" }
+[transitions]
+Home = { Item = 1 }
+Item = { End = 1 }
+[[classes]]
+name = "people"
+share = 1
+[[classes]]
+name = "bots"
+share = 1
+[thresholds]
+response_p95_ms = { max = 1 }
+"#;
+
+fn plan(part: Option<Part>) -> Plan {
+    let scenario = Scenario::from_toml(SCENARIO, "two.toml").unwrap();
+    let mut plan = Plan::new(scenario, "https://127.0.0.1:1");
+    plan.arrivals = Some(Arrivals::poisson(5.0));
+    (plan.warm_up, plan.measure) = (Duration::from_secs(2), Duration::from_secs(4));
+    plan.part = part;
+    plan
+}
+
+/// Records batches, one after the other, of so many threads, and gives the result.
+fn recorded(plan: &Plan, threads: usize, batches: &[Batch]) -> Summary {
+    let mut recorder = Recorder::new(plan, threads).unwrap();
+    for batch in batches {
+        recorder.take(batch);
+        recorder.due(|_| ());
+    }
+    let folded = recorder.finish(|_| ());
+    let test = test_of(plan, 1000, "some");
+    let driver = DriverPart {
+        part: plan.part.unwrap_or(Part::WHOLE),
+        machine: Machine::default(),
+        interrupted: false,
+        raw_error: None,
+        driver: folded.driver,
+    };
+    let portion = plan.part.map(|_| {
+        let (test, driver, tally) = (test.clone(), driver.clone(), folded.tally.clone());
+        let (measured, seconds) = (folded.measured, folded.seconds);
+        Box::new(Portion { format: Portion::FORMAT, test, driver, measured, tally, seconds })
+    });
+    let mut summary = sum_up(&test, vec![driver], &folded.tally, folded.series, folded.measured);
+    summary.portion = portion;
+    summary
+}
+
+/// Through JSON and back, as files are.
+fn saved(name: &str, summary: &Summary) -> (String, Portion) {
+    let bytes = serde_json::to_vec(summary).unwrap();
+    (name.to_owned(), Portion::parse(name, &bytes).unwrap())
+}
+
+fn any_what() -> impl Strategy<Value = What> {
+    let took = || (0u64..5_000_000).prop_map(Duration::from_micros);
+    let class = || 0u16..2;
+    let agreed = |(version, suite, group): (u16, u16, Option<u16>)| (version, suite, group).into();
+    let outcome = || {
+        prop_oneof![
+            Just(Outcome::Completed),
+            Just(Outcome::Refused(Refusal::Alert)),
+            Just(Outcome::Refused(Refusal::Reset)),
+            Just(Outcome::Failed(Failure::Status5xx)),
+            Just(Outcome::Failed(Failure::ReturningRefused)),
+            Just(Outcome::Abandoned(Stage::FirstByte)),
+            Just(Outcome::CutOff),
+        ]
+    };
+    let request =
+        (class(), 0u16..2, took(), took(), 0u16..700, any::<bool>(), outcome(), 0u64..9999)
+            .prop_map(|(class, page, late, byte, status, ok, outcome, received_bytes)| {
+                let answered = outcome == Outcome::Completed;
+                What::Request(Request {
+                    session: 1,
+                    class,
+                    page,
+                    intended: Duration::from_millis(1),
+                    late,
+                    status: if answered { status } else { 0 },
+                    ok: ok && answered,
+                    outcome: (!answered).then_some(outcome),
+                    first_byte: byte,
+                    last_byte: byte / 3,
+                    received_bytes,
+                })
+            });
+    let shaken = (0u16..3, any::<bool>(), any::<bool>(), took()).prop_map(
+        move |(suite, full, ticket, took)| {
+            What::Handshaken(Shaken {
+                kind: if full { Handshake::Full } else { Handshake::Resumed },
+                offered: if ticket { Offered::Ticket } else { Offered::Nothing },
+                agreed: agreed((0x0304, 0x1301 + suite, (suite > 0).then_some(29))),
+                took,
+            })
+        },
+    );
+    prop_oneof![
+        6 => request,
+        2 => shaken,
+        1 => class().prop_map(|class| What::Offered { class }),
+        1 => class().prop_map(|class| What::NotStarted { class }),
+        1 => class().prop_map(|class| What::Started { class }),
+        1 => class().prop_map(|class| What::Admitted { class }),
+        1 => class().prop_map(|class| What::Returned { class }),
+        1 => took().prop_map(|late| What::Begun { late }),
+        1 => took().prop_map(|took| What::Connected { took }),
+        1 => took().prop_map(|late| What::Heartbeat { late }),
+        1 => Just(What::Unmet { page: 0, why: Why::Rule(0) }),
+        1 => Just(What::Unmet { page: 1, why: Why::NotOffered }),
+        1 => Just(What::Fallback(Fallback::Via)),
+        1 => Just(What::Redirect),
+        2 => (class(), outcome(), any::<bool>())
+            .prop_map(|(class, outcome, admitted)| What::Ended { class, outcome, admitted }),
+    ]
+}
+
+/// What a driver thread reports in six seconds: a batch for each second.
+fn any_thread() -> impl Strategy<Value = Vec<Vec<Event>>> {
+    let event = (0u64..1_000_000, any_what());
+    let second = proptest::collection::vec(event, 0..25);
+    proptest::collection::vec(second, 6).prop_map(|seconds| {
+        let event = |index: usize, (micros, what)| Event {
+            at: Duration::from_micros(index as u64 * 1_000_000 + micros),
+            what,
+        };
+        let seconds = seconds.into_iter().enumerate();
+        seconds
+            .map(|(index, events)| events.into_iter().map(|it| event(index, it)).collect())
+            .collect()
+    })
+}
+
+fn batches(thread: usize, seconds: &[Vec<Event>]) -> Vec<Batch> {
+    let example = |page, why| Example { page, why, came: "something else".to_owned() };
+    let examples = vec![example(0, Why::Rule(0)), example(1, Why::NotOffered)];
+    (1u64..)
+        .zip(seconds)
+        .map(|(second, events)| Batch {
+            thread,
+            until: Duration::from_secs(second),
+            events: events.clone(),
+            examples: examples.clone(),
+            cpu: Duration::from_millis(second * 100 * (thread as u64 + 1)),
+            in_flight: second + thread as u64,
+            lost: 0,
+            last: second == 6,
+        })
+        .collect()
+}
+
+/// A result without what is a driver's own.
+fn figures(summary: &Summary) -> Value {
+    let mut json = serde_json::to_value(summary).unwrap();
+    let object = json.as_object_mut().unwrap();
+    object.remove("drivers");
+    object.remove("portion");
+    // CPU shares are told by each driver.
+    for reasons in ["saturated_because", "cpu_s"] {
+        object["driver"].as_object_mut().unwrap().remove(reasons);
+    }
+    json
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn merging_parts_equals_recording_in_one(
+        threads in proptest::collection::vec(any_thread(), 1..5),
+    ) {
+        let of = threads.len() as u32;
+        let mut together: Vec<Batch> = (0usize..)
+            .zip(&threads)
+            .flat_map(|(thread, seconds)| batches(thread, seconds))
+            .collect();
+        together.sort_by_key(|batch| batch.until);
+        let whole = recorded(&plan(None), threads.len(), &together);
+
+        let mut parts: Vec<(String, Portion)> = (1u32..)
+            .zip(&threads)
+            .map(|(number, seconds)| {
+                let mut batches = batches(number as usize - 1, seconds);
+                batches.iter_mut().for_each(|batch| batch.thread = 0);
+                let part = Part::new(number, of);
+                saved(&format!("{number}.json"), &recorded(&plan(part), 1, &batches))
+            })
+            .collect();
+        // In whatever order they are named.
+        parts.reverse();
+        let merged = merge(parts).unwrap();
+        prop_assert_eq!(figures(&merged), figures(&whole));
+        prop_assert_eq!(merged.drivers.len(), if of > 1 { of as usize } else { 0 });
+    }
+}
+
+fn portion(number: u32, of: u32) -> (String, Portion) {
+    let summary = recorded(&plan(Part::new(number, of)), 1, &batches(0, &vec![Vec::new(); 6]));
+    saved(&format!("{number}.json"), &summary)
+}
+
+/// The refusal of two parts, the second of which is not as it should be.
+fn refused(change: impl FnOnce(&mut Portion)) -> String {
+    let (one, mut two) = (portion(1, 2), portion(2, 2));
+    change(&mut two.1);
+    merge(vec![one, two]).unwrap_err().join("\n")
+}
+
+#[test]
+fn parts_that_do_not_belong_together_are_refused_each_with_its_reason() {
+    assert!(merge(vec![portion(1, 2), portion(2, 2)]).is_ok());
+    let has = |text: String, words: &[&str]| {
+        assert!(words.iter().all(|word| text.contains(word)), "{words:?} in {text}");
+    };
+    has(refused(|two| two.test.scenario = "shop".into()), &["2.json", "scenario shop and two"]);
+    has(refused(|two| two.test.target = "https://b".into()), &["target https://b and"]);
+    has(refused(|two| two.test.seed = 7), &["seed 7 and 1", "same scenario and flags"]);
+    has(refused(|two| two.test.started_at_unix_ms = 5), &["different runs", "--start-at"]);
+    has(refused(|two| two.test.version = "0.0".into()), &["version of tidegate 0.0"]);
+    has(refused(|two| two.test.measure /= 2), &["duration of 2s and 4s"]);
+    has(refused(|two| two.test.fingerprint = "0".into()), &["scenario's file, or a flag"]);
+    has(refused(|two| two.driver.part = Part::new(1, 2).unwrap()), &["twice", "2/2 is missing"]);
+    has(refused(|two| two.driver.part = Part::new(2, 3).unwrap()), &["2/3", "1/2", "differently"]);
+    let early = |two: &mut Portion| {
+        two.driver.interrupted = true;
+        two.measured = Duration::from_secs(1);
+    };
+    has(refused(early), &["2.json was stopped after 1.0 s", "went on to 4.0 s"]);
+    has(merge(vec![portion(1, 3)]).unwrap_err().join("\n"), &["2/3 is missing", "3/3 is missing"]);
+    has(merge(Vec::new()).unwrap_err().join("\n"), &["nothing to merge"]);
+}
+
+#[test]
+fn a_part_whose_driver_was_lost_is_told_with_what_the_figures_mean() {
+    let missing = Missing { part: Part::new(2, 2).unwrap(), why: "was killed".to_owned() };
+    let summary = merge_what_is_left(vec![portion(1, 2)], &[missing]).unwrap();
+    assert_eq!(summary.exit_code(), 3);
+    assert_eq!(
+        summary.incomplete,
+        ["driver 2 of 2 was killed: what it measured is lost, and these figures are those of the \
+          1 other part of 2 alone"]
+    );
+}
+
+#[test]
+fn one_driver_that_was_the_limit_is_enough() {
+    let (one, mut two) = (portion(1, 2), portion(2, 2));
+    two.1.driver.driver.saturated_because = vec!["busy".to_owned()];
+    let summary = merge(vec![one, two]).unwrap();
+    assert!(summary.driver_saturated);
+    assert_eq!(summary.driver.saturated_because, ["driver 2: busy"]);
+    assert_eq!(summary.driver.threads, 2);
+}
+
+#[test]
+fn what_is_no_part_or_is_damaged_is_refused_with_the_remedy() {
+    let json = |part| {
+        let summary = recorded(&plan(part), 1, &batches(0, &vec![Vec::new(); 6]));
+        serde_json::to_value(summary).unwrap()
+    };
+    let refusal =
+        |json: &Value| Portion::parse("x.json", &serde_json::to_vec(json).unwrap()).unwrap_err();
+    assert!(refusal(&json(None)).contains("x.json: is a whole run"));
+    assert!(refusal(&serde_json::json!({ "format": 1, "runs": [] })).contains("--repeat"));
+    assert!(refusal(&serde_json::json!([])).contains("x.json: "));
+    let whole = json(Part::new(1, 2));
+    let with = |pointer: &str, value: Value| {
+        let mut json = whole.clone();
+        *json.pointer_mut(pointer).unwrap() = value;
+        refusal(&json)
+    };
+    assert!(with("/format", 9.into()).contains("format 9"));
+    assert!(with("/portion/format", 9.into()).contains("parts of format 9"));
+    assert!(with("/portion/tally/spreads/response", "AAAA".into()).contains("no histogram"));
+    assert!(with("/portion/tally/totals/offered", u64::MAX.into()).contains("counts 184467"));
+    assert!(with("/portion/tally/stretches/0/response", "".into()).contains("stretch 0"));
+    assert!(with("/portion/measured/secs", 99_999_999.into()).contains("longer than a day"));
+    assert!(with("/portion/driver/part", "3/2".into()).contains("such as 1/3"));
+    // A second's histogram is only opened when it is merged.
+    let mut damaged = whole.clone();
+    damaged["portion"]["seconds"][0]["response"] = "AAAA".into();
+    let one = Portion::parse("x.json", &serde_json::to_vec(&damaged).unwrap()).unwrap();
+    let error = merge(vec![("x.json".to_owned(), one), portion(2, 2)]).unwrap_err();
+    assert!(error[0].contains("x.json: second 0 has no histogram"), "{error:?}");
+}
+
+#[test]
+fn the_fingerprint_tells_scenarios_and_flags_apart_and_no_files_of_results() {
+    let of = |change: fn(&mut Plan)| {
+        let mut plan = plan(Part::new(1, 2));
+        change(&mut plan);
+        fingerprint(&plan)
+    };
+    let same = of(|_| ());
+    assert_eq!(of(|plan| plan.raw = Some("x".into())), same);
+    assert_eq!(of(|plan| plan.part = Part::new(2, 2)), same);
+    assert_eq!(of(|plan| plan.cores = vec![1]), same);
+    for other in [
+        of(|plan| plan.seed = 2),
+        of(|plan| plan.customers = Some(7)),
+        of(|plan| plan.time_scale = 0.5),
+        of(|plan| plan.arrivals = Some(Arrivals::poisson(6.0))),
+        of(|plan| {
+            let text = SCENARIO.replace("hello", "hallo");
+            plan.scenario = Scenario::from_toml(&text, "two.toml").unwrap();
+        }),
+    ] {
+        assert_ne!(other, same);
+    }
+}
