@@ -303,7 +303,8 @@ fn fits_drivers(args: &Args) -> anyhow::Result<()> {
         && cores.list().len() < args.drivers as usize
     {
         return Err(bad_input(format!(
-            "--cores {cores}: {} for {} drivers; give each of them one of its own, or none",
+            "--cores {cores}: {} processor(s) for {} drivers; give each of them one of its own, or \
+             leave the flag out",
             cores.list().len(),
             args.drivers
         )));
@@ -329,8 +330,11 @@ fn part_of(args: &Args, job: &drivers::message::Job) -> anyhow::Result<Plan> {
 
 /// Writes and judges the result of the one run.
 fn show(args: &Args, summary: &Summary) -> anyhow::Result<Outcome> {
-    if let Some(file) = &args.json {
-        write_json(summary, file)?;
+    match &args.json {
+        // Of a part most is histograms, which nobody reads by eye.
+        Some(file) if summary.portion.is_some() => write(serde_json::to_string(summary)?, file)?,
+        Some(file) => write_json(summary, file)?,
+        None => {}
     }
     judge(summary)
 }
@@ -573,7 +577,10 @@ fn seconds(flag: &str, value: f64) -> anyhow::Result<Duration> {
 }
 
 fn write_json(result: &impl serde::Serialize, file: &Path) -> anyhow::Result<()> {
-    let json = serde_json::to_string_pretty(result)?;
+    write(serde_json::to_string_pretty(result)?, file)
+}
+
+fn write(json: String, file: &Path) -> anyhow::Result<()> {
     std::fs::write(file, json).with_context(|| format!("cannot write {}", file.display()))
 }
 

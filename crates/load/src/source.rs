@@ -127,9 +127,9 @@ impl Iterator for Arriving {
 }
 
 /// Begins sessions at the instants of a schedule, whatever becomes of them.
-async fn open(shared: Rc<Shared>, mut arriving: Arriving, max_requests: u32, class: Option<u16>) {
+async fn open(shared: Rc<Shared>, arriving: Arriving, max_requests: u32, class: Option<u16>) {
     let mut count = 0u32;
-    while let Some((session, offset)) = arriving.next() {
+    for (session, offset) in arriving {
         let Some(arrival) = shared.instant(offset) else { return };
         shared.clock.at(arrival).await;
         match shared.arrive(arrival, session, class) {

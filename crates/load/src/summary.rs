@@ -110,8 +110,8 @@ pub struct Summary {
     /// Why a file of requests or seconds is not whole; `None` if all are, or
     /// none was asked for.
     pub raw_error: Option<String>,
-    /// Why the figures are not those of the whole test: a driver of several was
-    /// lost. Empty if they are.
+    /// Why the figures are not those of the whole test, or not all there: a driver of
+    /// several was lost, or had no room to save more. Empty if they are.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub incomplete: Vec<String>,
     /// Each driver, where several shared the test.

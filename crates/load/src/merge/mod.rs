@@ -14,7 +14,7 @@ use std::time::Duration;
 use tidegate_stats::Latency;
 
 pub use portion::Portion;
-pub(crate) use portion::{Second, Test, fingerprint};
+pub(crate) use portion::{Second, Test, fingerprint, histogram};
 
 use crate::part::Part;
 use crate::plan::Plan;
@@ -221,7 +221,7 @@ fn series(parts: &[(String, Vec<Second>)]) -> Result<Vec<Point>, String> {
                 None => {}
                 Some(None) => return Ok(interval.point(Latency::new().summary())),
                 Some(Some(text)) => response.merge(
-                    &Latency::decode(text)
+                    &histogram(text)
                         .ok_or_else(|| format!("{name}: second {index} has no histogram"))?,
                 ),
             }

@@ -82,8 +82,9 @@ struct Saved {
 
 /// Most seconds of a run, and one that was begun.
 const MOST_SECONDS: usize = Plan::LONGEST.as_secs() as usize + 1;
-/// What an f64 counts exactly; a thousand times as much is in the range of a u64.
-const MOST_COUNTED: u64 = 1 << 53;
+/// More than any run counts. The sum of some such counts over [`Part::MOST`] parts
+/// is in the range of a u64.
+const MOST_COUNTED: u64 = 1 << 50;
 
 impl Portion {
     /// Version of what is saved of a part: goes up whenever it changes, since a sum
@@ -149,7 +150,7 @@ impl Portion {
             return Err("lasts longer than a day".to_owned());
         }
         if let Some(bad) = self.tally.stretches.iter().position(|it| {
-            Latency::decode(&it.response).is_none() || !(0.0..=86_401.0).contains(&it.length_s)
+            histogram(&it.response).is_none() || !(0.0..=86_401.0).contains(&it.length_s)
         }) {
             return Err(format!("stretch {bad} is none"));
         }
@@ -157,6 +158,11 @@ impl Portion {
         let most = self.tally.most().max(seconds.unwrap_or_default());
         if most > MOST_COUNTED { Err(format!("counts {most}")) } else { Ok(()) }
     }
+}
+
+/// A histogram that a run may have saved.
+pub(crate) fn histogram(text: &str) -> Option<Latency> {
+    Latency::decode(text).filter(|latency| latency.count() <= MOST_COUNTED)
 }
 
 fn other_format(name: &str, what: &str, other: u32, ours: u32) -> String {
@@ -182,13 +188,15 @@ pub(crate) fn fingerprint(plan: &Plan) -> String {
     }
     let mut hash = Fnv(0xCBF2_9CE4_8422_2325);
     let scenario = plan.scenario.parts();
+    // By name: a figure has a function, whose address is another in each process.
+    let limits: Vec<_> = scenario.thresholds.iter().map(|t| (t.metric(), t.min, t.max)).collect();
     // Writing to it cannot fail.
     let _ = write!(
         hash,
         "{:?}",
         (
             (&scenario.session, &scenario.pages, &scenario.classes),
-            (&scenario.parameters, &scenario.fields, &scenario.thresholds),
+            (&scenario.parameters, &scenario.fields, limits),
             (plan.arrivals().ok(), plan.warm_up, plan.measure, plan.seed, plan.max_sessions),
             (plan.time_scale, plan.patience_scale, plan.customers),
             (plan.tls, &plan.suites, &plan.groups, plan.full_share, plan.tickets_of()),

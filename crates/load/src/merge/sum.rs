@@ -87,7 +87,7 @@ fn together(drivers: &[DriverPart], tally: &Tally) -> Driver {
     });
     let totals = &tally.totals;
     Driver {
-        threads: all().map(|driver| driver.threads).sum(),
+        threads: all().map(|driver| driver.threads).fold(0, usize::saturating_add),
         cpu_share: all().map(|driver| driver.cpu_share).fold(0.0, f64::max),
         cpu_s: all().map(|driver| driver.cpu_s).sum(),
         folding_cpu_s: all().map(|driver| driver.folding_cpu_s).sum(),

@@ -214,6 +214,31 @@ proptest! {
     }
 }
 
+proptest! {
+    #[test]
+    fn a_file_that_was_changed_anywhere_is_refused_or_merged_and_nothing_panics(
+        at in any::<proptest::sample::Index>(), byte in prop_oneof![b'0'..=b'9', any::<u8>()],
+    ) {
+        let mut bytes = saved_bytes();
+        let at = at.index(bytes.len());
+        bytes[at] = byte;
+        if let Ok(one) = Portion::parse("x.json", &bytes) {
+            let _ = merge(vec![("x.json".to_owned(), one), portion(2, 2)]);
+        }
+    }
+}
+
+/// A part with an event of each kind, as a file.
+fn saved_bytes() -> Vec<u8> {
+    let event = |what| Event { at: Duration::from_secs(3), what };
+    let ended = What::Ended { class: 0, outcome: Outcome::Completed, admitted: true };
+    let took = Duration::from_millis(7);
+    let events = [What::Offered { class: 0 }, What::Connected { took }, ended].map(event).to_vec();
+    let seconds = [vec![], vec![], vec![], events, vec![], vec![]];
+    let summary = recorded(&plan(Part::new(1, 2)), 1, &batches(0, &seconds));
+    serde_json::to_vec(&summary).unwrap()
+}
+
 fn portion(number: u32, of: u32) -> (String, Portion) {
     let summary = recorded(&plan(Part::new(number, of)), 1, &batches(0, &vec![Vec::new(); 6]));
     saved(&format!("{number}.json"), &summary)
@@ -260,6 +285,15 @@ fn a_part_whose_driver_was_lost_is_told_with_what_the_figures_mean() {
         ["driver 2 of 2 was killed: what it measured is lost, and these figures are those of the \
           1 other part of 2 alone"]
     );
+}
+
+#[test]
+fn seconds_for_which_there_was_no_room_are_told_and_spoil_no_other_figure() {
+    let (mut one, two) = (portion(1, 2), portion(2, 2));
+    one.1.seconds[3].response = None;
+    let summary = merge(vec![one, two]).unwrap();
+    assert_eq!(summary.series.len(), 6);
+    assert!(summary.incomplete[0].contains("end after 3 s"), "{:?}", summary.incomplete);
 }
 
 #[test]

@@ -6,8 +6,8 @@ use tidegate_stats::Latency;
 use crate::merge::Second;
 use crate::merge::interval::Interval;
 
-/// Room for histograms, in bytes as they are saved: two days at ten thousand
-/// requests a second.
+/// Room for histograms, in bytes as they are saved: about a day at ten thousand
+/// answers a second.
 const ROOM: usize = 512 << 20;
 
 /// All seconds so far.
