@@ -9,7 +9,7 @@ use std::fmt;
 use rustls::crypto::aws_lc_rs::{ALL_KX_GROUPS, default_provider};
 use rustls::crypto::{CryptoProvider, SupportedKxGroup};
 use rustls::{
-    CipherSuite, ClientConnection, NamedGroup, ProtocolVersion, SupportedProtocolVersion, version,
+    CipherSuite, CommonState, NamedGroup, ProtocolVersion, SupportedProtocolVersion, version,
 };
 use serde::{Deserialize, Serialize};
 
@@ -259,7 +259,7 @@ pub(crate) struct Agreed {
 
 impl Agreed {
     /// Of a connection whose handshake is complete.
-    pub(crate) fn of(connection: &ClientConnection) -> Self {
+    pub(crate) fn of(connection: &CommonState) -> Self {
         let suite = connection.negotiated_cipher_suite();
         Self {
             version: connection.protocol_version().unwrap_or(ProtocolVersion::Unknown(0)),

@@ -12,6 +12,7 @@ use rand::{RngExt, SeedableRng};
 use crate::Rng;
 use crate::client::{Answer, Broken, Connection, Exchange, Tickets, Trouble};
 use crate::cookies::Cookies;
+use crate::deadline::Deadline;
 use crate::html;
 use crate::outcome::{Failure, Outcome, Stage};
 use crate::plan::Keep;
@@ -35,6 +36,8 @@ pub(crate) struct Customer {
     cookies: Cookies,
     tickets: Arc<Tickets>,
     connection: Option<Connection>,
+    /// Of her patience.
+    deadline: Deadline,
     admitted: bool,
     max_requests: u32,
 }
@@ -108,6 +111,7 @@ impl Customer {
             cookies: Cookies::default(),
             tickets,
             connection: kept.connection,
+            deadline: Deadline::default(),
             admitted: false,
             max_requests: max_requests.min(most),
         }
@@ -180,7 +184,12 @@ impl Customer {
             if let Err(outcome) = gone {
                 return outcome;
             }
-            intended = ended + self.think();
+            let think = self.think();
+            if think > Duration::ZERO {
+                // Who thinks holds as little as can be.
+                self.deadline = Deadline::default();
+            }
+            intended = ended + think;
             rest_until(&self.shared, &mut self.connection, intended).await;
         }
     }
@@ -303,14 +312,16 @@ impl Customer {
         let shared = self.shared.clone();
         let begun = Instant::now();
         let late = begun.saturating_duration_since(intended);
-        shared.record(What::Begun { late });
+        shared.record_at(begun, What::Begun { late });
         let stage = Cell::new(Stage::Connect);
         let patience = shared.patience[usize::from(self.class)];
         let mut deadline = intended + patience;
+        let mut timer = std::mem::take(&mut self.deadline);
         let mut reloads = self.class().session.impatience.reloads();
         let result = loop {
             let attempt = self.follow(request, keep.as_deref_mut(), &stage);
-            if let Ok(result) = tokio::time::timeout_at(deadline.into(), attempt).await {
+            let result = timer.until(deadline, attempt).await;
+            if let Some(result) = result {
                 break result;
             }
             // Dropping the connection resets it.
@@ -325,6 +336,7 @@ impl Customer {
             }
             deadline = Instant::now() + patience;
         };
+        self.deadline = timer;
         let mut recorded = Recorded {
             session: self.identity.session,
             class: self.class,
@@ -509,8 +521,9 @@ impl Customer {
     fn bytes(&self, request: &Request) -> Vec<u8> {
         let mut head = String::with_capacity(256 + request.path.len() + request.body.len());
         let method = request.method.as_str();
-        // Writing to a String cannot fail.
-        let _ = write!(head, "{method} {} HTTP/1.1\r\n", request.path);
+        for part in [method, " ", &request.path, " HTTP/1.1\r\n"] {
+            head.push_str(part);
+        }
         if request.headers.is_empty() {
             head.push_str(&self.shared.headers);
         } else {
@@ -518,6 +531,7 @@ impl Customer {
         }
         self.cookies.write(&mut head);
         if request.method.has_body() || !request.body.is_empty() {
+            // Writing to a String cannot fail.
             let _ = write!(head, "Content-Length: {}\r\n", request.body.len());
         }
         head.push_str("\r\n");

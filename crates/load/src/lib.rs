@@ -27,6 +27,7 @@ pub mod compare;
 mod cookies;
 pub mod css;
 mod customer;
+mod deadline;
 pub mod driver;
 mod error;
 mod html;

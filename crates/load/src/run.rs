@@ -14,7 +14,7 @@ use crate::merge::{self, Portion};
 use crate::outcome::{Failure, Stage};
 use crate::part::Part;
 use crate::plan::{Plan, Sources, Stop};
-use crate::recorder::{Batch, Recorder};
+use crate::recorder::{Batch, Event, Recorder};
 use crate::summary::{DriverPart, Snapshot, Summary};
 use crate::worker::{Assignment, thread_cpu, work};
 
@@ -28,6 +28,9 @@ const BATCHES: usize = 256;
 /// How long before a common start driver threads begin: when it comes they are
 /// waiting for it.
 const THREADS_BEGIN: Duration = Duration::from_millis(50);
+/// Batches whose space goes back to each driver thread, and the most events of one.
+const SPARE: usize = 4;
+const SPARE_EVENTS: usize = 64 * 1024;
 /// Open files that are not connections.
 const OTHER_FILES: u64 = 64;
 
@@ -156,14 +159,17 @@ fn drive(
     std::thread::scope(|scope| {
         let (out, batches) = mpsc::sync_channel::<Batch>(BATCHES);
         let mut handles = Vec::new();
+        let mut spares = Vec::new();
         for thread in 0..assignment.threads {
             let core = cores.get(thread).copied();
             let share = part.share(thread, assignment.threads);
             let job = Assignment { thread, share, core, ..assignment.clone() };
             let out = out.clone();
+            let (back, spare) = mpsc::sync_channel::<Vec<Event>>(SPARE);
+            spares.push(back);
             let handle = std::thread::Builder::new()
                 .name(format!("driver-{thread}"))
-                .spawn_scoped(scope, move || work(job, &out))
+                .spawn_scoped(scope, move || work(job, &out, &spare))
                 .map_err(|source| {
                     stop.stop();
                     Error::System { what: "a driver thread", source }
@@ -173,7 +179,14 @@ fn drive(
         drop(out);
         while !recorder.all_done() {
             match batches.recv_timeout(Duration::from_millis(100)) {
-                Ok(batch) => recorder.take(&batch),
+                Ok(mut batch) => {
+                    recorder.take(&batch);
+                    batch.events.clear();
+                    if (1..=SPARE_EVENTS).contains(&batch.events.capacity()) {
+                        // With as many on their way back it is one too many.
+                        let _ = spares[batch.thread].try_send(batch.events);
+                    }
+                }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }

@@ -5,7 +5,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::mpsc::{SyncSender, TrySendError};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError};
 use std::time::{Duration, Instant};
 
 use rand_distr::{Distribution, Exp1};
@@ -238,8 +238,13 @@ impl Buffers {
     }
 }
 
-/// Runs a thread's part of the load to its end.
-pub(crate) fn work(assignment: Assignment, out: &SyncSender<Batch>) -> Result<(), Error> {
+/// Runs a thread's part of the load to its end. Space for events comes back empty by
+/// `spare`.
+pub(crate) fn work(
+    assignment: Assignment,
+    out: &SyncSender<Batch>,
+    spare: &Receiver<Vec<Event>>,
+) -> Result<(), Error> {
     if let Some(core) = assignment.core {
         pin(core)?;
     }
@@ -249,10 +254,14 @@ pub(crate) fn work(assignment: Assignment, out: &SyncSender<Batch>) -> Result<()
         .build()
         .map_err(system("a runtime for a driver thread"))?;
     let local = tokio::task::LocalSet::new();
-    local.block_on(&runtime, drive(assignment, out)).map_err(system("a timer of the kernel"))
+    local.block_on(&runtime, drive(assignment, out, spare)).map_err(system("a timer of the kernel"))
 }
 
-async fn drive(job: Assignment, out: &SyncSender<Batch>) -> std::io::Result<()> {
+async fn drive(
+    job: Assignment,
+    out: &SyncSender<Batch>,
+    spare: &Receiver<Vec<Event>>,
+) -> std::io::Result<()> {
     let clock = Clock::new()?;
     let ticking = clock.clone();
     tokio::task::spawn_local(async move { ticking.tick().await });
@@ -303,7 +312,7 @@ async fn drive(job: Assignment, out: &SyncSender<Batch>) -> std::io::Result<()> 
         away: Cell::new(0),
     });
     let arriving = source::start(&shared, &job.arrivals);
-    let mut reporter = Reporter { out, thread: job.thread, pending: None };
+    let mut reporter = Reporter { out, spare, thread: job.thread, pending: None };
     let mut beat = job.start;
     loop {
         beat = (beat + HEARTBEAT).max(Instant::now());
@@ -333,6 +342,9 @@ async fn drive(job: Assignment, out: &SyncSender<Batch>) -> std::io::Result<()> 
 /// Sends batches; keeps one back while the channel is full.
 struct Reporter<'a> {
     out: &'a SyncSender<Batch>,
+    /// Space that was sent and is empty again: fresh memory would be cleared by the
+    /// kernel first, at every heartbeat.
+    spare: &'a Receiver<Vec<Event>>,
     thread: usize,
     pending: Option<Batch>,
 }
@@ -340,7 +352,14 @@ struct Reporter<'a> {
 impl Reporter<'_> {
     fn send(&mut self, shared: &Shared, until: Instant, last: bool) {
         let mut batch = self.pending.take().unwrap_or_default();
-        batch.events.append(&mut shared.events.borrow_mut());
+        let mut events = shared.events.borrow_mut();
+        if batch.events.is_empty() {
+            let space = self.spare.try_recv().unwrap_or_default();
+            batch.events = std::mem::replace(&mut *events, space);
+        } else {
+            batch.events.append(&mut events);
+        }
+        drop(events);
         batch.examples.append(&mut shared.examples.borrow_mut());
         if batch.events.len() > 2 * MOST_EVENTS {
             shared.lost.set(shared.lost.get() + batch.events.len() as u64);

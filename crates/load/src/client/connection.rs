@@ -12,11 +12,11 @@ use rustls::{AlertDescription, HandshakeKind};
 use socket2::SockRef;
 use tokio::io::ReadBuf;
 use tokio::net::{TcpSocket, TcpStream};
-use tokio_rustls::TlsConnector;
 
 use super::address;
 use super::http2::Http2;
 use super::mix::Mix;
+use super::secure::Secure;
 use super::tickets::{OfConnection, Tickets};
 use super::tls::Tls;
 use super::wire::Wire;
@@ -115,12 +115,10 @@ impl Connector {
         stage.set(Stage::Handshake);
         let (offered, own) = self.offer(tickets);
         on_hello(offered);
-        let connector = TlsConnector::from(tls.of_connection(own));
-        let stream = connector
-            .connect(tls.name.clone(), tcp)
+        let stream = Secure::connect(tls.config(), tls.name.clone(), own, tcp)
             .await
             .map_err(|error| handshake_trouble(&error))?;
-        let kind = match stream.get_ref().1.handshake_kind() {
+        let kind = match stream.state().handshake_kind() {
             Some(HandshakeKind::Resumed) => Handshake::Resumed,
             _ => Handshake::Full,
         };
@@ -129,9 +127,9 @@ impl Connector {
         {
             mix.borrow_mut().owe();
         }
-        let agreed = Agreed::of(stream.get_ref().1);
+        let agreed = Agreed::of(stream.state());
         let shaken = Shaken { offered, kind, agreed, took: connected.elapsed() };
-        if self.http == Http::Two && stream.get_ref().1.alpn_protocol() != Some(b"h2") {
+        if self.http == Http::Two && stream.state().alpn_protocol() != Some(b"h2") {
             let reason = "in TLS it did not choose h2, HTTP/2 (ALPN)";
             return Err(Trouble::Failed(Failure::Http, reason.to_owned()));
         }

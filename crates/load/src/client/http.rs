@@ -82,6 +82,8 @@ impl Exchange<'_> {
             .await
             .map_err(|error| Broken { failure: failure(&error), unanswered: true })?;
         let mut first_byte = None;
+        // When the last bytes came.
+        let mut came = sent;
         let mut received_bytes = 0u64;
         let answered =
             |first: Option<Instant>, failure| Broken { failure, unanswered: first.is_none() };
@@ -89,7 +91,7 @@ impl Exchange<'_> {
         let mut searched = 0;
         let (head, mut answer) = loop {
             // A head that comes byte by byte is not parsed at every byte.
-            let whole = ends_head(&self.buffer[searched..]) || searched == 0;
+            let whole = searched == 0 || ends_head(&self.buffer[searched..]);
             searched = self.buffer.len().saturating_sub(3);
             let parsed = if whole {
                 Head::parse(self.buffer, self.head_only, self.headers)
@@ -118,8 +120,9 @@ impl Exchange<'_> {
                 Ok(count) => received_bytes += count as u64,
                 Err(error) => return Err(answered(first_byte, failure(&error))),
             }
+            came = Instant::now();
             if first_byte.is_none() {
-                first_byte = Some(Instant::now());
+                first_byte = Some(came);
                 self.stage.set(Stage::LastByte);
             }
         };
@@ -135,21 +138,28 @@ impl Exchange<'_> {
             self.buffer.clear();
             from = 0;
             match read(connection, self.buffer).await {
-                Ok(0) if matches!(body, Body::UntilClose) => break,
+                Ok(0) if matches!(body, Body::UntilClose) => {
+                    came = Instant::now();
+                    break;
+                }
                 Ok(0) => return Err(broken(Failure::Closed)),
-                Ok(count) => received_bytes += count as u64,
+                Ok(count) => {
+                    received_bytes += count as u64;
+                    came = Instant::now();
+                }
                 // Many servers close without close_notify, which rustls
                 // calls an unexpected end.
                 Err(error)
                     if matches!(body, Body::UntilClose)
                         && error.kind() == io::ErrorKind::UnexpectedEof =>
                 {
+                    came = Instant::now();
                     break;
                 }
                 Err(error) => return Err(broken(failure(&error))),
             }
         }
-        let last_byte = Instant::now();
+        let last_byte = came;
         // Bytes beyond the answer: the peer is out of step.
         let in_step = from == self.buffer.len();
         answer.reusable &= in_step && !matches!(body, Body::UntilClose);
@@ -223,9 +233,14 @@ impl Head {
         if buffer.is_empty() {
             return Ok(None);
         }
-        let mut headers = [httparse::EMPTY_HEADER; HEADERS];
-        let mut response = httparse::Response::new(&mut headers);
-        let used = match response.parse(buffer) {
+        // Not filled in before: that would be three kilobytes for every answer.
+        let mut headers = [const { MaybeUninit::uninit() }; HEADERS];
+        let mut response = httparse::Response::new(&mut []);
+        let used = match httparse::ParserConfig::default().parse_response_with_uninit_headers(
+            &mut response,
+            buffer,
+            &mut headers,
+        ) {
             Ok(httparse::Status::Complete(used)) => used,
             Ok(httparse::Status::Partial) => return Ok(None),
             Err(_) => return Err(()),

@@ -1,6 +1,7 @@
 //! The TLS sessions that can be resumed at one site: a customer's own, or those
 //! of many customers together.
 
+use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -76,59 +77,99 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// server's name is not looked at: customers visit one site only.
 #[derive(Debug)]
 pub(super) struct OfConnection {
-    ticket: Mutex<Option<Ticket>>,
-    all: Arc<Tickets>,
+    /// Boxed, as it is [gone](Self::begun) once the handshake has begun.
+    ticket: Option<Box<Ticket>>,
+    /// Always there but [`during`](Self::during) a call.
+    all: Option<Arc<Tickets>>,
+}
+
+thread_local! {
+    /// The connection that rustls works for now on this thread.
+    static WORKING: RefCell<Option<OfConnection>> = const { RefCell::new(None) };
 }
 
 impl OfConnection {
     /// Takes a ticket if it is to `resume` and there is one.
     pub(super) fn new(all: &Arc<Tickets>, resume: bool) -> Self {
         let ticket = if resume { all.take() } else { None };
-        Self { ticket: Mutex::new(ticket), all: all.clone() }
+        Self { ticket: ticket.map(Box::new), all: Some(all.clone()) }
     }
 
     /// Whether the handshake will ask to resume.
     pub(super) fn has_ticket(&self) -> bool {
-        lock(&self.ticket).is_some()
+        self.ticket.is_some()
+    }
+
+    /// The hello is made, and with it all use of the ticket.
+    pub(super) fn begun(&mut self) {
+        self.ticket = None;
+    }
+
+    /// Lets rustls work for this connection: what it asks [`OfWhoeverAsks`] for, it
+    /// gets from here.
+    pub(super) fn during<R>(&mut self, work: impl FnOnce() -> R) -> R {
+        let own = Self { ticket: self.ticket.take(), all: self.all.take() };
+        WORKING.set(Some(own));
+        let result = work();
+        if let Some(own) = WORKING.take() {
+            *self = own;
+        }
+        result
     }
 }
 
-impl ClientSessionStore for OfConnection {
+/// The store that rustls asks, the same one for all connections: a store of its own
+/// takes settings of its own, and most of a kilobyte.
+#[derive(Debug)]
+pub(super) struct OfWhoeverAsks;
+
+impl OfWhoeverAsks {
+    fn with<R>(&self, ask: impl FnOnce(&mut OfConnection) -> R) -> Option<R> {
+        WORKING.with_borrow_mut(|working| working.as_mut().map(ask))
+    }
+
+    fn kept<R>(&self, ask: impl FnOnce(&mut Kept) -> R) -> Option<R> {
+        self.with(|own| own.all.as_ref().map(|all| ask(&mut all.kept()))).flatten()
+    }
+}
+
+impl ClientSessionStore for OfWhoeverAsks {
     fn set_kx_hint(&self, _: ServerName<'static>, group: NamedGroup) {
-        self.all.kept().group = Some(group);
+        self.kept(|kept| kept.group = Some(group));
     }
 
     fn kx_hint(&self, _: &ServerName<'_>) -> Option<NamedGroup> {
-        self.all.kept().group
+        self.kept(|kept| kept.group).flatten()
     }
 
     fn set_tls12_session(&self, _: ServerName<'static>, value: Tls12ClientSessionValue) {
-        self.all.kept().tls12 = Some(value);
+        self.kept(|kept| kept.tls12 = Some(value));
     }
 
     fn tls12_session(&self, _: &ServerName<'_>) -> Option<Tls12ClientSessionValue> {
-        match &*lock(&self.ticket) {
+        self.with(|own| match own.ticket.as_deref() {
             Some(Ticket::Tls12(session)) => Some(session.clone()),
             _ => None,
-        }
+        })
+        .flatten()
     }
 
     fn remove_tls12_session(&self, _: &ServerName<'static>) {
-        self.all.kept().tls12 = None;
+        self.kept(|kept| kept.tls12 = None);
     }
 
     fn insert_tls13_ticket(&self, _: ServerName<'static>, value: Tls13ClientSessionValue) {
-        self.all.add(value);
+        self.with(|own| own.all.as_ref().map(|all| all.add(value)));
     }
 
     fn take_tls13_ticket(&self, _: &ServerName<'static>) -> Option<Tls13ClientSessionValue> {
-        let mut ticket = lock(&self.ticket);
-        match ticket.take() {
-            Some(Ticket::Tls13(ticket)) => Some(ticket),
-            other => {
-                *ticket = other;
-                None
+        self.with(|own| {
+            let ticket = own.ticket.take_if(|ticket| matches!(**ticket, Ticket::Tls13(_)))?;
+            match *ticket {
+                Ticket::Tls13(ticket) => Some(ticket),
+                Ticket::Tls12(_) => None,
             }
-        }
+        })
+        .flatten()
     }
 }

@@ -13,7 +13,7 @@ use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme
 use super::address::Target;
 use super::forger::Forger;
 use super::mix::Mix;
-use super::tickets::{OfConnection, Tickets};
+use super::tickets::{OfWhoeverAsks, Tickets};
 use crate::algorithms::Offer;
 use crate::certificate::Shown;
 use crate::error::Error;
@@ -22,7 +22,7 @@ use crate::plan::{Http, Plan, TicketsOf};
 /// The settings all customers share.
 #[derive(Clone, Debug)]
 pub(crate) struct Tls {
-    config: ClientConfig,
+    config: Arc<ClientConfig>,
     pub(crate) name: ServerName<'static>,
     shown: Arc<Shown>,
     forger: Option<Arc<Forger>>,
@@ -57,8 +57,9 @@ impl Tls {
         let forger = plan.forged_tickets.then(|| Forger::new(config.clone(), &name)).transpose();
         let forger = forger.map_err(|reason| failed(reason, "forge no tickets"))?;
         let shared = plan.tickets_of() == TicketsOf::All;
+        config.resumption = Resumption::store(Arc::new(OfWhoeverAsks));
         Ok(Self {
-            config,
+            config: Arc::new(config),
             name,
             shown,
             forger: forger.map(Arc::new),
@@ -86,11 +87,10 @@ impl Tls {
         self.full_share.map(|share| Mix::new(share, seed))
     }
 
-    /// The settings of one connection: the same, with a ticket of its own.
-    pub(super) fn of_connection(&self, tickets: OfConnection) -> Arc<ClientConfig> {
-        let mut config = self.config.clone();
-        config.resumption = Resumption::store(Arc::new(tickets));
-        Arc::new(config)
+    /// The settings, the same for all: which tickets a connection has to do with,
+    /// [`OfConnection`](super::tickets::OfConnection) says.
+    pub(super) fn config(&self) -> Arc<ClientConfig> {
+        self.config.clone()
     }
 }
 

@@ -1,22 +1,23 @@
 //! What bytes go over: TCP in clear or TLS, and how that ends.
 
 use std::io;
+use std::net::Shutdown;
 use std::pin::Pin;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
-use tokio_rustls::client::TlsStream;
 
+use super::secure::Secure;
 use crate::plan::Close;
 
 /// An open wire. Its socket resets when dropped, unless it was finished.
 #[derive(Debug)]
 pub(crate) enum Wire {
     Clear(TcpStream),
-    Tls(Box<TlsStream<TcpStream>>),
+    Tls(Box<Secure>),
 }
 
 impl Wire {
@@ -27,7 +28,7 @@ impl Wire {
     ) -> Poll<io::Result<()>> {
         match self {
             Self::Clear(io) => Pin::new(io).poll_read(cx, buf),
-            Self::Tls(io) => Pin::new(io).poll_read(cx, buf),
+            Self::Tls(io) => io.poll_read(cx, buf),
         }
     }
 
@@ -38,14 +39,14 @@ impl Wire {
     ) -> Poll<io::Result<usize>> {
         match self {
             Self::Clear(io) => Pin::new(io).poll_write(cx, bytes),
-            Self::Tls(io) => Pin::new(io).poll_write(cx, bytes),
+            Self::Tls(io) => io.poll_write(cx, bytes),
         }
     }
 
     pub(super) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self {
             Self::Clear(_) => Poll::Ready(Ok(())),
-            Self::Tls(io) => Pin::new(io).poll_flush(cx),
+            Self::Tls(io) => io.poll_flush(cx),
         }
     }
 
@@ -80,7 +81,7 @@ impl Wire {
     fn has_ticket(&self) -> bool {
         match self {
             Self::Clear(_) => false,
-            Self::Tls(io) => io.get_ref().1.tls13_tickets_received() > 0,
+            Self::Tls(io) => io.tickets_received() > 0,
         }
     }
 
@@ -88,36 +89,17 @@ impl Wire {
     /// when it is dropped. Never waits: if the socket's buffer is full, the peer
     /// is not reading anyway.
     pub(super) fn finish(&mut self, close: Close) {
-        if close == Close::Reset {
-            if let Self::Tls(io) = self {
-                let (tcp, tls) = io.get_mut();
-                tls.send_close_notify();
-                let _ = tls.write_tls(&mut Now(tcp));
-            }
-            return;
+        if let Self::Tls(io) = self {
+            io.send_close_notify();
         }
-        let mut cx = Context::from_waker(Waker::noop());
-        let tcp = match self {
-            Self::Clear(tcp) => &*tcp,
-            Self::Tls(tls) => tls.get_ref().0,
-        };
-        let _ = SockRef::from(tcp).set_linger(None);
-        let _ = match self {
-            Self::Clear(io) => Pin::new(io).poll_shutdown(&mut cx),
-            Self::Tls(io) => Pin::new(io).poll_shutdown(&mut cx),
-        };
-    }
-}
-
-/// Writes what fits now.
-struct Now<'a>(&'a TcpStream);
-
-impl io::Write for Now<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.try_write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
+        if close == Close::Shutdown {
+            let tcp = match self {
+                Self::Clear(tcp) => &*tcp,
+                Self::Tls(tls) => tls.tcp(),
+            };
+            let socket = SockRef::from(tcp);
+            let _ = socket.set_linger(None);
+            let _ = socket.shutdown(Shutdown::Write);
+        }
     }
 }

@@ -16,7 +16,7 @@ use crate::walk::{Step, Walk};
 const SESSIONS: usize = 4000;
 /// Requests after which no other session is simulated: where a table has no end,
 /// each session has as many as the scenario allows.
-const REQUESTS: u64 = 4_000_000;
+const REQUESTS: u64 = 1_000_000;
 
 /// Requests of a session that nothing disturbs, by simulation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
