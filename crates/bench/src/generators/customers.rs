@@ -133,10 +133,11 @@ pub fn rates(
     site: &Site,
     folder: &Path,
     args: &Args,
-    keepalive: &Row,
+    keepalive: Option<&Row>,
 ) -> anyhow::Result<Vec<Kept>> {
     // A request costs less where many are in flight: so each step corrects the cost.
-    let mut cost_s = keepalive.cost(Tool::Tidegate).map_or(20e-6, |cost| cost.median / 1e6);
+    let known = keepalive.and_then(|row| row.cost(Tool::Tidegate));
+    let mut cost_s = known.map_or(20e-6, |cost| cost.median / 1e6);
     let mut found = Vec::new();
     for share in SHARES {
         let asked = share / cost_s;

@@ -25,9 +25,25 @@ use site::Site;
 use tool::{Program, Work};
 use turn::Turn;
 
+/// What `--only` takes: the rows, and what is measured of Tidegate alone.
+const PARTS: [&str; 6] = [
+    Work::KeepAliveTls.id(),
+    Work::KeepAliveClear.id(),
+    Work::Full.id(),
+    Work::Resumed.id(),
+    MEMORY,
+    RATES,
+];
+const MEMORY: &str = "memory";
+const RATES: &str = "rates";
+
 /// Flags of `tidegate-bench load`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
+    /// Parts to measure, comma-separated: keepalive-tls, keepalive-clear, full, resumed,
+    /// memory, rates [default: all]
+    #[arg(long, value_delimiter = ',', value_parser = PARTS)]
+    only: Vec<String>,
     /// Windows per generator and row [default: 9; quick: 3]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: Option<u32>,
@@ -61,6 +77,10 @@ pub struct Args {
 }
 
 impl Args {
+    fn wants(&self, part: &str) -> bool {
+        self.only.is_empty() || self.only.iter().any(|only| only == part)
+    }
+
     fn rounds(&self) -> u32 {
         self.rounds.unwrap_or(if self.quick { 3 } else { 9 })
     }
@@ -82,12 +102,19 @@ pub fn run(args: &Args) -> anyhow::Result<Report> {
     let site = Site::start(folder.path(), args.server_core, args.customers)?;
     let mut order = StdRng::seed_from_u64(args.seed);
     let mut rows = Vec::new();
-    for work in Work::ALL {
+    for work in Work::ALL.into_iter().filter(|work| args.wants(work.id())) {
         rows.push(measure(args, work, &programs, &site, folder.path(), &mut order)?);
     }
     let tidegate = &programs[0];
-    let memory = customers::memory(tidegate, &site, folder.path(), args)?;
-    let rates = customers::rates(tidegate, &site, folder.path(), args, &rows[0])?;
+    let memory = match args.wants(MEMORY) {
+        true => customers::memory(tidegate, &site, folder.path(), args)?,
+        false => Vec::new(),
+    };
+    let keepalive = rows.iter().find(|row| row.work == Work::KeepAliveTls);
+    let rates = match args.wants(RATES) {
+        true => customers::rates(tidegate, &site, folder.path(), args, keepalive)?,
+        false => Vec::new(),
+    };
     Ok(Report {
         machine: Machine::read(),
         versions: programs.iter().map(|p| (p.tool, p.version.clone())).collect(),
@@ -131,4 +158,30 @@ fn measure(
     let row = Row::of(work, turns);
     eprintln!("{}", row.line());
     Ok(row)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    #[test]
+    fn only_the_parts_that_are_named_are_measured_and_all_if_none_is() {
+        let wanted = |line: &[&str]| {
+            let args = Line::try_parse_from([&["bench"], line].concat())?.args;
+            Ok::<_, clap::Error>(PARTS.into_iter().filter(|part| args.wants(part)).collect())
+        };
+        let all: Vec<&str> = wanted(&[]).unwrap();
+        assert_eq!(all, PARTS);
+        assert_eq!(wanted(&["--only", "memory,full"]).unwrap(), ["full", "memory"]);
+        let error = wanted(&["--only", "fast"]).unwrap_err().to_string();
+        assert!(error.contains("keepalive-tls"), "{error}");
+        assert!(Work::ALL.iter().all(|work| PARTS.contains(&work.id())));
+    }
 }
