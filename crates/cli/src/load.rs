@@ -127,9 +127,10 @@ pub struct Args {
     /// 0.3; all others are resumed, in random order
     #[arg(long, value_name = "SHARE")]
     full_share: Option<f64>,
-    /// Resume with the customer's own tickets (the default), or with those that the
-    /// server gave anybody (the default with --full-share)
-    #[arg(long, value_name = "OF", value_parser = ["customer", "all"])]
+    /// Resume with the customer's own tickets (the default), with those that the
+    /// server gave anybody (the default with --full-share), or all with one ticket of
+    /// TLS 1.3
+    #[arg(long, value_name = "OF", value_parser = ["customer", "all", "one"])]
     tickets: Option<String>,
     /// Version of HTTP; 2 over TLS by ALPN, in clear with prior knowledge
     #[arg(long, value_name = "VERSION", value_parser = ["1.1", "2"])]
@@ -522,6 +523,7 @@ fn plan(args: &Args) -> anyhow::Result<Plan> {
     plan.full_share = args.full_share.or(plan.full_share);
     match args.tickets.as_deref() {
         Some("all") => plan.tickets = Some(TicketsOf::All),
+        Some("one") => plan.tickets = Some(TicketsOf::One),
         Some(_) => plan.tickets = Some(TicketsOf::Customer),
         None => {}
     }

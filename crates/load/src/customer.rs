@@ -119,7 +119,7 @@ impl Customer {
 
     /// Runs the session from its intended arrival to its end; gives how it
     /// ended, and what the customer keeps for the next.
-    pub(crate) async fn run(mut self, arrival: Instant) -> Left {
+    pub(crate) async fn run(&mut self, arrival: Instant) -> Left {
         if self.connection.as_mut().is_some_and(|open| !open.is_closed()) {
             self.admit();
         }
@@ -127,11 +127,11 @@ impl Customer {
         let (class, admitted) = (self.class, self.admitted);
         self.shared.record(What::Ended { class, outcome, admitted });
         // A connection that was abandoned or broke is gone already, by a reset.
-        let mut kept = Kept::default();
+        let (mut kept, connection) = (Kept::default(), self.connection.take());
         if self.shared.keep == Keep::Customer {
-            (kept.connection, kept.tickets) = (self.connection, Some(self.tickets));
+            (kept.connection, kept.tickets) = (connection, Some(self.tickets.clone()));
         } else {
-            finish(&self.shared, self.connection);
+            finish(&self.shared, connection);
         }
         Left { kept, outcome, customer: self.identity.customer }
     }

@@ -241,6 +241,13 @@ impl Plan {
                 "accept any certificate and offer TLS 1.3",
             );
         }
+        if self.tickets == Some(TicketsOf::One) && self.tls == TlsVersions::Only12 {
+            return wrong(
+                "tickets",
+                "one ticket for all is one of TLS 1.3".to_owned(),
+                "offer TLS 1.3, or share the tickets of all",
+            );
+        }
         if let Some(share) = self.full_share
             && !(0.0..=1.0).contains(&share)
         {
@@ -339,6 +346,8 @@ pub enum TicketsOf {
     Customer,
     /// Those that the server gave anybody: the newest that is left.
     All,
+    /// One that the server gave before the run, again and again; of TLS 1.3.
+    One,
 }
 
 /// TLS versions that customers offer.

@@ -13,7 +13,7 @@ use crate::merge::sum::sum_up;
 use crate::merge::{self, Portion};
 use crate::outcome::{Failure, Stage};
 use crate::part::Part;
-use crate::plan::{Plan, Sources, Stop};
+use crate::plan::{Plan, Sources, Stop, TicketsOf};
 use crate::recorder::{Batch, Event, Recorder};
 use crate::summary::{DriverPart, Snapshot, Summary};
 use crate::worker::{Assignment, thread_cpu, work};
@@ -66,10 +66,13 @@ pub fn run_when(
             remedy: "give an https:// target, or no share",
         });
     }
-    let tls = target.tls.then(|| Tls::new(&plan, &target)).transpose()?;
+    let mut tls = target.tls.then(|| Tls::new(&plan, &target)).transpose()?;
     let addresses = target.addresses()?;
     plan.check_reach(&addresses)?;
     let address = probe(&plan, &target, tls.as_ref(), &addresses)?;
+    if let (Some(tls), TicketsOf::One) = (&mut tls, plan.tickets_of()) {
+        one_ticket(tls, &target, address)?;
+    }
     let threads = plan.cores.len().max(1);
     let mut recorder = Recorder::new(&plan, threads)?;
     let rules = *plan.scenario.session();
@@ -213,10 +216,7 @@ fn probe(
     tls: Option<&Tls>,
     addresses: &[SocketAddr],
 ) -> Result<SocketAddr, Error> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|source| Error::System { what: "a runtime", source })?;
+    let runtime = probing()?;
     let asked = || tls.is_some_and(Tls::asks_for_certificate);
     let tls_error = |reason: String| Error::Tls {
         target: target.text.clone(),
@@ -264,6 +264,28 @@ fn probe(
         }
     }
     Err(Error::Unreachable { target: target.text.clone(), reason: last })
+}
+
+/// Gets the ticket that all customers are to use.
+fn one_ticket(tls: &mut Tls, target: &Target, address: SocketAddr) -> Result<(), Error> {
+    let got = probing()?.block_on(async {
+        tokio::time::timeout(PROBE, tls.get_one_ticket(address)).await.unwrap_or_else(|_| {
+            let none = format!("the server gave no ticket of TLS 1.3 within {} s", PROBE.as_secs());
+            Err(std::io::Error::other(none))
+        })
+    });
+    got.map_err(|error| Error::Tls {
+        target: target.text.clone(),
+        reason: error.to_string(),
+        remedy: "one ticket for all has to be had before the run: see --tickets",
+    })
+}
+
+fn probing() -> Result<tokio::runtime::Runtime, Error> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|source| Error::System { what: "a runtime", source })
 }
 
 fn remedy(reason: &str, asked: bool) -> &'static str {

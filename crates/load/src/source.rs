@@ -169,8 +169,10 @@ impl Visits {
         let number = self.first + u64::from(self.count) * 1_000_000_000_000;
         self.count += 1;
         let shared = self.shared.clone();
-        let customer = Customer::new(shared, number, self.class, max_requests, kept);
-        // In a place of its own: awaited where it was made, it would lie in the task twice.
+        // She lies in the task once, since her session only borrows her, and that has a
+        // place of its own: moved or awaited where they were made, both would lie there
+        // twice.
+        let mut customer = Customer::new(shared, number, self.class, max_requests, kept);
         let left = Box::pin(customer.run(intended)).await;
         self.shared.leave(self.class);
         left

@@ -2,10 +2,14 @@
 
 mod common;
 
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use common::{Manner, Server, loop_of, plan};
+use common::openssl::SServer;
+use common::{Manner, Server, loop_of, plan, server_config};
 use tidegate_load::{Plan, Summary, TicketsOf, TlsVersions, run};
+use tokio_rustls::rustls::server::ProducesTickets;
 
 const AT_ONCE: Manner = Manner::Answer { after: Duration::ZERO };
 
@@ -98,4 +102,78 @@ fn a_share_that_cannot_be_is_refused_before_the_run() {
     let mut forged = strangers(&server, 1, 0.3);
     forged.forged_tickets = true;
     assert!(error(forged).contains("a forged ticket has no other"));
+}
+
+/// Opens all of its tickets, and keeps which came.
+#[derive(Debug, Default)]
+struct Open(Mutex<BTreeSet<Vec<u8>>>);
+
+impl ProducesTickets for Open {
+    fn enabled(&self) -> bool {
+        true
+    }
+
+    fn lifetime(&self) -> u32 {
+        3600
+    }
+
+    fn encrypt(&self, plain: &[u8]) -> Option<Vec<u8>> {
+        Some(plain.to_vec())
+    }
+
+    fn decrypt(&self, ticket: &[u8]) -> Option<Vec<u8>> {
+        self.0.lock().unwrap().insert(ticket.to_vec());
+        Some(ticket.to_vec())
+    }
+}
+
+#[test]
+fn one_ticket_of_tls_1_3_is_brought_by_all_connections() {
+    for (share, full) in [(None, 0), (Some(0.3), 30)] {
+        let tickets = Arc::<Open>::default();
+        let mut config = (*server_config(&rcgen::PKCS_ECDSA_P256_SHA256)).clone();
+        config.ticketer = tickets.clone();
+        config.send_tls13_tickets = 2;
+        let page = |_: &common::Seen| ("200 OK", String::new(), "page".to_owned());
+        let server = Server::with_config(AT_ONCE, page, Arc::new(config));
+        let mut plan = plan(loop_of(1, ""), &server, 200.0, 100);
+        plan.tickets = Some(TicketsOf::One);
+        plan.full_share = share;
+        let totals = summary(plan).totals;
+        assert_eq!((totals.full_ok, totals.resumed_ok), (full, 100 - full), "{totals:?}");
+        assert_eq!((totals.resumption_without_ticket, totals.resumption_declined), (0, 0));
+        assert_eq!(tickets.0.lock().unwrap().len(), 1);
+    }
+}
+
+#[test]
+fn openssl_takes_one_ticket_from_all_with_every_suite() {
+    for suite in
+        ["TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256"]
+    {
+        let server = SServer::with_page(&["-tls1_3", "-ciphersuites", suite]);
+        let mut plan = Plan::new(loop_of(1, ""), &server.url);
+        plan.arrivals = Some(tidegate_load::Arrivals::even(100.0));
+        plan.insecure = true;
+        plan.warm_up = Duration::ZERO;
+        plan.measure = Duration::from_secs(4);
+        plan.max_sessions = Some(10);
+        plan.tickets = Some(TicketsOf::One);
+        let totals = summary(plan).totals;
+        assert_eq!((totals.full_ok, totals.resumed_ok), (0, 10), "{suite}: {totals:?}");
+    }
+}
+
+#[test]
+fn without_tls_1_3_there_is_no_one_ticket_and_that_is_told_before_the_run() {
+    let server = SServer::with_page(&["-tls1_2"]);
+    let mut plan = Plan::new(loop_of(1, ""), &server.url);
+    plan.arrivals = Some(tidegate_load::Arrivals::even(100.0));
+    plan.insecure = true;
+    plan.tickets = Some(TicketsOf::One);
+    let text = run(plan.clone(), &mut |_| ()).unwrap_err().to_string();
+    assert!(text.contains("chose TLS 1.2"), "{text}");
+    plan.tls = TlsVersions::Only12;
+    let text = run(plan, &mut |_| ()).unwrap_err().to_string();
+    assert!(text.contains("offer TLS 1.3"), "{text}");
 }

@@ -26,9 +26,9 @@ pub(crate) struct Forger {
     stock: Arc<Stock>,
 }
 
-/// Forged tickets that nobody has used yet.
+/// Tickets that nobody has used yet.
 #[derive(Debug, Default)]
-struct Stock(Mutex<Vec<Tls13ClientSessionValue>>);
+pub(super) struct Stock(Mutex<Vec<Tls13ClientSessionValue>>);
 
 impl Forger {
     /// For customers with these settings, which must accept any certificate and
@@ -114,7 +114,7 @@ impl fmt::Debug for Forger {
 }
 
 impl Stock {
-    fn take(&self) -> Option<Tls13ClientSessionValue> {
+    pub(super) fn take(&self) -> Option<Tls13ClientSessionValue> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).pop()
     }
 }

@@ -9,6 +9,7 @@ mod forger;
 mod http;
 mod http2;
 mod mix;
+mod one_ticket;
 mod secure;
 mod tickets;
 mod tls;

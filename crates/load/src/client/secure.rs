@@ -51,6 +51,8 @@ pub(crate) struct Secure {
     plain: Held,
     /// The peer has said goodbye.
     ended: bool,
+    /// TLS has failed.
+    broken: bool,
 }
 
 /// Bytes in a buffer, which is there only while there are any.
@@ -98,6 +100,7 @@ impl Secure {
             outgoing: Held::default(),
             plain: Held::default(),
             ended: false,
+            broken: false,
         };
         std::future::poll_fn(|cx| secure.poll_handshake(cx)).await?;
         Ok(secure)
@@ -117,6 +120,13 @@ impl Secure {
                 }
             }
         }
+    }
+
+    /// Its parts: the socket, what rustls has of the connection, and what has come
+    /// and is not decrypted.
+    pub(super) fn into_parts(self) -> (TcpStream, UnbufferedClientConnection, Vec<u8>) {
+        let come = self.incoming.bytes().to_vec();
+        (self.tcp, self.tls, come)
     }
 
     /// What rustls knows of it.
@@ -145,6 +155,9 @@ impl Secure {
         loop {
             if self.plain.move_to(buf) || self.ended || buf.filled().len() > before {
                 return Poll::Ready(Ok(()));
+            }
+            if self.broken {
+                return Poll::Ready(Err(io::ErrorKind::NotConnected.into()));
             }
             if !self.incoming.is_empty() {
                 match self.advance(Some(buf))? {
@@ -227,6 +240,9 @@ impl Secure {
         &mut self,
         mut what: impl FnMut(&mut WriteTraffic<'_>, &mut [u8]) -> Result<usize, EncryptError>,
     ) -> io::Result<()> {
+        if self.broken {
+            return Err(io::ErrorKind::NotConnected.into());
+        }
         loop {
             let UnbufferedStatus { discard, state } =
                 self.tickets.during(|| self.tls.process_tls_records(self.incoming.bytes_mut()));
@@ -332,17 +348,14 @@ impl Secure {
         })
     }
 
-    /// Tells the peer what is wrong, as far as that can be sent at once.
+    /// Tells the peer what is wrong, as far as that can be sent at once. After that
+    /// rustls must not be asked for anything any more.
     fn failed(&mut self, error: rustls::Error) -> io::Error {
-        // An alert, and that it is to be sent.
-        for _ in 0..2 {
-            let UnbufferedStatus { discard, state } =
-                self.tickets.during(|| self.tls.process_tls_records(self.incoming.bytes_mut()));
-            let next = Self::handle(state, &mut self.plain, &mut self.outgoing, None);
-            self.incoming.discard(discard);
-            if !matches!(next, Ok(Next::Send)) {
-                break;
-            }
+        self.broken = true;
+        // An alert.
+        if self.tls.wants_write() {
+            let UnbufferedStatus { state, .. } = self.tls.process_tls_records(&mut []);
+            let _ = Self::handle(state, &mut self.plain, &mut self.outgoing, None);
         }
         self.send_now();
         invalid(error)
@@ -454,3 +467,6 @@ fn give(buffer: Vec<u8>) {
         });
     }
 }
+
+#[cfg(test)]
+mod tests;

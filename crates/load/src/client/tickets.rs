@@ -9,6 +9,8 @@ use rustls::NamedGroup;
 use rustls::client::{ClientSessionStore, Tls12ClientSessionValue, Tls13ClientSessionValue};
 use rustls::pki_types::ServerName;
 
+use super::one_ticket::OneTicket;
+
 /// Most TLS 1.3 tickets of one customer: servers send one to four per
 /// connection, and each is used once.
 const OWN: usize = 2;
@@ -16,18 +18,21 @@ const OWN: usize = 2;
 const SHARED: usize = 4096;
 
 /// Tickets, of which the newest is used first. One of TLS 1.3 is used once, as
-/// RFC 8446, appendix C.4, asks of clients; a session of TLS 1.2 as often as it
-/// is wanted.
+/// RFC 8446, appendix C.4, asks of clients, but where there is to be only one; a
+/// session of TLS 1.2 as often as it is wanted.
 #[derive(Debug)]
 pub(crate) struct Tickets {
     kept: Mutex<Kept>,
     most: usize,
+    /// What everybody uses, instead of any other.
+    one: Option<Box<OneTicket>>,
 }
 
 #[derive(Debug, Default)]
 struct Kept {
     group: Option<NamedGroup>,
-    tls12: Option<Tls12ClientSessionValue>,
+    /// Boxed, since most customers have none.
+    tls12: Option<Box<Tls12ClientSessionValue>>,
     tls13: VecDeque<Tls13ClientSessionValue>,
 }
 
@@ -41,26 +46,43 @@ enum Ticket {
 impl Tickets {
     /// Of one customer, who has none yet.
     pub(crate) fn own() -> Self {
-        Self { kept: Mutex::default(), most: OWN }
+        Self { kept: Mutex::default(), most: OWN, one: None }
     }
 
     /// Of all customers together.
     pub(crate) fn shared() -> Self {
-        Self { kept: Mutex::default(), most: SHARED }
+        Self { kept: Mutex::default(), most: SHARED, one: None }
+    }
+
+    /// One for all customers together, used again and again.
+    pub(super) fn one(ticket: OneTicket) -> Self {
+        Self { kept: Mutex::default(), most: 0, one: Some(Box::new(ticket)) }
     }
 
     /// Puts one in.
     pub(super) fn add(&self, ticket: Tls13ClientSessionValue) {
+        if self.one.is_some() {
+            return;
+        }
         let mut kept = self.kept();
         if kept.tls13.len() == self.most {
             kept.tls13.pop_front();
+        } else if kept.tls13.is_empty() {
+            // By itself it would take place for four.
+            kept.tls13.reserve_exact(OWN);
         }
         kept.tls13.push_back(ticket);
     }
 
     fn take(&self) -> Option<Ticket> {
+        if let Some(one) = &self.one {
+            return one.again().map(Ticket::Tls13);
+        }
         let mut kept = self.kept();
-        kept.tls13.pop_back().map(Ticket::Tls13).or_else(|| kept.tls12.clone().map(Ticket::Tls12))
+        kept.tls13
+            .pop_back()
+            .map(Ticket::Tls13)
+            .or_else(|| kept.tls12.as_deref().cloned().map(Ticket::Tls12))
     }
 
     fn kept(&self) -> MutexGuard<'_, Kept> {
@@ -143,7 +165,7 @@ impl ClientSessionStore for OfWhoeverAsks {
     }
 
     fn set_tls12_session(&self, _: ServerName<'static>, value: Tls12ClientSessionValue) {
-        self.kept(|kept| kept.tls12 = Some(value));
+        self.kept(|kept| kept.tls12 = Some(Box::new(value)));
     }
 
     fn tls12_session(&self, _: &ServerName<'_>) -> Option<Tls12ClientSessionValue> {

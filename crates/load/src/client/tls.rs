@@ -1,5 +1,6 @@
 //! TLS as customers speak it.
 
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -9,10 +10,12 @@ use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use tokio::net::TcpStream;
 
 use super::address::Target;
 use super::forger::Forger;
 use super::mix::Mix;
+use super::one_ticket::OneTicket;
 use super::tickets::{OfWhoeverAsks, Tickets};
 use crate::algorithms::Offer;
 use crate::certificate::Shown;
@@ -75,6 +78,17 @@ impl Tls {
             (None, Some(shared)) => shared.clone(),
             (None, None) => Arc::new(Tickets::own()),
         }
+    }
+
+    /// Gets the ticket that all are to use, over a connection of its own.
+    ///
+    /// # Errors
+    /// There is none to be had.
+    pub(crate) async fn get_one_ticket(&mut self, address: SocketAddr) -> std::io::Result<()> {
+        let tcp = TcpStream::connect(address).await?;
+        let one = OneTicket::get(&self.config, self.name.clone(), tcp).await?;
+        self.shared = Some(Arc::new(Tickets::one(one)));
+        Ok(())
     }
 
     /// Whether a server has asked for a certificate so far.

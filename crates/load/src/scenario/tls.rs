@@ -26,8 +26,9 @@ keys! {
         /// Of the connections opened, the share whose handshake is full; all others are
         /// resumed.
         full_share: Number(0.0, 1.0) = Else("who has a ticket resumes");
-        /// Resume with the customer's own tickets, or with those that the server gave anybody.
-        tickets: Words(&["customer", "all"]) = Else("`\"all\"` beside `full_share`, otherwise `\"customer\"`");
+        /// Resume with the customer's own tickets, with those that the server gave anybody,
+        /// or all with one ticket of TLS 1.3.
+        tickets: Words(&["customer", "all", "one"]) = Else("`\"all\"` beside `full_share`, otherwise `\"customer\"`");
     }
 }
 
@@ -37,7 +38,9 @@ pub(super) fn read(section: &Section<'_>, file: &str) -> TlsRules {
     let versions = section.read(&TLS.versions);
     let versions =
         versions.map(|at| [TlsVersions::Both, TlsVersions::Only12, TlsVersions::Only13][at]);
-    let tickets = section.read(&TLS.tickets).map(|at| [TicketsOf::Customer, TicketsOf::All][at]);
+    let tickets = section
+        .read(&TLS.tickets)
+        .map(|at| [TicketsOf::Customer, TicketsOf::All, TicketsOf::One][at]);
     let suites = section.read(&TLS.suites).and_then(|value| names(&value, Suite::parse));
     let groups = section.read(&TLS.groups).and_then(|value| names(&value, Group::parse));
     let rules = TlsRules {
@@ -115,11 +118,11 @@ mod tests {
 
     #[test]
     fn tls_is_read_and_every_mistake_is_told() {
-        let good = "[tls]\nversions = \"1.3\"\nfull_share = 0.3\ntickets = \"customer\"\n\
+        let good = "[tls]\nversions = \"1.3\"\nfull_share = 0.3\ntickets = \"one\"\n\
                     suites = [\"TLS13_AES_256_GCM_SHA384\"]\ngroups = [\"X25519\", \"P-256\"]";
         let rules = read_text(good).unwrap();
         assert_eq!((rules.versions, rules.full_share), (TlsVersions::Only13, Some(0.3)));
-        assert_eq!(rules.tickets, Some(TicketsOf::Customer));
+        assert_eq!(rules.tickets, Some(TicketsOf::One));
         assert_eq!(rules.suites, [Suite::parse("TLS_AES_256_GCM_SHA384").unwrap()]);
         let groups = rules.groups.iter().map(ToString::to_string).collect::<Vec<_>>();
         assert_eq!(groups, ["x25519", "secp256r1"]);
