@@ -372,7 +372,7 @@ mod tests {
             read("people = 0\nfro = \"1s\"\nby = 1").unwrap_err(),
             "crowd.toml:1: people: = 0 must be 1 to 100; choose a value in this range\n\
              crowd.toml:2: fro: is not a known key; did you mean for?\n\
-             crowd.toml:3: by: is a integer, must be a string; write it in quotes"
+             crowd.toml:3: by: is an integer, must be a string; write it in quotes"
         );
         let rows = CROWD.rows();
         assert_eq!(CROWD.names(), ["people", "for", "by"]);

@@ -301,6 +301,7 @@ mod tests {
             last: Point { driver_cpu_share: 0.42, ..second },
             second: Some(second),
             driver_warnings: Vec::new(),
+            spread: None,
         }
     }
 
