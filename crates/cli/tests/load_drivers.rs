@@ -169,7 +169,7 @@ fn two_drivers_give_one_result_in_every_format_and_count_what_the_server_did() {
     let text = output.stdout_text();
     assert_eq!(output.status.code(), Some(0), "{text}{}", output.stderr_text());
     assert!(text.contains("ok     completed_ratio = 1.000"), "{text}");
-    assert!(text.contains("driver 1/2      1 thread(s)"), "{text}");
+    assert!(text.contains("driver 1/2      1 thread,"), "{text}");
     // A line says how both stand, from the warm-up or the window on to the end.
     assert!(text.contains("s measure sessions/s: offered") && text.contains("s done "), "{text}");
 

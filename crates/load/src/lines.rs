@@ -167,10 +167,8 @@ pub fn report(summary: &Summary) -> String {
     put(
         &mut out,
         format_args!(
-            "driver          {} thread{}, busiest {:.0} % CPU, missed starts {} of {}, \
-             loop delay p99 {} ms",
-            summary.driver.threads,
-            if summary.driver.threads == 1 { "" } else { "s" },
+            "driver          {}, busiest {:.0} % CPU, missed starts {} of {}, loop delay p99 {} ms",
+            threads(summary.driver.threads),
             summary.driver.cpu_share * 100.0,
             totals.missed_starts,
             totals.starts,
@@ -182,10 +180,10 @@ pub fn report(summary: &Summary) -> String {
         put(
             &mut out,
             format_args!(
-                "driver {:8} {} thread(s), busiest {:.0} % CPU, {:.2} % of starts missed, loop \
-                 delay p99 {} ms{}",
+                "driver {:8} {}, busiest {:.0} % CPU, {:.2} % of starts missed, loop delay p99 {} \
+                 ms{}",
                 it.part.to_string(),
-                driver.threads,
+                threads(driver.threads),
                 driver.cpu_share * 100.0,
                 driver.missed_share * 100.0,
                 ms(driver.loop_delay.p99_ms),
@@ -286,6 +284,10 @@ fn unmet(out: &mut String, summary: &Summary) {
     if let Some(more @ 1..) = summary.unmet.len().checked_sub(UNMET) {
         put(out, format_args!("                and {more} more kinds, all in the JSON"));
     }
+}
+
+fn threads(number: usize) -> String {
+    if number == 1 { "1 thread".to_owned() } else { format!("{number} threads") }
 }
 
 /// What share was to be full, and which handshakes could not be resumed.
