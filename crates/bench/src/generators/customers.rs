@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::Args;
 use super::report::Row;
 use super::site::Site;
-use super::tool::{Program, Tool};
+use super::tool::{Program, Tool, tls_flags};
 use super::turn::spawn;
 
 /// Customers of the run that the memory of many is compared with.
@@ -192,6 +192,6 @@ fn load(
     std::fs::write(&scenario, text)?;
     let mut command = program.start();
     command.arg("load").arg(scenario).args(["--target", url, "--insecure", "--plain"]);
-    command.args(["--tls", "1.3", "--cores", &args.driver_core.to_string()]);
+    command.args(tls_flags(url)).args(["--cores", &args.driver_core.to_string()]);
     Ok(command)
 }

@@ -96,6 +96,11 @@ impl Tool {
     }
 }
 
+/// The flags of `tidegate load` that fix its TLS; it takes none in clear.
+pub fn tls_flags(url: &str) -> &'static [&'static str] {
+    if url.starts_with("https:") { &["--tls", "1.3"] } else { &[] }
+}
+
 /// An installed generator.
 #[derive(Clone, Debug)]
 pub struct Program {
@@ -158,7 +163,7 @@ impl Program {
                 let scenario = folder.join("get.toml");
                 std::fs::write(&scenario, GET)?;
                 command.arg("load").arg(scenario).args(["--target", &url, "--insecure", "--plain"]);
-                command.args(["--closed", &c, "--warm-up", "0", "--tls", "1.3"]);
+                command.args(["--closed", &c, "--warm-up", "0"]).args(tls_flags(&url));
                 command.args(["--duration", &seconds.to_string(), "--cores", &core.to_string()]);
                 match work {
                     Work::Full => command.args(["--keep", "request", "--full-share", "1"]),
@@ -233,4 +238,15 @@ fn version(tool: Tool, path: &Path) -> anyhow::Result<String> {
         .with_context(|| format!("cannot run {}", path.display()))?;
     let text = [output.stdout, output.stderr].concat();
     Ok(String::from_utf8_lossy(&text).lines().next().unwrap_or_default().trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::tls_flags;
+
+    #[test]
+    fn in_clear_no_flag_of_tls_is_given_which_would_be_refused() {
+        assert!(tls_flags("http://127.0.0.1:1").is_empty());
+        assert_eq!(tls_flags("https://127.0.0.1:1"), ["--tls", "1.3"]);
+    }
 }
