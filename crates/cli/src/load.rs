@@ -416,8 +416,7 @@ fn told(error: tidegate_load::Error) -> anyhow::Error {
 /// Where a run is seen while it goes on.
 struct Seen<'a, O> {
     open: O,
-    /// Opened with the first figures: until then a Ctrl-C is a signal, which it is
-    /// not in a terminal that is taken over.
+    /// Opened with the first figures.
     view: Option<View>,
     /// What could not be said while the terminal was taken over.
     later: Vec<String>,

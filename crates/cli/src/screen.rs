@@ -30,6 +30,7 @@ impl TakenOver {
     pub fn new() -> std::io::Result<Self> {
         let terminal = ratatui::try_init().inspect_err(|_| ratatui::restore())?;
         TAKEN.store(true, Ordering::Relaxed);
+        keep_signals();
         Ok(Self(terminal))
     }
 
@@ -37,6 +38,19 @@ impl TakenOver {
     /// dropped.
     pub fn draw(&mut self, draw: impl FnOnce(&mut Frame)) {
         let _ = self.0.draw(draw);
+    }
+}
+
+/// Ctrl-C stays a signal, as without a view: whoever takes the terminal over need
+/// not read keys to be ended. The terminal's state of before is kept by crossterm.
+fn keep_signals() {
+    // SAFETY: plain data, for which all zeros is a value.
+    let mut state: libc::termios = unsafe { std::mem::zeroed() };
+    // SAFETY: the descriptor may be no terminal, which is an error; `state` is ours.
+    if unsafe { libc::tcgetattr(libc::STDIN_FILENO, &raw mut state) } == 0 {
+        state.c_lflag |= libc::ISIG;
+        // SAFETY: as above. Should it fail, keys are read as before.
+        unsafe { libc::tcsetattr(libc::STDIN_FILENO, libc::TCSANOW, &raw const state) };
     }
 }
 

@@ -3,7 +3,6 @@
 mod common;
 
 use std::io::Read;
-use std::os::fd::FromRawFd;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
@@ -220,7 +219,7 @@ fn ctrl_c_ends_with_a_clear_line_and_exit_code_3() {
 fn a_terminal_sees_how_far_it_is_on_a_line_that_goes_away() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out").display().to_string();
-    let (mut terminal, other_end) = terminal();
+    let (mut terminal, other_end) = common::terminal();
     let args = ["sim", &file(&folder, SCENARIO), "--seeds", "1", "--out", &out];
     let mut run = command(&args);
     let mut child = run.stdout(Stdio::null()).stderr(other_end).spawn().unwrap();
@@ -232,18 +231,6 @@ fn a_terminal_sees_how_far_it_is_on_a_line_that_goes_away() {
     let seen = String::from_utf8_lossy(&seen);
     assert!(seen.contains("\r\x1b[K1 of 1 simulated, about 0 s left: crowd, tide"), "{seen:?}");
     assert!(seen.ends_with("\r\x1b[K"), "{seen:?}");
-}
-
-/// Both ends of a pseudo terminal: what is written to the second can be read from the
-/// first.
-fn terminal() -> (std::fs::File, std::fs::File) {
-    let (mut ours, mut theirs) = (-1, -1);
-    let none = std::ptr::null_mut();
-    // SAFETY: both numbers outlive the call; name, settings and size may be left out.
-    let made = unsafe { libc::openpty(&mut ours, &mut theirs, none, none.cast(), none.cast()) };
-    assert_eq!(made, 0, "a pseudo terminal: {}", std::io::Error::last_os_error());
-    // SAFETY: both were just opened and belong to nobody else.
-    unsafe { (std::fs::File::from_raw_fd(ours), std::fs::File::from_raw_fd(theirs)) }
 }
 
 #[test]

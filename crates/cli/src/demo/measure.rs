@@ -295,7 +295,7 @@ impl<'a> Experiment<'a> {
         })
         .with_context(|| format!("{label}: the customers' run failed"))?;
         if self.stop.is_stopped() {
-            bail!("stopped before the end; nothing was written");
+            bail!("stopped before the end; no results are written");
         }
         Ok((summary, began.context("the run showed nothing")?))
     }

@@ -40,8 +40,9 @@ impl View {
         view
     }
 
-    /// Shows how the run stands. Says whether its user wants it to end: in a terminal
-    /// that is taken over Ctrl-C is a key like others.
+    /// Shows how the run stands. Says whether its user wants it to end by q or Ctrl-D;
+    /// or by Ctrl-C, where the terminal is not the standard input and makes no signal
+    /// of it.
     pub fn show(&mut self, snapshot: &Snapshot) -> bool {
         match self {
             Self::Live(live) => {
@@ -65,7 +66,7 @@ impl View {
     }
 }
 
-/// Whether Ctrl-C or q is among the keys pressed since the last look. A terminal
+/// Whether one of these keys was pressed since the last look. A terminal
 /// that went away has none.
 fn asked_to_stop() -> bool {
     let mut asked = false;

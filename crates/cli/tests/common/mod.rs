@@ -4,6 +4,7 @@
 pub mod upstream;
 
 use std::io::{BufRead, BufReader, Read};
+use std::os::fd::FromRawFd;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc;
@@ -202,4 +203,16 @@ pub fn gate(upstream: &str, more: &[&str]) -> Running {
     ];
     args.extend_from_slice(more);
     Running::tidegate(&args)
+}
+
+/// Both ends of a pseudo terminal: what is written to the second can be read from the
+/// first.
+pub fn terminal() -> (std::fs::File, std::fs::File) {
+    let (mut ours, mut theirs) = (-1, -1);
+    let none = std::ptr::null_mut();
+    // SAFETY: both numbers outlive the call; name, settings and size may be left out.
+    let made = unsafe { libc::openpty(&mut ours, &mut theirs, none, none.cast(), none.cast()) };
+    assert_eq!(made, 0, "a pseudo terminal: {}", std::io::Error::last_os_error());
+    // SAFETY: both were just opened and belong to nobody else.
+    unsafe { (std::fs::File::from_raw_fd(ours), std::fs::File::from_raw_fd(theirs)) }
 }

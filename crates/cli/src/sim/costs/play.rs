@@ -201,7 +201,7 @@ impl Stage<'_> {
 
     fn unless_stopped(&self) -> anyhow::Result<()> {
         if self.stop.is_stopped() {
-            bail!("stopped before the end; nothing was written");
+            bail!("stopped before the end; no results are written");
         }
         Ok(())
     }
