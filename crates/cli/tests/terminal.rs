@@ -105,15 +105,8 @@ fn ctrl_c_ends_the_demo_and_gives_its_terminal_back() {
 #[test]
 fn ctrl_c_ends_a_load_run_with_the_report_of_what_there_was() {
     let server = Upstream::start();
-    let mut load = OnTerminal::start(&[
-        "load",
-        "--target",
-        &server.url,
-        "--requests",
-        "20",
-        "--warm-up",
-        "0",
-    ]);
+    let mut load =
+        OnTerminal::start(&["load", "--target", &server.url, "--requests", "20", "--warm-up", "0"]);
     wait_until("the view is there", || load.shows(ALTERNATE_SCREEN));
     wait_until("some are answered", || server.requests().len() > 5);
     load.press_ctrl_c();
