@@ -82,6 +82,7 @@ pub fn run_when(
     let (start, started_at) = begin(ready().or(plan.start_at), &plan.stop)?;
     let started_at_unix_ms =
         started_at.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u64;
+    recorder.begins(started_at_unix_ms);
     let test = merge::test_of(&plan, started_at_unix_ms, &arrivals.to_string());
     let part = plan.part.unwrap_or(Part::WHOLE);
     let assignment = Assignment {

@@ -496,6 +496,8 @@ impl Stretch {
 /// What the observer sees about four times a second.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Snapshot {
+    /// Beginning of the run, milliseconds since 1970.
+    pub started_at_unix_ms: u64,
     /// Time since the start of the run, seconds.
     pub elapsed_s: f64,
     /// Length of the whole run, seconds.

@@ -66,7 +66,9 @@ impl Together {
             (false, Some(_)) => RunStage::Measure,
             (false, None) => RunStage::Done,
         };
+        let started = last().map(|snapshot| snapshot.started_at_unix_ms);
         let mut whole = Snapshot {
+            started_at_unix_ms: started.min().unwrap_or_default(),
             elapsed_s,
             planned_s: last().map(|snapshot| snapshot.planned_s).fold(0.0, f64::max),
             stage,
@@ -171,6 +173,7 @@ mod tests {
             ..Point::default()
         };
         Snapshot {
+            started_at_unix_ms: 1_700_000_000_000,
             elapsed_s,
             planned_s: 10.0,
             stage,

@@ -28,6 +28,7 @@ const SECOND: Duration = Duration::from_secs(1);
 
 /// Takes batches, gives snapshots, and the figures in the end.
 pub(crate) struct Recorder {
+    started_at_unix_ms: u64,
     warm_up: Duration,
     end: Duration,
     page_names: Vec<String>,
@@ -78,6 +79,7 @@ impl Recorder {
         let page_names: Vec<String> =
             plan.scenario.pages().iter().map(|page| page.name.clone()).collect();
         Ok(Self {
+            started_at_unix_ms: 0,
             warm_up: plan.warm_up,
             end: plan.warm_up + plan.measure,
             warm: Figures::new(0),
@@ -95,6 +97,11 @@ impl Recorder {
             classes: Classes::new(plan.scenario.classes()),
             files: Files::create(plan)?,
         })
+    }
+
+    /// Says when the run begins, milliseconds since 1970.
+    pub(crate) fn begins(&mut self, at_unix_ms: u64) {
+        self.started_at_unix_ms = at_unix_ms;
     }
 
     /// Takes in what a thread reports.
@@ -200,6 +207,7 @@ impl Recorder {
             _ => (self.warm.totals.clone(), &self.window),
         };
         Snapshot {
+            started_at_unix_ms: self.started_at_unix_ms,
             elapsed_s: until.as_secs_f64(),
             planned_s: self.end.as_secs_f64(),
             stage,

@@ -290,6 +290,7 @@ mod tests {
             ..Totals::default()
         };
         Snapshot {
+            started_at_unix_ms: 1_700_000_000_000,
             elapsed_s: at_s,
             planned_s: 40.0,
             stage: if at_s < 10.0 { RunStage::WarmUp } else { RunStage::Measure },
