@@ -2,8 +2,10 @@
 
 mod compare;
 mod drivers;
+mod exporters;
 mod merge;
 mod metrics;
+mod otlp;
 mod view;
 
 use std::net::SocketAddr;
@@ -23,7 +25,7 @@ use crate::exit::{Outcome, bad_input};
 use crate::signals::stop_on_signal;
 use crate::stdout::print;
 use drivers::Notes as _;
-use metrics::Metrics;
+use exporters::Exporters;
 use view::View;
 
 /// Flags of `tidegate load`.
@@ -176,6 +178,11 @@ pub struct Args {
     /// loopback, or of this address
     #[arg(long, value_name = "ADDRESS", value_parser = metrics::address)]
     metrics: Option<SocketAddr>,
+    /// Send how the run stands to an OpenTelemetry collector (OTLP over HTTP), such as
+    /// http://127.0.0.1:4318; without an address to that of OTEL_EXPORTER_OTLP_ENDPOINT,
+    /// or to http://localhost:4318
+    #[arg(long, value_name = "URL", num_args = 0..=1, default_missing_value = "")]
+    otlp: Option<String>,
     /// Plain lines instead of the live screen
     #[arg(long)]
     plain: bool,
@@ -228,15 +235,12 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
         )));
     }
     own_files(&args)?;
-    let metrics = args.metrics.map(Metrics::serve).transpose()?;
-    if let Some(metrics) = &metrics {
-        print(format!("metrics: http://{}/metrics\n", metrics.address()))?;
-    }
+    let mut exporters = Exporters::open(args.metrics, args.otlp.as_deref())?;
     let stop = stop_on_signal()?;
     let (mut runs, mut failed) = (Vec::new(), None);
     for number in 1..=args.repeat {
         let nth = nth(&plan, number, args.repeat);
-        match run_once(&args, nth, number, &stop, metrics.as_ref()) {
+        match run_once(&args, nth, number, &stop, &mut exporters) {
             Ok(summary) => runs.push(summary),
             // Those before it are of use all the same.
             Err(error) => failed = Some(error),
@@ -250,6 +254,7 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     } else {
         show_all(&args, runs)
     };
+    exporters.finish();
     failed.map_or(outcome, Err)
 }
 
@@ -382,12 +387,12 @@ fn run_once(
     mut plan: Plan,
     number: u32,
     stop: &Stop,
-    metrics: Option<&Metrics>,
+    exporters: &mut Exporters,
 ) -> anyhow::Result<Summary> {
     let which = (args.repeat > 1).then(|| format!("run {number} of {}", args.repeat));
     let shown = plan.clone();
     let open = || View::open(args.plain, &shown, which.as_deref());
-    let mut seen = Seen { open, view: None, later: Vec::new(), metrics, stop };
+    let mut seen = Seen { open, view: None, later: Vec::new(), exporters, stop };
     let result = if args.drivers > 1 {
         drivers::run(&plan, number, args.drivers, stop, &mut seen)
     } else {
@@ -420,7 +425,7 @@ struct Seen<'a, O> {
     view: Option<View>,
     /// What could not be said while the terminal was taken over.
     later: Vec<String>,
-    metrics: Option<&'a Metrics>,
+    exporters: &'a mut Exporters,
     stop: &'a Stop,
 }
 
@@ -437,8 +442,8 @@ impl<O: Fn() -> View> drivers::Notes for Seen<'_, O> {
         if self.view.get_or_insert_with(&self.open).show(snapshot) {
             self.stop.stop();
         }
-        if let Some(metrics) = self.metrics {
-            metrics.show(snapshot);
+        if let Some(trouble) = self.exporters.show(snapshot) {
+            self.note(&trouble);
         }
     }
 }

@@ -54,6 +54,7 @@ mod worker;
 pub use algorithms::{Group, Suite, UnknownName};
 pub use arrivals::Arrivals;
 pub use certificate::{ClientCertificate, WrongCertificate};
+pub use client::trusted_roots;
 pub use error::Error;
 pub use lines::{line, report};
 pub use machine::raise_open_files;

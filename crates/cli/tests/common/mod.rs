@@ -1,6 +1,7 @@
 //! The binary as a child process, with what it announces.
 #![allow(dead_code, reason = "each test binary uses a part")]
 
+pub mod collector;
 pub mod upstream;
 
 use std::io::{BufRead, BufReader, Read};

@@ -36,29 +36,34 @@ impl Upstream {
 
 fn answer(stream: &TcpStream, noted: &Mutex<Vec<String>>) {
     let mut reader = BufReader::new(stream);
-    let mut head = String::new();
+    let (head, _) = read_request(&mut reader);
+    if head.is_empty() {
+        return;
+    }
+    // Noted before the answer, and even when it is no whole head.
+    noted.lock().unwrap().push(head);
+    let page = "HTTP/1.1 200 OK\r\nContent-Length: 6\r\nConnection: close\r\n\r\nhello\n";
+    let _ = (&mut &*stream).write_all(page.as_bytes());
+}
+
+/// Head and body of a request, as far as they come: unread, a body would reset the
+/// answer at the close that follows. One in chunks is not kept.
+pub fn read_request(reader: &mut impl BufRead) -> (String, Vec<u8>) {
+    let (mut head, mut body) = (String::new(), Vec::new());
     while !head.ends_with("\r\n\r\n") {
         match reader.read_line(&mut head) {
             Ok(0) | Err(_) => break,
             Ok(_) => {}
         }
     }
-    if head.is_empty() {
-        return;
-    }
-    // Noted before the answer, and even when it is no whole head.
-    noted.lock().unwrap().push(head.clone());
-    let length: usize =
-        header(&head, "content-length").and_then(|text| text.parse().ok()).unwrap_or(0);
-    // The body is read, or the close that follows would reset the answer.
+    let length = header(&head, "content-length").and_then(|text| text.parse().ok()).unwrap_or(0);
     if header(&head, "transfer-encoding").is_some() {
         let mut line = String::new();
         while !line.ends_with("0\r\n\r\n") && reader.read_line(&mut line).is_ok_and(|n| n > 0) {}
     } else {
-        let _ = std::io::copy(&mut (&mut reader).take(length as u64), &mut std::io::sink());
+        let _ = reader.take(length).read_to_end(&mut body);
     }
-    let page = "HTTP/1.1 200 OK\r\nContent-Length: 6\r\nConnection: close\r\n\r\nhello\n";
-    let _ = (&mut &*stream).write_all(page.as_bytes());
+    (head, body)
 }
 
 fn header<'a>(head: &'a str, name: &str) -> Option<&'a str> {

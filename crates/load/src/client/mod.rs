@@ -20,3 +20,4 @@ pub(crate) use connection::{Connection, Connector, Shaken, Trouble};
 pub(crate) use http::{Answer, Broken, Exchange};
 pub(crate) use tickets::Tickets;
 pub(crate) use tls::Tls;
+pub use tls::trusted_roots;

@@ -46,7 +46,7 @@ impl Tls {
         let builder = if plan.insecure {
             builder.dangerous().with_custom_certificate_verifier(Arc::new(Anything(provider)))
         } else {
-            builder.with_root_certificates(roots(plan.ca.as_deref())?)
+            builder.with_root_certificates(trusted_roots(plan.ca.as_deref())?)
         };
         let shown = Arc::new(Shown::new(plan.certificate.clone()));
         let mut config = builder.with_client_cert_resolver(shown.clone());
@@ -108,7 +108,11 @@ impl Tls {
     }
 }
 
-fn roots(ca: Option<&Path>) -> Result<RootCertStore, Error> {
+/// The authorities in this file (PEM), or else those that the system trusts.
+///
+/// # Errors
+/// The file cannot be read, or holds no certificate.
+pub fn trusted_roots(ca: Option<&Path>) -> Result<RootCertStore, Error> {
     let mut store = RootCertStore::empty();
     if let Some(path) = ca {
         let wrong = |error: std::io::Error| Error::File { path: path.to_owned(), source: error };
