@@ -522,7 +522,7 @@ pub struct Snapshot {
     /// Why the driver would be called saturated by now; empty if it is well.
     pub driver_warnings: Vec<String>,
     /// Of a driver that has a part of the test: its response times, for
-    /// [`Snapshot::together`].
+    /// [`Together`](crate::Together).
     pub spread: Option<Box<SnapshotSpread>>,
 }
 
