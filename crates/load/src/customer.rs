@@ -146,6 +146,8 @@ impl Customer {
         let parts = self.shared.parts.clone();
         let class = &parts.classes[usize::from(self.class)];
         let mut intended = arrival;
+        // A run lasts a day at most; who thinks holds as little as can be.
+        let arrived_ms = self.shared.since_start(arrival).as_millis() as u32;
         let first = match self.start() {
             Ok(first) => first,
             Err(outcome) => return outcome,
@@ -173,9 +175,12 @@ impl Customer {
                     return outcome;
                 }
             };
-            let Some(step) = next else {
-                self.shared.buffers.give(body);
-                return Outcome::Completed;
+            let step = match next {
+                Some(step) if !self.has_lasted(step, arrived_ms, ended) => step,
+                _ => {
+                    self.shared.buffers.give(body);
+                    return Outcome::Completed;
+                }
             };
             let gone = self.go(step, &body, base.as_deref().unwrap_or(&request.path));
             if keep {
@@ -192,6 +197,16 @@ impl Customer {
             intended = ended + think;
             rest_until(&self.shared, &mut self.connection, intended).await;
         }
+    }
+
+    /// Whether the session ends in place of this step.
+    fn has_lasted(&self, step: Step, arrived_ms: u32, now: Instant) -> bool {
+        let shared = &self.shared;
+        self.class().lasting.is_some_and(|lasting| {
+            let arrived = Duration::from_millis(arrived_ms.into());
+            let after = shared.since_start(now).saturating_sub(arrived);
+            lasting.ends(step, after, shared.time_scale, shared.seed_of(self.identity.session))
+        })
     }
 
     /// Prepares the next request, from what the last page offers.

@@ -4,6 +4,8 @@
 
 use std::collections::VecDeque;
 
+use rand_distr::{Distribution, Exp1};
+
 use crate::Rng;
 use crate::scenario::{Course, Move};
 
@@ -101,6 +103,12 @@ impl<T> Walk<T> {
         self.history.clear();
         self.history.push_back((self.start, kept));
     }
+}
+
+/// A negative exponential number of mean 1, cut at `cap`.
+pub fn exponential(cap: f64, rng: &mut Rng) -> f64 {
+    let draw: f64 = Exp1.sample(rng);
+    draw.min(cap)
 }
 
 #[cfg(test)]

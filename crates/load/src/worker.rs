@@ -8,8 +8,6 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError};
 use std::time::{Duration, Instant};
 
-use rand_distr::{Distribution, Exp1};
-
 use crate::Rng;
 use crate::arrivals::Arrivals;
 use crate::client::{Connector, Target, Tls};
@@ -21,6 +19,7 @@ use crate::plan::{Close, Http, Keep, Sources, Stop};
 use crate::recorder::{Batch, Event, Example, What, Why};
 use crate::scenario::{Parts, draw};
 use crate::source;
+use crate::walk::exponential;
 
 /// The heartbeat of the event loop; batches go out with it.
 const HEARTBEAT: Duration = Duration::from_millis(20);
@@ -195,8 +194,7 @@ impl Shared {
 
     /// A think time: negative exponential, cut at a multiple of its mean.
     pub(crate) fn think(&self, mean: Duration, cap: f64, rng: &mut Rng) -> Duration {
-        let draw: f64 = Exp1.sample(rng);
-        mean.mul_f64(draw.min(cap) * self.time_scale)
+        mean.mul_f64(exponential(cap, rng) * self.time_scale)
     }
 
     /// A session of this class is over.

@@ -5,7 +5,7 @@ mod common;
 use std::time::Duration;
 
 use common::{Manner, Server, loop_of, plan};
-use tidegate_load::{Arrivals, RunStage, Summary, TlsVersions, run};
+use tidegate_load::{Arrivals, RunStage, Scenario, Summary, TlsVersions, run};
 
 const MS: Duration = Duration::from_millis(1);
 
@@ -229,4 +229,32 @@ fn thresholds_decide_the_exit_code() {
         summary.driver_saturated = false;
         assert_eq!(summary.exit_code(), code, "{:?}", summary.thresholds);
     }
+}
+
+#[test]
+fn a_session_that_has_lasted_ends_where_it_may_and_is_the_same_until_then() {
+    let table = |session: &str| {
+        let text = format!(
+            "[session]\nstart = \"Home\"\nthink = \"1s\"\n{session}\n[pages]\n\
+             Home = {{ path = \"/\" }}\nItem = {{ path = \"/item\" }}\n\
+             [transitions]\nHome = {{ Item = 0.5, Home = 0.5 }}\nItem = {{ Item = 0.6, Home = 0.4 }}\n"
+        );
+        Scenario::from_toml(&text, "shop.toml").unwrap()
+    };
+    let visit = |session: &str| {
+        let server = Server::start(Manner::Answer { after: Duration::ZERO });
+        let mut plan = plan(table(session), &server, 200.0, 1);
+        // Seconds are milliseconds.
+        (plan.time_scale, plan.patience_scale) = (0.001, 1000.0);
+        let summary = quiet(plan);
+        assert_eq!(summary.totals.completed, 1, "{:?}", summary.totals);
+        (server.paths(), summary)
+    };
+    let (long, _) = visit("max_requests = 300");
+    // Cut at its mean, so that it is a minute or less: 60 ms here.
+    let (paths, summary) = visit("duration = \"1min\"\nduration_cap = 1");
+    assert!(paths.len() < 200, "{}", paths.len());
+    assert_eq!(paths, long[..paths.len()]);
+    assert_eq!(long[paths.len()], "/", "it ends in place of Home");
+    assert!(summary.session_length.mean_requests > 20.0, "{:?}", summary.session_length);
 }

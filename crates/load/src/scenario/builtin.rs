@@ -1,5 +1,7 @@
 //! The scenarios that come with the program.
 
+use std::time::Duration;
+
 /// Names of the built-in scenarios. `auction-bidding` and `auction-browsing`
 /// are the `-effective` ones.
 pub const BUILT_IN: [&str; 8] = [
@@ -36,6 +38,14 @@ pub(super) fn table(name: &str) -> Option<&'static str> {
         "tpcw-shopping" => Some(include_str!("../../scenarios/tpcw-shopping.csv")),
         _ => None,
     }
+}
+
+/// Mean of how long sessions by a table last at least, as published with it; they
+/// end at its first state then.
+///
+/// Source: TPC-W 1.8, clause 6.2.
+pub(super) fn duration(table: &str) -> Option<Duration> {
+    table.starts_with("tpcw-").then_some(Duration::from_secs(15 * 60))
 }
 
 /// The names that [`table`] knows.

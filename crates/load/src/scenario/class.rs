@@ -4,6 +4,7 @@ use rand::{RngExt, SeedableRng};
 
 use super::SessionRules;
 use super::course::Course;
+use super::lasting::Lasting;
 use crate::Rng;
 
 /// Most classes of a scenario.
@@ -26,6 +27,8 @@ pub struct Class {
     pub course: Course,
     /// What holds for its sessions.
     pub session: SessionRules,
+    /// How long its sessions last, where they end by the clock.
+    pub lasting: Option<Lasting>,
 }
 
 /// The class of a session, by its seed.
@@ -57,6 +60,7 @@ mod tests {
             start: 0,
             course: Course::Steps(Vec::new()),
             session: SessionRules::default(),
+            lasting: None,
         };
         let classes = [class(3.0), class(0.0), class(1.0)];
         let count = |wanted| (0..40_000).filter(|seed| draw(&classes, *seed) == wanted).count();

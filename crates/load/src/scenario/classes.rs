@@ -10,7 +10,7 @@ use super::check::DAY;
 use super::class::{Class, MOST};
 use super::course::Course;
 use super::page::Page;
-use super::{SessionRules, impatience, steps, transitions};
+use super::{SessionRules, impatience, lasting, steps, transitions};
 
 keys! {
     /// What holds for every session, and where it begins.
@@ -22,6 +22,13 @@ keys! {
         steps: Other("list of pages' names and tables", "at most 10000 requests; tables see below") = Unset;
         /// A session ends after this many requests at the latest.
         max_requests: Whole(1, 1_000_000) = Is("1000");
+        /// Mean of the time after which a session ends, in place of its next move to `end_at`:
+        /// negative exponential. For tables of transitions.
+        duration: Time(Duration::from_millis(1), DAY) = Else("none; with a table of TPC-W `\"15min\"`");
+        /// No duration is longer than this many times its mean.
+        duration_cap: Number(1.0, 1000.0) = Is("4");
+        /// The page before which sessions end that have lasted for their `duration`.
+        end_at: Text("a page's name") = Else("`start`");
         /// Mean think time between two requests, negative exponential.
         think: Time(Duration::ZERO, DAY) = Is("\"7s\"");
         /// No think time is longer than this many times its mean.
@@ -144,6 +151,7 @@ fn class(
         if let Some(start) = section.get(SESSION.start.name) {
             start.wrong("stands beside steps, which begin with their first", "remove it");
         }
+        lasting::refuse(section);
         let steps = steps::read(&value, pages)?;
         if steps.len() > session.max_requests as usize {
             let most = session.max_requests;
@@ -152,18 +160,20 @@ fn class(
                 format!("write max_requests = {}", steps.len()),
             );
         }
-        let (start, course) = (steps[0].page, Course::Steps(steps));
-        return Some(Class { name: String::new(), share: 1.0, start, course, session });
+        let (start, course, lasting) = (steps[0].page, Course::Steps(steps), None);
+        return Some(Class { name: String::new(), share: 1.0, start, course, session, lasting });
     }
     let start = start(section, common.section, pages);
-    let Some(table) = own.or(common.transitions) else {
+    let Some(transitions) = own.or(common.transitions) else {
         let remedy = "add [transitions] with a row for each page, or steps = [\"Home\"]";
         section.wrong("has neither steps nor [transitions]", remedy);
         return None;
     };
-    let table = transitions::read(table, pages, start, file);
-    let (start, course) = (start?, Course::Table(table?));
-    Some(Class { name: String::new(), share: 1.0, start, course, session })
+    let table = transitions::read(transitions, pages, start, file);
+    let (start, table) = (start?, table?);
+    let lasting = lasting::read(section, common.section, (transitions, &table), start, pages)?;
+    let course = Course::Table(table);
+    Some(Class { name: String::new(), share: 1.0, start, course, session, lasting })
 }
 
 fn start(section: &Section<'_>, common: &Section<'_>, pages: &[Page]) -> Option<u16> {

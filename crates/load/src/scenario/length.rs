@@ -4,12 +4,14 @@
 //! Back makes the chain a pushdown one, which has no simple closed form, so
 //! it is simulated with the walk that the customers use.
 
+use std::time::Duration;
+
 use rand::SeedableRng;
 use serde::{Deserialize, Serialize};
 
-use super::{Parts, draw};
+use super::{Class, Lasting, Parts, draw};
 use crate::Rng;
-use crate::walk::{Step, Walk};
+use crate::walk::{Step, Walk, exponential};
 
 /// Sessions simulated: the mean of the longest table shipped (standard
 /// deviation about its mean) comes out within 2 %.
@@ -58,7 +60,11 @@ pub(super) fn simulate(parts: &Parts) -> Sessions {
         let class = &parts.classes[class];
         let mut walk: Walk<()> = Walk::new(class.start);
         walk.visit(class.start, ());
+        let mut clock = class.lasting.map(|lasting| Clock::new(lasting, lengths.len() as u64));
         while let Some(step) = walk.step(&class.course, class.session.max_requests, &mut rng) {
+            if clock.as_ref().is_some_and(|clock| clock.ends(step)) {
+                break;
+            }
             match step {
                 Step::Visit(page) => walk.visit(page, ()),
                 Step::Again => walk.again(),
@@ -66,6 +72,9 @@ pub(super) fn simulate(parts: &Parts) -> Sessions {
                     backs += 1;
                     walk.back(|page| parts.pages[page as usize].repeat);
                 }
+            }
+            if let Some(clock) = &mut clock {
+                clock.think(class, parts.pages[walk.page() as usize].think);
             }
         }
         total += u64::from(walk.requests());
@@ -80,6 +89,31 @@ pub(super) fn simulate(parts: &Parts) -> Sessions {
         back_share: backs as f64 / total as f64,
     };
     Sessions { lengths, summary }
+}
+
+/// Virtual time of a session that ends by the clock: what customers think; answers
+/// take none. With numbers of its own, so that steps are those of any session.
+struct Clock {
+    lasting: Lasting,
+    session: u64,
+    rng: Rng,
+    now: Duration,
+}
+
+impl Clock {
+    fn new(lasting: Lasting, session: u64) -> Self {
+        Self { lasting, session, rng: Rng::seed_from_u64(session), now: Duration::ZERO }
+    }
+
+    fn ends(&self, step: Step) -> bool {
+        self.lasting.ends(step, self.now, 1.0, self.session)
+    }
+
+    /// `page` is the mean of the page that comes, if it has one of its own.
+    fn think(&mut self, class: &Class, page: Option<Duration>) {
+        let mean = page.unwrap_or(class.session.think);
+        self.now += mean.mul_f64(exponential(class.session.think_cap, &mut self.rng));
+    }
 }
 
 #[cfg(test)]

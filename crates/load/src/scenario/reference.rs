@@ -134,7 +134,11 @@ mod tests {
     /// Where a key of each table can stand: at the `@`, in one of these places.
     const PLACES: [&[&str]; 22] = [
         &["@"],
-        &["[session]\n@", "[session]\nstart = \"Home\"\n@"],
+        &[
+            "[session]\n@",
+            "[session]\nstart = \"Home\"\n@",
+            "[transitions]\nHome = { Home = 1 }\n[session]\nstart = \"Home\"\nduration = \"1min\"\n@",
+        ],
         &[
             "[[classes]]\nname = \"a\"\nshare = 1\nsteps = [{ @ }]",
             "[[classes]]\nname = \"a\"\nshare = 1\nsteps = [{ page = \"Home\", @ }]",

@@ -67,7 +67,8 @@ fn step(value: &Value<'_>, pages: &[Page]) -> Option<(ScriptStep, usize)> {
     Some((ScriptStep { page: page?, think: think? }, times? as usize))
 }
 
-fn page(value: &Value<'_>, pages: &[Page]) -> Option<u16> {
+/// The page of this name.
+pub(super) fn page(value: &Value<'_>, pages: &[Page]) -> Option<u16> {
     let name = value.string()?;
     let found = pages.iter().position(|page| page.name == name);
     if found.is_none() {

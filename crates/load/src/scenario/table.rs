@@ -107,6 +107,12 @@ impl Table {
         })
     }
 
+    /// Whether a session from `start` can move to a page, other than back.
+    pub fn comes_to(&self, page: u16, start: u16) -> bool {
+        let mut reachable = self.rows.iter().zip(self.reachable(start)).filter(|(_, seen)| *seen);
+        reachable.any(|(row, _)| row.iter().any(|(_, to)| *to == Move::Page(page)))
+    }
+
     /// Number of states.
     pub fn states(&self) -> usize {
         self.rows.len()

@@ -1,0 +1,255 @@
+//! Sessions that end by the clock: at the first move to a page once they have
+//! lasted for a time that is drawn.
+//!
+//! Source: TPC-W 1.8, clauses 6.1 and 6.2, the User Session Minimum Duration.
+
+use std::time::Duration;
+
+use rand::SeedableRng;
+use tidegate_toml::{Section, Value};
+
+use super::builtin;
+use super::classes::SESSION;
+use super::page::Page;
+use super::steps;
+use super::table::Table;
+use super::transitions::TRANSITIONS;
+use crate::Rng;
+use crate::walk::{Step, exponential};
+
+/// Numbers of a session's seed for its duration, so that all else that it draws
+/// is the same with a duration and without.
+const DRAW: u64 = 0x94D0_49BB_1331_11EB;
+/// The cap, where none is given: 60 minutes for a mean of 15, as in TPC-W.
+const CAP: f64 = 4.0;
+
+/// How long sessions last at least, and where they end then.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Lasting {
+    /// Mean of the negative exponential duration.
+    pub mean: Duration,
+    /// No duration is longer than this many times its mean.
+    pub cap: f64,
+    /// A session ends in place of the first move to this page after it.
+    pub end_at: u16,
+}
+
+impl Lasting {
+    /// Whether the session of this seed ends in place of this step, so long after
+    /// its beginning; all durations are multiplied by `scale`.
+    pub(crate) fn ends(&self, step: Step, after: Duration, scale: f64, seed: u64) -> bool {
+        step == Step::Visit(self.end_at) && after >= self.of(seed).mul_f64(scale)
+    }
+
+    /// How long the session of this seed lasts at least.
+    fn of(&self, seed: u64) -> Duration {
+        self.mean.mul_f64(exponential(self.cap, &mut Rng::seed_from_u64(seed ^ DRAW)))
+    }
+}
+
+/// What a class or, if it does not say it, `common` has of a duration, for
+/// sessions that begin at `start` and go by the table. Outer `None` is a mistake.
+pub(super) fn read(
+    section: &Section<'_>,
+    common: &Section<'_>,
+    (transitions, table): (&Value<'_>, &Table),
+    start: u16,
+    pages: &[Page],
+) -> Option<Option<Lasting>> {
+    let published = transitions.section()?.read(&TRANSITIONS.table);
+    let published = published.and_then(|index| builtin::duration(builtin::TABLES[index]));
+    let given = section.read(&SESSION.duration).or_else(|| common.read(&SESSION.duration));
+    let Some(mean) = given.or(published) else {
+        for name in [SESSION.duration_cap.name, SESSION.end_at.name] {
+            if let Some(value) = section.get(name) {
+                value
+                    .wrong("stands without a duration", "write duration = \"15min\", or remove it");
+            }
+        }
+        return Some(None);
+    };
+    let cap = section.read(&SESSION.duration_cap).or_else(|| common.read(&SESSION.duration_cap));
+    let named = [section, common].into_iter().find_map(|it| it.get(SESSION.end_at.name));
+    let end_at = match &named {
+        Some(value) => steps::page(value, pages)?,
+        None => start,
+    };
+    if table.comes_to(end_at, start) {
+        return Some(Some(Lasting { mean, cap: cap.unwrap_or(CAP), end_at }));
+    }
+    let mut own = [SESSION.end_at.name, SESSION.duration.name].into_iter();
+    // What others have may be of no use to a class.
+    let Some(value) = own.find_map(|name| section.get(name)) else { return Some(None) };
+    let name = &pages[usize::from(end_at)].name;
+    value.wrong(
+        format!("sessions cannot end at {name}: none moves to it"),
+        "write end_at = the name of a page that customers come to again and again",
+    );
+    None
+}
+
+/// Tells that a script has no use for a duration of its own.
+pub(super) fn refuse(section: &Section<'_>) {
+    for name in [SESSION.duration.name, SESSION.duration_cap.name, SESSION.end_at.name] {
+        if let Some(value) = section.get(name) {
+            value.wrong("stands beside steps, which end with their last", "remove it");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::Scenario;
+
+    /// From Home to an item and back.
+    const SHOP: &str = r#"
+[session]
+start = "Home"
+max_requests = 10000
+[pages]
+Home = { path = "/" }
+Item = { path = "/item" }
+About = { path = "/about" }
+[transitions]
+Home = { Item = 1 }
+Item = { Home = 1 }
+About = { Item = 1 }
+"#;
+
+    fn shop(session: &str) -> String {
+        SHOP.replace("[pages]", &format!("{session}\n[pages]"))
+    }
+
+    fn lasting(text: &str) -> Vec<Option<Lasting>> {
+        let scenario = Scenario::from_toml(text, "shop.toml").unwrap();
+        scenario.classes().iter().map(|class| class.lasting).collect()
+    }
+
+    fn mistakes(text: &str) -> Vec<String> {
+        let found = Scenario::from_toml(text, "shop.toml").unwrap_err();
+        found.0.iter().map(ToString::to_string).collect()
+    }
+
+    const MINUTES: Duration = Duration::from_secs(60);
+
+    #[test]
+    fn durations_have_their_mean_and_their_cap_and_follow_from_the_seed() {
+        let tpcw = Lasting { mean: 15 * MINUTES, cap: 4.0, end_at: 0 };
+        let all: Vec<f64> = (0..40_000).map(|seed| tpcw.of(seed).as_secs_f64()).collect();
+        // Cut at four times itself, a mean of 900 s becomes 900 (1 - e^-4) = 883.5 s; 1.8 % are
+        // cut. The standard errors of both are 4.2 s and 0.07 %.
+        let mean = all.iter().sum::<f64>() / all.len() as f64;
+        assert!((mean - 883.5).abs() < 20.0, "{mean}");
+        let cut = all.iter().filter(|seconds| **seconds == 3600.0).count() as f64 / 40_000.0;
+        assert!((cut - 0.0183).abs() < 0.0035, "{cut}");
+        assert!(all.iter().all(|seconds| *seconds <= 3600.0));
+        assert_eq!(tpcw.of(7), tpcw.of(7));
+    }
+
+    #[test]
+    fn a_session_ends_in_place_of_the_first_move_there_once_it_has_lasted() {
+        let shop = Lasting { mean: MINUTES, cap: 4.0, end_at: 3 };
+        for seed in 0..100 {
+            let (lasts, moment) = (shop.of(seed), Duration::from_nanos(1));
+            let ends = |step, after| shop.ends(step, after, 1.0, seed);
+            assert!(ends(Step::Visit(3), lasts) && !ends(Step::Visit(3), lasts - moment));
+            for other in [Step::Visit(2), Step::Again, Step::Back] {
+                assert!(!ends(other, 60 * MINUTES));
+            }
+            assert!(shop.ends(Step::Visit(3), lasts.mul_f64(0.1), 0.1, seed));
+            assert!(!shop.ends(Step::Visit(3), lasts.mul_f64(0.1) - moment, 0.1, seed));
+        }
+    }
+
+    #[test]
+    fn left_alone_sessions_are_as_long_as_their_durations_and_thoughts_make_them() {
+        // With thoughts of 7 s, 883.5 s are M = 126.2 of them on average. A session ends at the
+        // first page after them that is an item: that is request M + 2 or M + 3. The standard
+        // error of the mean of 4000 sessions is 1.8.
+        let length = |text: &str| {
+            Scenario::from_toml(text, "shop.toml").unwrap().session_length().mean_requests
+        };
+        let mean = length(&shop("duration = \"15min\""));
+        assert!((mean - 128.7).abs() < 6.0, "{mean}");
+        let short = length(&shop("duration = \"15min\"\nduration_cap = 1"));
+        // Cut at its mean: 900 (1 - 1/e) = 568.9 s, 81.3 thoughts.
+        assert!((short - 83.8).abs() < 4.0, "{short}");
+        assert_eq!(length(SHOP), 10_000.0);
+    }
+
+    #[test]
+    fn sessions_of_tpc_w_last_for_its_quarter_of_an_hour() {
+        let pages = include_str!("../../scenarios/tpcw-shopping.csv")
+            .lines()
+            .filter(|line| !line.starts_with('#'))
+            .skip(1)
+            .map(|line| format!("\"{}\" = {{ path = \"/\" }}\n", line.split(',').next().unwrap()))
+            .collect::<String>();
+        for mix in ["browsing", "shopping", "ordering"] {
+            let text = format!(
+                "[session]\nstart = \"Home\"\n[pages]\n{pages}\
+                 [transitions]\ntable = \"tpcw-{mix}\"\nform = \"normalised\"\n"
+            );
+            let scenario = Scenario::from_toml(&text, "bookstore.toml").unwrap();
+            let home = scenario.pages().iter().position(|page| page.name == "Home").unwrap();
+            let expected = Lasting { mean: 15 * MINUTES, cap: 4.0, end_at: home as u16 };
+            assert_eq!(scenario.classes()[0].lasting, Some(expected));
+            // 126 thoughts of 7 s, and then until she comes by Home.
+            let length = scenario.session_length();
+            assert!((127.0..160.0).contains(&length.mean_requests), "{mix}: {length:?}");
+            assert!(length.p99_requests < 700, "{mix}: {length:?}");
+            let own = text.replace("[pages]", "duration = \"1min\"\n[pages]");
+            assert_eq!(lasting(&own)[0].unwrap().mean, MINUTES);
+        }
+    }
+
+    #[test]
+    fn a_class_has_its_own_duration_and_else_that_of_the_session() {
+        let text = shop("duration = \"2min\"\nend_at = \"Item\"")
+            + "[[classes]]\nname = \"a\"\nshare = 1\n\
+               [[classes]]\nname = \"b\"\nshare = 1\nduration = \"1min\"\nduration_cap = 2\nend_at = \"Home\"\n\
+               [[classes]]\nname = \"c\"\nshare = 1\nsteps = [\"Home\"]\n\
+               [[classes]]\nname = \"d\"\nshare = 1\ntransitions = { Home = { End = 1 } }\n";
+        let [a, b, c, d] = lasting(&text)[..] else { panic!("four classes") };
+        assert_eq!(a, Some(Lasting { mean: 2 * MINUTES, cap: 4.0, end_at: 1 }));
+        assert_eq!(b, Some(Lasting { mean: MINUTES, cap: 2.0, end_at: 0 }));
+        assert_eq!((c, d), (None, None));
+    }
+
+    #[test]
+    fn every_mistake_is_told_with_line_and_remedy() {
+        let told = |session: &str| {
+            let found = mistakes(&shop(session));
+            assert_eq!(found.len(), 1, "{found:#?}");
+            found[0].clone()
+        };
+        for (session, expected) in [
+            ("duration = \"0s\"", "shop.toml:5: session.duration: = \"0s\" must be 1ms to 86400s;"),
+            (
+                "duration = \"1min\"\nend_at = \"Itme\"",
+                "shop.toml:6: session.end_at: = \"Itme\" is no page; name one of [pages]",
+            ),
+            (
+                "duration = \"1min\"\nend_at = \"About\"",
+                "shop.toml:6: session.end_at: sessions cannot end at About: none moves to it;",
+            ),
+            (
+                "end_at = \"Item\"",
+                "shop.toml:5: session.end_at: stands without a duration; \
+                 write duration = \"15min\", or remove it",
+            ),
+        ] {
+            assert!(told(session).starts_with(expected), "{}", told(session));
+        }
+        let ends = shop("duration = \"1min\"").replace("Home = 1", "End = 1");
+        let expected = "shop.toml:5: session.duration: sessions cannot end at Home: none moves to it; \
+             write end_at = the name of a page that customers come to again and again";
+        assert_eq!(mistakes(&ends), [expected]);
+        let (head, _) = SHOP.split_once("[transitions]").unwrap();
+        let script = head.replace("start = \"Home\"", "steps = [\"Home\"]\nduration = \"1min\"");
+        let expected = "shop.toml:4: session.duration: stands beside steps, which end with their \
+                        last; remove it";
+        assert_eq!(mistakes(&script), [expected]);
+    }
+}
