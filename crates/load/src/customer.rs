@@ -16,7 +16,7 @@ use crate::deadline::Deadline;
 use crate::html;
 use crate::outcome::{Failure, Outcome, Stage};
 use crate::plan::Keep;
-use crate::recorder::{Fallback, Request as Recorded, What, Why};
+use crate::recorder::{Fallback, Group, Request as Recorded, What, Why};
 use crate::request::{Identity, LastUsed, Maker, NotMade, Origin, Request, resolve};
 use crate::scenario::{Answered, Class, Method, Rule, excerpt};
 use crate::walk::{Step, Walk};
@@ -28,7 +28,7 @@ const REDIRECTS: u32 = 5;
 /// A session in progress.
 pub(crate) struct Customer {
     shared: Rc<Shared>,
-    class: u16,
+    group: Group,
     identity: Identity,
     rng: Rng,
     walk: Walk<Rc<Request>>,
@@ -90,7 +90,7 @@ impl Customer {
     pub(crate) fn new(
         shared: Rc<Shared>,
         session: u64,
-        class: u16,
+        group: Group,
         max_requests: u32,
         kept: Kept,
     ) -> Self {
@@ -98,12 +98,12 @@ impl Customer {
         let drawn = rng.random_range(1..=shared.customers);
         let customer = kept.customer.unwrap_or(drawn);
         let identity = Identity { customer, session, request: 0, run: shared.run };
-        let rules = &shared.parts.classes[usize::from(class)];
+        let rules = &shared.parts.classes[usize::from(group.class)];
         let (start, most) = (rules.start, rules.session.max_requests);
         let tickets = kept.tickets.unwrap_or_else(|| shared.connector.first_tickets());
         Self {
             shared,
-            class,
+            group,
             identity,
             rng,
             walk: Walk::new(start),
@@ -124,8 +124,8 @@ impl Customer {
             self.admit();
         }
         let outcome = self.session(arrival).await;
-        let (class, admitted) = (self.class, self.admitted);
-        self.shared.record(What::Ended { class, outcome, admitted });
+        let (group, admitted) = (self.group, self.admitted);
+        self.shared.record(What::Ended { group, outcome, admitted });
         // A connection that was abandoned or broke is gone already, by a reset.
         let (mut kept, connection) = (Kept::default(), self.connection.take());
         if self.shared.keep == Keep::Customer {
@@ -138,13 +138,13 @@ impl Customer {
 
     fn admit(&mut self) {
         if !std::mem::replace(&mut self.admitted, true) {
-            self.shared.record(What::Admitted { class: self.class });
+            self.shared.record(What::Admitted { group: self.group });
         }
     }
 
     async fn session(&mut self, arrival: Instant) -> Outcome {
         let parts = self.shared.parts.clone();
-        let class = &parts.classes[usize::from(self.class)];
+        let class = &parts.classes[usize::from(self.group.class)];
         let mut intended = arrival;
         // A run lasts a day at most; who thinks holds as little as can be.
         let arrived_ms = self.shared.since_start(arrival).as_millis() as u32;
@@ -265,7 +265,7 @@ impl Customer {
     }
 
     fn class(&self) -> &Class {
-        &self.shared.parts.classes[usize::from(self.class)]
+        &self.shared.parts.classes[usize::from(self.group.class)]
     }
 
     fn not_offered(&self, page: u16, body: &[u8]) -> Outcome {
@@ -306,7 +306,7 @@ impl Customer {
     /// The think time before the next page.
     fn think(&mut self) -> Duration {
         let shared = self.shared.clone();
-        let class = &shared.parts.classes[usize::from(self.class)];
+        let class = &shared.parts.classes[usize::from(self.group.class)];
         let steps = class.course.steps();
         // The walk has counted the request that comes.
         let step =
@@ -329,7 +329,7 @@ impl Customer {
         let late = begun.saturating_duration_since(intended);
         shared.record_at(begun, What::Begun { late });
         let stage = Cell::new(Stage::Connect);
-        let patience = shared.patience[usize::from(self.class)];
+        let patience = shared.patience[usize::from(self.group.class)];
         let mut deadline = intended + patience;
         let mut timer = std::mem::take(&mut self.deadline);
         let mut reloads = self.class().session.impatience.reloads();
@@ -345,7 +345,7 @@ impl Customer {
                 break Err(Outcome::Abandoned(stage.get()));
             }
             reloads -= 1;
-            shared.record(What::Reloaded { class: self.class });
+            shared.record(What::Reloaded { group: self.group });
             if let Some(kept) = keep.as_deref_mut() {
                 kept.clear();
             }
@@ -354,7 +354,7 @@ impl Customer {
         self.deadline = timer;
         let mut recorded = Recorded {
             session: self.identity.session,
-            class: self.class,
+            group: self.group,
             page: request.page,
             intended: shared.since_start(intended),
             late,

@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use crate::summary::{Latency, Negotiated, RunStage, Snapshot, Summary};
+use crate::summary::{GroupFigures, Latency, Negotiated, RunStage, Snapshot, Summary};
 
 /// One snapshot in one line, without colours or cursor movement.
 pub fn line(snapshot: &Snapshot) -> String {
@@ -133,7 +133,8 @@ pub fn report(summary: &Summary) -> String {
     }
     unmet(&mut out, summary);
     put(&mut out, format_args!("response        {}", spread(&summary.response)));
-    classes(&mut out, summary);
+    groups(&mut out, "class", &summary.classes);
+    groups(&mut out, "arrivals", &summary.models);
     let phases = &summary.phases;
     for (name, phase) in [
         ("connect", &phases.connect),
@@ -221,17 +222,17 @@ fn negotiated(all: &[Negotiated]) -> String {
     told.collect::<Vec<_>>().join("; ")
 }
 
-/// A table of the classes, where there are several.
-fn classes(out: &mut String, summary: &Summary) {
-    let Some(widest) = summary.classes.iter().map(|class| class.name.chars().count()).max() else {
+/// A table of the classes, or of the arrivals, where there are several.
+fn groups(out: &mut String, kind: &str, groups: &[GroupFigures]) {
+    let Some(widest) = groups.iter().map(|group| group.name.chars().count()).max() else {
         return;
     };
-    let width = widest.max("class".len());
+    let width = widest.max(kind.len());
     put(
         out,
         format_args!(
             "{:width$} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} ms",
-            "class",
+            kind,
             "offered",
             "refused",
             "completed",
@@ -243,21 +244,21 @@ fn classes(out: &mut String, summary: &Summary) {
             "p99"
         ),
     );
-    for class in &summary.classes {
+    for group in groups {
         put(
             out,
             format_args!(
                 "{:width$} {:9} {:9} {:9} {:9} {:9} {:9} {:>9} {:>9} {:>9}",
-                class.name,
-                class.offered,
-                class.refused,
-                class.completed,
-                class.abandoned,
-                class.failed,
-                class.requests_ok,
-                ms(class.response.p50_ms),
-                ms(class.response.p95_ms),
-                ms(class.response.p99_ms)
+                group.name,
+                group.offered,
+                group.refused,
+                group.completed,
+                group.abandoned,
+                group.failed,
+                group.requests_ok,
+                ms(group.response.p50_ms),
+                ms(group.response.p95_ms),
+                ms(group.response.p99_ms)
             ),
         );
     }

@@ -272,6 +272,13 @@ impl Plan {
             );
         }
         if let Ok(arrivals) = self.arrivals() {
+            if arrivals.models().len() > Arrivals::MODELS {
+                return wrong(
+                    "arrivals",
+                    format!("{} side by side", arrivals.models().len()),
+                    "100 at most",
+                );
+            }
             self.check_classes(&arrivals)?;
         }
         if self.customers == Some(0) {

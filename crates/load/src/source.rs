@@ -15,12 +15,22 @@ use crate::customer::{Customer, Kept, Left};
 use crate::outcome::Outcome;
 use crate::part::Share;
 use crate::plan::Keep;
+use crate::recorder::Group;
 use crate::worker::{Arrived, Shared};
 
 /// Numbers of a session's seed for the times away after it.
 const AWAY: u64 = 0x9FB2_1C65_1E98_DF25;
 /// Numbers of a model's seed for its customers.
 const CUSTOMERS: u64 = 0xD134_2543_DE82_EF95;
+
+/// An entry of the arrivals.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Entry {
+    /// Which, from 0.
+    pub(crate) model: u8,
+    /// The class of its customers, if it says so.
+    pub(crate) class: Option<u8>,
+}
 
 /// The sources of a thread that may still bring sessions.
 pub(crate) struct Sources(Rc<Cell<usize>>);
@@ -50,15 +60,16 @@ pub(crate) fn start(shared: &Rc<Shared>, arrivals: &Arrivals) -> Sources {
     let models = arrivals.models().iter().zip(arrivals.classes());
     for (index, (model, class)) in models.enumerate() {
         let class = class.as_ref().and_then(|name| shared.parts.class(name));
+        let entry = Entry { model: index as u8, class };
         let seed = shared.seed_of_model(index);
         let numbers = Numbers::of_model(index, arrivals.models().len());
         let arriving = |schedule| numbers.arriving(schedule, share, seed);
         match model {
             Model::PartlyOpen(schedule) => {
-                sources.spawn(open(shared.clone(), arriving(schedule), u32::MAX, class));
+                sources.spawn(open(shared.clone(), arriving(schedule), u32::MAX, entry));
             }
             Model::Open(schedule) => {
-                sources.spawn(open(shared.clone(), arriving(schedule), 1, class));
+                sources.spawn(open(shared.clone(), arriving(schedule), 1, entry));
             }
             Model::Closed(model) => {
                 let think = model.think.unwrap_or(shared.parts.rules(class).think);
@@ -66,7 +77,7 @@ pub(crate) fn start(shared: &Rc<Shared>, arrivals: &Arrivals) -> Sources {
                 for (customer, first) in firsts(share, model, think) {
                     let rng = Rng::seed_from_u64(seed ^ (customer + 1).wrapping_mul(CUSTOMERS));
                     let hers = numbers.of_customer(customer, model.customers);
-                    sources.spawn(closed(shared.clone(), *model, first, hers, class, rng));
+                    sources.spawn(closed(shared.clone(), *model, first, hers, entry, rng));
                 }
             }
         }
@@ -127,16 +138,16 @@ impl Iterator for Arriving {
 }
 
 /// Begins sessions at the instants of a schedule, whatever becomes of them.
-async fn open(shared: Rc<Shared>, arriving: Arriving, max_requests: u32, class: Option<u16>) {
+async fn open(shared: Rc<Shared>, arriving: Arriving, max_requests: u32, entry: Entry) {
     let mut count = 0u32;
     for (session, offset) in arriving {
         let Some(arrival) = shared.instant(offset) else { return };
         shared.clock.at(arrival).await;
-        match shared.arrive(arrival, session, class) {
+        match shared.arrive(arrival, session, entry) {
             Arrived::Enough => return,
             Arrived::Full => {}
-            Arrived::Session(class) => {
-                let visits = Visits::new(shared.clone(), session, class);
+            Arrived::Session(group) => {
+                let visits = Visits::new(shared.clone(), session, group);
                 spawn_local(visits.run(arrival, max_requests));
             }
         }
@@ -151,15 +162,15 @@ async fn open(shared: Rc<Shared>, arriving: Arriving, max_requests: u32, class: 
 /// The sessions of one customer: the first, and those for which she comes back.
 struct Visits {
     shared: Rc<Shared>,
-    class: u16,
+    group: Group,
     first: u64,
     /// Sessions so far.
     count: u32,
 }
 
 impl Visits {
-    fn new(shared: Rc<Shared>, first: u64, class: u16) -> Self {
-        Self { shared, class, first, count: 0 }
+    fn new(shared: Rc<Shared>, first: u64, group: Group) -> Self {
+        Self { shared, group, first, count: 0 }
     }
 
     /// The next session.
@@ -172,16 +183,16 @@ impl Visits {
         // She lies in the task once, since her session only borrows her, and that has a
         // place of its own: moved or awaited where they were made, both would lie there
         // twice.
-        let mut customer = Customer::new(shared, number, self.class, max_requests, kept);
+        let mut customer = Customer::new(shared, number, self.group, max_requests, kept);
         let left = Box::pin(customer.run(intended)).await;
-        self.shared.leave(self.class);
+        self.shared.leave(self.group);
         left
     }
 
     /// When she comes back after her last session, if she does: she is away
     /// then.
     fn returns(&self, outcome: Outcome) -> Option<Instant> {
-        let rules = self.shared.parts.rules(Some(self.class));
+        let rules = self.shared.parts.rules(Some(self.group.class));
         let mean = rules.impatience.back_off(self.count)?;
         if !outcome.is_disappointment() {
             return None;
@@ -189,7 +200,7 @@ impl Visits {
         let seed = self.shared.seed_of(self.first) ^ u64::from(self.count).wrapping_mul(AWAY);
         let away = self.shared.think(mean, f64::MAX, &mut Rng::seed_from_u64(seed));
         let at = Instant::now().checked_add(away).filter(|at| *at < self.shared.end)?;
-        self.shared.go_away(self.class).then_some(at)
+        self.shared.go_away(self.group).then_some(at)
     }
 
     async fn run(mut self, arrival: Instant, max_requests: u32) {
@@ -197,7 +208,7 @@ impl Visits {
         while let Some(at) = self.returns(left.outcome) {
             self.shared.clock.at(at).await;
             let kept = left.anew(&self.shared);
-            if !self.shared.come_back(at, self.class) {
+            if !self.shared.come_back(at, self.group) {
                 return;
             }
             left = self.session(at, max_requests, kept).await;
@@ -224,22 +235,22 @@ async fn closed(
     model: Closed,
     first: Duration,
     mut numbers: Numbers,
-    class: Option<u16>,
+    entry: Entry,
     mut rng: Rng,
 ) {
-    let rules = *shared.parts.rules(class);
+    let rules = *shared.parts.rules(entry.class);
     let think = model.think.unwrap_or(rules.think);
     let Some(mut intended) = shared.instant(first) else { return };
     let mut kept = Kept::default();
     while intended < shared.end {
         kept.rest_until(&shared, intended).await;
         let session = numbers.take();
-        match shared.arrive(intended, session, class) {
+        match shared.arrive(intended, session, entry) {
             // Who finds no place now finds none later: it is the driver's own
             // limit, and is reported as such.
             Arrived::Enough | Arrived::Full => break,
-            Arrived::Session(class) => {
-                let mut visits = Visits::new(shared.clone(), session, class);
+            Arrived::Session(group) => {
+                let mut visits = Visits::new(shared.clone(), session, group);
                 let mut left = visits.session(intended, u32::MAX, kept).await;
                 while let Some(at) = visits.returns(left.outcome) {
                     left.kept.rest_until(&shared, at).await;
@@ -247,7 +258,7 @@ async fn closed(
                         Keep::Customer => left.kept,
                         _ => left.anew(&shared),
                     };
-                    if !shared.come_back(at, class) {
+                    if !shared.come_back(at, group) {
                         return anew.finish(&shared);
                     }
                     left = visits.session(at, u32::MAX, anew).await;

@@ -93,7 +93,11 @@ pub struct Summary {
     /// Figures by class of customers, in the scenario's order; none where all are
     /// of one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub classes: Vec<ClassFigures>,
+    pub classes: Vec<GroupFigures>,
+    /// Figures by entry of the arrivals, each under its model and schedule in words;
+    /// none where there is one alone.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub models: Vec<GroupFigures>,
     /// What was expected of answers and did not come, the most frequent first.
     pub unmet: Vec<Unmet>,
     /// The driver's own condition.
@@ -307,10 +311,10 @@ pub struct PageFigures {
     pub response: Latency,
 }
 
-/// Figures of a class of customers; see [`Totals`] for the counts.
+/// Figures of a class of customers, or of an entry of the arrivals; see [`Totals`] for the counts.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[expect(missing_docs, reason = "as in Totals")]
-pub struct ClassFigures {
+pub struct GroupFigures {
     pub name: String,
     pub offered: u64,
     pub sessions_returned: u64,

@@ -16,9 +16,9 @@ use crate::error::Error;
 use crate::outcome::Outcome;
 use crate::part::Share;
 use crate::plan::{Close, Http, Keep, Sources, Stop};
-use crate::recorder::{Batch, Event, Example, What, Why};
+use crate::recorder::{Batch, Event, Example, Group, What, Why};
 use crate::scenario::{Parts, draw};
-use crate::source;
+use crate::source::{self, Entry};
 use crate::walk::exponential;
 
 /// The heartbeat of the event loop; batches go out with it.
@@ -91,7 +91,7 @@ pub(crate) struct Shared {
     told: RefCell<BTreeSet<(u16, Why)>>,
     examples: RefCell<Vec<Example>>,
     lost: Cell<u64>,
-    /// Of each class.
+    /// Of each group: see [`Shared::here`].
     in_flight: Vec<Cell<usize>>,
     /// Customers who will come back.
     away: Cell<usize>,
@@ -100,8 +100,8 @@ pub(crate) struct Shared {
 /// What becomes of an arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arrived {
-    /// A session of this class begins; [`Shared::leave`] ends it.
-    Session(u16),
+    /// A session begins; [`Shared::leave`] ends it.
+    Session(Group),
     /// Too many in flight.
     Full,
     /// The run has had as many as it was to have.
@@ -133,36 +133,52 @@ impl Shared {
         }
     }
 
-    /// Lets the session of this number begin, whatever it comes from; its class is
-    /// drawn unless it is given.
-    pub(crate) fn arrive(&self, intended: Instant, session: u64, class: Option<u16>) -> Arrived {
+    /// Lets the session of this number begin, of an entry of the arrivals; its class
+    /// is drawn unless that says it.
+    pub(crate) fn arrive(&self, intended: Instant, session: u64, entry: Entry) -> Arrived {
         let count = self.offered.get();
         if self.max_sessions.is_some_and(|most| count >= most) {
             return Arrived::Enough;
         }
         self.offered.set(count + 1);
-        let class = class.unwrap_or_else(|| draw(&self.parts.classes, self.seed_of(session)));
-        self.record_at(intended, What::Offered { class });
-        if self.begin(class) { Arrived::Session(class) } else { Arrived::Full }
+        let drawn = || draw(&self.parts.classes, self.seed_of(session));
+        let group = Group { class: entry.class.unwrap_or_else(drawn), model: entry.model };
+        self.record_at(intended, What::Offered { group });
+        if self.begin(group) { Arrived::Session(group) } else { Arrived::Full }
     }
 
-    fn begin(&self, class: u16) -> bool {
+    fn begin(&self, group: Group) -> bool {
         if self.in_flight() >= self.max_in_flight {
-            self.record(What::NotStarted { class });
+            self.record(What::NotStarted { group });
             return false;
         }
-        self.record(What::Started { class });
-        let here = &self.in_flight[usize::from(class)];
+        self.record(What::Started { group });
+        let here = self.here(group);
         here.set(here.get() + 1);
         true
     }
 
+    /// Sessions in flight of a group.
+    fn here(&self, group: Group) -> &Cell<usize> {
+        let classes = self.parts.classes.len();
+        &self.in_flight[usize::from(group.model) * classes + usize::from(group.class)]
+    }
+
+    /// All groups with sessions in flight, and how many.
+    fn groups(&self) -> impl Iterator<Item = (Group, usize)> {
+        let classes = self.parts.classes.len();
+        let group =
+            move |index| Group { class: (index % classes) as u8, model: (index / classes) as u8 };
+        let all = self.in_flight.iter().enumerate();
+        all.map(move |(index, here)| (group(index), here.get())).filter(|(_, here)| *here > 0)
+    }
+
     /// Lets a customer go who will come back; with too many of them she will
     /// not.
-    pub(crate) fn go_away(&self, class: u16) -> bool {
+    pub(crate) fn go_away(&self, group: Group) -> bool {
         if self.away.get() >= self.max_in_flight {
-            self.record(What::Returned { class });
-            self.record(What::NotStarted { class });
+            self.record(What::Returned { group });
+            self.record(What::NotStarted { group });
             return false;
         }
         self.away.set(self.away.get() + 1);
@@ -170,10 +186,10 @@ impl Shared {
     }
 
     /// Lets a session begin of a customer who had gone away.
-    pub(crate) fn come_back(&self, intended: Instant, class: u16) -> bool {
+    pub(crate) fn come_back(&self, intended: Instant, group: Group) -> bool {
         self.away.set(self.away.get() - 1);
-        self.record_at(intended, What::Returned { class });
-        self.begin(class)
+        self.record_at(intended, What::Returned { group });
+        self.begin(group)
     }
 
     /// The seed of a session.
@@ -197,9 +213,9 @@ impl Shared {
         mean.mul_f64(exponential(cap, rng) * self.time_scale)
     }
 
-    /// A session of this class is over.
-    pub(crate) fn leave(&self, class: u16) {
-        let here = &self.in_flight[usize::from(class)];
+    /// A session of this group is over.
+    pub(crate) fn leave(&self, group: Group) {
+        let here = self.here(group);
         here.set(here.get() - 1);
     }
 
@@ -285,7 +301,7 @@ async fn drive(
             .iter()
             .map(|class| class.session.patience.mul_f64(job.patience_factor))
             .collect(),
-        in_flight: job.parts.classes.iter().map(|_| Cell::new(0)).collect(),
+        in_flight: vec![Cell::new(0); job.parts.classes.len() * job.arrivals.models().len()],
         parts: job.parts,
         target: job.target,
         clock: clock.clone(),
@@ -321,10 +337,9 @@ async fn drive(
         if now >= end || job.stop.is_stopped() || idle {
             // An instant of the window itself, should the loop be late.
             let ended = now.min(end);
-            for (class, here) in shared.in_flight.iter().enumerate() {
-                let class = class as u16;
-                let what = What::Ended { class, outcome: Outcome::CutOff, admitted: true };
-                (0..here.get()).for_each(|_| shared.record_at(ended, what));
+            for (group, here) in shared.groups() {
+                let what = What::Ended { group, outcome: Outcome::CutOff, admitted: true };
+                (0..here).for_each(|_| shared.record_at(ended, what));
             }
             reporter.send(&shared, ended, true);
             // Who rests closes her connection; each turn lets some dozens do so.

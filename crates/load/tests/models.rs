@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use common::{Manner, Server, loop_of, plan};
 use tidegate_load::arrivals::{Closed, Model, Process, Rate, Schedule};
-use tidegate_load::{Arrivals, Summary, run};
+use tidegate_load::summary::GroupFigures;
+use tidegate_load::{Arrivals, Summary, report, run};
 
 const MS: Duration = Duration::from_millis(1);
 
@@ -100,6 +101,51 @@ fn arrivals_side_by_side_all_come_and_drivers_share_them() {
     plan.arrivals = Some(closed(5, Duration::ZERO));
     plan.max_sessions = Some(40);
     assert_eq!(quiet(plan).totals.completed, 40);
+}
+
+#[test]
+fn each_model_of_a_mixture_has_its_own_figures() {
+    let server = Server::start(Manner::Answer { after: Duration::ZERO });
+    let text = "[session]\nthink = \"1ms\"\n[pages]\nHome = { path = \"/\" }\n\
+                Wrong = { path = \"/wrong\", check = { contains = \"what nobody says\" } }\n\
+                [[classes]]\nname = \"people\"\nshare = 1\nsteps = [\"Home\", \"Home\", \"Home\"]\n\
+                [[classes]]\nname = \"wrong\"\nshare = 0\nsteps = [\"Wrong\"]\n";
+    let scenario = tidegate_load::Scenario::from_toml(text, "mix.toml").unwrap();
+    let mut plan = plan(scenario, &server, 1.0, u64::MAX);
+    let times = |count: u64| Schedule::times((0..count).map(|n| (5 * n) as u32 * MS).collect());
+    plan.arrivals = Some(Arrivals::side_by_side([
+        times(20).into(),
+        Arrivals::of(Model::Open(times(31))),
+        // Each comes once: then she thinks until the end.
+        closed(4, Duration::from_secs(3600)).by("wrong"),
+        Arrivals::times(vec![Duration::from_secs(600)]),
+    ]));
+    plan.measure = 800 * MS;
+    for threads in [1, 2] {
+        plan.cores = vec![0; threads];
+        let summary = quiet(plan.clone());
+        let figures = |group: &GroupFigures| {
+            [group.offered, group.completed, group.failed, group.requests_ok, group.response.count]
+        };
+        let models: Vec<_> = summary.models.iter().map(figures).collect();
+        assert_eq!(models, [[20, 20, 0, 60, 60], [31, 31, 0, 31, 31], [4, 0, 4, 0, 4], [0; 5]]);
+        let classes: Vec<_> = summary.classes.iter().map(figures).collect();
+        assert_eq!(classes, [[51, 51, 0, 91, 91], [4, 0, 4, 0, 4]]);
+        assert_eq!(summary.models[2].failed_by_kind.get("check"), Some(&4));
+        let words: Vec<_> = summary.models.iter().map(|model| model.name.as_str()).collect();
+        assert_eq!(words.join(" + "), summary.arrivals);
+        let lines = report(&summary);
+        let row = lines.lines().find(|line| line.starts_with("open: requests at 31 listed times"));
+        assert!(row.is_some_and(|row| row.contains(" 31 ")), "{lines}");
+        let json = serde_json::to_value(&summary).unwrap();
+        assert_eq!(json["models"][2]["failed"], 4);
+    }
+    plan.arrivals = Some(times(3).into());
+    let summary = quiet(plan.clone());
+    assert!(summary.models.is_empty());
+    plan.arrivals = Some(Arrivals::side_by_side((0..101).map(|_| Arrivals::poisson(1.0))));
+    let told = plan.check().unwrap_err().to_string();
+    assert!(told.contains("101 side by side"), "{told}");
 }
 
 #[test]

@@ -8,6 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use common::{Manner, Server};
 use tidegate_load::arrivals::{Model, Process, Rate, Schedule};
+use tidegate_load::summary::GroupFigures;
 use tidegate_load::{Arrivals, Part, Plan, Scenario, Summary, merge, run};
 
 const WANDER: &str = r#"
@@ -107,6 +108,19 @@ fn parts_bring_the_sessions_of_the_whole_test_at_the_same_times() {
     let merged = merge(parts.iter().map(named).collect()).unwrap();
     assert_eq!(merged.totals.offered, alone.totals.offered);
     assert_eq!((merged.driver.threads, merged.drivers.len()), (4, 3));
+    let offered = |summary: &Summary| {
+        let models = summary.models.iter().map(|model| (model.name.clone(), model.offered));
+        models.collect::<Vec<_>>()
+    };
+    assert_eq!(offered(&merged), offered(&alone));
+    for (index, merged) in merged.models.iter().enumerate() {
+        let sum = |figure: fn(&GroupFigures) -> u64| -> u64 {
+            parts.iter().map(|part| figure(&part.models[index])).sum()
+        };
+        assert_eq!(merged.requests_ok, sum(|model| model.requests_ok));
+        assert_eq!(merged.completed, sum(|model| model.completed));
+        assert_eq!(merged.response.count, sum(|model| model.response.count));
+    }
     let answered: u64 = parts.iter().map(|part| part.response.count).sum();
     assert_eq!(merged.response.count, answered);
     assert!(alone.portion.is_none());

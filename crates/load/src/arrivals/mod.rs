@@ -58,6 +58,8 @@ impl Arrivals {
     pub const FASTEST: f64 = Rate::FASTEST;
     /// Most customers of the closed model.
     pub const CUSTOMERS: u32 = 1_000_000;
+    /// Most models side by side.
+    pub const MODELS: usize = 100;
 
     /// Sessions in a Poisson process at a constant rate.
     pub fn poisson(per_s: f64) -> Self {
@@ -117,6 +119,14 @@ impl Arrivals {
         &self.classes
     }
 
+    /// Each model in words, such as `open: requests at 20/s, Poisson (bots)`.
+    pub fn words(&self) -> impl Iterator<Item = String> {
+        self.models.iter().zip(&self.classes).map(|(model, class)| match class {
+            Some(class) => format!("{model} ({class})"),
+            None => model.to_string(),
+        })
+    }
+
     /// Sessions or requests that schedules ask for at an instant, per second; 0
     /// for a list of times and for the closed model, which asks for none.
     pub fn rate_at(&self, at: Duration) -> f64 {
@@ -162,22 +172,19 @@ impl From<Schedule> for Arrivals {
 }
 
 impl fmt::Display for Arrivals {
-    /// In words, such as `closed: 50 customers + open: 20/s`.
+    /// All models in words, such as `closed: 50 customers + open: 20/s`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, (model, class)) in self.models.iter().zip(&self.classes).enumerate() {
-            if index > 0 {
-                f.write_str(" + ")?;
-            }
-            match model {
-                Model::PartlyOpen(schedule) => write!(f, "partly open: sessions {schedule}")?,
-                Model::Open(schedule) => write!(f, "open: requests {schedule}")?,
-                Model::Closed(closed) => write!(f, "closed: {} customers", closed.customers)?,
-            }
-            if let Some(class) = class {
-                write!(f, " ({class})")?;
-            }
+        f.write_str(&self.words().collect::<Vec<_>>().join(" + "))
+    }
+}
+
+impl fmt::Display for Model {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::PartlyOpen(schedule) => write!(f, "partly open: sessions {schedule}"),
+            Self::Open(schedule) => write!(f, "open: requests {schedule}"),
+            Self::Closed(closed) => write!(f, "closed: {} customers", closed.customers),
         }
-        Ok(())
     }
 }
 

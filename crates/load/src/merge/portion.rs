@@ -89,7 +89,7 @@ const MOST_COUNTED: u64 = 1 << 50;
 impl Portion {
     /// Version of what is saved of a part: goes up whenever it changes, since a sum
     /// of unlike things would be wrong.
-    pub const FORMAT: u32 = 1;
+    pub const FORMAT: u32 = 2;
 
     /// Which part it is.
     pub fn part(&self) -> Part {

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use super::Test;
-use super::tally::{ClassTally, Tally};
+use super::tally::{GroupTally, Tally};
 use crate::plan::Http;
 use crate::summary::{Driver, DriverPart, Machine, Point, Summary, share};
 use crate::thresholds::Threshold;
@@ -59,7 +59,8 @@ pub(crate) fn sum_up(
         tls: tally.negotiated(),
         pages: tally.page_figures(),
         unmet: tally.unmet(),
-        classes: tally.classes.iter().map(ClassTally::figures).collect(),
+        classes: tally.classes.iter().map(GroupTally::figures).collect(),
+        models: tally.models.iter().map(GroupTally::figures).collect(),
         driver_saturated: !driver.saturated_because.is_empty(),
         driver,
         series,

@@ -10,7 +10,7 @@ use tidegate_stats::Latency;
 
 use super::most::Counted;
 use crate::algorithms::Agreed;
-use crate::summary::{ClassFigures, Negotiated, PageFigures, Phases, Stretch, Totals, Unmet};
+use crate::summary::{GroupFigures, Negotiated, PageFigures, Phases, Stretch, Totals, Unmet};
 
 /// Everything of a measured window.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -22,7 +22,9 @@ pub(crate) struct Tally {
     /// By name; only those that were asked for.
     pub(crate) pages: BTreeMap<String, PageTally>,
     /// In the scenario's order; none where all customers are of one.
-    pub(crate) classes: Vec<ClassTally>,
+    pub(crate) classes: Vec<GroupTally>,
+    /// In the order of the arrivals; none where they are of one model.
+    pub(crate) models: Vec<GroupTally>,
     pub(crate) unmet: Vec<Unmet>,
     pub(crate) stretches: Vec<Stretch>,
 }
@@ -49,9 +51,9 @@ pub(crate) struct PageTally {
     pub(crate) response: Latency,
 }
 
-/// Of one class of customers.
+/// Of one class of customers, or of one entry of the arrivals.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct ClassTally {
+pub(crate) struct GroupTally {
     pub(crate) name: String,
     pub(crate) totals: Totals,
     pub(crate) response: Latency,
@@ -63,7 +65,7 @@ impl Tally {
     /// # Errors
     /// What in it is not of the same test, in words.
     pub(crate) fn merge(&mut self, other: Self) -> Result<(), String> {
-        let Self { totals, spreads, agreed, pages, classes, unmet, stretches } = other;
+        let Self { totals, spreads, agreed, pages, classes, models, unmet, stretches } = other;
         self.totals.merge(totals);
         self.spreads.merge(&spreads);
         for (agreed, [full, resumed]) in agreed {
@@ -74,30 +76,23 @@ impl Tally {
         for (name, page) in pages {
             self.pages.entry(name).or_default().merge(&page);
         }
-        let names = |classes: &[ClassTally]| {
-            classes.iter().map(|class| class.name.clone()).collect::<Vec<_>>()
-        };
-        if names(&self.classes) != names(&classes) {
-            return Err("has other classes of customers".to_owned());
-        }
-        for (mine, theirs) in self.classes.iter_mut().zip(classes) {
-            mine.totals.merge(theirs.totals);
-            mine.response.merge(&theirs.response);
-        }
+        merge_groups(&mut self.classes, classes).ok_or("has other classes of customers")?;
+        merge_groups(&mut self.models, models).ok_or("has other arrivals")?;
         unmet.into_iter().for_each(|unmet| add_unmet(&mut self.unmet, unmet));
         merge_stretches(&mut self.stretches, stretches)
     }
 
     /// The largest number of anything counted.
     pub(crate) fn most(&self) -> u64 {
-        let Self { totals, spreads, agreed, pages, classes, unmet, stretches } = self;
+        let Self { totals, spreads, agreed, pages, classes, models, unmet, stretches } = self;
         let agreed = agreed.iter().flat_map(|(_, counts)| *counts);
         let pages = pages.values().flat_map(|it| [it.ok, it.failed, it.response.count()]);
-        let classes = classes.iter().flat_map(|it| [it.totals.most(), it.response.count()]);
+        let groups = classes.iter().chain(models);
+        let groups = groups.flat_map(|it| [it.totals.most(), it.response.count()]);
         let unmet = unmet.iter().map(|it| it.count);
         let stretches = stretches.iter().flat_map(Stretch::counts);
         let rest = [totals.most(), spreads.most()];
-        let all = agreed.chain(pages).chain(classes).chain(unmet).chain(stretches).chain(rest);
+        let all = agreed.chain(pages).chain(groups).chain(unmet).chain(stretches).chain(rest);
         all.max().unwrap_or_default()
     }
 
@@ -213,15 +208,15 @@ impl PageTally {
     }
 }
 
-impl ClassTally {
-    pub(crate) fn new(name: &str) -> Self {
-        Self { name: name.to_owned(), totals: Totals::default(), response: Latency::default() }
+impl GroupTally {
+    pub(crate) fn new(name: String) -> Self {
+        Self { name, totals: Totals::default(), response: Latency::default() }
     }
 
-    /// Figures of the class.
-    pub(crate) fn figures(&self) -> ClassFigures {
+    /// Its figures.
+    pub(crate) fn figures(&self) -> GroupFigures {
         let totals = self.totals.clone();
-        ClassFigures {
+        GroupFigures {
             name: self.name.clone(),
             offered: totals.offered,
             sessions_returned: totals.sessions_returned,
@@ -243,6 +238,18 @@ impl ClassTally {
             response: self.response.summary(),
         }
     }
+}
+
+/// `None` if they are not the same groups.
+fn merge_groups(mine: &mut [GroupTally], theirs: Vec<GroupTally>) -> Option<()> {
+    if !mine.iter().map(|group| &group.name).eq(theirs.iter().map(|group| &group.name)) {
+        return None;
+    }
+    for (mine, theirs) in mine.iter_mut().zip(theirs) {
+        mine.totals.merge(theirs.totals);
+        mine.response.merge(&theirs.response);
+    }
+    Some(())
 }
 
 /// The counts of what was agreed on; a new line for what was not before.

@@ -7,7 +7,7 @@ use super::*;
 use crate::arrivals::Arrivals;
 use crate::client::Shaken;
 use crate::outcome::{Failure, Handshake, Offered, Outcome, Refusal, Stage};
-use crate::recorder::{Batch, Event, Example, Fallback, Recorder, Request, What, Why};
+use crate::recorder::{Batch, Event, Example, Fallback, Group, Recorder, Request, What, Why};
 use crate::scenario::Scenario;
 use crate::summary::{DriverPart, Machine};
 
@@ -34,7 +34,8 @@ response_p95_ms = { max = 1 }
 fn plan(part: Option<Part>) -> Plan {
     let scenario = Scenario::from_toml(SCENARIO, "two.toml").unwrap();
     let mut plan = Plan::new(scenario, "https://127.0.0.1:1");
-    plan.arrivals = Some(Arrivals::poisson(5.0));
+    let three = [Arrivals::poisson(5.0), Arrivals::closed(9), Arrivals::even(2.0).by("bots")];
+    plan.arrivals = Some(Arrivals::side_by_side(three));
     (plan.warm_up, plan.measure) = (Duration::from_secs(2), Duration::from_secs(4));
     plan.part = part;
     plan
@@ -74,7 +75,7 @@ fn saved(name: &str, summary: &Summary) -> (String, Portion) {
 
 fn any_what() -> impl Strategy<Value = What> {
     let took = || (0u64..5_000_000).prop_map(Duration::from_micros);
-    let class = || 0u16..2;
+    let group = || (0u8..2, 0u8..3).prop_map(|(class, model)| Group { class, model });
     let agreed = |(version, suite, group): (u16, u16, Option<u16>)| (version, suite, group).into();
     let outcome = || {
         prop_oneof![
@@ -88,12 +89,12 @@ fn any_what() -> impl Strategy<Value = What> {
         ]
     };
     let request =
-        (class(), 0u16..2, took(), took(), 0u16..700, any::<bool>(), outcome(), 0u64..9999)
-            .prop_map(|(class, page, late, byte, status, ok, outcome, received_bytes)| {
+        (group(), 0u16..2, took(), took(), 0u16..700, any::<bool>(), outcome(), 0u64..9999)
+            .prop_map(|(group, page, late, byte, status, ok, outcome, received_bytes)| {
                 let answered = outcome == Outcome::Completed;
                 What::Request(Request {
                     session: 1,
-                    class,
+                    group,
                     page,
                     intended: Duration::from_millis(1),
                     late,
@@ -118,11 +119,11 @@ fn any_what() -> impl Strategy<Value = What> {
     prop_oneof![
         6 => request,
         2 => shaken,
-        1 => class().prop_map(|class| What::Offered { class }),
-        1 => class().prop_map(|class| What::NotStarted { class }),
-        1 => class().prop_map(|class| What::Started { class }),
-        1 => class().prop_map(|class| What::Admitted { class }),
-        1 => class().prop_map(|class| What::Returned { class }),
+        1 => group().prop_map(|group| What::Offered { group }),
+        1 => group().prop_map(|group| What::NotStarted { group }),
+        1 => group().prop_map(|group| What::Started { group }),
+        1 => group().prop_map(|group| What::Admitted { group }),
+        1 => group().prop_map(|group| What::Returned { group }),
         1 => took().prop_map(|late| What::Begun { late }),
         1 => took().prop_map(|took| What::Connected { took }),
         1 => took().prop_map(|late| What::Heartbeat { late }),
@@ -130,8 +131,8 @@ fn any_what() -> impl Strategy<Value = What> {
         1 => Just(What::Unmet { page: 1, why: Why::NotOffered }),
         1 => Just(What::Fallback(Fallback::Via)),
         1 => Just(What::Redirect),
-        2 => (class(), outcome(), any::<bool>())
-            .prop_map(|(class, outcome, admitted)| What::Ended { class, outcome, admitted }),
+        2 => (group(), outcome(), any::<bool>())
+            .prop_map(|(group, outcome, admitted)| What::Ended { group, outcome, admitted }),
     ]
 }
 
@@ -210,6 +211,7 @@ proptest! {
         parts.reverse();
         let merged = merge(parts).unwrap();
         prop_assert_eq!(figures(&merged), figures(&whole));
+        prop_assert_eq!((merged.classes.len(), merged.models.len()), (2, 3));
         prop_assert_eq!(merged.drivers.len(), if of > 1 { of as usize } else { 0 });
     }
 }
@@ -231,9 +233,12 @@ proptest! {
 /// A part with an event of each kind, as a file.
 fn saved_bytes() -> Vec<u8> {
     let event = |what| Event { at: Duration::from_secs(3), what };
-    let ended = What::Ended { class: 0, outcome: Outcome::Completed, admitted: true };
+    let ended =
+        What::Ended { group: Group::default(), outcome: Outcome::Completed, admitted: true };
     let took = Duration::from_millis(7);
-    let events = [What::Offered { class: 0 }, What::Connected { took }, ended].map(event).to_vec();
+    let events = [What::Offered { group: Group::default() }, What::Connected { took }, ended]
+        .map(event)
+        .to_vec();
     let seconds = [vec![], vec![], vec![], events, vec![], vec![]];
     let summary = recorded(&plan(Part::new(1, 2)), 1, &batches(0, &seconds));
     serde_json::to_vec(&summary).unwrap()

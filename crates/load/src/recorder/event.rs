@@ -16,23 +16,33 @@ pub(crate) struct Event {
     pub(crate) what: What,
 }
 
+/// Whose a session is; by default of the first of each. There are a hundred of each at
+/// most, and every customer has it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Group {
+    /// The class of the customer.
+    pub(crate) class: u8,
+    /// The entry of the arrivals that brought her.
+    pub(crate) model: u8,
+}
+
 /// What happened.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum What {
-    /// A customer of this class was to arrive.
-    Offered { class: u16 },
+    /// A customer was to arrive.
+    Offered { group: Group },
     /// Too many in flight for this one.
-    NotStarted { class: u16 },
+    NotStarted { group: Group },
     /// A customer came back who had been disappointed.
-    Returned { class: u16 },
+    Returned { group: Group },
     /// A request that took too long was sent again.
-    Reloaded { class: u16 },
+    Reloaded { group: Group },
     /// A session began.
-    Started { class: u16 },
+    Started { group: Group },
     /// An arrival or request began, this long after its intended start.
     Begun { late: Duration },
     /// The first handshake of a session is complete.
-    Admitted { class: u16 },
+    Admitted { group: Group },
     /// A TCP connection was made.
     Connected { took: Duration },
     /// A handshake begins, with a ticket or without.
@@ -50,9 +60,26 @@ pub(crate) enum What {
     /// An answer was not as expected, or offered no way to go on.
     Unmet { page: u16, why: Why },
     /// A session ended.
-    Ended { class: u16, outcome: Outcome, admitted: bool },
+    Ended { group: Group, outcome: Outcome, admitted: bool },
     /// How late the heartbeat of the event loop was.
     Heartbeat { late: Duration },
+}
+
+impl What {
+    /// Whose it is, if it is counted by that.
+    pub(crate) fn group(&self) -> Option<Group> {
+        match self {
+            Self::Offered { group }
+            | Self::NotStarted { group }
+            | Self::Returned { group }
+            | Self::Reloaded { group }
+            | Self::Started { group }
+            | Self::Admitted { group }
+            | Self::Ended { group, .. } => Some(*group),
+            Self::Request(request) => Some(request.group),
+            _ => None,
+        }
+    }
 }
 
 /// What a customer did where the last page offered nothing.
@@ -89,7 +116,7 @@ pub(crate) struct Example {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Request {
     pub(crate) session: u64,
-    pub(crate) class: u16,
+    pub(crate) group: Group,
     pub(crate) page: u16,
     /// Intended start since the start of the run.
     pub(crate) intended: Duration,

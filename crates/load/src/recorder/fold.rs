@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use tidegate_stats::Latency;
 
-use super::classes::Classes;
 use super::event::{Batch, Event, What};
 use super::figures::{Figures, count};
 use super::file::RowFile;
+use super::groups::Groups;
 use super::requests::{JsonLines, Parquet, Row};
 use super::saved::SavedSeconds;
 use super::seconds::Seconds;
@@ -44,7 +44,7 @@ pub(crate) struct Recorder {
     stretches: Stretches,
     buckets: Buckets,
     unmet: Disappointments,
-    classes: Classes,
+    groups: Groups,
     files: Files,
 }
 
@@ -94,7 +94,7 @@ impl Recorder {
             stretches: Stretches::new(plan.warm_up, plan.measure),
             buckets: Buckets::default(),
             unmet: Disappointments::new(plan.scenario.parts().clone()),
-            classes: Classes::new(plan.scenario.classes()),
+            groups: Groups::new(plan.scenario.classes(), &plan.arrivals()?),
             files: Files::create(plan)?,
         })
     }
@@ -121,7 +121,7 @@ impl Recorder {
             if measured {
                 self.window.add(event);
                 self.unmet.add(event);
-                self.classes.add(event);
+                self.groups.add(event);
                 self.stretches.add(event);
             } else if event.at < self.warm_up {
                 self.warm.add(event);
@@ -129,8 +129,10 @@ impl Recorder {
             self.quarters.add(event);
             self.seconds.add(event);
             if let What::Request(request) = &event.what {
-                let names =
-                    [name(&self.page_names, request.page), name(&self.class_names, request.class)];
+                let names = [
+                    name(&self.page_names, request.page.into()),
+                    name(&self.class_names, request.group.class.into()),
+                ];
                 self.files.request(|| Row::new(event, request, names, measured));
                 if request.outcome.is_none() && event.at <= self.end {
                     self.buckets.record(event.at.saturating_sub(request.intended));
@@ -278,7 +280,8 @@ impl Recorder {
                 spreads: self.window.spreads,
                 agreed: self.window.agreed,
                 pages: pages.collect(),
-                classes: self.classes.finish(),
+                classes: self.groups.classes,
+                models: self.groups.models,
                 unmet: self.unmet.finish(),
                 stretches: self.stretches.finish(measured),
             },
@@ -286,8 +289,8 @@ impl Recorder {
     }
 }
 
-fn name(names: &[String], index: u16) -> &str {
-    names.get(usize::from(index)).map_or("", String::as_str)
+fn name(names: &[String], index: usize) -> &str {
+    names.get(index).map_or("", String::as_str)
 }
 
 /// What is written while the run goes on.

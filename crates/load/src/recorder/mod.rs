@@ -1,10 +1,10 @@
 //! From events to figures.
 
-mod classes;
 pub(crate) mod event;
 mod figures;
 mod file;
 mod fold;
+mod groups;
 pub(crate) mod join;
 mod requests;
 mod saved;
@@ -12,5 +12,5 @@ pub(crate) mod seconds;
 mod stretches;
 mod unmet;
 
-pub(crate) use event::{Batch, Event, Example, Fallback, Request, What, Why};
+pub(crate) use event::{Batch, Event, Example, Fallback, Group, Request, What, Why};
 pub(crate) use fold::Recorder;

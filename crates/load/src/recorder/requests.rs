@@ -250,13 +250,14 @@ mod tests {
     use parquet::file::reader::{FileReader, SerializedFileReader};
     use parquet::record::RowAccessor;
 
+    use super::super::event::Group;
     use super::super::file::RowFile;
     use super::*;
 
     fn request(session: u64) -> (Event, Request) {
         let request = Request {
             session,
-            class: 0,
+            group: Group::default(),
             page: 0,
             intended: Duration::from_millis(1500),
             late: Duration::from_micros(250),

@@ -79,10 +79,11 @@ impl Stretches {
 
 #[cfg(test)]
 mod tests {
+    use super::super::event::Group;
     use super::*;
 
     fn offered(ms: u64) -> Event {
-        Event { at: Duration::from_millis(ms), what: What::Offered { class: 0 } }
+        Event { at: Duration::from_millis(ms), what: What::Offered { group: Group::default() } }
     }
 
     fn counts(stretches: &[Stretch]) -> Vec<(f64, u64)> {

@@ -32,7 +32,7 @@ pub struct Class {
 }
 
 /// The class of a session, by its seed.
-pub(crate) fn draw(classes: &[Class], seed: u64) -> u16 {
+pub(crate) fn draw(classes: &[Class], seed: u64) -> u8 {
     if classes.len() < 2 {
         return 0;
     }
@@ -45,7 +45,7 @@ pub(crate) fn draw(classes: &[Class], seed: u64) -> u16 {
     // Rounding may leave a hair over: that is the last one's who has a share.
     let found = classes.iter().position(passed);
     let last = || classes.iter().rposition(|class| class.share > 0.0);
-    found.or_else(last).unwrap_or_default() as u16
+    found.or_else(last).unwrap_or_default() as u8
 }
 
 #[cfg(test)]

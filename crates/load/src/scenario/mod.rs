@@ -78,13 +78,13 @@ pub(crate) struct Parts {
 
 impl Parts {
     /// The class of this name.
-    pub(crate) fn class(&self, name: &str) -> Option<u16> {
+    pub(crate) fn class(&self, name: &str) -> Option<u8> {
         let found = self.classes.iter().position(|class| class.name == name);
-        found.map(|index| index as u16)
+        found.map(|index| index as u8)
     }
 
     /// What holds for sessions of a class, or for those of none in particular.
-    pub(crate) fn rules(&self, class: Option<u16>) -> &SessionRules {
+    pub(crate) fn rules(&self, class: Option<u8>) -> &SessionRules {
         class.map_or(&self.session, |class| &self.classes[usize::from(class)].session)
     }
 }

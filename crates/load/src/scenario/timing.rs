@@ -91,8 +91,7 @@ keys! {
     }
 }
 
-/// Most models side by side, and segments of one.
-const MODELS: usize = 100;
+/// Most segments of a model.
 const SEGMENTS: usize = 100_000;
 /// What says when somebody arrives; one of them must be there.
 const WHENS: [&str; 7] = ["rate", "segments", "wave", "bursts", "times", "replay", "customers"];
@@ -126,8 +125,9 @@ pub(super) fn arrivals(
         return entry(&value.section()?, file, classes);
     }
     let list = value.list()?;
-    if list.is_empty() || list.len() > MODELS {
-        value.wrong(format!("has {} entries", list.len()), format!("write 1 to {MODELS}"));
+    if list.is_empty() || list.len() > Arrivals::MODELS {
+        let most = Arrivals::MODELS;
+        value.wrong(format!("has {} entries", list.len()), format!("write 1 to {most}"));
         return None;
     }
     // Every one is read before the first that is wrong ends it.

@@ -1,0 +1,42 @@
+//! Figures of each class of customers, and of each entry of the arrivals, where
+//! there are several.
+
+use super::event::{Event, What};
+use super::figures::count;
+use crate::arrivals::Arrivals;
+use crate::merge::tally::GroupTally;
+use crate::scenario::Class;
+
+/// Each side is empty where all customers are alike on it: then nothing is counted
+/// twice.
+#[derive(Debug)]
+pub(super) struct Groups {
+    pub(super) classes: Vec<GroupTally>,
+    pub(super) models: Vec<GroupTally>,
+}
+
+impl Groups {
+    pub(super) fn new(classes: &[Class], arrivals: &Arrivals) -> Self {
+        let side = |names: Vec<String>| match names.len() {
+            0 | 1 => Vec::new(),
+            _ => names.into_iter().map(GroupTally::new).collect(),
+        };
+        Self {
+            classes: side(classes.iter().map(|class| class.name.clone()).collect()),
+            models: side(arrivals.words().collect()),
+        }
+    }
+
+    pub(super) fn add(&mut self, event: &Event) {
+        let Some(group) = event.what.group() else { return };
+        for (side, index) in [(&mut self.classes, group.class), (&mut self.models, group.model)] {
+            let Some(tally) = side.get_mut(usize::from(index)) else { continue };
+            count(&mut tally.totals, event);
+            if let What::Request(request) = &event.what
+                && request.outcome.is_none()
+            {
+                tally.response.record(event.at.saturating_sub(request.intended));
+            }
+        }
+    }
+}
