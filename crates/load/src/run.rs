@@ -71,7 +71,7 @@ pub fn run_when(
     plan.check_reach(&addresses)?;
     let address = probe(&plan, &target, tls.as_ref(), &addresses)?;
     if let (Some(tls), TicketsOf::One) = (&mut tls, plan.tickets_of()) {
-        one_ticket(tls, &target, address)?;
+        one_ticket(tls, &target, address, PROBE)?;
     }
     let threads = plan.cores.len().max(1);
     let mut recorder = Recorder::new(&plan, threads)?;
@@ -267,11 +267,17 @@ fn probe(
     Err(Error::Unreachable { target: target.text.clone(), reason: last })
 }
 
-/// Gets the ticket that all customers are to use.
-fn one_ticket(tls: &mut Tls, target: &Target, address: SocketAddr) -> Result<(), Error> {
+/// Gets the ticket that all customers are to use, if it comes within this time.
+fn one_ticket(
+    tls: &mut Tls,
+    target: &Target,
+    address: SocketAddr,
+    within: Duration,
+) -> Result<(), Error> {
     let got = probing()?.block_on(async {
-        tokio::time::timeout(PROBE, tls.get_one_ticket(address)).await.unwrap_or_else(|_| {
-            let none = format!("the server gave no ticket of TLS 1.3 within {} s", PROBE.as_secs());
+        tokio::time::timeout(within, tls.get_one_ticket(address)).await.unwrap_or_else(|_| {
+            let seconds = within.as_secs_f64();
+            let none = format!("the server gave no ticket of TLS 1.3 within {seconds} s");
             Err(std::io::Error::other(none))
         })
     });
@@ -300,5 +306,65 @@ fn remedy(reason: &str, asked: bool) -> &'static str {
         "it may not speak TLS there: try http:// or another port"
     } else {
         "see which TLS versions, cipher suites and groups it offers"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+    use std::net::{TcpListener, TcpStream};
+
+    use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+    use rustls::{ServerConfig, ServerConnection, StreamOwned};
+
+    use super::*;
+    use crate::scenario::Scenario;
+
+    type Server = StreamOwned<ServerConnection, TcpStream>;
+
+    /// What comes of asking a server of TLS for a ticket that gives none, and does this
+    /// after the handshake.
+    fn refused(then: fn(&mut Server)) -> String {
+        let own = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+        let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(own.signing_key.serialize_der()));
+        let mut config = ServerConfig::builder()
+            .with_no_client_auth()
+            .with_single_cert(vec![own.cert.der().clone()], key)
+            .unwrap();
+        config.send_tls13_tickets = 0;
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let server = std::thread::spawn(move || {
+            let connection = ServerConnection::new(Arc::new(config)).unwrap();
+            let mut server = Server::new(connection, listener.accept().unwrap().0);
+            server.conn.complete_io(&mut server.sock).unwrap();
+            then(&mut server);
+        });
+        let page = "[session]\nsteps = [\"Page\"]\n[pages]\nPage = { path = \"/\" }\n";
+        let scenario = Scenario::from_toml(page, "page.toml").unwrap();
+        let mut plan = Plan::new(scenario, &format!("https://{address}"));
+        plan.insecure = true;
+        plan.tickets = Some(TicketsOf::One);
+        let target = Target::parse(&plan.target).unwrap();
+        let mut tls = Tls::new(&plan, &target).unwrap();
+        let within = Duration::from_millis(500);
+        let error = one_ticket(&mut tls, &target, address, within).unwrap_err();
+        server.join().unwrap();
+        assert_eq!(error.exit_code(), 3);
+        error.to_string()
+    }
+
+    #[test]
+    fn a_server_that_gives_no_ticket_is_told_after_a_while_or_when_it_closes() {
+        let told = refused(|server| {
+            // Until the customer gives up.
+            let _ = server.read(&mut [0]);
+        });
+        let expected = "the server gave no ticket of TLS 1.3 within 0.5 s";
+        assert!(told.contains(expected) && told.contains("see --tickets"), "{told}");
+        let told = refused(|server| {
+            let _ = server.sock.shutdown(std::net::Shutdown::Both);
+        });
+        assert!(told.contains("the server closed the connection and gave no ticket"), "{told}");
     }
 }
