@@ -18,17 +18,6 @@ pub(crate) fn describe() -> Machine {
 /// Raises this process's limit on open files as far as it may; gives what it is
 /// then. Each connection is an open file.
 pub fn raise_open_files() -> u64 {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the pointer is to an rlimit that lives through the call.
-    if unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) } != 0 {
-        return 1024;
-    }
-    if limit.rlim_cur < limit.rlim_max {
-        let raised = libc::rlimit { rlim_cur: limit.rlim_max, ..limit };
-        // SAFETY: as above.
-        if unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const raised) } == 0 {
-            return limit.rlim_max;
-        }
-    }
-    limit.rlim_cur
+    // Who does not know has the usual limit.
+    rlimit::increase_nofile_limit(u64::MAX).unwrap_or(1024)
 }

@@ -2,7 +2,7 @@
 //! the rate that it keeps.
 
 use std::path::Path;
-use std::process::Command;
+use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
@@ -18,6 +18,8 @@ use super::turn::spawn;
 const FEW: u32 = 100;
 /// Time within which all customers come.
 const COME: Duration = Duration::from_secs(20);
+/// Open files of the driver, or of the server, that are not customers' connections.
+const OTHER_FILES: u64 = 100;
 /// Requests of a session of the rates.
 const SESSION: u32 = 100;
 /// Parts of a processor that the driver is to use.
@@ -29,11 +31,38 @@ pub struct Memory {
     /// Over TLS, else in clear.
     pub tls: bool,
     /// Customers who had been answered once and thought, connected.
-    pub customers: u32,
+    #[serde(flatten)]
+    pub customers: Customers,
     /// Resident memory of the whole process then.
     pub resident_mb: f64,
     /// What each of them takes: the difference to the same run with a hundred.
     pub bytes_per_customer: f64,
+}
+
+/// How many idle customers are measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Customers {
+    /// As many as there can be.
+    #[serde(rename = "customers")]
+    pub number: u32,
+    /// As many as there were to be.
+    #[serde(rename = "customers_asked")]
+    pub asked: u32,
+}
+
+impl Customers {
+    /// As many as were asked for, or as the limit on open files allows: each customer is
+    /// an open file of the driver, and one of the server. The limit is raised as far as it
+    /// may, for the programs that are started from here as well.
+    pub fn fitting(asked: u32) -> Self {
+        // Who does not know has the usual limit.
+        Self::within(asked, rlimit::increase_nofile_limit(u64::MAX).unwrap_or(1024))
+    }
+
+    fn within(asked: u32, files: u64) -> Self {
+        let most = u32::try_from(files.saturating_sub(OTHER_FILES)).unwrap_or(u32::MAX);
+        Self { number: asked.min(most), asked }
+    }
 }
 
 /// A rate that was asked for, and what came of it.
@@ -49,28 +78,34 @@ pub struct Kept {
     pub missed_share: f64,
 }
 
-/// Measures the memory of idle customers, over TLS and in clear.
+/// Measures the memory of idle customers, over TLS or in clear.
 ///
 /// # Errors
-/// They do not all come.
+/// They do not all come, or there can only be a few.
 pub fn memory(
     program: &Program,
     site: &Site,
     folder: &Path,
     args: &Args,
-) -> anyhow::Result<Vec<Memory>> {
-    let mut found = Vec::new();
-    for tls in [true, false] {
-        let resident = |customers| idle(program, site, folder, args, customers, tls);
-        let (few, many) = (resident(FEW)?, resident(args.customers)?);
-        found.push(Memory {
-            tls,
-            customers: args.customers,
-            resident_mb: many / 1e6,
-            bytes_per_customer: (many - few) / f64::from(args.customers - FEW),
-        });
+    customers: Customers,
+    tls: bool,
+) -> anyhow::Result<Memory> {
+    let Customers { number, asked } = customers;
+    if number < 2 * FEW {
+        bail!(
+            "the limit on open files allows {number} customers of {asked}, and {} are needed to \
+             compare; raise the hard limit (ulimit -Hn)",
+            2 * FEW
+        );
     }
-    Ok(found)
+    let resident = |customers| idle(program, site, folder, args, customers, tls);
+    let (few, many) = (resident(FEW)?, resident(number)?);
+    Ok(Memory {
+        tls,
+        customers,
+        resident_mb: many / 1e6,
+        bytes_per_customer: (many - few) / f64::from(number - FEW),
+    })
 }
 
 /// Resident bytes of the driver while so many customers think.
@@ -88,21 +123,7 @@ fn idle(
     command.args(["--arrivals", &arrivals, "--warm-up", "0", "--duration", "120"]);
     let before = site.connections()?;
     let mut child = spawn(command, args.driver_core)?;
-    let deadline = Instant::now() + 3 * COME;
-    let resident = loop {
-        std::thread::sleep(Duration::from_millis(200));
-        if site.connections()? >= before + u64::from(customers) {
-            // The last one's answer.
-            std::thread::sleep(Duration::from_millis(500));
-            break resident(child.id());
-        }
-        if let Some(status) = child.try_wait()? {
-            bail!("tidegate load ended early ({status})");
-        }
-        if Instant::now() > deadline {
-            break Err(anyhow::anyhow!("{customers} customers did not come within a minute"));
-        }
-    };
+    let resident = settled(&mut child, site, before, customers);
     let _ = child.kill();
     let _ = child.wait();
     // The server notices that they are gone.
@@ -111,6 +132,23 @@ fn idle(
         std::thread::sleep(Duration::from_millis(100));
     }
     resident
+}
+
+/// Resident bytes of the driver once so many customers are there, besides those `before`.
+fn settled(child: &mut Child, site: &Site, before: u64, customers: u32) -> anyhow::Result<f64> {
+    let deadline = Instant::now() + 3 * COME;
+    while site.connections()? < before + u64::from(customers) {
+        if let Some(status) = child.try_wait()? {
+            bail!("tidegate load ended early ({status})");
+        }
+        if Instant::now() > deadline {
+            bail!("{customers} customers did not come within a minute");
+        }
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    // The last one's answer.
+    std::thread::sleep(Duration::from_millis(500));
+    resident(child.id())
 }
 
 /// Resident memory of a process, in bytes.
@@ -194,4 +232,17 @@ fn load(
     command.arg("load").arg(scenario).args(["--target", url, "--insecure", "--plain"]);
     command.args(tls_flags(url)).args(["--cores", &args.driver_core.to_string()]);
     Ok(command)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_many_customers_are_measured_as_the_limit_on_open_files_allows() {
+        let number = |files| Customers::within(20_000, files).number;
+        assert_eq!((number(1 << 20), number(u64::MAX), number(20_100)), (20_000, 20_000, 20_000));
+        assert_eq!((number(20_000), number(1024), number(7)), (19_900, 924, 0));
+        assert_eq!(Customers::within(20_000, 1024).asked, 20_000);
+    }
 }

@@ -19,8 +19,9 @@ use rand::seq::SliceRandom;
 
 use crate::machine::Machine;
 use crate::windows::CorePair;
-use report::Row;
+use customers::Customers;
 pub use report::{FILE, Report};
+use report::{Failure, Row};
 use site::Site;
 use tool::{Program, Work};
 use turn::Turn;
@@ -53,8 +54,9 @@ pub struct Args {
     /// Connections that are busy at once
     #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=512))]
     connections: u32,
-    /// Idle customers whose memory is measured
-    #[arg(long, default_value_t = 20_000, value_parser = clap::value_parser!(u32).range(100..=50_000))]
+    /// Idle customers whose memory is measured; fewer where the limit on open files allows
+    /// no more
+    #[arg(long, default_value_t = 20_000, value_parser = clap::value_parser!(u32).range(200..=20_000))]
     customers: u32,
     /// Fewer and shorter windows: for a first look, not for a record
     #[arg(long)]
@@ -90,31 +92,36 @@ impl Args {
     }
 }
 
-/// Measures everything. Generators that are not installed are left out, and the
-/// report says so.
+/// Measures everything. Generators that are not installed are left out, and parts that
+/// fail are told beside those that did not.
 ///
 /// # Errors
-/// `BadInput` for flags that cannot be followed; anything else is a run that failed.
+/// `BadInput` for flags that cannot be followed; anything else is a run that did not
+/// begin.
 pub fn run(args: &Args) -> anyhow::Result<Report> {
     CorePair::new(args.server_core, args.driver_core)?;
     let (programs, absent) = Program::find_all(args.tidegate.as_deref())?;
     let folder = tempfile::tempdir()?;
-    let site = Site::start(folder.path(), args.server_core, args.customers)?;
+    let customers = Customers::fitting(args.customers);
+    let site = Site::start(folder.path(), args.server_core, customers.number)?;
     let mut order = StdRng::seed_from_u64(args.seed);
-    let mut rows = Vec::new();
+    let mut failed = Failures::default();
+    let (mut rows, mut memory) = (Vec::new(), Vec::new());
     for work in Work::ALL.into_iter().filter(|work| args.wants(work.id())) {
-        rows.push(measure(args, work, &programs, &site, folder.path(), &mut order)?);
+        let row = measure(args, work, &programs, &site, folder.path(), &mut order);
+        rows.extend(failed.note(work.id(), row));
     }
     let tidegate = &programs[0];
-    let memory = match args.wants(MEMORY) {
-        true => customers::memory(tidegate, &site, folder.path(), args)?,
-        false => Vec::new(),
-    };
+    for tls in [true, false].into_iter().filter(|_| args.wants(MEMORY)) {
+        let found = customers::memory(tidegate, &site, folder.path(), args, customers, tls);
+        memory.extend(failed.note(if tls { "memory over TLS" } else { "memory in clear" }, found));
+    }
     let keepalive = rows.iter().find(|row| row.work == Work::KeepAliveTls);
-    let rates = match args.wants(RATES) {
-        true => customers::rates(tidegate, &site, folder.path(), args, keepalive)?,
-        false => Vec::new(),
-    };
+    let rates = args
+        .wants(RATES)
+        .then(|| customers::rates(tidegate, &site, folder.path(), args, keepalive))
+        .and_then(|found| failed.note(RATES, found))
+        .unwrap_or_default();
     Ok(Report {
         machine: Machine::read(),
         versions: programs.iter().map(|p| (p.tool, p.version.clone())).collect(),
@@ -125,7 +132,27 @@ pub fn run(args: &Args) -> anyhow::Result<Report> {
         rows,
         memory,
         rates,
+        failed: failed.0,
     })
+}
+
+/// Parts that failed.
+#[derive(Default)]
+struct Failures(Vec<Failure>);
+
+impl Failures {
+    /// What a part gave, if it did not fail.
+    fn note<T>(&mut self, part: &'static str, result: anyhow::Result<T>) -> Option<T> {
+        match result {
+            Ok(found) => Some(found),
+            Err(error) => {
+                let failure = Failure { part, why: format!("{error:#}") };
+                eprintln!("{failure}");
+                self.0.push(failure);
+                None
+            }
+        }
+    }
 }
 
 /// One row: all generators in turn, round by round, in random order.

@@ -8,7 +8,7 @@ use anyhow::Context;
 use serde::Serialize;
 use tidegate_stats::{Ratio, Summary, ratio_of_pairs};
 
-use super::customers::{Kept, Memory};
+use super::customers::{Customers, Kept, Memory};
 use super::tool::{Tool, Work};
 use super::turn::Turn;
 use crate::machine::Machine;
@@ -86,6 +86,23 @@ pub struct Report {
     pub memory: Vec<Memory>,
     /// Rates asked for.
     pub rates: Vec<Kept>,
+    /// Parts that gave no figures.
+    pub failed: Vec<Failure>,
+}
+
+/// A part that failed.
+#[derive(Clone, Debug, Serialize)]
+pub struct Failure {
+    /// Which.
+    pub part: &'static str,
+    /// Why.
+    pub why: String,
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: FAILED: {}", self.part, self.why)
+    }
 }
 
 impl Turn {
@@ -167,7 +184,12 @@ impl Report {
         }
         for memory in &self.memory {
             let how = if memory.tls { "over TLS" } else { "in clear" };
-            let what = format!("bytes of an idle customer {how}");
+            let Customers { number, asked } = memory.customers;
+            let fewer = match number < asked {
+                true => format!(", {number} of {asked} (open files)"),
+                false => String::new(),
+            };
+            let what = format!("bytes of an idle customer {how}{fewer}");
             goals.push(goal(what, memory.bytes_per_customer, MEMORY));
         }
         for kept in self.rates.iter().filter(|kept| kept.cpu_share <= USE + 0.01) {
@@ -181,9 +203,14 @@ impl Report {
         goals
     }
 
-    /// 0, or 1 where a goal is missed.
+    /// 3 where a part failed, else 1 where a goal is missed, else 0.
     pub fn exit_code(&self) -> ExitCode {
-        ExitCode::from(u8::from(self.goals().iter().any(|goal| !goal.met)))
+        ExitCode::from(self.code())
+    }
+
+    fn code(&self) -> u8 {
+        let missed = self.goals().iter().any(|goal| !goal.met);
+        if self.failed.is_empty() { u8::from(missed) } else { 3 }
     }
 
     /// Writes the result as JSON.
@@ -238,6 +265,9 @@ impl Report {
             put(format_args!("{value:>9.digits$}  at most {limit:.digits$}: {verdict}\n"));
         }
         put(format_args!("\n"));
+        for failure in &self.failed {
+            put(format_args!("{failure}\n"));
+        }
         for tool in &self.absent {
             put(format_args!("{}: not installed, not measured\n", tool.name()));
         }
@@ -291,5 +321,53 @@ mod tests {
         assert!(resuming(50).cost(Tool::Oha).is_none());
         let row = Row::of(Work::Resumed, vec![(Tool::Tidegate, 0, turn(0.1, 1, 99))]);
         assert!(row.cost(Tool::Tidegate).is_some());
+    }
+
+    fn report() -> Report {
+        let turns = vec![(Tool::Tidegate, 0, turn(0.01, 16, 0)), (Tool::Wrk, 0, turn(0.02, 16, 0))];
+        Report {
+            machine: Machine::read(),
+            versions: vec![(Tool::Tidegate, "1".to_owned()), (Tool::Wrk, "4".to_owned())],
+            absent: Vec::new(),
+            connections: 16,
+            rounds: 1,
+            window_s: 1.0,
+            rows: vec![Row::of(Work::KeepAliveTls, turns)],
+            memory: Vec::new(),
+            rates: Vec::new(),
+            failed: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_part_that_fails_takes_no_other_with_it_and_is_named() {
+        let whole = report();
+        assert_eq!(whole.code(), 0, "{}", whole.render());
+        let why = "2000 customers did not come within a minute".to_owned();
+        let failed = Report { failed: vec![Failure { part: "memory over TLS", why }], ..whole };
+        let text = failed.render();
+        let row = text.lines().find(|line| line.starts_with("keep-alive GET 1 KiB, TLS 1.3 "));
+        assert!(row.is_some_and(|row| row.contains("10.0 (10-10)")), "{text}");
+        assert!(text.contains("\nmemory over TLS: FAILED: 2000 customers did not come"), "{text}");
+        assert_eq!(failed.code(), 3);
+        let json = serde_json::to_value(&failed).unwrap();
+        assert_eq!(json["failed"][0]["part"], "memory over TLS");
+    }
+
+    #[test]
+    fn a_row_of_fewer_customers_than_asked_for_says_so() {
+        let memory = |number| Memory {
+            tls: true,
+            customers: Customers { number, asked: 20_000 },
+            resident_mb: 200.0,
+            bytes_per_customer: 7000.0,
+        };
+        let with = |number| Report { memory: vec![memory(number)], ..report() };
+        let row = "bytes of an idle customer over TLS";
+        assert!(with(20_000).render().contains(&format!("  {row}   ")));
+        let fewer = with(19_900);
+        assert!(fewer.render().contains(&format!("  {row}, 19900 of 20000 (open files)")));
+        assert_eq!(serde_json::to_value(&fewer).unwrap()["memory"][0]["customers"], 19_900);
+        assert_eq!(fewer.code(), 0);
     }
 }

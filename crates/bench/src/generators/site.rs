@@ -112,13 +112,13 @@ fn configuration(
 ) -> String {
     let (user, paths) = (user(), temporary_paths(folder));
     let (chain, key) = (certificate.chain.display(), certificate.key.display());
-    let (folder, most) = (folder.display(), connections + 1000);
+    // With a sixteenth or less of its places free, nginx closes idle connections.
+    let (folder, most) = (folder.display(), connections + connections / 8 + 1000);
     let body = "x".repeat(1024);
     format!(
         "daemon off;
 {user}
 worker_processes 1;
-worker_rlimit_nofile {files};
 pid {folder}/pid;
 error_log stderr crit;
 events {{ worker_connections {most}; }}
@@ -150,7 +150,6 @@ http {{
     }}
 }}
 ",
-        files = u64::from(most) + 1000,
     )
 }
 
