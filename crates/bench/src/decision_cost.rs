@@ -5,7 +5,7 @@ use anyhow::bail;
 use serde::Serialize;
 use std::hint::black_box;
 use std::time::Duration;
-use tidegate_control::{ClassWork, Controller, Reading, Settings, Usage};
+use tidegate_control::{AGES, ClassWork, Controller, Reading, Settings, Usage};
 use tidegate_stats::Summary;
 
 /// Time between two readings.
@@ -81,6 +81,8 @@ fn reading(sessions_active: u32) -> Reading {
         returning: work,
         in_flight_requests: 5,
         sessions_active,
+        thinking: std::array::from_fn(|age| u64::from(sessions_active) >> age),
+        asked: [10; AGES],
         sessions_started: 10,
         upstream_responses: 200,
         upstream_time_s: 0.2,

@@ -51,6 +51,13 @@ impl Average {
         }
     }
 
+    /// The average, in which this prior stands for the evidence that is missing up to
+    /// this weight.
+    pub(crate) fn value_or(&self, prior: f64, weight: f64) -> f64 {
+        let missing = (weight - self.weight).max(0.0);
+        (self.sum + prior * missing) / (self.weight + missing)
+    }
+
     /// The average; above zero.
     pub(crate) fn value(&self) -> f64 {
         self.sum / self.weight
@@ -67,6 +74,15 @@ mod tests {
         let mut average = Average::new(10.0, 4.0, 100.0);
         average.add(40.0, 1.0);
         assert_eq!(average.value(), 16.0);
+    }
+
+    #[test]
+    fn a_prior_stands_for_missing_evidence_only() {
+        // (6 + 10 × 1) / 4, then (8 + 0) / 4.
+        let mut average = Average::new(2.0, 3.0, 100.0);
+        assert_eq!(average.value_or(10.0, 4.0), 4.0);
+        average.add(2.0, 1.0);
+        assert_eq!(average.value_or(10.0, 4.0), 2.0);
     }
 
     #[test]

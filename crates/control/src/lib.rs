@@ -26,7 +26,9 @@ mod reading;
 mod service;
 pub mod sim;
 mod status;
+mod thinking;
 mod tide;
+mod wishes;
 
 pub use controller::{Controller, Settings};
 pub use costs::{ClassCost, Costs, Priors};
@@ -34,6 +36,7 @@ pub use discipline::Discipline;
 pub use policy::{Decision, PolicyKind, PolicyName, UnknownPolicy};
 pub use reading::{ClassWork, Reading, Usage};
 pub use status::{Resource, ResourceName, Status};
+pub use thinking::{AGES, Thinking, Thoughts, age};
 
 /// A moment: the time since an origin of the caller's choice, never going back.
 pub type Time = std::time::Duration;

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::costs::sane;
+use crate::thinking::AGES;
 
 /// Everything measured since the previous tick. Counters are differences;
 /// gauges are values at the tick. Any value may be wrong: the controller
@@ -39,6 +40,13 @@ pub struct Reading {
     /// grace time in which it may come back. One whose customer closed the
     /// last connection has left.
     pub sessions_active: u32,
+    /// Of those inside, how many think: have no request and no handshake under way. By the
+    /// number of ticks for which they have, see [`age`](crate::age). A session with
+    /// several connections may think on each.
+    pub thinking: [u64; AGES],
+    /// Those who thought, or were answered since the previous tick, and have asked since
+    /// that tick, by the age of their thoughts.
+    pub asked: [u64; AGES],
     /// Sessions admitted since the previous tick.
     pub sessions_started: u64,
     /// Responses whose first byte came from the upstream.
@@ -100,6 +108,7 @@ impl Reading {
         Self {
             new: class(self.new),
             returning: class(self.returning),
+            asked: self.asked.map(|asked| times(asked, factor)),
             sessions_started: times(self.sessions_started, factor),
             upstream_responses: times(self.upstream_responses, factor),
             upstream_time_s: self.upstream_time_s * factor,

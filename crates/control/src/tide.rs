@@ -5,12 +5,10 @@
 //! (backlog), and how many new sessions fit in what is left? The tightest
 //! resource rules, and the answer is spread over the interval.
 //!
-//! Those inside are counted from their admission, so a session weighs before
-//! any of its work shows in a measurement: there is no delay in the loop, and
-//! admission falls as the house fills, without overshoot. What one of them will
-//! use is learned as requests per second *of thinking*: sessions that wait for
-//! an answer ask for nothing, and so the figure stays right at saturation,
-//! where CPU use per session would be too small.
+//! Those inside are counted as they come to think, so a session weighs before
+//! most of its work shows in a measurement, and admission falls as the house
+//! fills, without overshoot. What they will use is learned as requests per second
+//! *of thinking*, by how long they have thought: see [`Wishes`].
 //!
 //! Between ticks, new sessions are let in in lulls only, once processors are
 //! nearly fully used: when little more is owed than a newcomer's own handshake.
@@ -27,6 +25,7 @@ use crate::lull::{Busy, Lull, Work};
 use crate::reading::{Reading, Usage};
 use crate::service::Service;
 use crate::status::ResourceName;
+use crate::wishes::Wishes;
 
 /// How boldly is planned.
 #[derive(Clone, Copy, Debug)]
@@ -52,8 +51,6 @@ const WITHOUT_LULLS: Aim = Aim { target: 0.95, backlog: 1.0, full_use: 0.97, ris
 /// a share of the resource.
 const FALL: f64 = 0.1;
 const TRIM: (f64, f64) = (0.85, 1.12);
-/// How long what customers wish for is remembered at most, in seconds.
-const MEMORY_S: f64 = 20.0;
 /// Share of the budget that is left when neither readings come nor the gate
 /// tells what is in flight: it is blind then, but may be the only one that suffers.
 const BLIND: f64 = 0.1;
@@ -68,9 +65,8 @@ pub(crate) struct Tide {
     bucket: Bucket,
     fresh_until: Time,
     lull: Lull,
-    wishes: Average,
+    wishes: Wishes,
     returns: Average,
-    thinking: f64,
     refused_per_s: f64,
     service: Service,
     use_of: [f64; 3],
@@ -150,11 +146,8 @@ impl Tide {
             bucket: Bucket::new(per_second, (per_second * plan.interval_s).max(1.0)),
             fresh_until: fresh_for(Duration::ZERO),
             lull: Lull::default(),
-            // A request per second of thinking: dearer than people are, whose
-            // think times are seconds. Believed for two session-seconds.
-            wishes: Average::new(1.0, 2.0, 4000.0),
+            wishes: Wishes::new(),
             returns: Average::new(0.1, 10.0, 4000.0),
-            thinking: 0.0,
             refused_per_s: 0.0,
             service: Service::new(),
             use_of: [0.0; 3],
@@ -210,7 +203,8 @@ impl Tide {
         // What many seconds brought teaches no more than one of them.
         let reading = &reading.within(LONGEST_S);
         let interval_s = elapsed_s.min(LONGEST_S);
-        self.learn(reading, interval_s);
+        self.learn_returns(reading);
+        self.wishes.observe(reading, interval_s);
         self.service.observe(reading, interval_s);
         // Should the gate stop telling, no moment lasts longer than a tick.
         if self.lull.is_told() {
@@ -224,7 +218,7 @@ impl Tide {
             .map(|supply| (self.plan(&supply, reading, interval_s), supply));
         let tightest = plans.min_by(|a, b| a.0.per_second.total_cmp(&b.0.per_second));
         let (mut plan, supply) = tightest.expect("the gate is always in view");
-        let requests = f64::from(reading.sessions_active) * self.wishes.value();
+        let requests = self.wishes.per_s();
         let by_service = self.service.new_per_s(requests, interval_s);
         let calm = self.service.calm_in_flight();
         if by_service < plan.per_second {
@@ -253,7 +247,7 @@ impl Tide {
         let sessions = f64::from(reading.sessions_active);
         let later_s = supply.request + self.returns.value() * supply.returning;
         let first_s = supply.handshake + supply.request;
-        let inside_per_s = sessions * self.wishes.value() * later_s;
+        let inside_per_s = self.wishes.per_s() * later_s;
         let backlog_s = backlog
             * (f64::from(reading.in_flight_requests) * supply.request
                 + f64::from(reading.in_flight_handshakes) * first_s);
@@ -262,7 +256,7 @@ impl Tide {
         let refusals_s = self.refused_per_s * supply.refusal * interval_s;
         // A new session asks at once, and then for half an interval on average
         // before the next plan sees it inside.
-        let session_s = first_s + self.wishes.value() * later_s * interval_s / 2.0;
+        let session_s = first_s + self.wishes.at_once() * later_s;
         let inside_s = inside_per_s * interval_s;
         let left_s = trim * supply_s - refusals_s - inside_s - backlog_s;
         Plan {
@@ -304,17 +298,10 @@ impl Tide {
         *trim = (*trim + interval_s * off).clamp(TRIM.0, TRIM.1);
     }
 
-    /// How often a thinking session asks again, and how often it needs a new
-    /// connection to do so.
-    fn learn(&mut self, reading: &Reading, interval_s: f64) {
+    /// How often those inside need a new connection to ask again.
+    fn learn_returns(&mut self, reading: &Reading) {
         let requests = reading.new.requests.saturating_add(reading.returning.requests);
         let later = requests.saturating_sub(reading.new.entries()) as f64;
-        let waiting = reading.in_flight_requests.saturating_add(reading.in_flight_handshakes);
-        let thinking = f64::from(reading.sessions_active.saturating_sub(waiting));
-        let exposure_s = (self.thinking + thinking) / 2.0 * interval_s;
-        self.thinking = thinking;
-        self.wishes.fade((-interval_s / MEMORY_S).exp());
-        self.wishes.add(later, exposure_s);
         self.returns.add(reading.returning.handshakes as f64, later);
     }
 
@@ -401,6 +388,7 @@ mod tests {
     use super::*;
     use crate::ClassWork;
     use crate::costs::CostModel;
+    use crate::thinking::AGES;
 
     const ONE: Usage = Usage { capacity_cpus: 1.0, used_cpu_s: Some(0.0), idle: None };
 
@@ -421,33 +409,35 @@ mod tests {
 
     fn shared(sessions_active: u32, in_flight_requests: u32) -> Reading {
         let (upstream, shared) = (Some(ONE), Some(ONE));
-        Reading { upstream, shared, sessions_active, in_flight_requests, ..reading() }
+        let mut thinking = [0; AGES];
+        thinking[1] = sessions_active.into();
+        Reading { upstream, shared, sessions_active, thinking, in_flight_requests, ..reading() }
     }
 
     #[test]
     fn an_empty_house_is_planned_full() {
-        // Wishes: 1/s, returns: 0.1 of them at 120 µs, so a later request
-        // costs 537 µs and a new session 1025 + 537 × 0.05 = 1051.85 µs.
-        // 95 ms / 1.05185 ms = 90.3 in 100 ms.
+        // Returns: 0.1 of later requests at 120 µs, so one costs 537 µs; 0.1 follow at
+        // once, so a new session costs 1025 + 537 × 0.1 = 1078.7 µs.
+        // 95 ms / 1.0787 ms = 88.07 in 100 ms.
         let tide = after(&shared(0, 0));
-        assert!((tide.plan.per_second - 903.17).abs() < 0.1, "{:?}", tide.plan);
+        assert!((tide.plan.per_second - 880.69).abs() < 0.1, "{:?}", tide.plan);
         assert_eq!(tide.plan.limit, Limit::Cpu(ResourceName::Host));
     }
 
     #[test]
     fn a_plan_and_a_no_can_be_told_in_a_sentence_each_and_the_sums_are_right() {
         let mut tide = after(&shared(20, 40));
-        // 1 wish/s of 20 at 537 µs: 1.07 ms; 40 in flight owe 21 ms; (95 − 1.07 − 21) ∕ 1.05185.
+        // 1 wish/s of 20 at 537 µs: 1.07 ms; 40 in flight owe 21 ms; (95 − 1.07 − 21) ∕ 1.0787.
         assert_eq!(
             tide.why(Time::from_millis(100)),
             "of 100.0 ms host CPU in the next 100 ms, times 0.950 by what was used of late, \
              refusals take 0.0, 20 sessions inside will use 1.1 and 21.0 go to what is owed; at \
-             1.05 ms each this leaves 693.3 new sessions/s"
+             1.08 ms each this leaves 676.1 new sessions/s"
         );
         assert!(tide.why(Time::from_secs(9)).starts_with("no reading has come since this plan"));
         assert_eq!(tide.why_not(), None);
         while tide.take(Time::from_millis(100)).is_ok() {}
-        let taken = "all of the 693.3 new sessions/s that the plan gives were taken";
+        let taken = "all of the 676.1 new sessions/s that the plan gives were taken";
         assert_eq!(tide.why_not().as_deref(), Some(taken));
         tide.in_flight(9, 0);
         assert!(tide.take(Time::from_secs(1)).is_err());
@@ -461,22 +451,8 @@ mod tests {
         let (empty, owing) = (after(&shared(0, 0)), after(&shared(0, 40)));
         let left = (95.0 - 21.0) / 95.0;
         assert!((owing.plan.per_second / empty.plan.per_second - left).abs() < 1e-6);
-        // 3000 inside ask for 0.1 × 3000 × 537 µs = 161 ms and more: no room.
-        let new = ClassWork { requests: 150, ..ClassWork::default() };
-        assert_eq!(after(&Reading { new, ..shared(3000, 0) }).plan.per_second, 0.0);
-    }
-
-    #[test]
-    fn waiting_sessions_do_not_make_the_others_look_slow() {
-        // 400 inside, 100 thinking; they ask 5 times a second each, and the
-        // server answers just so many.
-        let mut tide = Tide::new(&Priors::default(), &costs());
-        for tick in 1..100 {
-            let new = ClassWork { requests: 50, ..ClassWork::default() };
-            let reading = Reading { new, ..shared(400, 300) };
-            tide.observe(Time::from_millis(tick * 100), &reading, &costs(), Refused::default());
-        }
-        assert!((tide.wishes.value() - 5.0).abs() < 0.1, "{}", tide.wishes.value());
+        // 3000 who think ask for 0.1 × 3000 × 537 µs = 161 ms: no room.
+        assert_eq!(after(&shared(3000, 0)).plan.per_second, 0.0);
     }
 
     #[test]
@@ -484,22 +460,23 @@ mod tests {
         // 400 think and ask five times a second each; then seven seconds in one reading.
         let mut tide = Tide::new(&Priors::default(), &costs());
         let mut observe = |at_ms: u64, elapsed_ms: u64| {
-            let new = ClassWork { requests: 2 * elapsed_ms, ..ClassWork::default() };
+            let mut asked = [0; AGES];
+            asked[1] = 2 * elapsed_ms;
             let elapsed = Duration::from_millis(elapsed_ms);
-            let reading = Reading { elapsed, new, ..shared(400, 0) };
+            let reading = Reading { elapsed, asked, ..shared(400, 0) };
             let refused = Refused { number: elapsed_ms / 100, ..Refused::default() };
             tide.observe(Time::from_millis(at_ms), &reading, &costs(), refused);
-            (tide.wishes.value(), tide.refused_per_s)
+            (tide.wishes.per_s(), tide.refused_per_s)
         };
         for tick in 1..100 {
             observe(tick * 100, 100);
         }
         let (wishes, refused_per_s) = observe(17_000, 7000);
-        assert!((wishes - 5.0).abs() < 0.1 && (refused_per_s - 10.0).abs() < 0.1, "{wishes}");
+        assert!((wishes - 2000.0).abs() < 40.0 && (refused_per_s - 10.0).abs() < 0.1, "{wishes}");
     }
 
     #[test]
-    fn the_first_request_of_an_entry_is_no_wish_of_those_inside() {
+    fn the_first_request_of_an_entry_is_no_later_one_that_needed_no_new_connection() {
         let mut tide = Tide::new(&Priors::default(), &costs());
         for tick in 1..100 {
             let new =
@@ -507,7 +484,7 @@ mod tests {
             let reading = Reading { new, ..shared(400, 0) };
             tide.observe(Time::from_millis(tick * 100), &reading, &costs(), Refused::default());
         }
-        assert!(tide.wishes.value() < 0.01, "{}", tide.wishes.value());
+        assert_eq!(tide.returns.value(), 0.1);
     }
 
     #[test]

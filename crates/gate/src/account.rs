@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::task::{Context, Poll};
 use std::time::Duration;
+use tidegate_control::{Thinking, Thoughts};
 use tidegate_hello::Looks;
 
 /// Which customers a connection belongs to.
@@ -254,27 +255,39 @@ macro_rules! counters {
         /// The counters of one core.
         #[derive(Debug)]
         #[repr(align(128))]
-        pub struct Counters { $( $(#[doc = $doc])* pub $name: [Count; $n], )* }
+        pub struct Counters {
+            /// Connections on which a customer thinks: answered, and with nothing under way.
+            pub thinking: Thinking,
+            $( $(#[doc = $doc])* pub $name: [Count; $n], )*
+        }
 
         impl Default for Counters {
             fn default() -> Self {
-                Self { $( $name: std::array::from_fn(|_| Count::default()), )* }
+                Self {
+                    thinking: Thinking::default(),
+                    $( $name: std::array::from_fn(|_| Count::default()), )*
+                }
             }
         }
 
         /// The counters of all cores together, at one moment.
         #[derive(Clone, Debug)]
-        pub struct Totals { $( $(#[doc = $doc])* pub $name: [u64; $n], )* }
+        pub struct Totals {
+            /// Those who think.
+            pub thoughts: Thoughts,
+            $( $(#[doc = $doc])* pub $name: [u64; $n], )*
+        }
 
         impl Default for Totals {
             fn default() -> Self {
-                Self { $( $name: [0; $n], )* }
+                Self { thoughts: Thoughts::default(), $( $name: [0; $n], )* }
             }
         }
 
         impl Totals {
             /// Adds one core's counters.
             pub fn add(&mut self, core: &Counters) {
+                core.thinking.add_to(&mut self.thoughts);
                 $( for (sum, count) in self.$name.iter_mut().zip(&core.$name) {
                     *sum = sum.wrapping_add(count.get());
                 } )*

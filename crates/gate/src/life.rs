@@ -8,6 +8,7 @@ use crate::opening::{Heard, Opening};
 use crate::requests::serve;
 use crate::sessions::ClosedBy;
 use crate::socket::{self, Arrival};
+use crate::tide::ticks;
 use crate::tls::Bearer;
 use crate::wire::{Clear, Tls, Wire};
 use std::future::poll_fn;
@@ -175,7 +176,7 @@ async fn inside(open: Counted, arrival: Arrival, said: Vec<u8>, pass: Pass) {
     };
     core.counters.end(end);
     match bearer {
-        Some(_) => seat.leave(closed_by(end), core.shared.now()),
+        Some(_) => seat.leave(closed_by(&core, end), core.shared.now()),
         None => seat.end(),
     }
 }
@@ -221,11 +222,12 @@ async fn shake_hands(
 }
 
 /// Whether the end of a connection tells that its customer has left.
-fn closed_by(end: End) -> ClosedBy {
+fn closed_by(core: &Core, end: End) -> ClosedBy {
     match end {
         End::Customer | End::Broken | End::HandshakeDeadline | End::HandshakeFailed => {
             ClosedBy::Customer
         }
-        _ => ClosedBy::Gate,
+        End::Idle => ClosedBy::Gate { idle_ticks: ticks(core.shared.config.limits.idle_deadline) },
+        _ => ClosedBy::Gate { idle_ticks: 0 },
     }
 }

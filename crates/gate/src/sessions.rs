@@ -6,6 +6,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use tidegate_control::{Thinking, Thoughts};
 
 const SHARDS: usize = 64;
 
@@ -30,6 +31,8 @@ pub struct Sessions {
     rules: Rules,
     active: AtomicU64,
     started: AtomicU64,
+    /// Sessions inside that have no connection.
+    thinking: Mutex<Thinking>,
 }
 
 #[derive(Debug, Default)]
@@ -49,6 +52,8 @@ struct Session {
     refilled: Duration,
     /// When the last connection closed.
     left: Duration,
+    /// The tick since which it thinks, if it is inside and has no connection.
+    thinks_since: Option<u64>,
 }
 
 /// Who closed a session's connection.
@@ -56,20 +61,37 @@ struct Session {
 pub enum ClosedBy {
     /// The customer: with her last connection she has left.
     Customer,
-    /// The gate: the customer may come back.
-    Gate,
+    /// The gate, after so many ticks in which nothing was under way on it: the customer
+    /// may come back.
+    Gate {
+        /// Ticks.
+        idle_ticks: u64,
+    },
 }
 
 impl Sessions {
     /// No sessions yet.
     pub fn new(rules: Rules) -> Arc<Self> {
         let shards = (0..SHARDS).map(|_| Mutex::default()).collect();
-        Arc::new(Self { shards, rules, active: AtomicU64::new(0), started: AtomicU64::new(0) })
+        Arc::new(Self {
+            shards,
+            rules,
+            active: AtomicU64::new(0),
+            started: AtomicU64::new(0),
+            thinking: Mutex::default(),
+        })
     }
 
     /// Sessions inside now.
     pub fn active(&self) -> u64 {
         self.active.load(Relaxed)
+    }
+
+    /// A tick has come. Adds what is known of sessions without connections.
+    pub fn tick(&self, thoughts: &mut Thoughts) {
+        let thinking = lock(&self.thinking);
+        thinking.tick();
+        thinking.add_to(thoughts);
     }
 
     /// Sessions begun since the start.
@@ -100,10 +122,15 @@ impl Sessions {
             }
             session.tokens -= 1.0;
             session.open += 1;
+            match session.thinks_since.take() {
+                Some(since) => lock(&self.thinking).asks(since),
+                None => lock(&self.thinking).asks_besides(),
+            }
             if !std::mem::replace(&mut session.active, true) {
                 self.active.fetch_add(1, Relaxed);
             }
         } else {
+            lock(&self.thinking).asks_besides();
             self.make_room(&mut shard);
             self.seat_new(&mut shard, id, now);
         }
@@ -126,7 +153,8 @@ impl Sessions {
 
     fn seat_new(&self, shard: &mut Shard, id: SessionId, now: Duration) {
         let tokens = self.rules.burst - 1.0;
-        let session = Session { open: 1, active: true, tokens, refilled: now, left: now };
+        let session =
+            Session { open: 1, active: true, tokens, refilled: now, left: now, thinks_since: None };
         if shard.sessions.insert(id, session).is_none_or(|before| !before.active) {
             self.active.fetch_add(1, Relaxed);
         }
@@ -143,6 +171,9 @@ impl Sessions {
     fn forget(&self, shard: &mut Shard, left: Duration, id: &SessionId) {
         if shard.sessions.get(id).is_some_and(|session| session.open == 0 && session.left == left) {
             let gone = shard.sessions.remove(id);
+            if let Some(since) = gone.as_ref().and_then(|session| session.thinks_since) {
+                lock(&self.thinking).ends(since);
+            }
             if gone.is_some_and(|session| session.active) {
                 self.active.fetch_sub(1, Relaxed);
             }
@@ -157,8 +188,18 @@ impl Sessions {
             return;
         }
         session.left = now;
-        if by == ClosedBy::Customer && std::mem::replace(&mut session.active, false) {
-            self.active.fetch_sub(1, Relaxed);
+        match by {
+            ClosedBy::Customer => {
+                if std::mem::replace(&mut session.active, false) {
+                    self.active.fetch_sub(1, Relaxed);
+                }
+            }
+            ClosedBy::Gate { idle_ticks } => {
+                let thinking = lock(&self.thinking);
+                let since = thinking.now().saturating_sub(idle_ticks);
+                thinking.began(since);
+                session.thinks_since = Some(since);
+            }
         }
         shard.leaving.push_back((now, *id));
         // One entry for every time that a session lost its last connection:
@@ -176,8 +217,8 @@ impl Sessions {
     }
 }
 
-fn lock(shard: &Mutex<Shard>) -> MutexGuard<'_, Shard> {
-    shard.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// An open connection of a session; must be given back with [`Seat::leave`] or
@@ -207,9 +248,11 @@ impl Seat {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tidegate_control::{AGES, age};
 
     const ALICE: SessionId = [1; 16];
     const LINGER: Duration = Duration::from_secs(20);
+    const GATE: ClosedBy = ClosedBy::Gate { idle_ticks: 0 };
 
     fn sessions(capacity: usize) -> Arc<Sessions> {
         Sessions::new(Rules { rate: 20.0, burst: 100.0, linger: LINGER, capacity })
@@ -244,11 +287,42 @@ mod tests {
     #[test]
     fn a_session_whose_connection_the_gate_closed_lingers() {
         let sessions = sessions(10);
-        sessions.start(ALICE, at(0)).leave(ClosedBy::Gate, at(5));
+        sessions.start(ALICE, at(0)).leave(GATE, at(5));
         sessions.expire(at(20_004));
         assert_eq!(sessions.active(), 1);
         sessions.expire(at(20_005));
         assert_eq!(sessions.active(), 0);
+    }
+
+    #[test]
+    fn a_session_that_lingers_thinks_until_it_comes_back_or_is_forgotten() {
+        let sessions = sessions(10);
+        let known = || {
+            let mut thoughts = Thoughts::default();
+            sessions.tick(&mut thoughts);
+            (thoughts.thinking.iter().sum::<u64>(), thoughts.asked)
+        };
+        let mut asked = [0; AGES];
+        (0..10).for_each(|_| _ = known());
+        sessions.start(ALICE, at(0)).leave(ClosedBy::Gate { idle_ticks: 6 }, at(1_000));
+        assert_eq!(known(), (1, asked));
+        // She thinks since tick 4; it is the eleventh.
+        let open = sessions.enter(ALICE, at(1_100)).unwrap();
+        asked[age(7)] += 1;
+        assert_eq!(known(), (0, asked));
+        // One more connection beside it comes of no thought.
+        sessions.enter(ALICE, at(1_200)).unwrap().leave(GATE, at(1_300));
+        asked[0] += 1;
+        assert_eq!(known(), (0, asked));
+        open.leave(GATE, at(1_400));
+        assert_eq!(known(), (1, asked));
+        sessions.expire(at(60_000));
+        assert_eq!(known(), (0, asked));
+        // Who has left, or was forgotten, comes of no thought either.
+        sessions.enter(ALICE, at(60_001)).unwrap().leave(ClosedBy::Customer, at(60_002));
+        sessions.enter(ALICE, at(60_003)).unwrap().leave(ClosedBy::Customer, at(60_004));
+        asked[0] += 2;
+        assert_eq!(known(), (0, asked));
     }
 
     #[test]
@@ -263,7 +337,7 @@ mod tests {
     #[test]
     fn a_session_that_came_back_is_not_expired_by_its_former_leave() {
         let sessions = sessions(10);
-        sessions.start(ALICE, at(0)).leave(ClosedBy::Gate, at(5));
+        sessions.start(ALICE, at(0)).leave(GATE, at(5));
         let _open = sessions.enter(ALICE, at(10)).unwrap();
         sessions.expire(at(60_000));
         assert_eq!(sessions.active(), 1);
@@ -275,7 +349,7 @@ mod tests {
         let id = |n: u8| [0, n, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
         let _open = sessions.start(id(1), at(0));
         for n in 2..50 {
-            sessions.start(id(n), at(1)).leave(ClosedBy::Gate, at(1));
+            sessions.start(id(n), at(1)).leave(GATE, at(1));
         }
         assert_eq!(sessions.active(), 2);
     }
@@ -283,9 +357,9 @@ mod tests {
     #[test]
     fn coming_and_going_leaves_no_trail() {
         let sessions = sessions(10);
-        sessions.start(ALICE, at(0)).leave(ClosedBy::Gate, at(0));
+        sessions.start(ALICE, at(0)).leave(GATE, at(0));
         for n in 0..2_000 {
-            sessions.enter(ALICE, at(n * 100)).unwrap().leave(ClosedBy::Gate, at(n * 100));
+            sessions.enter(ALICE, at(n * 100)).unwrap().leave(GATE, at(n * 100));
         }
         assert!(lock(&sessions.shards[1]).leaving.len() < 100);
     }

@@ -14,6 +14,11 @@ use tokio::time::MissedTickBehavior;
 /// Time between two ticks.
 pub const TICK: Duration = Duration::from_millis(100);
 
+/// The ticks of so long a time.
+pub fn ticks(time: Duration) -> u64 {
+    (time.as_millis() / TICK.as_millis()) as u64
+}
+
 /// Ticks until the gate has ended.
 pub async fn tick(shared: Arc<Shared>) {
     let mut usage = UsageMeter::new(&shared.config.upstream).on_cores(&shared.processors);
@@ -24,7 +29,9 @@ pub async fn tick(shared: Arc<Shared>) {
     interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         interval.tick().await;
-        let (now, totals) = (shared.now(), shared.totals());
+        shared.cores.iter().for_each(|core| core.thinking.tick());
+        let (now, mut totals) = (shared.now(), shared.totals());
+        shared.sessions.tick(&mut totals.thoughts);
         shared.sessions.expire(now);
         if let Err(error) = shared.tls.keyring.rotate(unix_now()) {
             tracing::error!(%error, "no new ticket key: the old one stays");
@@ -43,6 +50,8 @@ pub async fn tick(shared: Arc<Shared>) {
             in_flight_requests: small(totals.waiting[0]),
             held: small(totals.holding[0]),
             sessions_active: small(shared.sessions.active()),
+            thinking: totals.thoughts.thinking,
+            asked: totals.thoughts.asked_since(&before.thoughts),
             sessions_started: started - started_before,
             upstream_responses: totals.upstream_responses[0] - before.upstream_responses[0],
             upstream_time_s: seconds(totals.upstream_ns[0] - before.upstream_ns[0]),

@@ -67,6 +67,8 @@ pub struct Watch {
     uploading: Cell<bool>,
     /// The response's body has been handed over in full.
     handed_over: Cell<bool>,
+    /// The tick since which the customer thinks, if she does.
+    thinks_since: Cell<Option<u64>>,
     /// The upstream took too long; the service answers for it.
     upstream_late: Cell<bool>,
     /// The customer has closed her side.
@@ -93,6 +95,7 @@ impl Watch {
             uploaded: Cell::new(0),
             uploading: Cell::new(false),
             handed_over: Cell::new(false),
+            thinks_since: Cell::new(None),
             upstream_late: Cell::new(false),
             hung_up: Cell::new(false),
             truncated: Cell::new(false),
@@ -140,6 +143,12 @@ impl Watch {
         let before = self.phase.replace(phase);
         self.since.set(now);
         self.count_waiting(before, phase);
+        if let Some(since) = self.thinks_since.take() {
+            self.counters.thinking.asks(since);
+        }
+        if phase == Phase::Idle {
+            self.thinks_since.set(Some(self.counters.thinking.begins()));
+        }
     }
 
     fn count_waiting(&self, before: Phase, after: Phase) {
@@ -260,12 +269,16 @@ impl Watch {
 impl Drop for Watch {
     fn drop(&mut self) {
         self.count_waiting(self.phase.get(), Phase::Idle);
+        if let Some(since) = self.thinks_since.take() {
+            self.counters.thinking.ends(since);
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tidegate_control::Thoughts;
 
     const SECOND: Duration = Duration::from_secs(1);
 
@@ -288,6 +301,40 @@ mod tests {
         watch.upload_progress(bytes);
         watch.since.set(asked + last);
         watch.deadline() - asked
+    }
+
+    #[test]
+    fn a_customer_thinks_from_her_answer_to_her_next_request_or_her_end() {
+        let counters = Arc::<Counters>::default();
+        let known = || {
+            let mut thoughts = Thoughts::default();
+            counters.thinking.add_to(&mut thoughts);
+            (thoughts.thinking.iter().sum::<u64>(), thoughts.asked[..2].to_vec())
+        };
+        let now = Instant::now();
+        let watch = Watch::new(Class::New, patience(0), counters.clone(), now);
+        let answer = || {
+            watch.received();
+            watch.request(false);
+            watch.reply(now);
+            watch.reply_end();
+            watch.flushed();
+        };
+        // Who has just come in has not thought.
+        assert_eq!(known(), (0, vec![0, 0]));
+        answer();
+        assert_eq!(known(), (1, vec![0, 0]));
+        answer();
+        assert_eq!(known(), (1, vec![1, 0]));
+        counters.thinking.tick();
+        watch.received();
+        assert_eq!(known(), (0, vec![1, 1]));
+        watch.request(false);
+        watch.reply(now);
+        watch.reply_end();
+        watch.flushed();
+        drop(watch);
+        assert_eq!(known(), (0, vec![1, 1]));
     }
 
     #[test]

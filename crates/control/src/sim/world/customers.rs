@@ -90,6 +90,7 @@ impl<'a> World<'a> {
             gone: false,
             completed: false,
             inside: false,
+            thinks_since: None,
         });
         self.connections += 1;
         if attempt == 0 {
@@ -163,7 +164,8 @@ impl<'a> World<'a> {
             self.active += 1;
         } else if was_inside && !s.returning {
             // The gate cannot know that it is she, and waits for her all the same.
-            self.schedule(forgotten_at, Event::Forgotten);
+            let since = self.sessions[session as usize].thinks_since.take().expect("she thought");
+            self.schedule(forgotten_at, Event::Forgotten(since));
         }
     }
 
@@ -279,7 +281,25 @@ impl<'a> World<'a> {
         }
     }
 
+    /// Who is inside has nothing under way from now on.
+    pub(super) fn thinks(&mut self, session: u32) {
+        let s = &mut self.sessions[session as usize];
+        if s.inside && s.thinks_since.is_none() {
+            s.thinks_since = Some(self.thinking.begins());
+        }
+    }
+
+    /// Who thought asks, if she did.
+    pub(super) fn asks(&mut self, session: u32) {
+        if let Some(since) = self.sessions[session as usize].thinks_since.take() {
+            self.thinking.asks(since);
+        }
+    }
+
     pub(super) fn leaves(&mut self, session: u32) {
+        if let Some(since) = self.sessions[session as usize].thinks_since.take() {
+            self.thinking.ends(since);
+        }
         self.sessions[session as usize].inside = false;
         self.active -= 1;
     }

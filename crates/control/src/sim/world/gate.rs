@@ -10,7 +10,7 @@ use super::{Event, GATE, Stage, UPSTREAM, World};
 use crate::reading::times;
 use crate::sim::judge::User;
 use crate::sim::tls::Tls;
-use crate::{Decision, Discipline, Reading, Usage};
+use crate::{Decision, Discipline, Reading, Thoughts, Usage};
 
 /// Sees to those in line. It is one of the gate's tasks, and has its turn when
 /// everything else that was ready has had its own.
@@ -193,6 +193,7 @@ impl World<'_> {
     }
 
     pub(super) fn returns(&mut self, session: u32) {
+        self.asks(session);
         self.judge.returning(self.time());
         self.reading.returning.connections += 1;
         self.reading.in_flight_handshakes += 1;
@@ -260,6 +261,10 @@ impl World<'_> {
             in_flight_requests: self.reading.in_flight_requests,
             ..Reading::default()
         };
+        self.thinking.tick();
+        let mut thoughts = Thoughts::default();
+        self.thinking.add_to(&mut thoughts);
+        let before = std::mem::replace(&mut self.thoughts, thoughts);
         let reading = Reading {
             elapsed: Duration::from_secs_f64(elapsed_s),
             gate,
@@ -267,6 +272,8 @@ impl World<'_> {
             shared: share.then_some(Usage { used_cpu_s, ..gate }),
             held: self.held.len() as u32,
             sessions_active: self.active,
+            thinking: thoughts.thinking,
+            asked: thoughts.asked_since(&before),
             ..std::mem::replace(&mut self.reading, next)
         };
         miscounted(reading, telemetry.count_factor)
@@ -276,7 +283,8 @@ impl World<'_> {
 /// The same with so many times its counts.
 fn miscounted(reading: Reading, factor: f64) -> Reading {
     let sessions_active = times(reading.sessions_active.into(), factor) as u32;
-    Reading { sessions_active, ..reading.counting(factor) }
+    let thinking = reading.thinking.map(|thinking| times(thinking, factor));
+    Reading { sessions_active, thinking, ..reading.counting(factor) }
 }
 
 #[cfg(test)]

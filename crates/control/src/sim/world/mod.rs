@@ -20,7 +20,7 @@ use super::machine::{Host, Ordered, Station};
 use super::outcome::{Group, Outcome, Tenth};
 use super::random::Random;
 use super::scenario::{AttackKind, Changed, Resource, Scenario};
-use crate::{Discipline, Reading};
+use crate::{Discipline, Reading, Thinking, Thoughts};
 
 /// Runs a scenario at a load, judged by a policy.
 pub fn run(scenario: &Scenario, load: f64, seed: u64, judge: &mut dyn Judge) -> Outcome {
@@ -49,7 +49,7 @@ enum Event {
     Impatience(u32, u32),
     Waited(u32),
     Left(u32, u32),
-    Forgotten,
+    Forgotten(u64),
     Usher,
     Redial(u32, u32, u32),
     Tick,
@@ -93,6 +93,8 @@ struct Session {
     gone: bool,
     completed: bool,
     inside: bool,
+    /// The tick since which it has nothing under way.
+    thinks_since: Option<u64>,
 }
 
 impl Session {
@@ -129,6 +131,8 @@ struct World<'a> {
     usher: Usher,
     discipline: Discipline,
     active: u32,
+    thinking: Thinking,
+    thoughts: Thoughts,
     reading: Reading,
     telegraph: Telegraph,
     tenth: Tenth,
@@ -181,6 +185,8 @@ impl<'a> World<'a> {
             usher: Usher::default(),
             discipline: Discipline::new(Duration::from_secs_f64(scenario.gate.hold_s)),
             active: 0,
+            thinking: Thinking::default(),
+            thoughts: Thoughts::default(),
             reading: Reading::default(),
             telegraph: Telegraph::new([gate, upstream]),
             tenth: Tenth::default(),
@@ -240,7 +246,10 @@ impl<'a> World<'a> {
                     self.leaves(session);
                 }
             }
-            Event::Forgotten => self.active -= 1,
+            Event::Forgotten(since) => {
+                self.active -= 1;
+                self.thinking.ends(since);
+            }
             Event::Usher => self.usher_comes(),
             Event::Redial(session, request, times) => self.redials(session, request, times),
             Event::Tick => self.tick(),

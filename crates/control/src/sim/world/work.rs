@@ -108,6 +108,7 @@ impl World<'_> {
         } else {
             self.reading.in_flight_requests += 1;
             self.sessions[session as usize].asked_at = Some(forwarded_at);
+            self.asks(session);
         }
         if self.threads.take(self.now, job) {
             self.serve(job);
@@ -197,6 +198,7 @@ impl World<'_> {
                 self.reading.upstream_time_s += waited;
                 self.reading.upstream_time_ln += (waited * 1e9).max(1.0).ln();
                 if wanted {
+                    self.thinks(job.session);
                     self.answered(job.session);
                 }
             }
