@@ -254,9 +254,6 @@ impl Tide {
         let trim = target * self.trim[supply.name as usize];
         let supply_s = supply.usage.capacity_cpus * interval_s;
         let refusals_s = self.refused_per_s * supply.refusal * interval_s;
-        // A new session asks at once, and then for half an interval on average
-        // before the next plan sees it inside.
-        let session_s = first_s + self.wishes.at_once() * later_s;
         let inside_s = inside_per_s * interval_s;
         let left_s = trim * supply_s - refusals_s - inside_s - backlog_s;
         Plan {
@@ -268,10 +265,11 @@ impl Tide {
             refusals_s,
             inside_s,
             backlog_s,
-            session_s,
+            // What follows its first answer is expected of all answers.
+            session_s: first_s,
             // What costs nothing here is limited elsewhere.
-            per_second: if session_s > 0.0 {
-                (left_s / session_s / interval_s).max(0.0)
+            per_second: if first_s > 0.0 {
+                (left_s / first_s / interval_s).max(0.0)
             } else {
                 f64::MAX
             },
@@ -416,28 +414,26 @@ mod tests {
 
     #[test]
     fn an_empty_house_is_planned_full() {
-        // Returns: 0.1 of later requests at 120 µs, so one costs 537 µs; 0.1 follow at
-        // once, so a new session costs 1025 + 537 × 0.1 = 1078.7 µs.
-        // 95 ms / 1.0787 ms = 88.07 in 100 ms.
+        // 95 ms / 1025 µs = 92.68 in 100 ms.
         let tide = after(&shared(0, 0));
-        assert!((tide.plan.per_second - 880.69).abs() < 0.1, "{:?}", tide.plan);
+        assert!((tide.plan.per_second - 926.83).abs() < 0.1, "{:?}", tide.plan);
         assert_eq!(tide.plan.limit, Limit::Cpu(ResourceName::Host));
     }
 
     #[test]
     fn a_plan_and_a_no_can_be_told_in_a_sentence_each_and_the_sums_are_right() {
         let mut tide = after(&shared(20, 40));
-        // 1 wish/s of 20 at 537 µs: 1.07 ms; 40 in flight owe 21 ms; (95 − 1.07 − 21) ∕ 1.0787.
+        // 1 wish/s of 20 at 537 µs, with returns of 0.1 at 120 µs: 1.07 ms; 40 in flight owe 21 ms; (95 − 1.07 − 21) ∕ 1.025.
         assert_eq!(
             tide.why(Time::from_millis(100)),
             "of 100.0 ms host CPU in the next 100 ms, times 0.950 by what was used of late, \
              refusals take 0.0, 20 sessions inside will use 1.1 and 21.0 go to what is owed; at \
-             1.08 ms each this leaves 676.1 new sessions/s"
+             1.02 ms each this leaves 711.5 new sessions/s"
         );
         assert!(tide.why(Time::from_secs(9)).starts_with("no reading has come since this plan"));
         assert_eq!(tide.why_not(), None);
         while tide.take(Time::from_millis(100)).is_ok() {}
-        let taken = "all of the 676.1 new sessions/s that the plan gives were taken";
+        let taken = "all of the 711.5 new sessions/s that the plan gives were taken";
         assert_eq!(tide.why_not().as_deref(), Some(taken));
         tide.in_flight(9, 0);
         assert!(tide.take(Time::from_secs(1)).is_err());
