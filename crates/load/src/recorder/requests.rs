@@ -40,6 +40,8 @@ pub(super) struct Row<'a> {
     measured: bool,
     /// Empty where the scenario has no classes.
     class: &'a str,
+    /// The entry of the arrivals that brought its customer, from 0.
+    model: u8,
 }
 
 impl<'a> Row<'a> {
@@ -71,6 +73,7 @@ impl<'a> Row<'a> {
             },
             measured,
             class,
+            model: request.group.model,
         }
     }
 }
@@ -127,6 +130,7 @@ struct Columns {
     end: Vec<ByteArray>,
     measured: Vec<bool>,
     class: Vec<ByteArray>,
+    model: Vec<i32>,
 }
 
 impl Rows for Parquet {
@@ -180,6 +184,7 @@ impl Columns {
         self.end.push(row.end.into());
         self.measured.push(row.measured);
         self.class.push(row.class.into());
+        self.model.push(row.model.into());
     }
 
     fn write(&self, group: &mut SerializedRowGroupWriter<'_, File>) -> Result<(), ParquetError> {
@@ -195,7 +200,8 @@ impl Columns {
         column::<BoolType>(group, &self.ok)?;
         column::<ByteArrayType>(group, &self.end)?;
         column::<BoolType>(group, &self.measured)?;
-        column::<ByteArrayType>(group, &self.class)
+        column::<ByteArrayType>(group, &self.class)?;
+        column::<Int32Type>(group, &self.model)
     }
 }
 
@@ -223,6 +229,7 @@ pub(super) fn schema() -> Result<Type, ParquetError> {
         ("end", Physical::BYTE_ARRAY, ConvertedType::UTF8),
         ("measured", Physical::BOOLEAN, ConvertedType::NONE),
         ("class", Physical::BYTE_ARRAY, ConvertedType::UTF8),
+        ("model", Physical::INT32, ConvertedType::NONE),
     ];
     let fields = columns.into_iter().map(|(name, physical, converted)| {
         Type::primitive_type_builder(name, physical)
@@ -257,7 +264,7 @@ mod tests {
     fn request(session: u64) -> (Event, Request) {
         let request = Request {
             session,
-            group: Group::default(),
+            group: Group { class: 1, model: 2 },
             page: 0,
             intended: Duration::from_millis(1500),
             late: Duration::from_micros(250),
@@ -295,7 +302,7 @@ mod tests {
                     "session": 0, "page": "Home", "intended_s": 1.5, "start_delay_ms": 0.25,
                     "response_ms": 10.0, "first_byte_ms": 2.0, "last_byte_ms": 1.0,
                     "status": 200, "received_bytes": 1234, "ok": true, "end": "answered",
-                    "measured": false, "class": "bots",
+                    "measured": false, "class": "bots", "model": 2,
                 });
                 let (event, request) = request(0);
                 let line =
@@ -308,7 +315,10 @@ mod tests {
                 assert_eq!((row.get_double(2).unwrap(), row.get_double(4).unwrap()), (1.5, 10.0));
                 assert_eq!((row.get_int(7).unwrap(), row.get_long(8).unwrap()), (200, 1234));
                 assert_eq!(row.get_string(10).unwrap(), "answered");
-                assert_eq!(row.get_string(12).unwrap(), "bots");
+                assert_eq!(
+                    (row.get_string(12).unwrap().as_str(), row.get_int(13).unwrap()),
+                    ("bots", 2)
+                );
             }
         }
     }
