@@ -58,6 +58,12 @@ pub struct Reading {
     /// their number, the logarithm of their geometric mean, which a few slow pages
     /// do not move.
     pub upstream_time_ln: f64,
+    /// Requests that were with the upstream and ended without a response: the customer
+    /// left, or it took too long.
+    pub upstream_given_up: u64,
+    /// Sum over those of the natural logarithm of the time that they had waited, in
+    /// nanoseconds.
+    pub given_up_time_ln: f64,
 }
 
 impl Reading {
@@ -113,6 +119,8 @@ impl Reading {
             upstream_responses: times(self.upstream_responses, factor),
             upstream_time_s: self.upstream_time_s * factor,
             upstream_time_ln: self.upstream_time_ln * factor,
+            upstream_given_up: times(self.upstream_given_up, factor),
+            given_up_time_ln: self.given_up_time_ln * factor,
             ..*self
         }
     }

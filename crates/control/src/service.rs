@@ -67,25 +67,41 @@ pub(crate) struct Service {
     spare_for_s: f64,
 }
 
-/// Responses of late, older ones fading: number, and sums of their times and of
-/// the logarithms of their times in nanoseconds.
+/// Responses of late, older ones fading: number, sums of their times and of the
+/// logarithms of their times in nanoseconds; and the same of waits that were given up.
+///
+/// Such a wait counts as a response of that length, which is at least what it would
+/// have taken: where most customers lose patience first, those who are answered are the
+/// lucky ones, and where all do nothing else tells of the queue.
 #[derive(Clone, Copy, Debug, Default)]
 struct Recent {
     span_s: f64,
     count: f64,
     time_s: f64,
     time_ln: f64,
+    given_up: f64,
+    given_up_ln: f64,
 }
 
 impl Recent {
     fn add(&mut self, reading: &Reading, interval_s: f64) {
-        let memory_s = (ENOUGH / self.per_s()).clamp(SHORT_S, LONG_S);
+        let waits_per_s = self.waits() / self.span_s.max(f64::MIN_POSITIVE);
+        let memory_s = (ENOUGH / waits_per_s).clamp(SHORT_S, LONG_S);
         let keep = (-interval_s / memory_s).exp();
         let count = reading.upstream_responses as f64;
         self.span_s = self.span_s * keep + interval_s;
         self.count = self.count * keep + count;
         self.time_s = self.time_s * keep + sane(reading.upstream_time_s).min(count * 600.0);
         self.time_ln = self.time_ln * keep + sane(reading.upstream_time_ln).min(count * 40.0);
+        let given_up = reading.upstream_given_up as f64;
+        self.given_up = self.given_up * keep + given_up;
+        self.given_up_ln =
+            self.given_up_ln * keep + sane(reading.given_up_time_ln).min(given_up * 40.0);
+    }
+
+    /// Answered or not.
+    fn waits(&self) -> f64 {
+        self.count + self.given_up
     }
 
     fn per_s(&self) -> f64 {
@@ -94,9 +110,10 @@ impl Recent {
 
     /// Response times in seconds, if there are enough for that.
     fn response(&self) -> Option<ResponseTime> {
-        (self.count >= ENOUGH / 10.0).then(|| ResponseTime {
-            typical_s: (self.time_ln / self.count).exp() * 1e-9,
-            mean_s: self.time_s / self.count,
+        let typical_s = ((self.time_ln + self.given_up_ln) / self.waits()).exp() * 1e-9;
+        (self.waits() >= ENOUGH / 10.0).then(|| ResponseTime {
+            typical_s,
+            mean_s: if self.count > 0.0 { self.time_s / self.count } else { typical_s },
         })
     }
 }
@@ -289,6 +306,25 @@ mod tests {
         // 60 in flight, 32 allowed: 28 too many, 280/s off for a tick.
         let left = service.new_per_s(500.0, 0.1);
         assert!((left - (970.0 - 500.0 - 280.0)).abs() < 10.0, "{left}");
+    }
+
+    #[test]
+    fn where_nobody_waits_long_enough_to_be_answered_the_waits_tell_of_the_queue() {
+        // 1000/s ask, and give up after 250 ms each.
+        let mut service = calm();
+        for _ in 0..20 {
+            let reading = Reading {
+                upstream_given_up: 100,
+                given_up_time_ln: 100.0 * 250e6_f64.ln(),
+                ..Reading::default()
+            };
+            service.observe(&reading, 0.1);
+        }
+        let now = service.recent.response().unwrap();
+        assert!((now.typical_s - 0.25).abs() < 0.005, "{now:?}");
+        assert!(service.congested && service.met);
+        // Answered is nothing: the floor is half of what once was.
+        assert!(service.capacity.unwrap() < 510.0, "{service:?}");
     }
 
     #[test]

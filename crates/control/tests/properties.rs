@@ -63,11 +63,13 @@ prop_compose! {
         (sessions_active, sessions_started) in (gauge(), count()),
         (thinking, asked) in (prop::array::uniform11(count()), prop::array::uniform11(count())),
         (upstream_responses, upstream_time_s, upstream_time_ln) in (count(), number(), number()),
+        (upstream_given_up, given_up_time_ln) in (count(), number()),
     ) -> Reading {
         Reading {
             elapsed, gate, upstream, shared, new, returning, in_flight_handshakes,
             in_flight_requests, held, sessions_active, thinking, asked, sessions_started,
-            upstream_responses, upstream_time_s, upstream_time_ln,
+            upstream_responses, upstream_time_s, upstream_time_ln, upstream_given_up,
+            given_up_time_ln,
         }
     }
 }

@@ -364,6 +364,10 @@ counters! {
     upstream_ns[1],
     /// Millionths of the natural logarithms of these nanoseconds, over those.
     upstream_ln_micros[1],
+    /// Requests that were with the upstream and ended without a response.
+    given_up[1],
+    /// Millionths of the natural logarithms of the nanoseconds that they waited.
+    given_up_ln_micros[1],
     /// Connections opened to the upstream.
     upstream_connects[1],
     /// What went wrong with it, by [`UpstreamFault`].
@@ -411,8 +415,19 @@ impl Counters {
         let ns = took.as_nanos() as u64;
         self.upstream_responses[0].add(1);
         self.upstream_ns[0].add(ns);
-        self.upstream_ln_micros[0].add(((ns.max(1) as f64).ln() * 1e6) as u64);
+        self.upstream_ln_micros[0].add(ln_micros(took));
     }
+
+    /// Counts a request that the upstream did not answer, after so long.
+    pub fn gave_up(&self, waited: Duration) {
+        self.given_up[0].add(1);
+        self.given_up_ln_micros[0].add(ln_micros(waited));
+    }
+}
+
+/// Millionths of the natural logarithm of its nanoseconds.
+fn ln_micros(time: Duration) -> u64 {
+    ((time.as_nanos().max(1) as f64).ln() * 1e6) as u64
 }
 
 impl Totals {

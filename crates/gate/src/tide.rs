@@ -57,6 +57,9 @@ pub async fn tick(shared: Arc<Shared>) {
             upstream_time_s: seconds(totals.upstream_ns[0] - before.upstream_ns[0]),
             upstream_time_ln: (totals.upstream_ln_micros[0] - before.upstream_ln_micros[0]) as f64
                 * 1e-6,
+            upstream_given_up: totals.given_up[0] - before.given_up[0],
+            given_up_time_ln: (totals.given_up_ln_micros[0] - before.given_up_ln_micros[0]) as f64
+                * 1e-6,
         };
         if !reading.elapsed.is_zero() {
             shared.controller().observe(now, &reading);

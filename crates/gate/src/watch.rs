@@ -227,7 +227,12 @@ impl Watch {
     /// The upstream took too long: gives the reply its own time.
     pub fn give_up_waiting(&self) {
         self.upstream_late.set(true);
+        self.gave_up();
         self.go(Phase::Reply, clock::now());
+    }
+
+    fn gave_up(&self) {
+        self.counters.gave_up(clock::now().saturating_duration_since(self.since.get()));
     }
 
     /// Whether the upstream took too long.
@@ -268,6 +273,9 @@ impl Watch {
 
 impl Drop for Watch {
     fn drop(&mut self) {
+        if self.phase.get() == Phase::Waiting {
+            self.gave_up();
+        }
         self.count_waiting(self.phase.get(), Phase::Idle);
         if let Some(since) = self.thinks_since.take() {
             self.counters.thinking.ends(since);
@@ -335,6 +343,29 @@ mod tests {
         watch.flushed();
         drop(watch);
         assert_eq!(known(), (0, vec![1, 1]));
+    }
+
+    #[test]
+    fn who_leaves_or_is_left_without_a_response_has_waited_for_as_long() {
+        let counters = Arc::<Counters>::default();
+        let begin = || {
+            let now = Instant::now();
+            let watch = Watch::new(Class::New, patience(0), counters.clone(), now);
+            watch.request(false);
+            watch.since.set(clock::now() - SECOND);
+            watch
+        };
+        let answered = begin();
+        answered.reply(clock::now());
+        drop(answered);
+        assert_eq!(counters.given_up[0].get(), 0);
+        drop(begin());
+        let late = begin();
+        late.give_up_waiting();
+        drop(late);
+        assert_eq!(counters.given_up[0].get(), 2);
+        let mean = counters.given_up_ln_micros[0].get() as f64 / 2.0 * 1e-6;
+        assert!((mean - 1e9_f64.ln()).abs() < 0.5, "{mean}");
     }
 
     #[test]

@@ -243,6 +243,10 @@ impl World<'_> {
         if asked_at.is_some() {
             self.reading.in_flight_requests -= 1;
             self.counts_request(session);
+            if service_s.is_none() {
+                self.reading.upstream_given_up += 1;
+                self.reading.given_up_time_ln += (took_s * 1e9).max(1.0).ln();
+            }
         }
         self.judge.responded(self.time(), &response);
     }
