@@ -72,7 +72,9 @@ pub(crate) struct Service {
 ///
 /// Such a wait counts as a response of that length, which is at least what it would
 /// have taken: where most customers lose patience first, those who are answered are the
-/// lucky ones, and where all do nothing else tells of the queue.
+/// lucky ones, and where all do nothing else tells of the queue. Waits shorter than the
+/// calm response tell nothing, and whoever asks and hangs up at once cannot pass for a
+/// service that has become faster.
 #[derive(Clone, Copy, Debug, Default)]
 struct Recent {
     span_s: f64,
@@ -84,7 +86,7 @@ struct Recent {
 }
 
 impl Recent {
-    fn add(&mut self, reading: &Reading, interval_s: f64) {
+    fn add(&mut self, reading: &Reading, interval_s: f64, calm: Option<ResponseTime>) {
         let waits_per_s = self.waits() / self.span_s.max(f64::MIN_POSITIVE);
         let memory_s = (ENOUGH / waits_per_s).clamp(SHORT_S, LONG_S);
         let keep = (-interval_s / memory_s).exp();
@@ -94,9 +96,11 @@ impl Recent {
         self.time_s = self.time_s * keep + sane(reading.upstream_time_s).min(count * 600.0);
         self.time_ln = self.time_ln * keep + sane(reading.upstream_time_ln).min(count * 40.0);
         let given_up = reading.upstream_given_up as f64;
-        self.given_up = self.given_up * keep + given_up;
-        self.given_up_ln =
-            self.given_up_ln * keep + sane(reading.given_up_time_ln).min(given_up * 40.0);
+        let given_up_ln = sane(reading.given_up_time_ln).min(given_up * 40.0);
+        let least_ln = calm.map_or(0.0, |calm| (calm.typical_s * 1e9).ln());
+        let tells = f64::from(u8::from(given_up_ln >= given_up * least_ln));
+        self.given_up = self.given_up * keep + tells * given_up;
+        self.given_up_ln = self.given_up_ln * keep + tells * given_up_ln;
     }
 
     /// Answered or not.
@@ -216,7 +220,7 @@ impl Service {
     }
 
     fn measure(&mut self, reading: &Reading, interval_s: f64) {
-        self.recent.add(reading, interval_s);
+        self.recent.add(reading, interval_s, self.calm_response());
         let in_sight = [Some(reading.gate), reading.upstream, reading.shared];
         let busy = in_sight.iter().flatten().any(|usage| usage.in_use(interval_s) > BUSY);
         self.spare_for_s = if busy { 0.0 } else { self.spare_for_s + interval_s };
@@ -325,6 +329,25 @@ mod tests {
         assert!(service.congested && service.met);
         // Answered is nothing: the floor is half of what once was.
         assert!(service.capacity.unwrap() < 510.0, "{service:?}");
+    }
+
+    #[test]
+    fn who_asks_and_hangs_up_at_once_makes_no_response_time_shorter() {
+        let (mut service, alone) = (calm(), calm());
+        for _ in 0..20 {
+            let reading = Reading {
+                upstream_responses: 100,
+                upstream_time_s: 1.0,
+                upstream_time_ln: 100.0 * 10e6_f64.ln(),
+                upstream_given_up: 5000,
+                given_up_time_ln: 5000.0 * 1e5_f64.ln(),
+                ..Reading::default()
+            };
+            service.observe(&reading, 0.1);
+        }
+        let typical_s = |service: &Service| service.calm_response().unwrap().typical_s;
+        assert!((typical_s(&service) - typical_s(&alone)).abs() < 1e-6);
+        assert!(!service.congested);
     }
 
     #[test]
