@@ -32,6 +32,10 @@ impl Cookies {
         }
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Writes the header line, if there are any.
     pub(crate) fn write(&self, head: &mut String) {
         for (index, (name, value)) in self.0.iter().enumerate() {

@@ -2,7 +2,7 @@
 //! loses patience, leaves.
 
 use std::cell::Cell;
-use std::fmt::Write as _;
+use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -248,7 +248,7 @@ impl Customer {
 
     /// Makes the request for a page, if the last one offers a way there.
     fn go_to(&mut self, page: u16, body: &[u8], base: &str) -> Result<bool, Outcome> {
-        let (request, origin) = match self.maker(|maker| maker.make(page, body, base)) {
+        let (request, origin) = match self.make(page, body, base) {
             Ok(made) => made,
             Err(NotMade::NotOffered) => return Ok(false),
             Err(NotMade::Unsendable) => return Err(self.unsendable(page)),
@@ -260,7 +260,7 @@ impl Customer {
         if origin == Origin::LastId {
             self.shared.record(What::Fallback(Fallback::LastId));
         }
-        self.walk.visit(page, Rc::new(request));
+        self.walk.visit(page, request);
         Ok(true)
     }
 
@@ -282,22 +282,32 @@ impl Customer {
         Outcome::Failed(Failure::Unsendable)
     }
 
-    fn maker<R>(&mut self, make: impl FnOnce(&mut Maker<'_>) -> R) -> R {
+    fn make(
+        &mut self,
+        page: u16,
+        body: &[u8],
+        base: &str,
+    ) -> Result<(Rc<Request>, Origin), NotMade> {
+        let shared = &self.shared;
+        if let Some(request) = shared.fixed.get(page) {
+            return Ok((request, Origin::Offered));
+        }
         self.identity.request = self.walk.requests();
-        make(&mut Maker {
-            parts: &self.shared.parts,
-            origin: &self.shared.target.origin,
+        let mut maker = Maker {
+            parts: &shared.parts,
+            origin: &shared.target.origin,
             identity: &self.identity,
             last: &mut self.last,
             rng: &mut self.rng,
-        })
+        };
+        maker.make(page, body, base).map(|(request, origin)| (Rc::new(request), origin))
     }
 
     /// The request of the start page.
     fn start(&mut self) -> Result<Rc<Request>, Outcome> {
         let page = self.class().start;
-        match self.maker(|maker| maker.make(page, &[], "/")) {
-            Ok((request, _)) => Ok(Rc::new(request)),
+        match self.make(page, &[], "/") {
+            Ok((request, _)) => Ok(request),
             Err(NotMade::Unsendable) => Err(self.unsendable(page)),
             Err(NotMade::NotOffered) => Err(self.not_offered(page, &[])),
         }
@@ -334,8 +344,10 @@ impl Customer {
         let mut timer = std::mem::take(&mut self.deadline);
         let mut reloads = self.class().session.impatience.reloads();
         let result = loop {
-            let attempt = self.follow(request, keep.as_deref_mut(), &stage);
-            let result = timer.until(deadline, attempt).await;
+            let result = {
+                let attempt = pin!(self.follow(request, keep.as_deref_mut(), &stage));
+                timer.until(deadline, attempt).await
+            };
             if let Some(result) = result {
                 break result;
             }
@@ -417,39 +429,40 @@ impl Customer {
         stage: &Cell<Stage>,
     ) -> Result<Visit, Outcome> {
         let answer = self.send(request, keep.as_deref_mut(), stage).await?;
-        let mut visit = Visit { answer, base: None };
-        if !self.class().session.follow_redirects {
+        let visit = Visit { answer, base: None };
+        if !visit.answer.is_redirect() || !self.class().session.follow_redirects {
             return Ok(visit);
         }
-        let mut current = request.clone();
+        // Boxed, so that other requests carry no room for it.
+        Box::pin(self.redirect(request, visit, keep, stage)).await
+    }
+
+    async fn redirect(
+        &mut self,
+        request: &Request,
+        mut visit: Visit,
+        mut keep: Option<&mut Vec<u8>>,
+        stage: &Cell<Stage>,
+    ) -> Result<Visit, Outcome> {
+        let mut redirected: Option<Request> = None;
         for _ in 0..REDIRECTS {
-            if !matches!(visit.answer.status, 301 | 302 | 303 | 307 | 308) {
+            let status = visit.answer.status;
+            if !visit.answer.is_redirect() {
                 break;
             }
             let Some(location) = visit.answer.location.take() else { break };
+            let current = redirected.as_ref().unwrap_or(request);
             let Some(path) = resolve(&location, &current.path, &self.shared.target.origin) else {
                 break;
             };
-            let path = path.into_owned();
-            // Source: RFC 9110, sections 15.4.2 to 15.4.4; 303 asks for GET.
-            let becomes_get = match visit.answer.status {
-                303 => current.method != Method::Head,
-                301 | 302 => current.method == Method::Post,
-                _ => false,
-            };
-            if becomes_get {
-                current.method = Method::Get;
-                current.body.clear();
-                current.headers.retain(|(name, _)| name != "Content-Type");
-            }
-            current.path = path;
+            let current = redirected.insert(current.redirected(path.into_owned(), status));
             if let Some(kept) = keep.as_deref_mut() {
                 kept.clear();
             }
             self.shared.record(What::Redirect);
             let first = (visit.answer.sent, visit.answer.first_byte, visit.answer.received_bytes);
             let mut headers = std::mem::take(&mut visit.answer.headers);
-            visit.answer = self.send(&current, keep.as_deref_mut(), stage).await?;
+            visit.answer = self.send(current, keep.as_deref_mut(), stage).await?;
             headers.append(&mut visit.answer.headers);
             visit.answer.headers = headers;
             // The customer sees one request: its first byte is the first one
@@ -470,12 +483,13 @@ impl Customer {
         stage: &Cell<Stage>,
     ) -> Result<Answer, Outcome> {
         let shared = self.shared.clone();
-        let bytes = self.bytes(request);
+        let bytes = request.bytes(&shared.headers, &self.cookies);
         let mut old = self.connection.as_mut().is_some_and(|open| !open.is_closed());
         loop {
             if !old {
                 self.connection = None;
-                self.connection = Some(self.connect(stage).await?);
+                // Boxed, so that those who have a connection carry no room for making one.
+                self.connection = Some(Box::pin(self.connect(stage)).await?);
             }
             let connection = self.connection.as_mut().expect("made above, or found open");
             let mut buffer = self.shared.buffers.take();
@@ -485,6 +499,7 @@ impl Customer {
                 headers: shared.parts.pages[request.page as usize].expected.headers(),
                 keep: keep.as_deref_mut(),
                 buffer: &mut buffer,
+                last_head: &shared.last_head,
                 stage,
             };
             let result = exchange.run(connection).await;
@@ -531,47 +546,11 @@ impl Customer {
             Err(Trouble::Failed(kind, _)) => Err(Outcome::Failed(kind)),
         }
     }
-
-    /// Head and body as they go out.
-    fn bytes(&self, request: &Request) -> Vec<u8> {
-        let mut head = String::with_capacity(256 + request.path.len() + request.body.len());
-        let method = request.method.as_str();
-        for part in [method, " ", &request.path, " HTTP/1.1\r\n"] {
-            head.push_str(part);
-        }
-        if request.headers.is_empty() {
-            head.push_str(&self.shared.headers);
-        } else {
-            self.headers(request, &mut head);
-        }
-        self.cookies.write(&mut head);
-        if request.method.has_body() || !request.body.is_empty() {
-            // Writing to a String cannot fail.
-            let _ = write!(head, "Content-Length: {}\r\n", request.body.len());
-        }
-        head.push_str("\r\n");
-        head.push_str(&request.body);
-        head.into_bytes()
-    }
-
-    /// Header fields of a request that has some of its own: they stand in place
-    /// of those that every request has.
-    fn headers(&self, request: &Request, head: &mut String) {
-        let own = |line: &str| {
-            let name = line.split(':').next().unwrap_or_default();
-            request.headers.iter().any(|(own, _)| own.eq_ignore_ascii_case(name))
-        };
-        let common = self.shared.headers.split_inclusive('\n');
-        common.filter(|line| !own(line)).for_each(|line| head.push_str(line));
-        for (name, value) in &request.headers {
-            let _ = write!(head, "{name}: {value}\r\n");
-        }
-    }
 }
 
 /// Waits, but notices if the server closes the connection, or the run ends.
 async fn rest_until(shared: &Shared, connection: &mut Option<Connection>, at: Instant) {
-    let mut alarm = std::pin::pin!(shared.clock.at(at));
+    let mut alarm = pin!(shared.clock.at(at));
     if let Some(open) = connection {
         tokio::select! {
             biased;

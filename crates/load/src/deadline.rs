@@ -19,9 +19,8 @@ impl Deadline {
     pub(crate) async fn until<F: Future>(
         &mut self,
         at: std::time::Instant,
-        what: F,
+        mut what: Pin<&mut F>,
     ) -> Option<F::Output> {
-        let mut what = std::pin::pin!(what);
         std::future::poll_fn(|cx| match what.as_mut().poll(cx) {
             Poll::Ready(result) => Poll::Ready(Some(result)),
             Poll::Pending => self.poll(cx, at.into()).map(|()| None),
@@ -56,6 +55,7 @@ impl Deadline {
 mod tests {
     use super::*;
     use std::future::{pending, ready};
+    use std::pin::pin;
     use std::time::Duration;
 
     const MS: Duration = Duration::from_millis(1);
@@ -66,7 +66,7 @@ mod tests {
 
     /// Waits in vain until then; gives how early it ended, if it did.
     async fn in_vain(deadline: &mut Deadline, at: std::time::Instant) -> Duration {
-        assert_eq!(deadline.until(at, pending::<()>()).await, None);
+        assert_eq!(deadline.until(at, pin!(pending::<()>())).await, None);
         at.saturating_duration_since(std::time::Instant::now())
     }
 
@@ -75,7 +75,7 @@ mod tests {
         block_on(async {
             let mut deadline = Deadline::default();
             let at = std::time::Instant::now() + 60_000 * MS;
-            assert_eq!(deadline.until(at, ready(1)).await, Some(1));
+            assert_eq!(deadline.until(at, pin!(ready(1))).await, Some(1));
             assert!(deadline.timer.is_none());
         });
     }
@@ -87,13 +87,13 @@ mod tests {
             let now = std::time::Instant::now();
             let short = async { tokio::time::sleep(2 * MS).await };
             // Set for 5 ms, and done before.
-            assert_eq!(deadline.until(now + 5 * MS, short).await, Some(()));
+            assert_eq!(deadline.until(now + 5 * MS, pin!(short)).await, Some(()));
             // A later one sees the old timer ring.
             assert_eq!(in_vain(&mut deadline, now + 20 * MS).await, Duration::ZERO);
             // One that is past at once.
             assert_eq!(in_vain(&mut deadline, now).await, Duration::ZERO);
             let later = tokio::time::sleep(MS);
-            assert_eq!(deadline.until(now + 60_000 * MS, later).await, Some(()));
+            assert_eq!(deadline.until(now + 60_000 * MS, pin!(later)).await, Some(()));
             // An earlier one than the timer is set for.
             let at = std::time::Instant::now() + 5 * MS;
             assert_eq!(in_vain(&mut deadline, at).await, Duration::ZERO);
@@ -115,7 +115,7 @@ mod tests {
                     }
                 }
             };
-            assert_eq!(deadline.until(at, greedy).await, None);
+            assert_eq!(deadline.until(at, pin!(greedy)).await, None);
         });
     }
 }

@@ -34,6 +34,7 @@ mod html;
 mod lines;
 mod machine;
 mod merge;
+mod message;
 pub mod metrics;
 pub mod outcome;
 mod part;

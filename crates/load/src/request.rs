@@ -30,6 +30,15 @@ pub(crate) struct Request {
     pub(crate) headers: Vec<(String, String)>,
     /// Empty for none.
     pub(crate) body: String,
+    /// As it goes out without cookies, where that is known already.
+    pub(crate) bytes: Option<Vec<u8>>,
+}
+
+impl Request {
+    /// Without header fields of its own.
+    fn new(page: u16, method: Method, path: String, body: String) -> Self {
+        Self { page, method, path, headers: Vec::new(), body, bytes: None }
+    }
 }
 
 /// Who a customer is.
@@ -185,7 +194,7 @@ impl Maker<'_> {
             }
             body = encode(&values);
         }
-        Some((Request { page, method, path, headers: Vec::new(), body }, Origin::Offered))
+        Some((Request::new(page, method, path, body), Origin::Offered))
     }
 
     fn by_link(
@@ -209,8 +218,7 @@ impl Maker<'_> {
         let method = rules.method.unwrap_or(Method::Get);
         if let Some(path) = self.choose(fitting) {
             template.matches(&path, |index, value| self.last.set(index, value));
-            let (headers, body) = (Vec::new(), String::new());
-            return Some((Request { page, method, path, headers, body }, Origin::Offered));
+            return Some((Request::new(page, method, path, String::new()), Origin::Offered));
         }
         let (origin, from) = match self.choose(ids) {
             Some(path) => (Origin::Offered, Some(path)),
@@ -221,7 +229,7 @@ impl Maker<'_> {
             ids.matches(path, |index, value| self.last.set(index, value));
         }
         let path = self.fill(rules, Some(()))?;
-        Some((Request { page, method, path, headers: Vec::new(), body: String::new() }, origin))
+        Some((Request::new(page, method, path, String::new()), origin))
     }
 
     fn by_form(
@@ -275,7 +283,7 @@ impl Maker<'_> {
             (Method::Get, String::new())
         };
         (path.len() <= LONGEST_PATH)
-            .then_some((Request { page, method, path, headers: Vec::new(), body }, Origin::Offered))
+            .then(|| (Request::new(page, method, path, body), Origin::Offered))
     }
 
     /// One of the distinct paths.

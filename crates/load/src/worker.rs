@@ -10,9 +10,10 @@ use std::time::{Duration, Instant};
 
 use crate::Rng;
 use crate::arrivals::Arrivals;
-use crate::client::{Connector, Target, Tls};
+use crate::client::{Connector, LastHead, Target, Tls};
 use crate::clock::Clock;
 use crate::error::Error;
+use crate::message::Fixed;
 use crate::outcome::Outcome;
 use crate::part::Share;
 use crate::plan::{Close, Http, Keep, Sources, Stop};
@@ -69,6 +70,8 @@ pub(crate) struct Shared {
     pub(crate) buffers: Buffers,
     /// Headers that every request has.
     pub(crate) headers: String,
+    pub(crate) fixed: Fixed,
+    pub(crate) last_head: LastHead,
     pub(crate) keep: Keep,
     pub(crate) close: Close,
     /// Of each class.
@@ -302,10 +305,12 @@ async fn drive(
             .map(|class| class.session.patience.mul_f64(job.patience_factor))
             .collect(),
         in_flight: vec![Cell::new(0); job.parts.classes.len() * job.arrivals.models().len()],
+        fixed: Fixed::new(&job.parts, &job.target.origin, &headers),
         parts: job.parts,
         target: job.target,
         clock: clock.clone(),
         buffers: Buffers::default(),
+        last_head: LastHead::default(),
         headers,
         keep: job.keep,
         close: job.close,

@@ -12,12 +12,12 @@ use tokio::io::ReadBuf;
 
 use super::body::Body;
 use super::connection::Connection;
+use super::head::LastHead;
 use super::wire::Wire;
 use crate::outcome::{Failure, Stage};
 
 /// Largest head of an answer.
 pub(super) const LARGEST_HEAD: usize = 64 * 1024;
-const HEADERS: usize = 100;
 /// Bytes read at once: a TLS record.
 const READ: usize = 16 * 1024;
 
@@ -33,6 +33,8 @@ pub(crate) struct Exchange<'a> {
     pub(crate) keep: Option<&'a mut Vec<u8>>,
     /// Scratch space, empty, reused from request to request.
     pub(crate) buffer: &'a mut Vec<u8>,
+    /// Of the answers before.
+    pub(crate) last_head: &'a LastHead,
     /// Follows how far it has come.
     pub(crate) stage: &'a Cell<Stage>,
 }
@@ -52,6 +54,13 @@ pub(crate) struct Answer {
     pub(crate) first_byte: Instant,
     pub(crate) last_byte: Instant,
     pub(crate) received_bytes: u64,
+}
+
+impl Answer {
+    /// Whether it leads elsewhere.
+    pub(crate) fn is_redirect(&self) -> bool {
+        matches!(self.status, 301 | 302 | 303 | 307 | 308)
+    }
 }
 
 /// Why there is no whole answer.
@@ -94,7 +103,7 @@ impl Exchange<'_> {
             let whole = searched == 0 || ends_head(&self.buffer[searched..]);
             searched = self.buffer.len().saturating_sub(3);
             let parsed = if whole {
-                Head::parse(self.buffer, self.head_only, self.headers)
+                self.last_head.parse(self.buffer, self.head_only, self.headers)
             } else {
                 Ok(None)
             };
@@ -209,117 +218,5 @@ pub(super) fn failure(error: &io::Error) -> Failure {
         io::ErrorKind::TimedOut => Failure::ConnectTimeout,
         io::ErrorKind::InvalidData => Failure::Tls,
         _ => Failure::Other,
-    }
-}
-
-/// What the head of an answer says.
-struct Head {
-    status: u16,
-    reusable: bool,
-    body: Body,
-    location: Option<String>,
-    cookies: Vec<String>,
-    headers: Vec<(String, String)>,
-}
-
-impl Head {
-    /// Parses a head at the beginning of the buffer: its length and content,
-    /// `None` if it is not whole yet.
-    fn parse(
-        buffer: &[u8],
-        head_only: bool,
-        wanted: &[String],
-    ) -> Result<Option<(usize, Self)>, ()> {
-        if buffer.is_empty() {
-            return Ok(None);
-        }
-        // Not filled in before: that would be three kilobytes for every answer.
-        let mut headers = [const { MaybeUninit::uninit() }; HEADERS];
-        let mut response = httparse::Response::new(&mut []);
-        let used = match httparse::ParserConfig::default().parse_response_with_uninit_headers(
-            &mut response,
-            buffer,
-            &mut headers,
-        ) {
-            Ok(httparse::Status::Complete(used)) => used,
-            Ok(httparse::Status::Partial) => return Ok(None),
-            Err(_) => return Err(()),
-        };
-        let status = response.code.ok_or(())?;
-        let mut reusable = response.version == Some(1);
-        let mut length: Option<u64> = None;
-        let mut chunked = false;
-        let mut coded = false;
-        let (mut location, mut cookies, mut kept) = (None, Vec::new(), Vec::new());
-        for header in response.headers.iter() {
-            let name = header.name;
-            let text = || std::str::from_utf8(header.value).map(str::trim);
-            if let Some(name) = wanted.iter().find(|wanted| name.eq_ignore_ascii_case(wanted)) {
-                kept.extend(text().ok().map(|value| (name.clone(), value.to_owned())));
-            }
-            if name.eq_ignore_ascii_case("content-length") {
-                let value: u64 = text().map_err(drop)?.parse().map_err(drop)?;
-                if length.is_some_and(|known| known != value) {
-                    return Err(());
-                }
-                length = Some(value);
-            } else if name.eq_ignore_ascii_case("transfer-encoding") {
-                coded = true;
-                let last = text().map_err(drop)?.rsplit(',').next().unwrap_or_default();
-                chunked = last.trim().eq_ignore_ascii_case("chunked");
-            } else if name.eq_ignore_ascii_case("connection") {
-                for option in text().unwrap_or_default().split(',') {
-                    match option.trim() {
-                        o if o.eq_ignore_ascii_case("close") => reusable = false,
-                        o if o.eq_ignore_ascii_case("keep-alive") => reusable = true,
-                        _ => {}
-                    }
-                }
-            } else if name.eq_ignore_ascii_case("location") {
-                location = text().ok().map(str::to_owned);
-            } else if name.eq_ignore_ascii_case("set-cookie") {
-                cookies.extend(text().ok().map(str::to_owned));
-            }
-        }
-        let body = if head_only || status < 200 || status == 204 || status == 304 {
-            Body::Done
-        } else if coded {
-            // A length beside a coding may be an attack on someone between:
-            // read what the coding says, then leave the connection.
-            reusable &= length.is_none();
-            if chunked { Body::chunked() } else { Body::UntilClose }
-        } else {
-            match length {
-                Some(0) => Body::Done,
-                Some(left) => Body::Length(left),
-                None => Body::UntilClose,
-            }
-        };
-        Ok(Some((used, Self { status, reusable, body, location, cookies, headers: kept })))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_head_says_how_long_the_body_is() {
-        let parse = |text: &str| Head::parse(text.as_bytes(), false, &[]);
-        let head = |text: &str| parse(text).unwrap().unwrap().1;
-        let plain = head("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n");
-        assert!(matches!(plain.body, Body::Length(5)) && plain.reusable);
-        let open = head("HTTP/1.1 200 OK\r\n\r\n");
-        assert!(matches!(open.body, Body::UntilClose));
-        let old = head("HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n");
-        assert!(matches!(old.body, Body::Done) && !old.reusable);
-        let both =
-            head("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n");
-        assert!(matches!(both.body, Body::Chunked(_)) && !both.reusable);
-        assert!(
-            parse("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n").is_err()
-        );
-        assert!(parse("SSH-2.0-x\r\n\r\n").is_err());
-        assert!(parse("HTTP/1.1 200 OK\r\nContent-").unwrap().is_none());
     }
 }

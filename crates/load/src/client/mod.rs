@@ -6,6 +6,7 @@ mod address;
 mod body;
 mod connection;
 mod forger;
+mod head;
 mod http;
 mod http2;
 mod mix;
@@ -17,6 +18,7 @@ mod wire;
 
 pub(crate) use address::Target;
 pub(crate) use connection::{Connection, Connector, Shaken, Trouble};
+pub(crate) use head::LastHead;
 pub(crate) use http::{Answer, Broken, Exchange};
 pub(crate) use tickets::Tickets;
 pub(crate) use tls::Tls;

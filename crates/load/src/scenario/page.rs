@@ -67,6 +67,16 @@ impl Page {
         !matches!(self.source, Source::Path(_))
     }
 
+    /// Whether its request is the same for everybody at any time.
+    pub fn is_fixed(&self) -> bool {
+        let of_itself = matches!(&self.source, Source::Path(path) if path.is_fixed());
+        let literal = |text: &[TextPart]| text.iter().all(|p| matches!(p, TextPart::Literal(_)));
+        of_itself
+            && self.method.is_none_or(Method::is_safe)
+            && self.body.is_none()
+            && self.headers.iter().all(|(_, text)| literal(text))
+    }
+
     /// The template, whatever it is matched with.
     pub fn template(&self) -> &Template {
         match &self.source {

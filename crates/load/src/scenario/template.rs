@@ -58,6 +58,11 @@ impl Template {
         &self.text
     }
 
+    /// Whether it has no parameters.
+    pub fn is_fixed(&self) -> bool {
+        self.parameters().next().is_none()
+    }
+
     /// Indices of its parameters, in order.
     pub fn parameters(&self) -> impl Iterator<Item = u16> + '_ {
         self.parts.iter().filter_map(|part| match part {
