@@ -190,12 +190,12 @@ impl Customer {
                 return outcome;
             }
             let think = self.think();
+            intended = ended + think;
             if think > Duration::ZERO {
                 // Who thinks holds as little as can be.
                 self.deadline = Deadline::default();
+                rest_until(&self.shared, &mut self.connection, intended).await;
             }
-            intended = ended + think;
-            rest_until(&self.shared, &mut self.connection, intended).await;
         }
     }
 

@@ -16,8 +16,7 @@ use crate::walk::{Step, Walk, exponential};
 /// Sessions simulated: the mean of the longest table shipped (standard
 /// deviation about its mean) comes out within 2 %.
 const SESSIONS: usize = 4000;
-/// Requests after which no other session is simulated: where a table has no end,
-/// each session has as many as the scenario allows.
+/// Requests after which no other session is simulated: sessions may be very long.
 const REQUESTS: u64 = 1_000_000;
 
 /// Requests of a session that nothing disturbs, by simulation.
@@ -58,6 +57,11 @@ pub(super) fn simulate(parts: &Parts) -> Sessions {
             false => lengths.len() % parts.classes.len(),
         };
         let class = &parts.classes[class];
+        if is_endless(class) {
+            total += u64::from(class.session.max_requests);
+            lengths.push(class.session.max_requests);
+            continue;
+        }
         let mut walk: Walk<()> = Walk::new(class.start);
         walk.visit(class.start, ());
         let mut clock = class.lasting.map(|lasting| Clock::new(lasting, lengths.len() as u64));
@@ -91,6 +95,12 @@ pub(super) fn simulate(parts: &Parts) -> Sessions {
     Sessions { lengths, summary }
 }
 
+/// Whether each of its sessions has as many requests as the scenario allows.
+fn is_endless(class: &Class) -> bool {
+    let table = class.course.table();
+    class.lasting.is_none() && table.is_some_and(|table| table.is_endless(class.start))
+}
+
 /// Virtual time of a session that ends by the clock: what customers think; answers
 /// take none. With numbers of its own, so that steps are those of any session.
 struct Clock {
@@ -121,14 +131,32 @@ mod tests {
     use super::REQUESTS;
     use crate::scenario::Scenario;
 
+    fn scenario(transitions: &str) -> Scenario {
+        let text = format!(
+            "[session]\nstart = \"Page\"\nmax_requests = 1000000\n\
+             [pages]\nPage = {{ path = \"/\" }}\n[transitions]\nPage = {{ {transitions} }}\n"
+        );
+        Scenario::from_toml(&text, "long.toml").unwrap()
+    }
+
     #[test]
-    fn sessions_without_an_end_are_simulated_within_bounds() {
-        let text = "[session]\nstart = \"Page\"\nmax_requests = 1000000\n\
-                    [pages]\nPage = { path = \"/\" }\n[transitions]\nPage = { Page = 1 }\n";
-        let scenario = Scenario::from_toml(text, "endless.toml").unwrap();
-        let simulated: u64 =
-            scenario.session_lengths().iter().map(|length| u64::from(*length)).sum();
-        assert!(simulated < REQUESTS + 1_000_000, "{simulated}");
-        assert_eq!(scenario.session_length().mean_requests, 1e6);
+    fn sessions_without_an_end_have_as_many_requests_as_they_may() {
+        let endless = scenario("Page = 1");
+        assert!(endless.session_lengths().iter().all(|length| *length == 1_000_000));
+        assert_eq!(endless.session_length().mean_requests, 1e6);
+        assert_eq!(endless.session_length().back_share, 0.0);
+    }
+
+    #[test]
+    fn very_long_sessions_are_simulated_within_bounds() {
+        for (transitions, back_share) in
+            [("Page = 0.999999, End = 0.000001", 0.0), ("Back = 1", 1.0)]
+        {
+            let long = scenario(transitions);
+            let simulated: u64 =
+                long.session_lengths().iter().map(|length| u64::from(*length)).sum();
+            assert!((REQUESTS..REQUESTS + 1_000_000).contains(&simulated), "{simulated}");
+            assert!((long.session_length().back_share - back_share).abs() < 1e-5);
+        }
     }
 }

@@ -113,6 +113,13 @@ impl Table {
         reachable.any(|(row, _)| row.iter().any(|(_, to)| *to == Move::Page(page)))
     }
 
+    /// Whether a session from `start` goes on and on, and never back.
+    pub fn is_endless(&self, start: u16) -> bool {
+        let onward = |(_, to): &(f64, Move)| matches!(to, Move::Page(_) | Move::Stay);
+        let mut reachable = self.rows.iter().zip(self.reachable(start)).filter(|(_, seen)| *seen);
+        reachable.all(|(row, _)| !row.is_empty() && row.iter().all(onward))
+    }
+
     /// Number of states.
     pub fn states(&self) -> usize {
         self.rows.len()
