@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
 use common::upstream::Upstream;
-use common::{Text, tidegate, wait_until};
+use common::{ENDLESS, Text, tidegate, wait_until};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use serde_json::Value;
 
@@ -29,17 +29,6 @@ check = { status = [200], contains = "hello", regex = "h.llo" }
 extract = { word = { regex = "hell(o)" } }
 [thresholds]
 completed_ratio = { min = 1 }
-"#;
-
-/// More and more customers until somebody stops them.
-const ENDLESS: &str = r#"
-[session]
-steps = ["Home"]
-patience = "60s"
-[arrivals]
-rate = 8
-[pages]
-Home = { path = "/" }
 "#;
 
 /// A folder with a scenario, for the files of a test.

@@ -7,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 
 use common::collector::{Answers, Collector, Export};
 use common::upstream::Upstream;
-use common::{Text, wait_until};
+use common::{ENDLESS, Text, wait_until};
 use serde_json::Value;
 
 /// Six customers within a second and a half, one page each.
@@ -17,17 +17,6 @@ steps = ["Home"]
 patience = "60s"
 [arrivals]
 times = ["0s", "300ms", "600ms", "900ms", "1200ms", "1500ms"]
-[pages]
-Home = { path = "/" }
-"#;
-
-/// More and more customers until somebody stops them.
-const ENDLESS: &str = r#"
-[session]
-steps = ["Home"]
-patience = "60s"
-[arrivals]
-rate = 8
 [pages]
 Home = { path = "/" }
 "#;

@@ -47,7 +47,7 @@ impl Wishes {
     }
 
     /// Requests that follow an answer within the same tick, 0 to 1.
-    pub(crate) fn at_once(&self) -> f64 {
+    fn at_once(&self) -> f64 {
         self.hazards[0].value_or(0.1 * PRIOR_PER_S, BELIEVED).min(1.0)
     }
 

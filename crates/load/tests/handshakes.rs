@@ -2,14 +2,12 @@
 
 mod common;
 
-use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use common::openssl::SServer;
-use common::{Manner, Server, loop_of, plan, server_config};
+use common::{Manner, Server, Tickets, loop_of, plan, server_config};
 use tidegate_load::{Plan, Summary, TicketsOf, TlsVersions, run};
-use tokio_rustls::rustls::server::ProducesTickets;
 
 const AT_ONCE: Manner = Manner::Answer { after: Duration::ZERO };
 
@@ -104,33 +102,10 @@ fn a_share_that_cannot_be_is_refused_before_the_run() {
     assert!(error(forged).contains("a forged ticket has no other"));
 }
 
-/// Opens all of its tickets, and keeps which came.
-#[derive(Debug, Default)]
-struct Open(Mutex<BTreeSet<Vec<u8>>>);
-
-impl ProducesTickets for Open {
-    fn enabled(&self) -> bool {
-        true
-    }
-
-    fn lifetime(&self) -> u32 {
-        3600
-    }
-
-    fn encrypt(&self, plain: &[u8]) -> Option<Vec<u8>> {
-        Some(plain.to_vec())
-    }
-
-    fn decrypt(&self, ticket: &[u8]) -> Option<Vec<u8>> {
-        self.0.lock().unwrap().insert(ticket.to_vec());
-        Some(ticket.to_vec())
-    }
-}
-
 #[test]
 fn one_ticket_of_tls_1_3_is_brought_by_all_connections() {
     for (share, full) in [(None, 0), (Some(0.3), 30)] {
-        let tickets = Arc::<Open>::default();
+        let tickets = Tickets::new(true);
         let mut config = (*server_config(&rcgen::PKCS_ECDSA_P256_SHA256)).clone();
         config.ticketer = tickets.clone();
         config.send_tls13_tickets = 2;
@@ -142,7 +117,7 @@ fn one_ticket_of_tls_1_3_is_brought_by_all_connections() {
         let totals = summary(plan).totals;
         assert_eq!((totals.full_ok, totals.resumed_ok), (full, 100 - full), "{totals:?}");
         assert_eq!((totals.resumption_without_ticket, totals.resumption_declined), (0, 0));
-        assert_eq!(tickets.0.lock().unwrap().len(), 1);
+        assert_eq!(tickets.came.lock().unwrap().len(), 1);
     }
 }
 

@@ -24,6 +24,9 @@ const OTHER_FILES: u64 = 100;
 const SESSION: u32 = 100;
 /// Parts of a processor that the driver is to use.
 const SHARES: [f64; 4] = [0.2, 0.4, 0.6, 0.8];
+/// How near it is to come to that, and how often a rate is tried for it.
+pub const NEAR: f64 = 0.03;
+const TRIES: u32 = 5;
 
 /// Memory of idle customers.
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -173,15 +176,20 @@ pub fn rates(
     args: &Args,
     keepalive: Option<&Row>,
 ) -> anyhow::Result<Vec<Kept>> {
-    // A request costs less where many are in flight: so each step corrects the cost.
     let known = keepalive.and_then(|row| row.cost(Tool::Tidegate));
     let mut cost_s = known.map_or(20e-6, |cost| cost.median / 1e6);
     let mut found = Vec::new();
     for share in SHARES {
-        let asked = share / cost_s;
-        let kept = rate(program, site, folder, args, asked)?;
-        cost_s = kept.cpu_share / kept.achieved_per_s.max(1.0);
-        found.push(kept);
+        let mut tries = 0;
+        found.push(loop {
+            let kept = rate(program, site, folder, args, share / cost_s)?;
+            tries += 1;
+            if (kept.cpu_share - share).abs() <= NEAR || tries == TRIES {
+                break kept;
+            }
+            // A request costs less where more are in flight.
+            cost_s = kept.cpu_share.max(NEAR) / kept.achieved_per_s.max(1.0);
+        });
     }
     Ok(found)
 }

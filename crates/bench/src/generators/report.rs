@@ -8,7 +8,7 @@ use anyhow::Context;
 use serde::Serialize;
 use tidegate_stats::{Ratio, Summary, ratio_of_pairs};
 
-use super::customers::{Customers, Kept, Memory};
+use super::customers::{Customers, Kept, Memory, NEAR};
 use super::tool::{Tool, Work};
 use super::turn::Turn;
 use crate::machine::Machine;
@@ -192,7 +192,7 @@ impl Report {
             let what = format!("bytes of an idle customer {how}{fewer}");
             goals.push(goal(what, memory.bytes_per_customer, MEMORY));
         }
-        for kept in self.rates.iter().filter(|kept| kept.cpu_share <= USE + 0.01) {
+        for kept in self.rates.iter().filter(|kept| kept.cpu_share <= USE + NEAR) {
             let what = format!(
                 "{:.0} requests/s, {:.0} % of a core: off the asked rate by",
                 kept.asked_per_s,

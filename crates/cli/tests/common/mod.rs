@@ -14,6 +14,17 @@ use std::time::{Duration, Instant};
 /// Longest wait for anything: generous, since a loaded machine is no failure.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
+/// More and more customers until somebody stops them.
+pub const ENDLESS: &str = r#"
+[session]
+steps = ["Home"]
+patience = "60s"
+[arrivals]
+rate = 8
+[pages]
+Home = { path = "/" }
+"#;
+
 /// A child that is asked to end when dropped, and made to if it does not.
 pub struct Running {
     child: Child,

@@ -5,6 +5,7 @@
 pub mod http2;
 pub mod openssl;
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -103,7 +104,7 @@ impl Server {
     /// Gives TLS 1.3 tickets and never opens one.
     pub fn without_resumption() -> Self {
         let mut config = Arc::unwrap_or_clone(server_config(&rcgen::PKCS_ECDSA_P256_SHA256));
-        config.ticketer = Arc::new(Never);
+        config.ticketer = Tickets::new(false);
         let manner = Manner::Answer { after: Duration::ZERO };
         let site: Site = |_| ("200 OK", String::new(), String::new());
         Self::with_config(manner, site, config.into())
@@ -166,11 +167,20 @@ impl Server {
     }
 }
 
-/// Makes tickets that it will not open.
+/// Makes tickets that are no secret, keeps those that come back, and opens them or not.
 #[derive(Debug)]
-struct Never;
+pub struct Tickets {
+    pub opens: bool,
+    pub came: Mutex<BTreeSet<Vec<u8>>>,
+}
 
-impl ProducesTickets for Never {
+impl Tickets {
+    pub fn new(opens: bool) -> Arc<Self> {
+        Arc::new(Self { opens, came: Mutex::default() })
+    }
+}
+
+impl ProducesTickets for Tickets {
     fn enabled(&self) -> bool {
         true
     }
@@ -183,8 +193,9 @@ impl ProducesTickets for Never {
         Some(plain.to_vec())
     }
 
-    fn decrypt(&self, _: &[u8]) -> Option<Vec<u8>> {
-        None
+    fn decrypt(&self, ticket: &[u8]) -> Option<Vec<u8>> {
+        self.came.lock().unwrap().insert(ticket.to_vec());
+        self.opens.then(|| ticket.to_vec())
     }
 }
 
