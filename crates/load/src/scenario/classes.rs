@@ -117,6 +117,9 @@ pub(super) fn read(
         names.push(name);
     }
     let classes: Option<Vec<Class>> = classes.into_iter().collect();
+    if let Some(classes) = &classes {
+        lasting::wanted(&section, list.iter().zip(classes.iter().map(|class| class.lasting)));
+    }
     let nobody = |classes: &Vec<Class>| classes.iter().all(|class| class.share == 0.0);
     if classes.as_ref().is_some_and(nobody) && arrivals_without_class(root) {
         list[0].wrong("and all other classes have share = 0", "write share = 1 for one of them");

@@ -88,6 +88,25 @@ pub(super) fn read(
     None
 }
 
+/// Tells that no class goes by the duration that all have in common; `classes` are what
+/// each says, and what came of it.
+pub(super) fn wanted<'a>(
+    common: &Section<'_>,
+    mut classes: impl Iterator<Item = (&'a Value<'a>, Option<Lasting>)>,
+) {
+    let Some(value) = common.get(SESSION.duration.name) else { return };
+    let has_own = |class: &Value<'_>| {
+        class.section().is_some_and(|section| section.get(SESSION.duration.name).is_some())
+    };
+    if classes.all(|(class, lasting)| lasting.is_none() || has_own(class)) {
+        value.wrong(
+            "is of no use to any class: none goes by it and moves to end_at",
+            "write end_at = the name of a page that customers come to again and again, or remove \
+             it",
+        );
+    }
+}
+
 /// Tells that a script has no use for a duration of its own.
 pub(super) fn refuse(section: &Section<'_>) {
     for name in [SESSION.duration.name, SESSION.duration_cap.name, SESSION.end_at.name] {
@@ -242,6 +261,22 @@ About = { Item = 1 }
         ] {
             assert!(told(session).starts_with(expected), "{}", told(session));
         }
+        let class = |more: &str| format!("[[classes]]\nname = \"a\"\nshare = 1\n{more}\n");
+        let of_classes = |more: &str| {
+            shop("duration = \"1min\"") + &class(more).repeat(2).replacen("\"a\"", "\"b\"", 1)
+        };
+        let expected = "shop.toml:5: session.duration: is of no use to any class: none goes by it \
+             and moves to end_at; write end_at = the name of a page that customers come to again \
+             and again, or remove it";
+        for own in
+            ["steps = [\"Home\"]", "duration = \"2min\"", "transitions = { Home = { End = 1 } }"]
+        {
+            assert_eq!(mistakes(&of_classes(own)), [expected], "{own}");
+        }
+        let one = shop("duration = \"1min\"")
+            + &class("steps = [\"Home\"]")
+            + &class("").replace("\"a\"", "\"b\"");
+        assert!(lasting(&one)[1].is_some());
         let ends = shop("duration = \"1min\"").replace("Home = 1", "End = 1");
         let expected = "shop.toml:5: session.duration: sessions cannot end at Home: none moves to it; \
              write end_at = the name of a page that customers come to again and again";
