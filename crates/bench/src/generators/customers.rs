@@ -26,6 +26,8 @@ const SESSION: u32 = 100;
 const SHARES: [f64; 4] = [0.2, 0.4, 0.6, 0.8];
 /// How near it is to come to that, and how often a rate is tried for it.
 pub const NEAR: f64 = 0.03;
+/// A server that uses more of its processor than this is the limit itself.
+const FULL: f64 = 0.95;
 const TRIES: u32 = 5;
 
 /// Memory of idle customers.
@@ -77,8 +79,17 @@ pub struct Kept {
     pub achieved_per_s: f64,
     /// Part of its processor that the driver used.
     pub cpu_share: f64,
+    /// Part of its processor that the server used.
+    pub server_share: f64,
     /// Share of starts more than 10 ms late.
     pub missed_share: f64,
+}
+
+impl Kept {
+    /// Whether the server could have answered more.
+    pub fn is_the_drivers(&self) -> bool {
+        self.server_share < FULL
+    }
 }
 
 /// Measures the memory of idle customers, over TLS or in clear.
@@ -203,11 +214,15 @@ fn rate(
 ) -> anyhow::Result<Kept> {
     let session = format!("think = \"0s\"\nmax_requests = {SESSION}");
     let json = folder.join("rate.json");
-    let mut command = load(program, folder, &session, &site.url(true), args)?;
+    // In clear: over TLS the server is at its limit before the driver is.
+    let mut command = load(program, folder, &session, &site.url(false), args)?;
     let arrivals = format!("rate = {:.3}, process = \"even\"", asked / f64::from(SESSION));
     command.args(["--arrivals", &arrivals, "--warm-up", "1", "--json"]).arg(&json);
     command.args(["--duration", &(2 * args.window().as_secs()).to_string()]);
+    let (begun, server) = (Instant::now(), site.process.cpu_time()?);
     let status = spawn(command, args.driver_core)?.wait()?;
+    let server = site.process.cpu_time()?.saturating_sub(server);
+    let server_share = server.as_secs_f64() / begun.elapsed().as_secs_f64();
     let text = std::fs::read_to_string(&json)
         .with_context(|| format!("tidegate load wrote no result ({status})"))?;
     let result: serde_json::Value = serde_json::from_str(&text)?;
@@ -218,6 +233,7 @@ fn rate(
         asked_per_s: asked,
         achieved_per_s: number("/requests_per_s")?,
         cpu_share: number("/driver/cpu_share")?,
+        server_share,
         missed_share: number("/driver/missed_share")?,
     })
 }

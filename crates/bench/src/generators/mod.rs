@@ -116,7 +116,7 @@ pub fn run(args: &Args) -> anyhow::Result<Report> {
         let found = customers::memory(tidegate, &site, folder.path(), args, customers, tls);
         memory.extend(failed.note(if tls { "memory over TLS" } else { "memory in clear" }, found));
     }
-    let keepalive = rows.iter().find(|row| row.work == Work::KeepAliveTls);
+    let keepalive = rows.iter().find(|row| row.work == Work::KeepAliveClear);
     let rates = args
         .wants(RATES)
         .then(|| customers::rates(tidegate, &site, folder.path(), args, keepalive))

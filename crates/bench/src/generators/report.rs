@@ -192,7 +192,8 @@ impl Report {
             let what = format!("bytes of an idle customer {how}{fewer}");
             goals.push(goal(what, memory.bytes_per_customer, MEMORY));
         }
-        for kept in self.rates.iter().filter(|kept| kept.cpu_share <= USE + NEAR) {
+        let judged = |kept: &&Kept| kept.cpu_share <= USE + NEAR && kept.is_the_drivers();
+        for kept in self.rates.iter().filter(judged) {
             let what = format!(
                 "{:.0} requests/s, {:.0} % of a core: off the asked rate by",
                 kept.asked_per_s,
@@ -265,6 +266,12 @@ impl Report {
             put(format_args!("{value:>9.digits$}  at most {limit:.digits$}: {verdict}\n"));
         }
         put(format_args!("\n"));
+        for kept in self.rates.iter().filter(|kept| !kept.is_the_drivers()) {
+            let (asked, full) = (kept.asked_per_s, 100.0 * kept.server_share);
+            put(format_args!(
+                "{asked:.0} requests/s: not judged, the server used {full:.0} % of its core\n"
+            ));
+        }
         for failure in &self.failed {
             put(format_args!("{failure}\n"));
         }
@@ -337,6 +344,23 @@ mod tests {
             rates: Vec::new(),
             failed: Vec::new(),
         }
+    }
+
+    #[test]
+    fn a_rate_that_the_server_could_not_answer_is_not_the_drivers_fault() {
+        let kept = |server_share| Kept {
+            asked_per_s: 1000.0,
+            achieved_per_s: 800.0,
+            cpu_share: 0.6,
+            server_share,
+            missed_share: 0.0,
+        };
+        let rates = |server_share| Report { rates: vec![kept(server_share)], ..report() };
+        let missed = |report: &Report| report.goals().iter().filter(|goal| !goal.met).count();
+        let (of_driver, of_server) = (rates(0.9), rates(0.99));
+        assert_eq!(missed(&of_driver), missed(&of_server) + 1);
+        let told = "1000 requests/s: not judged, the server used 99 % of its core";
+        assert!(of_server.render().contains(told) && !of_driver.render().contains(told));
     }
 
     #[test]
