@@ -227,30 +227,10 @@ impl Report {
 
     /// Renders it as plain text.
     pub fn render(&self) -> String {
-        let mut text = format!(
-            "\nDriver CPU microseconds per operation: median (min-max) of {} windows of {} s\n{:TITLE$}",
-            self.rounds, self.window_s, ""
-        );
+        let mut text = if self.rows.is_empty() { String::new() } else { self.table() };
         let mut put = |part: std::fmt::Arguments<'_>| {
             text.write_fmt(part).expect("a String takes all");
         };
-        let tools: Vec<Tool> = self.versions.iter().map(|(tool, _)| *tool).collect();
-        tools.iter().for_each(|tool| put(format_args!("{:>COLUMN$}", tool.name())));
-        PEERS
-            .iter()
-            .for_each(|peer| put(format_args!("{:>COLUMN$}", format!("/ {}", peer.name()))));
-        put(format_args!("\n"));
-        for row in &self.rows {
-            put(format_args!("{:TITLE$}", row.work.title()));
-            for tool in &tools {
-                put(format_args!("{:>COLUMN$}", row.cost(*tool).map_or("-".to_owned(), cost)));
-            }
-            for peer in PEERS {
-                let found = row.against.iter().find(|(tool, _)| *tool == peer);
-                put(format_args!("{:>COLUMN$}", found.map_or("-".to_owned(), |(_, r)| ratio(*r))));
-            }
-            put(format_args!("\n"));
-        }
         put(format_args!("\nGoals\n"));
         for goal in self.goals() {
             let digits = if goal.limit > 100.0 {
@@ -285,6 +265,35 @@ impl Report {
                     "{id}, {name}: {share:.0} % of its handshakes were of this kind\n"
                 ));
             }
+        }
+        text
+    }
+
+    /// The costs of all generators, a row each.
+    fn table(&self) -> String {
+        let mut text = format!(
+            "\nDriver CPU microseconds per operation: median (min-max) of {} windows of {} s\n{:TITLE$}",
+            self.rounds, self.window_s, ""
+        );
+        let mut put = |part: std::fmt::Arguments<'_>| {
+            text.write_fmt(part).expect("a String takes all");
+        };
+        let tools: Vec<Tool> = self.versions.iter().map(|(tool, _)| *tool).collect();
+        tools.iter().for_each(|tool| put(format_args!("{:>COLUMN$}", tool.name())));
+        PEERS
+            .iter()
+            .for_each(|peer| put(format_args!("{:>COLUMN$}", format!("/ {}", peer.name()))));
+        put(format_args!("\n"));
+        for row in &self.rows {
+            put(format_args!("{:TITLE$}", row.work.title()));
+            for tool in &tools {
+                put(format_args!("{:>COLUMN$}", row.cost(*tool).map_or("-".to_owned(), cost)));
+            }
+            for peer in PEERS {
+                let found = row.against.iter().find(|(tool, _)| *tool == peer);
+                put(format_args!("{:>COLUMN$}", found.map_or("-".to_owned(), |(_, r)| ratio(*r))));
+            }
+            put(format_args!("\n"));
         }
         text
     }

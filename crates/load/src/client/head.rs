@@ -133,13 +133,12 @@ impl LastHead {
             )));
         }
         let parsed = Head::parse(buffer, false, &[])?;
-        if let Some((used, head)) = &parsed {
-            let is_plain = head.location.is_none() && head.cookies.is_empty();
-            *plain = is_plain.then_some(Plain {
-                status: head.status,
-                reusable: head.reusable,
-                body: head.body,
-            });
+        if let Some((used, head)) = &parsed
+            && head.location.is_none()
+            && head.cookies.is_empty()
+        {
+            let Head { status, reusable, body, .. } = *head;
+            *plain = Some(Plain { status, reusable, body });
             bytes.clear();
             bytes.extend_from_slice(&buffer[..*used]);
         }
