@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use rustls::{AlertDescription, HandshakeKind};
+use rustls::AlertDescription;
 use socket2::SockRef;
 use tokio::io::ReadBuf;
 use tokio::net::{TcpSocket, TcpStream};
@@ -16,7 +16,7 @@ use tokio::net::{TcpSocket, TcpStream};
 use super::address;
 use super::http2::Http2;
 use super::mix::Mix;
-use super::secure::Secure;
+use super::secure::{Completed, Secure};
 use super::tickets::{OfConnection, Tickets};
 use super::tls::Tls;
 use super::wire::Wire;
@@ -115,21 +115,17 @@ impl Connector {
         stage.set(Stage::Handshake);
         let (offered, own) = self.offer(tickets);
         on_hello(offered);
-        let stream = Secure::connect(tls.config(), tls.name.clone(), own, tcp)
-            .await
-            .map_err(|error| handshake_trouble(&error))?;
-        let kind = match stream.state().handshake_kind() {
-            Some(HandshakeKind::Resumed) => Handshake::Resumed,
-            _ => Handshake::Full,
-        };
+        let (stream, Completed { kind, agreed, http2 }) =
+            Secure::connect(tls.config(), tls.name.clone(), own, tcp)
+                .await
+                .map_err(|error| handshake_trouble(&error))?;
         if let (Some(mix), Offered::Ticket | Offered::NoneLeft, Handshake::Full) =
             (&self.mix, offered, kind)
         {
             mix.borrow_mut().owe();
         }
-        let agreed = Agreed::of(stream.state());
         let shaken = Shaken { offered, kind, agreed, took: connected.elapsed() };
-        if self.http == Http::Two && stream.state().alpn_protocol() != Some(b"h2") {
+        if self.http == Http::Two && !http2 {
             let reason = "in TLS it did not choose h2, HTTP/2 (ALPN)";
             return Err(Trouble::Failed(Failure::Http, reason.to_owned()));
         }
@@ -177,7 +173,19 @@ impl Connection {
     /// Resolves when the peer has closed the connection, or has sent what
     /// nobody asked for. Takes in tickets that come late.
     pub(crate) async fn closed(&mut self) {
-        std::future::poll_fn(|cx| self.poll_closed(cx)).await;
+        std::future::poll_fn(|cx| {
+            let poll = self.poll_closed(cx);
+            // A customer thinks, and there are many who do.
+            self.rest();
+            poll
+        })
+        .await;
+    }
+
+    fn rest(&mut self) {
+        if let Self::Http1(wire) = self {
+            wire.rest();
+        }
     }
 
     /// Whether the peer has closed it by now.

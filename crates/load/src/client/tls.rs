@@ -61,6 +61,8 @@ impl Tls {
         let forger = forger.map_err(|reason| failed(reason, "forge no tickets"))?;
         let shared = plan.tickets_of() == TicketsOf::All;
         config.resumption = Resumption::store(Arc::new(OfWhoeverAsks));
+        // What `secure` takes over from rustls.
+        config.enable_secret_extraction = true;
         Ok(Self {
             config: Arc::new(config),
             name,

@@ -50,6 +50,13 @@ impl Wire {
         }
     }
 
+    /// Holds as little as can be, since nothing is to do for some time.
+    pub(super) fn rest(&mut self) {
+        if let Self::Tls(io) = self {
+            io.rest();
+        }
+    }
+
     /// Writes all of it.
     pub(super) async fn send(&mut self, mut bytes: &[u8]) -> io::Result<()> {
         while !bytes.is_empty() {
