@@ -1,6 +1,7 @@
 //! The demo: an auction site behind the gate meets more customers than it can
 //! serve, first without and then with admission control.
 
+mod busy;
 mod goals;
 mod measure;
 mod plan;
