@@ -90,10 +90,10 @@ impl Together {
             whole.driver_warnings.extend(warnings.map(|why| format!("driver {number}: {why}")));
             if warming && snapshot.stage != RunStage::WarmUp {
                 // It is ahead by a moment.
-                whole.totals.merge(snapshot.before.clone());
+                whole.totals.merge(&snapshot.before);
             } else {
-                whole.before.merge(snapshot.before.clone());
-                whole.totals.merge(snapshot.totals.clone());
+                whole.before.merge(&snapshot.before);
+                whole.totals.merge(&snapshot.totals);
                 if let Some(spread) = &snapshot.spread {
                     response.merge(&spread.stage);
                 }

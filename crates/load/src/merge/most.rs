@@ -10,7 +10,7 @@ use crate::summary::{Stretch, Totals};
 /// Something counted.
 pub(crate) trait Counted {
     /// Adds what another part of the same test counted.
-    fn merge(&mut self, other: Self);
+    fn merge(&mut self, other: &Self);
 
     /// The largest of its counts.
     fn most(&self) -> u64;
@@ -41,12 +41,12 @@ macro_rules! totals {
 }
 
 impl Counted for Totals {
-    fn merge(&mut self, other: Self) {
+    fn merge(&mut self, other: &Self) {
         let (mine, my_kinds) = totals!(self);
         let (theirs, their_kinds) = totals!(other);
-        mine.into_iter().zip(theirs).for_each(|(mine, theirs)| *mine += theirs);
+        mine.into_iter().zip(theirs).for_each(|(mine, theirs)| *mine += *theirs);
         for (mine, theirs) in my_kinds.into_iter().zip(their_kinds) {
-            theirs.into_iter().for_each(|(kind, count)| *mine.entry(kind).or_default() += count);
+            theirs.iter().for_each(|(kind, count)| *mine.entry(*kind).or_default() += *count);
         }
     }
 

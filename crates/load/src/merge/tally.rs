@@ -66,7 +66,7 @@ impl Tally {
     /// What in it is not of the same test, in words.
     pub(crate) fn merge(&mut self, other: Self) -> Result<(), String> {
         let Self { totals, spreads, agreed, pages, classes, models, unmet, stretches } = other;
-        self.totals.merge(totals);
+        self.totals.merge(&totals);
         self.spreads.merge(&spreads);
         for (agreed, [full, resumed]) in agreed {
             let all = entry(&mut self.agreed, agreed);
@@ -246,7 +246,7 @@ fn merge_groups(mine: &mut [GroupTally], theirs: Vec<GroupTally>) -> Option<()> 
         return None;
     }
     for (mine, theirs) in mine.iter_mut().zip(theirs) {
-        mine.totals.merge(theirs.totals);
+        mine.totals.merge(&theirs.totals);
         mine.response.merge(&theirs.response);
     }
     Some(())

@@ -217,6 +217,27 @@ proptest! {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn events_that_come_together_count_as_those_that_come_one_by_one(seconds in any_thread()) {
+        let together = batches(0, &seconds);
+        let alone = |batch: &Batch| {
+            let until = batch.until - Duration::from_secs(1);
+            let event = move |event: &Event| Batch { until, events: vec![*event], ..Batch::default() };
+            let (until, cpu, in_flight, last) = (batch.until, batch.cpu, batch.in_flight, batch.last);
+            let examples = batch.examples.clone();
+            let end = Batch { until, examples, cpu, in_flight, last, ..Batch::default() };
+            batch.events.iter().map(event).chain([end]).collect::<Vec<Batch>>()
+        };
+        let alone: Vec<Batch> = together.iter().flat_map(alone).collect();
+        let plan = plan(None);
+        let (together, alone) = (recorded(&plan, 1, &together), recorded(&plan, 1, &alone));
+        prop_assert_eq!(figures(&alone), figures(&together));
+    }
+}
+
+proptest! {
     #[test]
     fn a_file_that_was_changed_anywhere_is_refused_or_merged_and_nothing_panics(
         at in any::<proptest::sample::Index>(), byte in prop_oneof![b'0'..=b'9', any::<u8>()],

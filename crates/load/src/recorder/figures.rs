@@ -1,6 +1,7 @@
-//! Counts and distributions of one stretch of time.
+//! Everything that is kept of the measured window, and what every event counts as.
 
 use super::event::{Event, Fallback, Request, What};
+use super::sum::Few;
 use crate::algorithms::Agreed;
 use crate::client::Shaken;
 use crate::driver::MISSED;
@@ -8,7 +9,7 @@ use crate::merge::tally::{PageTally, Spreads, entry};
 use crate::outcome::{Failure, Handshake, Offered, Outcome, status_class};
 use crate::summary::Totals;
 
-/// Everything that is kept of a stretch.
+/// Counts and distributions of the window.
 #[derive(Debug, Default)]
 pub(super) struct Figures {
     pub(super) totals: Totals,
@@ -24,14 +25,19 @@ impl Figures {
         Self { pages: vec![PageTally::default(); pages], ..Self::default() }
     }
 
-    pub(super) fn add(&mut self, event: &Event) {
-        count(&mut self.totals, event);
-        match event.what {
-            What::Begun { late } => self.spreads.start_delay.record(late),
-            What::Heartbeat { late } => self.spreads.loop_delay.record(late),
-            What::Connected { took } => self.spreads.connect.record(took),
-            What::Handshaken(shaken) => self.handshake(&shaken),
-            What::Request(request) => self.request(event, &request),
+    /// Adds the counts and response times of events.
+    pub(super) fn add(&mut self, few: &Few) {
+        few.add_to(&mut self.totals, &mut self.spreads.response);
+    }
+
+    /// Adds what else is kept of an event.
+    pub(super) fn add_rest(&mut self, event: &Event) {
+        match &event.what {
+            What::Begun { late } => self.spreads.start_delay.record(*late),
+            What::Heartbeat { late } => self.spreads.loop_delay.record(*late),
+            What::Connected { took } => self.spreads.connect.record(*took),
+            What::Handshaken(shaken) => self.handshake(shaken),
+            What::Request(request) => self.request(event, request),
             _ => {}
         }
     }
@@ -57,7 +63,6 @@ impl Figures {
             return;
         }
         let response = event.at.saturating_sub(request.intended);
-        self.spreads.response.record(response);
         self.spreads.uncorrected.record(response.saturating_sub(request.late));
         self.spreads.first_byte.record(request.first_byte);
         self.spreads.last_byte.record(request.last_byte);
@@ -74,7 +79,7 @@ impl Figures {
 
 /// Adds one event to the counts.
 pub(super) fn count(totals: &mut Totals, event: &Event) {
-    match event.what {
+    match &event.what {
         What::Offered { .. } => totals.offered += 1,
         What::NotStarted { .. } => totals.not_started += 1,
         What::Returned { .. } => totals.sessions_returned += 1,
@@ -82,18 +87,18 @@ pub(super) fn count(totals: &mut Totals, event: &Event) {
         What::Started { .. } => totals.started += 1,
         What::Begun { late } => {
             totals.starts += 1;
-            totals.missed_starts += u64::from(late > MISSED);
+            totals.missed_starts += u64::from(*late > MISSED);
         }
         What::Admitted { .. } => totals.admitted += 1,
         What::Connected { .. } | What::Heartbeat { .. } | What::Unmet { .. } => {}
         What::Hello { offered: Offered::Ticket } => totals.resumed_attempted += 1,
         What::Hello { offered } => {
             totals.full_attempted += 1;
-            totals.resumption_without_ticket += u64::from(offered == Offered::NoneLeft);
+            totals.resumption_without_ticket += u64::from(*offered == Offered::NoneLeft);
         }
         What::Handshaken(Shaken { kind: Handshake::Full, offered, .. }) => {
             totals.full_ok += 1;
-            totals.resumption_declined += u64::from(offered == Offered::Ticket);
+            totals.resumption_declined += u64::from(*offered == Offered::Ticket);
         }
         What::Handshaken(Shaken { kind: Handshake::Resumed, .. }) => totals.resumed_ok += 1,
         What::Request(request) => {
@@ -112,7 +117,7 @@ pub(super) fn count(totals: &mut Totals, event: &Event) {
         What::Fallback(Fallback::LastId) => totals.fallback_last_id += 1,
         What::Redirect => totals.redirects += 1,
         What::Retry => totals.retries += 1,
-        What::Ended { outcome, admitted, .. } => ended(totals, outcome, admitted),
+        What::Ended { outcome, admitted, .. } => ended(totals, *outcome, *admitted),
     }
 }
 

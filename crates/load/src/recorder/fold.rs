@@ -6,13 +6,14 @@ use std::time::Duration;
 use tidegate_stats::Latency;
 
 use super::event::{Batch, Event, What};
-use super::figures::{Figures, count};
+use super::figures::Figures;
 use super::file::RowFile;
 use super::groups::Groups;
 use super::requests::{JsonLines, Parquet, Row};
 use super::saved::SavedSeconds;
 use super::seconds::Seconds;
 use super::stretches::Stretches;
+use super::sum::{Few, Span, Sum};
 use super::unmet::Disappointments;
 use crate::driver::diagnose;
 use crate::error::Error;
@@ -33,7 +34,7 @@ pub(crate) struct Recorder {
     end: Duration,
     page_names: Vec<String>,
     class_names: Vec<String>,
-    warm: Figures,
+    warm: Sum,
     window: Figures,
     threads: Vec<Thread>,
     quarters: Bins,
@@ -46,6 +47,8 @@ pub(crate) struct Recorder {
     unmet: Disappointments,
     groups: Groups,
     files: Files,
+    /// Events that are not in all sums yet.
+    few: Few,
 }
 
 /// What is known of a driver thread.
@@ -82,7 +85,7 @@ impl Recorder {
             started_at_unix_ms: 0,
             warm_up: plan.warm_up,
             end: plan.warm_up + plan.measure,
-            warm: Figures::new(0),
+            warm: Sum::default(),
             window: Figures::new(page_names.len()),
             page_names,
             class_names: plan.scenario.classes().iter().map(|class| class.name.clone()).collect(),
@@ -96,6 +99,7 @@ impl Recorder {
             unmet: Disappointments::new(plan.scenario.parts().clone()),
             groups: Groups::new(plan.scenario.classes(), &plan.arrivals()?),
             files: Files::create(plan)?,
+            few: Few::default(),
         })
     }
 
@@ -116,29 +120,60 @@ impl Recorder {
             thread.window_start = Some((batch.until, batch.cpu));
         }
         self.unmet.keep(&batch.examples);
-        for event in &batch.events {
-            let measured = event.at >= self.warm_up && event.at <= self.end;
-            if measured {
-                self.window.add(event);
-                self.unmet.add(event);
-                self.groups.add(event);
-                self.stretches.add(event);
-            } else if event.at < self.warm_up {
-                self.warm.add(event);
+        let mut events = batch.events.iter().peekable();
+        while let Some(first) = events.peek() {
+            let span = self.span(first.at);
+            let measured = self.measures(span.begins);
+            while let Some(event) = events.next_if(|event| span.has(event.at)) {
+                self.take_one(event, measured);
             }
-            self.quarters.add(event);
-            self.seconds.add(event);
-            if let What::Request(request) = &event.what {
-                let names = [
-                    name(&self.page_names, request.page.into()),
-                    name(&self.class_names, request.group.class.into()),
-                ];
-                self.files.request(|| Row::new(event, request, names, measured));
-                if request.outcome.is_none() && event.at <= self.end {
-                    self.buckets.record(event.at.saturating_sub(request.intended));
-                }
+            self.add_up(span);
+        }
+    }
+
+    /// Takes in what is kept of each event, and counts it for the sums.
+    fn take_one(&mut self, event: &Event, measured: bool) {
+        self.few.count(event);
+        if measured {
+            self.window.add_rest(event);
+            self.unmet.add(event);
+            self.groups.add(event);
+        }
+        if let What::Request(request) = &event.what {
+            let names = [
+                name(&self.page_names, request.page.into()),
+                name(&self.class_names, request.group.class.into()),
+            ];
+            self.files.request(|| Row::new(event, request, names, measured));
+            if request.outcome.is_none() && event.at <= self.end {
+                self.buckets.record(event.at.saturating_sub(request.intended));
             }
         }
+    }
+
+    fn measures(&self, at: Duration) -> bool {
+        at >= self.warm_up && at <= self.end
+    }
+
+    /// The instants around one whose events belong to the same sums.
+    fn span(&self, at: Duration) -> Span {
+        let after = self.end + Duration::from_nanos(1);
+        let cuts = [self.warm_up, after, self.quarters.ends(), self.seconds.ends()];
+        Span::around(at, cuts.into_iter().chain(self.stretches.cuts(at)))
+    }
+
+    /// Adds the few events of a span to all sums that they belong to.
+    fn add_up(&mut self, span: Span) {
+        let at = span.begins;
+        if self.measures(at) {
+            self.window.add(&self.few);
+            self.stretches.add(at, &self.few);
+        } else if at < self.warm_up {
+            self.warm.add(&self.few);
+        }
+        self.quarters.add(at, &self.few);
+        self.seconds.add(at, &self.few);
+        self.few.clear();
     }
 
     /// Everything before this has been reported by all threads. One whose customers
@@ -204,9 +239,10 @@ impl Recorder {
         } else {
             RunStage::Measure
         });
-        let (before, figures) = match stage {
-            RunStage::WarmUp => (Totals::default(), &self.warm),
-            _ => (self.warm.totals.clone(), &self.window),
+        let window = &self.window;
+        let (before, totals, response) = match stage {
+            RunStage::WarmUp => (Totals::default(), &self.warm.totals, &self.warm.response),
+            _ => (self.warm.totals.clone(), &window.totals, &window.spreads.response),
         };
         Snapshot {
             started_at_unix_ms: self.started_at_unix_ms,
@@ -214,8 +250,8 @@ impl Recorder {
             planned_s: self.end.as_secs_f64(),
             stage,
             before,
-            totals: figures.totals.clone(),
-            response: figures.spreads.response.summary(),
+            totals: totals.clone(),
+            response: response.summary(),
             buckets: self.buckets,
             in_flight: self.threads.iter().map(|thread| thread.in_flight).sum(),
             last,
@@ -225,7 +261,7 @@ impl Recorder {
                 _ => self.driver().saturated_because,
             },
             spread: last_spread.map(|last| {
-                let stage = figures.spreads.response.clone();
+                let stage = response.clone();
                 let second = second.and_then(|(_, spread)| spread);
                 Box::new(SnapshotSpread { stage, last, second })
             }),
@@ -339,27 +375,10 @@ impl Files {
 struct Bins {
     length: Duration,
     begins: Duration,
-    open: Bin,
-    next: Bin,
+    open: Sum,
+    next: Sum,
     /// CPU time of each thread at the last cut.
     cpu: Vec<(Duration, Duration)>,
-}
-
-#[derive(Default)]
-struct Bin {
-    totals: Totals,
-    response: Latency,
-}
-
-impl Bin {
-    fn add(&mut self, event: &Event) {
-        count(&mut self.totals, event);
-        if let What::Request(request) = &event.what
-            && request.outcome.is_none()
-        {
-            self.response.record(event.at.saturating_sub(request.intended));
-        }
-    }
 }
 
 impl Bins {
@@ -367,8 +386,8 @@ impl Bins {
         Self {
             length,
             begins: Duration::ZERO,
-            open: Bin::default(),
-            next: Bin::default(),
+            open: Sum::default(),
+            next: Sum::default(),
             cpu: vec![Default::default(); threads],
         }
     }
@@ -377,8 +396,8 @@ impl Bins {
         self.begins + self.length
     }
 
-    fn add(&mut self, event: &Event) {
-        if event.at < self.ends() { self.open.add(event) } else { self.next.add(event) }
+    fn add(&mut self, at: Duration, few: &Few) {
+        if at < self.ends() { self.open.add(few) } else { self.next.add(few) }
     }
 
     /// Closes the open stretch, at its end or earlier; a stretch of less than

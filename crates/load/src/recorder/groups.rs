@@ -28,6 +28,9 @@ impl Groups {
     }
 
     pub(super) fn add(&mut self, event: &Event) {
+        if self.classes.is_empty() && self.models.is_empty() {
+            return;
+        }
         let Some(group) = event.what.group() else { return };
         for (side, index) in [(&mut self.classes, group.class), (&mut self.models, group.model)] {
             let Some(tally) = side.get_mut(usize::from(index)) else { continue };

@@ -10,6 +10,7 @@ mod requests;
 mod saved;
 pub(crate) mod seconds;
 mod stretches;
+mod sum;
 mod unmet;
 
 pub(crate) use event::{Batch, Event, Example, Fallback, Group, Request, What, Why};

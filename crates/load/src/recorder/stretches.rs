@@ -3,11 +3,8 @@
 
 use std::time::Duration;
 
-use tidegate_stats::Latency;
-
-use super::event::{Event, What};
-use super::figures::count;
-use crate::summary::{Stretch, Totals};
+use super::sum::{Few, Sum};
+use crate::summary::Stretch;
 
 /// Most stretches of a window.
 const MOST: u32 = 32;
@@ -18,13 +15,7 @@ const SHORTEST: Duration = Duration::from_secs(1);
 pub(super) struct Stretches {
     begins: Duration,
     length: Duration,
-    kept: Vec<Kept>,
-}
-
-#[derive(Clone, Default)]
-struct Kept {
-    totals: Totals,
-    response: Latency,
+    kept: Vec<Sum>,
 }
 
 impl Stretches {
@@ -32,22 +23,26 @@ impl Stretches {
     pub(super) fn new(begins: Duration, window: Duration) -> Self {
         let length = (window / MOST).max(SHORTEST);
         let count = window.as_nanos().div_ceil(length.as_nanos()) as usize;
-        Self { begins, length, kept: vec![Kept::default(); count] }
+        Self { begins, length, kept: vec![Sum::default(); count] }
     }
 
-    /// Adds an event of the window.
-    pub(super) fn add(&mut self, event: &Event) {
-        let since = event.at.saturating_sub(self.begins);
+    /// Adds events of the window of an instant's stretch.
+    pub(super) fn add(&mut self, at: Duration, few: &Few) {
+        let index = self.index(at);
+        self.kept[index].add(few);
+    }
+
+    /// The beginning and the end of an instant's stretch.
+    pub(super) fn cuts(&self, at: Duration) -> [Duration; 2] {
+        let index = self.index(at) as u32;
+        [index, index + 1].map(|index| self.begins + self.length * index)
+    }
+
+    fn index(&self, at: Duration) -> usize {
+        let since = at.saturating_sub(self.begins);
         let index = (since.as_nanos() / self.length.as_nanos()) as usize;
         // The window's last instant is its last stretch's.
-        let last = self.kept.len() - 1;
-        let kept = &mut self.kept[index.min(last)];
-        count(&mut kept.totals, event);
-        if let What::Request(request) = &event.what
-            && request.outcome.is_none()
-        {
-            kept.response.record(event.at.saturating_sub(request.intended));
-        }
+        index.min(self.kept.len() - 1)
     }
 
     /// The stretches of a run that was measured for so long; the last may be
@@ -79,11 +74,14 @@ impl Stretches {
 
 #[cfg(test)]
 mod tests {
-    use super::super::event::Group;
+    use super::super::event::{Event, Group, What};
     use super::*;
 
-    fn offered(ms: u64) -> Event {
-        Event { at: Duration::from_millis(ms), what: What::Offered { group: Group::default() } }
+    fn add(stretches: &mut Stretches, ms: u64) {
+        let (at, what) = (Duration::from_millis(ms), What::Offered { group: Group::default() });
+        let mut one = Few::default();
+        one.count(&Event { at, what });
+        stretches.add(at, &one);
     }
 
     fn counts(stretches: &[Stretch]) -> Vec<(f64, u64)> {
@@ -105,7 +103,7 @@ mod tests {
     fn every_event_of_the_window_is_in_one_stretch() {
         let mut stretches = Stretches::new(Duration::from_secs(10), Duration::from_millis(2500));
         for ms in [10_000, 10_999, 11_000, 12_400, 12_500] {
-            stretches.add(&offered(ms));
+            add(&mut stretches, ms);
         }
         let whole = stretches.finish(Duration::from_millis(2500));
         assert_eq!(counts(&whole), [(1.0, 2), (1.0, 1), (0.5, 2)]);
@@ -114,7 +112,7 @@ mod tests {
     #[test]
     fn a_run_that_was_stopped_has_the_stretches_it_came_to() {
         let mut stretches = Stretches::new(Duration::ZERO, Duration::from_secs(9));
-        [100, 1100].iter().for_each(|ms| stretches.add(&offered(*ms)));
+        [100, 1100].iter().for_each(|ms| add(&mut stretches, *ms));
         assert_eq!(counts(&stretches.finish(Duration::from_millis(1250))), [(1.0, 1), (0.25, 1)]);
         assert!(stretches.finish(Duration::ZERO).is_empty());
     }

@@ -1,0 +1,100 @@
+//! Counts and response times of a stretch of time. Every event belongs to several: a
+//! quarter of a second, a second, a part of the window. So events are counted once
+//! where many that follow each other belong to the same, and sums are added up.
+
+use std::time::Duration;
+
+use tidegate_stats::{Latency, Slot};
+
+use super::event::{Event, What};
+use super::figures::count;
+use crate::merge::most::Counted;
+use crate::summary::Totals;
+
+/// What is kept of a stretch.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Sum {
+    pub(super) totals: Totals,
+    /// From the intended start to the last byte, of what was answered.
+    pub(super) response: Latency,
+}
+
+impl Sum {
+    pub(super) fn add(&mut self, few: &Few) {
+        few.add_to(&mut self.totals, &mut self.response);
+    }
+}
+
+/// What a few events add to all sums that they belong to.
+#[derive(Debug, Default)]
+pub(super) struct Few {
+    totals: Totals,
+    responses: Vec<Slot>,
+}
+
+impl Few {
+    pub(super) fn count(&mut self, event: &Event) {
+        count(&mut self.totals, event);
+        if let What::Request(request) = &event.what
+            && request.outcome.is_none()
+        {
+            self.responses.push(event.at.saturating_sub(request.intended).into());
+        }
+    }
+
+    pub(super) fn add_to(&self, totals: &mut Totals, response: &mut Latency) {
+        totals.merge(&self.totals);
+        self.responses.iter().for_each(|slot| response.record(*slot));
+    }
+
+    /// Forgets them; keeps the space.
+    pub(super) fn clear(&mut self) {
+        self.totals = Totals::default();
+        self.responses.clear();
+    }
+}
+
+/// Instants that no cut of time lies between.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Span {
+    /// The first.
+    pub(super) begins: Duration,
+    /// Behind the last.
+    ends: Duration,
+}
+
+impl Span {
+    /// Those around an instant.
+    pub(super) fn around(at: Duration, cuts: impl IntoIterator<Item = Duration>) -> Self {
+        let mut span = Self { begins: Duration::ZERO, ends: Duration::MAX };
+        for cut in cuts {
+            if cut <= at {
+                span.begins = span.begins.max(cut);
+            } else {
+                span.ends = span.ends.min(cut);
+            }
+        }
+        span
+    }
+
+    pub(super) fn has(&self, at: Duration) -> bool {
+        (self.begins..self.ends).contains(&at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_span_reaches_from_the_last_cut_before_to_the_first_after() {
+        let [a, b, c] = [10, 20, 20].map(Duration::from_millis);
+        let span = |ms| {
+            let span = Span::around(Duration::from_millis(ms), [c, a, b]);
+            (span.begins, span.ends)
+        };
+        assert_eq!(span(0), (Duration::ZERO, a));
+        assert_eq!((span(10), span(19)), ((a, b), (a, b)));
+        assert_eq!(span(20), (b, Duration::MAX));
+    }
+}
