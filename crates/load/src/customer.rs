@@ -154,8 +154,27 @@ impl Customer {
         };
         self.walk.visit(class.start, first);
         loop {
+            // In a place of its own, which who thinks does not hold: most customers think.
+            intended = match Box::pin(self.ask(intended, arrived_ms)).await {
+                Ok(at) => at,
+                Err(outcome) => return outcome,
+            };
+            // Who thinks holds as little as can be.
+            self.deadline = Deadline::default();
+            rest_until(&self.shared, &mut self.connection, intended).await;
+        }
+    }
+
+    /// Asks for one page after the other until she thinks; gives until when.
+    ///
+    /// # Errors
+    /// The session has ended.
+    async fn ask(&mut self, mut intended: Instant, arrived_ms: u32) -> Result<Instant, Outcome> {
+        let parts = self.shared.parts.clone();
+        let class = &parts.classes[usize::from(self.group.class)];
+        loop {
             let Some(request) = self.walk.current().cloned() else {
-                return Outcome::Failed(Failure::Other);
+                return Err(Outcome::Failed(Failure::Other));
             };
             // Where to go next is drawn now, so that a body is only kept if
             // the next request needs it.
@@ -166,35 +185,22 @@ impl Customer {
             };
             let keep = keep || parts.pages[request.page as usize].expected.reads_body();
             let mut body = if keep { self.shared.buffers.take() } else { Vec::new() };
-            // In a place of its own, which who thinks does not hold: most customers think.
-            let visited = Box::pin(self.visit(&request, intended, keep.then_some(&mut body))).await;
-            let (ended, base) = match visited {
-                Ok((ended, base)) => (ended, base),
-                Err(outcome) => {
-                    self.shared.buffers.give(body);
-                    return outcome;
+            let visited = self.visit(&request, intended, keep.then_some(&mut body)).await;
+            let gone = visited.and_then(|(ended, base)| match next {
+                Some(step) if !self.has_lasted(step, arrived_ms, ended) => {
+                    self.go(step, &body, base.as_deref().unwrap_or(&request.path))?;
+                    Ok(ended)
                 }
-            };
-            let step = match next {
-                Some(step) if !self.has_lasted(step, arrived_ms, ended) => step,
-                _ => {
-                    self.shared.buffers.give(body);
-                    return Outcome::Completed;
-                }
-            };
-            let gone = self.go(step, &body, base.as_deref().unwrap_or(&request.path));
+                _ => Err(Outcome::Completed),
+            });
             if keep {
                 self.shared.buffers.give(body);
             }
-            if let Err(outcome) = gone {
-                return outcome;
-            }
+            intended = gone?;
             let think = self.think();
-            intended = ended + think;
+            intended += think;
             if think > Duration::ZERO {
-                // Who thinks holds as little as can be.
-                self.deadline = Deadline::default();
-                rest_until(&self.shared, &mut self.connection, intended).await;
+                return Ok(intended);
             }
         }
     }
@@ -336,8 +342,9 @@ impl Customer {
     ) -> Result<(Instant, Option<String>), Outcome> {
         let shared = self.shared.clone();
         let begun = Instant::now();
-        let late = begun.saturating_duration_since(intended);
-        shared.record_at(begun, What::Begun { late });
+        let (intended_at, begun_at) = (shared.since_start(intended), shared.since_start(begun));
+        let late = begun_at.saturating_sub(intended_at);
+        shared.record_since_start(begun_at, What::Begun { late });
         let stage = Cell::new(Stage::Connect);
         let patience = shared.patience[usize::from(self.group.class)];
         let mut deadline = intended + patience;
@@ -368,7 +375,7 @@ impl Customer {
             session: self.identity.session,
             group: self.group,
             page: request.page,
-            intended: shared.since_start(intended),
+            intended: intended_at,
             late,
             status: 0,
             ok: false,
@@ -409,7 +416,7 @@ impl Customer {
         if expected.rules().is_empty() {
             return Ok(());
         }
-        let answered = Answered::new(answer.status, &answer.headers, body);
+        let answered = Answered::new(answer.status, answer.headers(), body);
         let last = &mut self.last;
         expected.judge(&answered, |parameter, value| last.extract(parameter, value)).map_err(|n| {
             let rule = &expected.rules()[n];
@@ -450,7 +457,8 @@ impl Customer {
             if !visit.answer.is_redirect() {
                 break;
             }
-            let Some(location) = visit.answer.location.take() else { break };
+            let fields = visit.answer.fields.as_mut();
+            let Some(location) = fields.and_then(|fields| fields.location.take()) else { break };
             let current = redirected.as_ref().unwrap_or(request);
             let Some(path) = resolve(&location, &current.path, &self.shared.target.origin) else {
                 break;
@@ -461,10 +469,11 @@ impl Customer {
             }
             self.shared.record(What::Redirect);
             let first = (visit.answer.sent, visit.answer.first_byte, visit.answer.received_bytes);
-            let mut headers = std::mem::take(&mut visit.answer.headers);
+            let headers = visit.answer.fields.take().map_or_else(Vec::new, |fields| fields.headers);
             visit.answer = self.send(current, keep.as_deref_mut(), stage).await?;
-            headers.append(&mut visit.answer.headers);
-            visit.answer.headers = headers;
+            if !headers.is_empty() {
+                visit.answer.fields.get_or_insert_default().headers.splice(0..0, headers);
+            }
             // The customer sees one request: its first byte is the first one
             // of all, its bytes are all of them.
             (visit.answer.sent, visit.answer.first_byte) = (first.0, first.1);
@@ -509,7 +518,9 @@ impl Customer {
                     if !answer.reusable || self.shared.keep == Keep::Request {
                         finish(&self.shared, self.connection.take());
                     }
-                    self.cookies.take(&answer.cookies);
+                    if let Some(fields) = &answer.fields {
+                        self.cookies.take(&fields.cookies);
+                    }
                     return Ok(answer);
                 }
                 Err(Broken {

@@ -119,9 +119,14 @@ impl Shared {
 
     /// Records what happened at an instant.
     pub(crate) fn record_at(&self, at: Instant, what: What) {
+        self.record_since_start(self.since_start(at), what);
+    }
+
+    /// The same, of an instant since the start of the run.
+    pub(crate) fn record_since_start(&self, at: Duration, what: What) {
         let mut events = self.events.borrow_mut();
         if events.len() < MOST_EVENTS {
-            events.push(Event { at: self.since_start(at), what });
+            events.push(Event { at, what });
         } else {
             self.lost.set(self.lost.get() + 1);
         }
@@ -213,7 +218,9 @@ impl Shared {
 
     /// A think time: negative exponential, cut at a multiple of its mean.
     pub(crate) fn think(&self, mean: Duration, cap: f64, rng: &mut Rng) -> Duration {
-        mean.mul_f64(exponential(cap, rng) * self.time_scale)
+        // Drawn in any case: what is drawn later does not depend on it.
+        let drawn = exponential(cap, rng);
+        if mean.is_zero() { mean } else { mean.mul_f64(drawn * self.time_scale) }
     }
 
     /// A session of this group is over.

@@ -16,9 +16,25 @@ pub(super) struct Head {
     pub(super) status: u16,
     pub(super) reusable: bool,
     pub(super) body: Body,
-    pub(super) location: Option<String>,
-    pub(super) cookies: Vec<String>,
-    pub(super) headers: Vec<(String, String)>,
+    pub(super) fields: Option<Box<Fields>>,
+}
+
+/// Header fields that few answers have, or are asked for: in a place of their own, so
+/// that other answers carry no room for them.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Fields {
+    pub(crate) location: Option<String>,
+    /// Values of Set-Cookie.
+    pub(crate) cookies: Vec<String>,
+    /// Those that were wanted, in the order they came.
+    pub(crate) headers: Vec<(String, String)>,
+}
+
+impl Fields {
+    /// `None` where there are none.
+    pub(super) fn boxed(self) -> Option<Box<Self>> {
+        (self != Self::default()).then(|| Box::new(self))
+    }
 }
 
 impl Head {
@@ -49,12 +65,12 @@ impl Head {
         let mut length: Option<u64> = None;
         let mut chunked = false;
         let mut coded = false;
-        let (mut location, mut cookies, mut kept) = (None, Vec::new(), Vec::new());
+        let mut fields = Fields::default();
         for header in response.headers.iter() {
             let name = header.name;
             let text = || std::str::from_utf8(header.value).map(str::trim);
             if let Some(name) = wanted.iter().find(|wanted| name.eq_ignore_ascii_case(wanted)) {
-                kept.extend(text().ok().map(|value| (name.clone(), value.to_owned())));
+                fields.headers.extend(text().ok().map(|value| (name.clone(), value.to_owned())));
             }
             if name.eq_ignore_ascii_case("content-length") {
                 let value: u64 = text().map_err(drop)?.parse().map_err(drop)?;
@@ -75,9 +91,9 @@ impl Head {
                     }
                 }
             } else if name.eq_ignore_ascii_case("location") {
-                location = text().ok().map(str::to_owned);
+                fields.location = text().ok().map(str::to_owned);
             } else if name.eq_ignore_ascii_case("set-cookie") {
-                cookies.extend(text().ok().map(str::to_owned));
+                fields.cookies.extend(text().ok().map(str::to_owned));
             }
         }
         let body = if head_only || status < 200 || status == 204 || status == 304 {
@@ -94,7 +110,7 @@ impl Head {
                 None => Body::UntilClose,
             }
         };
-        Ok(Some((used, Self { status, reusable, body, location, cookies, headers: kept })))
+        Ok(Some((used, Self { status, reusable, body, fields: fields.boxed() })))
     }
 }
 
@@ -126,16 +142,11 @@ impl LastHead {
         if let Some(Plain { status, reusable, body }) = *plain
             && buffer.starts_with(bytes)
         {
-            let (location, cookies, headers) = (None, Vec::new(), Vec::new());
-            return Ok(Some((
-                bytes.len(),
-                Head { status, reusable, body, location, cookies, headers },
-            )));
+            return Ok(Some((bytes.len(), Head { status, reusable, body, fields: None })));
         }
         let parsed = Head::parse(buffer, false, &[])?;
         if let Some((used, head)) = &parsed
-            && head.location.is_none()
-            && head.cookies.is_empty()
+            && head.fields.is_none()
         {
             let Head { status, reusable, body, .. } = *head;
             *plain = Some(Plain { status, reusable, body });

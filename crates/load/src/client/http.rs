@@ -12,7 +12,7 @@ use tokio::io::ReadBuf;
 
 use super::body::Body;
 use super::connection::Connection;
-use super::head::LastHead;
+use super::head::{Fields, LastHead};
 use super::wire::Wire;
 use crate::outcome::{Failure, Stage};
 
@@ -45,11 +45,7 @@ pub(crate) struct Answer {
     pub(crate) status: u16,
     /// The connection is good for another request.
     pub(crate) reusable: bool,
-    pub(crate) location: Option<String>,
-    /// Values of Set-Cookie.
-    pub(crate) cookies: Vec<String>,
-    /// The header fields that were wanted, in the order they came.
-    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) fields: Option<Box<Fields>>,
     pub(crate) sent: Instant,
     pub(crate) first_byte: Instant,
     pub(crate) last_byte: Instant,
@@ -60,6 +56,11 @@ impl Answer {
     /// Whether it leads elsewhere.
     pub(crate) fn is_redirect(&self) -> bool {
         matches!(self.status, 301 | 302 | 303 | 307 | 308)
+    }
+
+    /// The header fields that were wanted.
+    pub(crate) fn headers(&self) -> &[(String, String)] {
+        self.fields.as_ref().map_or(&[], |fields| &fields.headers)
     }
 }
 
@@ -100,7 +101,8 @@ impl Exchange<'_> {
         let mut searched = 0;
         let (head, mut answer) = loop {
             // A head that comes byte by byte is not parsed at every byte.
-            let whole = searched == 0 || ends_head(&self.buffer[searched..]);
+            let whole =
+                !self.buffer.is_empty() && (searched == 0 || ends_head(&self.buffer[searched..]));
             searched = self.buffer.len().saturating_sub(3);
             let parsed = if whole {
                 self.last_head.parse(self.buffer, self.head_only, self.headers)
@@ -175,9 +177,7 @@ impl Exchange<'_> {
         Ok(Answer {
             status: answer.status,
             reusable: answer.reusable,
-            location: answer.location,
-            cookies: answer.cookies,
-            headers: answer.headers,
+            fields: answer.fields,
             sent,
             first_byte: first_byte.unwrap_or(last_byte),
             last_byte,

@@ -23,6 +23,7 @@ use http::{HeaderMap, HeaderValue, Method, Request, Response, Uri, Version};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::body::store;
+use super::head::Fields;
 use super::http::{Answer, Broken, Exchange, LARGEST_HEAD, failure};
 use super::wire::Wire;
 use crate::outcome::{Failure, Stage};
@@ -159,14 +160,17 @@ impl Http2 {
         let texts =
             |name: &str| head.headers.get_all(name).into_iter().filter_map(|v| v.to_str().ok());
         let wanted = exchange.headers.iter();
-        Ok(Answer {
-            status: head.status.as_u16(),
-            reusable: self.is_good(),
+        let fields = Fields {
             location: texts(LOCATION.as_str()).next().map(str::to_owned),
             cookies: texts(SET_COOKIE.as_str()).map(str::to_owned).collect(),
             headers: wanted
                 .flat_map(|name| texts(name).map(|value| (name.clone(), value.to_owned())))
                 .collect(),
+        };
+        Ok(Answer {
+            status: head.status.as_u16(),
+            reusable: self.is_good(),
+            fields: fields.boxed(),
             sent,
             first_byte,
             last_byte,
