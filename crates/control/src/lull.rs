@@ -2,14 +2,17 @@
 
 use std::time::Duration;
 
-/// Handshakes per processor that may be owed in a lull. With more, the queue is
-/// longer; with fewer, programs find less to do whenever they wake up, and a
-/// request costs more.
-const HANDSHAKES: f64 = 1.5;
+/// Handshakes that may be owed in a lull beyond one for each processor, times the
+/// square root of the processors: the more there are, the less do they need in
+/// reserve each, so that none runs idle (Halfin and Whitt, "Heavy-traffic limits for
+/// queues with many exponential servers", Operations Research 29(3), 1981). With
+/// more, the queue is longer; with fewer, programs find less to do whenever they
+/// wake up, and a request costs more.
+const HANDSHAKES: f64 = 0.5;
 /// The same in requests, where a handshake weighs less or falls on other
 /// processors: with fewer, this one would run idle while a newcomer shakes
 /// hands elsewhere.
-const REQUESTS: f64 = 2.0;
+const REQUESTS: f64 = 1.0;
 /// The same in requests, where processors are out of sight, at least.
 const UNSEEN_REQUESTS: f64 = 4.0;
 /// Use in the last second below which processors have time to spare: what is in
@@ -70,7 +73,10 @@ impl Lull {
         let Work { cpus, in_use, handshake, request, calm_requests } = work;
         (self.cpus, self.in_use, self.calm_requests) = (cpus, in_use, calm_requests);
         (self.handshake, self.request) = (handshake + request, request);
-        self.allowed = cpus * (HANDSHAKES * handshake).max(REQUESTS * request);
+        let root = cpus.sqrt();
+        let by_handshakes = (cpus + HANDSHAKES * root) * handshake;
+        let by_requests = (cpus + REQUESTS * root) * request;
+        self.allowed = by_handshakes.max(by_requests);
     }
 
     /// From now on: requests, of which so many in flight are normal.
@@ -166,6 +172,15 @@ mod tests {
         );
         assert_eq!(lull(WORK, 1, 3).admits(7.7, 11.0), Ok(()));
         assert_eq!(lull(WORK, 5, 5).admits(10.0, 11.0), Ok(()));
+    }
+
+    #[test]
+    fn the_more_processors_the_less_each_needs_in_reserve() {
+        // 4 ms for each, and 2 times the square root.
+        for (cpus, allowed_ms) in [(1.0, 6.0), (4.0, 20.0), (16.0, 72.0)] {
+            let allowed = lull(Work { cpus, ..WORK }, 0, 0).allowed;
+            assert!((allowed * 1e3 - allowed_ms).abs() < 1e-9, "{cpus}: {allowed}");
+        }
     }
 
     #[test]
