@@ -140,6 +140,18 @@ impl Controller {
         }
     }
 
+    /// How much work may lie before the next in line who is let in outside a lull, as the
+    /// time that processors take for it: see [`Discipline::bearable`]. Optional, as
+    /// [`Self::in_flight`] is, and told with it: where it is not, nobody waits for a lull
+    /// while processors have time to spare.
+    ///
+    /// [`Discipline::bearable`]: crate::Discipline::bearable
+    pub fn bears(&mut self, bearable: Duration) {
+        if let Policy::Tide(tide) = &mut self.policy {
+            tide.bears(bearable);
+        }
+    }
+
     /// A returning connection arrived. It is always let in; this only counts it.
     pub fn returning(&mut self, now: Time) {
         self.counts.returning += 1;

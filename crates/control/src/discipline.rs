@@ -11,6 +11,9 @@ const LASTING: u32 = 2;
 /// The share of the hold time that anybody waits then: long enough for the next
 /// lull, too short to be felt.
 const STANDING: u32 = 8;
+/// Of the time that somebody has waited, the part that may be owed before her at the end
+/// of the hold time.
+const BEARABLE: f64 = 0.5;
 /// So many wait for the whole hold time all the same: where few come, nobody
 /// might stand in line when the next lull does.
 const KEPT: usize = 4;
@@ -62,6 +65,18 @@ impl Discipline {
         retry_after.clamp(BETWEEN.0, BETWEEN.1)
     }
 
+    /// How much work may lie before somebody who has waited so long and is let in outside
+    /// a lull, as the time that processors take for it; without a limit where nobody is
+    /// held. It grows with the square of the wait: lulls are waited for while there is
+    /// time, and nobody is turned away for want of one.
+    pub fn bearable(&self, waited: Duration) -> Duration {
+        if self.hold_time.is_zero() {
+            return Duration::MAX;
+        }
+        let share = waited.as_secs_f64() / self.hold_time.as_secs_f64();
+        waited.mul_f64(BEARABLE * share.min(1.0))
+    }
+
     /// The longest that the oldest of so many may wait, as things are now.
     pub fn longest_wait(&self, now: Time, waiting: usize) -> Duration {
         let short = waiting > KEPT && self.newest_first(now);
@@ -72,6 +87,17 @@ impl Discipline {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_longer_somebody_waits_the_more_may_lie_before_her() {
+        // Half of an eighth of a second, of half a second, of one, and of what is over it.
+        let discipline = Discipline::new(Duration::from_secs(1));
+        let bearable = [0, 125, 500, 1000, 2000]
+            .map(|ms| discipline.bearable(Duration::from_millis(ms)).as_secs_f64() * 1e3);
+        assert_eq!(bearable, [0.0, 7.8125, 125.0, 500.0, 1000.0]);
+        let nobody_is_held = Discipline::new(Duration::ZERO);
+        assert_eq!(nobody_is_held.bearable(Duration::ZERO), Duration::MAX);
+    }
 
     #[test]
     fn those_who_wait_are_asked_for_neither_at_once_nor_too_late() {

@@ -18,6 +18,9 @@ const UNSEEN_REQUESTS: f64 = 4.0;
 /// Use in the last second below which processors have time to spare: what is in
 /// flight then waits for something else, and owes them less than it seems to.
 const SPARE: f64 = 0.93;
+/// Use from which on a lull is waited for, time to spare or not. With less, what is in
+/// flight waits for something else, and a lull may never come.
+const WORTH_WAITING: f64 = 0.5;
 /// With time to spare, share of the burst that must be in hand at a busy
 /// moment. With a full bucket there is no overload, and nobody waits for a lull.
 const RESERVE: f64 = 0.9;
@@ -31,6 +34,7 @@ const FLOOD: f64 = 10.0;
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Lull {
     told: Option<(u32, u32)>,
+    bearable_s: Option<f64>,
     handshake: f64,
     request: f64,
     calm_requests: f64,
@@ -56,6 +60,12 @@ impl Lull {
     /// Tells what is in flight now.
     pub(crate) fn in_flight(&mut self, handshakes: u32, requests: u32) {
         self.told = Some((handshakes, requests));
+    }
+
+    /// Tells how much may be owed beyond what a lull allows, where processors have time
+    /// to spare, as the time that they take for it.
+    pub(crate) fn bears(&mut self, bearable: Duration) {
+        self.bearable_s = Some(bearable.as_secs_f64());
     }
 
     /// From now on: nobody knows whether processors have time to spare.
@@ -97,10 +107,17 @@ impl Lull {
         }
         let excess = (owed - self.allowed) / self.allowed;
         let needed = 1.0 + (burst - 1.0).max(0.0) * excess.min(RESERVE);
-        if self.in_use < SPARE && excess < FLOOD && tokens >= needed {
+        if self.in_use < SPARE && excess < FLOOD && tokens >= needed && self.is_bearable(owed) {
             return Ok(());
         }
         Err(Busy { handshakes, requests, owed, allowed: self.allowed, cpus: self.cpus })
+    }
+
+    /// Whether so much may be owed at a busy moment with time to spare. Out of sight
+    /// nobody knows how much that is.
+    fn is_bearable(&self, owed: f64) -> bool {
+        let bearable = |time_s| owed <= self.allowed + self.cpus * time_s;
+        self.in_use < WORTH_WAITING || self.bearable_s.is_none_or(bearable)
     }
 }
 
@@ -181,6 +198,27 @@ mod tests {
             let allowed = lull(Work { cpus, ..WORK }, 0, 0).allowed;
             assert!((allowed * 1e3 - allowed_ms).abs() < 1e-9, "{cpus}: {allowed}");
         }
+    }
+
+    #[test]
+    fn with_time_to_spare_too_a_lull_is_waited_for_as_long_as_that_can_be_borne() {
+        // 6 ms may be owed, and 10 are: 4 ms too many for the processor.
+        let admits = |in_use, bearable_ms| {
+            let mut lull = lull(Work { in_use, ..WORK }, 0, 6);
+            lull.bears(Duration::from_millis(bearable_ms));
+            lull.admits(11.0, 11.0).is_ok()
+        };
+        assert_eq!([0, 3, 4, 5].map(|ms| admits(0.6, ms)), [false, false, true, true]);
+        assert!(admits(0.4, 0), "what is in flight waits for something else");
+    }
+
+    #[test]
+    fn what_is_owed_out_of_sight_is_not_waited_for_where_the_plan_has_room() {
+        let mut lull = lull(WORK, 0, 9);
+        lull.bears(Duration::ZERO);
+        lull.by_requests(2.0);
+        // Seven more than normal, four are allowed.
+        assert_eq!(lull.admits(11.0, 11.0), Ok(()));
     }
 
     #[test]

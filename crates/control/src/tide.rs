@@ -181,6 +181,10 @@ impl Tide {
         self.lull.in_flight(handshakes, requests);
     }
 
+    pub(crate) fn bears(&mut self, bearable: Duration) {
+        self.lull.bears(bearable);
+    }
+
     pub(crate) fn budget(&self, now: Time) -> u64 {
         self.bucket.whole(now)
     }

@@ -64,6 +64,7 @@ fn no_decision_allocates() {
                     controller.observe(now, &reading);
                 }
                 controller.in_flight((ms % 7) as u32, (ms % 31) as u32);
+                controller.bears(Duration::from_micros(ms % 2_000));
                 verdicts[usize::from(controller.new_session(now).is_admit())] += 1;
                 verdicts[usize::from(controller.ask_again(now).is_admit())] += 1;
                 controller.stands_in_line();

@@ -90,6 +90,7 @@ enum Step {
     AskAgain,
     Return,
     InFlight(u32, u32),
+    Bears(Duration),
     Observe(Box<Reading>),
 }
 
@@ -100,6 +101,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => Just(Step::AskAgain),
         1 => Just(Step::Return),
         1 => (gauge(), gauge()).prop_map(|(handshakes, requests)| Step::InFlight(handshakes, requests)),
+        1 => time().prop_map(Step::Bears),
         2 => reading().prop_map(|reading| Step::Observe(Box::new(reading))),
     ]
 }
@@ -131,6 +133,7 @@ proptest! {
                 }
                 Step::Return => controller.returning(now),
                 Step::InFlight(handshakes, requests) => controller.in_flight(handshakes, requests),
+                Step::Bears(bearable) => controller.bears(bearable),
                 Step::Observe(reading) => controller.observe(now, &reading),
                 Step::Ask(times) => {
                     // Asking once brings a policy up to the moment.

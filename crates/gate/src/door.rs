@@ -9,6 +9,7 @@ use crate::sessions::Seat;
 use crate::tickets::{Terms, new_session_id};
 use crate::tls::{Bearer, unix_now};
 use rustls::AlertDescription;
+use std::time::Duration;
 use tidegate_control::Decision;
 use tidegate_hello::ClientHello;
 
@@ -70,11 +71,13 @@ impl Core {
         Verdict::Line(newcomer)
     }
 
-    /// May the next in the line in, given what is in flight at this moment?
-    pub fn ask(&self) -> Decision {
+    /// May the next in the line in, given what is in flight at this moment and how much
+    /// of it may lie before her?
+    pub fn ask(&self, bearable: Duration) -> Decision {
         let (handshakes, requests) = self.shared.in_flight();
         let mut controller = self.shared.controller();
         controller.in_flight(handshakes, requests);
+        controller.bears(bearable);
         controller.ask_again(self.shared.now())
     }
 

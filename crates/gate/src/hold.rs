@@ -121,6 +121,14 @@ impl<T> Line<T> {
         Some((self.leave(oldest, now), fresh))
     }
 
+    /// How much work may lie before whoever is let in outside a lull, by who has waited
+    /// longest.
+    pub fn bearable(&self, now: Instant) -> Duration {
+        let places = self.places.borrow();
+        let since = places.front().map_or(now, |place| place.since);
+        self.discipline.get().bearable(now.saturating_duration_since(since))
+    }
+
     /// When the time of who has waited longest is up, as things are now.
     pub fn expires(&self, now: Instant) -> Option<Instant> {
         let places = self.places.borrow();
@@ -222,6 +230,17 @@ mod tests {
         line.take_oldest(now + HOLD);
         assert_eq!(line.counters.hold_ns[0].get(), 2_000_000_000);
         assert_eq!(line.expires(now + HOLD), Some(now + HOLD + HOLD));
+    }
+
+    #[test]
+    fn who_has_waited_longest_tells_how_much_may_lie_before_whoever_goes_in() {
+        let (line, now) = (line(10, 1_000), Instant::now());
+        assert_eq!(line.bearable(now), Duration::ZERO, "nobody waits");
+        line.join(1, 1, now);
+        line.join(2, 1, now + HOLD / 2);
+        let expected = Discipline::new(HOLD).bearable(HOLD / 2);
+        assert!(!expected.is_zero());
+        assert_eq!(line.bearable(now + HOLD / 2), expected);
     }
 
     #[test]

@@ -89,7 +89,7 @@ impl Core {
                 self.left(now);
                 continue;
             }
-            match self.ask() {
+            match self.ask(self.line.bearable(now)) {
                 Decision::Admit => self.lead_in(self.line.take(now)?, fresh, now),
                 Decision::NotNow { retry_after } => {
                     self.ask_at.set(now + Discipline::ask_again_after(retry_after));

@@ -28,6 +28,10 @@ pub trait Judge {
     /// What is in flight right now, told before every question.
     fn in_flight(&mut self, _handshakes: u32, _requests: u32) {}
 
+    /// How much work may lie before the next in line outside a lull, told before every
+    /// question: see [`Discipline::bearable`](crate::Discipline::bearable).
+    fn bears(&mut self, _bearable: Duration) {}
+
     /// A returning connection arrived.
     fn returning(&mut self, _now: Time) {}
 
@@ -81,6 +85,10 @@ impl Judge for Controller {
 
     fn in_flight(&mut self, handshakes: u32, requests: u32) {
         Controller::in_flight(self, handshakes, requests);
+    }
+
+    fn bears(&mut self, bearable: Duration) {
+        Controller::bears(self, bearable);
     }
 
     fn returning(&mut self, now: Time) {

@@ -108,6 +108,10 @@ impl Judge for Listener<'_> {
         self.policy.in_flight(handshakes, requests);
     }
 
+    fn bears(&mut self, bearable: Duration) {
+        self.policy.bears(bearable);
+    }
+
     fn returning(&mut self, now: Time) {
         self.policy.returning(now);
     }

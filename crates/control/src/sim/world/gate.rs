@@ -105,6 +105,9 @@ impl World<'_> {
             // The end of her connection stands behind her hello.
             let gone = self.sessions[session as usize].gone;
             self.tell_in_flight();
+            let oldest = self.held.front().map_or(self.now, |(_, since)| *since);
+            let waited = Duration::from_secs_f64((self.now - oldest).max(0.0));
+            self.judge.bears(self.discipline.bearable(waited));
             let decision = (!gone).then(|| self.judge.new_session(self.time(), self.user(session)));
             if let Some(Decision::NotNow { retry_after }) = decision
                 && !self.judge.turns_away()
