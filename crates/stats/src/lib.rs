@@ -14,7 +14,6 @@ mod holm;
 mod knee;
 mod latency;
 mod ratio;
-mod slot;
 mod summary;
 
 pub use batches::{FEWEST, Part, Unsure, quantile_of_batches, ratio_of_sums};
@@ -23,5 +22,4 @@ pub use holm::holm;
 pub use knee::{Capacity, Carried, Step, capacity};
 pub use latency::{Latency, LatencyMs};
 pub use ratio::{Ratio, ratio_of_pairs};
-pub use slot::Slot;
 pub use summary::{Summary, quantile};

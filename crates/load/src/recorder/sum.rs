@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use tidegate_stats::{Latency, Slot};
+use tidegate_stats::Latency;
 
 use super::event::{Event, What};
 use super::figures::count;
@@ -29,7 +29,7 @@ impl Sum {
 #[derive(Debug, Default)]
 pub(super) struct Few {
     totals: Totals,
-    responses: Vec<Slot>,
+    responses: Vec<Duration>,
 }
 
 impl Few {
@@ -38,13 +38,13 @@ impl Few {
         if let What::Request(request) = &event.what
             && request.outcome.is_none()
         {
-            self.responses.push(event.at.saturating_sub(request.intended).into());
+            self.responses.push(event.at.saturating_sub(request.intended));
         }
     }
 
     pub(super) fn add_to(&self, totals: &mut Totals, response: &mut Latency) {
         totals.merge(&self.totals);
-        self.responses.iter().for_each(|slot| response.record(*slot));
+        self.responses.iter().for_each(|took| response.record(*took));
     }
 
     /// Forgets them; keeps the space.
