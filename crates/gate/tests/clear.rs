@@ -19,7 +19,9 @@ fn clear_gate(upstream: SocketAddr, more: &str) -> Gate {
 
 fn clear_gate_on(clear: &str, upstream: SocketAddr, more: &str) -> Gate {
     let address = "127.0.0.1:0";
-    let listen = format!("[listen]\naddress = \"{address}\"\nclear = \"{clear}\"\ncores = \"0\"\n");
+    let core = a_core();
+    let listen =
+        format!("[listen]\naddress = \"{address}\"\nclear = \"{clear}\"\ncores = \"{core}\"\n");
     gate(upstream, &format!("{more}\n{listen}"))
 }
 
@@ -324,8 +326,8 @@ fn listening_at(ip: [u8; 4]) -> usize {
 #[test]
 fn nothing_listens_in_clear_unless_it_is_asked_for() {
     // An address that no other test listens at.
-    let listen = "[listen]\naddress = \"127.0.84.71:0\"\ncores = \"0\"\n";
-    let without = gate(hello(), listen);
+    let listen = format!("[listen]\naddress = \"127.0.84.71:0\"\ncores = \"{}\"\n", a_core());
+    let without = gate(hello(), &listen);
     assert_eq!((without.clear_address(), listening_at([127, 0, 84, 71])), (None, 1));
     assert_eq!(without.snapshot().clear_address, "");
     let with = gate(hello(), &format!("{listen}clear = \"127.0.84.71:0\"\n"));

@@ -26,6 +26,13 @@ pub fn until(what: &str, mut so: impl FnMut() -> bool) {
     }
 }
 
+/// A processor that this process may use, as `cores` wants it.
+pub fn a_core() -> String {
+    let status = std::fs::read_to_string("/proc/thread-self/status").unwrap();
+    let allowed = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap();
+    allowed.trim().chars().take_while(char::is_ascii_digit).collect()
+}
+
 /// A request as the upstream got it.
 pub struct Got {
     pub line: String,
@@ -159,7 +166,9 @@ pub fn gate_with(upstream: SocketAddr, more: &str, change: impl Fn(&mut Config))
 pub fn gate_of(upstream: &str, more: &str, change: impl Fn(&mut Config)) -> Gate {
     let mut text = String::new();
     if !more.contains("[listen]") {
-        text += "[listen]\naddress = \"127.0.0.1:0\"\ncores = \"0\"\ndrain_deadline = \"5s\"\n";
+        let core = a_core();
+        text += "[listen]\naddress = \"127.0.0.1:0\"\ndrain_deadline = \"5s\"\n";
+        text += &format!("cores = \"{core}\"\n");
     }
     if !more.contains("[admin]") {
         text += "[admin]\naddress = \"off\"\n";
