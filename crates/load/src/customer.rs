@@ -347,12 +347,12 @@ impl Customer {
         shared.record_since_start(begun_at, What::Begun { late });
         let stage = Cell::new(Stage::Connect);
         let patience = shared.patience[usize::from(self.group.class)];
-        let mut deadline = intended + patience;
+        let (mut now, mut deadline) = (begun, intended + patience);
         let mut timer = std::mem::take(&mut self.deadline);
         let mut reloads = self.class().session.impatience.reloads();
         let result = loop {
             let result = {
-                let attempt = pin!(self.follow(request, keep.as_deref_mut(), &stage));
+                let attempt = pin!(self.follow(request, now, keep.as_deref_mut(), &stage));
                 timer.until(deadline, attempt).await
             };
             if let Some(result) = result {
@@ -368,7 +368,8 @@ impl Customer {
             if let Some(kept) = keep.as_deref_mut() {
                 kept.clear();
             }
-            deadline = Instant::now() + patience;
+            now = Instant::now();
+            deadline = now + patience;
         };
         self.deadline = timer;
         let mut recorded = Recorded {
@@ -428,14 +429,15 @@ impl Customer {
         })
     }
 
-    /// Sends a request and follows where it is redirected to.
+    /// Sends a request now and follows where it is redirected to.
     async fn follow(
         &mut self,
         request: &Request,
+        now: Instant,
         mut keep: Option<&mut Vec<u8>>,
         stage: &Cell<Stage>,
     ) -> Result<Visit, Outcome> {
-        let answer = self.send(request, keep.as_deref_mut(), stage).await?;
+        let answer = self.send(request, now, keep.as_deref_mut(), stage).await?;
         let visit = Visit { answer, base: None };
         if !visit.answer.is_redirect() || !self.class().session.follow_redirects {
             return Ok(visit);
@@ -470,7 +472,8 @@ impl Customer {
             self.shared.record(What::Redirect);
             let first = (visit.answer.sent, visit.answer.first_byte, visit.answer.received_bytes);
             let headers = visit.answer.fields.take().map_or_else(Vec::new, |fields| fields.headers);
-            visit.answer = self.send(current, keep.as_deref_mut(), stage).await?;
+            let now = visit.answer.last_byte;
+            visit.answer = self.send(current, now, keep.as_deref_mut(), stage).await?;
             if !headers.is_empty() {
                 visit.answer.fields.get_or_insert_default().headers.splice(0..0, headers);
             }
@@ -483,27 +486,31 @@ impl Customer {
         Ok(visit)
     }
 
-    /// Sends one request; once more on a new connection if the server had
-    /// just closed the one at hand.
+    /// Sends one request, now or as soon as there is a connection; once more on a new
+    /// one if the server had just closed the one at hand.
     async fn send(
         &mut self,
         request: &Request,
+        now: Instant,
         mut keep: Option<&mut Vec<u8>>,
         stage: &Cell<Stage>,
     ) -> Result<Answer, Outcome> {
         let shared = self.shared.clone();
         let bytes = request.bytes(&shared.headers, &self.cookies);
         let mut old = self.connection.as_mut().is_some_and(|open| !open.is_closed());
+        let mut sent = now;
         loop {
             if !old {
                 self.connection = None;
                 // Boxed, so that those who have a connection carry no room for making one.
                 self.connection = Some(Box::pin(self.connect(stage)).await?);
+                sent = Instant::now();
             }
             let connection = self.connection.as_mut().expect("made above, or found open");
             let mut buffer = self.shared.buffers.take();
             let exchange = Exchange {
                 bytes: &bytes,
+                sent,
                 head_only: request.method == Method::Head,
                 headers: shared.parts.pages[request.page as usize].expected.headers(),
                 keep: keep.as_deref_mut(),

@@ -190,6 +190,11 @@ impl Connection {
 
     /// Whether the peer has closed it by now.
     pub(crate) fn is_closed(&mut self) -> bool {
+        if let Self::Http1(wire) = self
+            && wire.is_silent()
+        {
+            return false;
+        }
         let mut cx = Context::from_waker(std::task::Waker::noop());
         self.poll_closed(&mut cx).is_ready()
     }

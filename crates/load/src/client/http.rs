@@ -25,6 +25,8 @@ const READ: usize = 16 * 1024;
 pub(crate) struct Exchange<'a> {
     /// Head and body as they go out.
     pub(crate) bytes: &'a [u8],
+    /// When they do.
+    pub(crate) sent: Instant,
     /// The answer has no body.
     pub(crate) head_only: bool,
     /// Header fields of the answer that are wanted, in lower case.
@@ -86,7 +88,7 @@ impl Exchange<'_> {
     async fn over_http1(mut self, connection: &mut Wire) -> Result<Answer, Broken> {
         self.stage.set(Stage::FirstByte);
         self.buffer.clear();
-        let sent = Instant::now();
+        let sent = self.sent;
         connection
             .send(self.bytes)
             .await

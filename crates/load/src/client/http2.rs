@@ -143,12 +143,11 @@ impl Http2 {
 
     /// Sends the request and takes in the answer.
     pub(super) async fn run(&mut self, exchange: Exchange<'_>) -> Result<Answer, Broken> {
-        let Exchange { bytes, mut keep, stage, .. } = exchange;
+        let Exchange { bytes, sent, mut keep, stage, .. } = exchange;
         stage.set(Stage::FirstByte);
         let before = self.seen.received_bytes.get();
         let whole = |unanswered| move |failure| Broken { failure, unanswered };
         let (request, body) = request(bytes, &self.scheme).map_err(whole(false))?;
-        let sent = Instant::now();
         let response = self.ask(request, body).await.map_err(whole(true))?;
         let first_byte = Instant::now();
         stage.set(Stage::LastByte);

@@ -169,6 +169,12 @@ impl Secure {
         &self.tcp
     }
 
+    /// Whether it holds something that was not read, or has ended.
+    pub(super) fn holds(&self) -> bool {
+        let Flow { incoming, plain, ended, .. } = &self.flow;
+        !incoming.is_empty() || !plain.is_empty() || *ended || matches!(self.tls, Tls::Failed)
+    }
+
     /// Holds as little as can be, since nothing is to do for some time.
     pub(super) fn rest(&mut self) {
         if let Tls::Traffic(traffic) = &mut self.tls {

@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use socket2::SockRef;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 
 use super::secure::Secure;
@@ -48,6 +48,16 @@ impl Wire {
             Self::Clear(_) => Poll::Ready(Ok(())),
             Self::Tls(io) => io.poll_flush(cx),
         }
+    }
+
+    /// Whether nothing has come that was not read, as far as that is known without
+    /// asking: cheaper than to read in vain.
+    pub(super) fn is_silent(&self) -> bool {
+        let (tcp, holds) = match self {
+            Self::Clear(tcp) => (tcp, false),
+            Self::Tls(tls) => (tls.tcp(), tls.holds()),
+        };
+        !holds && tcp.try_io(Interest::READABLE, || Ok(())).is_err()
     }
 
     /// Holds as little as can be, since nothing is to do for some time.

@@ -37,8 +37,10 @@ pub(crate) struct Recorder {
     warm: Sum,
     window: Figures,
     threads: Vec<Thread>,
-    quarters: Bins,
-    seconds: Bins,
+    quarter: Open,
+    /// What lies behind the open quarter: a thread may be ahead of another.
+    ahead: Sum,
+    second: Open,
     series: Vec<Point>,
     /// Of a part of a test, which is to be merged.
     saved: Option<SavedSeconds>,
@@ -90,8 +92,9 @@ impl Recorder {
             page_names,
             class_names: plan.scenario.classes().iter().map(|class| class.name.clone()).collect(),
             threads: vec![Thread::default(); threads],
-            quarters: Bins::new(QUARTER, threads),
-            seconds: Bins::new(SECOND, threads),
+            quarter: Open::new(QUARTER, threads),
+            ahead: Sum::default(),
+            second: Open::new(SECOND, threads),
             series: Vec::new(),
             saved: plan.part.map(|_| SavedSeconds::default()),
             stretches: Stretches::new(plan.warm_up, plan.measure),
@@ -158,7 +161,7 @@ impl Recorder {
     /// The instants around one whose events belong to the same sums.
     fn span(&self, at: Duration) -> Span {
         let after = self.end + Duration::from_nanos(1);
-        let cuts = [self.warm_up, after, self.quarters.ends(), self.seconds.ends()];
+        let cuts = [self.warm_up, after, self.quarter.ends()];
         Span::around(at, cuts.into_iter().chain(self.stretches.cuts(at)))
     }
 
@@ -171,8 +174,9 @@ impl Recorder {
         } else if at < self.warm_up {
             self.warm.add(&self.few);
         }
-        self.quarters.add(at, &self.few);
-        self.seconds.add(at, &self.few);
+        let quarter =
+            if at < self.quarter.ends() { &mut self.quarter.sum } else { &mut self.ahead };
+        quarter.add(&self.few);
         self.few.clear();
     }
 
@@ -191,9 +195,9 @@ impl Recorder {
     /// The snapshots that have become due. Normally one or none.
     pub(crate) fn due(&mut self, mut observe: impl FnMut(&Snapshot)) {
         let until = self.until();
-        while self.quarters.ends() <= until {
+        while self.quarter.ends() <= until {
             let last = self.close_quarter(None);
-            let second = match self.seconds.ends() <= until {
+            let second = match self.second.ends() <= self.quarter.begins {
                 true => self.close_second(None),
                 false => None,
             };
@@ -203,27 +207,32 @@ impl Recorder {
     }
 
     fn close_quarter(&mut self, early: Option<Duration>) -> (Point, Spread) {
-        let (mut last, keep) = (<(Point, Spread)>::default(), self.saved.is_some());
-        self.quarters.close(early, &self.threads, self.warm_up, |interval, response| {
-            last = (interval.point(response.summary()), keep.then(|| response.clone()));
+        let interval = self.quarter.close(early, &self.threads, self.warm_up);
+        let sum = &mut self.quarter.sum;
+        self.second.sum.merge(sum);
+        let last = interval.map(|interval| {
+            let point = interval.point(sum.response.summary());
+            (point, self.saved.is_some().then(|| sum.response.clone()))
         });
-        last
+        std::mem::swap(sum, &mut self.ahead);
+        self.ahead.clear();
+        last.unwrap_or_default()
     }
 
     fn close_second(&mut self, early: Option<Duration>) -> Option<(Point, Spread)> {
-        let (mut second, saved) = (None, &mut self.saved);
-        self.seconds.close(early, &self.threads, self.warm_up, |interval, response| {
+        let interval = self.second.close(early, &self.threads, self.warm_up);
+        let response = &self.second.sum.response;
+        let second = interval.map(|interval| {
             let point = interval.point(response.summary());
-            let spread = saved.as_mut().map(|saved| {
+            self.files.second(&point);
+            self.series.push(point);
+            let spread = self.saved.as_mut().map(|saved| {
                 saved.push(interval, response);
                 response.clone()
             });
-            second = Some((point, spread));
+            (point, spread)
         });
-        if let Some((point, _)) = &second {
-            self.files.second(point);
-            self.series.push(*point);
-        }
+        self.second.sum.clear();
         second
     }
 
@@ -370,45 +379,33 @@ impl Files {
     }
 }
 
-/// Cuts time into stretches of one length: the open one and the one after,
-/// since a thread may be ahead of another.
-struct Bins {
+/// The open one of stretches of one length.
+struct Open {
     length: Duration,
     begins: Duration,
-    open: Sum,
-    next: Sum,
+    sum: Sum,
     /// CPU time of each thread at the last cut.
     cpu: Vec<(Duration, Duration)>,
 }
 
-impl Bins {
+impl Open {
     fn new(length: Duration, threads: usize) -> Self {
-        Self {
-            length,
-            begins: Duration::ZERO,
-            open: Sum::default(),
-            next: Sum::default(),
-            cpu: vec![Default::default(); threads],
-        }
+        let cpu = vec![Default::default(); threads];
+        Self { length, begins: Duration::ZERO, sum: Sum::default(), cpu }
     }
 
     fn ends(&self) -> Duration {
         self.begins + self.length
     }
 
-    fn add(&mut self, at: Duration, few: &Few) {
-        if at < self.ends() { self.open.add(few) } else { self.next.add(few) }
-    }
-
-    /// Closes the open stretch, at its end or earlier; a stretch of less than
-    /// a millisecond gives no point.
+    /// Closes it, at its end or earlier, and opens the next, whose sum is yet to be
+    /// set. A stretch of less than a millisecond gives nothing.
     fn close(
         &mut self,
         early: Option<Duration>,
         threads: &[Thread],
         warm_up: Duration,
-        give: impl FnOnce(Interval, &Latency),
-    ) {
+    ) -> Option<Interval> {
         let end = early.unwrap_or(self.ends()).min(self.ends());
         let length = end.saturating_sub(self.begins);
         let mut busiest: f64 = 0.0;
@@ -421,19 +418,13 @@ impl Bins {
         }
         let measured = self.begins >= warm_up;
         self.begins = end;
-        if length >= Duration::from_millis(1) {
-            let interval = Interval {
-                at: end,
-                length,
-                measured,
-                counts: Counts::from(&self.open.totals),
-                in_flight: threads.iter().map(|thread| thread.in_flight).sum(),
-                cpu_share: busiest,
-            };
-            give(interval, &self.open.response);
-        }
-        std::mem::swap(&mut self.open, &mut self.next);
-        self.next.totals = Totals::default();
-        self.next.response.clear();
+        (length >= Duration::from_millis(1)).then(|| Interval {
+            at: end,
+            length,
+            measured,
+            counts: Counts::from(&self.sum.totals),
+            in_flight: threads.iter().map(|thread| thread.in_flight).sum(),
+            cpu_share: busiest,
+        })
     }
 }

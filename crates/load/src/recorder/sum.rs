@@ -23,6 +23,17 @@ impl Sum {
     pub(super) fn add(&mut self, few: &Few) {
         few.add_to(&mut self.totals, &mut self.response);
     }
+
+    pub(super) fn merge(&mut self, other: &Self) {
+        self.totals.merge(&other.totals);
+        self.response.merge(&other.response);
+    }
+
+    /// Forgets everything; keeps the space.
+    pub(super) fn clear(&mut self) {
+        self.totals = Totals::default();
+        self.response.clear();
+    }
 }
 
 /// What a few events add to all sums that they belong to.
