@@ -325,6 +325,30 @@ fn a_driver_that_may_not_open_enough_connections_ends_with_3_though_pages_came()
 }
 
 #[test]
+fn a_driver_that_stands_still_ends_with_3_though_no_start_was_missed() {
+    // In the closed model nobody is late: each begins when the last has ended.
+    let run = Run::new(LINGERING);
+    let upstream = Upstream::start();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tidegate"));
+    command.args(run.args(&upstream.url, "3")).args(["--closed", "2"]);
+    let mut load = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(500));
+    for (signal, after) in [(libc::SIGSTOP, 1500), (libc::SIGCONT, 0)] {
+        // SAFETY: the child was not waited for yet, so the id is its own.
+        assert_eq!(unsafe { libc::kill(load.id() as libc::pid_t, signal) }, 0);
+        std::thread::sleep(Duration::from_millis(after));
+    }
+    let mut text = String::new();
+    std::io::Read::read_to_string(&mut load.stderr.take().unwrap(), &mut text).unwrap();
+    assert_eq!(load.wait().unwrap().code(), Some(3), "{text}");
+    assert!(text.contains("THE DRIVER WAS SATURATED"), "{text}");
+    assert!(text.contains("% of the time a driver thread was more than 10 ms behind"), "{text}");
+    let driver = &run.summary()["driver"];
+    assert!(driver["stalled_share"].as_f64().unwrap() > 0.3, "{driver:#}");
+    assert_eq!(driver["missed_share"], 0.0, "{driver:#}");
+}
+
+#[test]
 fn a_driver_that_falls_behind_its_schedule_ends_with_3_and_says_so() {
     let run = Run::new(LINGERING);
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();

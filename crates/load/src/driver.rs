@@ -17,6 +17,13 @@ pub const MISSED_SHARE: f64 = 0.01;
 /// driver's own queue grows faster than it can be told from the target's.
 pub const CPU_SHARE: f64 = 0.95;
 
+/// Largest share of the time that the event loop of a driver thread that is well is
+/// behind by more than [`MISSED`].
+pub const STALLED_SHARE: f64 = 0.01;
+
+/// Less than this in all is an accident of a machine, whatever share it is of a run.
+pub const STALLED: Duration = Duration::from_millis(500);
+
 /// Reasons to call the driver saturated, in words; empty if it is well.
 pub(crate) fn diagnose(driver: &Driver, totals: &Totals) -> Vec<String> {
     let mut reasons = Vec::new();
@@ -31,6 +38,14 @@ pub(crate) fn diagnose(driver: &Driver, totals: &Totals) -> Vec<String> {
         reasons.push(format!(
             "{:.1} % of starts came more than {} ms late; give the driver a processor of its own",
             missed * 100.0,
+            MISSED.as_millis()
+        ));
+    }
+    if driver.stalled_share > STALLED_SHARE && driver.stalled_s >= STALLED.as_secs_f64() {
+        reasons.push(format!(
+            "{:.1} % of the time a driver thread was more than {} ms behind, and so are response \
+             times; give the driver processors of its own, or more --cores",
+            driver.stalled_share * 100.0,
             MISSED.as_millis()
         ));
     }
@@ -67,6 +82,10 @@ mod tests {
         assert!(diagnose(&well, &totals)[0].contains("1.1 % of starts"));
         let busy = Driver { cpu_share: 0.97, ..Driver::default() };
         assert!(diagnose(&busy, &Totals::default())[0].contains("97 %"));
+        let stalled = |share, s| Driver { stalled_share: share, stalled_s: s, ..well.clone() };
+        assert!(diagnose(&stalled(0.4, 0.4), &Totals::default()).is_empty());
+        assert!(diagnose(&stalled(0.01, 0.6), &Totals::default()).is_empty());
+        assert!(diagnose(&stalled(0.02, 0.6), &Totals::default())[0].starts_with("2.0 % of the"));
         let full = Totals { not_started: 3, ..Totals::default() };
         assert!(diagnose(&well, &full)[0].starts_with("3 sessions"));
     }

@@ -376,6 +376,13 @@ pub struct Driver {
     pub start_delay: Latency,
     /// How late a 20 ms heartbeat of each thread's event loop was.
     pub loop_delay: Latency,
+    /// Seconds for which the event loop of a thread was behind by more than
+    /// [`MISSED`](crate::driver::MISSED): of the thread that was for longest.
+    #[serde(default)]
+    pub stalled_s: f64,
+    /// The same as a share of the time.
+    #[serde(default)]
+    pub stalled_share: f64,
     /// Share of starts later than [`MISSED`](crate::driver::MISSED).
     pub missed_share: f64,
     /// Events that could not be kept: the figures are incomplete.

@@ -94,6 +94,8 @@ fn together(drivers: &[DriverPart], tally: &Tally) -> Driver {
         folding_cpu_s: all().map(|driver| driver.folding_cpu_s).sum(),
         start_delay: tally.spreads.start_delay.summary(),
         loop_delay: tally.spreads.loop_delay.summary(),
+        stalled_s: all().map(|driver| driver.stalled_s).fold(0.0, f64::max),
+        stalled_share: all().map(|driver| driver.stalled_share).fold(0.0, f64::max),
         missed_share: share(totals.missed_starts, totals.starts),
         events_lost: all().map(|driver| driver.events_lost).fold(0, u64::saturating_add),
         saturated_because: reasons.collect(),

@@ -15,7 +15,7 @@ use super::seconds::Seconds;
 use super::stretches::Stretches;
 use super::sum::{Few, Span, Sum};
 use super::unmet::Disappointments;
-use crate::driver::diagnose;
+use crate::driver::{MISSED, diagnose};
 use crate::error::Error;
 use crate::merge::Second;
 use crate::merge::interval::{Counts, Interval};
@@ -60,6 +60,8 @@ struct Thread {
     cpu: Duration,
     /// Time and CPU time at the first report within the window.
     window_start: Option<(Duration, Duration)>,
+    /// How long its event loop was behind within the window.
+    stalled: Duration,
     in_flight: u64,
     lost: u64,
     done: bool,
@@ -129,6 +131,11 @@ impl Recorder {
             let measured = self.measures(span.begins);
             while let Some(event) = events.next_if(|event| span.has(event.at)) {
                 self.take_one(event, measured);
+                if let What::Heartbeat { late } = event.what
+                    && measured
+                {
+                    self.threads[batch.thread].stalled += late.saturating_sub(MISSED);
+                }
             }
             self.add_up(span);
         }
@@ -282,11 +289,14 @@ impl Recorder {
             let (at, cpu) = thread.window_start.unwrap_or_default();
             (thread.until.saturating_sub(at), thread.cpu.saturating_sub(cpu))
         };
-        // A share over less than half a second would be noise.
-        let cpu_share = |thread: &Thread| {
-            let (time, cpu) = of_window(thread);
-            if time < SECOND / 2 { 0.0 } else { cpu.as_secs_f64() / time.as_secs_f64() }
+        // Over less than half a second it would be noise.
+        let of_time = |thread: &Thread, what: Duration| {
+            let time = of_window(thread).0;
+            if time < SECOND / 2 { 0.0 } else { what.as_secs_f64() / time.as_secs_f64() }
         };
+        let cpu_share = |thread: &Thread| of_time(thread, of_window(thread).1);
+        let stalled_share = |thread: &Thread| of_time(thread, thread.stalled);
+        let stalled = self.threads.iter().map(|thread| thread.stalled).max();
         let totals = &self.window.totals;
         let mut driver = Driver {
             threads: self.threads.len(),
@@ -295,6 +305,8 @@ impl Recorder {
             folding_cpu_s: 0.0,
             start_delay: self.window.spreads.start_delay.summary(),
             loop_delay: self.window.spreads.loop_delay.summary(),
+            stalled_s: stalled.unwrap_or_default().as_secs_f64(),
+            stalled_share: self.threads.iter().map(stalled_share).fold(0.0, f64::max),
             missed_share: share(totals.missed_starts, totals.starts),
             events_lost: self.threads.iter().map(|thread| thread.lost).sum(),
             saturated_because: Vec::new(),
