@@ -1,12 +1,13 @@
-//! Times of arrival from a log: a column of a CSV file, or the requests of a HAR
-//! file. They count from the earliest.
+//! Times of arrival from a log: a column of a CSV file, the requests of a HAR file or
+//! the lines of a web server's access log. They count from the earliest.
 
 use std::fs::File;
-use std::io::{BufReader, Read};
+use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use jiff::fmt::strtime;
 use serde::Deserialize;
 
 /// Largest log in bytes, and most arrivals in it.
@@ -31,8 +32,8 @@ impl Wrong {
 }
 
 /// Times since the earliest, in ascending order, divided by `speed`. A file that
-/// ends in `.har` is read as HAR 1.2, any other as CSV whose first line names
-/// the columns.
+/// ends in `.har` is read as HAR 1.2, one that ends in `.log` as an access log, any
+/// other as CSV whose first line names the columns.
 ///
 /// # Errors
 /// Everything that is wrong, up to [`TOLD`] lines. The list is never empty.
@@ -51,10 +52,16 @@ pub(crate) fn read(path: &Path, column: &str, speed: f64) -> Result<Vec<Duration
             "the path is relative to the scenario's file",
         )
     })?;
-    let is_har = path.extension().is_some_and(|end| end.eq_ignore_ascii_case("har"));
+    let ends_in = |end| path.extension().is_some_and(|own| own.eq_ignore_ascii_case(end));
     // Standard input and the like have no length beforehand.
     let text = file.take(LARGEST);
-    let times = if is_har { from_har(text)? } else { from_csv(text, column)? };
+    let times = if ends_in("har") {
+        from_har(text)?
+    } else if ends_in("log") {
+        from_access_log(text)?
+    } else {
+        from_csv(text, column)?
+    };
     since_first(times, speed)
 }
 
@@ -90,24 +97,50 @@ fn from_csv(text: impl Read, column: &str) -> Result<Vec<f64>, Vec<Wrong>> {
             remedy: "name the column with the times: column = \"...\"",
         }]);
     };
-    let (mut times, mut wrong) = (Vec::new(), Vec::new());
+    let mut times = Times::new("write seconds such as 12.5, or 2024-05-01T12:00:00Z");
     let mut record = csv::ByteRecord::new();
-    while reader.read_byte_record(&mut record).map_err(bad)? {
+    while times.wants_more() && reader.read_byte_record(&mut record).map_err(bad)? {
         let cell = String::from_utf8_lossy(record.get(place).unwrap_or_default());
-        match time(&cell) {
-            Some(at) => times.push(at),
-            None if wrong.len() < TOLD => wrong.push(Wrong {
-                line: record.position().map_or(0, |at| at.line() as usize),
-                rule: format!("\"{cell:.40}\" is no time"),
-                remedy: "write seconds such as 12.5, or 2024-05-01T12:00:00Z",
-            }),
-            None => break,
-        }
-        if times.len() > MOST {
-            return Err(Wrong::whole(format!("has more than {MOST} times"), "replay a part of it"));
+        times.take(record.position().map_or(0, |at| at.line() as usize), &cell, time(&cell));
+    }
+    times.all()
+}
+
+/// Times line by line, and what is wrong with some.
+struct Times {
+    good: Vec<f64>,
+    wrong: Vec<Wrong>,
+    remedy: &'static str,
+}
+
+impl Times {
+    fn new(remedy: &'static str) -> Self {
+        Self { good: Vec::new(), wrong: Vec::new(), remedy }
+    }
+
+    fn wants_more(&self) -> bool {
+        self.wrong.len() < TOLD && self.good.len() <= MOST
+    }
+
+    fn take(&mut self, line: usize, text: &str, time: Option<f64>) {
+        match time {
+            Some(at) => self.good.push(at),
+            None => {
+                let rule = format!("\"{text:.40}\" is no time");
+                self.wrong.push(Wrong { line, rule, remedy: self.remedy });
+            }
         }
     }
-    if wrong.is_empty() { Ok(times) } else { Err(wrong) }
+
+    fn all(self) -> Result<Vec<f64>, Vec<Wrong>> {
+        if !self.wrong.is_empty() {
+            return Err(self.wrong);
+        }
+        if self.good.len() > MOST {
+            return Err(Wrong::whole(format!("has more than {MOST} times"), "replay a part of it"));
+        }
+        Ok(self.good)
+    }
 }
 
 /// Seconds, or a date and time of RFC 3339.
@@ -117,6 +150,38 @@ fn time(cell: &str) -> Option<f64> {
     }
     let at: Timestamp = cell.parse().ok()?;
     Some(at.as_nanosecond() as f64 / 1e9)
+}
+
+/// The common log format of Apache's httpd, whose time nginx writes alike:
+/// `host user name [10/Oct/2000:13:55:36 -0700] "request" ...`. It tells whole seconds:
+/// the requests of one are spread evenly over it.
+fn from_access_log(text: impl Read) -> Result<Vec<f64>, Vec<Wrong>> {
+    let mut times = Times::new("write times as [10/Oct/2000:13:55:36 -0700], or use CSV");
+    let mut lines = BufReader::new(text).split(b'\n').zip(1..);
+    while times.wants_more()
+        && let Some((line, number)) = lines.next()
+    {
+        let line = line.map_err(|error| Wrong::whole(error.to_string(), "replay a copy of it"))?;
+        let line = String::from_utf8_lossy(&line);
+        if !line.trim().is_empty() {
+            times.take(number, &line, bracketed_time(&line));
+        }
+    }
+    let mut seconds = times.all()?;
+    seconds.sort_unstable_by(f64::total_cmp);
+    let within = seconds.chunk_by(|a, b| a == b).flat_map(|same| {
+        let share = 1.0 / same.len() as f64;
+        same.iter().zip(0u32..).map(move |(second, nth)| second + f64::from(nth) * share)
+    });
+    Ok(within.collect())
+}
+
+/// The time in the first brackets of a line.
+fn bracketed_time(line: &str) -> Option<f64> {
+    let (_, behind) = line.split_once('[')?;
+    let (time, _) = behind.split_once(']')?;
+    let at = strtime::parse("%d/%b/%Y:%H:%M:%S %z", time).ok()?.to_timestamp().ok()?;
+    Some(at.as_second() as f64)
 }
 
 /// Source: HAR 1.2, `log.entries[].startedDateTime`.
@@ -149,6 +214,8 @@ fn from_har(text: impl Read) -> Result<Vec<f64>, Vec<Wrong>> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn log(name: &str, text: &str, column: &str, speed: f64) -> Result<Vec<Duration>, Vec<Wrong>> {
@@ -182,6 +249,33 @@ mod tests {
         let wrong = log("visit.har", "{\"log\":\n{}}", "time", 1.0).unwrap_err();
         assert_eq!(wrong[0].line, 2, "{wrong:?}");
         assert!(wrong[0].rule.contains("entries"), "{wrong:?}");
+    }
+
+    #[test]
+    fn the_lines_of_an_access_log_are_replayed_and_those_of_a_second_spread_over_it() {
+        // The last three began later and ended first, as long requests are written late.
+        let lines = r#"10.0.0.7 - - [10/Oct/2000:13:55:38 -0700] "GET /b HTTP/1.1" 200 17 "-" "x [y]"
+10.0.0.7 - ann [10/Oct/2000:13:55:36 -0700] "GET /a HTTP/1.1" 304 -
+
+::1 - - [10/Oct/2000:22:55:38 +0200] "GET / HTTP/2.0" 200 2326
+::1 - - [10/Oct/2000:20:55:38 +0000] "\x16\x03\x01" 400 0
+::1 - - [10/Oct/2000:20:55:38 +0000] "GET /c HTTP/2.0" 200 9
+"#;
+        let times = log("access.log", lines, "time", 1.0).unwrap();
+        assert_eq!(times, [0, 2000, 2250, 2500, 2750].map(Duration::from_millis));
+        let wrong = log("access.log", "a [soon] b\nno time\n", "time", 1.0).unwrap_err();
+        let told: Vec<_> = wrong.iter().map(|w| (w.line, w.rule.as_str())).collect();
+        assert_eq!(told, [(1, "\"a [soon] b\" is no time"), (2, "\"no time\" is no time")]);
+        assert!(log("access.log", "\n", "time", 1.0).unwrap_err()[0].rule.contains("no time in"));
+    }
+
+    proptest! {
+        #[test]
+        fn no_access_log_is_too_strange(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let _ = from_access_log(bytes.as_slice());
+            let text = format!("[{}]", String::from_utf8_lossy(&bytes));
+            let _ = bracketed_time(&text);
+        }
     }
 
     #[test]

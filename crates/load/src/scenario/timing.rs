@@ -82,7 +82,7 @@ keys! {
 
     /// A log that is replayed, from its earliest instant on.
     pub(super) static REPLAY: ReplayKeys {
-        /// A `.har` file, whose requests count, or a CSV file with a head line.
+        /// A `.har` file, whose requests count, a `.log` file as web servers write it, or a CSV file with a head line.
         file: Text("path from the scenario's folder") = Required;
         /// Column of the instants: seconds, or dates as 2024-05-01T12:00:00Z.
         column: Text("a column's name") = Is("\"time\"");
