@@ -8,6 +8,7 @@ mod metrics;
 mod otlp;
 mod view;
 
+use std::fs::OpenOptions;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -283,7 +284,8 @@ fn no_tls_in_clear(args: &Args) -> anyhow::Result<()> {
     )))
 }
 
-/// Sees that no two results go to the same file, where each would spoil the other.
+/// Sees that all results can be written, before a run that may last a day, and that no
+/// two go to the same file, where each would spoil the other.
 fn own_files(args: &Args) -> anyhow::Result<()> {
     let files = [
         ("--json", &args.json),
@@ -299,8 +301,28 @@ fn own_files(args: &Args) -> anyhow::Result<()> {
                 file.display()
             )));
         }
+        if let Some(file) = file {
+            can_be_written(file).map_err(|error| {
+                let file = file.display();
+                bad_input(format!("{flag} {file} cannot be written: {error}; name another file"))
+            })?;
+        }
     }
     Ok(())
+}
+
+/// Tries it, and changes nothing.
+fn can_be_written(file: &Path) -> std::io::Result<()> {
+    let mut options = OpenOptions::new();
+    match std::fs::metadata(file) {
+        // A pipe that nobody reads yet would be waited for, and a device is what it is.
+        Ok(it) if !it.is_file() && !it.is_dir() => Ok(()),
+        Ok(_) => options.append(true).open(file).map(drop),
+        Err(_) => {
+            options.write(true).create_new(true).open(file)?;
+            std::fs::remove_file(file)
+        }
+    }
 }
 
 /// Sees that what is asked of several drivers can be.

@@ -252,6 +252,37 @@ fn a_disk_that_is_full_ends_the_run_with_3_whatever_the_format() {
 }
 
 #[test]
+fn a_file_that_cannot_be_written_is_told_of_before_the_run_and_one_that_is_there_stays_whole() {
+    let run = Run::new(FEW);
+    let upstream = Upstream::start();
+    let scenario = run.path("scenario.toml").display().to_string();
+    let folder = run.path(".").display().to_string();
+    let kept = run.path("kept.json");
+    std::fs::write(&kept, "of an earlier run").unwrap();
+    let kept_flags = ["--json".to_owned(), kept.display().to_string()];
+    let cases = [
+        ("--json", "/nowhere/it", "No such file"),
+        ("--csv", "/nowhere/it", "No such file"),
+        ("--raw", &folder, "Is a directory"),
+        ("--parquet", "/dev/null/it", "Not a directory"),
+    ];
+    for (flag, file, why) in cases {
+        for drivers in ["1", "2"] {
+            let args = ["load", &scenario, "--target", &upstream.url, "--drivers", drivers];
+            let own = [flag, file].map(str::to_owned);
+            let others = if flag == "--json" { &[][..] } else { &kept_flags };
+            let more: Vec<&str> = own.iter().chain(others).map(String::as_str).collect();
+            let output = tidegate(&[&args[..], &more].concat());
+            let text = output.stderr_text();
+            assert_eq!(output.status.code(), Some(2), "{flag} {text}");
+            assert!(text.contains(&format!("{flag} {file} cannot be written: {why}")), "{text}");
+        }
+    }
+    assert!(upstream.requests().is_empty());
+    assert_eq!(std::fs::read_to_string(kept).unwrap(), "of an earlier run");
+}
+
+#[test]
 fn a_run_can_be_watched_by_prometheus() {
     let run = Run::new(LINGERING);
     let upstream = Upstream::start();

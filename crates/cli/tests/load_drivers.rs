@@ -303,7 +303,7 @@ fn what_drivers_cannot_do_is_told_before_the_run() {
             &["--drivers", "2", "--raw", "/dev/null"],
             "--raw /dev/null: with --drivers it must be a file",
         ),
-        (&["--drivers", "2", "--raw", "/nowhere/raw"], "/nowhere/.raw.driver-"),
+        (&["--drivers", "2", "--raw", "/nowhere/raw"], "--raw /nowhere/raw cannot be written: No"),
         (&["--drivers", "2", "--http", "3"], "invalid value '3'"),
     ];
     let server = Upstream::start();
