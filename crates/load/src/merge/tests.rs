@@ -170,6 +170,14 @@ fn batches(thread: usize, seconds: &[Vec<Event>]) -> Vec<Batch> {
         .collect()
 }
 
+#[test]
+fn a_figure_is_read_as_it_was_written() {
+    // Without the feature `float_roundtrip` of serde_json this one loses its last bit.
+    let figure = 15.970358000000001_f64;
+    let text = serde_json::to_string(&figure).unwrap();
+    assert_eq!(serde_json::from_str::<f64>(&text).unwrap().to_bits(), figure.to_bits());
+}
+
 /// A result without what is a driver's own.
 fn figures(summary: &Summary) -> Value {
     let mut json = serde_json::to_value(summary).unwrap();
