@@ -295,7 +295,8 @@ impl Recorder {
             if time < SECOND / 2 { 0.0 } else { what.as_secs_f64() / time.as_secs_f64() }
         };
         let cpu_share = |thread: &Thread| of_time(thread, of_window(thread).1);
-        let stalled_share = |thread: &Thread| of_time(thread, thread.stalled);
+        // A standstill may have begun before the window.
+        let stalled_share = |thread: &Thread| of_time(thread, thread.stalled).min(1.0);
         let stalled = self.threads.iter().map(|thread| thread.stalled).max();
         let totals = &self.window.totals;
         let mut driver = Driver {
