@@ -16,6 +16,18 @@ pub(crate) struct Event {
     pub(crate) what: What,
 }
 
+impl Event {
+    /// From the intended start to the last byte, if it is a request that was answered.
+    pub(super) fn response(&self) -> Option<Duration> {
+        match &self.what {
+            What::Request(Request { outcome: None, intended, .. }) => {
+                Some(self.at.saturating_sub(*intended))
+            }
+            _ => None,
+        }
+    }
+}
+
 /// Whose a session is; by default of the first of each. There are a hundred of each at
 /// most, and every customer has it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,5 +1,7 @@
 //! Everything that is kept of the measured window, and what every event counts as.
 
+use std::time::Duration;
+
 use super::event::{Event, Fallback, Request, What};
 use super::sum::Few;
 use crate::algorithms::Agreed;
@@ -37,7 +39,7 @@ impl Figures {
             What::Heartbeat { late } => self.spreads.loop_delay.record(*late),
             What::Connected { took } => self.spreads.connect.record(*took),
             What::Handshaken(shaken) => self.handshake(shaken),
-            What::Request(request) => self.request(event, request),
+            What::Request(request) => self.request(request, event.response()),
             _ => {}
         }
     }
@@ -56,13 +58,12 @@ impl Figures {
         }
     }
 
-    fn request(&mut self, event: &Event, request: &Request) {
+    fn request(&mut self, request: &Request, response: Option<Duration>) {
         let page = self.pages.get_mut(request.page as usize);
-        if request.outcome.is_some() {
+        let Some(response) = response else {
             page.into_iter().for_each(|page| page.failed += 1);
             return;
-        }
-        let response = event.at.saturating_sub(request.intended);
+        };
         self.spreads.uncorrected.record(response.saturating_sub(request.late));
         self.spreads.first_byte.record(request.first_byte);
         self.spreads.last_byte.record(request.last_byte);

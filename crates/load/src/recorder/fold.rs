@@ -130,24 +130,24 @@ impl Recorder {
             let span = self.span(first.at);
             let measured = self.measures(span.begins);
             while let Some(event) = events.next_if(|event| span.has(event.at)) {
-                self.take_one(event, measured);
-                if let What::Heartbeat { late } = event.what
-                    && measured
-                {
-                    self.threads[batch.thread].stalled += late.saturating_sub(MISSED);
-                }
+                self.take_one(event, batch.thread, measured);
             }
             self.add_up(span);
         }
     }
 
     /// Takes in what is kept of each event, and counts it for the sums.
-    fn take_one(&mut self, event: &Event, measured: bool) {
+    fn take_one(&mut self, event: &Event, thread: usize, measured: bool) {
         self.few.count(event);
         if measured {
             self.window.add_rest(event);
             self.unmet.add(event);
             self.groups.add(event);
+        }
+        if let What::Heartbeat { late } = event.what
+            && measured
+        {
+            self.threads[thread].stalled += late.saturating_sub(MISSED);
         }
         if let What::Request(request) = &event.what {
             let names = [
@@ -155,9 +155,11 @@ impl Recorder {
                 name(&self.class_names, request.group.class.into()),
             ];
             self.files.request(|| Row::new(event, request, names, measured));
-            if request.outcome.is_none() && event.at <= self.end {
-                self.buckets.record(event.at.saturating_sub(request.intended));
-            }
+        }
+        if let Some(response) = event.response()
+            && event.at <= self.end
+        {
+            self.buckets.record(response);
         }
     }
 

@@ -1,7 +1,7 @@
 //! Figures of each class of customers, and of each entry of the arrivals, where
 //! there are several.
 
-use super::event::{Event, What};
+use super::event::Event;
 use super::figures::count;
 use crate::arrivals::Arrivals;
 use crate::merge::tally::GroupTally;
@@ -35,11 +35,7 @@ impl Groups {
         for (side, index) in [(&mut self.classes, group.class), (&mut self.models, group.model)] {
             let Some(tally) = side.get_mut(usize::from(index)) else { continue };
             count(&mut tally.totals, event);
-            if let What::Request(request) = &event.what
-                && request.outcome.is_none()
-            {
-                tally.response.record(event.at.saturating_sub(request.intended));
-            }
+            event.response().into_iter().for_each(|took| tally.response.record(took));
         }
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tidegate_stats::Latency;
 
-use super::event::{Event, What};
+use super::event::Event;
 use super::figures::count;
 use crate::merge::most::Counted;
 use crate::summary::Totals;
@@ -46,11 +46,7 @@ pub(super) struct Few {
 impl Few {
     pub(super) fn count(&mut self, event: &Event) {
         count(&mut self.totals, event);
-        if let What::Request(request) = &event.what
-            && request.outcome.is_none()
-        {
-            self.responses.push(event.at.saturating_sub(request.intended));
-        }
+        self.responses.extend(event.response());
     }
 
     pub(super) fn add_to(&self, totals: &mut Totals, response: &mut Latency) {
