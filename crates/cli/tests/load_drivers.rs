@@ -125,7 +125,7 @@ impl Begun {
         let mut out = BufReader::new(lead.stdout.take().unwrap());
         let mut text = String::new();
         // Both have measured something by then.
-        while !text.contains("s measure ") || text.lines().count() < 8 {
+        while !text.contains(" s measure ") {
             assert!(out.read_line(&mut text).unwrap() > 0, "it ended: {text}");
         }
         let drivers = drivers(&text);
@@ -159,8 +159,7 @@ fn two_drivers_give_one_result_in_every_format_and_count_what_the_server_did() {
     assert_eq!(output.status.code(), Some(0), "{text}{}", output.stderr_text());
     assert!(text.contains("ok     completed_ratio = 1.000"), "{text}");
     assert!(text.contains("driver 1/2      1 thread,"), "{text}");
-    // A line says how both stand, from the warm-up or the window on to the end.
-    assert!(text.contains("s measure sessions/s: offered") && text.contains("s done "), "{text}");
+    assert!(text.contains(" s measure sessions/s: offered"), "{text}");
 
     let (whole, asked) = (test.json("whole.json"), server.requests().len());
     assert_eq!(asked, 24);

@@ -23,9 +23,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     plan.insecure = true;
     plan.raw = raw.first().map(Into::into);
     let summary = run(plan, &mut |snapshot| {
-        if snapshot.second.is_some() {
-            println!("{}", line(snapshot));
-        }
+        line(snapshot).iter().for_each(|line| println!("{line}"));
     })?;
     print!("{}", report(&summary));
     std::process::exit(summary.exit_code().into());

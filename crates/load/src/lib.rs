@@ -13,7 +13,9 @@
 //! let mut plan = Plan::new(scenario, "https://127.0.0.1:8443");
 //! plan.arrivals = Some(Arrivals::poisson(20.0));
 //! plan.insecure = true;
-//! let summary = run(plan, &mut |snapshot| println!("{}", tidegate_load::line(snapshot)))?;
+//! let summary = run(plan, &mut |snapshot| {
+//!     tidegate_load::line(snapshot).iter().for_each(|line| println!("{line}"));
+//! })?;
 //! println!("{:.1} sessions/s completed", summary.completed_per_s);
 //! # Ok::<(), tidegate_load::Error>(())
 //! ```

@@ -1,41 +1,40 @@
-//! The plain view: one line per snapshot for pipes and logs, and a report of
+//! The plain view: one line per second for pipes and logs, and a report of
 //! a few lines at the end.
 
 use std::fmt::Write as _;
 
-use crate::summary::{GroupFigures, Latency, Negotiated, RunStage, Snapshot, Summary};
+use crate::summary::{GroupFigures, Latency, Negotiated, Snapshot, Summary};
 
-/// One snapshot in one line, without colours or cursor movement.
-pub fn line(snapshot: &Snapshot) -> String {
-    let last = &snapshot.last;
-    let stage = match snapshot.stage {
-        RunStage::WarmUp => "warm-up",
-        RunStage::Measure => "measure",
-        RunStage::Done => "done",
+/// The second that this snapshot completes in one line, without colours or cursor
+/// movement; `None` if it completes none. The last of a run may be shorter.
+pub fn line(snapshot: &Snapshot) -> Option<String> {
+    let second = snapshot.second.as_ref()?;
+    let stage = if second.measured { "measure" } else { "warm-up" };
+    let response = match second.response.count {
+        0 => "no answer".to_owned(),
+        _ => format!("p50 {} p95 {} ms", ms(second.response.p50_ms), ms(second.response.p95_ms)),
     };
     let mut line = format!(
-        "{:7.2}s {stage:7} sessions/s: offered {:.1} admitted {:.1} refused {:.1} completed {:.1} \
-         abandoned {:.1} failed {:.1} | in flight {} | requests/s {:.0} | p50 {} p95 {} ms | \
+        "{:7.2} s {stage} sessions/s: offered {:.1} admitted {:.1} refused {:.1} completed {:.1} \
+         abandoned {:.1} failed {:.1} | in flight {} | requests/s {:.0} | {response} | \
          handshakes/s full {:.0} resumed {:.0} | driver {:.0} %",
-        snapshot.elapsed_s,
-        last.offered_per_s,
-        last.admitted_per_s,
-        last.refused_per_s,
-        last.completed_per_s,
-        last.abandoned_per_s,
-        last.failed_per_s,
-        last.in_flight,
-        last.requests_per_s,
-        ms(last.response.p50_ms),
-        ms(last.response.p95_ms),
-        last.full_handshakes_per_s,
-        last.resumed_handshakes_per_s,
-        last.driver_cpu_share * 100.0,
+        second.at_s,
+        second.offered_per_s,
+        second.admitted_per_s,
+        second.refused_per_s,
+        second.completed_per_s,
+        second.abandoned_per_s,
+        second.failed_per_s,
+        second.in_flight,
+        second.requests_per_s,
+        second.full_handshakes_per_s,
+        second.resumed_handshakes_per_s,
+        second.driver_cpu_share * 100.0,
     );
     if !snapshot.driver_warnings.is_empty() {
         line.push_str(" | DRIVER SATURATED");
     }
-    line
+    Some(line)
 }
 
 /// The whole result in lines, the driver's warnings first.
@@ -133,6 +132,7 @@ pub fn report(summary: &Summary) -> String {
     }
     unmet(&mut out, summary);
     put(&mut out, format_args!("response        {}", spread(&summary.response)));
+    put(&mut out, format_args!("  uncorrected   {}", spread(&summary.response_uncorrected)));
     groups(&mut out, "class", &summary.classes);
     groups(&mut out, "arrivals", &summary.models);
     let phases = &summary.phases;

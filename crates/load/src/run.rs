@@ -300,6 +300,9 @@ fn remedy(reason: &str, asked: bool) -> &'static str {
         "it asks for a client certificate: show one that it accepts, with --cert"
     } else if reason.contains("NoApplicationProtocol") {
         "it does not speak the version of HTTP that is asked for: see --http"
+    } else if reason.contains("CaUsedAsEndEntity") {
+        "it shows an authority's own certificate (CA:TRUE), which cannot be verified: accept it \
+         with --insecure"
     } else if reason.contains("certificate") {
         "accept its certificate with --insecure, or name its authority with --ca"
     } else if reason.contains("corrupt message") {

@@ -81,8 +81,8 @@ pub struct Summary {
     pub full_handshake_share: f64,
     /// From intended start to last byte.
     pub response: Latency,
-    /// From the moment the driver really began, to last byte: what a tool
-    /// that forgets its own delays would show.
+    /// From the moment the driver really began, to last byte: what a tool shows
+    /// that leaves its own delays out.
     pub response_uncorrected: Latency,
     /// Where the time goes.
     pub phases: Phases,

@@ -4,6 +4,7 @@ mod common;
 
 use std::time::Duration;
 
+use common::openssl::SServer;
 use common::{Manner, Server, loop_of, plan};
 use tidegate_load::{Arrivals, RunStage, Scenario, Summary, TlsVersions, run};
 
@@ -189,6 +190,25 @@ fn a_certificate_that_does_not_verify_is_told_with_the_remedy() {
     plan.insecure = false;
     let error = run(plan, &mut |_| ()).unwrap_err();
     assert!(error.to_string().contains("--insecure"), "{error}");
+}
+
+#[test]
+fn a_server_that_is_its_own_authority_has_to_be_accepted_without_verification() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let (certificate, key) = (path("server.pem"), path("server.key"));
+    // As it makes them if nothing more is asked for: CA:TRUE.
+    let made = std::process::Command::new("openssl")
+        .args(["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost"])
+        .args(["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", &key, "-out", &certificate])
+        .output();
+    assert!(made.unwrap().status.success());
+    let server = SServer::with_page(&["-cert", &certificate, "-key", &key]);
+    let mut plan = tidegate_load::Plan::new(loop_of(1, ""), &server.url);
+    plan.arrivals = Some(Arrivals::poisson(1.0));
+    plan.ca = Some(certificate.into());
+    let told = run(plan, &mut |_| ()).unwrap_err().to_string();
+    assert!(told.contains("(CA:TRUE)") && told.contains("--insecure"), "{told}");
 }
 
 #[test]

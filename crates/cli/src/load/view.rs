@@ -21,7 +21,7 @@ const KEYS: usize = 64;
 pub enum View {
     /// A terminal of its own.
     Live(Box<(TakenOver, Dashboard)>),
-    /// A line per snapshot on standard output.
+    /// A line per second on standard output.
     Plain,
 }
 
@@ -51,8 +51,10 @@ impl View {
                 asked_to_stop()
             }
             Self::Plain => {
-                // A broken pipe is not the measurement's concern.
-                drop(writeln!(std::io::stdout(), "{}", tidegate_load::line(snapshot)));
+                if let Some(line) = tidegate_load::line(snapshot) {
+                    // A broken pipe is not the measurement's concern.
+                    drop(writeln!(std::io::stdout(), "{line}"));
+                }
                 false
             }
         }
