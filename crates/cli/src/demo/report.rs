@@ -167,7 +167,7 @@ fn goals(goals: &[Goal]) -> Markup {
 }
 
 fn table(summary: &Summary) -> Markup {
-    html! { div.scroll { table {
+    html! { div.scroll { table.dense {
         thead { tr {
             @for head in ["policy", "load", "offered/s", "admitted/s", "refused/s", "completed/s", "abandoned/s",
                 "of the peak", "of the admitted completed", "p50 ms", "p95 ms", "p99 ms", "requests/s", "full handshakes", "machine speed"] { th { (head) } }
