@@ -157,8 +157,8 @@ impl Plan {
     pub fn arrivals(&self) -> Result<Arrivals, Error> {
         self.arrivals.clone().or_else(|| self.scenario.arrivals().cloned()).ok_or(Error::Plan {
             key: "arrivals",
-            rule: "neither plan nor scenario says when customers arrive".to_owned(),
-            remedy: "give a rate, or [arrivals] rate = 5 in the scenario",
+            rule: "nothing says when customers arrive".to_owned(),
+            remedy: "give a rate, as by --rate 5, or [arrivals] rate = 5 in the scenario",
         })
     }
 

@@ -63,6 +63,9 @@ pub struct Goal {
     pub limit: f64,
     /// Whether it is not exceeded.
     pub met: bool,
+    /// Whether the interval of a ratio lies on both sides of the limit: then this
+    /// run cannot tell, and the median decides.
+    pub close: bool,
 }
 
 /// Everything about one run.
@@ -173,13 +176,19 @@ impl Row {
 impl Report {
     /// What was to come out, and whether it did.
     pub fn goals(&self) -> Vec<Goal> {
-        let goal =
-            |what: String, value: f64, limit: f64| Goal { what, value, limit, met: value <= limit };
+        let goal = |what: String, value: f64, limit: f64| Goal {
+            what,
+            value,
+            limit,
+            met: value <= limit,
+            close: false,
+        };
         let mut goals = Vec::new();
         for row in &self.rows {
             for (peer, ratio) in row.against.iter().filter(|(peer, _)| PEERS.contains(peer)) {
                 let what = format!("{}: CPU of tidegate / {}", row.work.id(), peer.name());
-                goals.push(goal(what, ratio.median, 1.0));
+                let close = ratio.low < 1.0 && 1.0 < ratio.high;
+                goals.push(Goal { close, ..goal(what, ratio.median, 1.0) });
             }
         }
         for memory in &self.memory {
@@ -243,7 +252,8 @@ impl Report {
             let verdict = if goal.met { "met" } else { "MISSED" };
             let (value, limit) = (goal.value, goal.limit);
             put(format_args!("  {:64}", goal.what));
-            put(format_args!("{value:>9.digits$}  at most {limit:.digits$}: {verdict}\n"));
+            let close = if goal.close { ", close: within the spread" } else { "" };
+            put(format_args!("{value:>9.digits$}  at most {limit:.digits$}: {verdict}{close}\n"));
         }
         put(format_args!("\n"));
         for kept in self.rates.iter().filter(|kept| !kept.is_the_drivers()) {
@@ -370,6 +380,23 @@ mod tests {
         assert_eq!(missed(&of_driver), missed(&of_server) + 1);
         let told = "1000 requests/s: not judged, the server used 99 % of its core";
         assert!(of_server.render().contains(told) && !of_driver.render().contains(told));
+    }
+
+    #[test]
+    fn a_ratio_whose_interval_has_the_limit_within_is_called_close() {
+        let goal = |own: [f64; 2]| {
+            let of = |tool, cpu_s: [f64; 2]| {
+                (0..2).zip(cpu_s).map(move |(round, cpu_s)| (tool, round, turn(cpu_s, 16, 0)))
+            };
+            let turns = of(Tool::Tidegate, own).chain(of(Tool::Wrk, [0.02, 0.02]));
+            let row = Row::of(Work::KeepAliveTls, turns.collect());
+            let report = Report { rows: vec![row], ..report() };
+            let goal = report.goals().remove(0);
+            (goal.met, goal.close, report.render().contains(": MISSED, close: within the spread"))
+        };
+        assert_eq!(goal([0.015, 0.019]), (true, false, false));
+        assert_eq!(goal([0.019, 0.023]), (false, true, true));
+        assert_eq!(goal([0.023, 0.024]), (false, false, false));
     }
 
     #[test]
