@@ -626,6 +626,9 @@ fn judge(summary: &Summary) -> anyhow::Result<Outcome> {
         }
         _ => match &summary.raw_error {
             Some(error) => anyhow::bail!("a file is not whole: {error}"),
+            None if summary.interrupted && summary.measured_s <= 0.0 => {
+                anyhow::bail!("stopped in the warm-up: nothing was measured")
+            }
             None => anyhow::bail!("no request succeeded"),
         },
     }

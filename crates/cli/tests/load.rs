@@ -322,6 +322,23 @@ fn metrics_at_an_address_that_is_taken_end_the_run_before_it_begins() {
 }
 
 #[test]
+fn a_run_that_is_stopped_in_its_warm_up_says_that_nothing_was_measured() {
+    let (run, upstream) = (Run::new(LINGERING), Upstream::start());
+    let scenario = run.path("scenario.toml").display().to_string();
+    let mut load = Command::new(env!("CARGO_BIN_EXE_tidegate"));
+    load.args(["load", &scenario, "--target", &upstream.url, "--warm-up", "600"]);
+    let load = load.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    wait_until("customers come", || !upstream.requests().is_empty());
+    // SAFETY: the child was not waited for yet, so the id is its own.
+    unsafe { libc::kill(load.id() as libc::pid_t, libc::SIGINT) };
+    let output = load.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(3));
+    assert!(output.stdout_text().contains("response        none"), "{}", output.stdout_text());
+    let told = output.stderr_text();
+    assert!(told.contains("stopped in the warm-up: nothing was measured"), "{told}");
+}
+
+#[test]
 fn a_threshold_that_is_missed_ends_with_1_and_says_which() {
     let run =
         Run::new(&FEW.replace("completed_ratio = { min = 1 }", "refused_ratio = { min = 0.5 }"));

@@ -318,6 +318,9 @@ fn kinds(counts: &std::collections::BTreeMap<&'static str, u64>) -> String {
 }
 
 fn spread(latency: &Latency) -> String {
+    if latency.count == 0 {
+        return "none".to_owned();
+    }
     format!(
         "p50 {} p90 {} p95 {} p99 {} max {} ms ({})",
         ms(latency.p50_ms),
