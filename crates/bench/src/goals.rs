@@ -25,6 +25,16 @@ pub struct Goal {
     pub close: bool,
 }
 
+/// What is said of a goal, and of one whose interval lies on both sides of its limit.
+pub fn verdict(met: bool, close: bool) -> &'static str {
+    match (met, close) {
+        (true, false) => "met",
+        (true, true) => "met, close: within the spread",
+        (false, false) => "MISSED",
+        (false, true) => "MISSED, close: within the spread",
+    }
+}
+
 /// What a decision may cost at most, in CPU nanoseconds.
 const DECISION_NS: f64 = 1000.0;
 

@@ -1,6 +1,6 @@
 //! The result for people.
 
-use crate::goals::Goal;
+use crate::goals::{Goal, verdict};
 use crate::hello_cost::HelloCost;
 use crate::report::{Report, Verdict};
 use crate::servers::Kind;
@@ -104,15 +104,14 @@ fn goals(text: &mut String, goals: &[Goal]) {
     text.push_str("\nGoals\n");
     for goal in goals {
         let sign = if goal.limit < 1.0 { "at most" } else { "below" };
-        let verdict = if goal.met { "met" } else { "MISSED" };
-        let close = if goal.close { ", close: within the spread" } else { "" };
+        let verdict = verdict(goal.met, goal.close);
         let value = if goal.limit < 0.1 {
             format!("{:.4}", goal.value)
         } else {
             format!("{:.2}", goal.value)
         };
         put!(text, "  {:16}{:56}", goal.row, goal.what);
-        put!(text, "{value:>7}  {sign} {:.2}: {verdict}{close}\n", goal.limit);
+        put!(text, "{value:>7}  {sign} {:.2}: {verdict}\n", goal.limit);
     }
 }
 

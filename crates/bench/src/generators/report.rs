@@ -11,6 +11,7 @@ use tidegate_stats::{Ratio, Summary, ratio_of_pairs};
 use super::customers::{Customers, Kept, Memory, NEAR};
 use super::tool::{Tool, Work};
 use super::turn::Turn;
+use crate::goals::verdict;
 use crate::machine::Machine;
 
 /// Name of the file within the output folder.
@@ -249,11 +250,10 @@ impl Report {
             } else {
                 2
             };
-            let verdict = if goal.met { "met" } else { "MISSED" };
+            let verdict = verdict(goal.met, goal.close);
             let (value, limit) = (goal.value, goal.limit);
             put(format_args!("  {:64}", goal.what));
-            let close = if goal.close { ", close: within the spread" } else { "" };
-            put(format_args!("{value:>9.digits$}  at most {limit:.digits$}: {verdict}{close}\n"));
+            put(format_args!("{value:>9.digits$}  at most {limit:.digits$}: {verdict}\n"));
         }
         put(format_args!("\n"));
         for kept in self.rates.iter().filter(|kept| !kept.is_the_drivers()) {
