@@ -4,7 +4,6 @@
 //! at a time. The loop runs on the servers' core right before and after each
 //! window; both times are kept with the window.
 
-use crate::cpu;
 use std::hint::black_box;
 use std::time::Duration;
 
@@ -21,13 +20,13 @@ const PASSES: u64 = 64;
 /// # Errors
 /// One of the two cores is not allowed.
 pub fn time_on(core: usize, home: usize) -> std::io::Result<Duration> {
-    cpu::pin(core)?;
+    tidegate_host::Cores::one(core)?.pin_this_thread()?;
     let mut words = vec![0x9e37_79b9_7f4a_7c15_u64; BUFFER / 8];
     work(&mut words, 1);
-    let start = cpu::of_this_thread();
+    let start = tidegate_host::cpu_clock::of_this_thread();
     black_box(work(black_box(&mut words), PASSES));
-    let spent = cpu::of_this_thread().saturating_sub(start);
-    cpu::pin(home)?;
+    let spent = tidegate_host::cpu_clock::of_this_thread().saturating_sub(start);
+    tidegate_host::Cores::one(home)?.pin_this_thread()?;
     Ok(spent)
 }
 
@@ -55,8 +54,8 @@ mod tests {
 
     #[test]
     fn the_loop_takes_a_measurable_time_and_comes_home() {
-        let core = cpu::allowed().unwrap()[0];
+        let core = tidegate_host::Cores::of_this_thread().unwrap().list()[0];
         assert!(time_on(core, core).unwrap() > Duration::from_micros(200));
-        assert_eq!(cpu::allowed().unwrap(), [core]);
+        assert_eq!(tidegate_host::Cores::of_this_thread().unwrap().list(), [core]);
     }
 }

@@ -113,11 +113,10 @@ fn cost(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cpu;
 
     #[test]
     fn the_controller_does_as_its_situation_demands_and_takes_time_for_it() {
-        let core = cpu::allowed().unwrap()[0];
+        let core = tidegate_host::Cores::of_this_thread().unwrap().list()[0];
         let costs = measure(1, core, core).unwrap();
         assert_eq!(costs.len(), 4);
         assert!(costs.iter().all(|cost| cost.nanoseconds.median > 0.0));

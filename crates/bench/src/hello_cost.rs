@@ -48,11 +48,10 @@ fn cost(hello: &'static str, bytes: &[u8], rounds: u32) -> anyhow::Result<HelloC
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cpu;
 
     #[test]
     fn both_hellos_are_read_and_the_post_quantum_one_is_the_longer() {
-        let core = cpu::allowed().unwrap()[0];
+        let core = tidegate_host::Cores::of_this_thread().unwrap().list()[0];
         let costs = measure(1, core, core).unwrap();
         assert!(costs[1].bytes > costs[0].bytes + 1000);
         assert!(costs.iter().all(|cost| cost.nanoseconds.median > 0.0));

@@ -1,7 +1,6 @@
 //! Costs of a share of a microsecond, which disappear in any measurement from
 //! outside: measured in this process, on the servers' core.
 
-use crate::cpu;
 use tidegate_stats::Summary;
 
 /// Calls in one batch.
@@ -16,9 +15,9 @@ pub fn pinned<T>(
     home: usize,
     work: impl FnOnce() -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
-    cpu::pin(core)?;
+    tidegate_host::Cores::one(core)?.pin_this_thread()?;
     let result = work();
-    cpu::pin(home)?;
+    tidegate_host::Cores::one(home)?.pin_this_thread()?;
     result
 }
 
@@ -32,11 +31,11 @@ pub fn nanoseconds(
 ) -> anyhow::Result<Summary> {
     let mut batches = Vec::new();
     for _ in 0..=rounds {
-        let start = cpu::of_this_thread();
+        let start = tidegate_host::cpu_clock::of_this_thread();
         for _ in 0..BATCH {
             call()?;
         }
-        let spent = cpu::of_this_thread().saturating_sub(start);
+        let spent = tidegate_host::cpu_clock::of_this_thread().saturating_sub(start);
         batches.push(spent.as_nanos() as f64 / f64::from(BATCH));
     }
     // The first batch warms caches and allocator.

@@ -31,7 +31,8 @@ impl Machine {
         let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
         Self {
             processor: value(&information, "model name", ':'),
-            processors: crate::cpu::allowed().map_or(0, |list| list.len()),
+            processors: tidegate_host::Cores::of_this_thread()
+                .map_or(0, |cores| cores.list().len()),
             kernel: format!("Linux {}", kernel.trim()),
             system: value(&release, "PRETTY_NAME", '='),
             commit: commit(),

@@ -8,7 +8,6 @@ mod args;
 mod calibration;
 mod certificate;
 mod client;
-mod cpu;
 mod decision_cost;
 mod driver;
 mod generators;

@@ -1,6 +1,5 @@
 //! Child processes: pinned, logged, counted, and ended by id.
 
-use crate::cpu;
 use anyhow::{Context, bail};
 use std::fs::File;
 use std::io;
@@ -41,7 +40,7 @@ impl Process {
         // SAFETY: between fork and exec the closure only makes system calls.
         unsafe {
             command.pre_exec(move || {
-                cpu::pin(core)?;
+                tidegate_host::Cores::one(core)?.pin_this_thread()?;
                 // Asked politely, nginx's master ends its worker too.
                 libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM);
                 Ok(())
@@ -82,7 +81,7 @@ impl Process {
     /// # Errors
     /// The server is gone.
     pub fn cpu_time(&self) -> io::Result<Duration> {
-        self.ids().into_iter().map(cpu::of_process).sum()
+        self.ids().into_iter().map(tidegate_host::cpu_clock::of_process).sum()
     }
 
     fn ids(&self) -> Vec<u32> {
@@ -158,7 +157,7 @@ mod tests {
     #[test]
     fn a_server_that_ends_at_once_is_an_error_with_its_output() {
         let folder = tempfile::tempdir().unwrap();
-        let core = cpu::allowed().unwrap()[0];
+        let core = tidegate_host::Cores::of_this_thread().unwrap().list()[0];
         let ready = [free_address().unwrap()];
         let log = folder.path().join("log");
         let error = Process::start(shell("echo broken; exit 3"), core, &log, &ready).unwrap_err();
@@ -168,7 +167,7 @@ mod tests {
     #[test]
     fn dropping_a_process_ends_its_children() {
         let folder = tempfile::tempdir().unwrap();
-        let core = cpu::allowed().unwrap()[0];
+        let core = tidegate_host::Cores::of_this_thread().unwrap().list()[0];
         let log = folder.path().join("log");
         let process = Process::start(shell("sleep 100 & wait"), core, &log, &[]).unwrap();
         while process.ids().len() < 2 {

@@ -10,7 +10,7 @@ use crate::servers::{self, Kind, Server, Setup};
 use crate::summary::RowSummary;
 use crate::upstream::Upstream;
 use crate::windows::{CorePair, Window};
-use crate::{cpu, decision_cost, goals, hello_cost};
+use crate::{decision_cost, goals, hello_cost};
 use anyhow::{Context, bail};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
@@ -35,7 +35,7 @@ const LEARNING: Duration = Duration::from_millis(500);
 /// failed. In either case no server is left running.
 pub fn run(args: &Args) -> anyhow::Result<Report> {
     let plan = Plan::new(args)?;
-    cpu::pin(args.driver_core)?;
+    tidegate_host::Cores::one(args.driver_core)?.pin_this_thread()?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .event_interval(EVENT_INTERVAL)
         .enable_all()
@@ -223,7 +223,10 @@ mod tests {
     /// handshakes, keep-alive, refusals. Says nothing about speed.
     #[test]
     fn nginx_and_haproxy_do_the_work_of_every_row() {
-        let (cores, present) = (cpu::allowed().unwrap(), |path: &str| Path::new(path).exists());
+        let (cores, present) =
+            (tidegate_host::Cores::of_this_thread().unwrap().list().to_vec(), |path: &str| {
+                Path::new(path).exists()
+            });
         if cores.len() < 2 || !present("/usr/sbin/nginx") || !present("/usr/sbin/haproxy") {
             eprintln!("skipped: needs two cores, nginx and haproxy");
             return;

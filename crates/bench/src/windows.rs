@@ -2,10 +2,10 @@
 //! is needed to judge it later.
 
 use crate::args::BadInput;
+use crate::calibration;
 use crate::driver::Driver;
 use crate::servers::{Kind, Server};
 use crate::upstream::Upstream;
-use crate::{calibration, cpu};
 use serde::Serialize;
 use std::time::{Duration, Instant};
 use tokio::time::sleep;
@@ -35,7 +35,7 @@ impl CorePair {
     /// # Errors
     /// `BadInput` where they are not.
     pub fn new(server: usize, driver: usize) -> anyhow::Result<Self> {
-        let allowed = cpu::allowed()?;
+        let allowed = tidegate_host::Cores::of_this_thread()?.list().to_vec();
         if server == driver || ![server, driver].iter().all(|core| allowed.contains(core)) {
             return Err(BadInput(format!(
                 "--server-core {server} and --driver-core {driver} must be two of the cores {allowed:?}"
@@ -105,12 +105,15 @@ impl Window {
         sleep(SETTLE).await;
 
         let held = server.held().await?;
-        let (seen, own, used) =
-            (upstream.seen(), cpu::of_this_thread(), server.process.cpu_time()?);
+        let (seen, own, used) = (
+            upstream.seen(),
+            tidegate_host::cpu_clock::of_this_thread(),
+            server.process.cpu_time()?,
+        );
         let start = Instant::now();
         let tally = driver.run(length).await;
         let wall = start.elapsed();
-        let own = cpu::of_this_thread().saturating_sub(own);
+        let own = tidegate_host::cpu_clock::of_this_thread().saturating_sub(own);
         sleep(SETTLE).await;
         let used = server.process.cpu_time()?.saturating_sub(used);
         let seen_after = upstream.seen();

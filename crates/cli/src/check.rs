@@ -34,7 +34,7 @@ fn check(file: &Path) -> anyhow::Result<String> {
     })?;
     if is_simulated(&text) {
         let name = file.to_string_lossy();
-        let scenario = tidegate_control::sim::Scenario::from_toml(&text, &name);
+        let scenario = tidegate_sim::Scenario::from_toml(&text, &name);
         let capacity = scenario.map_err(anyhow::Error::msg)?.capacity_per_s();
         return Ok(format!("a valid simulated scenario; its capacity is {capacity:.1} sessions/s"));
     }

@@ -21,12 +21,12 @@ use tidegate_load::{
     Snapshot, Sources, Stop, Suite, Summary, TicketsOf, TlsVersions, start_at,
 };
 
-use crate::cores::Cores;
 use crate::exit::{Outcome, bad_input};
 use crate::signals::stop_on_signal;
 use crate::stdout::print;
 use drivers::Notes as _;
 use exporters::Exporters;
+use tidegate_host::Cores;
 use view::View;
 
 /// Flags of `tidegate load`.

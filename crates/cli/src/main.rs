@@ -2,7 +2,6 @@
 
 mod chart;
 mod check;
-mod cores;
 mod demo;
 mod exit;
 mod gate;

@@ -8,10 +8,10 @@ use clap::Subcommand;
 use tidegate_sites::auction::{self, Options, Prepared};
 use tidegate_sites::password::PasswordCost;
 
-use crate::cores::Cores;
 use crate::exit::{Outcome, bad_input};
 use crate::lab::READY;
 use crate::signals::Signals;
+use tidegate_host::Cores;
 
 /// Flags of `tidegate site`.
 #[derive(clap::Args)]

@@ -4,7 +4,7 @@
 /// changes nothing; a busy second replaces what was known.
 ///
 #[derive(Clone, Debug)]
-pub(crate) struct Average {
+pub struct Average {
     sum: f64,
     weight: f64,
     window: f64,
@@ -14,7 +14,7 @@ const OUTLIER: f64 = 8.0;
 
 impl Average {
     /// Starts from a prior, believed as if it had been seen `weight` times.
-    pub(crate) fn new(prior: f64, weight: f64, window: f64) -> Self {
+    pub fn new(prior: f64, weight: f64, window: f64) -> Self {
         Self { sum: prior * weight, weight, window }
     }
 
@@ -22,14 +22,14 @@ impl Average {
     /// more than eight times the known average counts as eight times it. So an
     /// outlier moves the average a little, and a lasting change still gets
     /// through within a few additions.
-    pub(crate) fn add_measured(&mut self, amount: f64, weight: f64) {
+    pub fn add_measured(&mut self, amount: f64, weight: f64) {
         self.add(amount.min(self.value() * weight * OUTLIER), weight);
     }
 
     /// Adds an amount that `weight` units took together. An amount of no
     /// weight counts to units seen before: requests come after the connection
     /// that brings them.
-    pub(crate) fn add(&mut self, amount: f64, weight: f64) {
+    pub fn add(&mut self, amount: f64, weight: f64) {
         if !amount.is_finite() || amount < 0.0 || !weight.is_finite() || weight < 0.0 {
             return;
         }
@@ -44,7 +44,7 @@ impl Average {
     }
 
     /// Forgets a share of the evidence, down to a weight of 50 at least.
-    pub(crate) fn fade(&mut self, keep: f64) {
+    pub fn fade(&mut self, keep: f64) {
         if self.weight > 50.0 {
             let keep = keep.max(50.0 / self.weight);
             (self.sum, self.weight) = (self.sum * keep, self.weight * keep);
@@ -53,13 +53,13 @@ impl Average {
 
     /// The average, in which this prior stands for the evidence that is missing up to
     /// this weight.
-    pub(crate) fn value_or(&self, prior: f64, weight: f64) -> f64 {
+    pub fn value_or(&self, prior: f64, weight: f64) -> f64 {
         let missing = (weight - self.weight).max(0.0);
         (self.sum + prior * missing) / (self.weight + missing)
     }
 
     /// The average; above zero.
-    pub(crate) fn value(&self) -> f64 {
+    pub fn value(&self) -> f64 {
         self.sum / self.weight
     }
 }

@@ -73,7 +73,7 @@ impl Default for Priors {
 
 /// CPU time of a refusal: accept, read the hello, reset. Not measured apart;
 /// without it a storm of refusals would look like dear requests.
-pub(crate) const REFUSAL_CPU_S: f64 = 17e-6;
+pub const REFUSAL_CPU_S: f64 = 17e-6;
 
 /// A tick with fewer requests than this says nothing about their cost: the
 /// processes' own background work would be taken for theirs.
@@ -85,7 +85,7 @@ const MEMORY_S: f64 = 20.0;
 
 /// Learns costs from readings.
 #[derive(Clone, Debug)]
-pub(crate) struct CostModel {
+pub struct CostModel {
     full_handshake: Average,
     /// Share of new connections that have a handshake. Learned apart from its
     /// cost: a night of connections in clear must not make it look free.
@@ -100,7 +100,8 @@ pub(crate) struct CostModel {
 }
 
 impl CostModel {
-    pub(crate) fn new(priors: &Priors) -> Self {
+    /// A model that has learned nothing yet.
+    pub fn new(priors: &Priors) -> Self {
         let request = priors.gate_request_cpu_s + priors.upstream_request_cpu_s;
         let session = priors.full_handshake_cpu_s + priors.requests_per_connection * request;
         Self {
@@ -118,7 +119,7 @@ impl CostModel {
 
     /// Learns from what was measured in a tick, in which `refused` new
     /// sessions were turned away.
-    pub(crate) fn observe(&mut self, reading: &Reading, refused: u64) {
+    pub fn observe(&mut self, reading: &Reading, refused: u64) {
         let (new, returning) = (&reading.new, &reading.returning);
         let requests = new.requests.saturating_add(returning.requests);
         let handshakes = (new.handshakes as f64, returning.handshakes as f64);
@@ -155,7 +156,8 @@ impl CostModel {
         self.session.add(spent_cpu_s, reading.sessions_started as f64);
     }
 
-    pub(crate) fn costs(&self) -> Costs {
+    /// What work costs, as learned so far.
+    pub fn costs(&self) -> Costs {
         let gate_request_cpu_s = self.gate_request.value();
         let upstream_request_cpu_s =
             if self.upstream_visible { self.upstream_request.value() } else { 0.0 };
@@ -187,7 +189,7 @@ fn gate_requests_cpu_s(reading: &Reading, refused: u64) -> f64 {
 }
 
 /// A measured amount as far as it can be true: finite and not negative.
-pub(crate) fn sane(value: f64) -> f64 {
+pub fn sane(value: f64) -> f64 {
     if value.is_finite() { value.max(0.0) } else { 0.0 }
 }
 

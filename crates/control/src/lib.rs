@@ -24,17 +24,17 @@ mod lull;
 mod policy;
 mod reading;
 mod service;
-pub mod sim;
 mod status;
 mod thinking;
 mod tide;
 mod wishes;
 
+pub use average::Average;
 pub use controller::{Controller, Settings};
-pub use costs::{ClassCost, Costs, Priors};
+pub use costs::{ClassCost, CostModel, Costs, Priors, REFUSAL_CPU_S, sane};
 pub use discipline::Discipline;
 pub use policy::{Decision, PolicyKind, PolicyName, UnknownPolicy};
-pub use reading::{ClassWork, Reading, Usage};
+pub use reading::{ClassWork, Reading, Usage, times};
 pub use status::{Resource, ResourceName, Status};
 pub use thinking::{AGES, Thinking, Thoughts, age};
 

@@ -68,7 +68,7 @@ pub struct Reading {
 
 impl Reading {
     /// Processors of gate and upstream, those that they share counted once.
-    pub(crate) fn capacity_cpus(&self) -> f64 {
+    pub fn capacity_cpus(&self) -> f64 {
         let upstream = self.upstream.map_or(0.0, |upstream| upstream.capacity_cpus);
         self.shared.map_or(self.gate.capacity_cpus + upstream, |shared| shared.capacity_cpus)
     }
@@ -103,7 +103,7 @@ impl Reading {
 
     /// The same with so many times as much of all that was counted. Gauges and CPU
     /// seconds stay.
-    pub(crate) fn counting(&self, factor: f64) -> Self {
+    pub fn counting(&self, factor: f64) -> Self {
         let class = |class: ClassWork| ClassWork {
             connections: times(class.connections, factor),
             handshakes: times(class.handshakes, factor),
@@ -127,7 +127,7 @@ impl Reading {
 }
 
 /// A multiple of a count, to the nearest whole number.
-pub(crate) fn times(count: u64, factor: f64) -> u64 {
+pub fn times(count: u64, factor: f64) -> u64 {
     (count as f64 * factor).round() as u64
 }
 

@@ -26,13 +26,13 @@ pub enum Error {
     Certificate(#[from] rustls::Error),
     /// No self-signed certificate could be made.
     #[error(transparent)]
-    SelfSigned(#[from] crate::selfsigned::Error),
+    SelfSigned(#[from] crate::tls::selfsigned::Error),
     /// The operator's: the roots to trust an upstream by.
     #[error("no certificate authority to trust https upstreams by: {0}")]
     Roots(String),
     /// The operator's: the admin address cannot be used.
     #[error(transparent)]
-    Admin(#[from] crate::admin::Error),
+    Admin(#[from] crate::telemetry::admin::Error),
     /// The system's: a thread or its runtime could not be started.
     #[error("cannot start {what}: {source}")]
     System {

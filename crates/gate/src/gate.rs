@@ -1,13 +1,14 @@
 //! The gate as a whole: starts its threads, drains them, waits for them.
 
-use crate::admin::Admin;
 use crate::config::{Config, Listen};
-use crate::core::{self, Listeners};
+use crate::control_loop;
 use crate::error::Error;
+use crate::http::upstream::Route;
+use crate::listen::core::{self, Listeners};
+use crate::listen::socket;
 use crate::shared::{Addresses, Shared};
-use crate::tls::Tls;
-use crate::upstream::Route;
-use crate::{socket, tide};
+use crate::telemetry::admin::Admin;
+use crate::tls::configs::Tls;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -86,12 +87,12 @@ impl Gate {
     }
 
     /// What the gate counted up to now.
-    pub fn snapshot(&self) -> crate::metrics::Snapshot {
-        tide::snapshot(&self.shared, &self.admin.map(|a| a.to_string()).unwrap_or_default())
+    pub fn snapshot(&self) -> crate::telemetry::metrics::Snapshot {
+        control_loop::snapshot(&self.shared, &self.admin.map(|a| a.to_string()).unwrap_or_default())
     }
 
     /// What all cores counted up to now, in full.
-    pub fn totals(&self) -> crate::account::Totals {
+    pub fn totals(&self) -> crate::telemetry::counters::Totals {
         self.shared.totals()
     }
 
@@ -208,10 +209,10 @@ fn run_tide(shared: Arc<Shared>, admin: Option<Admin>, mut stopped: watch::Recei
         if let Some(admin) = admin {
             let address = admin.address().to_string();
             let shared = shared.clone();
-            tokio::spawn(admin.serve(Arc::new(move || tide::snapshot(&shared, &address))));
+            tokio::spawn(admin.serve(Arc::new(move || control_loop::snapshot(&shared, &address))));
         }
         tokio::select! {
-            () = tide::tick(shared) => {}
+            () = control_loop::tick(shared) => {}
             _ = stopped.wait_for(|stopped| *stopped) => {}
         }
     });

@@ -1,9 +1,9 @@
 //! What the cores and the tick share.
 
-use crate::account::{Counters, Totals};
+use crate::admission::sessions::{Rules, Sessions};
 use crate::config::Config;
-use crate::sessions::{Rules, Sessions};
-use crate::tls::Tls;
+use crate::telemetry::counters::{Counters, Totals};
+use crate::tls::configs::Tls;
 use crate::usage::Note;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};

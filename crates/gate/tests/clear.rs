@@ -7,7 +7,7 @@ use std::io::{BufReader, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::mpsc;
 use tidegate_gate::Gate;
-use tidegate_gate::account::End;
+use tidegate_gate::telemetry::counters::End;
 
 const NEW: usize = 0;
 const GET: &[u8] = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";

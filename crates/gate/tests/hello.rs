@@ -5,7 +5,7 @@ mod common;
 use common::*;
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use tidegate_gate::account::End;
+use tidegate_gate::telemetry::counters::End;
 
 fn talk(gate: &tidegate_gate::Gate, bytes: &[u8]) -> Vec<u8> {
     let mut socket = TcpStream::connect(gate.address()).unwrap();

@@ -8,7 +8,7 @@ use std::io::{BufReader, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::sync::Arc;
 use tidegate_gate::Gate;
-use tidegate_gate::account::End;
+use tidegate_gate::telemetry::counters::End;
 
 const NEW: usize = 0;
 const RETURNING: usize = 1;

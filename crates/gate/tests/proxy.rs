@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
-use tidegate_gate::account::End;
+use tidegate_gate::telemetry::counters::End;
 
 const HOST: &str = "Host: localhost\r\n";
 

@@ -9,7 +9,7 @@ use std::net::TcpStream;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
-use tidegate_gate::account::TicketFate;
+use tidegate_gate::telemetry::counters::TicketFate;
 
 const NEW: usize = 0;
 const RETURNING: usize = 1;

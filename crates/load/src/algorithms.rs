@@ -141,7 +141,7 @@ fn unknown<T>(name: &str, what: &str, all: &[(T, &[&str])]) -> UnknownName {
     // What is offered is told in IANA's names; what is meant may be any.
     let every: Vec<&str> = all.iter().flat_map(|(_, names)| names.iter().copied()).collect();
     let first: Vec<&str> = all.iter().map(|(_, names)| names[0]).collect();
-    let remedy = tidegate_toml::did_you_mean(name, &every)
+    let remedy = tidegate_config::did_you_mean(name, &every)
         .unwrap_or_else(|| format!("must be one of {}", first.join(", ")));
     UnknownName { rule: format!("\"{name}\" is no {what} that can be offered"), remedy }
 }

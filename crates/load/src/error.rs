@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use tidegate_toml::Mistakes;
+use tidegate_config::Mistakes;
 
 /// Everything that keeps a run from giving a summary. What happens to single
 /// customers is never an error: it is counted.

@@ -73,7 +73,7 @@ pub use repeat::{Repeated, RepeatedFigure};
 pub use run::{run, run_when};
 pub use scenario::Scenario;
 pub use summary::{Point, RunStage, Snapshot, Summary, Totals};
-pub use tidegate_toml::{Mistake, Mistakes};
+pub use tidegate_config::{Mistake, Mistakes};
 pub use worker::thread_cpu;
 
 /// The generator of every random choice: named, so that a seed gives the same

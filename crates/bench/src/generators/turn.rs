@@ -9,7 +9,6 @@ use anyhow::bail;
 use serde::Serialize;
 
 use super::site::Site;
-use crate::cpu;
 
 /// How much longer than its window a generator may take.
 const LONGER: Duration = Duration::from_secs(20);
@@ -70,7 +69,7 @@ pub fn spawn(mut command: Command, core: usize) -> io::Result<Child> {
     // SAFETY: between fork and exec the closure only makes system calls.
     unsafe {
         command.pre_exec(move || {
-            cpu::pin(core)?;
+            tidegate_host::Cores::one(core)?.pin_this_thread()?;
             libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
             Ok(())
         });
@@ -131,7 +130,7 @@ mod tests {
 
     #[test]
     fn the_time_of_a_command_is_its_own_and_its_exit_code_no_error() {
-        let core = cpu::allowed().unwrap()[0];
+        let core = tidegate_host::Cores::of_this_thread().unwrap().list()[0];
         let shell = |script: &str| {
             let mut command = Command::new("sh");
             command.args(["-c", script]);

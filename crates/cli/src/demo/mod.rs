@@ -17,12 +17,12 @@ use std::time::Instant;
 
 use anyhow::Context;
 
-use crate::cores::Cores;
 use crate::exit::Outcome;
 use crate::lab::{Lab, Setup, Times};
 use measure::Experiment;
 use plan::{JUDGED, Plan, TIME_SCALE, is_overload};
 use summary::{POLICIES, Setting, Summary};
+use tidegate_host::Cores;
 use view::{Event, View};
 
 /// Flags of `tidegate demo`.

@@ -6,8 +6,8 @@ use tidegate_load::Scenario;
 
 use super::Args;
 use super::summary::{POLICIES, Setting};
-use crate::cores::Cores;
 use crate::lab::CERTIFICATE;
+use tidegate_host::Cores;
 
 /// The demo's course and conditions.
 pub struct Plan {
@@ -52,7 +52,8 @@ impl Plan {
     /// # Errors
     /// When the processors asked for are not there: bad input.
     pub fn new(args: &Args) -> anyhow::Result<Self> {
-        let (server_cores, driver_cores) = Cores::apart(&args.server_cores, &args.driver_cores)?;
+        let (server_cores, driver_cores) =
+            crate::lab::apart(&args.server_cores, &args.driver_cores)?;
         let scenario = Scenario::built_in(SCENARIO).expect("the scenario ships with the binary");
         let seconds = Duration::from_secs;
         let times = if args.quick {

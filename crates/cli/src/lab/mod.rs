@@ -1,6 +1,7 @@
 //! The lab: the auction site and gates before it, as processes of their own on
 //! the server's processors, and what tells how fast those are.
 
+mod processors;
 mod promise;
 mod pulse;
 mod service;
@@ -9,12 +10,13 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
+pub use processors::apart;
 pub use promise::{PROBE_PER_S, Promise};
 pub use pulse::Pulse;
 pub use service::READY;
 
-use crate::cores::Cores;
 use service::Service;
+use tidegate_host::Cores;
 
 /// RSA-2048, as most shops still have; its signature is the larger part of a
 /// full handshake.

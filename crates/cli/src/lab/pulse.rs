@@ -22,7 +22,7 @@ use aws_lc_rs::signature::RSA_PKCS1_SHA256;
 use socket2::SockRef;
 use tidegate_load::thread_cpu;
 
-use crate::cores::Cores;
+use tidegate_host::Cores;
 
 /// Takes the pulse until dropped.
 pub struct Pulse {

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 
-use crate::cores::Cores;
+use tidegate_host::Cores;
 
 /// A child process that has said where it listens.
 pub struct Service {
@@ -52,7 +52,7 @@ impl Service {
         unsafe {
             command.pre_exec(move || {
                 libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM);
-                cores.apply()
+                cores.pin_this_thread()
             });
         }
         let mut child = command.spawn().with_context(|| format!("cannot start the {name}"))?;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-use tidegate_control::sim::{Scenario, policies, text};
+use tidegate_sim::{Scenario, policies, text};
 
 use crate::exit::bad_input;
 

@@ -2,7 +2,7 @@
 //! misses which.
 
 use maud::{Markup, html};
-use tidegate_control::sim::goals::Goal;
+use tidegate_sim::goals::Goal;
 
 use super::overview::{Of, Overview, Reached};
 use super::summary::Summary;

@@ -15,14 +15,14 @@ mod table;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use tidegate_control::sim::{CATALOGUE, Scenario};
+use tidegate_sim::{CATALOGUE, Scenario};
 
-use crate::cores::Cores;
 use crate::exit::{Outcome, bad_input};
 use crate::stdout::print;
 use asked::Numbers;
 use progress::Progress;
 use summary::Summary;
+use tidegate_host::Cores;
 
 /// Flags of `tidegate sim`.
 #[derive(clap::Args)]
@@ -85,7 +85,7 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     }
     let (scenarios, policies) = asked(&args)?;
     if args.real {
-        let cores = Cores::apart(&args.server_cores, &args.driver_cores)?;
+        let cores = crate::lab::apart(&args.server_cores, &args.driver_cores)?;
         return real::run(&scenarios, &policies, args.seeds, cores, &args.out);
     }
     let progress = Progress::begin(scenarios.len() * policies.len())?;

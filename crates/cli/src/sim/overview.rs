@@ -4,8 +4,8 @@
 use std::collections::HashMap;
 
 use serde_json::{Value, json};
-use tidegate_control::sim::goals::{Goal, Judgement, Unit, judge};
-use tidegate_control::sim::{Judged, Measure, Scenario};
+use tidegate_sim::goals::{Goal, Judgement, Unit, judge};
+use tidegate_sim::{Judged, Measure, Scenario};
 
 use super::summary::Summary;
 
@@ -227,7 +227,7 @@ fn median(mut of: Vec<f64>) -> f64 {
 mod tests {
     use super::super::summary::Result;
     use super::*;
-    use tidegate_control::sim::{Attack, AttackKind, Outcome};
+    use tidegate_sim::{Attack, AttackKind, Outcome};
 
     fn run(policy: &str, load: f64, goodput: f64, p95_ratio: f64, refused: f64) -> Judged {
         let mut values = [Some(0.0); Measure::ALL.len()];

@@ -3,7 +3,7 @@
 //! nothing else.
 
 use maud::{Markup, PreEscaped, html};
-use tidegate_control::sim::{Judged, Measure, Scenario, Tenth};
+use tidegate_sim::{Judged, Measure, Scenario, Tenth};
 
 use super::goals_page;
 use super::summary::{Result, Summary};

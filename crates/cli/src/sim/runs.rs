@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use tidegate_control::sim::{Scenario, judged};
+use tidegate_sim::{Scenario, judged};
 
 use super::progress::Progress;
 use super::summary::Result;

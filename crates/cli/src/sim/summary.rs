@@ -1,7 +1,7 @@
 //! What was simulated and what came of it.
 
 use serde_json::{Value, json};
-use tidegate_control::sim::{Expectation, Judged, Measure, Scenario};
+use tidegate_sim::{Expectation, Judged, Measure, Scenario};
 
 use super::overview::{Overview, overviews};
 

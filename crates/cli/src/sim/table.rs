@@ -2,8 +2,8 @@
 
 use std::io::IsTerminal;
 
-use tidegate_control::sim::goals::Goal;
-use tidegate_control::sim::{Judged, Measure};
+use tidegate_sim::goals::Goal;
+use tidegate_sim::{Judged, Measure};
 
 use super::overview::{Overview, Reached};
 use super::summary::Summary;

@@ -194,12 +194,12 @@ impl Config {
     ///
     /// # Errors
     /// The pair could not be made.
-    pub fn identity(&self) -> Result<Arc<Identity>, crate::selfsigned::Error> {
+    pub fn identity(&self) -> Result<Arc<Identity>, crate::tls::selfsigned::Error> {
         match &self.given_identity {
             Some(identity) => Ok(identity.clone()),
             None => {
                 let names = &self.tls.self_signed_names;
-                Ok(Arc::new(crate::selfsigned::make(self.tls.self_signed, names)?))
+                Ok(Arc::new(crate::tls::selfsigned::make(self.tls.self_signed, names)?))
             }
         }
     }

@@ -11,8 +11,8 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
 use tidegate_gate::Gate;
-use tidegate_gate::account::Totals;
 use tidegate_gate::config::Config;
+use tidegate_gate::telemetry::counters::Totals;
 
 /// Longest wait for something that must happen.
 pub const PATIENCE: Duration = Duration::from_secs(20);

@@ -3,8 +3,8 @@
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use tidegate_toml::Preset::{Else, Is, Required, Unset};
-use tidegate_toml::{Flag, Key, Mistakes, Number, Other, Section, Text, Value, keys};
+use tidegate_config::Preset::{Else, Is, Required, Unset};
+use tidegate_config::{Flag, Key, Mistakes, Number, Other, Section, Text, Value, keys};
 
 use super::class::Class;
 use super::fields::field_rules;
@@ -62,7 +62,7 @@ keys! {
 }
 
 pub(super) fn scenario(text: &str, file: &str) -> Result<Parts, Mistakes> {
-    tidegate_toml::read(text, file, |root| parts(root, file))
+    tidegate_config::read(text, file, |root| parts(root, file))
 }
 
 fn parts(root: &Section<'_>, file: &str) -> Option<Parts> {

@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use tidegate_toml::Preset::{Else, Is, Required, Unset};
-use tidegate_toml::{Flag, Number, Other, Section, Table, Text, Time, Value, Whole, keys};
+use tidegate_config::Preset::{Else, Is, Required, Unset};
+use tidegate_config::{Flag, Number, Other, Section, Table, Text, Time, Value, Whole, keys};
 
 use super::check::DAY;
 use super::class::{Class, MOST};

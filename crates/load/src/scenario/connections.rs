@@ -1,6 +1,6 @@
 //! Reads `[connections]`.
 
-use tidegate_toml::{Preset::Is, Section, Text, Words, keys};
+use tidegate_config::{Preset::Is, Section, Text, Words, keys};
 
 use crate::plan::{Close, Connections, Http, Keep, Sources};
 
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     fn read_text(text: &str) -> Result<Connections, Vec<String>> {
-        tidegate_toml::read(text, "shop.toml", |root| {
+        tidegate_config::read(text, "shop.toml", |root| {
             Some(read(&root.get("connections")?.section()?))
         })
         .map_err(|mistakes| mistakes.0.iter().map(ToString::to_string).collect())

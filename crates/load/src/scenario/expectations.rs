@@ -1,8 +1,8 @@
 //! Reads `extract` and `check` of a page.
 
 use regex::bytes::Regex;
-use tidegate_toml::Preset::{Else, Required, Unset};
-use tidegate_toml::{Key, Other, Section, Text, Value, keys};
+use tidegate_config::Preset::{Else, Required, Unset};
+use tidegate_config::{Key, Other, Section, Text, Value, keys};
 
 use super::expected::{Check, Expected, Find};
 use super::pages::{Names, is_own};

@@ -2,8 +2,8 @@
 
 use super::field::{FieldRule, TextPart};
 use super::pages::Names;
-use tidegate_toml::Preset::Unset;
-use tidegate_toml::{Flag, Other, Pair, Section, Text, Value, keys};
+use tidegate_config::Preset::Unset;
+use tidegate_config::{Flag, Other, Pair, Section, Text, Value, keys};
 
 /// Most that is added to another number.
 const SMALL: i64 = 1_000_000;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use tidegate_toml::Preset::{Is, Unset};
-use tidegate_toml::{Other, Time, Value, Whole, keys};
+use tidegate_config::Preset::{Is, Unset};
+use tidegate_config::{Other, Time, Value, Whole, keys};
 
 use super::check::DAY;
 
@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     fn read_text(text: &str) -> Result<Impatience, Vec<String>> {
-        tidegate_toml::read(text, "shop.toml", |root| read(&root.get("impatience")?))
+        tidegate_config::read(text, "shop.toml", |root| read(&root.get("impatience")?))
             .map_err(|mistakes| mistakes.0.iter().map(ToString::to_string).collect())
     }
 

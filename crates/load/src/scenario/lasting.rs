@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use rand::SeedableRng;
-use tidegate_toml::{Section, Value};
+use tidegate_config::{Section, Value};
 
 use super::builtin;
 use super::classes::SESSION;

@@ -48,7 +48,7 @@ use crate::arrivals::Arrivals;
 use crate::error::Error;
 use crate::plan::{Connections, TlsRules};
 use crate::thresholds::Threshold;
-use tidegate_toml::Mistakes;
+use tidegate_config::Mistakes;
 
 /// A checked scenario; cheap to clone.
 #[derive(Clone, Debug)]

@@ -9,8 +9,8 @@ use super::field::{NAMES, TextPart};
 use super::fields::{field_rules, text};
 use super::page::{Body, Method, Page, Source};
 use super::template::Template;
-use tidegate_toml::Preset::{Else, Is, Required, Unset};
-use tidegate_toml::{Flag, Key, Other, Pair, Section, Text, Time, Value, keys};
+use tidegate_config::Preset::{Else, Is, Required, Unset};
+use tidegate_config::{Flag, Key, Other, Pair, Section, Text, Time, Value, keys};
 
 /// Paths with parameters in braces.
 const PATH: &str = "begins with `/`; parameters in braces, as in `/items/{item}`";

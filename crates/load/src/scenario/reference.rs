@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use tidegate_toml::{Preset, Row, Table, joined};
+use tidegate_config::{Preset, Row, Table, joined};
 
 use super::check::{SCENARIO, THRESHOLD};
 use super::classes::{CLASS, SESSION};

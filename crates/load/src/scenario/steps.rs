@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use tidegate_toml::Preset::{Else, Is, Required};
-use tidegate_toml::{Text, Time, Value, Whole, keys};
+use tidegate_config::Preset::{Else, Is, Required};
+use tidegate_config::{Text, Time, Value, Whole, keys};
 
 use super::check::DAY;
 use super::course::ScriptStep;

@@ -7,8 +7,8 @@ use super::check::DAY;
 use crate::arrivals::{
     Arrivals, Bursts, Closed, Model, Process, Rate, Schedule, Segment, Wave, replay,
 };
-use tidegate_toml::Preset::{Else, Is, Required, Unset};
-use tidegate_toml::{
+use tidegate_config::Preset::{Else, Is, Required, Unset};
+use tidegate_config::{
     Key, Mistakes, Number, Other, Rule, Section, Text, Time, Value, Whole, Words, keys,
 };
 
@@ -107,7 +107,7 @@ impl Arrivals {
     /// All mistakes together.
     pub fn from_line(line: &str, name: &str) -> Result<Self, Mistakes> {
         let text = format!("arrivals = {{ {line} }}");
-        tidegate_toml::read(&text, name, |root| {
+        tidegate_config::read(&text, name, |root| {
             root.only(&["arrivals"]);
             arrivals(&root.get("arrivals")?, "", None)
         })
@@ -303,7 +303,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<Arrivals, Vec<String>> {
-        tidegate_toml::read(text, "shop.toml", |root| {
+        tidegate_config::read(text, "shop.toml", |root| {
             arrivals(&root.get("arrivals")?, "shop.toml", Some(&["bots"]))
         })
         .map_err(|mistakes| mistakes.0.iter().map(ToString::to_string).collect())
@@ -396,7 +396,7 @@ process = "even"
         let log = directory.path().join("log.csv");
         let text = "[arrivals]\nreplay = { file = \"log.csv\", column = \"at\", speed = 10 }";
         let read = || {
-            tidegate_toml::read(text, "shop.toml", |root| {
+            tidegate_config::read(text, "shop.toml", |root| {
                 arrivals(&root.get("arrivals")?, &scenario.to_string_lossy(), None)
             })
         };

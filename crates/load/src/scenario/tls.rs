@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use tidegate_toml::Preset::{Else, Is, Unset};
-use tidegate_toml::{Number, Other, Section, Text, Value, Words, keys};
+use tidegate_config::Preset::{Else, Is, Unset};
+use tidegate_config::{Number, Other, Section, Text, Value, Words, keys};
 
 use crate::algorithms::{Group, Offer, Suite, UnknownName};
 use crate::certificate::ClientCertificate;
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     fn read_text(text: &str) -> Result<TlsRules, Vec<String>> {
-        tidegate_toml::read(text, "shop.toml", |root| {
+        tidegate_config::read(text, "shop.toml", |root| {
             Some(read(&root.get("tls")?.section()?, "shop.toml"))
         })
         .map_err(|mistakes| mistakes.0.iter().map(ToString::to_string).collect())

@@ -7,8 +7,8 @@ use super::builtin;
 use super::check::MOVES;
 use super::page::Page;
 use super::table::{Form, Move, Table};
-use tidegate_toml::Preset::{Is, Unset};
-use tidegate_toml::{Other, Reader, Section, Text, Value, Words, keys};
+use tidegate_config::Preset::{Is, Unset};
+use tidegate_config::{Other, Reader, Section, Text, Value, Words, keys};
 
 keys! {
     /// How sessions go on: a row for each page that is reached, such as

@@ -9,11 +9,10 @@ mod table;
 
 use std::path::Path;
 
-use tidegate_control::sim::Scenario;
-use tidegate_control::sim::estimators::{COURSES, Course, course_text, played};
+use tidegate_sim::Scenario;
+use tidegate_sim::estimators::{COURSES, Course, course_text, played};
 
 use super::{Args, asked, list, make, print, save};
-use crate::cores::Cores;
 use crate::exit::Outcome;
 
 /// All that was played.
@@ -42,7 +41,7 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     let comparison = match args.real {
         true => {
             let plays = play::named(&args.scenarios)?;
-            let cores = Cores::apart(&args.server_cores, &args.driver_cores)?;
+            let cores = crate::lab::apart(&args.server_cores, &args.driver_cores)?;
             make(&args.out)?;
             Comparison { courses: play::all(&plays, cores, &args.out)?, source: Source::Real }
         }

@@ -2,7 +2,7 @@
 //! how far off it was. One HTML file that needs nothing else.
 
 use maud::{Markup, PreEscaped, html};
-use tidegate_control::sim::estimators::{ConnectionCosts, Course, Moment, NAMES};
+use tidegate_sim::estimators::{ConnectionCosts, Course, Moment, NAMES};
 
 use super::{Comparison, Source, table};
 use crate::chart::{Chart, Line, Scale};

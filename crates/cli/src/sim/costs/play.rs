@@ -6,14 +6,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
-use tidegate_control::sim::estimators::{Course, Estimators, Moment};
 use tidegate_load::arrivals::{Process, Segment};
 use tidegate_load::{Arrivals, Plan, Stop};
+use tidegate_sim::estimators::{Course, Estimators, Moment};
 
 use super::samples::{Sample, dearer_cpu_s, truth};
-use crate::cores::Cores;
 use crate::exit::bad_input;
 use crate::lab::{Lab, PROBE_PER_S, Setup, Times};
+use tidegate_host::Cores;
 
 /// A course that the lab can play.
 #[derive(Clone, Copy)]

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use serde::Deserialize;
-use tidegate_control::sim::estimators::ConnectionCosts;
 use tidegate_control::{ClassWork, Reading, Usage};
+use tidegate_sim::estimators::ConnectionCosts;
 
 /// Counters of gate and site since their start.
 #[derive(Clone, Debug)]

@@ -1,7 +1,7 @@
 //! What each estimator was worth, as text and for programs.
 
 use serde_json::{Value, json};
-use tidegate_control::sim::estimators::{Accuracy, ConnectionCosts, Course, Error, NAMES};
+use tidegate_sim::estimators::{Accuracy, ConnectionCosts, Course, Error, NAMES};
 
 use super::{Comparison, Source};
 

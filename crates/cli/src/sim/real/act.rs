@@ -1,9 +1,9 @@
 //! What of a scenario the lab can play, and how.
 
-use tidegate_control::sim::{
+use tidegate_load::arrivals::{Process, Segment};
+use tidegate_sim::{
     Arrivals, AttackKind, Changed, Customers, Disappointed, Resource, Scenario, Work,
 };
-use tidegate_load::arrivals::{Process, Segment};
 
 use crate::lab::Times;
 
@@ -137,7 +137,7 @@ fn plays_the_mix(customers: &Customers) -> bool {
 /// The customers' arrivals over `lasts_s`, where level 1 is `per_s`.
 pub fn customers(arrivals: &Arrivals, per_s: f64, lasts_s: f64) -> tidegate_load::Arrivals {
     let mut stretches = Vec::new();
-    let all = [tidegate_control::sim::Segment { from_s: 0.0, level: 1.0, to_level: 1.0 }];
+    let all = [tidegate_sim::Segment { from_s: 0.0, level: 1.0, to_level: 1.0 }];
     let segments = match arrivals.segments.as_slice() {
         [] => &all,
         segments => segments,
@@ -172,7 +172,7 @@ mod tests {
     use super::*;
     use crate::sim::real::stage::CUSTOMERS;
     use std::time::Duration;
-    use tidegate_control::sim::{Distribution, Random, Telemetry};
+    use tidegate_sim::{Distribution, Random, Telemetry};
 
     #[test]
     fn the_lab_plays_what_it_says_that_it_plays() {

@@ -11,14 +11,14 @@ mod table;
 
 use std::path::Path;
 
-use tidegate_control::sim::{Scenario, judged};
+use tidegate_sim::{Scenario, judged};
 
-use crate::cores::Cores;
 use crate::exit::{Outcome, bad_input};
 use crate::stdout::print;
 use act::Act;
 use seen::Seen;
 use stage::{Played, Stage};
+use tidegate_host::Cores;
 
 pub use page::page;
 

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use tidegate_load::thread_cpu;
 
-use crate::cores::Cores;
+use tidegate_host::Cores;
 
 /// Burns processors until dropped.
 pub struct Neighbour {

@@ -1,8 +1,8 @@
 //! What customers saw, measured or simulated: the same figures of both.
 
 use serde::Serialize;
-use tidegate_control::sim::{Judged, Measure, Tenth};
 use tidegate_load::{Point, Summary};
+use tidegate_sim::{Judged, Measure, Tenth};
 
 /// Figures over the watched time, and the course.
 #[derive(Clone, Debug, Serialize)]

@@ -5,14 +5,14 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
-use tidegate_control::sim::{Attack, Scenario};
 use tidegate_load::{Arrivals, Plan, Stop, Summary};
+use tidegate_sim::{Attack, Scenario};
 
 use super::act::{self, Act};
 use super::neighbour::Neighbour;
 use super::quota::Quota;
-use crate::cores::Cores;
 use crate::lab::{Lab, PROBE_PER_S, Pulse, Setup};
+use tidegate_host::Cores;
 
 /// A scenario's stage. Dropped in this order: a control group can go when its
 /// processes have gone.

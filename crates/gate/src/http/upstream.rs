@@ -1,0 +1,250 @@
+//! Connections to the service behind the gate.
+
+use crate::config::Config;
+use crate::error::Error;
+use crate::http::body::Upload;
+use crate::listen::socket;
+use hyper::client::conn::http1::{Builder, Connection, SendRequest};
+use hyper::rt::{Read, ReadBufCursor, Write};
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use std::io::{self, IoSlice};
+use std::net::{IpAddr, SocketAddr};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+
+/// How to reach the upstream; shared by all cores.
+#[derive(Clone)]
+pub struct Route {
+    host: String,
+    port: u16,
+    tls: Option<(TlsConnector, ServerName<'static>)>,
+    timeout: Duration,
+    builder: Builder,
+}
+
+impl Route {
+    /// Reads the way from the configuration.
+    ///
+    /// # Errors
+    /// An https upstream without any root to trust it by, or with a host that
+    /// no certificate can be for.
+    pub fn new(config: &Config, provider: &Arc<CryptoProvider>) -> Result<Self, Error> {
+        let origin = &config.upstream.url;
+        let tls = match origin.tls {
+            false => None,
+            true => {
+                let name = ServerName::try_from(origin.host.clone())
+                    .map_err(|error| Error::Roots(format!("{}: {error}", origin.host)))?;
+                Some((TlsConnector::from(client_config(config, provider)?), name))
+            }
+        };
+        let mut builder = Builder::new();
+        builder.max_buf_size(config.limits.head_max_bytes.max(64 * 1024));
+        if config.limits.head_max_fields != 100 {
+            builder.max_headers(config.limits.head_max_fields);
+        }
+        let (host, port) = (origin.host.clone(), origin.port);
+        Ok(Self { host, port, tls, timeout: config.upstream.connect_timeout, builder })
+    }
+
+    /// Opens a connection, within the connect timeout.
+    ///
+    /// # Errors
+    /// What went wrong; `TimedOut` if nothing did in time.
+    pub async fn connect(&self) -> io::Result<Lane> {
+        let timed = tokio::time::timeout(self.timeout, self.open()).await;
+        let socket = timed.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
+        let (sender, connection) =
+            self.builder.handshake(socket).await.map_err(io::Error::other)?;
+        Ok(Lane { sender, connection, ended: false })
+    }
+
+    async fn open(&self) -> io::Result<Socket> {
+        let socket = match self.host.parse::<IpAddr>() {
+            Ok(address) => TcpStream::connect(SocketAddr::new(address, self.port)).await?,
+            Err(_) => TcpStream::connect((self.host.as_str(), self.port)).await?,
+        };
+        socket.set_nodelay(true)?;
+        Ok(match &self.tls {
+            None => Socket::Plain(socket),
+            Some((connector, name)) => {
+                Socket::Tls(Box::new(connector.connect(name.clone(), socket).await?))
+            }
+        })
+    }
+}
+
+/// An open connection to the upstream. Nobody drives it but who uses it: so a
+/// response wakes the customer's task directly, and no other.
+pub struct Lane {
+    /// Takes requests.
+    pub sender: SendRequest<Upload>,
+    connection: Connection<Socket, Upload>,
+    ended: bool,
+}
+
+impl Lane {
+    /// Moves bytes. Does nothing once the connection has ended.
+    pub fn drive(&mut self, cx: &mut Context<'_>) {
+        if !self.ended && Pin::new(&mut self.connection).poll(cx).is_ready() {
+            self.ended = true;
+        }
+    }
+
+    /// Whether it takes a request now: looks for its end first.
+    pub fn is_ready(&mut self, cx: &mut Context<'_>) -> bool {
+        self.drive(cx);
+        !self.ended && matches!(self.sender.poll_ready(cx), Poll::Ready(Ok(())))
+    }
+
+    /// Whether it has ended.
+    pub fn ended(&self) -> bool {
+        self.ended
+    }
+}
+
+fn client_config(
+    config: &Config,
+    provider: &Arc<CryptoProvider>,
+) -> Result<Arc<ClientConfig>, Error> {
+    let builder = ClientConfig::builder_with_provider(provider.clone());
+    let builder = builder.with_safe_default_protocol_versions()?;
+    if config.upstream.insecure {
+        let verifier = Arc::new(AnyCertificate(provider.clone()));
+        let builder = builder.dangerous().with_custom_certificate_verifier(verifier);
+        return Ok(Arc::new(builder.with_no_client_auth()));
+    }
+    let mut roots = RootCertStore::empty();
+    match &config.upstream_roots {
+        Some(given) => roots.add_parsable_certificates(given.iter().cloned()),
+        None => {
+            let native = rustls_native_certs::load_native_certs();
+            roots.add_parsable_certificates(native.certs)
+        }
+    };
+    if roots.is_empty() {
+        return Err(Error::Roots("install ca-certificates, or set `upstream.ca`".into()));
+    }
+    Ok(Arc::new(builder.with_root_certificates(roots).with_no_client_auth()))
+}
+
+/// Trusts any certificate, as the operator asked; signatures are still checked.
+#[derive(Debug)]
+struct AnyCertificate(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for AnyCertificate {
+    fn verify_server_cert(
+        &self,
+        _end_entity: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _name: &ServerName<'_>,
+        _ocsp: &[u8],
+        _now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.0.signature_verification_algorithms;
+        verify_tls12_signature(message, certificate, signed, algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.0.signature_verification_algorithms;
+        verify_tls13_signature(message, certificate, signed, algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+/// A socket to the upstream, in clear or not.
+enum Socket {
+    Plain(TcpStream),
+    Tls(Box<TlsStream<TcpStream>>),
+}
+
+/// Calls a method of tokio's traits on whichever socket it is.
+macro_rules! on_socket {
+    ($self:ident, $socket:ident => $call:expr) => {
+        match $self.get_mut() {
+            Self::Plain($socket) => {
+                let $socket = Pin::new($socket);
+                $call
+            }
+            Self::Tls($socket) => {
+                let $socket = Pin::new(&mut **$socket);
+                $call
+            }
+        }
+    };
+}
+
+impl Read for Socket {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        mut buf: ReadBufCursor<'_>,
+    ) -> Poll<io::Result<()>> {
+        // SAFETY: only tokio's reader writes here, and it never un-initialises.
+        let mut room = ReadBuf::uninit(unsafe { buf.as_mut() });
+        let polled = on_socket!(self, socket => socket.poll_read(cx, &mut room));
+        let filled = room.filled().len();
+        // SAFETY: `room` lies over `buf`, and its first `filled` bytes are written.
+        unsafe { buf.advance(filled) };
+        polled
+    }
+}
+
+impl Write for Socket {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        on_socket!(self, socket => socket.poll_write(cx, buf))
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        match self.get_mut() {
+            Self::Plain(socket) => socket::poll_write(socket, cx, bufs),
+            Self::Tls(socket) => Pin::new(&mut **socket).poll_write_vectored(cx, bufs),
+        }
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        on_socket!(self, socket => socket.poll_flush(cx))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        on_socket!(self, socket => socket.poll_shutdown(cx))
+    }
+}

@@ -1,0 +1,313 @@
+//! The operator's address: `/metrics`, `/healthz`, `/status`, in clear.
+//!
+//! Read only. Deviation: hyper without axum, whose `serve` has neither a cap on
+//! connections nor deadlines; for four fixed pages a router is no gain.
+
+use crate::telemetry::metrics::Snapshot;
+use http::{HeaderValue, Method, Request, Response, StatusCode, Uri, header};
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use std::convert::Infallible;
+use std::io;
+use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::TcpStream;
+use tokio::sync::Semaphore;
+
+/// Gives the snapshot that a page shows; called once per request.
+pub type Source = Arc<dyn Fn() -> Snapshot + Send + Sync>;
+
+/// The admin address cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error("admin.address = {address}: {reason}")]
+pub struct Error {
+    /// The address.
+    pub address: SocketAddr,
+    /// Why, and what to do.
+    pub reason: String,
+}
+
+/// Most connections at once: a few collectors and people.
+const CONNECTIONS: usize = 64;
+/// From one response, or the start, to the end of the next request's head.
+const HEAD_DEADLINE: Duration = Duration::from_secs(30);
+/// A connection's whole life; collectors open another.
+const CONNECTION_DEADLINE: Duration = Duration::from_secs(300);
+/// Pause after a failed accept: no file descriptors are left, and others need them.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// A bound admin address, not served yet.
+#[derive(Debug)]
+pub struct Admin {
+    listener: TcpListener,
+    address: SocketAddr,
+}
+
+impl Admin {
+    /// Binds the address: the only thing that can fail.
+    ///
+    /// # Errors
+    /// The port is taken, or may not be had.
+    pub fn bind(address: SocketAddr) -> Result<Self, Error> {
+        let fail = |error: io::Error| Error { address, reason: reason(&error, address) };
+        let listener = TcpListener::bind(address).map_err(fail)?;
+        listener.set_nonblocking(true).map_err(fail)?;
+        let address = listener.local_addr().map_err(fail)?;
+        Ok(Self { listener, address })
+    }
+
+    /// The address as bound.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Serves until dropped. Run it on a current-thread tokio runtime of its
+    /// own (or that of the tick): the work of a page is tens of microseconds.
+    pub async fn serve(self, source: Source) {
+        let listener = match tokio::net::TcpListener::from_std(self.listener) {
+            Ok(listener) => listener,
+            Err(error) => return tracing::error!(%error, "the admin address cannot be served"),
+        };
+        let slots = Arc::new(Semaphore::new(CONNECTIONS));
+        let loopback = self.address.ip().is_loopback();
+        // Dropped with this future, and with it every connection.
+        let mut connections = tokio::task::JoinSet::new();
+        loop {
+            let stream = match listener.accept().await {
+                Ok((stream, _)) => stream,
+                Err(error) => {
+                    tracing::warn!(%error, "the admin address did not accept");
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                    continue;
+                }
+            };
+            while connections.try_join_next().is_some() {}
+            let Ok(slot) = slots.clone().try_acquire_owned() else { continue };
+            let source = source.clone();
+            connections.spawn(async move {
+                let _slot = slot;
+                let served = serve_connection(stream, source, loopback);
+                let _ = tokio::time::timeout(CONNECTION_DEADLINE, served).await;
+            });
+        }
+    }
+}
+
+/// What to do about a failed bind.
+fn reason(error: &io::Error, address: SocketAddr) -> String {
+    match error.kind() {
+        io::ErrorKind::AddrInUse => format!(
+            "another process has port {}; stop it, or choose another port (or off)",
+            address.port()
+        ),
+        io::ErrorKind::PermissionDenied => {
+            format!("this user may not have port {}; choose one of 1024 or above", address.port())
+        }
+        io::ErrorKind::AddrNotAvailable => {
+            format!("{} is no address of this host; try 127.0.0.1", address.ip())
+        }
+        _ => error.to_string(),
+    }
+}
+
+async fn serve_connection(stream: TcpStream, source: Source, loopback: bool) {
+    let service = service_fn(move |request: Request<Incoming>| {
+        let response = answer(&request, loopback, &*source);
+        async move { Ok::<_, Infallible>(response) }
+    });
+    let served = hyper::server::conn::http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_DEADLINE)
+        .max_buf_size(16 << 10)
+        .serve_connection(TokioIo::new(stream), service)
+        .await;
+    if let Err(error) = served {
+        tracing::debug!(%error, "an admin connection broke off");
+    }
+}
+
+/// The page for a request. hyper leaves the body out where it was a HEAD.
+fn answer<B>(
+    request: &Request<B>,
+    loopback: bool,
+    source: &dyn Fn() -> Snapshot,
+) -> Response<Full<Bytes>> {
+    const TEXT: &str = "text/plain; charset=utf-8";
+    if loopback && !names_this_host(request) {
+        // A page of another site made its name point here (DNS rebinding).
+        let text = "this address answers to IP addresses and localhost only\n";
+        return page(StatusCode::FORBIDDEN, TEXT, text);
+    }
+    if request.method() != Method::GET && request.method() != Method::HEAD {
+        let text = "only GET and HEAD: nothing here can be changed\n";
+        let mut response = page(StatusCode::METHOD_NOT_ALLOWED, TEXT, text);
+        response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET, HEAD"));
+        return response;
+    }
+    match request.uri().path() {
+        "/" => page(StatusCode::OK, "text/html; charset=utf-8", INDEX),
+        "/metrics" => {
+            let kind = "text/plain; version=0.0.4; charset=utf-8";
+            page(StatusCode::OK, kind, source().prometheus())
+        }
+        "/healthz" if source().draining => {
+            page(StatusCode::SERVICE_UNAVAILABLE, TEXT, "draining\n")
+        }
+        "/healthz" => page(StatusCode::OK, TEXT, "ok\n"),
+        "/status" => match serde_json::to_string_pretty(&source()) {
+            Ok(json) => page(StatusCode::OK, "application/json", json + "\n"),
+            Err(error) => page(StatusCode::INTERNAL_SERVER_ERROR, TEXT, format!("{error}\n")),
+        },
+        _ => page(StatusCode::NOT_FOUND, TEXT, "pages: / /metrics /healthz /status\n"),
+    }
+}
+
+const INDEX: &str = "<!doctype html>
+<html lang=\"en\"><meta charset=\"utf-8\"><title>Tidegate</title>
+<h1>Tidegate</h1>
+<ul>
+<li><a href=\"/status\">/status</a>: what the gate does and why, as JSON
+<li><a href=\"/metrics\">/metrics</a>: for Prometheus
+<li><a href=\"/healthz\">/healthz</a>: 200 ok, or 503 while draining
+</ul>
+";
+
+/// Whether a request's host is an IP address or localhost; one without `Host`
+/// (HTTP/1.0) is no browser's.
+fn names_this_host<B>(request: &Request<B>) -> bool {
+    let mut hosts = request.headers().get_all(header::HOST).iter();
+    let fine = |host: &HeaderValue| {
+        let uri = host.to_str().ok().and_then(|host| host.parse::<Uri>().ok());
+        uri.as_ref().and_then(Uri::host).is_some_and(is_this_host)
+    };
+    request.uri().host().is_none_or(is_this_host) && hosts.all(fine)
+}
+
+fn is_this_host(name: &str) -> bool {
+    let bare = name.trim_start_matches('[').trim_end_matches(']');
+    let name = name.to_ascii_lowercase();
+    bare.parse::<IpAddr>().is_ok() || name == "localhost" || name.ends_with(".localhost")
+}
+
+fn page(status: StatusCode, kind: &'static str, body: impl Into<Bytes>) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::new(body.into()));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    fn ask(method: &str, path: &str, host: &str) -> (u16, String) {
+        let request = Request::builder().method(method).uri(path).header("host", host);
+        let source = || Snapshot { draining: path.contains("drain"), ..Snapshot::default() };
+        let response = answer(&request.body(()).unwrap(), true, &source);
+        let kind = response.headers()[header::CONTENT_TYPE].to_str().unwrap().to_owned();
+        (response.status().as_u16(), kind)
+    }
+
+    #[test]
+    fn each_page_has_its_status_and_type() {
+        assert_eq!(ask("GET", "/", "127.0.0.1:1").0, 200);
+        let (status, kind) = ask("GET", "/metrics?x=y", "localhost:1");
+        assert_eq!((status, kind.as_str()), (200, "text/plain; version=0.0.4; charset=utf-8"));
+        assert_eq!(ask("HEAD", "/status", "[::1]:1"), (200, "application/json".into()));
+        assert_eq!(ask("GET", "/healthz", "127.0.0.1").0, 200);
+        assert_eq!(ask("GET", "/favicon.ico", "127.0.0.1").0, 404);
+    }
+
+    #[test]
+    fn health_is_503_while_draining() {
+        let source = || Snapshot { draining: true, ..Snapshot::default() };
+        let request = Request::get("/healthz").body(()).unwrap();
+        assert_eq!(answer(&request, true, &source).status(), 503);
+    }
+
+    #[test]
+    fn only_reading_is_allowed() {
+        for method in ["POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE", "BREW"] {
+            assert_eq!(ask(method, "/status", "127.0.0.1").0, 405, "{method}");
+        }
+    }
+
+    #[test]
+    fn a_foreign_name_that_points_here_is_refused_on_loopback_only() {
+        for host in
+            ["evil.example:9443", "localhost.evil.example", "127.0.0.1.evil.example", "@", ""]
+        {
+            assert_eq!(ask("GET", "/status", host).0, 403, "{host:?}");
+        }
+        let request = Request::get("/").header("host", "gate.internal").body(()).unwrap();
+        assert_eq!(answer(&request, false, &Snapshot::default).status(), 200);
+        let request = Request::get("http://evil.example/").body(()).unwrap();
+        assert_eq!(answer(&request, true, &Snapshot::default).status(), 403);
+    }
+
+    #[test]
+    fn a_busy_port_is_a_clear_error() {
+        let first = Admin::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let text = Admin::bind(first.address()).unwrap_err().to_string();
+        let port = first.address().port();
+        let expected = format!(
+            "admin.address = 127.0.0.1:{port}: another process has port {port}; stop it, or \
+             choose another port (or off)"
+        );
+        assert_eq!(text, expected);
+        let text = Admin::bind("192.0.2.1:0".parse().unwrap()).unwrap_err().to_string();
+        assert!(text.contains("192.0.2.1 is no address of this host"), "{text}");
+    }
+
+    /// Sends bytes to a served admin address and reads until it closes.
+    async fn exchange(address: SocketAddr, bytes: &[u8]) -> String {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        stream.write_all(bytes).await.unwrap();
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer).await;
+        String::from_utf8_lossy(&answer).into_owned()
+    }
+
+    #[tokio::test]
+    async fn it_answers_over_a_socket_and_refuses_junk() {
+        let admin = Admin::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let address = admin.address();
+        let served = tokio::spawn(admin.serve(Arc::new(Snapshot::default)));
+        let request = b"GET /metrics HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
+        let answer = exchange(address, request).await;
+        assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
+        assert!(answer.contains("\ntidegate_connections_total{class=\"new\""), "{answer}");
+        let request = b"HEAD /status HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
+        assert!(exchange(address, request).await.ends_with("\r\n\r\n"));
+        assert!(exchange(address, b"\x16\x03\x01\x02\x00\x01").await.starts_with("HTTP/1.1 400"));
+        let many = format!("GET / HTTP/1.1\r\n{}\r\n", "a: b\r\n".repeat(200));
+        assert!(exchange(address, many.as_bytes()).await.starts_with("HTTP/1.1 431"));
+        served.abort();
+    }
+
+    #[tokio::test]
+    async fn more_connections_than_the_cap_are_closed_at_once() {
+        let admin = Admin::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let address = admin.address();
+        let served = tokio::spawn(admin.serve(Arc::new(Snapshot::default)));
+        let mut open = Vec::new();
+        for _ in 0..CONNECTIONS {
+            let mut stream = TcpStream::connect(address).await.unwrap();
+            stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n").await.unwrap();
+            let mut first = [0; 12];
+            stream.read_exact(&mut first).await.unwrap();
+            assert_eq!(&first, b"HTTP/1.1 200");
+            open.push(stream);
+        }
+        let mut extra = TcpStream::connect(address).await.unwrap();
+        assert_eq!(extra.read(&mut [0; 1]).await.unwrap(), 0);
+        served.abort();
+    }
+}

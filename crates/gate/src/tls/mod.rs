@@ -1,0 +1,4 @@
+//! TLS towards customers.
+
+pub mod configs;
+pub mod selfsigned;

@@ -1,0 +1,256 @@
+//! The best possible: what a gate would carry that knew everything and never
+//! kept anybody waiting in vain.
+//!
+//! A fluid on whatever limits the service most: what customers inside ask for goes
+//! into a queue, and newcomers get in as long as nobody has to wait in it for
+//! longer than her patience. As it is never idle while somebody could be served,
+//! and nobody inside is lost, no policy carries more, but for chance and for what
+//! it saves by leaving newcomers in the kernel's backlog until they give up: here
+//! every connection is accepted.
+
+use std::collections::VecDeque;
+
+use super::capacity::Worth;
+use super::random::Random;
+use super::scenario::{Customers, Disappointed, Scenario};
+
+/// Sessions by which is learned how requests are spread over a session.
+const SAMPLES: u32 = 5000;
+const TENTH_S: f64 = 0.1;
+
+/// The fluid, a tenth of a second at a time.
+pub(crate) struct Best {
+    classes: Vec<Class>,
+    /// The longest that anybody waits for an answer.
+    patience_s: f64,
+    /// The queue, in mean sessions.
+    owed: f64,
+}
+
+/// Customers of a class.
+struct Class {
+    /// Of the requests after the first, the share that falls due in each tenth
+    /// after the first.
+    spread: Vec<f64>,
+    /// Requests that fall due in the next tenths.
+    due: VecDeque<f64>,
+    /// Those who came in this tenth.
+    came: Newcomers,
+    /// Those who were not let in and come back, and until when.
+    waiting: VecDeque<(f64, Newcomers)>,
+    /// For how long they do.
+    returns_s: f64,
+}
+
+/// Customers, and the requests that they want after their first.
+#[derive(Clone, Copy, Debug, Default)]
+struct Newcomers {
+    customers: f64,
+    later: f64,
+}
+
+impl Best {
+    pub(crate) fn new(scenario: &Scenario) -> Self {
+        let response_s = scenario.response_s();
+        let class = |class: &Customers| Class {
+            spread: spread(class, response_s, scenario.duration_s),
+            due: VecDeque::new(),
+            came: Newcomers::default(),
+            waiting: VecDeque::new(),
+            returns_s: returns_s(class),
+        };
+        Self {
+            classes: scenario.customers.iter().map(class).collect(),
+            patience_s: scenario.customers.iter().map(|c| c.patience.mean()).fold(0.0, f64::max),
+            owed: 0.0,
+        }
+    }
+
+    /// A customer comes, for the first time, for so many requests.
+    pub(crate) fn comes(&mut self, class: usize, requests: u32) {
+        let came = &mut self.classes[class].came;
+        came.customers += 1.0;
+        came.later += f64::from(requests) - 1.0;
+    }
+
+    /// What can be carried of a tenth that ends now, in mean sessions.
+    pub(crate) fn tenth(&mut self, now: f64, worth: &Worth) -> f64 {
+        let all = worth.carried_per_s * TENTH_S;
+        for (class, [_, later]) in self.classes.iter_mut().zip(&worth.of_request) {
+            self.owed += class.due.pop_front().unwrap_or(0.0) * later;
+            let came = std::mem::take(&mut class.came);
+            class.waiting.push_back((now + class.returns_s, came));
+            while class.waiting.front().is_some_and(|(until, _)| *until < now) {
+                class.waiting.pop_front();
+            }
+        }
+        let asked: f64 = self
+            .classes
+            .iter()
+            .zip(&worth.of_request)
+            .map(|(class, [first, _])| class.waits().customers * first)
+            .sum();
+        if asked > 0.0 {
+            let room = (all + self.patience_s * worth.carried_per_s - self.owed).max(0.0);
+            let share = (room / asked).min(1.0);
+            self.classes.iter_mut().for_each(|class| class.admit(share));
+            self.owed += share * asked;
+        }
+        let carried = self.owed.min(all);
+        self.owed -= carried;
+        carried
+    }
+}
+
+impl Class {
+    fn waits(&self) -> Newcomers {
+        self.waiting.iter().fold(Newcomers::default(), |sum, (_, waiting)| Newcomers {
+            customers: sum.customers + waiting.customers,
+            later: sum.later + waiting.later,
+        })
+    }
+
+    /// Lets a share of those who wait in.
+    fn admit(&mut self, share: f64) {
+        let later = share * self.waits().later;
+        if share < 1.0 {
+            for (_, waiting) in &mut self.waiting {
+                waiting.customers *= 1.0 - share;
+                waiting.later *= 1.0 - share;
+            }
+        } else {
+            self.waiting.clear();
+        }
+        if later > 0.0 {
+            self.due.resize(self.due.len().max(self.spread.len()), 0.0);
+            self.due.iter_mut().zip(&self.spread).for_each(|(due, share)| *due += later * share);
+        }
+    }
+}
+
+/// How the requests of a class after the first are spread over tenths.
+fn spread(class: &Customers, response_s: f64, duration_s: f64) -> Vec<f64> {
+    let mut random = Random::new(1);
+    let mut spread = vec![0.0; (duration_s / TENTH_S).ceil() as usize + 1];
+    let mut requests = 0.0;
+    for _ in 0..SAMPLES {
+        let mut at_s = TENTH_S / 2.0;
+        for _ in 1..class.requests.draw(&mut random) {
+            at_s += response_s + class.think.draw(&mut random);
+            // What falls due in the tenth of the admission is done in the next.
+            let tenth = ((at_s / TENTH_S) as usize).max(1) - 1;
+            if let Some(share) = spread.get_mut(tenth) {
+                *share += 1.0;
+            }
+            requests += 1.0;
+        }
+    }
+    let last = spread.iter().rposition(|share| *share > 0.0);
+    spread.truncate(last.map_or(0, |last| last + 1));
+    spread.iter_mut().for_each(|share| *share /= f64::max(requests, 1.0));
+    spread
+}
+
+/// For how long customers come back who were not let in.
+fn returns_s(class: &Customers) -> f64 {
+    match class.disappointed {
+        Disappointed::Leaves => 0.0,
+        Disappointed::Returns { back_off_s, times } => {
+            f64::from(times) * (back_off_s + class.patience.mean())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::length::SessionLength;
+
+    /// Sessions of two requests, the second a second after the first; a mean
+    /// session is one of them, and the first request half of it.
+    fn best() -> (Best, Worth) {
+        let class = Class {
+            spread: [vec![0.0; 9], vec![1.0]].concat(),
+            due: VecDeque::new(),
+            came: Newcomers::default(),
+            waiting: VecDeque::new(),
+            returns_s: 0.0,
+        };
+        let worth = Worth { carried_per_s: 10.0, of_request: vec![[0.5, 0.5]] };
+        (Best { classes: vec![class], patience_s: 0.25, owed: 0.0 }, worth)
+    }
+
+    /// What is carried in each of so many tenths, of those who come in each.
+    fn carried(came: impl Fn(usize) -> usize, tenths: usize) -> Vec<f64> {
+        let (mut best, worth) = best();
+        let tenth = |n: usize| {
+            (0..came(n)).for_each(|_| best.comes(0, 2));
+            best.tenth((n + 1) as f64 * TENTH_S, &worth)
+        };
+        (0..tenths).map(tenth).collect()
+    }
+
+    #[test]
+    fn below_capacity_everything_is_carried_when_it_falls_due() {
+        let carried = carried(|n| usize::from(n < 3), 20);
+        // Three customers; half of each at once, and half a second later.
+        assert_eq!(carried[..4], [0.5, 0.5, 0.5, 0.0]);
+        assert_eq!(carried[9..14], [0.0, 0.5, 0.5, 0.5, 0.0]);
+    }
+
+    #[test]
+    fn beyond_capacity_no_more_is_carried_than_can_be() {
+        let carried = carried(|_| 9, 50);
+        assert!(carried.iter().all(|tenth| (tenth - 1.0).abs() < 1e-9), "{carried:?}");
+    }
+
+    #[test]
+    fn nobody_is_let_in_who_would_wait_for_longer_than_she_likes_to() {
+        // Nine at once: seven fill this tenth and the next 250 ms.
+        let carried = carried(|n| if n == 0 { 9 } else { 0 }, 20);
+        assert_eq!(carried[..5], [1.0, 1.0, 1.0, 0.5, 0.0]);
+        assert!((carried.iter().sum::<f64>() - 7.0).abs() < 1e-9, "{carried:?}");
+    }
+
+    #[test]
+    fn who_comes_back_gets_in_later() {
+        let (mut best, worth) = best();
+        best.classes[0].returns_s = 0.5;
+        (0..9).for_each(|_| best.comes(0, 2));
+        let carried: f64 = (1..=20).map(|n| best.tenth(f64::from(n) / 10.0, &worth)).sum();
+        assert!((carried - 9.0).abs() < 1e-9, "{carried}");
+    }
+
+    #[test]
+    fn what_those_inside_ask_for_is_done_late_rather_than_never() {
+        let (mut best, mut worth) = best();
+        best.comes(0, 2);
+        best.comes(0, 2);
+        assert_eq!(best.tenth(0.1, &worth), 1.0);
+        worth.carried_per_s = 4.0;
+        let later: Vec<f64> = (2..=13).map(|n| best.tenth(f64::from(n) / 10.0, &worth)).collect();
+        assert_eq!(later[8..11], [0.0, 0.4, 0.4]);
+        assert!((later.iter().sum::<f64>() - 1.0).abs() < 1e-9, "{later:?}");
+    }
+
+    #[test]
+    fn requests_are_spread_as_customers_think() {
+        let requests = SessionLength::power_law(2.0, 2.0);
+        let class = Customers { requests, ..Customers::default() };
+        let spread = spread(&class, 0.0, 30.0);
+        assert!((spread.iter().sum::<f64>() - 1.0).abs() < 1e-9);
+        // Half a tenth on average after the admission: 1 − e^(−150/175) in two tenths.
+        let soon: f64 = spread[..1].iter().sum();
+        assert!((soon - 0.576).abs() < 0.03, "{soon}");
+        let mean_s: f64 = spread.iter().enumerate().map(|(n, s)| (n as f64 + 1.0) * 0.1 * s).sum();
+        assert!((mean_s - 0.2).abs() < 0.03, "{mean_s}");
+    }
+
+    #[test]
+    fn customers_come_back_as_often_as_they_say() {
+        let returns = Disappointed::Returns { back_off_s: 1.0, times: 4 };
+        let class = Customers { disappointed: returns, ..Customers::default() };
+        assert!((returns_s(&class) - 5.0).abs() < 1e-9);
+        assert_eq!(returns_s(&Customers::default()), 0.0);
+    }
+}

@@ -1,0 +1,53 @@
+//! A simulator of an overloaded service, in virtual time, around the
+//! production [`Controller`](tidegate_control::Controller) and its rivals.
+//!
+//! Customers arrive, open a connection, ask, think, come back with a resumed
+//! handshake if the connection was closed meanwhile, and leave or come back as
+//! new if a response takes longer than their patience. Gate, upstream and
+//! database queue for processors. Work for a customer who has left is done all
+//! the same, up to the stage that it is in: this is what makes an uncontrolled
+//! server collapse.
+//!
+//! A [`Scenario`] is a readable file. A run follows from the scenario, its load
+//! and its seed alone; [`judged()`] runs it and tells what came of it by every
+//! [`Measure`].
+
+mod arrivals;
+mod best;
+mod bidding;
+mod capacity;
+mod catalogue;
+mod distribution;
+mod drawn;
+pub mod estimators;
+mod expectation;
+mod file;
+pub mod goals;
+mod judge;
+mod judged;
+mod length;
+mod machine;
+mod outcome;
+pub mod policies;
+mod random;
+mod rivals;
+mod scenario;
+mod shipped;
+mod tls;
+mod world;
+
+pub use arrivals::{Arrivals, Bursts, Segment, Wave};
+pub use catalogue::{CATALOGUE, text};
+pub use distribution::Distribution;
+pub use expectation::{Expectation, Measure};
+pub use judge::{Judge, Response, User};
+pub use judged::{Judged, judged};
+pub use length::SessionLength;
+pub use outcome::{Group, Outcome, Tenth, jain, max_min};
+pub use random::Random;
+pub use scenario::{
+    Attack, AttackKind, Change, Changed, Customers, Database, Disappointed, Gate, Resource,
+    Scenario, Telemetry, Upstream, Work,
+};
+pub use tls::Tls;
+pub use world::run;

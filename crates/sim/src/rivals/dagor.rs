@@ -1,0 +1,175 @@
+//! Priorities: each user has one, and the server turns away those beyond a level
+//! that follows its queueing time.
+//!
+//! Source: Zhou et al. 2018, "Overload Control for Scaling WeChat
+//! Microservices", SoCC, section 4: a window is a second or 2000 requests;
+//! overloaded means a mean queueing time above 20 ms where requests time out after
+//! 500 ms; then the level falls until the requests admitted would have been 5 %
+//! fewer than those of the last window, else it rises until 1 % more; 128 user
+//! priorities, from a hash of the user, within each business priority.
+//! Deviation: two business priorities, those inside before newcomers, as their
+//! payments are before all else; a window is a second at the customers' pace, but
+//! a tenth of a second at least; a queueing time of [`QUEUEING_S`]; a request that
+//! its customer gave up has queued till then. The level is not passed on to those
+//! who ask, since customers do not follow it.
+//! Swept: queueing times of 1 to 20 ms; windows of 0.1, 0.3 and 1 s; one business
+//! priority and two. Theirs of 20 ms carries 57 %: customers leave sooner than the
+//! level falls. 5 ms carry most (89 %), 2 ms 84 %. With one business priority 66 %:
+//! whoever is inside fails when the level passes her.
+
+use super::{NOT_NOW, Pace};
+use crate::judge::{Judge, Response, User};
+use tidegate_control::{Decision, Reading, Time};
+
+/// User priorities, and those of both business priorities.
+const USERS: usize = 128;
+const LEVELS: usize = 2 * USERS;
+const QUEUEING_S: f64 = 0.005;
+const REQUESTS: f64 = 2000.0;
+
+/// The policy's state.
+#[derive(Debug)]
+pub(crate) struct Dagor {
+    window_s: f64,
+    began_s: f64,
+    requests: f64,
+    queued_s: f64,
+    /// Who has a priority of this level on, or a higher number, is turned away.
+    level: usize,
+    /// Requests of the window by priority, admitted or not.
+    asked: [u32; LEVELS],
+}
+
+impl Dagor {
+    pub(crate) fn new(pace: Pace) -> Self {
+        Self {
+            window_s: pace.of(1.0).max(0.1),
+            began_s: 0.0,
+            requests: 0.0,
+            queued_s: 0.0,
+            level: LEVELS,
+            asked: [0; LEVELS],
+        }
+    }
+
+    fn passes(&mut self, is_new: bool, user: User) -> bool {
+        let priority = usize::from(is_new) * USERS + usize::from(user.0) * USERS / 256;
+        self.asked[priority] += 1;
+        priority < self.level
+    }
+
+    fn end_window(&mut self) {
+        let admitted: u32 = self.asked[..self.level].iter().sum();
+        let mut sum = f64::from(admitted);
+        if self.queued_s / self.requests > QUEUEING_S {
+            let wanted = sum * 0.95;
+            while self.level > 1 && sum > wanted {
+                self.level -= 1;
+                sum -= f64::from(self.asked[self.level]);
+            }
+        } else {
+            let all: u32 = self.asked.iter().sum();
+            let wanted = sum + f64::from(all) * 0.01;
+            while self.level < LEVELS && sum < wanted {
+                sum += f64::from(self.asked[self.level]);
+                self.level += 1;
+            }
+        }
+        self.asked = [0; LEVELS];
+        (self.requests, self.queued_s) = (0.0, 0.0);
+    }
+}
+
+impl Judge for Dagor {
+    fn new_session(&mut self, _: Time, user: User) -> Decision {
+        if self.passes(true, user) { Decision::Admit } else { NOT_NOW }
+    }
+
+    fn turns_away(&self) -> bool {
+        true
+    }
+
+    fn request(&mut self, _: Time, user: User) -> bool {
+        self.passes(false, user)
+    }
+
+    fn responded(&mut self, now: Time, response: &Response) {
+        // What was turned away has not queued here.
+        if response.is_early {
+            return;
+        }
+        self.requests += 1.0;
+        self.queued_s += response.queued_s;
+        let now_s = now.as_secs_f64();
+        if now_s - self.began_s >= self.window_s || self.requests >= REQUESTS {
+            self.began_s = now_s;
+            self.end_window();
+        }
+    }
+
+    fn observe(&mut self, _: Time, _: &Reading) {}
+
+    fn why(&self, _: Time) -> String {
+        let (of_inside, of_new) = (self.level.min(USERS), self.level.saturating_sub(USERS));
+        format!("of 128 priorities {of_inside} may ask who are inside, and {of_new} may in")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A window in which every user asks once as new, and so many responses come.
+    fn window(dagor: &mut Dagor, at_s: f64, queued_s: f64) -> usize {
+        for user in 0..=255 {
+            dagor.passes(true, User(user));
+        }
+        let response = Response { queued_s, ..Response::default() };
+        dagor.responded(Time::from_secs_f64(at_s), &response);
+        dagor.level
+    }
+
+    #[test]
+    fn the_level_falls_by_a_twentieth_and_rises_by_a_hundredth() {
+        let mut dagor = Dagor::new(Pace(1.0));
+        assert_eq!(window(&mut dagor, 1.0, 0.001), 256);
+        // 256 asked; 243.2 wanted, two of each priority: seven levels less.
+        assert_eq!(window(&mut dagor, 2.0, 0.006), 249);
+        // 242 + 2.56 wanted: two levels more.
+        assert_eq!(window(&mut dagor, 3.0, 0.004), 251);
+        let admits = |dagor: &mut Dagor, user| dagor.new_session(Time::ZERO, User(user)).is_admit();
+        assert!(admits(&mut dagor, 245) && !admits(&mut dagor, 246));
+        assert!(dagor.request(Time::ZERO, User(255)), "who is inside comes first");
+    }
+
+    #[test]
+    fn those_inside_are_turned_away_when_no_newcomer_is_left() {
+        let mut dagor = Dagor::new(Pace(1.0));
+        dagor.level = USERS;
+        for user in 0..=255 {
+            dagor.passes(false, User(user));
+        }
+        dagor.responded(
+            Time::from_secs_f64(1.0),
+            &Response { queued_s: 1.0, ..Response::default() },
+        );
+        assert_eq!(dagor.level, 121);
+        assert!(!dagor.request(Time::ZERO, User(255)) && dagor.request(Time::ZERO, User(0)));
+    }
+
+    #[test]
+    fn a_window_ends_after_its_time_or_2000_requests() {
+        let mut dagor = Dagor::new(Pace(1.0));
+        let late = Response { queued_s: 1.0, ..Response::default() };
+        let mut level_after = |at_s, responses| {
+            (0..=255).for_each(|user| _ = dagor.passes(true, User(user)));
+            for _ in 0..responses {
+                dagor.responded(Time::from_secs_f64(at_s), &late);
+            }
+            dagor.level
+        };
+        // 512 asked: seven levels of four; then of 484 seven again.
+        assert_eq!([level_after(0.5, 1999), level_after(0.6, 1)], [256, 249]);
+        assert_eq!([level_after(1.5, 1), level_after(1.7, 1)], [249, 242]);
+    }
+}

@@ -1,0 +1,319 @@
+//! Customers and attackers: when they come, what they want, when they go.
+
+use super::{Customer, Event, Session, Stage, World};
+use crate::distribution::Distribution;
+use crate::judge::User;
+use crate::random::Random;
+use crate::scenario::{AttackKind, Customers, Disappointed};
+use crate::tls::Tls;
+use crate::world::GATE;
+
+/// After so long a system asks for a connection again, and after twice as long
+/// each time from then on.
+///
+/// Source: RFC 6298, section 2: the initial retransmission time, doubled.
+const REDIAL_S: f64 = 1.0;
+
+impl<'a> World<'a> {
+    pub(super) fn schedule_arrival(&mut self) {
+        let until = self.scenario.duration_s;
+        if let Some(at) = self.stream.next(self.now, until) {
+            self.schedule(at, Event::Arrival);
+        }
+    }
+
+    pub(super) fn schedule_attack(&mut self, index: usize) {
+        let attack = &self.scenario.attacks[index];
+        let rate = attack.load * self.capacity_per_s;
+        if rate > 0.0 {
+            let at = self.now.max(attack.from_s) + self.attackers[index].exponential(1.0 / rate);
+            if at < attack.until_s {
+                self.schedule(at, Event::Attack(index));
+            }
+        }
+    }
+
+    pub(super) fn arrives(&mut self) {
+        self.schedule_arrival();
+        // Her own, so that whatever became of others she is the same.
+        let mut random = self.customers.split();
+        let draw = random.uniform();
+        let mut sum = 0.0;
+        let class = self.scenario.customers.iter().position(|class| {
+            sum += class.share;
+            draw <= sum + 1e-9
+        });
+        let class = class.unwrap_or(0);
+        let length = self.scenario.customers[class].requests.draw(&mut random);
+        let any = (random.uniform() * 7.999) as u8;
+        let prefix = self.scenario.customers[class].prefix.unwrap_or(any);
+        let user = user(&mut random);
+        self.best.comes(class, length);
+        let class = class as u16;
+        self.begins(Customer { class, prefix, user, length, attacker: None, random }, 0);
+    }
+
+    pub(super) fn comes_back(&mut self, session: u32) {
+        let Session { ref customer, attempt, counted, .. } = self.sessions[session as usize];
+        let customer = customer.clone();
+        self.count(|outcome| &mut outcome.retries);
+        let again = self.begins(customer, attempt + 1);
+        self.sessions[again as usize].counted = counted;
+    }
+
+    pub(super) fn attacks(&mut self, index: usize) {
+        self.schedule_attack(index);
+        // They come from one place.
+        let mut random = self.attackers[index].split();
+        let (user, attacker) = (user(&mut random), Some(self.scenario.attacks[index].kind));
+        self.begins(Customer { class: 0, prefix: 0, user, length: 1, attacker, random }, 0);
+    }
+
+    fn begins(&mut self, mut customer: Customer, attempt: u32) -> u32 {
+        let session = self.sessions.len() as u32;
+        let (attacker, left) = (customer.attacker, customer.length);
+        let returning = attacker == Some(AttackKind::SharedTicket) && self.ticket_is_good();
+        self.sessions.push(Session {
+            random: customer.random.split(),
+            customer,
+            attempt,
+            left,
+            request: 0,
+            wished_at: self.now,
+            idle_since: self.now,
+            spent: 0.0,
+            worth: 0.0,
+            counted: self.is_watched(),
+            first: true,
+            asked_at: None,
+            returning,
+            gone: false,
+            completed: false,
+            inside: false,
+            thinks_since: None,
+        });
+        self.connections += 1;
+        if attempt == 0 {
+            self.count_group(session, |group| &mut group.offered);
+        }
+        if attacker.is_some() {
+            self.count(|outcome| &mut outcome.attacks.0);
+        } else {
+            self.tenth.offered += 1;
+            self.count(|outcome| &mut outcome.offered);
+            let patience_s = self.draws(session, |class| &class.patience);
+            self.schedule(self.now + patience_s, Event::Impatience(session, 0));
+        }
+        self.connects(session, 0);
+        session
+    }
+
+    /// Asks for a connection, for the so many'th time beyond the first.
+    fn connects(&mut self, session: u32, times: u32) {
+        if self.stations[GATE].is_full() {
+            let request = self.sessions[session as usize].request;
+            let after_s = REDIAL_S * 2_f64.powi(times.min(6) as i32);
+            self.schedule(self.now + after_s, Event::Redial(session, request, times + 1));
+        } else {
+            self.submit(GATE, session, Stage::Accept, self.scenario.work.accept);
+        }
+    }
+
+    /// Asks again for a connection of which nothing was heard, if it is still wanted.
+    pub(super) fn redials(&mut self, session: u32, request: u32, times: u32) {
+        let s = &self.sessions[session as usize];
+        if !s.gone && s.request == request {
+            self.connects(session, times);
+        }
+    }
+
+    /// Whether the shared ticket is still within its session's own rate.
+    fn ticket_is_good(&mut self) -> bool {
+        let (rate, burst) = self.scenario.gate.session_rate;
+        let (tokens, at) = self.shared_ticket;
+        let tokens = (tokens + (self.now - at) * rate).min(burst);
+        let good = tokens >= 1.0;
+        self.shared_ticket = (if good { tokens - 1.0 } else { tokens }, self.now);
+        good
+    }
+
+    pub(super) fn wishes(&mut self, session: u32) {
+        let patience_s = self.draws(session, |class| &class.patience);
+        let s = &mut self.sessions[session as usize];
+        s.request += 1;
+        s.wished_at = self.now;
+        let impatient = Event::Impatience(session, s.request);
+        let closed = self.now - s.idle_since > self.scenario.gate.keep_alive_s;
+        if closed {
+            self.reconnects(session);
+            self.connects(session, 0);
+        } else {
+            self.forward(session);
+        }
+        self.schedule(self.now + patience_s, impatient);
+    }
+
+    /// Somebody who was let in before opens another connection.
+    fn reconnects(&mut self, session: u32) {
+        let share = self.class(session).resumes();
+        let forgotten_at = self.counted_until(session);
+        let s = &mut self.sessions[session as usize];
+        s.returning = share >= 1.0 || s.random.uniform() <= share;
+        let was_inside = std::mem::replace(&mut s.inside, s.returning);
+        if s.returning && !was_inside {
+            self.active += 1;
+        } else if was_inside && !s.returning {
+            // The gate cannot know that it is she, and waits for her all the same.
+            let since = self.sessions[session as usize].thinks_since.take().expect("she thought");
+            self.schedule(forgotten_at, Event::Forgotten(since));
+        }
+    }
+
+    /// Until when a session counts as inside that has no request under way.
+    fn counted_until(&self, session: u32) -> f64 {
+        let (s, gate) = (&self.sessions[session as usize], &self.scenario.gate);
+        // A session in clear ends with its connection: nobody can come back to it.
+        let lingers = s.customer.attacker.is_some() || self.class(session).tls != Some(Tls::Clear);
+        s.idle_since + gate.keep_alive_s + if lingers { gate.linger_s } else { 0.0 }
+    }
+
+    pub(super) fn loses_patience(&mut self, session: u32, request: u32) {
+        let s = &self.sessions[session as usize];
+        // The idle time begins with the answer: no later wish, so answered.
+        if s.gone || s.request != request || s.idle_since > s.wished_at {
+            return;
+        }
+        if s.was_let_in() && self.is_watched() {
+            let waited = self.now - s.wished_at;
+            self.outcome.waits_s.push(waited);
+        }
+        self.gives_up(session);
+    }
+
+    /// A customer goes without what she came for.
+    pub(super) fn gives_up(&mut self, session: u32) {
+        self.sessions[session as usize].gone = true;
+        self.asks_no_more(session, None);
+        let Session { inside, request, .. } = self.sessions[session as usize];
+        if inside || request > 0 {
+            self.abandons(session);
+        }
+        if inside {
+            self.leaves(session);
+        }
+        self.is_disappointed(session);
+    }
+
+    pub(super) fn is_disappointed(&mut self, session: u32) {
+        if self.sessions[session as usize].customer.attacker.is_some() {
+            return;
+        }
+        if let Disappointed::Returns { back_off_s, times } = self.class(session).disappointed
+            && self.sessions[session as usize].attempt < times
+        {
+            let customer = &mut self.sessions[session as usize].customer;
+            let at = self.now + customer.random.exponential(back_off_s);
+            self.schedule(at, Event::ComesBack(session));
+        }
+    }
+
+    /// A session that was admitted came to nothing.
+    pub(super) fn abandons(&mut self, session: u32) {
+        let s = &self.sessions[session as usize];
+        self.outcome.wasted_cpu_s += s.spent;
+        if s.customer.attacker.is_none() {
+            self.outcome.dropped += s.worth;
+            self.count_group(session, |group| &mut group.abandoned);
+            self.count(|outcome| &mut outcome.abandoned);
+            self.tenth.abandoned += 1;
+        }
+    }
+
+    pub(super) fn answered(&mut self, session: u32) {
+        let now = self.now;
+        let s = &mut self.sessions[session as usize];
+        let took = now - s.wished_at;
+        let worth = self.worth.of_request[s.customer.class as usize][usize::from(!s.first)];
+        (s.idle_since, s.first, s.left) = (now, false, s.left - 1);
+        let (done, request, attacker) = (s.left == 0, s.request, s.customer.attacker);
+        let counted_until = self.counted_until(session);
+        if let Some(kind) = attacker {
+            self.count_group(session, |group| &mut group.completed);
+            self.sessions[session as usize].gone = true;
+            if kind == AttackKind::Lingering {
+                self.schedule(counted_until, Event::Left(session, request));
+            } else if self.sessions[session as usize].inside {
+                self.leaves(session);
+            }
+            return;
+        }
+        if self.is_watched() {
+            self.outcome.answered += 1;
+            self.sessions[session as usize].worth += worth;
+            self.outcome.waits_s.push(took);
+        }
+        self.tenth.responses += 1;
+        self.tenth.carried += worth;
+        self.tenth.response_time_s += took;
+        if done {
+            self.completes(session, counted_until);
+            return;
+        }
+        let think = self.draws(session, |class| &class.think);
+        if now + think > counted_until {
+            self.schedule(counted_until, Event::Left(session, request));
+        }
+        self.schedule(now + think, Event::Wish(session));
+    }
+
+    fn completes(&mut self, session: u32, counted_until: f64) {
+        let s = &mut self.sessions[session as usize];
+        (s.gone, s.completed) = (true, true);
+        let (request, worth) = (s.request, s.worth);
+        self.tenth.completed += 1;
+        self.outcome.carried += worth;
+        self.count(|outcome| &mut outcome.completed);
+        self.count_group(session, |group| &mut group.completed);
+        if self.class(session).close_when_done {
+            self.leaves(session);
+        } else {
+            self.schedule(counted_until, Event::Left(session, request));
+        }
+    }
+
+    /// Who is inside has nothing under way from now on.
+    pub(super) fn thinks(&mut self, session: u32) {
+        let s = &mut self.sessions[session as usize];
+        if s.inside && s.thinks_since.is_none() {
+            s.thinks_since = Some(self.thinking.begins());
+        }
+    }
+
+    /// Who thought asks, if she did.
+    pub(super) fn asks(&mut self, session: u32) {
+        if let Some(since) = self.sessions[session as usize].thinks_since.take() {
+            self.thinking.asks(since);
+        }
+    }
+
+    pub(super) fn leaves(&mut self, session: u32) {
+        if let Some(since) = self.sessions[session as usize].thinks_since.take() {
+            self.thinking.ends(since);
+        }
+        self.sessions[session as usize].inside = false;
+        self.active -= 1;
+    }
+
+    pub(super) fn class(&self, session: u32) -> &'a Customers {
+        &self.scenario.customers[self.sessions[session as usize].customer.class as usize]
+    }
+
+    fn draws(&mut self, session: u32, what: impl Fn(&Customers) -> &Distribution) -> f64 {
+        what(self.class(session)).draw(&mut self.sessions[session as usize].random)
+    }
+}
+
+/// The number that a customer keeps, whatever policy she meets.
+fn user(random: &mut Random) -> User {
+    User((random.uniform() * 255.999) as u8)
+}

@@ -1,0 +1,329 @@
+//! The gate: who may in, who waits, who is refused; and what it is told.
+//!
+//! It is simulated as it is, with what it cannot know: connections and requests
+//! that it has not read yet appear in no gauge.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use super::{Event, GATE, Stage, UPSTREAM, World};
+use crate::judge::User;
+use crate::tls::Tls;
+use tidegate_control::times;
+use tidegate_control::{Decision, Discipline, Reading, Thoughts, Usage};
+
+/// Sees to those in line. It is one of the gate's tasks, and has its turn when
+/// everything else that was ready has had its own.
+#[derive(Debug, Default)]
+pub(super) struct Usher {
+    /// Whether it is to have its turn.
+    is_called: bool,
+    /// When it is worth asking again.
+    ask_at: f64,
+    /// When it comes unless it is called before.
+    comes_at: f64,
+}
+
+/// Readings on their way to the policy.
+pub(super) struct Telegraph {
+    /// Cores of gate and upstream, as far as they are seen.
+    pub(super) capacity: [f64; 2],
+    used: [f64; 2],
+    sent_s: f64,
+    under_way: VecDeque<(f64, Reading)>,
+}
+
+impl Telegraph {
+    pub(super) fn new(capacity: [f64; 2]) -> Self {
+        Self { capacity, used: [0.0; 2], sent_s: 0.0, under_way: VecDeque::new() }
+    }
+}
+
+impl World<'_> {
+    /// A new session stands in line.
+    pub(super) fn knocks(&mut self, session: u32) {
+        if self.held.is_empty() || self.discipline.newest_first(self.time()) {
+            self.usher.ask_at = self.now;
+        }
+        self.judge.stands_in_line();
+        self.held.push_back((session, self.now));
+        self.call_usher();
+    }
+
+    pub(super) fn user(&self, session: u32) -> User {
+        self.sessions[session as usize].customer.user
+    }
+
+    pub(super) fn tell_in_flight(&mut self) {
+        let reading = &self.reading;
+        self.judge.in_flight(reading.in_flight_handshakes, reading.in_flight_requests);
+    }
+
+    /// Work was done: whatever the last answer was, it is worth asking.
+    pub(super) fn ask_soon(&mut self) {
+        if !self.held.is_empty() {
+            self.usher.ask_at = self.now;
+            self.call_usher();
+        }
+    }
+
+    pub(super) fn call_usher(&mut self) {
+        if !std::mem::replace(&mut self.usher.is_called, true) {
+            self.let_usher(Stage::Called);
+        }
+    }
+
+    /// The time has come for which the usher was ordered.
+    pub(super) fn usher_comes(&mut self) {
+        // Unless an earlier turn has ordered it for another time.
+        if self.now >= self.usher.comes_at {
+            self.call_usher();
+        }
+    }
+
+    /// Lets in whom the policy lets in, and turns away whose time is up or for whom
+    /// there is no room; before that, whom the policy gives up.
+    pub(super) fn see_to_line(&mut self) {
+        self.usher.is_called = false;
+        let gate = &self.scenario.gate;
+        let most = if gate.hold_s == 0.0 { 0 } else { gate.hold_sessions };
+        // Of a line that is too long whoever may not in now is turned away below:
+        // where nobody is held, each is asked for once.
+        while self.held.len() <= most
+            && let Some((_, since)) = self.held.front().copied()
+        {
+            let waited = Duration::from_secs_f64((self.now - since).max(0.0));
+            if !self.judge.gives_up(self.time(), waited) {
+                break;
+            }
+            self.refuse_oldest();
+        }
+        while self.now >= self.usher.ask_at {
+            let newest_first = self.discipline.newest_first(self.time());
+            let next = if newest_first { self.held.back() } else { self.held.front() };
+            let Some((session, _)) = next.copied() else { break };
+            // The end of her connection stands behind her hello.
+            let gone = self.sessions[session as usize].gone;
+            self.tell_in_flight();
+            let oldest = self.held.front().map_or(self.now, |(_, since)| *since);
+            let waited = Duration::from_secs_f64((self.now - oldest).max(0.0));
+            self.judge.bears(self.discipline.bearable(waited));
+            let decision = (!gone).then(|| self.judge.new_session(self.time(), self.user(session)));
+            if let Some(Decision::NotNow { retry_after }) = decision
+                && !self.judge.turns_away()
+            {
+                let after = Discipline::ask_again_after(retry_after);
+                self.usher.ask_at = self.now + after.as_secs_f64();
+                break;
+            }
+            if newest_first {
+                self.held.pop_back()
+            } else {
+                self.held.pop_front()
+            };
+            match decision {
+                Some(Decision::Admit) => self.admit(session),
+                Some(Decision::NotNow { .. }) => self.refuse(session),
+                None => {
+                    self.discipline.turn_away(self.time());
+                    self.refuse(session);
+                }
+            }
+        }
+        while let Some((_, since)) = self.held.front()
+            && (self.held.len() > most || self.now >= since + self.longest_wait_s())
+        {
+            self.refuse_oldest();
+        }
+        if let Some((_, since)) = self.held.front() {
+            let expires = since + self.longest_wait_s();
+            self.usher.comes_at = expires.min(self.usher.ask_at);
+            self.schedule(self.usher.comes_at, Event::Usher);
+        }
+    }
+
+    fn longest_wait_s(&self) -> f64 {
+        self.discipline.longest_wait(self.time(), self.held.len()).as_secs_f64()
+    }
+
+    fn refuse_oldest(&mut self) {
+        if let Some((session, _)) = self.held.pop_front() {
+            self.discipline.turn_away(self.time());
+            self.refuse(session);
+        }
+    }
+
+    fn refuse(&mut self, session: u32) {
+        let s = &mut self.sessions[session as usize];
+        let (left_before, spent, attacker) = (s.gone, s.spent, s.customer.attacker);
+        let was_inside = s.request > 0;
+        s.gone = true;
+        if !was_inside {
+            self.outcome.wasted_cpu_s += spent;
+            if attacker.is_none() {
+                self.count(|outcome| &mut outcome.refused);
+                self.tenth.refused += 1;
+            }
+        } else if !left_before {
+            self.count(|outcome| &mut outcome.cut_off);
+            self.tenth.refused += 1;
+            self.abandons(session);
+        }
+        if !left_before {
+            self.is_disappointed(session);
+        }
+    }
+
+    fn admit(&mut self, session: u32) {
+        let s = &mut self.sessions[session as usize];
+        let (attacker, was_inside) = (s.customer.attacker.is_some(), s.request > 0);
+        s.inside = true;
+        self.active += 1;
+        self.reading.sessions_started += 1;
+        self.reading.new.connections += 1;
+        self.reading.in_flight_handshakes += 1;
+        if attacker {
+            self.count(|outcome| &mut outcome.attacks.1);
+        } else if !was_inside {
+            self.tenth.admitted += 1;
+            self.count(|outcome| &mut outcome.admitted);
+        }
+        if !self.is_in_clear(session) {
+            self.count(|outcome| &mut outcome.full_handshakes);
+        }
+        let work = self.tls(session).full() * self.scenario.factors(self.now).1;
+        self.submit(GATE, session, Stage::Handshake, work);
+    }
+
+    pub(super) fn returns(&mut self, session: u32) {
+        self.asks(session);
+        self.judge.returning(self.time());
+        self.reading.returning.connections += 1;
+        self.reading.in_flight_handshakes += 1;
+        self.count(|outcome| &mut outcome.resumed_handshakes);
+        let work = self.tls(session).resumed() * self.scenario.factors(self.now).1;
+        self.submit(GATE, session, Stage::Handshake, work);
+    }
+
+    /// How somebody connects; attackers as the scenario's work says.
+    fn tls(&self, session: u32) -> Tls {
+        match self.sessions[session as usize].customer.attacker {
+            Some(_) => self.scenario.work.tls(),
+            None => self.scenario.tls(self.class(session)),
+        }
+    }
+
+    pub(super) fn is_in_clear(&self, session: u32) -> bool {
+        self.tls(session) == Tls::Clear
+    }
+
+    /// Sends a reading to the policy, which may be late or wrong.
+    pub(super) fn tick(&mut self) {
+        let (scenario, telemetry) = (self.scenario, &self.scenario.telemetry);
+        self.schedule(self.now + scenario.gate.tick_s, Event::Tick);
+        if telemetry.blind.is_none_or(|(from, until)| !(from..until).contains(&self.now)) {
+            let reading = self.read();
+            self.telegraph.under_way.push_back((self.now + telemetry.late_s, reading));
+        }
+        while let Some((_, reading)) =
+            self.telegraph.under_way.pop_front_if(|(at, _)| *at <= self.now + 1e-9)
+        {
+            self.judge.observe(self.time(), &reading);
+        }
+    }
+
+    fn read(&mut self) -> Reading {
+        let scenario = self.scenario;
+        let elapsed_s = self.now - std::mem::replace(&mut self.telegraph.sent_s, self.now);
+        let idle = self.hosts.iter_mut().map(|host| {
+            host.advance(self.now);
+            std::mem::take(&mut host.unused) / elapsed_s
+        });
+        let idle: Vec<f64> = idle.collect();
+        let telemetry = &scenario.telemetry;
+        let [gate, upstream] = [GATE, UPSTREAM].map(|station| {
+            let host = self.stations[station].host;
+            let used = self.hosts[host].used[station];
+            let used_cpu_s = used - std::mem::replace(&mut self.telegraph.used[station], used);
+            let capacity_cpus = self.telegraph.capacity[station];
+            let idle = (idle[host] / capacity_cpus).min(1.0);
+            let mut factor = telemetry.use_factor;
+            if telemetry.noise > 0.0 {
+                factor *= 1.0 + telemetry.noise * (2.0 * self.noise.uniform() - 1.0);
+            }
+            Usage {
+                capacity_cpus: capacity_cpus * telemetry.capacity_factor,
+                used_cpu_s: telemetry.has_use.then_some(used_cpu_s * factor),
+                idle: telemetry.has_idle.then_some((1.0 - (1.0 - idle) * factor).max(0.0)),
+            }
+        });
+        let used_cpu_s = gate.used_cpu_s.zip(upstream.used_cpu_s).map(|(gate, up)| gate + up);
+        let share = scenario.upstream.cores.is_none() && scenario.upstream.visible;
+        let next = Reading {
+            in_flight_handshakes: self.reading.in_flight_handshakes,
+            in_flight_requests: self.reading.in_flight_requests,
+            ..Reading::default()
+        };
+        self.thinking.tick();
+        let mut thoughts = Thoughts::default();
+        self.thinking.add_to(&mut thoughts);
+        let before = std::mem::replace(&mut self.thoughts, thoughts);
+        let reading = Reading {
+            elapsed: Duration::from_secs_f64(elapsed_s),
+            gate,
+            upstream: scenario.upstream.visible.then_some(upstream),
+            shared: share.then_some(Usage { used_cpu_s, ..gate }),
+            held: self.held.len() as u32,
+            sessions_active: self.active,
+            thinking: thoughts.thinking,
+            asked: thoughts.asked_since(&before),
+            ..std::mem::replace(&mut self.reading, next)
+        };
+        miscounted(reading, telemetry.count_factor)
+    }
+}
+
+/// The same with so many times its counts.
+fn miscounted(reading: Reading, factor: f64) -> Reading {
+    let sessions_active = times(reading.sessions_active.into(), factor) as u32;
+    let thinking = reading.thinking.map(|thinking| times(thinking, factor));
+    Reading { sessions_active, thinking, ..reading.counting(factor) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::{Scenario, Telemetry};
+    use crate::world::run;
+    use crate::world::tests::Open;
+
+    fn told(telemetry: Telemetry) -> Reading {
+        let scenario =
+            Scenario { duration_s: 3.0, watch_from_s: 0.0, telemetry, ..Scenario::default() };
+        let mut listener = Open::default();
+        run(&scenario, 0.5, 1, &mut listener);
+        listener.0.pop().unwrap()
+    }
+
+    #[test]
+    fn readings_are_as_wrong_or_as_scarce_as_they_are_said_to_be() {
+        let right = told(Telemetry::default());
+        let busy = 1.0 - right.gate.idle.unwrap();
+        assert!(busy > 0.2, "{right:?}");
+        let half = told(Telemetry { use_factor: 0.5, ..Telemetry::default() });
+        let close = |a: f64, b: f64| (a - b).abs() < 1e-9;
+        let used = |reading: &Reading| reading.shared.unwrap().used_cpu_s.unwrap();
+        assert!(close(used(&half), used(&right) / 2.0));
+        assert!(close(1.0 - half.shared.unwrap().idle.unwrap(), busy / 2.0), "{half:?}");
+        let nothing = told(Telemetry { has_use: false, has_idle: false, ..Telemetry::default() });
+        for usage in [nothing.gate, nothing.upstream.unwrap(), nothing.shared.unwrap()] {
+            assert_eq!((usage.used_cpu_s, usage.idle), (None, None));
+        }
+        let factors = Telemetry { capacity_factor: 3.0, count_factor: 2.0, ..Telemetry::default() };
+        let wrong = told(factors);
+        assert!(close(wrong.shared.unwrap().capacity_cpus, 3.0));
+        assert_eq!(wrong.new.requests, 2 * right.new.requests);
+        assert_eq!(wrong.sessions_active, 2 * right.sessions_active);
+        assert_eq!(wrong.new.request_cpu_s, right.new.request_cpu_s);
+    }
+}

@@ -1,0 +1,266 @@
+//! Work: what each stage of a connection and a request needs, and what follows.
+
+use super::{DATABASE, Event, GATE, Session, UPSTREAM, World};
+use crate::judge::Response;
+use crate::scenario::AttackKind;
+use tidegate_control::ClassWork;
+
+/// Where a piece of work belongs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Stage {
+    /// Accepting a connection.
+    Accept,
+    Handshake,
+    /// Reading a request and passing it on.
+    Forward,
+    /// The upstream's part of it.
+    Serve,
+    /// The database's.
+    Query,
+    /// Passing the response on.
+    Answer,
+    /// Saying that the request may not in.
+    Reject,
+    /// The usher is awake, and lets those go first who have sent something.
+    Called,
+    /// The usher's turn.
+    Usher,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Job {
+    session: u32,
+    request: u32,
+    stage: Stage,
+    work: f64,
+    forwarded_at: f64,
+    /// Seconds that its request takes undisturbed, up to this stage.
+    service_s: f64,
+}
+
+impl World<'_> {
+    pub(super) fn submit(&mut self, station: usize, session: u32, stage: Stage, work: f64) {
+        let request = self.sessions[session as usize].request;
+        let (forwarded_at, service_s) = (self.now, 0.0);
+        let job = Job { session, request, stage, work, forwarded_at, service_s };
+        let job = self.owe(station, job);
+        self.compute(station, job);
+    }
+
+    /// A piece of work that a station will do, now or when it has a thread.
+    fn owe(&mut self, station: usize, job: Job) -> u32 {
+        let host = &mut self.hosts[self.stations[station].host];
+        host.advance(self.now);
+        host.owe(job.work);
+        self.add(job)
+    }
+
+    fn add(&mut self, job: Job) -> u32 {
+        match self.free_jobs.pop() {
+            Some(index) => {
+                self.jobs[index as usize] = job;
+                index
+            }
+            None => {
+                self.jobs.push(job);
+                self.jobs.len() as u32 - 1
+            }
+        }
+    }
+
+    pub(super) fn compute(&mut self, station: usize, job: u32) {
+        let host = &mut self.hosts[self.stations[station].host];
+        host.advance(self.now);
+        let Job { stage, work, .. } = self.jobs[job as usize];
+        if stage == Stage::Accept {
+            self.stations[station].knock(station, host, job, work);
+        } else {
+            self.stations[station].push(station, host, job, work);
+        }
+    }
+
+    /// Lets the usher stand behind all that is ready: its own work is part of
+    /// accepting.
+    pub(super) fn let_usher(&mut self, stage: Stage) {
+        let (forwarded_at, service_s) = (self.now, 0.0);
+        let job = Job { session: 0, request: 0, stage, work: 0.0, forwarded_at, service_s };
+        let job = self.add(job);
+        self.compute(GATE, job);
+    }
+
+    pub(super) fn forward(&mut self, session: u32) {
+        self.submit(GATE, session, Stage::Forward, self.scenario.gate_request() * 0.6);
+    }
+
+    /// Hands a request to the upstream, which begins it when a thread is free. Where
+    /// nobody waits for it any more it is in flight for the upstream only.
+    fn hand_over(&mut self, session: u32) {
+        let (scenario, class) = (self.scenario, self.class(session));
+        let weight = class.weight * scenario.factors(self.now).0;
+        let Session { first, request, ref mut random, .. } = self.sessions[session as usize];
+        let work = scenario.request(class, first).draw_times(weight, random);
+        let (stage, forwarded_at) = (Stage::Serve, self.now);
+        let job = Job { session, request, stage, work, forwarded_at, service_s: work };
+        let job = self.owe(UPSTREAM, job);
+        // Who left meanwhile has her request worked on, and nobody waits for it.
+        if self.sessions[session as usize].gone {
+            self.counts_request(session);
+        } else {
+            self.reading.in_flight_requests += 1;
+            self.sessions[session as usize].asked_at = Some(forwarded_at);
+            self.asks(session);
+        }
+        if self.threads.take(self.now, job) {
+            self.serve(job);
+        }
+    }
+
+    /// The upstream begins a request that has one of its threads.
+    fn serve(&mut self, job: u32) {
+        let wait = &self.scenario.upstream.wait;
+        if wait.mean() == 0.0 {
+            return self.compute(UPSTREAM, job);
+        }
+        let Job { session, ref mut service_s, .. } = self.jobs[job as usize];
+        let wait_s = wait.draw(&mut self.sessions[session as usize].random);
+        *service_s += wait_s;
+        self.schedule(self.now + wait_s, Event::Waited(job));
+    }
+
+    pub(super) fn finished(&mut self, index: u32) {
+        let job = self.jobs[index as usize];
+        self.free_jobs.push(index);
+        match job.stage {
+            Stage::Called => return self.let_usher(Stage::Usher),
+            Stage::Usher => return self.see_to_line(),
+            _ => {}
+        }
+        let is_watched = self.is_watched();
+        let s = &mut self.sessions[job.session as usize];
+        let (returning, attacker) = (s.returning, s.customer.attacker);
+        let wanted = !s.gone && s.request == job.request;
+        if is_watched {
+            self.outcome.cpu_s += job.work;
+            if attacker.is_some() || (s.gone && !s.completed) {
+                self.outcome.wasted_cpu_s += job.work;
+            } else {
+                s.spent += job.work;
+            }
+        }
+        match job.stage {
+            Stage::Accept if returning => self.returns(job.session),
+            Stage::Accept => self.knocks(job.session),
+            Stage::Handshake => {
+                self.reading.in_flight_handshakes -= 1;
+                self.ask_soon();
+                let in_clear = self.is_in_clear(job.session);
+                let class = self.class_work(returning);
+                if in_clear {
+                    class.in_clear += 1;
+                } else {
+                    class.handshakes += 1;
+                    class.handshake_cpu_s += job.work;
+                }
+                if attacker == Some(AttackKind::Handshakes) {
+                    self.count_group(job.session, |group| &mut group.completed);
+                    self.sessions[job.session as usize].gone = true;
+                    self.leaves(job.session);
+                } else if wanted {
+                    self.forward(job.session);
+                }
+            }
+            Stage::Forward => {
+                self.tell_in_flight();
+                if self.judge.request(self.time(), self.user(job.session)) {
+                    self.hand_over(job.session);
+                } else {
+                    let work = self.scenario.gate_request() * 0.4;
+                    self.submit(GATE, job.session, Stage::Reject, work);
+                }
+            }
+            Stage::Serve => match &self.scenario.database {
+                Some(database) => {
+                    let factor = self.scenario.factors(self.now).0;
+                    let random = &mut self.sessions[job.session as usize].random;
+                    let work = database.request.draw_times(factor, random);
+                    let service_s = job.service_s + work;
+                    let job = Job { stage: Stage::Query, work, service_s, ..job };
+                    let job = self.owe(DATABASE, job);
+                    self.compute(DATABASE, job);
+                }
+                None => self.served(job, wanted),
+            },
+            Stage::Query => self.served(job, wanted),
+            Stage::Answer => {
+                self.asks_no_more(job.session, Some(job.service_s));
+                let waited = self.now - job.forwarded_at;
+                self.reading.upstream_responses += 1;
+                self.reading.upstream_time_s += waited;
+                self.reading.upstream_time_ln += (waited * 1e9).max(1.0).ln();
+                if wanted {
+                    self.thinks(job.session);
+                    self.answered(job.session);
+                }
+            }
+            Stage::Reject => {
+                if wanted {
+                    self.gives_up(job.session);
+                }
+            }
+            Stage::Called | Stage::Usher => unreachable!("it was seen to above"),
+        }
+    }
+
+    fn served(&mut self, job: Job, wanted: bool) {
+        if let Some(next) = self.threads.release(self.now) {
+            self.serve(next);
+        }
+        if wanted {
+            let work = self.scenario.gate_request() * 0.4;
+            let service_s = job.service_s + work;
+            let job = self.owe(GATE, Job { stage: Stage::Answer, work, service_s, ..job });
+            self.compute(GATE, job);
+        }
+    }
+
+    /// A session has its response, after so many seconds of service, or its customer
+    /// has left without one (`None`). Either way no request of it is with the upstream
+    /// any more, as far as the gate knows.
+    pub(super) fn asks_no_more(&mut self, session: u32, service_s: Option<f64>) {
+        let s = &mut self.sessions[session as usize];
+        let asked_at = s.asked_at.take();
+        if asked_at.is_none() && (service_s.is_some() || !s.inside) {
+            return;
+        }
+        let took_s = self.now - asked_at.unwrap_or(s.wished_at);
+        let response = Response {
+            is_early: asked_at.is_none(),
+            took_s,
+            queued_s: (took_s - service_s.unwrap_or(0.0)).max(0.0),
+            is_dropped: service_s.is_none(),
+            in_flight: self.reading.in_flight_requests,
+        };
+        if asked_at.is_some() {
+            self.reading.in_flight_requests -= 1;
+            self.counts_request(session);
+            if service_s.is_none() {
+                self.reading.upstream_given_up += 1;
+                self.reading.given_up_time_ln += (took_s * 1e9).max(1.0).ln();
+            }
+        }
+        self.judge.responded(self.time(), &response);
+    }
+
+    /// A request has come to its end, whichever: the gate counts those that nobody
+    /// waited for as well.
+    fn counts_request(&mut self, session: u32) {
+        let attributed = self.scenario.work.gate_request;
+        let class = self.class_work(self.sessions[session as usize].returning);
+        class.requests += 1;
+        class.request_cpu_s += attributed;
+    }
+
+    fn class_work(&mut self, returning: bool) -> &mut ClassWork {
+        if returning { &mut self.reading.returning } else { &mut self.reading.new }
+    }
+}
