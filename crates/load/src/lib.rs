@@ -60,7 +60,6 @@ pub use certificate::{ClientCertificate, WrongCertificate};
 pub use client::trusted_roots;
 pub use error::Error;
 pub use lines::{line, report};
-pub use machine::raise_open_files;
 pub use merge::live::Together;
 pub use merge::{Missing, Portion, merge, merge_what_is_left};
 pub use part::{Part, start_at};
@@ -74,7 +73,6 @@ pub use run::{run, run_when};
 pub use scenario::Scenario;
 pub use summary::{Point, RunStage, Snapshot, Summary, Totals};
 pub use tidegate_config::{Mistake, Mistakes};
-pub use worker::thread_cpu;
 
 /// The generator of every random choice: named, so that a seed gives the same
 /// sessions on every machine and in every version.

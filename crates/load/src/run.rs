@@ -6,6 +6,8 @@ use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use tidegate_host::{cpu_clock, open_files};
+
 use crate::client::{Connector, Target, Tickets, Tls, Trouble};
 use crate::error::Error;
 use crate::machine;
@@ -16,7 +18,7 @@ use crate::part::Part;
 use crate::plan::{Plan, Sources, Stop, TicketsOf};
 use crate::recorder::{Batch, Event, Recorder};
 use crate::summary::{DriverPart, Snapshot, Summary};
-use crate::worker::{Assignment, thread_cpu, work};
+use crate::worker::{Assignment, work};
 
 /// How long the target may take to be reached at all, before the run.
 const PROBE: Duration = Duration::from_secs(5);
@@ -76,7 +78,7 @@ pub fn run_when(
     let threads = plan.cores.len().max(1);
     let mut recorder = Recorder::new(&plan, threads)?;
     let rules = *plan.scenario.session();
-    let files = machine::raise_open_files().saturating_sub(OTHER_FILES) as usize;
+    let files = open_files::raise_limit().saturating_sub(OTHER_FILES) as usize;
     // Simulated before the clock starts, if it has not been yet.
     plan.scenario.session_length();
     let (start, started_at) = begin(ready().or(plan.start_at), &plan.stop)?;
@@ -110,10 +112,11 @@ pub fn run_when(
         length: plan.warm_up + plan.measure,
         stop: plan.stop.clone(),
     };
-    let cpu_before = thread_cpu();
+    let cpu_before = cpu_clock::of_this_thread();
     drive(&assignment, part, &plan.cores, &mut recorder, observer)?;
     let mut folded = recorder.finish(|snapshot| observer(snapshot));
-    folded.driver.folding_cpu_s = (thread_cpu().saturating_sub(cpu_before)).as_secs_f64();
+    folded.driver.folding_cpu_s =
+        (cpu_clock::of_this_thread().saturating_sub(cpu_before)).as_secs_f64();
     let driver = DriverPart {
         part,
         machine: machine::describe(),

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use axum::Router;
 use axum::extract::Request;
 use axum::middleware::{Next, from_fn};
+use tidegate_host::cpu_clock::of_this_thread;
 
 /// The same pages, of which each but the front page burns so much CPU time more
 /// from an instant on.
@@ -23,18 +24,10 @@ pub(super) fn dearer(router: Router, extra_cpu: Duration, from: Instant) -> Rout
 
 /// Keeps this thread's processor busy, for so much of its own CPU time.
 fn burn(cpu: Duration) {
-    let until = thread_cpu() + cpu;
-    while thread_cpu() < until {
+    let until = of_this_thread() + cpu;
+    while of_this_thread() < until {
         (0..50).for_each(|_| spin_loop());
     }
-}
-
-/// CPU time of this thread, so that waiting for the processor does not count.
-fn thread_cpu() -> Duration {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the call writes to the local variable passed; this clock always exists.
-    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
-    Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
 #[cfg(test)]
@@ -43,8 +36,8 @@ mod tests {
 
     #[test]
     fn burning_takes_the_cpu_time_asked_for() {
-        let before = thread_cpu();
+        let before = of_this_thread();
         burn(Duration::from_millis(5));
-        assert!(thread_cpu() - before >= Duration::from_millis(5));
+        assert!(of_this_thread() - before >= Duration::from_millis(5));
     }
 }
