@@ -15,19 +15,19 @@ use self::work::{Job, Stage};
 use super::arrivals::Stream;
 use super::best::Best;
 use super::capacity::Worth;
-use super::judge::{Judge, User};
 use super::machine::{Host, Ordered, Station};
-use super::outcome::{Group, Outcome, Tenth};
+use super::outcome::{Cohort, Outcome, Tenth};
+use super::policy::{Policy, User};
 use super::random::Random;
 use super::scenario::{AttackKind, Changed, Resource, Scenario};
-use tidegate_control::{Discipline, Reading, Thinking, Thoughts};
+use tidegate_control::{CensusCounts, Discipline, Reading, ThinkTimeCensus};
 
 /// Runs a scenario at a load, judged by a policy.
-pub fn run(scenario: &Scenario, load: f64, seed: u64, judge: &mut dyn Judge) -> Outcome {
-    let mut world = World::new(scenario, load, seed, judge);
+pub fn run(scenario: &Scenario, load: f64, seed: u64, policy: &mut dyn Policy) -> Outcome {
+    let mut world = World::new(scenario, load, seed, policy);
     while world.step() {}
     world.end();
-    let why = world.judge.why(world.time());
+    let why = world.policy.why(world.time());
     let mut outcome = world.outcome;
     outcome.waits_s.sort_by(f64::total_cmp);
     outcome.seconds = scenario.duration_s - scenario.watch_from_s;
@@ -106,7 +106,7 @@ impl Session {
 
 struct World<'a> {
     scenario: &'a Scenario,
-    judge: &'a mut dyn Judge,
+    policy: &'a mut dyn Policy,
     now: f64,
     stream: Stream,
     /// What customers come from, and those of each attack.
@@ -131,8 +131,8 @@ struct World<'a> {
     usher: Usher,
     discipline: Discipline,
     active: u32,
-    thinking: Thinking,
-    thoughts: Thoughts,
+    thinking: ThinkTimeCensus,
+    thoughts: CensusCounts,
     reading: Reading,
     telegraph: Telegraph,
     tenth: Tenth,
@@ -144,7 +144,7 @@ struct World<'a> {
 }
 
 impl<'a> World<'a> {
-    fn new(scenario: &'a Scenario, load: f64, seed: u64, judge: &'a mut dyn Judge) -> Self {
+    fn new(scenario: &'a Scenario, load: f64, seed: u64, policy: &'a mut dyn Policy) -> Self {
         let [gate, upstream, database] = scenario.cores(-1.0);
         let mut hosts = vec![Host::new(gate)];
         let mut own = |cores: f64| {
@@ -162,7 +162,7 @@ impl<'a> World<'a> {
         let mut random = Random::new(seed);
         let mut world = Self {
             scenario,
-            judge,
+            policy,
             now: 0.0,
             stream: Stream::new(&scenario.arrivals, capacity_per_s * load, random.split()),
             customers: random.split(),
@@ -185,8 +185,8 @@ impl<'a> World<'a> {
             usher: Usher::default(),
             discipline: Discipline::new(Duration::from_secs_f64(scenario.gate.hold_s)),
             active: 0,
-            thinking: Thinking::default(),
-            thoughts: Thoughts::default(),
+            thinking: ThinkTimeCensus::default(),
+            thoughts: CensusCounts::default(),
             reading: Reading::default(),
             telegraph: Telegraph::new([gate, upstream]),
             tenth: Tenth::default(),
@@ -324,7 +324,7 @@ impl<'a> World<'a> {
 
     /// Counts something of a session in both of its groups, if it is watched from
     /// its beginning.
-    fn count_group(&mut self, session: u32, what: impl Fn(&mut Group) -> &mut u64) {
+    fn count_group(&mut self, session: u32, what: impl Fn(&mut Cohort) -> &mut u64) {
         let s = &self.sessions[session as usize];
         if s.counted {
             let group = group(self.scenario, s);
@@ -374,15 +374,15 @@ fn group(scenario: &Scenario, session: &Session) -> usize {
 mod tests {
     use super::*;
     use crate::{
-        Arrivals, Bursts, Change, Customers, Distribution, Segment, SessionLength, Tls, Upstream,
-        policies,
+        Arrivals, Bursts, Change, Customers, Distribution, HandshakeMix, Segment, SessionLength,
+        Upstream, policies,
     };
-    use tidegate_control::Decision;
+    use tidegate_control::{Decision, Moment};
 
     fn demo(policy: &str, load: f64, duration_s: f64) -> Outcome {
         let scenario = Scenario { duration_s, watch_from_s: 0.0, ..Scenario::default() };
-        let mut judge = policies::named(policy, &scenario).unwrap();
-        run(&scenario, load, 1, judge.as_mut())
+        let mut policy = policies::named(policy, &scenario).unwrap();
+        run(&scenario, load, 1, policy.as_mut())
     }
 
     #[test]
@@ -516,7 +516,8 @@ mod tests {
 
     #[test]
     fn the_cpu_time_is_as_worked_out_whatever_the_work_the_tls_and_the_tickets_are() {
-        for (tls, tickets) in [(None, 0.3), (Some(Tls::Clear), 1.0), (Tls::named("rsa-4096"), 0.0)]
+        for (tls, tickets) in
+            [(None, 0.3), (Some(HandshakeMix::Clear), 1.0), (HandshakeMix::named("rsa-4096"), 0.0)]
         {
             let outcome = class(
                 Customers {
@@ -537,7 +538,7 @@ mod tests {
             assert_eq!((outcome.refused, outcome.cut_off), (0, 0));
             let resumes = tls.is_none();
             assert_eq!(outcome.resumed_handshakes > 0, resumes, "{tls:?}");
-            assert_eq!(outcome.full_handshakes > 0, tls != Some(Tls::Clear));
+            assert_eq!(outcome.full_handshakes > 0, tls != Some(HandshakeMix::Clear));
         }
     }
 
@@ -577,8 +578,8 @@ mod tests {
     fn where_nobody_is_held_whoever_may_come_in_does() {
         let scenario = from_toml("[gate]\nhold = \"0s\"");
         let at = |policy, load| {
-            let mut judge = policies::named(policy, &scenario).unwrap();
-            run(&scenario, load, 1, judge.as_mut())
+            let mut policy = policies::named(policy, &scenario).unwrap();
+            run(&scenario, load, 1, policy.as_mut())
         };
         assert_eq!(at("off", 0.4).refused, 0);
         let light = at("tide", 0.4);
@@ -601,8 +602,8 @@ mod tests {
     fn customers_who_leave_the_line_tell_of_a_lasting_overload_too() {
         // Nobody's hold time of 75 ms is ever up: they leave before.
         let scenario = from_toml("customers = [{ patience = \"60ms\" }]");
-        let mut judge = policies::named("tide", &scenario).unwrap();
-        let outcome = run(&scenario, 3.0, 1, judge.as_mut());
+        let mut policy = policies::named("tide", &scenario).unwrap();
+        let outcome = run(&scenario, 3.0, 1, policy.as_mut());
         // Seven in ten if they do not; some are lost until it is noticed.
         let lost = outcome.lost().unwrap();
         assert!(lost < 0.15, "{lost}");
@@ -615,8 +616,8 @@ mod tests {
             "customers = [{ patience = \"30ms\" }]\n[arrivals]\n\
              segments = [{ level = 1.0 }, { from = \"2s\", level = 0.0 }]",
         );
-        let mut judge = policies::named("off", &scenario).unwrap();
-        let mut world = World::new(&scenario, 4.0, 1, judge.as_mut());
+        let mut policy = policies::named("off", &scenario).unwrap();
+        let mut world = World::new(&scenario, 4.0, 1, policy.as_mut());
         while world.step() {}
         assert!(world.outcome.abandoned > 100, "{}", world.outcome.abandoned);
         let Reading { in_flight_handshakes, in_flight_requests, .. } = world.reading;
@@ -642,8 +643,8 @@ mod tests {
     #[derive(Default)]
     pub(super) struct Open(pub(super) Vec<Reading>);
 
-    impl Judge for Open {
-        fn new_session(&mut self, _: Duration, _: User) -> Decision {
+    impl Policy for Open {
+        fn decide(&mut self, _: Duration, _: User, _: Moment) -> Decision {
             Decision::Admit
         }
         fn observe(&mut self, _: Duration, reading: &Reading) {
@@ -662,9 +663,9 @@ mod tests {
              segments = [{ level = 1.0 }, { from = \"2s\", level = 0.0 }]\n\
              [work]\nfull_handshake = \"100us\"",
         );
-        let mut judge = Open::default();
-        let outcome = run(&scenario, 4.0, 1, &mut judge);
-        let sum = |of: fn(&Reading) -> u64| judge.0.iter().map(of).sum::<u64>();
+        let mut listener = Open::default();
+        let outcome = run(&scenario, 4.0, 1, &mut listener);
+        let sum = |of: fn(&Reading) -> u64| listener.0.iter().map(of).sum::<u64>();
         let (requests, responses) = (sum(|r| r.new.requests), sum(|r| r.upstream_responses));
         assert!(responses + 100 < requests, "{responses} of {requests}");
         assert!(requests <= responses + outcome.abandoned, "{requests}, {responses}");
@@ -673,9 +674,9 @@ mod tests {
     #[test]
     fn the_gate_knows_who_came_in_clear_and_takes_nothing_for_a_handshake_there() {
         let scenario = from_toml("customers = [{ tls = \"clear\" }]");
-        let mut judge = Open::default();
-        run(&scenario, 0.5, 1, &mut judge);
-        let sum = |of: fn(&Reading) -> u64| judge.0.iter().map(of).sum::<u64>();
+        let mut listener = Open::default();
+        run(&scenario, 0.5, 1, &mut listener);
+        let sum = |of: fn(&Reading) -> u64| listener.0.iter().map(of).sum::<u64>();
         let (connections, in_clear) = (sum(|r| r.new.connections), sum(|r| r.new.in_clear));
         // The last ones are on their way in when the run ends.
         assert!(connections > 1000 && connections - in_clear < 5, "{in_clear} of {connections}");
@@ -688,18 +689,18 @@ mod tests {
         let segments = vec![segment(0.0, 1.0), segment(3.0, 0.0)];
         let arrivals = Arrivals { segments, ..Arrivals::default() };
         let scenario = Scenario { duration_s: 30.0, arrivals, ..Scenario::default() };
-        let mut judge = Open::default();
-        let outcome = run(&scenario, 4.0, 1, &mut judge);
+        let mut listener = Open::default();
+        let outcome = run(&scenario, 4.0, 1, &mut listener);
         let inside = outcome.course.last().unwrap().inside;
-        let last = judge.0.last().unwrap();
+        let last = listener.0.last().unwrap();
         let in_flight = (last.in_flight_handshakes, last.in_flight_requests);
         assert_eq!((inside, in_flight), (0, (0, 0)));
     }
 
     /// A run under a policy: when who came for the first time, and the sessions.
     fn came(scenario: &Scenario, policy: &str) -> (Vec<(u64, Customer)>, Vec<Session>) {
-        let mut judge = policies::named(policy, scenario).unwrap();
-        let mut world = World::new(scenario, 4.0, 1, judge.as_mut());
+        let mut policy = policies::named(policy, scenario).unwrap();
+        let mut world = World::new(scenario, 4.0, 1, policy.as_mut());
         let (mut came, mut seen) = (Vec::new(), 0);
         while world.step() {
             let news = world.sessions[seen..].iter().filter(|session| session.attempt == 0);
