@@ -1,4 +1,5 @@
-//! Makes the site dearer, to try what later pages that weigh more do to it.
+//! Raises the CPU cost of the pages, to try how an admission controller follows
+//! a site whose later pages are costlier.
 
 use std::hint::spin_loop;
 use std::time::{Duration, Instant};
@@ -7,9 +8,9 @@ use axum::Router;
 use axum::extract::Request;
 use axum::middleware::{Next, from_fn};
 
-/// The same pages, of which each but the front page burns so much CPU time more
-/// from an instant on.
-pub(super) fn dearer(router: Router, extra_cpu: Duration, from: Instant) -> Router {
+/// The same pages; from the instant `from` on, each but the front page takes
+/// `extra_cpu` of CPU time more.
+pub(super) fn with_extra_cpu(router: Router, extra_cpu: Duration, from: Instant) -> Router {
     if extra_cpu.is_zero() {
         return router;
     }
@@ -21,7 +22,7 @@ pub(super) fn dearer(router: Router, extra_cpu: Duration, from: Instant) -> Rout
     }))
 }
 
-/// Keeps this thread's processor busy, for so much of its own CPU time.
+/// Keeps the processor busy until this thread has used `cpu` of CPU time.
 fn burn(cpu: Duration) {
     let until = thread_cpu() + cpu;
     while thread_cpu() < until {
@@ -42,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn burning_takes_the_cpu_time_asked_for() {
+    fn burning_takes_the_requested_cpu_time() {
         let before = thread_cpu();
         burn(Duration::from_millis(5));
         assert!(thread_cpu() - before >= Duration::from_millis(5));
