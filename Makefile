@@ -28,7 +28,7 @@ test: ## Every test: units, properties, real sockets, nginx, PostgreSQL, a brows
 	@scripts/bootstrap test
 	cargo test --workspace $(ARGS)
 
-check: ## Format, clippy, documentation, licences and advisories, generated files, fuzz targets.
+check: ## Format, clippy, structure, documentation, licences and advisories, generated files, fuzz targets.
 	@scripts/bootstrap check
 	@scripts/check
 	@scripts/fuzz --check
