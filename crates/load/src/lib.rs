@@ -20,61 +20,47 @@
 //! # Ok::<(), tidegate_load::Error>(())
 //! ```
 
-mod algorithms;
 pub mod arrivals;
-mod certificate;
 mod client;
-mod clock;
 pub mod compare;
-mod cookies;
-pub mod css;
-mod customer;
-mod deadline;
-pub mod driver;
 mod error;
 mod html;
-mod lines;
-mod machine;
 mod merge;
-mod message;
-pub mod metrics;
 pub mod outcome;
-mod part;
+mod output;
 mod plan;
 mod recorder;
-mod repeat;
-mod request;
+pub mod result;
 mod run;
-mod scan;
 pub mod scenario;
-mod source;
-pub mod summary;
-pub mod thresholds;
-mod values;
-mod walk;
-mod worker;
+mod session;
 
-pub use algorithms::{Group, Suite, UnknownName};
 pub use arrivals::Arrivals;
-pub use certificate::{ClientCertificate, WrongCertificate};
+pub use client::tls::algorithms::{Group, Suite, UnknownName};
+pub use client::tls::certificate::{ClientCertificate, WrongCertificate};
 pub use client::trusted_roots;
+pub use compare::repeat::{Repeated, RepeatedFigure};
 pub use error::Error;
-pub use lines::{line, report};
-pub use machine::raise_open_files;
+pub use html::css;
 pub use merge::live::Together;
-pub use merge::{Missing, Portion, merge, merge_what_is_left};
-pub use part::{Part, start_at};
+pub use merge::{Missing, merge, merge_what_is_left};
+pub use output::metrics;
+pub use output::text::{line, report};
+pub use plan::shard::{Part, start_at};
 pub use plan::{
     Close, Connections, Http, Keep, Plan, Sources, Stop, TicketsOf, TlsRules, TlsVersions,
 };
 pub use recorder::join::{join_lines, join_parquet};
 pub use recorder::seconds::write_seconds;
-pub use repeat::{Repeated, RepeatedFigure};
+pub use result::shard::Portion;
+pub use result::summary::{Point, RunStage, Snapshot, Summary, Totals};
+pub use result::{saturation as driver, summary};
+pub use run::machine::raise_open_files;
+pub use run::worker::thread_cpu;
 pub use run::{run, run_when};
 pub use scenario::Scenario;
-pub use summary::{Point, RunStage, Snapshot, Summary, Totals};
+pub use scenario::thresholds;
 pub use tidegate_config::{Mistake, Mistakes};
-pub use worker::thread_cpu;
 
 /// The generator of every random choice: named, so that a seed gives the same
 /// sessions on every machine and in every version.

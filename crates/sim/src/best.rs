@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 
 use super::capacity::Worth;
 use super::random::Random;
-use super::scenario::{Customers, Disappointed, Scenario};
+use super::scenario::{AfterFailure, Customers, Scenario};
 
 /// Sessions by which is learned how requests are spread over a session.
 const SAMPLES: u32 = 5000;
@@ -153,9 +153,9 @@ fn spread(class: &Customers, response_s: f64, duration_s: f64) -> Vec<f64> {
 
 /// For how long customers come back who were not let in.
 fn returns_s(class: &Customers) -> f64 {
-    match class.disappointed {
-        Disappointed::Leaves => 0.0,
-        Disappointed::Returns { back_off_s, times } => {
+    match class.after_failure {
+        AfterFailure::Leaves => 0.0,
+        AfterFailure::Returns { back_off_s, times } => {
             f64::from(times) * (back_off_s + class.patience.mean())
         }
     }
@@ -248,8 +248,8 @@ mod tests {
 
     #[test]
     fn customers_come_back_as_often_as_they_say() {
-        let returns = Disappointed::Returns { back_off_s: 1.0, times: 4 };
-        let class = Customers { disappointed: returns, ..Customers::default() };
+        let returns = AfterFailure::Returns { back_off_s: 1.0, times: 4 };
+        let class = Customers { after_failure: returns, ..Customers::default() };
         assert!((returns_s(&class) - 5.0).abs() < 1e-9);
         assert_eq!(returns_s(&Customers::default()), 0.0);
     }

@@ -1,6 +1,6 @@
 //! The policies that may be compared, by name.
 
-use super::judge::Judge;
+use super::policy::Policy;
 use super::rivals::{Aimd, Breakwater, CoDel, Dagor, Gradient, Gradient2, Limited, Pace, Pi, Sbac};
 use super::scenario::Scenario;
 use tidegate_control::{Controller, PolicyKind, Settings};
@@ -31,7 +31,7 @@ pub const NAMES: [&str; 15] = [
 /// `gradient` and `gradient2` turn away requests, as they are deployed; with
 /// `-door`, new sessions only. `codel` and `pi` are told how many threads the
 /// service has.
-pub fn named(name: &str, scenario: &Scenario) -> Option<Box<dyn Judge>> {
+pub fn named(name: &str, scenario: &Scenario) -> Option<Box<dyn Policy>> {
     let pace = pace(scenario);
     Some(match name {
         "off" => production(PolicyKind::Off),
@@ -62,7 +62,7 @@ fn pace(scenario: &Scenario) -> Pace {
 }
 
 /// The production controller under a policy.
-pub(super) fn production(policy: PolicyKind) -> Box<dyn Judge> {
+pub(super) fn production(policy: PolicyKind) -> Box<dyn Policy> {
     Box::new(Controller::new(Settings { policy, ..Settings::default() }))
 }
 

@@ -4,8 +4,8 @@
 use super::arrivals::Arrivals;
 use super::distribution::Distribution;
 use super::expectation::Expectation;
+use super::handshake_mix::HandshakeMix;
 use super::length::SessionLength;
-use super::tls::Tls;
 
 /// A service, its customers and attackers, how they come, and what changes.
 #[derive(Clone, Debug)]
@@ -108,8 +108,8 @@ pub struct Work {
 
 impl Work {
     /// How those connect who do not say it.
-    pub fn tls(&self) -> Tls {
-        Tls::Handshakes { full: self.full_handshake, resumed: self.resumed_handshake }
+    pub fn tls(&self) -> HandshakeMix {
+        HandshakeMix::Handshakes { full: self.full_handshake, resumed: self.resumed_handshake }
     }
 }
 
@@ -129,7 +129,7 @@ pub struct Customers {
     /// The longest wait for a response, drawn for each.
     pub patience: Distribution,
     /// How they connect; `None`: as [`Work`] says.
-    pub tls: Option<Tls>,
+    pub tls: Option<HandshakeMix>,
     /// Of the connections that they open after their first, the share that
     /// brings a ticket. Without one they are new to the gate: see
     /// [`Customers::resumes`].
@@ -144,7 +144,7 @@ pub struct Customers {
     /// What both are multiplied by.
     pub weight: f64,
     /// What they do when they are refused or their patience ends.
-    pub disappointed: Disappointed,
+    pub after_failure: AfterFailure,
 }
 
 impl Customers {
@@ -155,13 +155,13 @@ impl Customers {
     /// refused in the middle of their visit. Their former session counts as
     /// inside until the gate forgets it.
     pub fn resumes(&self) -> f64 {
-        if self.tls == Some(Tls::Clear) { 0.0 } else { self.tickets }
+        if self.tls == Some(HandshakeMix::Clear) { 0.0 } else { self.tickets }
     }
 }
 
 /// What a customer does who was refused or has waited too long.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Disappointed {
+pub enum AfterFailure {
     /// Leaves for good.
     Leaves,
     /// Comes back as a new session after about `back_off_s` (exponential), so
@@ -352,7 +352,7 @@ impl Default for Customers {
             first_request: None,
             later_request: None,
             weight: 1.0,
-            disappointed: Disappointed::Leaves,
+            after_failure: AfterFailure::Leaves,
         }
     }
 }

@@ -3,7 +3,7 @@
 //! measurements; the means of long enough batches of them nearly are.
 
 use crate::estimate::{Estimate, t_quantile};
-use crate::latency::Latency;
+use crate::histogram::Latency;
 
 /// What one of equal stretches of a run adds to a figure that is a ratio of two
 /// sums: sessions by seconds, completed by ended, below a limit by all.

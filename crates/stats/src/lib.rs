@@ -10,16 +10,16 @@
 
 mod batches;
 mod estimate;
+mod histogram;
 mod holm;
 mod knee;
-mod latency;
 mod ratio;
 mod summary;
 
 pub use batches::{FEWEST, Part, Unsure, quantile_of_batches, ratio_of_sums};
 pub use estimate::{Difference, Estimate};
+pub use histogram::{Latency, LatencyMs};
 pub use holm::holm;
 pub use knee::{Capacity, Carried, Step, capacity};
-pub use latency::{Latency, LatencyMs};
 pub use ratio::{Ratio, ratio_of_pairs};
 pub use summary::{Summary, quantile};

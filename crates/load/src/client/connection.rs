@@ -14,13 +14,13 @@ use tokio::io::ReadBuf;
 use tokio::net::{TcpSocket, TcpStream};
 
 use super::address;
-use super::http2::Http2;
-use super::mix::Mix;
-use super::secure::{Completed, Secure};
-use super::tickets::{OfConnection, Tickets};
-use super::tls::Tls;
+use super::http::http2::Http2;
+use super::tls::config::Tls;
+use super::tls::mix::Mix;
+use super::tls::secure::{Completed, Secure};
+use super::tls::tickets::{OfConnection, Tickets};
 use super::wire::Wire;
-use crate::algorithms::Agreed;
+use crate::client::tls::algorithms::Agreed;
 use crate::outcome::{Failure, Handshake, Offered, Refusal, Stage};
 use crate::plan::{Close, Http, Sources};
 

@@ -3,23 +3,15 @@
 //! be faster than what it measures, and must know every byte's time.
 
 mod address;
-mod body;
 mod connection;
-mod forger;
-mod head;
 mod http;
-mod http2;
-mod mix;
-mod one_ticket;
-mod secure;
-mod tickets;
-mod tls;
+pub(crate) mod tls;
 mod wire;
 
 pub(crate) use address::Target;
 pub(crate) use connection::{Connection, Connector, Shaken, Trouble};
-pub(crate) use head::LastHead;
-pub(crate) use http::{Answer, Broken, Exchange};
-pub(crate) use tickets::Tickets;
-pub(crate) use tls::Tls;
-pub use tls::trusted_roots;
+pub(crate) use http::exchange::{Answer, Broken, Exchange};
+pub(crate) use http::head::LastHead;
+pub(crate) use tls::config::Tls;
+pub use tls::config::trusted_roots;
+pub(crate) use tls::tickets::Tickets;

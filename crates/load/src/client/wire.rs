@@ -10,7 +10,7 @@ use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 
-use super::secure::Secure;
+use super::tls::secure::Secure;
 use crate::plan::Close;
 
 /// An open wire. Its socket resets when dropped, unless it was finished.

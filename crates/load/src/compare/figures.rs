@@ -4,7 +4,7 @@ use serde::Serialize;
 use tidegate_stats::{Estimate, Latency, Part, Unsure, quantile_of_batches, ratio_of_sums};
 
 use super::window::Window;
-use crate::summary::Stretch;
+use crate::result::summary::Stretch;
 
 /// A figure of a run.
 pub(crate) struct Figure {

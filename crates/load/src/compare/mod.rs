@@ -7,6 +7,7 @@
 
 mod alike;
 pub(crate) mod figures;
+pub(crate) mod repeat;
 mod report;
 mod run;
 pub(crate) mod window;

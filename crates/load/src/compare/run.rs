@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use super::window::Window;
-use crate::summary::{Machine, Summary};
+use crate::result::summary::{Machine, Summary};
 
 /// A run, read back from the JSON of its [`Summary`].
 #[derive(Clone, Debug, Deserialize)]
@@ -130,7 +130,7 @@ pub(super) mod tests {
     use tidegate_stats::Latency;
 
     use super::*;
-    use crate::summary::Stretch;
+    use crate::result::summary::Stretch;
 
     /// A run's JSON: in each second, so many sessions completed, one request
     /// each, all of them within so many milliseconds.

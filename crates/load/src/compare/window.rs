@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use tidegate_stats::Latency;
 
-use crate::summary::Stretch;
+use crate::result::summary::Stretch;
 
 /// Most stretches of a run; what has more was not written by a run.
 const MOST_STRETCHES: usize = 32;

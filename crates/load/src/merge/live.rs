@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 
 use tidegate_stats::Latency as Histogram;
 
-use super::most::Counted;
-use crate::part::Part;
-use crate::summary::{Point, RunStage, Snapshot, Totals};
+use crate::plan::shard::Part;
+use crate::result::counted::Counted;
+use crate::result::summary::{Point, RunStage, Snapshot, Totals};
 
 /// Seconds of a driver that wait for those of a slower one. Then they go on
 /// without.
@@ -158,7 +158,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::summary::SnapshotSpread;
+    use crate::result::summary::SnapshotSpread;
 
     /// A driver's snapshot at the end of a second with so many answers.
     fn says(elapsed_s: f64, stage: RunStage, answers: u64, ms: u64) -> Snapshot {

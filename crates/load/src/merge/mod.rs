@@ -2,25 +2,19 @@
 //! would have had. Nothing is averaged: counts add up, and histograms do bucket by
 //! bucket.
 
-pub(crate) mod interval;
 pub mod live;
-pub(crate) mod most;
-mod portion;
-pub(crate) mod sum;
-pub(crate) mod tally;
 
 use std::time::Duration;
 
 use tidegate_stats::Latency;
 
-pub use portion::Portion;
-pub(crate) use portion::{Second, Test, fingerprint, histogram};
+use crate::result::shard::{Portion, Second, Test, fingerprint, histogram};
 
-use crate::part::Part;
 use crate::plan::Plan;
-use crate::summary::{Point, Summary};
-use sum::sum_up;
-use tally::Tally;
+use crate::plan::shard::Part;
+use crate::result::sum::sum_up;
+use crate::result::summary::{Point, Summary};
+use crate::result::tally::Tally;
 
 /// Parts of a test that was stopped ended together if not further apart than
 /// this.

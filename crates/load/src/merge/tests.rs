@@ -8,8 +8,8 @@ use crate::arrivals::Arrivals;
 use crate::client::Shaken;
 use crate::outcome::{Failure, Handshake, Offered, Outcome, Refusal, Stage};
 use crate::recorder::{Batch, Event, Example, Fallback, Group, Recorder, Request, What, Why};
+use crate::result::summary::{DriverPart, Machine};
 use crate::scenario::Scenario;
-use crate::summary::{DriverPart, Machine};
 
 const SCENARIO: &str = r#"
 name = "two"

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use super::event::{Event, Fallback, Request, What};
 use super::sum::Few;
-use crate::algorithms::Agreed;
 use crate::client::Shaken;
-use crate::driver::MISSED;
-use crate::merge::tally::{PageTally, Spreads, entry};
+use crate::client::tls::algorithms::Agreed;
 use crate::outcome::{Failure, Handshake, Offered, Outcome, status_class};
-use crate::summary::Totals;
+use crate::result::saturation::MISSED;
+use crate::result::summary::Totals;
+use crate::result::tally::{PageTally, Spreads, entry};
 
 /// Counts and distributions of the window.
 #[derive(Debug, Default)]

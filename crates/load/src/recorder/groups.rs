@@ -4,7 +4,7 @@
 use super::event::Event;
 use super::figures::count;
 use crate::arrivals::Arrivals;
-use crate::merge::tally::GroupTally;
+use crate::result::tally::GroupTally;
 use crate::scenario::Class;
 
 /// Each side is empty where all customers are alike on it: then nothing is counted

@@ -3,8 +3,8 @@
 
 use tidegate_stats::Latency;
 
-use crate::merge::Second;
-use crate::merge::interval::Interval;
+use crate::result::interval::Interval;
+use crate::result::shard::Second;
 
 /// Room for histograms, in bytes as they are saved: about a day at ten thousand
 /// answers a second.

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 
 use super::file::Rows;
-use crate::summary::Point;
+use crate::result::summary::Point;
 
 /// A line each.
 #[derive(Debug)]

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use super::sum::{Few, Sum};
-use crate::summary::Stretch;
+use crate::result::summary::Stretch;
 
 /// Most stretches of a window.
 const MOST: u32 = 32;

@@ -8,8 +8,8 @@ use tidegate_stats::Latency;
 
 use super::event::Event;
 use super::figures::count;
-use crate::merge::most::Counted;
-use crate::summary::Totals;
+use crate::result::counted::Counted;
+use crate::result::summary::Totals;
 
 /// What is kept of a stretch.
 #[derive(Clone, Debug, Default)]

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::event::{Event, Example, What, Why};
+use crate::result::summary::Unmet;
 use crate::scenario::{Page, Parts, Rule, Source};
-use crate::summary::Unmet;
 
 /// Counts of the window, and examples of the whole run.
 pub(super) struct Disappointments {

@@ -12,7 +12,7 @@ use super::page::Page;
 use super::pages::{Names, pages, unknown_values};
 use super::timing::arrivals as arrivals_of;
 use super::{Parts, classes, connections, tls};
-use crate::thresholds::{METRICS, Threshold};
+use crate::scenario::thresholds::{METRICS, Threshold};
 
 pub(super) const DAY: Duration = Duration::from_secs(24 * 3600);
 /// Names that the table's own moves have.

@@ -6,7 +6,7 @@ use tidegate_config::{Key, Other, Section, Text, Value, keys};
 
 use super::expected::{Check, Expected, Find};
 use super::pages::{Names, is_own};
-use crate::css::{self, Selector, Wanted};
+use crate::html::css::{self, Selector, Wanted};
 
 keys! {
     /// A value taken from the answer: one of these, of which `css` may have an `attribute`.

@@ -9,7 +9,7 @@ use std::fmt;
 use regex::bytes::Regex;
 use serde_json::Value;
 
-use crate::css::{self, Wanted};
+use crate::html::css::{self, Wanted};
 
 /// Longest value that is extracted, in bytes.
 pub(crate) const LONGEST_VALUE: usize = 16 * 1024;

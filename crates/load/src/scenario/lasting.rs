@@ -15,7 +15,7 @@ use super::steps;
 use super::table::Table;
 use super::transitions::TRANSITIONS;
 use crate::Rng;
-use crate::walk::{Step, exponential};
+use crate::scenario::walk::{Step, exponential};
 
 /// Numbers of a session's seed for its duration, so that all else that it draws
 /// is the same with a duration and without.

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Class, Lasting, Parts, draw};
 use crate::Rng;
-use crate::walk::{Step, Walk, exponential};
+use crate::scenario::walk::{Step, Walk, exponential};
 
 /// Sessions simulated: the mean of the longest table shipped (standard
 /// deviation about its mean) comes out within 2 %.

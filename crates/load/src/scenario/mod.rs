@@ -21,9 +21,11 @@ mod reference;
 mod steps;
 mod table;
 mod template;
+pub mod thresholds;
 mod timing;
 mod tls;
 mod transitions;
+pub(crate) mod walk;
 
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -47,7 +49,7 @@ pub use template::Template;
 use crate::arrivals::Arrivals;
 use crate::error::Error;
 use crate::plan::{Connections, TlsRules};
-use crate::thresholds::Threshold;
+use crate::scenario::thresholds::Threshold;
 use tidegate_config::Mistakes;
 
 /// A checked scenario; cheap to clone.

@@ -17,8 +17,8 @@ use super::steps::STEP;
 use super::timing::{ARRIVALS, BURSTS, REPLAY, SEGMENT, WAVE};
 use super::tls::TLS;
 use super::transitions::TRANSITIONS;
-use crate::algorithms::{Group, Suite};
-use crate::thresholds::METRICS;
+use crate::client::tls::algorithms::{Group, Suite};
+use crate::scenario::thresholds::METRICS;
 
 /// The text of `docs/scenarios.md`: every table of a scenario file with type,
 /// range, default and meaning of its keys.
@@ -253,6 +253,6 @@ mod tests {
                 assert_eq!(line.matches(" | ").count(), 4, "{line}");
             }
         }
-        assert!(page.contains(&format!("at most {}", crate::css::MOST)));
+        assert!(page.contains(&format!("at most {}", crate::html::css::MOST)));
     }
 }

@@ -5,8 +5,8 @@ use std::path::Path;
 use tidegate_config::Preset::{Else, Is, Unset};
 use tidegate_config::{Number, Other, Section, Text, Value, Words, keys};
 
-use crate::algorithms::{Group, Offer, Suite, UnknownName};
-use crate::certificate::ClientCertificate;
+use crate::client::tls::algorithms::{Group, Offer, Suite, UnknownName};
+use crate::client::tls::certificate::ClientCertificate;
 use crate::plan::{TicketsOf, TlsRules, TlsVersions};
 
 keys! {

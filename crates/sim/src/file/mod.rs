@@ -15,7 +15,7 @@ use self::distributions::times;
 use self::expectations::expectations;
 use self::values::{CORES, CPU, in_section, number, numbers, seconds, sections, whole, yes_or_no};
 use super::distribution::Distribution;
-use super::scenario::{Customers, Database, Disappointed, Resource, Scenario};
+use super::scenario::{AfterFailure, Customers, Database, Resource, Scenario};
 
 /// Most arrivals of a run: a mistyped number must not take all memory.
 const MOST_SESSIONS: f64 = 20e6;
@@ -117,9 +117,9 @@ fn scenario(root: &Section<'_>, name: &str) -> Option<Scenario> {
 
 /// Sessions of a run at its heaviest load if nobody gets in, attempts and all.
 fn sessions_at_most(s: &Scenario) -> f64 {
-    let attempts = |class: &Customers| match class.disappointed {
-        Disappointed::Leaves => 1.0,
-        Disappointed::Returns { back_off_s, times } => {
+    let attempts = |class: &Customers| match class.after_failure {
+        AfterFailure::Leaves => 1.0,
+        AfterFailure::Returns { back_off_s, times } => {
             1.0 + f64::from(times).min(s.duration_s / back_off_s)
         }
     };

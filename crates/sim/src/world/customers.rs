@@ -2,10 +2,10 @@
 
 use super::{Customer, Event, Session, Stage, World};
 use crate::distribution::Distribution;
-use crate::judge::User;
+use crate::handshake_mix::HandshakeMix;
+use crate::policy::User;
 use crate::random::Random;
-use crate::scenario::{AttackKind, Customers, Disappointed};
-use crate::tls::Tls;
+use crate::scenario::{AfterFailure, AttackKind, Customers};
 use crate::world::GATE;
 
 /// After so long a system asks for a connection again, and after twice as long
@@ -173,7 +173,8 @@ impl<'a> World<'a> {
     fn counted_until(&self, session: u32) -> f64 {
         let (s, gate) = (&self.sessions[session as usize], &self.scenario.gate);
         // A session in clear ends with its connection: nobody can come back to it.
-        let lingers = s.customer.attacker.is_some() || self.class(session).tls != Some(Tls::Clear);
+        let lingers =
+            s.customer.attacker.is_some() || self.class(session).tls != Some(HandshakeMix::Clear);
         s.idle_since + gate.keep_alive_s + if lingers { gate.linger_s } else { 0.0 }
     }
 
@@ -201,14 +202,14 @@ impl<'a> World<'a> {
         if inside {
             self.leaves(session);
         }
-        self.is_disappointed(session);
+        self.has_failed(session);
     }
 
-    pub(super) fn is_disappointed(&mut self, session: u32) {
+    pub(super) fn has_failed(&mut self, session: u32) {
         if self.sessions[session as usize].customer.attacker.is_some() {
             return;
         }
-        if let Disappointed::Returns { back_off_s, times } = self.class(session).disappointed
+        if let AfterFailure::Returns { back_off_s, times } = self.class(session).after_failure
             && self.sessions[session as usize].attempt < times
         {
             let customer = &mut self.sessions[session as usize].customer;

@@ -1,8 +1,9 @@
 //! Work: what each stage of a connection and a request needs, and what follows.
 
 use super::{DATABASE, Event, GATE, Session, UPSTREAM, World};
-use crate::judge::Response;
+use crate::policy::Response;
 use crate::scenario::AttackKind;
+use std::time::Duration;
 use tidegate_control::ClassWork;
 
 /// Where a piece of work belongs.
@@ -170,8 +171,8 @@ impl World<'_> {
                 }
             }
             Stage::Forward => {
-                self.tell_in_flight();
-                if self.judge.request(self.time(), self.user(job.session)) {
+                let moment = self.moment(Duration::ZERO);
+                if self.policy.request(self.time(), self.user(job.session), moment) {
                     self.hand_over(job.session);
                 } else {
                     let work = self.scenario.gate_request() * 0.4;
@@ -248,7 +249,7 @@ impl World<'_> {
                 self.reading.given_up_time_ln += (took_s * 1e9).max(1.0).ln();
             }
         }
-        self.judge.responded(self.time(), &response);
+        self.policy.responded(self.time(), &response);
     }
 
     /// A request has come to its end, whichever: the gate counts those that nobody

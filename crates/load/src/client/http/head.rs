@@ -1,0 +1,224 @@
+//! The head of an answer, read.
+//!
+//! Source: RFC 9112, sections 2 to 6.
+
+use std::cell::RefCell;
+use std::mem::MaybeUninit;
+
+use super::body::Body;
+
+/// Most header fields of an answer.
+const HEADERS: usize = 100;
+
+/// What the head of an answer says.
+#[derive(Debug)]
+pub(crate) struct Head {
+    pub(crate) status: u16,
+    pub(crate) reusable: bool,
+    pub(crate) body: Body,
+    pub(crate) fields: Option<Box<Fields>>,
+}
+
+/// Header fields that few answers have, or are asked for: in a place of their own, so
+/// that other answers carry no room for them.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Fields {
+    pub(crate) location: Option<String>,
+    /// Values of Set-Cookie.
+    pub(crate) cookies: Vec<String>,
+    /// Those that were wanted, in the order they came.
+    pub(crate) headers: Vec<(String, String)>,
+}
+
+impl Fields {
+    /// `None` where there are none.
+    pub(crate) fn boxed(self) -> Option<Box<Self>> {
+        (self != Self::default()).then(|| Box::new(self))
+    }
+}
+
+impl Head {
+    /// Parses a head at the beginning of the buffer: its length and content,
+    /// `None` if it is not whole yet.
+    pub(crate) fn parse(
+        buffer: &[u8],
+        head_only: bool,
+        wanted: &[String],
+    ) -> Result<Option<(usize, Self)>, ()> {
+        if buffer.is_empty() {
+            return Ok(None);
+        }
+        // Not filled in before: that would be three kilobytes for every answer.
+        let mut headers = [const { MaybeUninit::uninit() }; HEADERS];
+        let mut response = httparse::Response::new(&mut []);
+        let used = match httparse::ParserConfig::default().parse_response_with_uninit_headers(
+            &mut response,
+            buffer,
+            &mut headers,
+        ) {
+            Ok(httparse::Status::Complete(used)) => used,
+            Ok(httparse::Status::Partial) => return Ok(None),
+            Err(_) => return Err(()),
+        };
+        let status = response.code.ok_or(())?;
+        let mut reusable = response.version == Some(1);
+        let mut length: Option<u64> = None;
+        let mut chunked = false;
+        let mut coded = false;
+        let mut fields = Fields::default();
+        for header in response.headers.iter() {
+            let name = header.name;
+            let text = || std::str::from_utf8(header.value).map(str::trim);
+            if let Some(name) = wanted.iter().find(|wanted| name.eq_ignore_ascii_case(wanted)) {
+                fields.headers.extend(text().ok().map(|value| (name.clone(), value.to_owned())));
+            }
+            if name.eq_ignore_ascii_case("content-length") {
+                let value: u64 = text().map_err(drop)?.parse().map_err(drop)?;
+                if length.is_some_and(|known| known != value) {
+                    return Err(());
+                }
+                length = Some(value);
+            } else if name.eq_ignore_ascii_case("transfer-encoding") {
+                coded = true;
+                let last = text().map_err(drop)?.rsplit(',').next().unwrap_or_default();
+                chunked = last.trim().eq_ignore_ascii_case("chunked");
+            } else if name.eq_ignore_ascii_case("connection") {
+                for option in text().unwrap_or_default().split(',') {
+                    match option.trim() {
+                        o if o.eq_ignore_ascii_case("close") => reusable = false,
+                        o if o.eq_ignore_ascii_case("keep-alive") => reusable = true,
+                        _ => {}
+                    }
+                }
+            } else if name.eq_ignore_ascii_case("location") {
+                fields.location = text().ok().map(str::to_owned);
+            } else if name.eq_ignore_ascii_case("set-cookie") {
+                fields.cookies.extend(text().ok().map(str::to_owned));
+            }
+        }
+        let body = if head_only || status < 200 || status == 204 || status == 304 {
+            Body::Done
+        } else if coded {
+            // A length beside a coding may be an attack on someone between:
+            // read what the coding says, then leave the connection.
+            reusable &= length.is_none();
+            if chunked { Body::chunked() } else { Body::UntilClose }
+        } else {
+            match length {
+                Some(0) => Body::Done,
+                Some(left) => Body::Length(left),
+                None => Body::UntilClose,
+            }
+        };
+        Ok(Some((used, Self { status, reusable, body, fields: fields.boxed() })))
+    }
+}
+
+/// The last head that said nothing but how long the body is. Who asks for one page again
+/// and again gets the very same bytes, which need not be taken apart anew.
+#[derive(Debug, Default)]
+pub(crate) struct LastHead(RefCell<(Vec<u8>, Option<Plain>)>);
+
+/// What such a head says.
+#[derive(Clone, Copy, Debug)]
+struct Plain {
+    status: u16,
+    reusable: bool,
+    body: Body,
+}
+
+impl LastHead {
+    /// See [`Head::parse`], which it agrees with always.
+    pub(crate) fn parse(
+        &self,
+        buffer: &[u8],
+        head_only: bool,
+        wanted: &[String],
+    ) -> Result<Option<(usize, Head)>, ()> {
+        if head_only || !wanted.is_empty() {
+            return Head::parse(buffer, head_only, wanted);
+        }
+        let (bytes, plain) = &mut *self.0.borrow_mut();
+        if let Some(Plain { status, reusable, body }) = *plain
+            && buffer.starts_with(bytes)
+        {
+            return Ok(Some((bytes.len(), Head { status, reusable, body, fields: None })));
+        }
+        let parsed = Head::parse(buffer, false, &[])?;
+        if let Some((used, head)) = &parsed
+            && head.fields.is_none()
+        {
+            let Head { status, reusable, body, .. } = *head;
+            *plain = Some(Plain { status, reusable, body });
+            bytes.clear();
+            bytes.extend_from_slice(&buffer[..*used]);
+        }
+        Ok(parsed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn the_head_says_how_long_the_body_is() {
+        let parse = |text: &str| Head::parse(text.as_bytes(), false, &[]);
+        let head = |text: &str| parse(text).unwrap().unwrap().1;
+        let plain = head("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n");
+        assert!(matches!(plain.body, Body::Length(5)) && plain.reusable);
+        let open = head("HTTP/1.1 200 OK\r\n\r\n");
+        assert!(matches!(open.body, Body::UntilClose));
+        let old = head("HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n");
+        assert!(matches!(old.body, Body::Done) && !old.reusable);
+        let both =
+            head("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n");
+        assert!(matches!(both.body, Body::Chunked(_)) && !both.reusable);
+        assert!(
+            parse("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n").is_err()
+        );
+        assert!(parse("SSH-2.0-x\r\n\r\n").is_err());
+        assert!(parse("HTTP/1.1 200 OK\r\nContent-").unwrap().is_none());
+    }
+
+    /// Heads that often are the one before, or begin as it does.
+    fn heads() -> impl Strategy<Value = Vec<String>> {
+        let line = prop_oneof![
+            Just("Content-Length: 5\r\n"),
+            Just("Content-Length: 7\r\n"),
+            Just("Connection: close\r\n"),
+            Just("Location: /a\r\n"),
+            Just("Set-Cookie: a=1\r\n"),
+            Just("broken\r\n"),
+        ];
+        let head = (0u8..4, proptest::collection::vec(line, 0..3), any::<bool>());
+        let text = head.prop_map(|(status, lines, whole)| {
+            let end = if whole { "\r\nHello" } else { "" };
+            format!("HTTP/1.1 {}00 OK\r\n{}{end}", status + 1, lines.concat())
+        });
+        proptest::collection::vec((text, 1usize..3), 1..20).prop_map(|heads| {
+            heads.into_iter().flat_map(|(text, times)| vec![text; times]).collect()
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn what_the_last_head_was_changes_nothing(heads in heads(), head_only in any::<bool>()) {
+            let last = LastHead::default();
+            let wanted = ["content-length".to_owned()];
+            for text in heads {
+                let buffer = text.as_bytes();
+                for (head_only, wanted) in [(head_only, &[][..]), (false, &wanted[..])] {
+                    let shown = |read: Result<Option<(usize, Head)>, ()>| format!("{read:?}");
+                    let (with, without) = (
+                        last.parse(buffer, head_only, wanted),
+                        Head::parse(buffer, head_only, wanted),
+                    );
+                    prop_assert_eq!(shown(with), shown(without), "{}", text);
+                }
+            }
+        }
+    }
+}

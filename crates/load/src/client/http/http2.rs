@@ -1,0 +1,364 @@
+//! HTTP/2 as a client: one request at a time on a connection, timed as over
+//! HTTP/1.1. No task of its own: the connection works while somebody waits for
+//! something on it, so that dropping it ends it at once.
+//!
+//! Source: RFC 9113, sections 3 (starting), 6.8 (GOAWAY), 8 (messages).
+
+use std::cell::Cell;
+use std::fmt;
+use std::io;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+use std::time::Instant;
+
+use bytes::Bytes;
+use h2::client::{Builder, SendRequest};
+use h2::{Reason, RecvStream};
+use http::header::{
+    CONNECTION, HOST, HeaderName, LOCATION, SET_COOKIE, TRANSFER_ENCODING, UPGRADE,
+};
+use http::uri::{Authority, Scheme};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, Uri, Version};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use super::body::store;
+use super::exchange::{Answer, Broken, Exchange, LARGEST_HEAD, failure};
+use super::head::Fields;
+use crate::client::wire::Wire;
+use crate::outcome::{Failure, Stage};
+use crate::plan::Close;
+
+/// What a server may send before what came is taken in: bounds the memory of a
+/// connection, and is as much as a fast network holds in 10 ms at 800 Mbit/s.
+const WINDOW: u32 = 1024 * 1024;
+/// Headers of a request.
+const HEADERS: usize = 128;
+
+/// Fields about a connection, which have no place in HTTP/2: section 8.2.2.
+static OF_CONNECTIONS: [HeaderName; 5] = [
+    CONNECTION,
+    HeaderName::from_static("keep-alive"),
+    HeaderName::from_static("proxy-connection"),
+    TRANSFER_ENCODING,
+    UPGRADE,
+];
+
+/// An open connection. Dropping it resets it.
+pub(crate) struct Http2 {
+    requests: SendRequest<Bytes>,
+    connection: h2::client::Connection<Watched, Bytes>,
+    seen: Rc<Seen>,
+    scheme: Scheme,
+    /// The connection has ended and must not be polled any more.
+    over: bool,
+}
+
+/// What was seen on the wire below.
+#[derive(Debug, Default)]
+struct Seen {
+    received_bytes: Cell<u64>,
+    /// How it broke, or was closed by the server.
+    ended: Cell<Option<Failure>>,
+    /// How to close it.
+    close: Cell<Close>,
+}
+
+impl Http2 {
+    /// Begins to speak HTTP/2: sends what a client begins with, and does not
+    /// wait for an answer.
+    pub(crate) async fn begin(wire: Wire) -> Result<Self, Failure> {
+        let seen = Rc::<Seen>::default();
+        let scheme = match wire {
+            Wire::Clear(_) => Scheme::HTTP,
+            Wire::Tls(_) => Scheme::HTTPS,
+        };
+        let begun = Builder::new()
+            .enable_push(false)
+            .initial_window_size(WINDOW)
+            .initial_connection_window_size(WINDOW)
+            .max_header_list_size(LARGEST_HEAD as u32)
+            .handshake(Watched { wire, seen: seen.clone() })
+            .await;
+        match begun {
+            Ok((requests, connection)) => {
+                Ok(Self { requests, connection, seen, scheme, over: false })
+            }
+            Err(error) => Err(failed(&error, &seen)),
+        }
+    }
+
+    /// Whether the server answers as one of HTTP/2 does: to a PING. Once only.
+    ///
+    /// # Errors
+    /// What it does instead.
+    pub(crate) async fn check(&mut self) -> Result<(), String> {
+        let mut ping = self.connection.ping_pong().expect("asked for once");
+        let sent = ping.send_ping(h2::Ping::opaque());
+        sent.map_err(|error| error.to_string())?;
+        std::future::poll_fn(|cx| {
+            if !self.over
+                && let Poll::Ready(end) = Pin::new(&mut self.connection).poll(cx)
+            {
+                self.over = true;
+                let why =
+                    end.err().map_or("it closed the connection".to_owned(), |e| e.to_string());
+                return Poll::Ready(Err(why));
+            }
+            ping.poll_pong(cx).map(|pong| pong.map(drop).map_err(|error| error.to_string()))
+        })
+        .await
+    }
+
+    /// Lets the connection work: write what is queued, read what has come.
+    fn work(&mut self, cx: &mut Context<'_>) {
+        if !self.over {
+            self.over = Pin::new(&mut self.connection).poll(cx).is_ready();
+        }
+    }
+
+    /// Ready when no request can be sent on it any more. Answers PINGs and takes
+    /// in what else comes.
+    pub(crate) fn poll_closed(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        self.work(cx);
+        if self.is_good() { Poll::Pending } else { Poll::Ready(()) }
+    }
+
+    /// Whether it takes another request: neither closed nor told to go away.
+    fn is_good(&mut self) -> bool {
+        let mut cx = Context::from_waker(Waker::noop());
+        !self.over && !matches!(self.requests.poll_ready(&mut cx), Poll::Ready(Err(_)))
+    }
+
+    /// Ends it well: GOAWAY, and the wire as `close` says. Never waits.
+    pub(crate) fn finish(self, close: Close) {
+        let Self { requests, mut connection, seen, over, .. } = self;
+        seen.close.set(close);
+        drop(requests);
+        if !over {
+            let mut cx = Context::from_waker(Waker::noop());
+            let _ = Pin::new(&mut connection).poll(&mut cx);
+        }
+    }
+
+    /// Sends the request and takes in the answer.
+    pub(crate) async fn run(&mut self, exchange: Exchange<'_>) -> Result<Answer, Broken> {
+        let Exchange { bytes, sent, mut keep, stage, .. } = exchange;
+        stage.set(Stage::FirstByte);
+        let before = self.seen.received_bytes.get();
+        let whole = |unanswered| move |failure| Broken { failure, unanswered };
+        let (request, body) = request(bytes, &self.scheme).map_err(whole(false))?;
+        let response = self.ask(request, body).await.map_err(whole(true))?;
+        let first_byte = Instant::now();
+        stage.set(Stage::LastByte);
+        let (head, mut body) = response.into_parts();
+        while let Some(piece) = self.piece(&mut body).await.map_err(whole(false))? {
+            store(&mut keep, &piece);
+        }
+        let last_byte = Instant::now();
+        let texts =
+            |name: &str| head.headers.get_all(name).into_iter().filter_map(|v| v.to_str().ok());
+        let wanted = exchange.headers.iter();
+        let fields = Fields {
+            location: texts(LOCATION.as_str()).next().map(str::to_owned),
+            cookies: texts(SET_COOKIE.as_str()).map(str::to_owned).collect(),
+            headers: wanted
+                .flat_map(|name| texts(name).map(|value| (name.clone(), value.to_owned())))
+                .collect(),
+        };
+        Ok(Answer {
+            status: head.status.as_u16(),
+            reusable: self.is_good(),
+            fields: fields.boxed(),
+            sent,
+            first_byte,
+            last_byte,
+            received_bytes: self.seen.received_bytes.get() - before,
+        })
+    }
+
+    /// Sends a request, and gives the head of the answer.
+    async fn ask(
+        &mut self,
+        request: Request<()>,
+        body: Bytes,
+    ) -> Result<Response<RecvStream>, Failure> {
+        let ready = std::future::poll_fn(|cx| {
+            self.work(cx);
+            self.requests.poll_ready(cx)
+        });
+        ready.await.map_err(|error| failed(&error, &self.seen))?;
+        let (mut response, mut stream) = self
+            .requests
+            .send_request(request, body.is_empty())
+            .map_err(|error| failed(&error, &self.seen))?;
+        if !body.is_empty() {
+            // A form at most: held until the server's window takes it.
+            stream.send_data(body, true).map_err(|error| failed(&error, &self.seen))?;
+        }
+        let answered = std::future::poll_fn(|cx| {
+            self.work(cx);
+            Pin::new(&mut response).poll(cx)
+        });
+        answered.await.map_err(|error| failed(&error, &self.seen))
+    }
+
+    /// The next piece of a body; `None` after its last byte and the trailer.
+    async fn piece(&mut self, body: &mut RecvStream) -> Result<Option<Bytes>, Failure> {
+        let next = std::future::poll_fn(|cx| {
+            self.work(cx);
+            body.poll_data(cx)
+        });
+        let next = next.await.transpose().map_err(|error| failed(&error, &self.seen))?;
+        if let Some(piece) = next {
+            // Fails only where the stream is over, which needs no window.
+            let _ = body.flow_control().release_capacity(piece.len());
+            return Ok(Some(piece));
+        }
+        let trailer = std::future::poll_fn(|cx| {
+            self.work(cx);
+            body.poll_trailers(cx)
+        });
+        trailer.await.map_err(|error| failed(&error, &self.seen))?;
+        Ok(None)
+    }
+}
+
+impl fmt::Debug for Http2 {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Http2").field("seen", &self.seen).finish_non_exhaustive()
+    }
+}
+
+/// What an error of the protocol is counted as.
+fn failed(error: &h2::Error, seen: &Seen) -> Failure {
+    let by_server = error.is_remote();
+    if by_server && error.is_reset() {
+        return match error.reason() {
+            Some(Reason::REFUSED_STREAM) => Failure::StreamRefused,
+            _ => Failure::StreamReset,
+        };
+    }
+    if by_server && error.is_go_away() {
+        return Failure::GoAway;
+    }
+    seen.ended.get().unwrap_or(Failure::Http)
+}
+
+/// The same request in the fields of HTTP/2, from how it goes out over HTTP/1.1:
+/// what customers ask for is put together in one place.
+fn request(bytes: &[u8], scheme: &Scheme) -> Result<(Request<()>, Bytes), Failure> {
+    let mut parsed = [httparse::EMPTY_HEADER; HEADERS];
+    let mut read = httparse::Request::new(&mut parsed);
+    let head = match read.parse(bytes) {
+        Ok(httparse::Status::Complete(head)) => head,
+        _ => return Err(Failure::Other),
+    };
+    let (method, path) = (read.method.unwrap_or("GET"), read.path.unwrap_or("/"));
+    let mut headers = HeaderMap::with_capacity(read.headers.len());
+    let mut authority = None;
+    for header in read.headers.iter() {
+        let name = HeaderName::from_bytes(header.name.as_bytes()).map_err(ours)?;
+        if name == HOST {
+            authority = Authority::try_from(header.value).ok();
+        } else if !OF_CONNECTIONS.contains(&name) {
+            let value = HeaderValue::from_bytes(header.value).map_err(ours)?;
+            headers.append(name, value);
+        }
+    }
+    let uri = Uri::builder()
+        .scheme(scheme.clone())
+        .authority(authority.ok_or(Failure::Other)?)
+        // Stands in paths of pages, but not in those of this library.
+        .path_and_query(path.replace('`', "%60"))
+        .build()
+        .map_err(ours)?;
+    let mut request = Request::new(());
+    *request.method_mut() = Method::from_bytes(method.as_bytes()).map_err(ours)?;
+    *request.uri_mut() = uri;
+    *request.version_mut() = Version::HTTP_2;
+    *request.headers_mut() = headers;
+    Ok((request, Bytes::copy_from_slice(&bytes[head..])))
+}
+
+/// A request that cannot be put so is the driver's own mistake.
+fn ours<E>(_: E) -> Failure {
+    Failure::Other
+}
+
+/// The wire, watched: the library tells neither bytes nor how it ended.
+struct Watched {
+    wire: Wire,
+    seen: Rc<Seen>,
+}
+
+impl Watched {
+    fn note<T>(&self, result: &io::Result<T>) {
+        if let Err(error) = result {
+            self.seen.ended.set(Some(failure(error)));
+        }
+    }
+}
+
+impl AsyncRead for Watched {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buf.filled().len();
+        let result = std::task::ready!(self.wire.poll_read(cx, buf));
+        self.note(&result);
+        let count = buf.filled().len() - before;
+        if result.is_ok() && count == 0 {
+            self.seen.ended.set(Some(Failure::Closed));
+        }
+        self.seen.received_bytes.set(self.seen.received_bytes.get() + count as u64);
+        Poll::Ready(result)
+    }
+}
+
+impl AsyncWrite for Watched {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let result = std::task::ready!(self.wire.poll_write(cx, bytes));
+        self.note(&result);
+        Poll::Ready(result)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let result = std::task::ready!(self.wire.poll_flush(cx));
+        self.note(&result);
+        Poll::Ready(result)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let close = self.seen.close.get();
+        self.wire.finish(close);
+        Poll::Ready(Ok(()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_says_the_same_in_both_versions() {
+        let bytes = b"POST /bids?a=`b HTTP/1.1\r\nHost: shop:8443\r\nUser-Agent: x\r\n\
+                      Connection: close\r\nCookie: a=1; b=2\r\nContent-Length: 3\r\n\r\nq=1";
+        let (request, body) = request(bytes, &Scheme::HTTPS).unwrap();
+        assert_eq!(request.method(), Method::POST);
+        assert_eq!(request.uri(), "https://shop:8443/bids?a=%60b");
+        assert_eq!(
+            (request.headers()["cookie"].to_str().unwrap(), &body[..]),
+            ("a=1; b=2", &b"q=1"[..])
+        );
+        let mut names: Vec<&str> = request.headers().keys().map(HeaderName::as_str).collect();
+        names.sort_unstable();
+        assert_eq!(names, ["content-length", "cookie", "user-agent"]);
+    }
+}

@@ -1,0 +1,127 @@
+//! A plan run several times: what a figure is, and how much it differs from run
+//! to run.
+
+use std::fmt;
+
+use serde::Serialize;
+use tidegate_stats::Estimate;
+
+use crate::compare::Unit;
+use crate::compare::figures::FIGURES;
+use crate::compare::window::Window;
+use crate::result::summary::Summary;
+
+/// Probability with which an interval covers the figure.
+pub const CONFIDENCE: f64 = 0.95;
+
+/// The results of all runs.
+#[derive(Clone, Debug, Serialize)]
+pub struct Repeated {
+    /// [`Summary::FORMAT`].
+    pub format: u32,
+    /// The main figures over all runs.
+    pub figures: Vec<RepeatedFigure>,
+    /// The runs, in order.
+    pub runs: Vec<Summary>,
+}
+
+/// One figure over all runs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RepeatedFigure {
+    /// Its name, as in a summary.
+    pub figure: &'static str,
+    /// What it is counted in.
+    pub unit: Unit,
+    /// In each run; `None` where nothing happened that it could be of.
+    pub values: Vec<Option<f64>>,
+    /// Mean of the runs, and its interval of 95 % by Student's t; `None` of
+    /// fewer than two runs, or where a run has no value.
+    pub mean: Option<Mean>,
+}
+
+/// A mean with its interval.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Mean {
+    /// Mean of the runs.
+    pub value: f64,
+    /// Lower end of the interval.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
+impl Repeated {
+    /// Works the figures out.
+    pub fn new(runs: Vec<Summary>) -> Self {
+        let open = |run: &Summary| {
+            Window::try_from(run.stretches.clone()).expect("what a run wrote can be read")
+        };
+        let windows: Vec<Window> = runs.iter().map(open).collect();
+        let figure = |figure: &crate::compare::figures::Figure| {
+            let values = windows.iter().map(|window| figure.value(window)).collect();
+            RepeatedFigure::new(figure.name, figure.unit, values)
+        };
+        Self { format: Summary::FORMAT, figures: FIGURES.iter().map(figure).collect(), runs }
+    }
+}
+
+impl RepeatedFigure {
+    fn new(figure: &'static str, unit: Unit, values: Vec<Option<f64>>) -> Self {
+        let all: Option<Vec<f64>> = values.iter().copied().collect();
+        let mean = all.and_then(|all| Estimate::of_mean(&all)).map(|estimate| {
+            let (low, high) = estimate.interval(CONFIDENCE);
+            Mean { value: estimate.value, low, high }
+        });
+        Self { figure, unit, values, mean }
+    }
+}
+
+impl fmt::Display for Repeated {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let seeds: Vec<String> = self.runs.iter().map(|run| run.seed.to_string()).collect();
+        writeln!(f, "{} runs, seeds {}", self.runs.len(), seeds.join(", "))?;
+        writeln!(
+            f,
+            "{:22} {:>12} {:>27} {:>12} {:>12}",
+            "", "mean", "95 % interval", "least", "most"
+        )?;
+        for figure in &self.figures {
+            let unit = figure.unit;
+            let Some(mean) = figure.mean else {
+                writeln!(f, "{:22} {:>12}", figure.figure, "none")?;
+                continue;
+            };
+            let values = || figure.values.iter().copied().flatten();
+            writeln!(
+                f,
+                "{:22} {:>12} {:>27} {:>12} {:>12}",
+                figure.figure,
+                unit.of(mean.value),
+                format!("{} to {}", unit.of(mean.low), unit.of(mean.high)),
+                unit.of(values().fold(f64::INFINITY, f64::min)),
+                unit.of(values().fold(f64::NEG_INFINITY, f64::max)),
+            )?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_interval_of_three_runs_worked_out_by_hand() {
+        // Mean 12, s = 2; t(2, 97.5 %) = 4.3027, times 2/√3 is 4.968.
+        let values = [10.0, 12.0, 14.0].map(Some).to_vec();
+        let mean = RepeatedFigure::new("x", Unit::Ms, values).mean.unwrap();
+        assert_eq!(mean.value, 12.0);
+        assert!((mean.low - 7.032).abs() < 1e-3 && (mean.high - 16.968).abs() < 1e-3, "{mean:?}");
+    }
+
+    #[test]
+    fn a_run_without_a_value_leaves_no_mean() {
+        assert_eq!(RepeatedFigure::new("x", Unit::Ms, vec![Some(1.0), None]).mean, None);
+        assert_eq!(RepeatedFigure::new("x", Unit::Ms, vec![Some(1.0)]).mean, None);
+    }
+}

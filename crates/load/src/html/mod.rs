@@ -1,0 +1,7 @@
+//! What is read in pages: links, forms, elements by selector.
+
+pub mod css;
+pub(crate) mod links;
+pub(crate) mod scan;
+
+pub(crate) use links::{Field, Kind, forms, links};

@@ -1,0 +1,5 @@
+//! Figures as text and as metrics.
+
+pub(crate) mod exposition;
+pub mod metrics;
+pub(crate) mod text;

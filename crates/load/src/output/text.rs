@@ -1,0 +1,344 @@
+//! The plain view: one line per second for pipes and logs, and a report of
+//! a few lines at the end.
+
+use std::fmt::Write as _;
+
+use crate::result::summary::{GroupFigures, Latency, Negotiated, Snapshot, Summary};
+
+/// The second that this snapshot completes in one line, without colours or cursor
+/// movement; `None` if it completes none. The last of a run may be shorter.
+pub fn line(snapshot: &Snapshot) -> Option<String> {
+    let second = snapshot.second.as_ref()?;
+    let stage = if second.measured { "measure" } else { "warm-up" };
+    let response = match second.response.count {
+        0 => "no answer".to_owned(),
+        _ => format!("p50 {} p95 {} ms", ms(second.response.p50_ms), ms(second.response.p95_ms)),
+    };
+    let mut line = format!(
+        "{:7.2} s {stage} sessions/s: offered {:.1} admitted {:.1} refused {:.1} completed {:.1} \
+         abandoned {:.1} failed {:.1} | in flight {} | requests/s {:.0} | {response} | \
+         handshakes/s full {:.0} resumed {:.0} | driver {:.0} %",
+        second.at_s,
+        second.offered_per_s,
+        second.admitted_per_s,
+        second.refused_per_s,
+        second.completed_per_s,
+        second.abandoned_per_s,
+        second.failed_per_s,
+        second.in_flight,
+        second.requests_per_s,
+        second.full_handshakes_per_s,
+        second.resumed_handshakes_per_s,
+        second.driver_cpu_share * 100.0,
+    );
+    if !snapshot.driver_warnings.is_empty() {
+        line.push_str(" | DRIVER SATURATED");
+    }
+    Some(line)
+}
+
+/// The whole result in lines, the driver's warnings first.
+pub fn report(summary: &Summary) -> String {
+    let mut out = String::new();
+    let totals = &summary.totals;
+    for reason in &summary.driver.saturated_because {
+        put(&mut out, format_args!("DRIVER SATURATED: {reason}"));
+    }
+    for reason in &summary.incomplete {
+        put(&mut out, format_args!("INCOMPLETE: {reason}"));
+    }
+    if let Some(error) = &summary.raw_error {
+        put(&mut out, format_args!("FILE INCOMPLETE: {error}"));
+    }
+    let length = &summary.session_length;
+    put(
+        &mut out,
+        format_args!(
+            "{} at {}: {:.1} s measured after {:.1} s{}, seed {}",
+            summary.scenario,
+            summary.target,
+            summary.measured_s,
+            summary.warm_up_s,
+            if summary.interrupted { " (stopped early)" } else { "" },
+            summary.seed
+        ),
+    );
+    if let Some(portion) = &summary.portion {
+        put(
+            &mut out,
+            format_args!(
+                "part            {} of the load; `tidegate load merge` adds all parts up",
+                portion.part()
+            ),
+        );
+    }
+    put(&mut out, format_args!("arrivals        {}", summary.arrivals));
+    put(
+        &mut out,
+        format_args!(
+            "session length  mean {:.1}, median {}, p99 {} requests",
+            length.mean_requests, length.median_requests, length.p99_requests
+        ),
+    );
+    put(
+        &mut out,
+        format_args!(
+            "sessions/s      offered {:.2}, admitted {:.2}, refused {:.2}, completed {:.2}, \
+             abandoned {:.2}, failed {:.2}",
+            summary.offered_per_s,
+            summary.admitted_per_s,
+            summary.refused_per_s,
+            summary.completed_per_s,
+            summary.abandoned_per_s,
+            summary.failed_per_s
+        ),
+    );
+    put(
+        &mut out,
+        format_args!(
+            "sessions        offered {}, started {}, refused {}{}, failed {}{}, abandoned {}{}, \
+             completed {}, cut off {}; {:.1} % of those admitted completed",
+            totals.offered,
+            totals.started,
+            totals.refused,
+            kinds(&totals.refused_by_kind),
+            totals.failed,
+            kinds(&totals.failed_by_kind),
+            totals.abandoned,
+            kinds(&totals.abandoned_by_stage),
+            totals.completed,
+            totals.cut_off,
+            summary.completed_ratio * 100.0
+        ),
+    );
+    put(
+        &mut out,
+        format_args!(
+            "requests        {:.1}/s, ok {}, failed {}, fallbacks {}",
+            summary.requests_per_s,
+            totals.requests_ok,
+            totals.requests_failed,
+            totals.fallback_back + totals.fallback_via + totals.fallback_last_id
+        ),
+    );
+    if totals.sessions_returned + totals.requests_reloaded > 0 {
+        put(
+            &mut out,
+            format_args!(
+                "impatience      {} sessions came back, {} requests were reloaded",
+                totals.sessions_returned, totals.requests_reloaded
+            ),
+        );
+    }
+    unmet(&mut out, summary);
+    put(&mut out, format_args!("response        {}", spread(&summary.response)));
+    put(&mut out, format_args!("  uncorrected   {}", spread(&summary.response_uncorrected)));
+    groups(&mut out, "class", &summary.classes);
+    groups(&mut out, "arrivals", &summary.models);
+    let phases = &summary.phases;
+    for (name, phase) in [
+        ("connect", &phases.connect),
+        ("full handshake", &phases.full_handshake),
+        ("resumed hs", &phases.resumed_handshake),
+        ("first byte", &phases.first_byte),
+        ("last byte", &phases.last_byte),
+    ] {
+        // What there was none of, as handshakes in clear, is not told.
+        if phase.count > 0 {
+            put(&mut out, format_args!("{name:15} {}", spread(phase)));
+        }
+    }
+    if totals.full_attempted + totals.resumed_attempted > 0 {
+        put(
+            &mut out,
+            format_args!(
+                "handshakes      full {} of {}, resumed {} of {}; {:.1} % full{}",
+                totals.full_ok,
+                totals.full_attempted,
+                totals.resumed_ok,
+                totals.resumed_attempted,
+                summary.full_handshake_share * 100.0,
+                not_resumed(summary)
+            ),
+        );
+    }
+    if !summary.tls.is_empty() {
+        put(&mut out, format_args!("tls             {}", negotiated(&summary.tls)));
+    }
+    put(
+        &mut out,
+        format_args!(
+            "driver          {}, busiest {:.0} % CPU, missed starts {} of {}, loop delay p99 {} ms",
+            threads(summary.driver.threads),
+            summary.driver.cpu_share * 100.0,
+            totals.missed_starts,
+            totals.starts,
+            ms(summary.driver.loop_delay.p99_ms)
+        ),
+    );
+    for it in &summary.drivers {
+        let driver = &it.driver;
+        put(
+            &mut out,
+            format_args!(
+                "driver {:8} {}, busiest {:.0} % CPU, {:.2} % of starts missed, loop delay p99 {} \
+                 ms{}",
+                it.part.to_string(),
+                threads(driver.threads),
+                driver.cpu_share * 100.0,
+                driver.missed_share * 100.0,
+                ms(driver.loop_delay.p99_ms),
+                if driver.saturated_because.is_empty() { "" } else { ", SATURATED" }
+            ),
+        );
+    }
+    for verdict in &summary.thresholds {
+        let limit = match (verdict.min, verdict.max) {
+            (Some(min), Some(max)) => format!("{min} to {max}"),
+            (Some(min), None) => format!("at least {min}"),
+            (None, Some(max)) => format!("at most {max}"),
+            (None, None) => "no limit".to_owned(),
+        };
+        put(
+            &mut out,
+            format_args!(
+                "{} {} = {:.3} ({limit})",
+                if verdict.met { "ok    " } else { "MISSED" },
+                verdict.metric,
+                verdict.value
+            ),
+        );
+    }
+    out
+}
+
+/// What handshakes agreed on, and how many did.
+fn negotiated(all: &[Negotiated]) -> String {
+    let told = all.iter().map(|it| {
+        let group = it.group.map(|group| format!(" {group}")).unwrap_or_default();
+        let Negotiated { version, suite, full, resumed, .. } = it;
+        format!("{version} {suite}{group} (full {full}, resumed {resumed})")
+    });
+    told.collect::<Vec<_>>().join("; ")
+}
+
+/// A table of the classes, or of the arrivals, where there are several.
+fn groups(out: &mut String, kind: &str, groups: &[GroupFigures]) {
+    let Some(widest) = groups.iter().map(|group| group.name.chars().count()).max() else {
+        return;
+    };
+    let width = widest.max(kind.len());
+    put(
+        out,
+        format_args!(
+            "{:width$} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} ms",
+            kind,
+            "offered",
+            "refused",
+            "completed",
+            "abandoned",
+            "failed",
+            "requests",
+            "p50",
+            "p95",
+            "p99"
+        ),
+    );
+    for group in groups {
+        put(
+            out,
+            format_args!(
+                "{:width$} {:9} {:9} {:9} {:9} {:9} {:9} {:>9} {:>9} {:>9}",
+                group.name,
+                group.offered,
+                group.refused,
+                group.completed,
+                group.abandoned,
+                group.failed,
+                group.requests_ok,
+                ms(group.response.p50_ms),
+                ms(group.response.p95_ms),
+                ms(group.response.p99_ms)
+            ),
+        );
+    }
+}
+
+/// Most kinds of disappointment that are told one by one.
+const UNMET: usize = 10;
+
+/// What was expected of answers and did not come.
+fn unmet(out: &mut String, summary: &Summary) {
+    for unmet in summary.unmet.iter().take(UNMET) {
+        put(
+            out,
+            format_args!(
+                "{:15} {} ({}): expected {}; came {}",
+                unmet.kind.replace('_', " "),
+                unmet.page,
+                unmet.count,
+                unmet.expected,
+                unmet.example
+            ),
+        );
+    }
+    if let Some(more @ 1..) = summary.unmet.len().checked_sub(UNMET) {
+        put(out, format_args!("                and {more} more kinds, all in the JSON"));
+    }
+}
+
+fn threads(number: usize) -> String {
+    if number == 1 { "1 thread".to_owned() } else { format!("{number} threads") }
+}
+
+/// What share was to be full, and which handshakes could not be resumed.
+fn not_resumed(summary: &Summary) -> String {
+    let totals = &summary.totals;
+    let asked = summary.full_share_asked.map(|share| format!(" ({:.1} % asked)", share * 100.0));
+    let parts = [
+        (totals.resumption_declined, "declined by the server"),
+        (totals.resumption_without_ticket, "without a ticket to resume from"),
+    ];
+    let told = parts.iter().filter(|(count, _)| *count > 0);
+    let told = told.map(|(count, what)| format!("; {count} {what}")).collect::<String>();
+    asked.unwrap_or_default() + &told
+}
+
+fn put(out: &mut String, line: std::fmt::Arguments<'_>) {
+    // Writing to a String cannot fail.
+    let _ = writeln!(out, "{line}");
+}
+
+fn kinds(counts: &std::collections::BTreeMap<&'static str, u64>) -> String {
+    if counts.is_empty() {
+        return String::new();
+    }
+    let parts: Vec<String> = counts.iter().map(|(kind, count)| format!("{kind} {count}")).collect();
+    format!(" ({})", parts.join(", "))
+}
+
+fn spread(latency: &Latency) -> String {
+    if latency.count == 0 {
+        return "none".to_owned();
+    }
+    format!(
+        "p50 {} p90 {} p95 {} p99 {} max {} ms ({})",
+        ms(latency.p50_ms),
+        ms(latency.p90_ms),
+        ms(latency.p95_ms),
+        ms(latency.p99_ms),
+        ms(latency.max_ms),
+        latency.count
+    )
+}
+
+/// Three significant figures or so.
+fn ms(value: f64) -> String {
+    if value >= 100.0 {
+        format!("{value:.0}")
+    } else if value >= 10.0 {
+        format!("{value:.1}")
+    } else {
+        format!("{value:.2}")
+    }
+}

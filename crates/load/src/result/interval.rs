@@ -1,0 +1,159 @@
+//! A second, or a quarter of one, as it was counted.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::result::summary::{Latency, Point, Totals};
+
+/// What was counted in a short interval.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Interval {
+    /// Its end since the start of the run.
+    pub(crate) at: Duration,
+    pub(crate) length: Duration,
+    /// Inside the measured window.
+    pub(crate) measured: bool,
+    pub(crate) counts: Counts,
+    /// Sessions in flight at its end.
+    pub(crate) in_flight: u64,
+    /// CPU share of the busiest driver thread.
+    pub(crate) cpu_share: f64,
+}
+
+/// Saved as a list, since there is one for each second.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "[u64; 10]", into = "[u64; 10]")]
+pub(crate) struct Counts {
+    offered: u64,
+    admitted: u64,
+    refused: u64,
+    completed: u64,
+    abandoned: u64,
+    failed: u64,
+    requests_ok: u64,
+    full_ok: u64,
+    resumed_ok: u64,
+    missed_starts: u64,
+}
+
+impl Interval {
+    /// Adds the same interval of another part. The longer one tells how long it
+    /// was: the other part's customers had all left.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        let Self { at, length, measured, counts, in_flight, cpu_share } = other;
+        self.at = self.at.max(*at);
+        self.length = self.length.max(*length);
+        self.measured |= measured;
+        let (mine, theirs) = (<[u64; 10]>::from(self.counts), <[u64; 10]>::from(*counts));
+        self.counts = std::array::from_fn(|index| mine[index] + theirs[index]).into();
+        self.in_flight += in_flight;
+        self.cpu_share = self.cpu_share.max(*cpu_share);
+    }
+
+    /// The largest of its counts.
+    pub(crate) fn most(&self) -> u64 {
+        let counts = <[u64; 10]>::from(self.counts);
+        counts.into_iter().chain([self.in_flight]).max().unwrap_or_default()
+    }
+
+    /// As it is drawn.
+    pub(crate) fn point(&self, response: Latency) -> Point {
+        let counts = &self.counts;
+        let length_s = self.length.as_secs_f64();
+        let per_s = |count: u64| if length_s > 0.0 { count as f64 / length_s } else { 0.0 };
+        Point {
+            at_s: self.at.as_secs_f64(),
+            length_s,
+            measured: self.measured,
+            offered_per_s: per_s(counts.offered),
+            admitted_per_s: per_s(counts.admitted),
+            refused_per_s: per_s(counts.refused),
+            completed_per_s: per_s(counts.completed),
+            abandoned_per_s: per_s(counts.abandoned),
+            failed_per_s: per_s(counts.failed),
+            requests_per_s: per_s(counts.requests_ok),
+            full_handshakes_per_s: per_s(counts.full_ok),
+            resumed_handshakes_per_s: per_s(counts.resumed_ok),
+            in_flight: self.in_flight,
+            response,
+            driver_cpu_share: self.cpu_share,
+            missed_starts: counts.missed_starts,
+        }
+    }
+}
+
+impl From<&Totals> for Counts {
+    fn from(totals: &Totals) -> Self {
+        Self {
+            offered: totals.offered,
+            admitted: totals.admitted,
+            refused: totals.refused,
+            completed: totals.completed,
+            abandoned: totals.abandoned,
+            failed: totals.failed,
+            requests_ok: totals.requests_ok,
+            full_ok: totals.full_ok,
+            resumed_ok: totals.resumed_ok,
+            missed_starts: totals.missed_starts,
+        }
+    }
+}
+
+impl From<Counts> for [u64; 10] {
+    fn from(counts: Counts) -> Self {
+        let Counts {
+            offered,
+            admitted,
+            refused,
+            completed,
+            abandoned,
+            failed,
+            requests_ok,
+            full_ok,
+            resumed_ok,
+            missed_starts,
+        } = counts;
+        [
+            offered,
+            admitted,
+            refused,
+            completed,
+            abandoned,
+            failed,
+            requests_ok,
+            full_ok,
+            resumed_ok,
+            missed_starts,
+        ]
+    }
+}
+
+impl From<[u64; 10]> for Counts {
+    fn from(counts: [u64; 10]) -> Self {
+        let [
+            offered,
+            admitted,
+            refused,
+            completed,
+            abandoned,
+            failed,
+            requests_ok,
+            full_ok,
+            resumed_ok,
+            missed_starts,
+        ] = counts;
+        Self {
+            offered,
+            admitted,
+            refused,
+            completed,
+            abandoned,
+            failed,
+            requests_ok,
+            full_ok,
+            resumed_ok,
+            missed_starts,
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! Requests as they go out.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+use std::rc::Rc;
+
+use rand::SeedableRng;
+
+use crate::Rng;
+use crate::scenario::{Method, Parts};
+use crate::session::cookies::Cookies;
+use crate::session::request::{Identity, LastUsed, Maker, Request};
+
+/// Requests that are the same for everybody at any time, by page: made once for a thread,
+/// and kept as they go out.
+#[derive(Debug)]
+pub(crate) struct Fixed(Vec<Option<Rc<Request>>>);
+
+impl Fixed {
+    /// `common` are the header fields that every request has.
+    pub(crate) fn new(parts: &Parts, origin: &str, common: &str) -> Self {
+        let nobody = Identity { customer: 0, session: 0, request: 0, run: 0 };
+        let request = |page: usize| {
+            let mut maker = Maker {
+                parts,
+                origin,
+                identity: &nobody,
+                last: &mut LastUsed::default(),
+                rng: &mut Rng::seed_from_u64(0),
+            };
+            let (mut request, _) = maker.make(page as u16, &[], "/").ok()?;
+            request.bytes = Some(request.write(common, &Cookies::default()));
+            Some(Rc::new(request))
+        };
+        let pages = parts.pages.iter().enumerate();
+        Self(pages.map(|(index, page)| page.is_fixed().then(|| request(index))?).collect())
+    }
+
+    /// The request for a page, if it is one of them.
+    pub(crate) fn get(&self, page: u16) -> Option<Rc<Request>> {
+        self.0[usize::from(page)].clone()
+    }
+}
+
+impl Request {
+    /// Head and body as they go out; `common` are the header fields that every request
+    /// has.
+    pub(crate) fn bytes(&self, common: &str, cookies: &Cookies) -> Cow<'_, [u8]> {
+        match &self.bytes {
+            Some(bytes) if cookies.is_empty() => Cow::Borrowed(bytes),
+            _ => Cow::Owned(self.write(common, cookies)),
+        }
+    }
+
+    fn write(&self, common: &str, cookies: &Cookies) -> Vec<u8> {
+        let mut head = String::with_capacity(256 + self.path.len() + self.body.len());
+        for part in [self.method.as_str(), " ", &self.path, " HTTP/1.1\r\n"] {
+            head.push_str(part);
+        }
+        self.write_headers(common, &mut head);
+        cookies.write(&mut head);
+        if self.method.has_body() || !self.body.is_empty() {
+            // Writing to a String cannot fail.
+            let _ = write!(head, "Content-Length: {}\r\n", self.body.len());
+        }
+        head.push_str("\r\n");
+        head.push_str(&self.body);
+        head.into_bytes()
+    }
+
+    /// Its own header fields stand in place of those that every request has.
+    fn write_headers(&self, common: &str, head: &mut String) {
+        if self.headers.is_empty() {
+            return head.push_str(common);
+        }
+        let own = |line: &str| {
+            let name = line.split(':').next().unwrap_or_default();
+            self.headers.iter().any(|(own, _)| own.eq_ignore_ascii_case(name))
+        };
+        common.split_inclusive('\n').filter(|line| !own(line)).for_each(|line| head.push_str(line));
+        for (name, value) in &self.headers {
+            let _ = write!(head, "{name}: {value}\r\n");
+        }
+    }
+
+    /// The request that comes of it where an answer of this status leads elsewhere.
+    ///
+    /// Source: RFC 9110, sections 15.4.2 to 15.4.4; 303 asks for GET.
+    pub(crate) fn redirected(&self, path: String, status: u16) -> Self {
+        let becomes_get = match status {
+            303 => self.method != Method::Head,
+            301 | 302 => self.method == Method::Post,
+            _ => false,
+        };
+        let mut next = Self { path, bytes: None, ..self.clone() };
+        if becomes_get {
+            next.method = Method::Get;
+            next.body.clear();
+            next.headers.retain(|(name, _)| name != "Content-Type");
+        }
+        next
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::Scenario;
+
+    const PAGES: &str = r#"
+[session]
+start = "Home"
+[pages]
+Home = { path = "/" }
+Dressed = { path = "/d?x=1", headers = { Accept = "text/plain" } }
+Numbered = { path = "/n", headers = { X-Id = "{request}" } }
+Drawn = { path = "/r/{random}" }
+Sent = { path = "/s", body = "a" }
+Linked = { link = "/l" }
+[transitions]
+weights = { End = 1 }
+"#;
+    const COMMON: &str = "Host: shop\r\nAccept: */*\r\n";
+
+    #[test]
+    fn only_what_is_always_the_same_is_kept_and_goes_out_with_cookies_too() {
+        let shop = Scenario::from_toml(PAGES, "shop.toml").unwrap();
+        let fixed = Fixed::new(shop.parts(), "https://shop", COMMON);
+        let kept: Vec<bool> = fixed.0.iter().map(Option::is_some).collect();
+        let names: Vec<&str> = shop.pages().iter().map(|page| page.name.as_str()).collect();
+        assert_eq!(names, ["Home", "Dressed", "Numbered", "Drawn", "Sent", "Linked"]);
+        assert_eq!(kept, [true, true, false, false, false, false]);
+
+        let mut cookies = Cookies::default();
+        let text = |page: u16, cookies: &Cookies| {
+            let request = fixed.get(page).unwrap();
+            String::from_utf8(request.bytes(COMMON, cookies).into_owned()).unwrap()
+        };
+        assert_eq!(text(0, &cookies), "GET / HTTP/1.1\r\nHost: shop\r\nAccept: */*\r\n\r\n");
+        let dressed = "GET /d?x=1 HTTP/1.1\r\nHost: shop\r\nAccept: text/plain\r\n";
+        assert_eq!(text(1, &cookies), format!("{dressed}\r\n"));
+        cookies.take(&["a=1".to_owned()]);
+        assert_eq!(text(1, &cookies), format!("{dressed}Cookie: a=1\r\n\r\n"));
+        let elsewhere = fixed.get(0).unwrap().redirected("/e".to_owned(), 302);
+        assert!(elsewhere.bytes(COMMON, &Cookies::default()).starts_with(b"GET /e HTTP/1.1\r\n"));
+    }
+}

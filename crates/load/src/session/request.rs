@@ -1,0 +1,493 @@
+//! From a page of the scenario and the last answer to the next request: what
+//! the last page offers decides, as with a person.
+
+use std::borrow::Cow;
+
+use rand::RngExt;
+use rand::seq::IndexedRandom;
+
+use crate::Rng;
+use crate::html::{self, Field, Kind};
+use crate::scenario::{FieldRule, Method, Page, Parts, Source};
+use crate::session::values::{Escape, Known, encode, encode_part, rule, text, value};
+
+/// Most bytes of a path that a page may make a customer ask for.
+const LONGEST_PATH: usize = 8000;
+/// Most bytes of a header field's value.
+const LONGEST_HEADER: usize = 8000;
+/// Most bytes of a form that is sent.
+const LARGEST_FORM: usize = 256 * 1024;
+
+/// A request, ready to be sent (again).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Request {
+    pub(crate) page: u16,
+    pub(crate) method: Method,
+    /// Path with query.
+    pub(crate) path: String,
+    /// Header fields beyond those that every request has; that of the body's
+    /// media type is one of them.
+    pub(crate) headers: Vec<(String, String)>,
+    /// Empty for none.
+    pub(crate) body: String,
+    /// As it goes out without cookies, where that is known already.
+    pub(crate) bytes: Option<Vec<u8>>,
+}
+
+impl Request {
+    /// Without header fields of its own.
+    fn new(page: u16, method: Method, path: String, body: String) -> Self {
+        Self { page, method, path, headers: Vec::new(), body, bytes: None }
+    }
+}
+
+/// Who a customer is.
+#[derive(Clone, Debug)]
+pub(crate) struct Identity {
+    /// Number of the customer, from 1.
+    pub(crate) customer: u64,
+    /// Number of the session, from 0.
+    pub(crate) session: u64,
+    /// Requests the session has made.
+    pub(crate) request: u32,
+    /// The run's letters.
+    pub(crate) run: u64,
+}
+
+/// Values seen last, by index of the parameter.
+#[derive(Debug, Default)]
+pub(crate) struct LastUsed(Vec<(u16, Value)>);
+
+#[derive(Debug, Default)]
+struct Value {
+    text: String,
+    /// It was extracted, so that nothing about it is known; values of links can
+    /// stand in a path as they are.
+    extracted: bool,
+}
+
+impl LastUsed {
+    /// The value as it stands in a text.
+    pub(crate) fn text(&self, index: u16) -> Option<&str> {
+        self.get(index).map(|value| value.text.as_str())
+    }
+
+    /// Keeps a value that was found in an answer.
+    pub(crate) fn extract(&mut self, index: u16, text: &str) {
+        self.put(index, text, true);
+    }
+
+    pub(crate) fn set(&mut self, index: u16, text: &str) {
+        self.put(index, text, false);
+    }
+
+    fn get(&self, index: u16) -> Option<&Value> {
+        self.0.iter().find(|(known, _)| *known == index).map(|(_, value)| value)
+    }
+
+    fn put(&mut self, index: u16, text: &str, extracted: bool) {
+        let known = self.0.iter().position(|(known, _)| *known == index);
+        let at = known.unwrap_or_else(|| {
+            self.0.push((index, Value::default()));
+            self.0.len() - 1
+        });
+        let value = &mut self.0[at].1;
+        value.extracted = extracted;
+        value.text.clear();
+        value.text.push_str(text);
+    }
+}
+
+/// How a request came about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// As the scenario has it.
+    Offered,
+    /// The page offered none; the id used last was taken.
+    LastId,
+}
+
+/// Why there is no request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NotMade {
+    /// The last page offers no way there, or a value that is needed was never
+    /// seen.
+    NotOffered,
+    /// A value has what cannot stand in a header field (RFC 9110, section 5.5).
+    Unsendable,
+}
+
+/// What a customer makes requests from.
+pub(crate) struct Maker<'a> {
+    pub(crate) parts: &'a Parts,
+    pub(crate) origin: &'a str,
+    pub(crate) identity: &'a Identity,
+    pub(crate) last: &'a mut LastUsed,
+    pub(crate) rng: &'a mut Rng,
+}
+
+impl Maker<'_> {
+    /// The request for a page after the last answer.
+    ///
+    /// # Errors
+    /// The last page offers no way there and there is no id to fall back to, or
+    /// a value cannot be sent.
+    pub(crate) fn make(
+        &mut self,
+        page: u16,
+        html: &[u8],
+        base: &str,
+    ) -> Result<(Request, Origin), NotMade> {
+        let parts = self.parts;
+        let rules = &parts.pages[page as usize];
+        let made = match &rules.source {
+            Source::Path(_) => self.by_path(page, rules),
+            Source::Link(_) => self.by_link(page, rules, html, base),
+            Source::Form(_) => self.by_form(page, rules, html, base),
+        };
+        let (mut request, origin) = made.ok_or(NotMade::NotOffered)?;
+        self.dress(&mut request, rules)?;
+        Ok((request, origin))
+    }
+
+    /// Adds the header fields and the body that the page says.
+    fn dress(&mut self, request: &mut Request, rules: &Page) -> Result<(), NotMade> {
+        if let Some(body) = &rules.body {
+            let escape = Escape::of(&body.content_type);
+            let mut known = self.known();
+            request.body = text(&body.text, &mut known, escape).ok_or(NotMade::NotOffered)?;
+            request.headers.push(("Content-Type".to_owned(), body.content_type.clone()));
+        } else if !request.body.is_empty() {
+            let form = "application/x-www-form-urlencoded".to_owned();
+            request.headers.push(("Content-Type".to_owned(), form));
+        }
+        for (name, parts) in &rules.headers {
+            let value = text(parts, &mut self.known(), Escape::Nothing);
+            let value = value.ok_or(NotMade::NotOffered)?;
+            if value.chars().any(|c| c.is_control() && c != '\t') || value.len() > LONGEST_HEADER {
+                return Err(NotMade::Unsendable);
+            }
+            request.headers.push((name.clone(), value.trim().to_owned()));
+        }
+        Ok(())
+    }
+
+    fn known(&mut self) -> Known<'_> {
+        Known {
+            identity: self.identity,
+            last: self.last,
+            parameters: &self.parts.parameters,
+            rng: self.rng,
+        }
+    }
+
+    fn by_path(&mut self, page: u16, rules: &Page) -> Option<(Request, Origin)> {
+        let path = self.fill(rules, None)?;
+        let method = rules.method.unwrap_or(Method::Get);
+        let mut body = String::new();
+        if !method.is_safe() {
+            let mut values = Vec::new();
+            for (name, rule) in &rules.fields {
+                let field = Field { name: name.clone(), ..Field::default() };
+                let value = value(&field, rule, &values, &mut self.known())?;
+                values.push((name.clone(), value));
+            }
+            body = encode(&values);
+        }
+        Some((Request::new(page, method, path, body), Origin::Offered))
+    }
+
+    fn by_link(
+        &mut self,
+        page: u16,
+        rules: &Page,
+        html: &[u8],
+        base: &str,
+    ) -> Option<(Request, Origin)> {
+        let template = rules.template();
+        let mut fitting: Vec<String> = Vec::new();
+        let mut ids: Vec<String> = Vec::new();
+        html::links(html, |href| {
+            let Some(path) = resolve(&href, base, self.origin) else { return };
+            if template.matches(&path, |_, _| ()) {
+                fitting.push(path.into_owned());
+            } else if rules.ids.as_ref().is_some_and(|ids| ids.matches(&path, |_, _| ())) {
+                ids.push(path.into_owned());
+            }
+        });
+        let method = rules.method.unwrap_or(Method::Get);
+        if let Some(path) = self.choose(fitting) {
+            template.matches(&path, |index, value| self.last.set(index, value));
+            return Some((Request::new(page, method, path, String::new()), Origin::Offered));
+        }
+        let (origin, from) = match self.choose(ids) {
+            Some(path) => (Origin::Offered, Some(path)),
+            None if rules.guess => (Origin::LastId, None),
+            None => return None,
+        };
+        if let (Some(path), Some(ids)) = (&from, &rules.ids) {
+            ids.matches(path, |index, value| self.last.set(index, value));
+        }
+        let path = self.fill(rules, Some(()))?;
+        Some((Request::new(page, method, path, String::new()), origin))
+    }
+
+    fn by_form(
+        &mut self,
+        page: u16,
+        rules: &Page,
+        html: &[u8],
+        base: &str,
+    ) -> Option<(Request, Origin)> {
+        let template = rules.template();
+        let forms = html::forms(html, |action| {
+            resolve(action, base, self.origin)
+                .is_some_and(|path| template.matches(&path, |_, _| ()))
+        });
+        let fitting: Vec<_> = forms
+            .into_iter()
+            .filter(|form| match rules.method {
+                Some(method) => form.post == (method == Method::Post),
+                None => true,
+            })
+            .collect();
+        let form = fitting.choose(self.rng)?;
+        let mut path = resolve(&form.action, base, self.origin)?.into_owned();
+        template.matches(&path, |index, value| self.last.set(index, value));
+        let mut values: Vec<(String, String)> = Vec::with_capacity(form.fields.len());
+        for field in &form.fields {
+            let rule = rule(&rules.fields, field).or_else(|| match field.kind {
+                // Rules for the whole site never change what a page hides.
+                Kind::Hidden => None,
+                _ => rule(&self.parts.fields, field),
+            });
+            let rule = rule.unwrap_or(&FieldRule::Keep);
+            let mut value = value(field, rule, &values, &mut self.known())?;
+            if let Some(longest) = field.longest
+                && let Some((end, _)) = value.char_indices().nth(longest)
+            {
+                value.truncate(end);
+            }
+            values.push((field.name.clone(), value));
+        }
+        let encoded = encode(&values);
+        if encoded.len() > LARGEST_FORM {
+            return None;
+        }
+        let (method, body) = if form.post {
+            (Method::Post, encoded)
+        } else {
+            path.truncate(path.find(['?', '#']).unwrap_or(path.len()));
+            path.push('?');
+            path.push_str(&encoded);
+            (Method::Get, String::new())
+        };
+        (path.len() <= LONGEST_PATH)
+            .then(|| (Request::new(page, method, path, body), Origin::Offered))
+    }
+
+    /// One of the distinct paths.
+    fn choose(&mut self, mut paths: Vec<String>) -> Option<String> {
+        paths.sort_unstable();
+        paths.dedup();
+        if paths.is_empty() {
+            return None;
+        }
+        let index = self.rng.random_range(0..paths.len());
+        Some(paths.swap_remove(index))
+    }
+
+    /// Fills the page's template; from the ids used last where `links` says
+    /// that the page follows links, else from the declared ranges first.
+    fn fill(&mut self, rules: &Page, links: Option<()>) -> Option<String> {
+        let (parts, identity) = (self.parts, self.identity);
+        let (rng, last) = (&mut *self.rng, &mut *self.last);
+        let path = rules.template().fill(|index, path| {
+            let parameter = &parts.parameters[index as usize];
+            match parameter.name.as_str() {
+                "customer" => path.push_str(&identity.customer.to_string()),
+                "session" => path.push_str(&identity.session.to_string()),
+                "random" => path.push_str(&rng.random_range(0..1_000_000_000u32).to_string()),
+                _ => match (links, last.get(index), parameter.uniform) {
+                    (Some(()), Some(value), _) | (None, Some(value), None) => {
+                        if value.extracted {
+                            encode_part(&value.text, "%20", path);
+                        } else {
+                            path.push_str(&value.text);
+                        }
+                    }
+                    (_, _, Some((first, end))) => {
+                        let value = rng.random_range(first..=end).to_string();
+                        path.push_str(&value);
+                        last.set(index, &value);
+                    }
+                    (_, None, None) => return false,
+                },
+            }
+            true
+        })?;
+        (path.len() <= LONGEST_PATH).then_some(path)
+    }
+}
+
+/// The path (with query) of an address within the site; `None` if it leads
+/// elsewhere or cannot stand in a request line.
+///
+/// `base` is the path of the page, `origin` is `https://host[:port]`.
+pub(crate) fn resolve<'h>(href: &'h str, base: &str, origin: &str) -> Option<Cow<'h, str>> {
+    let href = href.trim();
+    let href = &href[..href.find('#').unwrap_or(href.len())];
+    let clean = |path: &str| {
+        path.len() <= LONGEST_PATH
+            && path.bytes().all(|b| b.is_ascii_graphic() && b != b'"' && b != b'<' && b != b'>')
+    };
+    if href.starts_with('/') && !href.starts_with("//") {
+        // The usual case, without dots to resolve or bytes to escape.
+        if clean(href) && !href.contains("/.") {
+            return Some(Cow::Borrowed(href));
+        }
+    }
+    let base = url::Url::parse(&format!("{origin}{base}")).ok()?;
+    let joined = base.join(href).ok()?;
+    if joined.origin() != base.origin() {
+        return None;
+    }
+    let path = match joined.query() {
+        Some(query) => format!("{}?{query}", joined.path()),
+        None => joined.path().to_owned(),
+    };
+    clean(&path).then_some(Cow::Owned(path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::Scenario;
+    use rand::SeedableRng;
+
+    const ORIGIN: &str = "https://shop.test";
+
+    fn make(
+        scenario: &Scenario,
+        last: &mut LastUsed,
+        page: &str,
+        html: &str,
+    ) -> Option<(Request, Origin)> {
+        let parts = scenario.parts();
+        let page = parts.pages.iter().position(|known| known.name == page).unwrap() as u16;
+        let identity = Identity { customer: 42, session: 7, request: 3, run: 35 };
+        let mut rng = Rng::seed_from_u64(1);
+        let mut maker = Maker { parts, origin: ORIGIN, identity: &identity, last, rng: &mut rng };
+        maker.make(page, html.as_bytes(), "/items/3").ok()
+    }
+
+    fn auction() -> Scenario {
+        Scenario::built_in("auction-bidding").unwrap()
+    }
+
+    #[test]
+    fn a_link_of_the_page_is_followed_and_its_id_remembered() {
+        let (auction, mut last) = (auction(), LastUsed::default());
+        let html = "<a href=/items/8>x</a><a href='/items/8'>x</a><a href=/items/8/bids>y</a>";
+        let (request, origin) = make(&auction, &mut last, "ViewItem", html).unwrap();
+        assert_eq!((request.path.as_str(), origin), ("/items/8", Origin::Offered));
+        // Nothing there: the id used last.
+        let (request, origin) = make(&auction, &mut last, "ViewBidHistory", "").unwrap();
+        assert_eq!((request.path.as_str(), origin), ("/items/8/bids", Origin::LastId));
+        // An id of the page goes before it.
+        let html = "<a href=/items/9>x</a>";
+        let (request, origin) = make(&auction, &mut last, "PutBidAuth", html).unwrap();
+        assert_eq!((request.path.as_str(), origin), ("/items/9/bid", Origin::Offered));
+        // Never guessed, or nothing to guess from.
+        assert_eq!(make(&auction, &mut last, "BuyNowAuth", ""), None);
+        assert_eq!(make(&auction, &mut LastUsed::default(), "ViewUserInfo", ""), None);
+    }
+
+    #[test]
+    fn a_form_keeps_what_it_hides_and_gets_values_by_rule() {
+        let html = r#"<form method=post action="/items/3/bids">
+            <input type=hidden name=auth value="a+b&amp;c"><input type=number name=bid min=12.50 value=12.50>
+            <input type=number name=max_bid min=12.50><input name=quantity type=number min=1 max=1 value=1>
+            </form>"#;
+        let (request, _) = make(&auction(), &mut LastUsed::default(), "StoreBid", html).unwrap();
+        assert_eq!((request.method, request.path.as_str()), (Method::Post, "/items/3/bids"));
+        let pairs: Vec<(String, String)> =
+            url::form_urlencoded::parse(request.body.as_bytes()).into_owned().collect();
+        assert_eq!(pairs[0], ("auth".to_owned(), "a+b&c".to_owned()));
+        let number = |index: usize| pairs[index].1.parse::<f64>().unwrap();
+        assert!((13.5..=22.5).contains(&number(1)), "{pairs:?}");
+        assert!((number(1) + 1.0..=number(1) + 10.0).contains(&number(2)), "{pairs:?}");
+        assert_eq!(pairs[3].1, "1");
+    }
+
+    #[test]
+    fn customers_sign_in_as_themselves_and_register_as_new() {
+        let html = "<form method=post action=/me><input name=nickname maxlength=20>\
+                    <input type=password name=password></form>";
+        let (request, _) = make(&auction(), &mut LastUsed::default(), "AboutMe", html).unwrap();
+        assert_eq!(request.body, "nickname=user42&password=password42");
+        let html = html.replace("/me", "/register");
+        let (request, _) =
+            make(&auction(), &mut LastUsed::default(), "RegisterUser", &html).unwrap();
+        assert_eq!(request.body, "nickname=nzx7x3&password=password7");
+    }
+
+    #[test]
+    fn texts_are_no_longer_than_the_page_allows() {
+        let html = "<form method=post action=/users/5/comments>\
+                    <textarea name=comment maxlength=3></textarea></form>";
+        let (request, _) =
+            make(&auction(), &mut LastUsed::default(), "StoreComment", html).unwrap();
+        assert!(request.body.len() <= "comment=".len() + 3 * 3, "{}", request.body);
+    }
+
+    #[test]
+    fn extracted_values_are_escaped_where_they_stand() {
+        let text = r#"
+[session]
+start = "Home"
+[pages]
+Home = { path = "/", extract = { id = { css = "b" } } }
+Api = { path = "/a/{id}", body = '{"id": "{id}", "n": {request}}', headers = { X-Id = "{id}" } }
+Form = { path = "/f", method = "PUT", fields = { id = "<{id}>" } }
+Raw = { path = "/r", body = "id={id}", content_type = "application/x-www-form-urlencoded" }
+[transitions]
+weights = { End = 1 }
+"#;
+        let shop = Scenario::from_toml(text, "shop.toml").unwrap();
+        let mut last = LastUsed::default();
+        let id = shop.parts().parameters.iter().position(|known| known.name == "id").unwrap();
+        assert_eq!(make(&shop, &mut last, "Api", ""), None, "nothing was extracted yet");
+        last.extract(id as u16, "a\"/ b\u{1}é");
+        let made = |last: &mut LastUsed, page| make(&shop, last, page, "").map(|(made, _)| made);
+        assert_eq!(made(&mut last, "Api"), None, "no control character gets into a header");
+        last.extract(id as u16, "a\"/ b?é");
+        let api = made(&mut last, "Api").unwrap();
+        assert_eq!((api.method, api.path.as_str()), (Method::Post, "/a/a%22%2F%20b%3F%C3%A9"));
+        assert_eq!(api.body, r#"{"id": "a\"/ b?é", "n": 3}"#);
+        let header = |n: usize| (api.headers[n].0.as_str(), api.headers[n].1.as_str());
+        assert_eq!(header(0), ("Content-Type", "application/json"));
+        assert_eq!(header(1), ("X-Id", "a\"/ b?é"));
+        let form = made(&mut last, "Form").unwrap();
+        assert_eq!((form.method, form.body.as_str()), (Method::Put, "id=%3Ca%22%2F+b%3F%C3%A9%3E"));
+        let raw = made(&mut last, "Raw").unwrap();
+        assert_eq!(raw.body, "id=a%22%2F+b%3F%C3%A9");
+        last.extract(id as u16, "a\nb");
+        assert_eq!(made(&mut last, "Raw").unwrap().body, "id=a%0Ab");
+    }
+
+    #[test]
+    fn addresses_elsewhere_are_not_followed() {
+        let to = |href| resolve(href, "/a/b?x=1", ORIGIN).map(Cow::into_owned);
+        assert_eq!(to("/c?d=1#e").as_deref(), Some("/c?d=1"));
+        assert_eq!(to("c").as_deref(), Some("/a/c"));
+        assert_eq!(to("?page=2").as_deref(), Some("/a/b?page=2"));
+        assert_eq!(to("").as_deref(), Some("/a/b?x=1"));
+        assert_eq!(to("https://shop.test/d").as_deref(), Some("/d"));
+        assert_eq!(to("/../../e").as_deref(), Some("/e"));
+        for elsewhere in ["https://other.test/", "//other.test/", "mailto:a@b", "javascript:x()"] {
+            assert_eq!(to(elsewhere), None, "{elsewhere}");
+        }
+        assert_eq!(to("/a b\r\nX: y").as_deref(), Some("/a%20bX:%20y"));
+    }
+}
