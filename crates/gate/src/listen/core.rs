@@ -21,7 +21,7 @@ use std::net::{TcpListener, TcpStream};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tidegate_hello::{Limits, Looks};
+use tidegate_hello::{Limits, OtherProtocol};
 use tokio::io::unix::AsyncFd;
 use tokio::sync::{Notify, watch};
 use tokio::task::{JoinHandle, spawn_local};
@@ -197,9 +197,9 @@ impl Core {
         }
     }
 
-    fn is_not_tls(self: &Rc<Self>, arrival: Arrival, looks: Looks) {
+    fn is_not_tls(self: &Rc<Self>, arrival: Arrival, looks: OtherProtocol) {
         self.counters.not_tls(looks);
-        if looks == Looks::HttpInClear {
+        if looks == OtherProtocol::PlainHttp {
             self.counters.end(End::ClearHttp);
             if !self.is_full_for_unknown() {
                 life::begin(self, arrival, life::Start::ClearHttp);
