@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use tidegate_load::thread_cpu;
+use tidegate_host::cpu_clock::of_this_thread as thread_cpu;
 
 use tidegate_host::Cores;
 
