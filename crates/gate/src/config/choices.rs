@@ -1,12 +1,7 @@
 //! Settings that are a choice between words.
 
 use serde::{Deserialize, Serialize};
-
-/// A type whose values are words of the configuration file.
-pub trait Word: Copy + Sized + 'static {
-    /// The word of each value.
-    fn word(self) -> &'static str;
-}
+use tidegate_config::Word;
 
 /// Declares an enum whose variants are words, with its list of all values.
 macro_rules! words {

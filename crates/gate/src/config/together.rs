@@ -1,25 +1,33 @@
 //! Rules between settings, and what is allowed but worth a word.
 
-use super::reader::Reader;
-use super::rule::Problem;
-use super::{Config, Cores, Origin, Policy};
+use super::checked::Config;
+use super::choices::{Cores, Policy};
+use super::origin::Origin;
 use std::net::{IpAddr, SocketAddr};
+use tidegate_config::{Problem, Section, one_line, show_duration};
 use tidegate_host::open_files;
 
 /// Most ticket keys kept at once; each is 80 bytes, but a ticket's key must be found.
 const TICKET_KEYS: u128 = 64;
 
-/// Judges settings together; one that is wrong by itself is left out.
-pub(super) fn check(config: &Config, reader: &mut Reader) {
-    let mut rule = |paths: &[(&str, &str)], broken: bool, problem: Problem| {
-        if broken && reader.are_sound(paths) {
-            reader.mistake(paths[0].0, paths[0].1, problem);
+impl Config {
+    /// What an operator should know though nothing is wrong, a sentence each.
+    pub fn warnings(&self) -> Vec<String> {
+        warnings(self)
+    }
+}
+
+/// Checks values against each other; one that is wrong by itself is left out.
+pub(super) fn check(config: &Config, root: &Section<'_>) {
+    let rule = |keys: &[&str], broken: bool, problem: Problem| {
+        if broken && keys.iter().all(|key| root.reader.is_sound(key)) {
+            root.wrong_key(keys[0], problem);
         }
     };
     let Config { listen, tls, upstream, admission, admin, .. } = config;
 
-    const CERTIFICATE: (&str, &str) = ("tls", "certificate");
-    const KEY: (&str, &str) = ("tls", "key");
+    const CERTIFICATE: &str = "tls.certificate";
+    const KEY: &str = "tls.key";
     let remedy = "add key = \"key.pem\" under [tls], or give --key";
     rule(
         &[CERTIFICATE, KEY],
@@ -33,9 +41,9 @@ pub(super) fn check(config: &Config, reader: &mut Reader) {
         Problem::new("is a key without its certificate", remedy),
     );
 
-    const ROTATION: (&str, &str) = ("tls", "ticket_rotation");
-    const LIFETIME: (&str, &str) = ("tls", "ticket_lifetime");
-    let lifetime = super::units::show_duration(tls.ticket_lifetime);
+    const ROTATION: &str = "tls.ticket_rotation";
+    const LIFETIME: &str = "tls.ticket_lifetime";
+    let lifetime = show_duration(tls.ticket_lifetime);
     rule(
         &[ROTATION, LIFETIME],
         tls.ticket_rotation > tls.ticket_lifetime,
@@ -55,7 +63,7 @@ pub(super) fn check(config: &Config, reader: &mut Reader) {
     );
 
     rule(
-        &[("admission", "rate"), ("admission", "policy")],
+        &["admission.rate", "admission.policy"],
         admission.policy == Policy::Static && admission.rate.is_none(),
         Problem::new(
             "must be set for the policy static",
@@ -64,17 +72,17 @@ pub(super) fn check(config: &Config, reader: &mut Reader) {
     );
 
     rule(
-        &[("upstream", "ca"), ("upstream", "url")],
+        &["upstream.ca", "upstream.url"],
         upstream.ca.is_some() && !upstream.url.tls,
         Problem::new("is for an https upstream only", "leave it out, or make upstream.url https"),
     );
     rule(
-        &[("upstream", "insecure"), ("upstream", "ca")],
+        &["upstream.insecure", "upstream.ca"],
         upstream.insecure && upstream.ca.is_some(),
         Problem::new("makes upstream.ca useless", "leave one of them out"),
     );
     rule(
-        &[("upstream", "url"), ("listen", "address")],
+        &["upstream.url", "listen.address"],
         is_own(&upstream.url, listen.address),
         Problem::new(
             format!("is the gate's own address, {}", listen.address),
@@ -83,7 +91,7 @@ pub(super) fn check(config: &Config, reader: &mut Reader) {
     );
     if let Some(clear) = listen.clear {
         rule(
-            &[("upstream", "url"), ("listen", "clear")],
+            &["upstream.url", "listen.clear"],
             is_own(&upstream.url, clear),
             Problem::new(
                 format!("is the gate's own address in clear, {clear}"),
@@ -91,7 +99,7 @@ pub(super) fn check(config: &Config, reader: &mut Reader) {
             ),
         );
         rule(
-            &[("listen", "clear"), ("listen", "address")],
+            &["listen.clear", "listen.address"],
             collide(clear, listen.address),
             Problem::new(
                 format!("must differ from listen.address, {}", listen.address),
@@ -100,7 +108,7 @@ pub(super) fn check(config: &Config, reader: &mut Reader) {
         );
         if let Some(admin) = admin.address {
             rule(
-                &[("listen", "clear"), ("admin", "address")],
+                &["listen.clear", "admin.address"],
                 collide(clear, admin),
                 Problem::new(
                     format!("must differ from admin.address, {admin}"),
@@ -110,7 +118,7 @@ pub(super) fn check(config: &Config, reader: &mut Reader) {
         }
     }
     rule(
-        &[("admin", "address"), ("listen", "address")],
+        &["admin.address", "listen.address"],
         admin.address.is_some_and(|admin| collide(admin, listen.address)),
         Problem::new(
             format!("must differ from listen.address, {}", listen.address),
@@ -123,8 +131,8 @@ pub(super) fn check(config: &Config, reader: &mut Reader) {
     {
         let own: Vec<_> = own.list().iter().map(usize::to_string).collect();
         let rule_text = format!("core {core} is not among those this process may use");
-        let remedy = format!("those are {}", super::document::one_line(&own.join(", ")));
-        rule(&[("listen", "cores")], true, Problem::new(rule_text, remedy));
+        let remedy = format!("those are {}", one_line(&own.join(", ")));
+        rule(&["listen.cores"], true, Problem::new(rule_text, remedy));
     }
 }
 
@@ -149,7 +157,7 @@ fn is_own(origin: &Origin, listen: SocketAddr) -> bool {
 }
 
 /// What an operator should know though nothing is wrong.
-pub(super) fn warnings(config: &Config) -> Vec<String> {
+fn warnings(config: &Config) -> Vec<String> {
     let mut warnings = Vec::new();
     if let Some(address) = config.listen.clear
         && !address.ip().is_loopback()

@@ -1,7 +1,7 @@
 //! What a customer says before the gate decides about her: over TLS her whole
 //! hello, in clear the first bytes of a request.
 
-use crate::listen::socket::Scheme;
+use crate::socket::Scheme;
 use tidegate_hello::{ClientHello, Limits, Malformed, OtherProtocol, Progress, Reader};
 
 /// Collects it.
