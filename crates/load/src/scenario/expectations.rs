@@ -40,7 +40,7 @@ keys! {
     /// `json` of a check.
     pub(super) static CHECK_JSON: CheckJsonKeys {
         /// Where the value is.
-        pointer: Text("a JSON pointer (RFC 6901)") = Required;
+        pointer: Text("a JSON pointer (RFC 6901)") = Required("/ok");
         /// What it is.
         equals: Other("text, number, true or false", "") = Else("any value will do");
     }
@@ -128,7 +128,7 @@ fn find(section: &Section<'_>) -> Option<Find> {
 fn checks_of(section: &Section<'_>) -> Vec<Check> {
     section.known(&CHECK);
     let mut checks = Vec::new();
-    if let Some(list) = section.read(&CHECK.status).and_then(|value| value.list()) {
+    if let Some(list) = section.given(&CHECK.status).and_then(|value| value.list()) {
         let statuses = list.iter().filter_map(|value| value.integer(200..=599));
         checks.push(Check::Status(statuses.map(|status| status as u16).collect()));
     }
@@ -165,7 +165,7 @@ fn json(section: &Section<'_>) -> Option<Check> {
         section.wrong("has no pointer", "write { pointer = \"/ok\", equals = true }");
         return None;
     };
-    let equals = match section.read(&CHECK_JSON.equals) {
+    let equals = match section.given(&CHECK_JSON.equals) {
         Some(value) if value.is_str() => Some(value.string()?.into()),
         Some(value) if value.is_boolean() => Some(value.boolean()?.into()),
         Some(value) if value.is_integer() => Some(value.integer(i64::MIN..=i64::MAX)?.into()),
@@ -181,7 +181,7 @@ fn pointer(value: &Value<'_>) -> Option<String> {
     if text.is_empty() || text.starts_with('/') {
         return Some(text.to_owned());
     }
-    value.wrong(format!("\"{text}\" must begin with /"), format!("write \"/{text}\""));
+    value.wrong("must begin with /", format!("write \"/{text}\""));
     None
 }
 
@@ -240,24 +240,24 @@ Buy = { End = 1 }
         let found = Scenario::from_toml(text, "shop.toml").unwrap_err();
         let found: Vec<String> = found.0.iter().map(ToString::to_string).collect();
         for expected in [
-            "shop.toml:4: pages.Home.path: has {tokn}, which no link, extraction or parameter",
-            "shop.toml:5: pages.Home.method: = \"PUSH\" must be one of GET, HEAD, POST, PUT, PATCH, DELETE;",
-            "shop.toml:7: pages.Home.extract.token.css: \"input:first\" has a ':', which is not known",
-            "shop.toml:8: pages.Home.extract.id.json: \"items/0\" must begin with /; write \"/items/0\"",
-            "shop.toml:9: pages.Home.extract.code.regex: is no regular expression: unclosed group;",
+            "shop.toml:4: pages.Home.path = \"/?t={tokn}\": has {tokn}, which no link, extraction or parameter",
+            "shop.toml:5: pages.Home.method = \"PUSH\": must be one of GET, HEAD, POST, PUT, PATCH, DELETE;",
+            "shop.toml:7: pages.Home.extract.token.css = \"input:first\": \"input:first\" has a ':', which is not known",
+            "shop.toml:8: pages.Home.extract.id.json = \"items/0\": must begin with /; write \"/items/0\"",
+            "shop.toml:9: pages.Home.extract.code.regex = \"(\": is no regular expression: unclosed group;",
             "shop.toml:10: pages.Home.extract.two: has 2 of css, json, regex and header",
             "shop.toml:11: pages.Home.extract.run: is a name that every customer has already;",
-            "shop.toml:12: pages.Home.extract.more.attribute: goes with css; remove it",
-            "shop.toml:14: pages.Home.check.status[0]: = 20 must be 200 to 599;",
-            "shop.toml:15: pages.Home.check.contains: is empty;",
+            "shop.toml:12: pages.Home.extract.more.attribute = \"y\": goes with css; remove it",
+            "shop.toml:14: pages.Home.check.status[0] = 20: must be a whole number of 200 to 599;",
+            "shop.toml:15: pages.Home.check.contains = \"\": is empty;",
             "shop.toml:16: pages.Home.check.json: has no pointer;",
-            "shop.toml:20: pages.Buy.body: does not go with this method; write method = \"POST\"",
-            "shop.toml:20: pages.Buy.body: {idd} is neither customer, session, request, random, run nor",
-            "shop.toml:21: pages.Buy.content_type: = \"json\" is no media type;",
-            "shop.toml:23: pages.Buy.headers.X Token: is no name of a header field;",
-            "shop.toml:24: pages.Buy.headers.Host: is a header field that customers write themselves;",
-            "shop.toml:25: pages.Buy.headers.X-Line: has a line break or control character;",
-            "shop.toml:26: pages.Buy.headers.X-Token: {tokn} is neither",
+            "shop.toml:20: pages.Buy.body = \"{idd}\": does not go with this method; write method = \"POST\"",
+            "shop.toml:20: pages.Buy.body = \"{idd}\": {idd} is neither customer, session, request, random, run nor",
+            "shop.toml:21: pages.Buy.content_type = \"json\": is no media type;",
+            "shop.toml:23: pages.Buy.headers.X Token = \"a\": is no name of a header field;",
+            "shop.toml:24: pages.Buy.headers.Host = \"b\": is a header field that customers write themselves;",
+            "shop.toml:25: pages.Buy.headers.X-Line = \"a\\nb\": has a line break or control character;",
+            "shop.toml:26: pages.Buy.headers.X-Token = \"{tokn}\": {tokn} is neither",
         ] {
             assert!(found.iter().any(|line| line.starts_with(expected)), "{expected}\n{found:#?}");
         }

@@ -3,7 +3,7 @@
 use super::field::{FieldRule, TextPart};
 use super::pages::Names;
 use tidegate_config::Preset::Unset;
-use tidegate_config::{Flag, Other, Pair, Section, Text, Value, keys};
+use tidegate_config::{Boolean, Other, Pair, Section, Text, Value, keys};
 
 /// Most that is added to another number.
 const SMALL: i64 = 1_000_000;
@@ -25,7 +25,7 @@ keys! {
         /// One of these.
         one_of: Other("list of texts", "") = Unset;
         /// What the page says.
-        keep: Flag = Unset;
+        keep: Boolean = Unset;
     }
 }
 
@@ -58,26 +58,26 @@ fn field_rule(value: &Value<'_>, names: &Names) -> Option<FieldRule> {
     let short = |(a, b): (i64, i64)| (a as u32, b as u32);
     let has = |key: &str| section.get(key).is_some();
     if has(FIELD.uniform.name) {
-        return section.read(&FIELD.uniform).map(|(a, b)| FieldRule::Uniform(a, b));
+        return section.given(&FIELD.uniform).map(|(a, b)| FieldRule::Uniform(a, b));
     }
     if has(FIELD.above_min.name) {
-        return section.read(&FIELD.above_min).map(short).map(|(a, b)| FieldRule::AboveMin(a, b));
+        return section.given(&FIELD.above_min).map(short).map(|(a, b)| FieldRule::AboveMin(a, b));
     }
     if has(FIELD.text.name) {
-        return section.read(&FIELD.text).map(short).map(|(a, b)| FieldRule::RandomText(a, b));
+        return section.given(&FIELD.text).map(short).map(|(a, b)| FieldRule::RandomText(a, b));
     }
     if has(FIELD.above.name) && has(FIELD.by.name) {
-        let (other, (a, b)) = (section.read(&FIELD.above)?, section.read(&FIELD.by).map(short)?);
+        let (other, (a, b)) = (section.given(&FIELD.above)?, section.given(&FIELD.by).map(short)?);
         return Some(FieldRule::AboveField(other.to_owned(), a, b));
     }
-    if let Some(list) = section.read(&FIELD.one_of) {
+    if let Some(list) = section.given(&FIELD.one_of) {
         let choices: Vec<String> =
             list.list()?.iter().filter_map(|v| v.string().map(str::to_owned)).collect();
         if !choices.is_empty() {
             return Some(FieldRule::OneOf(choices));
         }
     }
-    if section.read(&FIELD.keep) == Some(true) {
+    if section.given(&FIELD.keep) == Some(true) {
         return Some(FieldRule::Keep);
     }
     section.wrong("is no rule for a field", REMEDY);

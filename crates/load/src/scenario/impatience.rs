@@ -5,8 +5,6 @@ use std::time::Duration;
 use tidegate_config::Preset::{Is, Unset};
 use tidegate_config::{Other, Time, Value, Whole, keys};
 
-use super::check::DAY;
-
 /// What a customer may do, without further ado.
 const WORDS: [&str; 3] = ["leave", "come_back", "hammer"];
 /// Most attempts, the first among them, in the simulator's words and range.
@@ -24,7 +22,7 @@ keys! {
     /// `come_back` of an `impatience`.
     pub(super) static COME_BACK: ComeBackKeys {
         /// Mean of the negative exponential time away.
-        back_off: Time(Duration::from_millis(1), DAY) = Is("\"2s\"");
+        back_off: Time("1ms", "24h") = Is("2s");
         /// Her sessions in all, the first among them.
         attempts: Whole(2, MOST) = Is("3");
     }
@@ -86,7 +84,7 @@ pub(super) fn read(value: &Value<'_>) -> Option<Impatience> {
     }
     let section = value.section()?;
     section.known(&IMPATIENCE);
-    let given = (section.read(&IMPATIENCE.come_back), section.read(&IMPATIENCE.hammer));
+    let given = (section.given(&IMPATIENCE.come_back), section.given(&IMPATIENCE.hammer));
     let inner = match &given {
         (Some(inner), None) | (None, Some(inner)) => inner.section()?,
         _ => {
@@ -99,11 +97,11 @@ pub(super) fn read(value: &Value<'_>) -> Option<Impatience> {
     };
     if given.1.is_some() {
         inner.known(&HAMMER);
-        return Some(Impatience::Hammer { attempts: inner.read_or(&HAMMER.attempts, 10)? as u32 });
+        return Some(Impatience::Hammer { attempts: inner.read(&HAMMER.attempts)? as u32 });
     }
     inner.known(&COME_BACK);
-    let back_off = inner.read_or(&COME_BACK.back_off, Duration::from_secs(2));
-    let attempts = inner.read_or(&COME_BACK.attempts, 3);
+    let back_off = inner.read(&COME_BACK.back_off);
+    let attempts = inner.read(&COME_BACK.attempts);
     Some(Impatience::ComeBack { back_off: back_off?, attempts: attempts? as u32 })
 }
 
@@ -127,16 +125,19 @@ mod tests {
         assert_eq!((back.back_off(2), Impatience::Leave.back_off(1)), (None, None));
         assert_eq!(good("{ come_back = {} }"), good("\"come_back\""));
         for (bad, said) in [
-            ("\"stay\"", "impatience: = \"stay\" is not known; must be one of leave, come_back"),
+            ("\"stay\"", "impatience = \"stay\": must be one of leave, come_back, hammer; try"),
             ("{}", "impatience: must have either come_back or hammer; write"),
-            ("{ hammer = { attempts = 1 } }", "impatience.hammer.attempts: = 1 must be 2 to 1000"),
+            (
+                "{ hammer = { attempts = 1 } }",
+                "impatience.hammer.attempts = 1: must be a whole number of 2 to 1000",
+            ),
             (
                 "{ come_back = { back_off = \"0s\" } }",
-                "impatience.come_back.back_off: = \"0s\" must",
+                "impatience.come_back.back_off = \"0s\": must",
             ),
             (
                 "{ come_back = { after = \"2s\" } }",
-                "impatience.come_back.after: is not a known key",
+                "impatience.come_back.after = \"2s\": is not a known key",
             ),
         ] {
             let told = read_text(&format!("impatience = {bad}")).unwrap_err();

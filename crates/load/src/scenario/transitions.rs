@@ -24,7 +24,7 @@ keys! {
         weights: Other("table of numbers", "a page, `Back`, `Stay` or `End` each; not all 0") = Unset;
         /// Rows sum to one as they are; are divided by their sum; or are read as a client does
         /// that draws a number and walks along the row.
-        form: Words(&["as-is", "normalised", "effective"]) = Is("\"as-is\"");
+        form: Words(&["as-is", "normalised", "effective"]) = Is("as-is");
     }
 }
 
@@ -45,10 +45,10 @@ pub(super) fn read(
     file: &str,
 ) -> Option<Table> {
     let section = value.section()?;
-    let form = section.read_or(&TRANSITIONS.form, 0)?;
+    let form = section.read(&TRANSITIONS.form)?;
     let form = [Form::AsIs, Form::Normalised, Form::Effective][form];
     let with_form = |key| section.only(&[key, TRANSITIONS.form.name]);
-    if let Some(weights) = section.read(&TRANSITIONS.weights) {
+    if let Some(weights) = section.given(&TRANSITIONS.weights) {
         section.only(&[TRANSITIONS.weights.name]);
         let row = row(&weights.section()?, pages);
         let rows = vec![row; pages.len()];
@@ -62,7 +62,7 @@ pub(super) fn read(
     }
     let csv = if section.get(TRANSITIONS.table.name).is_some() {
         with_form(TRANSITIONS.table.name);
-        let name = builtin::TABLES[section.read(&TRANSITIONS.table)?];
+        let name = builtin::TABLES[section.given(&TRANSITIONS.table)?];
         Some((name.to_owned(), builtin::table(name)?.to_owned()))
     } else if let Some(value) = section.get(TRANSITIONS.file.name) {
         with_form(TRANSITIONS.file.name);
