@@ -8,7 +8,6 @@
 pub mod config;
 pub mod telemetry;
 pub mod tls;
-pub mod usage;
 
 mod admission;
 mod connection;

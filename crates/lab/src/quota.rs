@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context;
-use tidegate_gate::usage::CpuGroup;
+use tidegate_host::CpuGroup;
 
 /// A control group below that of this process.
 pub struct Quota {

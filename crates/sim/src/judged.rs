@@ -2,9 +2,9 @@
 
 use super::arrivals::Arrivals;
 use super::expectation::{Expectation, Measure};
-use super::judge::Judge;
 use super::outcome::Outcome;
 use super::policies;
+use super::policy::Policy;
 use super::scenario::Scenario;
 use super::world::run;
 use tidegate_control::PolicyKind;
@@ -81,7 +81,7 @@ fn judged_at(
     policy: &str,
     load: f64,
     (seeds, calm_p95_ms): (u64, Option<f64>),
-    judge: impl Fn() -> Box<dyn Judge>,
+    judge: impl Fn() -> Box<dyn Policy>,
 ) -> Judged {
     let outcomes: Vec<_> =
         (1..=seeds).map(|seed| run(scenario, load, seed, judge().as_mut())).collect();

@@ -10,7 +10,7 @@ use crate::telemetry::counters::{Class, TicketFate};
 use crate::tls::configs::{Bearer, unix_now};
 use rustls::AlertDescription;
 use std::time::Duration;
-use tidegate_control::Decision;
+use tidegate_control::{Decision, Moment};
 use tidegate_hello::ClientHello;
 
 /// What a customer needs to go in.
@@ -73,12 +73,11 @@ impl Core {
 
     /// May the next in the line in, given what is in flight at this moment and how much
     /// of it may lie before her?
-    pub fn ask(&self, bearable: Duration) -> Decision {
+    pub fn ask(&self, allowed_backlog: Duration) -> Decision {
         let (handshakes, requests) = self.shared.in_flight();
         let mut controller = self.shared.controller();
-        controller.in_flight(handshakes, requests);
-        controller.bears(bearable);
-        controller.ask_again(self.shared.now())
+        let moment = Moment { handshakes, requests, allowed_backlog };
+        controller.decide(self.shared.now(), moment)
     }
 
     /// Begins a newcomer's session; `None` where the system has no randomness

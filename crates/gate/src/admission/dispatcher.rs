@@ -35,7 +35,7 @@ impl Core {
         if self.line.is_empty() || self.line.newest_first(now) {
             self.ask_at.set(now);
         }
-        self.shared.controller().stands_in_line();
+        self.shared.controller().offered();
         let bytes = held.said.len();
         self.line.join(held, bytes, now);
         self.someone_came.notify_one();
@@ -89,7 +89,7 @@ impl Core {
                 self.left(now);
                 continue;
             }
-            match self.ask(self.line.bearable(now)) {
+            match self.ask(self.line.allowed_backlog(now)) {
                 Decision::Admit => self.lead_in(self.line.take(now)?, fresh, now),
                 Decision::NotNow { retry_after } => {
                     self.ask_at.set(now + Discipline::ask_again_after(retry_after));

@@ -123,10 +123,10 @@ impl<T> Line<T> {
 
     /// How much work may lie before whoever is let in outside a lull, by who has waited
     /// longest.
-    pub fn bearable(&self, now: Instant) -> Duration {
+    pub fn allowed_backlog(&self, now: Instant) -> Duration {
         let places = self.places.borrow();
         let since = places.front().map_or(now, |place| place.since);
-        self.discipline.get().bearable(now.saturating_duration_since(since))
+        self.discipline.get().allowed_backlog(now.saturating_duration_since(since))
     }
 
     /// When the time of who has waited longest is up, as things are now.
@@ -235,12 +235,12 @@ mod tests {
     #[test]
     fn who_has_waited_longest_tells_how_much_may_lie_before_whoever_goes_in() {
         let (line, now) = (line(10, 1_000), Instant::now());
-        assert_eq!(line.bearable(now), Duration::ZERO, "nobody waits");
+        assert_eq!(line.allowed_backlog(now), Duration::ZERO, "nobody waits");
         line.join(1, 1, now);
         line.join(2, 1, now + HOLD / 2);
-        let expected = Discipline::new(HOLD).bearable(HOLD / 2);
+        let expected = Discipline::new(HOLD).allowed_backlog(HOLD / 2);
         assert!(!expected.is_zero());
-        assert_eq!(line.bearable(now + HOLD / 2), expected);
+        assert_eq!(line.allowed_backlog(now + HOLD / 2), expected);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use tidegate_control::{Thinking, Thoughts};
+use tidegate_control::{CensusCounts, ThinkTimeCensus};
 
 const SHARDS: usize = 64;
 
@@ -32,7 +32,7 @@ pub struct Sessions {
     active: AtomicU64,
     started: AtomicU64,
     /// Sessions inside that have no connection.
-    thinking: Mutex<Thinking>,
+    thinking: Mutex<ThinkTimeCensus>,
 }
 
 #[derive(Debug, Default)]
@@ -88,7 +88,7 @@ impl Sessions {
     }
 
     /// A tick has come. Adds what is known of sessions without connections.
-    pub fn tick(&self, thoughts: &mut Thoughts) {
+    pub fn tick(&self, thoughts: &mut CensusCounts) {
         let thinking = lock(&self.thinking);
         thinking.tick();
         thinking.add_to(thoughts);
@@ -298,7 +298,7 @@ mod tests {
     fn a_session_that_lingers_thinks_until_it_comes_back_or_is_forgotten() {
         let sessions = sessions(10);
         let known = || {
-            let mut thoughts = Thoughts::default();
+            let mut thoughts = CensusCounts::default();
             sessions.tick(&mut thoughts);
             (thoughts.thinking.iter().sum::<u64>(), thoughts.asked)
         };

@@ -286,7 +286,7 @@ impl Drop for Watch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tidegate_control::Thoughts;
+    use tidegate_control::CensusCounts;
 
     const SECOND: Duration = Duration::from_secs(1);
 
@@ -315,7 +315,7 @@ mod tests {
     fn a_customer_thinks_from_her_answer_to_her_next_request_or_her_end() {
         let counters = Arc::<Counters>::default();
         let known = || {
-            let mut thoughts = Thoughts::default();
+            let mut thoughts = CensusCounts::default();
             counters.thinking.add_to(&mut thoughts);
             (thoughts.thinking.iter().sum::<u64>(), thoughts.asked[..2].to_vec())
         };

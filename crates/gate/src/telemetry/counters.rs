@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::task::{Context, Poll};
 use std::time::Duration;
-use tidegate_control::{Thinking, Thoughts};
+use tidegate_control::{CensusCounts, ThinkTimeCensus};
 use tidegate_hello::Looks;
 
 /// Which customers a connection belongs to.
@@ -257,14 +257,14 @@ macro_rules! counters {
         #[repr(align(128))]
         pub struct Counters {
             /// Connections on which a customer thinks: answered, and with nothing under way.
-            pub thinking: Thinking,
+            pub thinking: ThinkTimeCensus,
             $( $(#[doc = $doc])* pub $name: [Count; $n], )*
         }
 
         impl Default for Counters {
             fn default() -> Self {
                 Self {
-                    thinking: Thinking::default(),
+                    thinking: ThinkTimeCensus::default(),
                     $( $name: std::array::from_fn(|_| Count::default()), )*
                 }
             }
@@ -274,13 +274,13 @@ macro_rules! counters {
         #[derive(Clone, Debug)]
         pub struct Totals {
             /// Those who think.
-            pub thoughts: Thoughts,
+            pub thoughts: CensusCounts,
             $( $(#[doc = $doc])* pub $name: [u64; $n], )*
         }
 
         impl Default for Totals {
             fn default() -> Self {
-                Self { thoughts: Thoughts::default(), $( $name: [0; $n], )* }
+                Self { thoughts: CensusCounts::default(), $( $name: [0; $n], )* }
             }
         }
 

@@ -29,7 +29,7 @@
 //! keeps its size under load. While the site is stopped, auctions stand still.
 
 mod catalogue;
-mod dearer;
+mod extra_cpu;
 mod money;
 mod options;
 mod population;

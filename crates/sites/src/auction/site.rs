@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use super::dearer::dearer;
+use super::extra_cpu::with_extra_cpu;
 use super::options::Options;
 use super::prepare::{Prepared, prepare};
 use super::store::sales;
@@ -36,7 +36,7 @@ pub fn start(options: Options) -> Result<Site> {
     let count = options.cores.as_ref().map_or_else(|| available_cores().len(), Vec::len);
     let signer = Signer::random();
     let takes = options.password_cost.measure();
-    let dearer_from = Instant::now() + options.extra_cpu_after;
+    let extra_cpu_from = Instant::now() + options.extra_cpu_after;
     let services = Database::for_cores(&prepared.location, count)
         .into_iter()
         .enumerate()
@@ -47,10 +47,10 @@ pub fn start(options: Options) -> Result<Site> {
                 chores: (core == 0).then(|| -> crate::server::Chores {
                     Box::pin(close_auctions(database.clone()))
                 }),
-                router: dearer(
+                router: with_extra_cpu(
                     router(App::new(database, hasher, signer)),
                     options.extra_cpu,
-                    dearer_from,
+                    extra_cpu_from,
                 ),
             };
             Ok(Box::new(make) as Box<dyn FnOnce() -> Service + Send>)

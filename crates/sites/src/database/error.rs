@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use rusqlite::ErrorCode;
+
 /// Result of speaking to a database.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -10,7 +12,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 pub enum Error {
     /// SQLite's answer, with its extended result code, or a row or statement of
     /// another shape than was asked for.
-    #[error("{}", super::sqlite::words(.0))]
+    #[error("{}", text_with_code(.0))]
     Sqlite(#[from] rusqlite::Error),
     /// PostgreSQL's answer, with its SQLSTATE, or what happened on the way.
     #[error(transparent)]
@@ -28,10 +30,27 @@ impl Error {
     /// statement will fare better on it, and it should be opened anew.
     pub fn is_of_connection(&self) -> bool {
         match self {
-            Self::Sqlite(error) => super::sqlite::is_of_file(error),
+            Self::Sqlite(error) => is_of_file(error),
             Self::Postgres(error) => !matches!(error, sqlx::Error::Database(_)),
             Self::Silent(_) => true,
             Self::NoRow => false,
         }
+    }
+}
+
+/// Whether the error is of the file under the connection and not of the statement.
+fn is_of_file(error: &rusqlite::Error) -> bool {
+    use ErrorCode::{CannotOpen, DatabaseCorrupt, NotADatabase, SystemIoFailure};
+    matches!(
+        error.sqlite_error_code(),
+        Some(CannotOpen | DatabaseCorrupt | NotADatabase | SystemIoFailure)
+    )
+}
+
+/// SQLite's message with its extended result code, by which it can be looked up.
+fn text_with_code(error: &rusqlite::Error) -> String {
+    match error.sqlite_extended_error_code() {
+        Some(code) => format!("{error} (SQLite result {code})"),
+        None => error.to_string(),
     }
 }

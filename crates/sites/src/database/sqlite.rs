@@ -225,23 +225,6 @@ fn is_busy(error: &rusqlite::Error) -> bool {
     )
 }
 
-/// Whether the file under the connection is to blame and not the statement.
-pub(super) fn is_of_file(error: &rusqlite::Error) -> bool {
-    use ErrorCode::{CannotOpen, DatabaseCorrupt, NotADatabase, SystemIoFailure};
-    matches!(
-        error.sqlite_error_code(),
-        Some(CannotOpen | DatabaseCorrupt | NotADatabase | SystemIoFailure)
-    )
-}
-
-/// SQLite's words with its extended result code, by which they can be looked up.
-pub(super) fn words(error: &rusqlite::Error) -> String {
-    match error.sqlite_extended_error_code() {
-        Some(code) => format!("{error} (SQLite result {code})"),
-        None => error.to_string(),
-    }
-}
-
 /// What an operator can do about an error met while opening or preparing.
 pub(super) fn explain(error: &Error) -> String {
     let code = match error {

@@ -2,7 +2,7 @@
 
 use tidegate_load::arrivals::{Process, Segment};
 use tidegate_sim::{
-    Arrivals, AttackKind, Changed, Customers, Disappointed, Resource, Scenario, Work,
+    AfterFailure, Arrivals, AttackKind, Changed, Customers, Resource, Scenario, Work,
 };
 
 use tidegate_lab::Times;
@@ -79,7 +79,7 @@ impl Act {
         };
         needs(
             customers.is_some_and(plays_the_mix),
-            "customers are those of the site's bidding mix, and leave when disappointed",
+            "customers are those of the site's bidding mix, and leave when after_failure",
         );
         needs(
             customers.is_some_and(|one| one.tls.is_none() && one.tickets == 1.0),
@@ -131,7 +131,7 @@ fn plays_the_mix(customers: &Customers) -> bool {
         && (&customers.first_request, &customers.later_request) == (&None, &None)
         && customers.weight == usual.weight
         && customers.close_when_done
-        && customers.disappointed == Disappointed::Leaves
+        && customers.after_failure == AfterFailure::Leaves
 }
 
 /// The customers' arrivals over `lasts_s`, where level 1 is `per_s`.

@@ -27,7 +27,8 @@ impl Rule<Cores> for CoreList {
         let mut list = match raw {
             Raw::Text(text) | Raw::Bare(text) if text == "all" => return Ok(Cores::All),
             Raw::Text(text) | Raw::Bare(text) => {
-                crate::usage::parse_cpu_list(text).ok_or_else(problem)?
+                let cores = text.parse::<tidegate_host::Cores>().map_err(|_| problem())?;
+                cores.list().to_vec()
             }
             Raw::List(items) => whole_items(items).ok_or_else(problem)?,
             _ => return Err(problem()),

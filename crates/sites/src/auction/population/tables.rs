@@ -1,9 +1,9 @@
 //! Where a synthetic item and what belongs to it are written.
 
-use super::Writer;
 use super::batch::Batch;
 use super::goods::{Goods, Remark};
 use super::people::region_of;
+use super::writer::Writer;
 use crate::Result;
 use crate::auction::schema::ITEM_COLUMNS;
 use crate::database::Connection;

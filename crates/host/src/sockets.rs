@@ -1,26 +1,27 @@
-//! Who listens on a port of this host: the listening socket's inode, then the
-//! processes that hold it.
+//! Listening TCP sockets of this host and the processes that hold them: the address leads
+//! to the socket's inode, the inode to the descriptors that refer to it.
 
-use super::kernel::Files;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// Where the upstream is on this host.
+use crate::{Files, processes};
+
+/// An address and port that clients on this host connect to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
-    /// Its address, or none for any (by host name).
+pub struct Endpoint {
+    /// The address; `None` for any of this host.
     pub address: Option<IpAddr>,
-    /// Its port.
+    /// The port.
     pub port: u16,
 }
 
-impl Place {
-    /// Whether a listener at `local` answers connections to this place.
+impl Endpoint {
+    /// Whether a listener at `local` accepts connections to this endpoint.
     fn is_served_by(&self, local: SocketAddr) -> bool {
         let bound = local.ip().to_canonical();
         let address = match self.address.map(|address| address.to_canonical()) {
             None => true,
             Some(wanted) if bound.is_unspecified() => {
-                // A listener on :: takes IPv4 as well, unless it was told not to.
+                // A listener on :: accepts IPv4 as well, unless it is IPV6_V6ONLY.
                 bound.is_ipv6() || wanted.is_ipv4()
             }
             Some(wanted) => bound == wanted,
@@ -29,24 +30,27 @@ impl Place {
     }
 }
 
-/// Inodes of the sockets that listen for a place.
-pub fn listeners(files: &Files, place: Place) -> Vec<u64> {
+/// Inodes of the sockets that listen for an endpoint.
+pub fn listeners(files: &Files, endpoint: Endpoint) -> Vec<u64> {
     let tables =
         ["/proc/net/tcp", "/proc/net/tcp6"].into_iter().filter_map(|path| files.read(path));
     let mut inodes = Vec::new();
     for table in tables {
         inodes.extend(
             parse_table(&table)
-                .filter(|(local, inode)| place.is_served_by(*local) && *inode != 0)
+                .filter(|(local, inode)| endpoint.is_served_by(*local) && *inode != 0)
                 .map(|(_, inode)| inode),
         );
     }
     inodes
 }
 
-/// Listening sockets in the text of `/proc/net/tcp` or `tcp6`: local address and
-/// inode. Lines of another form are skipped. The kernel lists listening sockets
-/// first, so the beginning of a long table suffices.
+/// Listening sockets in the text of `/proc/net/tcp` or `tcp6`: local address and inode.
+/// Malformed lines are skipped. The kernel lists listening sockets first, so the beginning
+/// of a long table suffices.
+///
+/// Not by procfs's `TcpNetEntries`: it decodes every connection into a list, and the line
+/// that the cap on a read cuts short would lose the whole table.
 ///
 /// Source: `proc_pid_net(5)`.
 fn parse_table(text: &str) -> impl Iterator<Item = (SocketAddr, u64)> {
@@ -86,31 +90,28 @@ fn parse_address(text: &str) -> Option<SocketAddr> {
     Some(SocketAddr::new(address, port))
 }
 
-/// Most processes looked at in one search.
+/// Most processes that one search reads.
 const PROCESSES: usize = 32_768;
-/// Descriptors looked at per process: servers open their listeners first.
+/// Most descriptors that are read of a process: servers open their listeners first.
 const DESCRIPTORS: usize = 512;
 
-/// Processes that hold one of the sockets open, ascending, without `own`.
-/// Those of other users are seen by root only.
+/// Processes other than `own` that hold one of the sockets open, ascending. Only root
+/// sees those of other users.
 pub fn holders(files: &Files, inodes: &[u64], own: u32) -> Vec<u32> {
     if inodes.is_empty() {
         return Vec::new();
     }
-    let Ok(names) = files.names("/proc") else { return Vec::new() };
-    let pids = names.filter_map(|name| name.parse::<u32>().ok()).filter(|pid| *pid != own);
-    let mut found: Vec<u32> = pids
-        .take(PROCESSES)
-        .filter(|pid| {
-            let folder = format!("/proc/{pid}/fd");
-            let Ok(names) = files.names(&folder) else { return false };
-            names.take(DESCRIPTORS).any(|name| {
-                let link = files.link(format!("{folder}/{name}"));
-                let inode = link.as_deref().and_then(|link| link.to_str()).and_then(socket_inode);
-                inode.is_some_and(|inode| inodes.contains(&inode))
-            })
+    let holds = |pid: &u32| {
+        let folder = format!("/proc/{pid}/fd");
+        let Ok(names) = files.names(&folder) else { return false };
+        names.take(DESCRIPTORS).any(|name| {
+            let link = files.link(format!("{folder}/{name}"));
+            let inode = link.as_deref().and_then(|link| link.to_str()).and_then(socket_inode);
+            inode.is_some_and(|inode| inodes.contains(&inode))
         })
-        .collect();
+    };
+    let others = processes::all(files).filter(|pid| *pid != own);
+    let mut found: Vec<u32> = others.take(PROCESSES).filter(holds).collect();
     found.sort_unstable();
     // With socket activation the service manager holds the socket too.
     if found.len() > 1 && found[0] == 1 {
@@ -119,18 +120,9 @@ pub fn holders(files: &Files, inodes: &[u64], own: u32) -> Vec<u32> {
     found
 }
 
-/// `socket:[12345]`
+/// The inode in the target of a descriptor's link: `socket:[12345]`.
 fn socket_inode(link: &str) -> Option<u64> {
     link.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
-}
-
-/// Programs that listen for a service that runs elsewhere.
-const RELAYS: [&str; 5] = ["docker-proxy", "rootlessport", "slirp4netns", "ssh", "sshd"];
-
-/// The name of a process if it only relays: its CPU time is not the service's.
-pub fn relay(files: &Files, pid: u32) -> Option<&'static str> {
-    let name = files.read(format!("/proc/{pid}/comm"))?;
-    RELAYS.into_iter().find(|relay| *relay == name.trim())
 }
 
 #[cfg(test)]
@@ -180,11 +172,11 @@ mod tests {
 
     #[test]
     fn a_listener_serves_its_own_address_or_any() {
-        let place = Place { address: Some("127.0.0.1".parse().unwrap()), port: 80 };
-        let serves = |local: &str| place.is_served_by(local.parse().unwrap());
+        let endpoint = Endpoint { address: Some("127.0.0.1".parse().unwrap()), port: 80 };
+        let serves = |local: &str| endpoint.is_served_by(local.parse().unwrap());
         assert!(serves("127.0.0.1:80") && serves("0.0.0.0:80") && serves("[::]:80"));
         assert!(serves("[::ffff:127.0.0.1]:80"));
-        let six = Place { address: Some("::1".parse().unwrap()), port: 80 };
+        let six = Endpoint { address: Some("::1".parse().unwrap()), port: 80 };
         assert!(!six.is_served_by("0.0.0.0:80".parse().unwrap()));
         assert!(!serves("127.0.0.2:80") && !serves("127.0.0.1:81") && !serves("[::1]:80"));
     }
@@ -194,13 +186,13 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let files = Files::new("/");
-        let place = Place { address: Some(address.ip()), port: address.port() };
-        let inodes = listeners(&files, place);
+        let endpoint = Endpoint { address: Some(address.ip()), port: address.port() };
+        let inodes = listeners(&files, endpoint);
         assert_eq!(inodes.len(), 1);
         assert!(holders(&files, &inodes, 0).contains(&std::process::id()));
         assert!(!holders(&files, &inodes, std::process::id()).contains(&std::process::id()));
         drop(listener);
-        assert!(listeners(&files, place).is_empty());
+        assert!(listeners(&files, endpoint).is_empty());
     }
 
     #[test]

@@ -1,12 +1,17 @@
-//! The meter against a kernel that a test makes up.
+//! The meter on a host whose kernel and files the tests define.
 
-use super::*;
-use crate::config::Config;
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
 use tempfile::TempDir;
+use tidegate_control::Usage;
+use tidegate_host::{Cores, Files, Kernel, Live};
+
+use super::*;
+use crate::config::Config;
 
 const GATE: u32 = 100;
 const MS: Duration = Duration::from_millis(1);
@@ -17,8 +22,8 @@ type Table = Arc<Mutex<HashMap<u32, (Vec<usize>, Duration)>>>;
 struct Fake(Table);
 
 impl Kernel for Fake {
-    fn affinity(&self, pid: u32) -> Option<Vec<usize>> {
-        self.0.lock().unwrap().get(&pid).map(|(cpus, _)| cpus.clone())
+    fn affinity(&self, pid: u32) -> Option<Cores> {
+        Cores::new(self.0.lock().unwrap().get(&pid)?.0.iter().copied()).ok()
     }
 
     fn cpu_time(&self, pid: u32) -> Option<Duration> {
@@ -30,7 +35,7 @@ impl Kernel for Fake {
     }
 }
 
-/// A made-up host with a meter on it.
+/// The host of a test, with a meter on it.
 struct Host {
     root: TempDir,
     table: Table,
@@ -95,7 +100,7 @@ const AUTO: &str = "url = \"http://127.0.0.1:8080\"";
 const TWENTY: &str = "url = \"http://127.0.0.1:8080\"\nprocesses = [20, 21]";
 
 #[test]
-fn the_gates_use_is_the_difference_of_its_clock() {
+fn the_gates_usage_is_the_difference_of_its_clock() {
     let mut host = Host::new(AUTO);
     let first = host.after(MS);
     assert_eq!(first.gate, Usage { capacity_cpus: 2.0, used_cpu_s: None, idle: None });
@@ -119,22 +124,21 @@ fn a_change_of_affinity_or_quota_shows_within_half_a_second() {
 }
 
 #[test]
-fn the_gate_has_no_more_processors_than_it_works_on() {
+fn the_gate_has_no_more_processors_than_it_is_pinned_to() {
     let mut host = Host::new(AUTO);
     host.meter = host.meter.on_cores(&[1]);
     assert_eq!(host.after(MS).gate.capacity_cpus, 1.0);
-    // Its cores were taken away altogether: the kernel runs it elsewhere.
+    // None of its cores is allowed any more: the kernel runs it on others.
     host.process(GATE, &[2, 3], Duration::ZERO);
     assert_eq!(host.after(500 * MS).gate.capacity_cpus, 2.0);
 }
 
 #[test]
-fn who_listens_on_the_upstreams_port_is_the_upstream() {
+fn the_process_that_listens_on_the_upstreams_port_is_the_upstream() {
     let mut host = Host::new(AUTO);
     assert_eq!(host.after(MS).upstream, None);
-    assert!(
-        host.meter.upstream_note().unwrap().contains("nobody on this host listens on port 8080")
-    );
+    let note = host.meter.upstream_note().unwrap();
+    assert!(note.contains("no process on this host listens on port 8080"), "{note}");
     host.listen(20);
     host.process(20, &[1, 2], 5000 * MS);
     let sample = host.after(500 * MS);
@@ -145,7 +149,7 @@ fn who_listens_on_the_upstreams_port_is_the_upstream() {
 }
 
 #[test]
-fn who_shares_processors_shares_their_use_and_their_idle_time() {
+fn processes_on_shared_processors_share_their_usage_and_idle_time() {
     let mut host = Host::new(TWENTY);
     host.process(20, &[1, 2], Duration::ZERO);
     host.write("proc/stat", "cpu0 0 0 0 0\ncpu1 0 0 0 0\ncpu2 0 0 0 0\n");
@@ -160,7 +164,7 @@ fn who_shares_processors_shares_their_use_and_their_idle_time() {
 }
 
 #[test]
-fn an_upstream_elsewhere_is_not_looked_for() {
+fn an_upstream_on_another_host_is_not_searched() {
     for url in ["http://192.0.2.7:8080", "https://shop.example"] {
         let mut host = Host::new(&format!("url = \"{url}\""));
         host.listen(20);
@@ -171,7 +175,7 @@ fn an_upstream_elsewhere_is_not_looked_for() {
 }
 
 #[test]
-fn a_relay_is_not_taken_for_the_service() {
+fn a_relay_is_not_measured_as_the_service() {
     let mut host = Host::new(AUTO);
     host.listen(20);
     host.process(20, &[0], Duration::ZERO);
@@ -188,7 +192,7 @@ fn the_gate_itself_is_never_its_upstream() {
 }
 
 #[test]
-fn processes_that_die_and_appear_never_make_use_negative() {
+fn processes_that_end_and_start_never_make_usage_negative() {
     let mut host = Host::new(TWENTY);
     host.process(20, &[0], 10_000 * MS);
     host.process(21, &[0], 500 * MS);
@@ -196,10 +200,10 @@ fn processes_that_die_and_appear_never_make_use_negative() {
     host.process(20, &[0], 10_010 * MS);
     host.table.lock().unwrap().remove(&21);
     assert_eq!(host.after(100 * MS).upstream.unwrap().used_cpu_s, Some(0.01));
-    // 20 dies, and another process gets its number: what it used is new.
+    // 20 ends, and another process has its id: all that it used is new.
     host.process(20, &[0], 3 * MS);
     assert_eq!(host.after(100 * MS).upstream.unwrap().used_cpu_s, Some(0.003));
-    // 21 comes again with a past of its own, which is none of this interval's.
+    // 21 is visible again: what it used before does not belong to this interval.
     host.process(21, &[0], 90_000 * MS);
     assert_eq!(host.after(500 * MS).upstream.unwrap().used_cpu_s, Some(0.0));
     host.table.lock().unwrap().retain(|pid, _| *pid == GATE);
@@ -241,10 +245,10 @@ fn quotas_of_separate_groups_add_up_below_that_of_their_parent() {
 }
 
 #[test]
-fn a_group_is_watched_by_its_own_account() {
+fn a_group_is_measured_by_its_own_account() {
     let mut host = Host::new("url = \"http://192.0.2.7:80\"\ncgroup = \"/shop.slice\"");
     assert_eq!(host.after(MS).upstream, None);
-    assert!(host.meter.upstream_note().unwrap().contains("/shop.slice is not there"));
+    assert!(host.meter.upstream_note().unwrap().contains("/shop.slice does not exist"));
     let usage = "sys/fs/cgroup/cpu,cpuacct/shop.slice/cpuacct.usage";
     host.write(usage, "1000000000");
     host.write("sys/devices/system/cpu/online", "0-3\n");
@@ -264,14 +268,14 @@ fn a_group_is_watched_by_its_own_account() {
     std::fs::remove_file(host.root.path().join(usage)).unwrap();
     assert_eq!(host.after(500 * MS).upstream, None);
     host.after(500 * MS);
-    assert!(host.meter.upstream_note().unwrap().contains("/shop.slice is not there"));
-    // Removed and made again: its account begins at 0.
+    assert!(host.meter.upstream_note().unwrap().contains("/shop.slice does not exist"));
+    // Removed and created again: its account starts at 0.
     host.write(usage, "5");
     assert_eq!(host.after(500 * MS).upstream.unwrap().used_cpu_s, None);
 }
 
 #[test]
-fn a_host_that_tells_nothing_leaves_one_processor() {
+fn a_host_that_reports_nothing_counts_as_one_processor() {
     let mut host = Host::new(AUTO);
     host.table.lock().unwrap().clear();
     std::fs::remove_dir_all(host.root.path().join("proc")).unwrap();
@@ -295,8 +299,7 @@ fn junk_in_every_file_changes_nothing() {
 
 #[test]
 fn the_running_kernel_shows_a_child_process_that_listens() {
-    // This test process listens; seen from a meter of another process number it
-    // is the upstream.
+    // This test process listens; to a meter of another process it is the upstream.
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("[upstream]\nurl = \"http://{}\"", listener.local_addr().unwrap());
     let config = Config::from_toml(&url, "t").unwrap();

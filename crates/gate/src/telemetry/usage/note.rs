@@ -1,33 +1,33 @@
-//! What the operator is told about the upstream that cannot be measured: in the
-//! log when it changes, and on the status page for as long as it is so.
+//! The note to the operator about an upstream that cannot be measured: in the log when it
+//! changes, and on the status page for as long as it holds.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Why the upstream cannot be seen, as last told.
+/// Why the upstream cannot be measured, as of the last report.
 #[derive(Debug, Default)]
 pub struct Note(Mutex<Option<String>>);
 
 impl Note {
-    /// Takes what is so now, a sentence or none when all is well; logs it where
-    /// it differs from what was so before.
-    pub fn tell(&self, now: Option<&str>) {
-        let mut told = self.told();
-        if told.as_deref() == now {
+    /// Sets the note: a sentence, or `None` while the upstream is measured. Logs it where
+    /// it differs from the one before.
+    pub fn set(&self, now: Option<&str>) {
+        let mut note = self.lock();
+        if note.as_deref() == now {
             return;
         }
         match now {
             Some(why) => tracing::warn!("the upstream's CPU time is not known: {why}"),
             None => tracing::info!("the upstream's CPU time is known again"),
         }
-        *told = now.map(str::to_owned);
+        *note = now.map(str::to_owned);
     }
 
-    /// What is so now.
+    /// The current note.
     pub fn get(&self) -> Option<String> {
-        self.told().clone()
+        self.lock().clone()
     }
 
-    fn told(&self) -> MutexGuard<'_, Option<String>> {
+    fn lock(&self) -> MutexGuard<'_, Option<String>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -40,7 +40,7 @@ mod tests {
     use tracing::span::{Attributes, Id, Record};
     use tracing::{Event, Level, Metadata, Subscriber};
 
-    /// Keeps what is logged.
+    /// Collects what is logged.
     #[derive(Clone, Default)]
     struct Log(Arc<Mutex<Vec<(Level, String)>>>);
 
@@ -54,17 +54,17 @@ mod tests {
         fn record(&self, _: &Id, _: &Record<'_>) {}
         fn record_follows_from(&self, _: &Id, _: &Id) {}
         fn event(&self, event: &Event<'_>) {
-            let mut said = Said(String::new());
-            event.record(&mut said);
-            self.0.lock().unwrap().push((*event.metadata().level(), said.0));
+            let mut text = Text(String::new());
+            event.record(&mut text);
+            self.0.lock().unwrap().push((*event.metadata().level(), text.0));
         }
         fn enter(&self, _: &Id) {}
         fn exit(&self, _: &Id) {}
     }
 
-    struct Said(String);
+    struct Text(String);
 
-    impl Visit for Said {
+    impl Visit for Text {
         fn record_debug(&mut self, _: &Field, value: &dyn std::fmt::Debug) {
             self.0 += &format!("{value:?}");
         }
@@ -75,13 +75,13 @@ mod tests {
         let (log, note) = (Log::default(), Note::default());
         tracing::subscriber::with_default(log.clone(), || {
             for now in [None, Some("a; b"), Some("a; b"), Some("c"), None, None, Some("c")] {
-                note.tell(now);
+                note.set(now);
                 assert_eq!(note.get().as_deref(), now);
             }
         });
-        let said = log.0.lock().unwrap();
-        let levels: Vec<_> = said.iter().map(|(level, _)| *level).collect();
+        let logged = log.0.lock().unwrap();
+        let levels: Vec<_> = logged.iter().map(|(level, _)| *level).collect();
         assert_eq!(levels, [Level::WARN, Level::WARN, Level::INFO, Level::WARN]);
-        assert_eq!(said[0].1, "the upstream's CPU time is not known: a; b");
+        assert_eq!(logged[0].1, "the upstream's CPU time is not known: a; b");
     }
 }

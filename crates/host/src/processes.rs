@@ -1,51 +1,67 @@
-//! Processes and their descendants: some servers hand connections to workers
-//! that do not hold the listening socket themselves.
+//! Processes and their descendants. Some servers pass connections to workers that do not
+//! hold the listening socket themselves.
 
-use super::kernel::Files;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Most processes looked at, and most generations.
+use crate::Files;
+
+/// Most processes that one search reads.
 const PROCESSES: usize = 32_768;
+/// Most generations that a search follows upwards.
 const GENERATIONS: usize = 64;
 
-/// The given processes and all their descendants, ascending; never `own` nor
-/// what descends from it. Of a process that `own` descends from itself, as of a
-/// test that serves and starts a gate, the descendants are left out.
+/// The given processes and all their descendants, ascending, without `own` and its
+/// descendants. The descendants of an ancestor of `own` are left out too, as of a test
+/// that serves and starts a gate.
 pub fn with_descendants(files: &Files, heads: &[u32], own: u32) -> Vec<u32> {
     let parents = parents(files);
-    let lineage = |pid: u32| {
+    let ancestors_of = |pid: u32| {
         std::iter::successors(parents.get(&pid).copied(), |pid| parents.get(pid).copied())
             .take(GENERATIONS)
     };
-    let ancestors: BTreeSet<u32> = lineage(own).collect();
-    let founders: BTreeSet<u32> =
-        heads.iter().copied().filter(|head| !ancestors.contains(head)).collect();
+    let own_ancestors: BTreeSet<u32> = ancestors_of(own).collect();
+    let roots: BTreeSet<u32> =
+        heads.iter().copied().filter(|head| !own_ancestors.contains(head)).collect();
     let descends = |pid: &u32| {
-        let mut of_founder = false;
-        for ancestor in lineage(*pid) {
+        let mut from_root = false;
+        for ancestor in ancestors_of(*pid) {
             if ancestor == own {
                 return false;
             }
-            of_founder |= founders.contains(&ancestor);
+            from_root |= roots.contains(&ancestor);
         }
-        of_founder
+        from_root
     };
-    let mut family: BTreeSet<u32> = parents.keys().copied().filter(descends).collect();
-    family.extend(heads);
-    family.remove(&own);
-    family.into_iter().collect()
+    let mut found: BTreeSet<u32> = parents.keys().copied().filter(descends).collect();
+    found.extend(heads);
+    found.remove(&own);
+    found.into_iter().collect()
 }
 
-/// Parent of each process.
+/// The name of a process (`comm`, at most 15 bytes); `None` if it has ended.
+///
+/// Source: `proc_pid_comm(5)`.
+pub fn name(files: &Files, pid: u32) -> Option<String> {
+    Some(files.read(format!("/proc/{pid}/comm"))?.trim().to_owned())
+}
+
+/// The numbers of all processes, in no order.
+pub(crate) fn all(files: &Files) -> impl Iterator<Item = u32> {
+    let names = files.names("/proc").into_iter().flatten();
+    names.filter_map(|name| name.parse().ok())
+}
+
+/// The parent of each process.
 fn parents(files: &Files) -> BTreeMap<u32, u32> {
-    let Ok(names) = files.names("/proc") else { return BTreeMap::new() };
-    let pids = names.filter_map(|name| name.parse::<u32>().ok()).take(PROCESSES);
-    pids.filter_map(|pid| Some((pid, parse_parent(&files.read(format!("/proc/{pid}/stat"))?)?)))
-        .collect()
+    let parent = |pid| parse_parent(&files.read(format!("/proc/{pid}/stat"))?);
+    all(files).take(PROCESSES).filter_map(|pid| Some((pid, parent(pid)?))).collect()
 }
 
-/// The parent in the text of `/proc/PID/stat`: `pid (name) state parent …`,
-/// where the name may hold anything, also `)`.
+/// The parent in the text of `/proc/PID/stat`: `pid (name) state parent …`, where the
+/// name may hold anything, also `)`.
+///
+/// Not by procfs's `Stat`: it parses all 52 fields of each of up to 32,768 processes, and
+/// indexes out of bounds where the parentheses do not stand as expected.
 ///
 /// Source: `proc_pid_stat(5)`.
 fn parse_parent(stat: &str) -> Option<u32> {
@@ -83,10 +99,10 @@ mod tests {
     }
 
     #[test]
-    fn the_gate_and_its_children_never_do() {
+    fn the_own_process_and_its_children_never_do() {
         let (_root, files) = host(&[(1, 0), (10, 1), (20, 10), (21, 20), (22, 10)]);
         assert_eq!(with_descendants(&files, &[10], 20), [10]);
-        assert_eq!(with_descendants(&files, &[21], 20), [21], "unless it listens itself");
+        assert_eq!(with_descendants(&files, &[21], 20), [21], "unless it is given itself");
     }
 
     #[test]

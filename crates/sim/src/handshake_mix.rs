@@ -2,7 +2,7 @@
 
 /// How customers connect, and what that costs the gate, in CPU seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Tls {
+pub enum HandshakeMix {
     /// Without TLS: no handshake, and no ticket that could tell who it is.
     Clear,
     /// With it.
@@ -32,8 +32,8 @@ const KINDS: [(&str, f64, f64); 5] = [
     ("tls12-rsa-2048", 414.0, 16.5),
 ];
 
-impl Tls {
-    /// The names that [`Tls::named`] knows.
+impl HandshakeMix {
+    /// The names that [`HandshakeMix::named`] knows.
     pub const NAMES: [&str; 6] =
         ["ecdsa-p256", "rsa-2048", "rsa-4096", "tls12-ecdsa-p256", "tls12-rsa-2048", "clear"];
 
@@ -83,18 +83,19 @@ mod tests {
 
     #[test]
     fn every_name_has_its_costs() {
-        for name in Tls::NAMES {
-            let tls = Tls::named(name).unwrap();
-            assert_eq!(tls == Tls::Clear, name == "clear");
-            assert!(tls == Tls::Clear || tls.full() > tls.resumed(), "{name}");
+        for name in HandshakeMix::NAMES {
+            let tls = HandshakeMix::named(name).unwrap();
+            assert_eq!(tls == HandshakeMix::Clear, name == "clear");
+            assert!(tls == HandshakeMix::Clear || tls.full() > tls.resumed(), "{name}");
         }
-        assert_eq!(Tls::NAMES.len(), KINDS.len() + 1);
-        assert_eq!(Tls::named("rsa"), None);
+        assert_eq!(HandshakeMix::NAMES.len(), KINDS.len() + 1);
+        assert_eq!(HandshakeMix::named("rsa"), None);
     }
 
     #[test]
     fn the_demos_handshakes_are_those_of_rsa_2048() {
-        let (demo, kind) = (Scenario::default().work.tls(), Tls::named("rsa-2048").unwrap());
+        let (demo, kind) =
+            (Scenario::default().work.tls(), HandshakeMix::named("rsa-2048").unwrap());
         assert!((demo.full() / kind.full() - 1.0).abs() < 0.02);
         assert!((demo.resumed() / kind.resumed() - 1.0).abs() < 0.02);
     }
