@@ -17,6 +17,8 @@ mod gate;
 mod http;
 mod listen;
 mod shared;
+mod shutdown;
+mod socket;
 
 pub use error::Error;
 pub use gate::Gate;

@@ -1,10 +1,10 @@
-//! What each interaction of the auction site costs in CPU time, on one core:
+//! CPU time of each interaction of the auction site, on one core:
 //! `auction_cost SCALE REQUESTS [DATABASE-URL]`.
 //!
-//! Counted is the CPU time of this process without that of the thread that asks:
-//! HTTP, pages, passwords (`light`), and SQLite. A PostgreSQL
-//! server works in processes of its own and is not counted. One request is under
-//! way at a time, so every one pays for waking the site up.
+//! The figures are the CPU time of this process without that of the client's
+//! thread: HTTP, pages, passwords (`light`), and SQLite. A PostgreSQL server runs
+//! in processes of its own and is not counted. One request is in flight at a
+//! time, so each includes the wake-up of the site.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};

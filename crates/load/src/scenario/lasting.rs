@@ -56,9 +56,9 @@ pub(super) fn read(
     start: u16,
     pages: &[Page],
 ) -> Option<Option<Lasting>> {
-    let published = transitions.section()?.read(&TRANSITIONS.table);
+    let published = transitions.section()?.given(&TRANSITIONS.table);
     let published = published.and_then(|index| builtin::duration(builtin::TABLES[index]));
-    let given = section.read(&SESSION.duration).or_else(|| common.read(&SESSION.duration));
+    let given = section.given(&SESSION.duration).or_else(|| common.given(&SESSION.duration));
     let Some(mean) = given.or(published) else {
         for name in [SESSION.duration_cap.name, SESSION.end_at.name] {
             if let Some(value) = section.get(name) {
@@ -68,7 +68,7 @@ pub(super) fn read(
         }
         return Some(None);
     };
-    let cap = section.read(&SESSION.duration_cap).or_else(|| common.read(&SESSION.duration_cap));
+    let cap = section.given(&SESSION.duration_cap).or_else(|| common.given(&SESSION.duration_cap));
     let named = [section, common].into_iter().find_map(|it| it.get(SESSION.end_at.name));
     let end_at = match &named {
         Some(value) => steps::page(value, pages)?,
@@ -237,25 +237,28 @@ About = { Item = 1 }
     }
 
     #[test]
-    fn every_mistake_is_told_with_line_and_remedy() {
+    fn every_mistake_is_reported_with_line_and_remedy() {
         let told = |session: &str| {
             let found = mistakes(&shop(session));
             assert_eq!(found.len(), 1, "{found:#?}");
             found[0].clone()
         };
         for (session, expected) in [
-            ("duration = \"0s\"", "shop.toml:5: session.duration: = \"0s\" must be 1ms to 86400s;"),
+            (
+                "duration = \"0s\"",
+                "shop.toml:5: session.duration = \"0s\": must be a duration of 1ms to 24h;",
+            ),
             (
                 "duration = \"1min\"\nend_at = \"Itme\"",
-                "shop.toml:6: session.end_at: = \"Itme\" is no page; name one of [pages]",
+                "shop.toml:6: session.end_at = \"Itme\": is no page; name one of [pages]",
             ),
             (
                 "duration = \"1min\"\nend_at = \"About\"",
-                "shop.toml:6: session.end_at: sessions cannot end at About: none moves to it;",
+                "shop.toml:6: session.end_at = \"About\": sessions cannot end at About: none moves to it;",
             ),
             (
                 "end_at = \"Item\"",
-                "shop.toml:5: session.end_at: stands without a duration; \
+                "shop.toml:5: session.end_at = \"Item\": stands without a duration; \
                  write duration = \"15min\", or remove it",
             ),
         ] {
@@ -265,7 +268,7 @@ About = { Item = 1 }
         let of_classes = |more: &str| {
             shop("duration = \"1min\"") + &class(more).repeat(2).replacen("\"a\"", "\"b\"", 1)
         };
-        let expected = "shop.toml:5: session.duration: is of no use to any class: none goes by it \
+        let expected = "shop.toml:5: session.duration = \"1min\": is of no use to any class: none goes by it \
              and moves to end_at; write end_at = the name of a page that customers come to again \
              and again, or remove it";
         for own in
@@ -278,12 +281,12 @@ About = { Item = 1 }
             + &class("").replace("\"a\"", "\"b\"");
         assert!(lasting(&one)[1].is_some());
         let ends = shop("duration = \"1min\"").replace("Home = 1", "End = 1");
-        let expected = "shop.toml:5: session.duration: sessions cannot end at Home: none moves to it; \
+        let expected = "shop.toml:5: session.duration = \"1min\": sessions cannot end at Home: none moves to it; \
              write end_at = the name of a page that customers come to again and again";
         assert_eq!(mistakes(&ends), [expected]);
         let (head, _) = SHOP.split_once("[transitions]").unwrap();
         let script = head.replace("start = \"Home\"", "steps = [\"Home\"]\nduration = \"1min\"");
-        let expected = "shop.toml:4: session.duration: stands beside steps, which end with their \
+        let expected = "shop.toml:4: session.duration = \"1min\": stands beside steps, which end with their \
                         last; remove it";
         assert_eq!(mistakes(&script), [expected]);
     }

@@ -1,64 +1,62 @@
 //! Reads `[pages]` and `[parameters]`.
 
-use std::time::Duration;
-
 use super::Parameter;
-use super::check::{DAY, MOVES, OWN};
+use super::check::{MOVES, OWN};
 use super::expectations;
 use super::field::{NAMES, TextPart};
 use super::fields::{field_rules, text};
 use super::page::{Body, Method, Page, Source};
 use super::template::Template;
 use tidegate_config::Preset::{Else, Is, Required, Unset};
-use tidegate_config::{Flag, Key, Other, Pair, Section, Text, Time, Value, keys};
+use tidegate_config::{Boolean, Key, Other, Pair, Section, Text, Time, Value, keys};
 
 /// Paths with parameters in braces.
 const PATH: &str = "begins with `/`; parameters in braces, as in `/items/{item}`";
 
 keys! {
-    /// A page, under its name. One of `path`, `link` and `form` must be there.
+    /// A page, by its name. One of `path`, `link` and `form` must be set.
     pub(super) static PAGE: PageKeys {
-        /// The customer knows the address.
+        /// The customer requests this address.
         path: Text(PATH) = Unset;
-        /// She follows one of the links of the last page that fit.
+        /// The customer follows a matching link of the last page.
         link: Text(PATH) = Unset;
-        /// She sends a form of the last page whose action fits.
+        /// The customer submits a form of the last page whose action matches.
         form: Text(PATH) = Unset;
         /// Method of the request.
         method: Text("`GET`, `HEAD`, `POST`, `PUT`, `PATCH` or `DELETE`; of a form `GET` or `POST`")
             = Else("the form's own; `\"POST\"` with a body; otherwise `\"GET\"`");
-        /// Links of the last page from which parameters are taken, where none of them is the
-        /// request itself.
+        /// Links of the last page from which parameters are taken, where the request follows no
+        /// link.
         ids: Text(PATH) = Unset;
-        /// Where the last page has no such link, the id seen last may do.
-        guess: Flag = Is("true");
-        /// The page to go to instead, where the last page does not offer this one.
+        /// Whether the last known id is used if the last page has no such link.
+        guess: Boolean = Is("true");
+        /// The page that is requested instead if the last page does not offer this one.
         via: Text("another page's name") = Unset;
-        /// Values of form fields, by name; they go before those of `[fields]`. Each is a text
-        /// or a rule, see below.
+        /// Values of form fields by name: a text, or a rule, see below. They override those of
+        /// `[fields]`.
         fields: Other("table", "texts and rules") = Unset;
         /// Body of the request.
         body: Text("names in braces stand for their values") = Unset;
         /// Media type of the body.
-        content_type: Text("a media type") = Is("\"application/json\"");
-        /// Header fields of the request beyond the customer's own.
+        content_type: Text("a media type") = Is("application/json");
+        /// Further header fields of the request.
         headers: Other("table of texts", "names in braces stand for their values") = Unset;
-        /// Values that are taken from the answer, by name, see below.
+        /// Values that are taken from the response, by name, see below.
         extract: Other("table", "at most 64") = Unset;
-        /// What the answer must have, see below.
+        /// Checks of the response, see below.
         check: Other("table", "see below") = Unset;
-        /// Statuses that are no failure here.
+        /// Statuses that do not count as failures.
         allow: Other("list of whole numbers", "400 to 599") = Unset;
         /// Whether Back and Stay may send the request again.
-        repeat: Flag = Else("true of GET and HEAD, which always may");
-        /// Mean think time before this page, negative exponential.
-        think: Time(Duration::ZERO, DAY) = Else("the session's");
+        repeat: Boolean = Else("`true` for GET and HEAD, which may always be sent again");
+        /// Mean think time before this page, exponentially distributed.
+        think: Time("0s", "24h") = Else("the session's");
     }
 
-    /// A parameter, under its name, that paths and texts may have in braces.
+    /// A parameter, by its name, which paths and texts may have in braces.
     pub(super) static PARAMETER: ParameterKeys {
-        /// Whole numbers to draw from, both ends included, where no page offers a value.
-        uniform: Pair(0, i64::MAX) = Required;
+        /// Range of whole numbers to draw from if no page offers a value.
+        uniform: Pair(0, i64::MAX) = Required("");
     }
 }
 
@@ -78,7 +76,7 @@ impl Names {
         if let Some(section) = root.get("parameters").and_then(|value| value.section()) {
             parameters(&section, &mut names);
         }
-        // What is wrong with them is told where they are read.
+        // Their mistakes are reported where they are read.
         fn table<'r>(value: Value<'r>) -> Option<Section<'r>> {
             value.is_table().then(|| value.section()).flatten()
         }
@@ -128,7 +126,7 @@ fn parameters(section: &Section<'_>, names: &mut Names) {
         }
         let Some(inner) = value.section() else { continue };
         inner.known(&PARAMETER);
-        match inner.get(PARAMETER.uniform.name).map(|_| inner.read(&PARAMETER.uniform)) {
+        match inner.get(PARAMETER.uniform.name).map(|_| inner.given(&PARAMETER.uniform)) {
             Some(Some((first, last))) => {
                 names.give(name);
                 let index = names.index(name);
@@ -167,10 +165,7 @@ pub(super) fn pages(root: &Section<'_>, names: &mut Names) -> Vec<Page> {
         let index = |name: &str| pages.iter().position(|page| page.name == name);
         match (index(name), index(target)) {
             (Some(page), Some(other)) if page != other => pages[page].via = Some(other as u16),
-            (Some(_), _) => via.wrong(
-                format!("= \"{target}\" is no other page"),
-                "name the page that offers this one",
-            ),
+            (Some(_), _) => via.wrong("is no other page", "name the page that offers this one"),
             (None, _) => {}
         }
     }
@@ -209,9 +204,9 @@ fn page(name: &str, section: &Section<'_>, names: &mut Names) -> Option<Page> {
     // A body is posted unless the page says otherwise.
     let method = method.or(section.get(PAGE.body.name).map(|_| Method::Post));
     let unsafe_ = method.map_or(sends_form, |method| !method.is_safe());
-    let repeat = section.read(&PAGE.repeat).unwrap_or(false);
-    let fields = section.read(&PAGE.fields).and_then(|value| value.section());
-    let allow = section.read(&PAGE.allow).and_then(|value| value.list()).unwrap_or_default();
+    let repeat = section.given(&PAGE.repeat).unwrap_or(false);
+    let fields = section.given(&PAGE.fields).and_then(|value| value.section());
+    let allow = section.given(&PAGE.allow).and_then(|value| value.list()).unwrap_or_default();
     Some(Page {
         name: name.to_owned(),
         method,
@@ -223,9 +218,9 @@ fn page(name: &str, section: &Section<'_>, names: &mut Names) -> Option<Page> {
         expected: expectations::read(section, names),
         allow: allow.iter().filter_map(|v| v.integer(400..=599)).map(|code| code as u16).collect(),
         repeat: repeat || !unsafe_,
-        guess: section.read(&PAGE.guess).unwrap_or(true),
+        guess: section.given(&PAGE.guess).unwrap_or(true),
         via: None,
-        think: section.read(&PAGE.think),
+        think: section.given(&PAGE.think),
     })
 }
 
@@ -237,7 +232,7 @@ fn method(section: &Section<'_>, sends_form: bool) -> Option<Method> {
     if found.is_none() {
         let known: Vec<_> = known.iter().map(|method| method.as_str()).collect();
         let known = known.join(", ");
-        value.wrong(format!("= \"{given}\" must be one of {known}"), "write \"GET\"");
+        value.wrong(format!("must be one of {known}"), "write \"GET\"");
     }
     found
 }
@@ -263,7 +258,7 @@ fn body(section: &Section<'_>, method: Option<Method>, names: &Names) -> Option<
             let good =
                 text.contains('/') && text.bytes().all(|b| b.is_ascii_graphic() || b == b' ');
             if !good {
-                value.wrong(format!("= {text:?} is no media type"), "write \"application/json\"");
+                value.wrong("is no media type", "write \"application/json\"");
             }
             good
         }),
@@ -272,12 +267,12 @@ fn body(section: &Section<'_>, method: Option<Method>, names: &Names) -> Option<
     Some(Body { content_type: content_type?.to_owned(), text: text? })
 }
 
-/// Header fields that the customer writes herself.
+/// Header fields that the load generator sets itself.
 const OWN_HEADERS: [&str; 7] =
     ["host", "connection", "content-length", "transfer-encoding", "content-type", "cookie", "te"];
 
 fn headers(section: &Section<'_>, names: &Names) -> Vec<(String, Vec<TextPart>)> {
-    let Some(headers) = section.read(&PAGE.headers).and_then(|value| value.section()) else {
+    let Some(headers) = section.given(&PAGE.headers).and_then(|value| value.section()) else {
         return Vec::new();
     };
     let read = |(name, value): (&str, Value<'_>)| {
@@ -289,7 +284,7 @@ fn headers(section: &Section<'_>, names: &Names) -> Vec<(String, Vec<TextPart>)>
         }
         if OWN_HEADERS.iter().any(|own| name.eq_ignore_ascii_case(own)) {
             value.wrong(
-                "is a header field that customers write themselves",
+                "is a header field that the load generator sets",
                 "remove it; content_type has a key of its own",
             );
             return None;

@@ -165,13 +165,13 @@ mod tests {
     #[test]
     fn every_mistake_is_told_with_its_line_and_remedy() {
         for (text, words) in [
-            ("tls = \"rsa-2049\"", "tls: = \"rsa-2049\" is not known; did you mean rsa-2048?"),
+            ("tls = \"rsa-2049\"", "tls = \"rsa-2049\": must be one of ecdsa-p256,"),
             ("tls = { full = \"1ms\" }", "tls: has not the costs of both handshakes; write {"),
-            ("tls = { ful = \"1ms\" }", "ful: is not a known key; did you mean full?"),
-            ("tickets = 1.5", "tickets: = 1.5 must be 0 to 1"),
+            ("tls = { ful = \"1ms\" }", "ful = \"1ms\": is not a known key; did you mean full?"),
+            ("tickets = 1.5", "tickets = 1.5: must be a number of 0 to 1"),
             ("tls = \"clear\"\ntickets = 1.0", "in clear there are no tickets"),
             ("requests = { mean = 3 }\nrequests_max = 9", "stands beside a distribution"),
-            ("requests = { mean = 0.5 }", "must be 1 to 10000"),
+            ("requests = { mean = 0.5 }", "must be a number of 1 to 10000"),
             ("requests = 70", "requests above requests_max"),
             ("think = { distribution = \"gamma\" }", "think: has no scv"),
         ] {

@@ -228,20 +228,20 @@ mod tests {
     #[test]
     fn every_mistake_is_told_with_its_line_and_remedy() {
         for (value, words) in [
-            ("{ distribution = \"lognorml\", scv = 1 }", "did you mean lognormal?"),
+            ("{ distribution = \"lognorml\", scv = 1 }", "did you mean \"lognormal\"?"),
             ("{ distribution = \"lognormal\" }", "has no scv; \"lognormal\" has mean and scv"),
-            ("{ distribution = \"exponential\", scv = 2 }", "scv: is no parameter of"),
-            ("{ distribution = \"uniform\", scv = 2 }", "scv: = 2 must be 0 to 0.334"),
+            ("{ distribution = \"exponential\", scv = 2 }", "scv = 2: is no parameter of"),
+            ("{ distribution = \"uniform\", scv = 2 }", "scv = 2: must be a number of 0 to 0.334"),
             ("{ distribution = \"pareto\", index = 1.5 }", "has no max"),
             ("{ distribution = \"pareto\", index = 1.5, max = \"1us\" }", "above the mean"),
             ("{ index = 1.5 }", "name a distribution: constant"),
-            ("{ mean = 3 }", "must be a duration in quotes"),
-            ("{ mena = \"3ms\" }", "mena: is not a known key; did you mean mean?"),
+            ("{ mean = 3 }", "must be a duration"),
+            ("{ mena = \"3ms\" }", "mena = \"3ms\": is not a known key; did you mean mean?"),
             ("{ values = [] }", "needs values, a weight for each"),
             ("{ values = [\"1ms\"], weights = [1, 2] }", "a weight for each"),
             ("{ values = [\"1ms\"], weights = [0] }", "a weight above 0"),
             ("{ values = [\"1ms\", \"2h\"] }", "must be"),
-            ("{ values = [\"1ms\"], mean = \"1ms\" }", "mean: stands beside values"),
+            ("{ values = [\"1ms\"], mean = \"1ms\" }", "mean = \"1ms\": stands beside values"),
             ("{ weights = [1] }", "stand without values"),
             ("3", "must be a duration"),
         ] {

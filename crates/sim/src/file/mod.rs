@@ -271,13 +271,13 @@ mod tests {
         let found: Vec<_> = found.lines().collect();
         for (line, words) in [
             (1, "does not say what it is about"),
-            (1, "= -1 must be 0.01 to 100"),
-            (3, "croes: is not a known key; did you mean cores?"),
-            (4, "must be 10ms to 1s"),
+            (1, "= -1: must be a number of 0.01 to 100"),
+            (3, "croes = 2: is not a known key; did you mean cores?"),
+            (4, "must be a duration of 10ms to 1s"),
             (5, "shares that add up to 0.5"),
             (5, "one of back_off and attempts"),
-            (9, "\"forged\" is not known"),
-            (11, "\"tidee\" is not known; did you mean tide?"),
+            (9, "\"forged\": must be one of"),
+            (11, "did you mean \"tide\"?"),
             (12, "changes nothing"),
         ] {
             let begins = format!("a.toml:{line}:");

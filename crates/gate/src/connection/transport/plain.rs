@@ -1,7 +1,7 @@
 //! A customer's socket without TLS.
 
 use super::Tap;
-use crate::listen::socket;
+use crate::socket;
 use hyper::rt::ReadBufCursor;
 use std::io::{self, IoSlice};
 use std::pin::Pin;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-/// Units of time, largest first, in nanoseconds.
-const TIME: [(&str, u128); 7] = [
+/// Units of time, largest first, in nanoseconds; the last two are read only.
+const TIME: [(&str, u128); 9] = [
     ("d", 86_400_000_000_000),
     ("h", 3_600_000_000_000),
     ("m", 60_000_000_000),
@@ -11,6 +11,8 @@ const TIME: [(&str, u128); 7] = [
     ("ms", 1_000_000),
     ("us", 1_000),
     ("ns", 1),
+    ("min", 60_000_000_000),
+    ("µs", 1_000),
 ];
 
 /// Units of size, largest first, in bytes; the decimal ones are read only.
@@ -24,8 +26,9 @@ const SIZE: [(&str, u128); 7] = [
     ("KB", 1_000),
 ];
 
-/// Reads a duration: a whole or decimal number and a unit of `d`, `h`, `m`,
-/// `s`, `ms`, `us`, `ns`. None for anything else, and beyond 584 years.
+/// Reads a duration: a whole or decimal number and a unit of `d`, `h`,
+/// `m` or `min`, `s`, `ms`, `us` or `µs`, `ns`. None for anything else, and
+/// beyond 584 years.
 pub fn parse_duration(text: &str) -> Option<Duration> {
     let nanos = u64::try_from(parse(text, &TIME)?).ok()?;
     Some(Duration::from_nanos(nanos))
@@ -33,7 +36,7 @@ pub fn parse_duration(text: &str) -> Option<Duration> {
 
 /// Writes a duration in the largest unit that needs no fraction.
 pub fn show_duration(duration: Duration) -> String {
-    show(duration.as_nanos(), &TIME, "s")
+    show(duration.as_nanos(), &TIME[..7], "s")
 }
 
 /// Reads a size in bytes: a whole or decimal number and a unit of `B`, `KiB`,
@@ -84,6 +87,8 @@ mod tests {
             ("7d", Some(Duration::from_secs(604_800))),
             ("0s", Some(Duration::ZERO)),
             ("3 s", Some(Duration::from_secs(3))),
+            ("1.5min", Some(Duration::from_secs(90))),
+            ("20µs", Some(Duration::from_micros(20))),
             ("10", None),
             ("s", None),
             (".5s", None),

@@ -1,7 +1,7 @@
 //! Bodies on their way through the gate. Both directions stream, and neither
 //! reads on before what it read has gone.
 
-use crate::connection::deadlines::Watch;
+use crate::connection::state::Watch;
 use crate::http::pool::Borrowed;
 use crate::telemetry::clock;
 use crate::telemetry::counters::UpstreamFault;

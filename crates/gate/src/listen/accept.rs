@@ -4,15 +4,15 @@ use crate::admission::decide::{Newcomer, Verdict};
 use crate::admission::dispatcher::Held;
 use crate::admission::queue::Line;
 use crate::config::Refusal;
-use crate::connection::deadlines::Patience;
-use crate::connection::life;
+use crate::connection::state::Patience;
+use crate::connection::task as life;
 use crate::http::pages;
 use crate::http::pool::Pool;
 use crate::http::upstream::Route;
 use crate::listen::first_flight::{Heard, Opening};
-use crate::listen::shutdown::{Bell, Tide};
-use crate::listen::socket::{self, Arrival, Scheme};
 use crate::shared::Shared;
+use crate::shutdown::{Bell, Tide};
+use crate::socket::{self, Arrival, Scheme};
 use crate::telemetry::counters::{self as account, Bucket, Counters, End, Kind, Metered};
 use rustls::AlertDescription;
 use std::cell::{Cell, RefCell};
@@ -21,7 +21,7 @@ use std::net::{TcpListener, TcpStream};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tidegate_hello::{Limits, Looks};
+use tidegate_hello::{Limits, OtherProtocol};
 use tokio::io::unix::AsyncFd;
 use tokio::sync::{Notify, watch};
 use tokio::task::{JoinHandle, spawn_local};
@@ -197,9 +197,9 @@ impl Core {
         }
     }
 
-    fn is_not_tls(self: &Rc<Self>, arrival: Arrival, looks: Looks) {
+    fn is_not_tls(self: &Rc<Self>, arrival: Arrival, looks: OtherProtocol) {
         self.counters.not_tls(looks);
-        if looks == Looks::HttpInClear {
+        if looks == OtherProtocol::PlainHttp {
             self.counters.end(End::ClearHttp);
             if !self.is_full_for_unknown() {
                 life::begin(self, arrival, life::Start::ClearHttp);
