@@ -4,8 +4,8 @@
 use crate::shared::Shared;
 use crate::telemetry::counters::{Bucket, Class, End, LOOKS, TicketFate, Totals};
 use crate::telemetry::metrics::{Durations, Handshakes, Snapshot, Verdicts};
+use crate::telemetry::usage::UsageMeter;
 use crate::tls::configs::unix_now;
-use crate::usage::UsageMeter;
 use std::sync::Arc;
 use std::time::Duration;
 use tidegate_control::{ClassWork, Reading};
@@ -37,7 +37,7 @@ pub async fn tick(shared: Arc<Shared>) {
             tracing::error!(%error, "no new ticket key: the old one stays");
         }
         let sample = usage.sample();
-        shared.upstream_note.tell(usage.upstream_note());
+        shared.upstream_note.set(usage.upstream_note());
         let started = shared.sessions.started();
         let reading = Reading {
             elapsed: now.saturating_sub(then),

@@ -8,7 +8,6 @@
 pub mod config;
 pub mod telemetry;
 pub mod tls;
-pub mod usage;
 
 mod admission;
 mod connection;
@@ -18,6 +17,8 @@ mod gate;
 mod http;
 mod listen;
 mod shared;
+mod shutdown;
+mod socket;
 
 pub use error::Error;
 pub use gate::Gate;

@@ -3,8 +3,8 @@
 use crate::admission::sessions::{Rules, Sessions};
 use crate::config::Config;
 use crate::telemetry::counters::{Counters, Totals};
+use crate::telemetry::usage::Note;
 use crate::tls::configs::Tls;
-use crate::usage::Note;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

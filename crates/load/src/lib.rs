@@ -55,8 +55,6 @@ pub use recorder::seconds::write_seconds;
 pub use result::shard::Portion;
 pub use result::summary::{Point, RunStage, Snapshot, Summary, Totals};
 pub use result::{saturation as driver, summary};
-pub use run::machine::raise_open_files;
-pub use run::worker::thread_cpu;
 pub use run::{run, run_when};
 pub use scenario::Scenario;
 pub use scenario::thresholds;

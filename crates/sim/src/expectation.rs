@@ -136,7 +136,7 @@ pub(super) fn steps(
 ) -> impl Iterator<Item = (f64, f64)> {
     let arrivals = &scenario.arrivals;
     let mut levels = Vec::new();
-    if arrivals.wave.is_none() && arrivals.bursts.is_none() {
+    if arrivals.wave.is_none() && arrivals.bursts.is_none() && arrivals.closed.is_none() {
         let mut before = 0.0;
         for segment in &arrivals.segments {
             if segment.level == segment.to_level {

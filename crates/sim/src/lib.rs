@@ -34,6 +34,7 @@ mod random;
 mod rivals;
 mod scenario;
 mod shipped;
+mod variants;
 mod world;
 
 pub use arrivals::{Arrivals, Bursts, Segment, Wave};
@@ -47,7 +48,8 @@ pub use outcome::{Cohort, Outcome, Tenth, jain, max_min};
 pub use policy::{Policy, Response, User};
 pub use random::Random;
 pub use scenario::{
-    AfterFailure, Attack, AttackKind, Change, Changed, Customers, Database, Gate, Resource,
+    AfterFailure, Attack, AttackKind, Change, Changed, Customers, Database, Gate, Pauses, Resource,
     Scenario, Telemetry, Upstream, Work,
 };
+pub use variants::{VARIANTS, Variant};
 pub use world::run;

@@ -3,10 +3,11 @@
 use super::policy::Policy;
 use super::rivals::{Aimd, Breakwater, CoDel, Dagor, Gradient, Gradient2, Limited, Pace, Pi, Sbac};
 use super::scenario::Scenario;
+use super::variants;
 use tidegate_control::{Controller, PolicyKind, Settings};
 
 /// The names that [`named`] knows, in the order of a comparison.
-pub const NAMES: [&str; 15] = [
+pub const NAMES: [&str; 17] = [
     "off",
     "static",
     "eac",
@@ -21,10 +22,16 @@ pub const NAMES: [&str; 15] = [
     "pi",
     "breakwater",
     "dagor",
+    "plan-only",
+    "backlog-only",
     "tide",
 ];
 
 /// A policy that has learned nothing yet; `None`: no such name.
+///
+/// Beside [`NAMES`], it knows the [`VARIANTS`](super::VARIANTS) of `tide` and
+/// `tide:constant=value,...`, which is `tide` with other constants of its
+/// [`Tuning`](tidegate_control::Tuning).
 ///
 /// `static` admits the capacity, which nobody knows beforehand;
 /// [`judged()`](super::judged()) looks for the best rate with hindsight. `aimd`,
@@ -49,7 +56,7 @@ pub fn named(name: &str, scenario: &Scenario) -> Option<Box<dyn Policy>> {
         "breakwater" => Box::new(Breakwater::new()),
         "dagor" => Box::new(Dagor::new(pace)),
         "tide" => production(PolicyKind::Tide),
-        _ => return None,
+        _ => return variants::named(name).or_else(|| variants::tuned(name)),
     })
 }
 

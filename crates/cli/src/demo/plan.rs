@@ -6,8 +6,8 @@ use tidegate_load::Scenario;
 
 use super::Args;
 use super::summary::{POLICIES, Setting};
-use crate::lab::CERTIFICATE;
 use tidegate_host::Cores;
+use tidegate_lab::CERTIFICATE;
 
 /// The demo's course and conditions.
 pub struct Plan {
@@ -53,7 +53,7 @@ impl Plan {
     /// When the processors asked for are not there: bad input.
     pub fn new(args: &Args) -> anyhow::Result<Self> {
         let (server_cores, driver_cores) =
-            crate::lab::apart(&args.server_cores, &args.driver_cores)?;
+            tidegate_lab::apart(&args.server_cores, &args.driver_cores)?;
         let scenario = Scenario::built_in(SCENARIO).expect("the scenario ships with the binary");
         let seconds = Duration::from_secs;
         let times = if args.quick {
@@ -120,7 +120,7 @@ impl Plan {
         Setting {
             command: std::env::args().collect::<Vec<_>>().join(" "),
             version: env!("CARGO_PKG_VERSION").into(),
-            machine: machine(),
+            machine: tidegate_host::Machine::read().to_string(),
             server_cores: self.server_cores.to_string(),
             driver_cores: self.driver_cores.to_string(),
             scenario: SCENARIO.into(),
@@ -141,13 +141,4 @@ impl Plan {
 /// Whether more arrive than can be served.
 pub fn is_overload(multiple: f64) -> bool {
     multiple > 1.0
-}
-
-/// Processor model and kernel, as the system names them.
-fn machine() -> String {
-    let read = |path| std::fs::read_to_string(path).unwrap_or_default();
-    let info = read("/proc/cpuinfo");
-    let model = info.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
-    let model = model.map_or("unknown processor", |(_, name)| name.trim());
-    format!("{model}, Linux {}", read("/proc/sys/kernel/osrelease").trim())
 }

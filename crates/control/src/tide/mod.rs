@@ -51,7 +51,6 @@ pub(crate) struct Tide {
     trim: [f64; 3],
     plan: Plan,
     last_denial: Option<Denial>,
-    decided: bool,
 }
 
 /// Why a new session was not admitted.
@@ -75,7 +74,7 @@ impl Tide {
     pub(crate) fn new(priors: &Priors, costs: &Costs, tuning: Tuning) -> Self {
         let request = costs.gate_request_cpu_s + costs.upstream_request_cpu_s;
         let session_s = costs.new.handshake_cpu_s + request;
-        let per_second = sane(sane(priors.cpus) * 0.95 / session_s);
+        let per_second = sane(sane(priors.cpus) / session_s);
         let plan = Plan::prior(session_s, per_second);
         Self {
             tuning,
@@ -90,13 +89,11 @@ impl Tide {
             trim: [1.0; 3],
             plan,
             last_denial: None,
-            decided: false,
         }
     }
 
     /// Takes a token, or returns how long it is not worthwhile to try again.
     pub(crate) fn take(&mut self, now: Time, moment: Moment) -> Result<(), Duration> {
-        self.decided = true;
         if now > self.fresh_until {
             // What is in flight is still known: the limit keeps the backlog short.
             self.backlog_limit.assume_full_use();
@@ -131,13 +128,12 @@ impl Tide {
     ) {
         self.fresh_until = now.saturating_add(fresh_for(reading.elapsed));
         let tuning = self.tuning;
-        let (shortest_s, longest_s) = tuning.interval_range_s;
-        let elapsed_s = reading.elapsed.as_secs_f64().max(shortest_s);
+        let elapsed_s = reading.elapsed.as_secs_f64().max(tuning.interval_min_s);
         self.refused_per_s +=
             tuning.refusals_weight * (refused.number as f64 / elapsed_s - self.refused_per_s);
         // A reading of many seconds counts as its average stretch of one.
-        let reading = &reading.within(longest_s);
-        let interval_s = elapsed_s.min(longest_s);
+        let reading = &reading.within(tuning.interval_max_s);
+        let interval_s = elapsed_s.min(tuning.interval_max_s);
         self.learn_returns(reading);
         self.forecast.observe(reading, interval_s, &tuning);
         self.latency_limit.observe(reading, interval_s, &tuning);
@@ -146,14 +142,13 @@ impl Tide {
             self.trim(&supply, interval_s, refused.put_off);
         }
         let requests_per_s = self.forecast.per_s(&tuning);
-        let target = if self.decided { 1.0 } else { 0.95 };
         let demand = |supply: &Supply| Demand {
             interval_s,
-            trim: target * self.trim[supply.name as usize],
+            trim: self.trim[supply.name as usize],
             refused_per_s: self.refused_per_s,
             requests_per_s,
             returning_share: self.returns.value(),
-            backlog_share: if self.decided { tuning.backlog_share } else { 1.0 },
+            backlog_share: tuning.backlog_share,
         };
         let plans = supplies(reading, costs)
             .map(|supply| (Plan::new(&supply, reading, demand(&supply)), supply));
@@ -191,17 +186,12 @@ impl Tide {
         self.utilization[resource] += interval_s * (in_use - self.utilization[resource]);
         let trim = &mut self.trim[resource];
         let per_s = if put_off && self.plan.limit == Limit::Cpu(supply.name) {
-            let (target, rise) = if self.decided {
-                (tuning.target_utilization, tuning.trim_rise_per_s)
-            } else {
-                (0.97, 0.1)
-            };
-            let missing = target - in_use;
-            missing * if missing > 0.0 { rise } else { tuning.trim_fall_per_s }
+            let missing = tuning.target_utilization - in_use;
+            missing * if missing > 0.0 { tuning.trim_rise_per_s } else { tuning.trim_fall_per_s }
         } else {
             tuning.trim_return_per_s * (1.0 - *trim)
         };
-        *trim = (*trim + interval_s * per_s).clamp(tuning.trim_range.0, tuning.trim_range.1);
+        *trim = (*trim + interval_s * per_s).clamp(tuning.trim_min, tuning.trim_max);
     }
 
     /// How often a later request of an active session needs a new connection.
@@ -269,7 +259,7 @@ mod tests {
     }
 
     fn tide() -> Tide {
-        Tide { decided: true, ..Tide::new(&Priors::default(), &costs(), Tuning::default()) }
+        Tide::new(&Priors::default(), &costs(), Tuning::default())
     }
 
     fn after(reading: &Reading) -> Tide {

@@ -5,7 +5,7 @@
 use crate::admission::classify::{Judgement, judge};
 use crate::admission::sessions::Seat;
 use crate::admission::tickets::{Terms, new_session_id};
-use crate::listen::core::Core;
+use crate::listen::accept::Core;
 use crate::telemetry::counters::{Class, TicketFate};
 use crate::tls::configs::{Bearer, unix_now};
 use rustls::AlertDescription;

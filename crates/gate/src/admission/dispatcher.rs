@@ -5,10 +5,10 @@
 //! it known what those inside have asked for, and whether there is a lull.
 
 use crate::admission::decide::Newcomer;
-use crate::connection::life::{self, Counted};
-use crate::listen::core::Core;
-use crate::listen::shutdown::Tide;
-use crate::listen::socket::{self, Arrival};
+use crate::connection::task::{self as life, Counted};
+use crate::listen::accept::Core;
+use crate::shutdown::Tide;
+use crate::socket::{self, Arrival};
 use crate::telemetry::counters::{Class, End};
 use std::rc::Rc;
 use std::time::Instant;
@@ -160,8 +160,8 @@ mod tests {
     use super::*;
     use crate::config::Config;
     use crate::http::upstream::Route;
-    use crate::listen::socket::Scheme;
     use crate::shared::{Addresses, Shared};
+    use crate::socket::Scheme;
     use crate::tls::configs::Tls;
     use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
     use std::sync::Arc;

@@ -131,7 +131,7 @@ impl Cores {
     /// The affinity cannot be read from the kernel.
     pub fn resolve(&self) -> std::io::Result<Vec<usize>> {
         match self {
-            Self::All => crate::usage::own_affinity(),
+            Self::All => tidegate_host::Cores::of_this_process().map(|cores| cores.list().to_vec()),
             Self::List(list) => Ok(list.clone()),
         }
     }

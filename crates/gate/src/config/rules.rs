@@ -19,7 +19,9 @@ impl Rule for CoreList {
         let problem = || Problem::new(rule, "write \"all\", \"0,2-3\" or [0, 2, 3]");
         let list = match value.text() {
             Some("all") => return Ok(Cores::All),
-            Some(text) => crate::usage::parse_cpu_list(text),
+            Some(text) => {
+                text.parse::<tidegate_host::Cores>().ok().map(|cores| cores.list().to_vec())
+            }
             None => value.whole_numbers(),
         };
         let mut list = list.ok_or_else(problem)?;

@@ -5,6 +5,7 @@ use super::choices::{Cores, Policy};
 use super::origin::Origin;
 use std::net::{IpAddr, SocketAddr};
 use tidegate_config::{Problem, Section, one_line, show_duration};
+use tidegate_host::open_files;
 
 /// Most ticket keys kept at once: the key of a ticket is searched among them.
 const TICKET_KEYS: u128 = 64;
@@ -125,10 +126,10 @@ pub(super) fn check(config: &Config, root: &Section<'_>) {
         ),
     );
 
-    if let (Cores::List(list), Ok(own)) = (&listen.cores, crate::usage::own_affinity())
-        && let Some(core) = list.iter().find(|core| !own.contains(core))
+    if let (Cores::List(list), Ok(own)) = (&listen.cores, tidegate_host::Cores::of_this_process())
+        && let Some(core) = list.iter().find(|core| !own.list().contains(core))
     {
-        let own: Vec<_> = own.iter().map(usize::to_string).collect();
+        let own: Vec<_> = own.list().iter().map(usize::to_string).collect();
         let rule_text = format!("core {core} is not among those this process may use");
         let remedy = format!("those are {}", one_line(&own.join(", ")));
         rule(&["listen.cores"], true, Problem::new(rule_text, remedy));
@@ -186,9 +187,8 @@ fn warnings(config: &Config) -> Vec<String> {
         warnings.push(format!("admission.rate has no effect with the policy {policy}"));
     }
     let needed = FILES_BESIDES + FILES_PER_CONNECTION * config.limits.max_connections as u64;
-    if let Some(files) = file_limit()
-        && files < needed
-    {
+    let files = open_files::hard_limit();
+    if files < needed {
         warnings.push(format!(
             "limits.max_connections = {}: these need up to {needed} open files and this process may \
              open {files}; raise the hard limit (ulimit -Hn, LimitNOFILE)",
@@ -202,11 +202,3 @@ fn warnings(config: &Config) -> Vec<String> {
 const FILES_PER_CONNECTION: u64 = 2;
 /// Listeners, runtimes, logs, the admin address.
 const FILES_BESIDES: u64 = 200;
-
-/// Most files that this process may open once it raises its soft limit.
-fn file_limit() -> Option<u64> {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the pointer is to a live rlimit, which the call fills.
-    let result = unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) };
-    (result == 0).then_some(limit.rlim_max)
-}

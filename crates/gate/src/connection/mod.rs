@@ -1,5 +1,5 @@
 //! One connection from its first byte to its end.
 
-pub mod deadlines;
-pub mod life;
+pub mod state;
+pub mod task;
 pub mod transport;

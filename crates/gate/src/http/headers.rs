@@ -5,7 +5,7 @@
 
 use crate::config::Forwarded;
 use crate::http::pages::Answer;
-use crate::listen::socket::Scheme;
+use crate::socket::Scheme;
 use http::header::{
     CONNECTION, CONTENT_LENGTH, Entry, HOST, HeaderMap, HeaderName, HeaderValue, TE,
     TRANSFER_ENCODING, UPGRADE, VIA,

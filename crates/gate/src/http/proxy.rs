@@ -1,11 +1,11 @@
 //! One request: from the customer to the upstream and the response back.
 
-use crate::connection::deadlines::Watch;
-use crate::http::body::{Reply, UnderWay, Upload};
+use crate::connection::state::Watch;
 use crate::http::guard::Guard;
 use crate::http::headers::{self, Origins};
 use crate::http::pages::Answer;
 use crate::http::pool::{Borrowed, Pool};
+use crate::http::response_body::{Reply, UnderWay, Upload};
 use crate::telemetry::clock;
 use crate::telemetry::counters::UpstreamFault;
 use http::header::TRANSFER_ENCODING;

@@ -2,14 +2,14 @@
 //! deadlines, and how it closes.
 
 use crate::config::Host;
-use crate::connection::deadlines::{Phase, Watch};
+use crate::connection::state::{Phase, Watch};
 use crate::connection::transport::Wire;
 use crate::http::headers::Origins;
 use crate::http::proxy::{self, Customer};
 use crate::http::stream::Stream;
-use crate::listen::core::Core;
-use crate::listen::shutdown::Tide;
-use crate::listen::socket::Scheme;
+use crate::listen::accept::Core;
+use crate::shutdown::Tide;
+use crate::socket::Scheme;
 use crate::telemetry::clock;
 use crate::telemetry::counters::{Class, End};
 use http::HeaderValue;

@@ -1,7 +1,7 @@
 //! A customer's connection as HTTP sees it: plain bytes in and out, and an end
 //! at which the last word is still heard.
 
-use crate::connection::deadlines::Watch;
+use crate::connection::state::Watch;
 use crate::connection::transport::{Tap, Wire};
 use crate::http::guard::Guard;
 use hyper::rt::{Read, ReadBufCursor, Write};
@@ -35,7 +35,7 @@ impl Linger {
     const MOST: usize = 4 << 20;
 
     fn new() -> Self {
-        let until = Box::pin(tokio::time::sleep(crate::listen::socket::LINGER));
+        let until = Box::pin(tokio::time::sleep(crate::socket::LINGER));
         Self { until, left: Self::MOST }
     }
 
@@ -80,9 +80,9 @@ impl Stream {
     pub async fn close_gently(mut self) {
         let goodbye = async {
             let _ = poll_fn(|cx| Pin::new(&mut self).poll_shutdown(cx)).await;
-            crate::listen::socket::drain(self.wire.socket()).await;
+            crate::socket::drain(self.wire.socket()).await;
         };
-        let _ = tokio::time::timeout(crate::listen::socket::LINGER, goodbye).await;
+        let _ = tokio::time::timeout(crate::socket::LINGER, goodbye).await;
     }
 }
 

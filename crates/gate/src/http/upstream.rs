@@ -2,8 +2,8 @@
 
 use crate::config::Config;
 use crate::error::Error;
-use crate::http::body::Upload;
-use crate::listen::socket;
+use crate::http::response_body::Upload;
+use crate::socket;
 use hyper::client::conn::http1::{Builder, Connection, SendRequest};
 use hyper::rt::{Read, ReadBufCursor, Write};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};

@@ -1,8 +1,8 @@
 //! What a customer says before the gate decides about her: over TLS her whole
 //! hello, in clear the first bytes of a request.
 
-use crate::listen::socket::Scheme;
-use tidegate_hello::{ClientHello, Limits, Looks, Malformed, Progress, Reader};
+use crate::socket::Scheme;
+use tidegate_hello::{ClientHello, Limits, Malformed, OtherProtocol, Progress, Reader};
 
 /// Collects it.
 pub enum Opening {
@@ -21,7 +21,7 @@ pub enum Heard {
     /// What may be the beginning of a request in clear.
     Request,
     /// It will never be TLS.
-    NotTls(Looks),
+    NotTls(OtherProtocol),
     /// A hello that breaks TLS or a cap.
     Malformed(Malformed),
     /// On the port in clear: it will never be HTTP.

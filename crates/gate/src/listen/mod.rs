@@ -1,6 +1,4 @@
 //! Sockets, accept loops and the first bytes of a connection.
 
-pub mod core;
+pub mod accept;
 pub mod first_flight;
-pub mod shutdown;
-pub mod socket;

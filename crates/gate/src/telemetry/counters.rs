@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tidegate_control::{CensusCounts, ThinkTimeCensus};
-use tidegate_hello::Looks;
+use tidegate_hello::OtherProtocol;
 
 /// Which customers a connection belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -219,8 +219,13 @@ reasons! {
 }
 
 /// What junk on the TLS port looks like, in the order of the counters' indices.
-pub const LOOKS: [Looks; 5] =
-    [Looks::HttpInClear, Looks::Ssh, Looks::SslV2, Looks::ProxyProtocol, Looks::Junk];
+pub const LOOKS: [OtherProtocol; 5] = [
+    OtherProtocol::PlainHttp,
+    OtherProtocol::Ssh,
+    OtherProtocol::SslV2,
+    OtherProtocol::ProxyProtocol,
+    OtherProtocol::Unknown,
+];
 
 /// First and last status code that is counted by itself.
 const CODES: std::ops::Range<usize> = 100..600;
@@ -390,7 +395,7 @@ impl Counters {
     }
 
     /// Counts a connection that was not TLS.
-    pub fn not_tls(&self, looks: Looks) {
+    pub fn not_tls(&self, looks: OtherProtocol) {
         if let Some(index) = LOOKS.iter().position(|known| *known == looks) {
             self.junk[index].add(1);
         }

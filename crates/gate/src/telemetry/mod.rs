@@ -4,3 +4,4 @@ pub mod admin;
 pub mod clock;
 pub mod counters;
 pub mod metrics;
+pub mod usage;

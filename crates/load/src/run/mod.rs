@@ -1,7 +1,7 @@
 //! Runs a plan: checks it, looks whether the target is there, starts the
 //! driver threads, folds what they report, and sums up.
 
-pub(crate) mod machine;
+mod machine;
 pub(crate) mod source;
 pub(crate) mod worker;
 
@@ -9,6 +9,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use tidegate_host::{cpu_clock, open_files};
 
 use crate::client::{Connector, Target, Tickets, Tls, Trouble};
 use crate::error::Error;
@@ -20,7 +22,7 @@ use crate::recorder::{Batch, Event, Recorder};
 use crate::result::shard::Portion;
 use crate::result::sum::sum_up;
 use crate::result::summary::{DriverPart, Snapshot, Summary};
-use crate::run::worker::{Assignment, thread_cpu, work};
+use crate::run::worker::{Assignment, work};
 
 /// How long the target may take to be reached at all, before the run.
 const PROBE: Duration = Duration::from_secs(5);
@@ -80,7 +82,7 @@ pub fn run_when(
     let threads = plan.cores.len().max(1);
     let mut recorder = Recorder::new(&plan, threads)?;
     let rules = *plan.scenario.session();
-    let files = machine::raise_open_files().saturating_sub(OTHER_FILES) as usize;
+    let files = open_files::raise_limit().saturating_sub(OTHER_FILES) as usize;
     // Simulated before the clock starts, if it has not been yet.
     plan.scenario.session_length();
     let (start, started_at) = begin(ready().or(plan.start_at), &plan.stop)?;
@@ -114,10 +116,11 @@ pub fn run_when(
         length: plan.warm_up + plan.measure,
         stop: plan.stop.clone(),
     };
-    let cpu_before = thread_cpu();
+    let cpu_before = cpu_clock::of_this_thread();
     drive(&assignment, part, &plan.cores, &mut recorder, observer)?;
     let mut folded = recorder.finish(|snapshot| observer(snapshot));
-    folded.driver.folding_cpu_s = (thread_cpu().saturating_sub(cpu_before)).as_secs_f64();
+    folded.driver.folding_cpu_s =
+        (cpu_clock::of_this_thread().saturating_sub(cpu_before)).as_secs_f64();
     let driver = DriverPart {
         part,
         machine: machine::describe(),

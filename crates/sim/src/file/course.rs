@@ -7,7 +7,7 @@ use crate::arrivals::{Arrivals, Bursts, Segment, Wave};
 use crate::scenario::{Attack, AttackKind, Change, Changed, Resource, Scenario};
 
 pub(super) fn arrivals(section: &Section<'_>, duration_s: f64) -> Arrivals {
-    section.only(&["segments", "bursts", "wave"]);
+    section.only(&["segments", "bursts", "wave", "closed"]);
     let mut arrivals = Arrivals::default();
     if let Some(list) = section.get("segments") {
         for section in sections(&list) {
@@ -50,6 +50,13 @@ pub(super) fn arrivals(section: &Section<'_>, duration_s: f64) -> Arrivals {
         number(section, "amplitude", 0.0..=1.0, &mut wave.amplitude);
         arrivals.wave = Some(wave);
     });
+    if let Some(value) = section.get("closed") {
+        arrivals.closed = value.integer(1..=100_000).map(|number| number as u32);
+        if ["segments", "bursts", "wave"].iter().any(|key| section.get(key).is_some()) {
+            let remedy = "take it out, or segments, bursts and wave";
+            value.wrong("stands beside a schedule of arrivals", remedy);
+        }
+    }
     arrivals
 }
 

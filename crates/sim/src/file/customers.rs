@@ -23,6 +23,7 @@ pub(super) fn customers(section: &Section<'_>, work: &Work) -> Customers {
         "requests_max",
         "think",
         "patience",
+        "rtt",
         "tls",
         "tickets",
         "close_when_done",
@@ -44,6 +45,7 @@ pub(super) fn customers(section: &Section<'_>, work: &Work) -> Customers {
     }
     times(section, "think", 0.0..=3600.0, &mut class.think);
     times(section, "patience", 0.001..=3600.0, &mut class.patience);
+    seconds(section, "rtt", 0.0..=10.0, &mut class.rtt_s);
     tls(section, &mut class);
     for (key, own, usual) in [
         ("first_request", &mut class.first_request, &work.first_request),

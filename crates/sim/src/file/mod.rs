@@ -15,7 +15,7 @@ use self::distributions::times;
 use self::expectations::expectations;
 use self::values::{CORES, CPU, in_section, number, numbers, seconds, sections, whole, yes_or_no};
 use super::distribution::Distribution;
-use super::scenario::{AfterFailure, Customers, Database, Resource, Scenario};
+use super::scenario::{AfterFailure, Customers, Database, Pauses, Resource, Scenario};
 
 /// Most arrivals of a run: a mistyped number must not take all memory.
 const MOST_SESSIONS: f64 = 20e6;
@@ -152,13 +152,23 @@ fn gate(section: &Section<'_>, s: &mut Scenario) {
 }
 
 fn upstream(section: &Section<'_>, s: &mut Scenario) {
-    section.only(&["cores", "threads", "visible", "wait"]);
+    section.only(&["cores", "threads", "visible", "wait", "pauses"]);
     let mut cores = 0.0;
     number(section, "cores", CORES, &mut cores);
     s.upstream.cores = (cores > 0.0).then_some(cores);
     whole(section, "threads", 1..=1_000_000, &mut s.upstream.threads);
     yes_or_no(section, "visible", &mut s.upstream.visible);
     times(section, "wait", 0.0..=60.0, &mut s.upstream.wait);
+    in_section(section, "pauses", |section| {
+        section.only(&["every", "lasts"]);
+        let mut pauses = Pauses { every_s: 5.0, lasts_s: 0.2 };
+        seconds(section, "every", 0.01..=3600.0, &mut pauses.every_s);
+        seconds(section, "lasts", 0.001..=60.0, &mut pauses.lasts_s);
+        if pauses.lasts_s >= pauses.every_s {
+            section.wrong("lasts until the next pause", "make every longer than lasts");
+        }
+        s.upstream.pauses = Some(pauses);
+    });
 }
 
 fn work(section: &Section<'_>, s: &mut Scenario) {

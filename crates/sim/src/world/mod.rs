@@ -50,10 +50,14 @@ enum Event {
     Wish(u32),
     Impatience(u32, u32),
     Waited(u32),
+    Resumed(u32),
     Left(u32, u32),
     Forgotten(u64),
     Usher,
     Redial(u32, u32, u32),
+    Hello(u32, u32),
+    Request(u32, u32),
+    Response(u32, u32),
     Tick,
     Tenth,
     Change(usize),
@@ -194,7 +198,7 @@ impl<'a> World<'a> {
             tenth: Tenth::default(),
             connections: 0,
             worth: scenario.worth(0.0, 0.0),
-            best: Best::new(scenario),
+            best: Best::new(scenario, load),
             outcome: Outcome::default(),
         };
         for (index, change) in scenario.changes.iter().enumerate() {
@@ -205,7 +209,16 @@ impl<'a> World<'a> {
         }
         world.schedule(scenario.gate.tick_s, Event::Tick);
         world.schedule(0.1, Event::Tenth);
-        world.schedule_arrival();
+        match scenario.arrivals.closed {
+            None => world.schedule_arrival(),
+            Some(number) => {
+                // Not all at once: evenly over the first tenth of a second.
+                let number = (f64::from(number) * load).round();
+                for place in 0..number as u32 {
+                    world.schedule(0.1 * f64::from(place) / number, Event::Arrival);
+                }
+            }
+        }
         world
     }
 
@@ -242,6 +255,7 @@ impl<'a> World<'a> {
             Event::Wish(session) => self.wishes(session),
             Event::Impatience(session, request) => self.loses_patience(session, request),
             Event::Waited(job) => self.compute(UPSTREAM, job),
+            Event::Resumed(job) => self.serve(job),
             Event::Left(session, request) => {
                 let s = &self.sessions[session as usize];
                 if s.request == request && s.inside {
@@ -254,6 +268,17 @@ impl<'a> World<'a> {
             }
             Event::Usher => self.usher_comes(),
             Event::Redial(session, request, times) => self.redials(session, request, times),
+            Event::Hello(session, request) => self.redials(session, request, 0),
+            Event::Request(session, request) => {
+                if self.is_wanted(session, request) {
+                    self.forward(session);
+                }
+            }
+            Event::Response(session, request) => {
+                if self.is_wanted(session, request) {
+                    self.answered(session);
+                }
+            }
             Event::Tick => self.tick(),
             Event::Tenth => self.end_tenth(),
             Event::Change(index) => self.change(index),
@@ -333,6 +358,12 @@ impl<'a> World<'a> {
             *what(&mut self.outcome.by_length[group]) += 1;
             *what(&mut self.outcome.by_prefix[s.customer.prefix as usize]) += 1;
         }
+    }
+
+    /// Whether a request is still waited for.
+    fn is_wanted(&self, session: u32, request: u32) -> bool {
+        let s = &self.sessions[session as usize];
+        !s.gone && s.request == request
     }
 
     fn time(&self) -> Duration {

@@ -90,6 +90,7 @@ fn waiting_for_a_thread_is_a_queue_and_an_idle_thread_is_room() {
         threads: 2,
         visible: true,
         wait: Distribution::exponential(0.01),
+        pauses: None,
     };
     let at = |load| run(&scenario, load, 1, policies::named("off", &scenario).unwrap().as_mut());
     let (calm, crowd) = (at(0.5), at(3.0));

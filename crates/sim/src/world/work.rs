@@ -117,7 +117,10 @@ impl World<'_> {
     }
 
     /// The upstream begins a request that has one of its threads.
-    fn serve(&mut self, job: u32) {
+    pub(super) fn serve(&mut self, job: u32) {
+        if let Some(end_s) = self.scenario.upstream.pauses.and_then(|pauses| pauses.end(self.now)) {
+            return self.schedule(end_s, Event::Resumed(job));
+        }
         let wait = &self.scenario.upstream.wait;
         if wait.mean() == 0.0 {
             return self.compute(UPSTREAM, job);
@@ -167,7 +170,8 @@ impl World<'_> {
                     self.sessions[job.session as usize].gone = true;
                     self.leaves(job.session);
                 } else if wanted {
-                    self.forward(job.session);
+                    // A request in clear text comes with the hello.
+                    self.sends(job.session, if in_clear { 0.0 } else { 1.0 });
                 }
             }
             Stage::Forward => {
@@ -200,7 +204,7 @@ impl World<'_> {
                 self.reading.upstream_time_ln += (waited * 1e9).max(1.0).ln();
                 if wanted {
                     self.thinks(job.session);
-                    self.answered(job.session);
+                    self.receives(job.session);
                 }
             }
             Stage::Reject => {

@@ -17,10 +17,10 @@ use crate::token::Signer;
 
 /// How often ended auctions are closed.
 const CLOSING: Duration = Duration::from_secs(2);
-/// How often it is noted that the site is running, in closings.
+/// How often the time is noted at which the site was running, in closings.
 const NOTED: u32 = 10;
 
-/// An auction site that runs.
+/// A running auction site.
 #[derive(Debug)]
 pub struct Site {
     server: Server,
@@ -30,7 +30,8 @@ pub struct Site {
 /// Prepares the database, as [`prepare`] does, and starts the site.
 ///
 /// # Errors
-/// What [`prepare`] says; the address is in use or not ours; a core is not there.
+/// Those of [`prepare`]; the address is in use or not of this machine; a core
+/// does not exist.
 pub fn start(options: Options) -> Result<Site> {
     let prepared = prepare(&options)?;
     let count = options.cores.as_ref().map_or_else(|| available_cores().len(), Vec::len);
@@ -44,7 +45,7 @@ pub fn start(options: Options) -> Result<Site> {
             let hasher = Hasher::new(options.password_cost, takes)?;
             let signer = signer.clone();
             let make = move || Service {
-                chores: (core == 0).then(|| -> crate::server::Chores {
+                background: (core == 0).then(|| -> crate::server::BackgroundTask {
                     Box::pin(close_auctions(database.clone()))
                 }),
                 router: with_extra_cpu(
@@ -61,24 +62,24 @@ pub fn start(options: Options) -> Result<Site> {
 }
 
 impl Site {
-    /// Where it listens.
+    /// The address it listens on.
     pub fn address(&self) -> SocketAddr {
         self.server.address()
     }
 
-    /// The database that it runs on.
+    /// Its database.
     pub fn prepared(&self) -> &Prepared {
         &self.prepared
     }
 
-    /// Stops accepting, lets the requests under way finish (at most 5 s), and
-    /// returns when all has stopped.
+    /// Stops accepting, waits for the requests in flight (at most 5 s), and
+    /// returns when every core has stopped.
     pub fn shutdown(self) {
         self.server.shutdown();
     }
 }
 
-/// Closes auctions as they end, and notes that the site is awake.
+/// Closes auctions as they end, and notes that the site is running.
 async fn close_auctions(database: Database) {
     let mut turn: u32 = 0;
     loop {
@@ -87,7 +88,7 @@ async fn close_auctions(database: Database) {
                 tokio::task::yield_now().await;
             }
             if turn.is_multiple_of(NOTED) {
-                sales::note_awake(&database, when::now()).await?;
+                sales::note_running(&database, when::now()).await?;
             }
             Result::<()>::Ok(())
         };

@@ -1,12 +1,12 @@
 //! What carries a customer's bytes: TLS over her socket, or the bare socket.
 
-mod clear;
+mod plain;
 mod tls;
 
-pub use clear::Clear;
+pub use plain::Clear;
 pub use tls::Tls;
 
-use crate::connection::deadlines::{Phase, Watch};
+use crate::connection::state::{Phase, Watch};
 use crate::http::guard::Guard;
 use hyper::rt::ReadBufCursor;
 use std::cell::RefCell;

@@ -5,7 +5,7 @@
 //! with the first response where the request is already there.
 
 use super::Tap;
-use crate::listen::socket;
+use crate::socket;
 use crate::tls::configs::Bearer;
 use hyper::rt::ReadBufCursor;
 use rustls::{HandshakeKind, ProtocolVersion, ServerConfig, ServerConnection};
