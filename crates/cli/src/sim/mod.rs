@@ -9,6 +9,7 @@ mod overview;
 mod progress;
 mod real;
 mod report;
+mod results;
 mod runs;
 mod summary;
 mod table;
