@@ -3,7 +3,8 @@
 use tidegate_config::Section;
 
 use super::values::{LOADS, number, numbers};
-use crate::expectation::{Expectation, Measure};
+use crate::expectation::Expectation;
+use crate::measure::Measure;
 use crate::policies;
 
 pub(super) fn expectations(section: &Section<'_>, known: &[f64]) -> Vec<Expectation> {
