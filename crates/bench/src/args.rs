@@ -1,9 +1,11 @@
 //! The command line.
 
+use crate::bad_input::BadInput;
+use crate::binary;
 use crate::rows::{ROWS, Row};
 use crate::servers::Kind;
 use clap::Parser;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// Server CPU per operation of the gate beside nginx and HAProxy.
@@ -66,27 +68,6 @@ pub enum Command {
     Load(crate::generators::Args),
 }
 
-/// A mistake in what the user gave: exit code 2.
-#[derive(Debug)]
-pub struct BadInput(pub String);
-
-impl std::fmt::Display for BadInput {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for BadInput {}
-
-/// What brings Tidegate's own binary.
-pub const BUILD: &str = "build it with cargo build --release, or give --tidegate";
-
-/// Where Tidegate's own binary should be: as given, or beside this program.
-pub fn tidegate(given: Option<&Path>) -> PathBuf {
-    let beside = || Some(std::env::current_exe().ok()?.parent()?.join("tidegate"));
-    given.map(Path::to_owned).or_else(beside).unwrap_or_default()
-}
-
 impl Args {
     /// Windows per server and row.
     pub fn rounds(&self) -> u32 {
@@ -134,7 +115,7 @@ impl Args {
         let (path, remedy) = match kind {
             Kind::Nginx => (self.nginx.clone(), "run scripts/bootstrap bench"),
             Kind::Haproxy => (self.haproxy.clone(), "run scripts/bootstrap bench"),
-            Kind::Tide | Kind::Off => (tidegate(self.tidegate.as_deref()), BUILD),
+            Kind::Tide | Kind::Off => (binary::path(self.tidegate.as_deref()), binary::BUILD),
         };
         if path.is_file() {
             return Ok(path);

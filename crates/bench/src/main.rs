@@ -5,6 +5,8 @@
 //! The driver shares no code with the gate that it measures.
 
 mod args;
+mod bad_input;
+mod binary;
 mod calibration;
 mod certificate;
 mod client;
@@ -39,7 +41,7 @@ fn main() -> ExitCode {
         Ok(code) => code,
         Err(error) => {
             eprintln!("tidegate-bench: {error:#}");
-            ExitCode::from(if error.is::<args::BadInput>() { 2 } else { 3 })
+            ExitCode::from(if error.is::<bad_input::BadInput>() { 2 } else { 3 })
         }
     }
 }

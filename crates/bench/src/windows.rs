@@ -1,7 +1,7 @@
 //! One window: a server's CPU time over a while of load, with everything that
 //! is needed to judge it later.
 
-use crate::args::BadInput;
+use crate::bad_input::BadInput;
 use crate::calibration;
 use crate::driver::Driver;
 use crate::servers::{Kind, Server};

@@ -8,7 +8,8 @@ use anyhow::Context;
 use serde::Serialize;
 
 use super::site::Site;
-use crate::args::{self, BadInput};
+use crate::bad_input::BadInput;
+use crate::binary;
 
 /// New connections per second of h2load, which opens them at a rate and not one
 /// after the other.
@@ -117,9 +118,11 @@ impl Program {
     /// # Errors
     /// Tidegate's own binary is not there.
     pub fn find_all(tidegate: Option<&Path>) -> anyhow::Result<(Vec<Self>, Vec<Tool>)> {
-        let own = args::tidegate(tidegate);
+        let own = binary::path(tidegate);
         if !own.is_file() {
-            return Err(BadInput(format!("there is no {}: {}", own.display(), args::BUILD)).into());
+            return Err(
+                BadInput(format!("there is no {}: {}", own.display(), binary::BUILD)).into()
+            );
         }
         let (mut found, mut absent) = (Vec::new(), Vec::new());
         for tool in Tool::ALL {
