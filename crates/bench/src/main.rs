@@ -59,7 +59,7 @@ fn gate(args: &Args) -> anyhow::Result<ExitCode> {
 fn load(args: &generators::Args) -> anyhow::Result<ExitCode> {
     let report = generators::run(args)?;
     report.write(&args.out)?;
-    print!("{}", report.render());
+    print!("{}", generators::render(&report));
     println!("raw windows: {}", args.out.join(generators::FILE).display());
     Ok(report.exit_code())
 }

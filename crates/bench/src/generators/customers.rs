@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 use serde::Serialize;
 
-use super::Args;
-use super::report::Row;
+use super::args::Args;
+use super::row::Row;
 use super::site::Site;
 use super::tool::{Program, Tool, tls_flags};
 use super::turn::spawn;

@@ -3,14 +3,18 @@
 //! turn; the memory of an idle customer; and up to which use of its processor the
 //! driver keeps the rate it was asked for.
 
+mod args;
 mod customers;
+mod goals;
 mod report;
+mod row;
 mod site;
+mod table;
 mod tool;
 mod turn;
 
-use std::path::PathBuf;
-use std::time::Duration;
+#[cfg(test)]
+mod tests;
 
 use anyhow::Context;
 use rand::SeedableRng;
@@ -19,78 +23,16 @@ use rand::seq::SliceRandom;
 
 use crate::machine::Machine;
 use crate::windows::CorePair;
+pub use args::Args;
+use args::{MEMORY, RATES};
 use customers::Customers;
+use report::Failure;
 pub use report::{FILE, Report};
-use report::{Failure, Row};
+use row::Row;
 use site::Site;
+pub use table::render;
 use tool::{Program, Work};
 use turn::Turn;
-
-/// What `--only` takes: the rows, and what is measured of Tidegate alone.
-const PARTS: [&str; 6] = [
-    Work::KeepAliveTls.id(),
-    Work::KeepAliveClear.id(),
-    Work::Full.id(),
-    Work::Resumed.id(),
-    MEMORY,
-    RATES,
-];
-const MEMORY: &str = "memory";
-const RATES: &str = "rates";
-
-/// Flags of `tidegate-bench load`.
-#[derive(Debug, clap::Args)]
-pub struct Args {
-    /// Parts to measure, comma-separated: keepalive-tls, keepalive-clear, full, resumed,
-    /// memory, rates [default: all]
-    #[arg(long, value_delimiter = ',', value_parser = PARTS)]
-    only: Vec<String>,
-    /// Windows per generator and row [default: 9; quick: 3]
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1000))]
-    rounds: Option<u32>,
-    /// Length of a window in seconds [default: 3; quick: 1]
-    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=600))]
-    window_s: Option<u64>,
-    /// Connections that are busy at once
-    #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=512))]
-    connections: u32,
-    /// Idle customers whose memory is measured; fewer where the limit on open files allows
-    /// no more
-    #[arg(long, default_value_t = 20_000, value_parser = clap::value_parser!(u32).range(200..=20_000))]
-    customers: u32,
-    /// Fewer and shorter windows: for a first look, not for a record
-    #[arg(long)]
-    quick: bool,
-    /// Folder for load.json
-    #[arg(long, default_value = "out/bench")]
-    pub out: PathBuf,
-    /// The binary of Tidegate [default: `tidegate` beside this program]
-    #[arg(long)]
-    tidegate: Option<PathBuf>,
-    /// Core of the server
-    #[arg(long, default_value_t = 0)]
-    server_core: usize,
-    /// Core of the generators
-    #[arg(long, default_value_t = 1)]
-    driver_core: usize,
-    /// Seed of the order in which the generators take their turns
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
-}
-
-impl Args {
-    fn wants(&self, part: &str) -> bool {
-        self.only.is_empty() || self.only.iter().any(|only| only == part)
-    }
-
-    fn rounds(&self) -> u32 {
-        self.rounds.unwrap_or(if self.quick { 3 } else { 9 })
-    }
-
-    fn window(&self) -> Duration {
-        Duration::from_secs(self.window_s.unwrap_or(if self.quick { 1 } else { 3 }))
-    }
-}
 
 /// Measures everything. Generators that are not installed are left out, and parts that
 /// fail are told beside those that did not.
@@ -185,30 +127,4 @@ fn measure(
     let row = Row::of(work, turns);
     eprintln!("{}", row.line());
     Ok(row)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use clap::Parser;
-
-    #[derive(Debug, Parser)]
-    struct Line {
-        #[command(flatten)]
-        args: Args,
-    }
-
-    #[test]
-    fn only_the_parts_that_are_named_are_measured_and_all_if_none_is() {
-        let wanted = |line: &[&str]| {
-            let args = Line::try_parse_from([&["bench"], line].concat())?.args;
-            Ok::<_, clap::Error>(PARTS.into_iter().filter(|part| args.wants(part)).collect())
-        };
-        let all: Vec<&str> = wanted(&[]).unwrap();
-        assert_eq!(all, PARTS);
-        assert_eq!(wanted(&["--only", "memory,full"]).unwrap(), ["full", "memory"]);
-        let error = wanted(&["--only", "fast"]).unwrap_err().to_string();
-        assert!(error.contains("keepalive-tls"), "{error}");
-        assert!(Work::ALL.iter().all(|work| PARTS.contains(&work.id())));
-    }
 }
