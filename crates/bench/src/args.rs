@@ -1,12 +1,12 @@
 //! The command line.
 
-use crate::bad_input::BadInput;
 use crate::binary;
 use crate::rows::{ROWS, Row};
-use crate::servers::Kind;
 use clap::Parser;
 use std::path::PathBuf;
 use std::time::Duration;
+use tidegate_lab::BadInput;
+use tidegate_lab::peers::Kind;
 
 /// Server CPU per operation of the gate beside nginx and HAProxy.
 ///

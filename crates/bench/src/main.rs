@@ -5,10 +5,7 @@
 //! The driver shares no code with the gate that it measures.
 
 mod args;
-mod bad_input;
 mod binary;
-mod calibration;
-mod certificate;
 mod client;
 mod decision_cost;
 mod driver;
@@ -17,11 +14,9 @@ mod goals;
 mod hello_cost;
 mod in_process;
 mod machine;
-mod process;
 mod report;
 mod rows;
 mod run;
-mod servers;
 mod summary;
 mod table;
 mod upstream;
@@ -41,7 +36,7 @@ fn main() -> ExitCode {
         Ok(code) => code,
         Err(error) => {
             eprintln!("tidegate-bench: {error:#}");
-            ExitCode::from(if error.is::<bad_input::BadInput>() { 2 } else { 3 })
+            ExitCode::from(if error.is::<tidegate_lab::BadInput>() { 2 } else { 3 })
         }
     }
 }

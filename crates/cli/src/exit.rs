@@ -37,7 +37,9 @@ impl Outcome {
             Ok(Self::Done) => ExitCode::SUCCESS,
             Ok(Self::GoalMissed) => ExitCode::from(1),
             Err(error) => {
-                let bad = error.chain().any(|cause| cause.is::<BadInput>());
+                let bad = error
+                    .chain()
+                    .any(|cause| cause.is::<BadInput>() || cause.is::<tidegate_lab::BadInput>());
                 eprintln!("tidegate: {error:#}");
                 ExitCode::from(if bad { 2 } else { 3 })
             }

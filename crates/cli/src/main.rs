@@ -1,13 +1,10 @@
 //! The one binary: parse, run, exit code.
 
-mod chart;
 mod check;
 mod demo;
 mod exit;
 mod gate;
-mod lab;
 mod load;
-mod page;
 mod screen;
 mod signals;
 mod sim;

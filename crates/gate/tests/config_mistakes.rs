@@ -85,14 +85,14 @@ fn a_key_set_twice_is_a_mistake() {
 }
 
 #[test]
-fn an_empty_file_says_what_must_be_set() {
+fn an_empty_file_is_reported_with_what_must_be_set() {
     let expected = "gate.toml: upstream.url: must be set; add url = \
                     \"http://127.0.0.1:8080\" under [upstream], or give --upstream";
     assert_eq!(mistakes(""), expected);
 }
 
 #[test]
-fn settings_that_contradict_each_other_are_found() {
+fn keys_that_contradict_each_other_are_found() {
     assert_only_mistake(
         "[admission]\npolicy = \"static\"",
         "gate.toml: admission.rate: must be set for the policy static; add rate = 50 under \
@@ -115,12 +115,12 @@ fn settings_that_contradict_each_other_are_found() {
     assert_only_mistake(
         "[listen]\naddress = \"127.0.0.1:8080\"",
         "gate.toml:2: upstream.url = \"http://127.0.0.1:8080\": is the gate's own address, \
-         127.0.0.1:8080; name the service's port, or let the gate listen on another",
+         127.0.0.1:8080; name the service's port, or set another for the gate",
     );
 }
 
 #[test]
-fn an_address_in_clear_that_something_else_has_is_found() {
+fn an_address_for_plain_http_that_is_in_use_is_found() {
     assert_only_mistake(
         "[listen]\nclear = \"127.0.0.1:8443\"",
         "gate.toml:4: listen.clear = \"127.0.0.1:8443\": must differ from listen.address, \
@@ -133,8 +133,8 @@ fn an_address_in_clear_that_something_else_has_is_found() {
     );
     assert_only_mistake(
         "[listen]\nclear = \"0.0.0.0:8080\"",
-        "gate.toml:2: upstream.url = \"http://127.0.0.1:8080\": is the gate's own address in \
-         clear, 0.0.0.0:8080; name the service's port, or let the gate listen on another",
+        "gate.toml:2: upstream.url = \"http://127.0.0.1:8080\": is the gate's own address \
+         for plain HTTP, 0.0.0.0:8080; name the service's port, or set another for the gate",
     );
     for sound in ["off", "127.0.0.1:0", "127.0.0.1:8000", "[::1]:8081"] {
         assert_only_mistake(&format!("[listen]\nclear = \"{sound}\""), "");
@@ -142,7 +142,7 @@ fn an_address_in_clear_that_something_else_has_is_found() {
 }
 
 #[test]
-fn a_core_that_the_process_may_not_use_is_found() {
+fn a_core_outside_the_affinity_is_found() {
     let text = mistakes(&format!("{UPSTREAM}[listen]\ncores = [8000]"));
     let start = "gate.toml:4: listen.cores = [8000]: core 8000 is not among those";
     assert!(text.starts_with(start), "{text}");
@@ -172,7 +172,7 @@ fn pair(folder: &Path, certificate: &str, key: &str) -> Result<Config, Mistakes>
 }
 
 #[test]
-fn a_certificate_and_its_key_are_read_from_beside_the_file() {
+fn paths_of_a_certificate_and_its_key_start_in_the_folder_of_the_file() {
     let folder = folder();
     let config = pair(folder.path(), "a.crt", "a.key").unwrap();
     let identity = config.identity().unwrap();
@@ -180,7 +180,7 @@ fn a_certificate_and_its_key_are_read_from_beside_the_file() {
 }
 
 #[test]
-fn every_fault_of_certificate_and_key_files_has_its_own_words() {
+fn every_fault_of_certificate_and_key_files_has_its_own_message() {
     let folder = folder();
     let cases = [
         ("none.crt", "a.key", "tls.certificate = \"none.crt\": there is no such file"),
@@ -217,7 +217,7 @@ fn a_certificate_without_its_key_is_reported_and_so_is_the_reverse() {
 }
 
 #[test]
-fn flags_go_before_the_file_and_alone_suffice() {
+fn flags_override_the_file_and_suffice_alone() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("gate.toml");
     let more = "[tls]\nself_signed = \"rsa-2048\"\n[admission]\npolicy = \"eac\"\n";
@@ -293,7 +293,7 @@ proptest::proptest! {
 }
 
 #[test]
-fn a_value_of_a_wrong_type_is_reported_for_every_setting() {
+fn a_value_of_a_wrong_type_is_reported_for_every_key() {
     let tables = tidegate_gate::config::tables();
     let keys = tables.iter().flat_map(|table| table.rows.iter().map(|row| (table.name, row.name)));
     for (table, key) in keys {
@@ -308,7 +308,7 @@ fn a_value_of_a_wrong_type_is_reported_for_every_setting() {
 }
 
 #[test]
-fn what_is_allowed_but_risky_is_said() {
+fn risky_values_give_warnings() {
     let text = "[upstream]\nurl = \"https://h\"\ninsecure = true\n[admission]\nrate = 5\n\
                 [admin]\naddress = \"0.0.0.0:9443\"\n[listen]\nclear = \"0.0.0.0:80\"\n[limits]\nmax_connections = 10000000";
     let warnings = Config::from_toml(text, "t").unwrap().warnings();
@@ -321,7 +321,7 @@ fn what_is_allowed_but_risky_is_said() {
 }
 
 #[test]
-fn what_a_message_repeats_is_short_and_printable() {
+fn a_repeated_value_is_short_and_printable() {
     let long = "x".repeat(100_000);
     let cases = [
         ("[tls]\ncertificate = ", "\\u001b[2J\\nforged.toml:1: all is well"),

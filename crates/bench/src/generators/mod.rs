@@ -22,7 +22,6 @@ use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 
 use crate::machine::Machine;
-use crate::windows::CorePair;
 pub use args::Args;
 use args::{MEMORY, RATES};
 use customers::Customers;
@@ -31,6 +30,7 @@ pub use report::{FILE, Report};
 use row::Row;
 use site::Site;
 pub use table::render;
+use tidegate_lab::CorePair;
 use tool::{Program, Work};
 use turn::Turn;
 

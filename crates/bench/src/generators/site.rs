@@ -9,9 +9,8 @@ use std::time::Duration;
 
 use anyhow::Context;
 
-use crate::certificate::{Certificate, Key};
-use crate::process::{Process, free_address};
-use crate::servers::nginx::{temporary_paths, user};
+use tidegate_lab::peers::nginx::{temporary_paths, user};
+use tidegate_lab::{Certificate, Key, Process, free_address};
 
 const NGINX: &str = "/usr/sbin/nginx";
 const UNTOLD: &str = "nginx does not tell what it has counted";

@@ -8,8 +8,8 @@ use anyhow::Context;
 use serde::Serialize;
 
 use super::site::Site;
-use crate::bad_input::BadInput;
 use crate::binary;
+use tidegate_lab::BadInput;
 
 /// New connections per second of h2load, which opens them at a rate and not one
 /// after the other.

@@ -11,7 +11,7 @@ use super::plan::{Plan, TIME_SCALE};
 use super::ramp::Ramp;
 use super::summary::{Baseline, Point, RampStep, SERVED, Second};
 use super::view::{Event, Label, View};
-use crate::lab::{Lab, PROBE_PER_S, Promise, Pulse};
+use tidegate_lab::{Lab, PROBE_PER_S, Promise, Pulse};
 
 /// Everything that a measurement needs, and what it remembers.
 pub struct Experiment<'a> {

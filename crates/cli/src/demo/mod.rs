@@ -18,11 +18,11 @@ use std::time::Instant;
 use anyhow::Context;
 
 use crate::exit::Outcome;
-use crate::lab::{Lab, Setup, Times};
 use measure::Experiment;
 use plan::{JUDGED, Plan, TIME_SCALE, is_overload};
 use summary::{POLICIES, Setting, Summary};
 use tidegate_host::Cores;
+use tidegate_lab::{Lab, Setup, Times};
 use view::{Event, View};
 
 /// Flags of `tidegate demo`.

@@ -6,8 +6,8 @@ use tidegate_load::Scenario;
 
 use super::Args;
 use super::summary::{POLICIES, Setting};
-use crate::lab::CERTIFICATE;
 use tidegate_host::Cores;
+use tidegate_lab::CERTIFICATE;
 
 /// The demo's course and conditions.
 pub struct Plan {
@@ -53,7 +53,7 @@ impl Plan {
     /// When the processors asked for are not there: bad input.
     pub fn new(args: &Args) -> anyhow::Result<Self> {
         let (server_cores, driver_cores) =
-            crate::lab::apart(&args.server_cores, &args.driver_cores)?;
+            tidegate_lab::apart(&args.server_cores, &args.driver_cores)?;
         let scenario = Scenario::built_in(SCENARIO).expect("the scenario ships with the binary");
         let seconds = Duration::from_secs;
         let times = if args.quick {

@@ -85,7 +85,7 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     }
     let (scenarios, policies) = asked(&args)?;
     if args.real {
-        let cores = crate::lab::apart(&args.server_cores, &args.driver_cores)?;
+        let cores = tidegate_lab::apart(&args.server_cores, &args.driver_cores)?;
         return real::run(&scenarios, &policies, args.seeds, cores, &args.out);
     }
     let progress = Progress::begin(scenarios.len() * policies.len())?;

@@ -8,7 +8,7 @@ use tidegate_sim::{Judged, Measure, Scenario, Tenth};
 use super::goals_page;
 use super::summary::{Result, Summary};
 use super::table::COLUMNS;
-use crate::chart::{Chart, Line, Scale};
+use tidegate_report::{Chart, Line, Scale};
 
 /// The whole page.
 pub fn page(summary: &Summary) -> String {
@@ -43,7 +43,7 @@ pub fn page(summary: &Summary) -> String {
             (table(scenario, results))
         }
     };
-    crate::page::page("Tidegate: simulated", &content)
+    tidegate_report::page("Tidegate: simulated", &content)
 }
 
 fn charts(scenario: &Scenario, results: &[Result]) -> Markup {

@@ -1,4 +1,4 @@
-//! The reference page of the configuration, made from the declared settings.
+//! The reference page of the configuration, generated from the declared keys.
 
 use super::fields::tables;
 use super::flags::Flags;
@@ -7,7 +7,7 @@ use std::fmt::Write;
 use tidegate_config::write_keys;
 
 /// The text of `docs/configuration.md`: a table per section with type, range,
-/// default, meaning and reason of every setting.
+/// default, meaning and reason of every key.
 pub fn reference() -> String {
     let mut page = String::from(INTRODUCTION);
     for table in tables() {
@@ -15,24 +15,24 @@ pub fn reference() -> String {
         write_keys(&mut page, &table);
     }
     write_fixed(&mut page);
-    page.push_str("\n## Flags\n\nA flag goes before the same setting of a file.\n\n");
-    page.push_str("| flag | setting |\n| --- | --- |\n");
+    page.push_str("\n## Flags\n\nA flag overrides the same key of the file.\n\n");
+    page.push_str("| flag | key |\n| --- | --- |\n");
     for flag in Flags::default().all() {
         let _ = writeln!(page, "| `{}` | `{}` |", flag.name, flag.key);
     }
     page
 }
 
-/// Bounds that no setting changes.
+/// Bounds that no key changes.
 fn write_fixed(page: &mut String) {
-    page.push_str("\n## Fixed bounds\n\nNo setting changes these.\n\n");
+    page.push_str("\n## Fixed bounds\n\nNo key changes these.\n\n");
     page.push_str("| bound | value | what happens at it | why this value |\n");
     page.push_str("| --- | --- | --- | --- |\n");
     let _ = writeln!(
         page,
-        "| sessions remembered | {SESSIONS} on all cores together | Those who left longest ago \
-         are forgotten; sessions with an open connection never are. Whoever comes back with a \
-         ticket all the same is returning as before, with a fresh `admission.session_burst`. | \
+        "| sessions remembered | {SESSIONS} on all cores together | The sessions that ended \
+         longest ago are removed, never one with an open connection. A customer of a removed \
+         session is still recognized by the ticket and starts with a full `admission.session_burst`. | \
          About 100 MB at 100 bytes each. |"
     );
 }
@@ -40,7 +40,7 @@ fn write_fixed(page: &mut String) {
 const INTRODUCTION: &str = "\
 # Configuration of the gate
 
-<!-- Made from the gate's source; a test fails when both differ. -->
+<!-- Generated from the gate's source; a test fails if they differ. -->
 
 `tidegate gate --config FILE` reads a TOML file; `tidegate check FILE` checks one without
 starting anything. Only `upstream.url` must be set. All mistakes are reported at once, a line
@@ -48,7 +48,7 @@ each: `file:LINE: section.key = value: rule; remedy`.
 
 Durations are text with a unit: `\"250ms\"`, `\"10s\"`, `\"5m\"`, `\"12h\"`, `\"7d\"`. So are sizes:
 `\"512B\"`, `\"64KiB\"`, `\"16MiB\"`. Paths in a file start in the folder of that file, paths of
-flags in the working directory. `tidegate.example.toml` is a file to begin with.
+flags in the working directory. `tidegate.example.toml` is a file to start from.
 ";
 
 #[cfg(test)]

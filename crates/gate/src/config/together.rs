@@ -1,4 +1,4 @@
-//! Rules between settings, and what is allowed but worth a word.
+//! Rules between keys, and warnings about what is allowed but risky.
 
 use super::checked::Config;
 use super::choices::{Cores, Policy};
@@ -7,7 +7,7 @@ use std::net::{IpAddr, SocketAddr};
 use tidegate_config::{Problem, Section, one_line, show_duration};
 use tidegate_host::open_files;
 
-/// Most ticket keys kept at once; each is 80 bytes, but a ticket's key must be found.
+/// Most ticket keys kept at once: the key of a ticket is searched among them.
 const TICKET_KEYS: u128 = 64;
 
 impl Config {
@@ -58,7 +58,7 @@ pub(super) fn check(config: &Config, root: &Section<'_>) {
         keys > TICKET_KEYS,
         Problem::new(
             format!("must be at least 1/{TICKET_KEYS} of tls.ticket_lifetime, {lifetime}"),
-            "rotate less often, or let tickets live shorter",
+            "rotate less often, or shorten the lifetime",
         ),
     );
 
@@ -79,14 +79,14 @@ pub(super) fn check(config: &Config, root: &Section<'_>) {
     rule(
         &["upstream.insecure", "upstream.ca"],
         upstream.insecure && upstream.ca.is_some(),
-        Problem::new("makes upstream.ca useless", "leave one of them out"),
+        Problem::new("has no effect together with upstream.ca", "leave one of them out"),
     );
     rule(
         &["upstream.url", "listen.address"],
         is_own(&upstream.url, listen.address),
         Problem::new(
             format!("is the gate's own address, {}", listen.address),
-            "name the service's port, or let the gate listen on another",
+            "name the service's port, or set another for the gate",
         ),
     );
     if let Some(clear) = listen.clear {
@@ -94,8 +94,8 @@ pub(super) fn check(config: &Config, root: &Section<'_>) {
             &["upstream.url", "listen.clear"],
             is_own(&upstream.url, clear),
             Problem::new(
-                format!("is the gate's own address in clear, {clear}"),
-                "name the service's port, or let the gate listen on another",
+                format!("is the gate's own address for plain HTTP, {clear}"),
+                "name the service's port, or set another for the gate",
             ),
         );
         rule(
@@ -163,22 +163,22 @@ fn warnings(config: &Config) -> Vec<String> {
         && !address.ip().is_loopback()
     {
         warnings.push(format!(
-            "listen.clear = {address}: whoever sits between customers and the gate can read and \
-             change everything; 127.0.0.1 keeps it on this machine"
+            "listen.clear = {address}: plain HTTP can be read and changed on the way to the gate; \
+             127.0.0.1 keeps it on this machine"
         ));
     }
     if let Some(address) = config.admin.address
         && !address.ip().is_loopback()
     {
         warnings.push(format!(
-            "admin.address = {address}: everyone who reaches it can read metrics and status; \
-             127.0.0.1 keeps it on this machine"
+            "admin.address = {address}: metrics and status can be read from other machines; \
+             127.0.0.1 keeps them on this one"
         ));
     }
     if config.upstream.insecure && config.upstream.url.tls {
         warnings.push(format!(
-            "upstream.insecure = true: whoever sits between the gate and {} can read and \
-             change everything",
+            "upstream.insecure = true: the connection to {} can be intercepted, because its \
+             certificate is not verified",
             config.upstream.url
         ));
     }
@@ -190,7 +190,7 @@ fn warnings(config: &Config) -> Vec<String> {
     let files = open_files::hard_limit();
     if files < needed {
         warnings.push(format!(
-            "limits.max_connections = {}: they take up to {needed} files and this process may \
+            "limits.max_connections = {}: these need up to {needed} open files and this process may \
              open {files}; raise the hard limit (ulimit -Hn, LimitNOFILE)",
             config.limits.max_connections
         ));

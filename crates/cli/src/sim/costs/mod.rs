@@ -41,7 +41,7 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     let comparison = match args.real {
         true => {
             let plays = play::named(&args.scenarios)?;
-            let cores = crate::lab::apart(&args.server_cores, &args.driver_cores)?;
+            let cores = tidegate_lab::apart(&args.server_cores, &args.driver_cores)?;
             make(&args.out)?;
             Comparison { courses: play::all(&plays, cores, &args.out)?, source: Source::Real }
         }

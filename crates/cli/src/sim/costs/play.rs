@@ -12,8 +12,8 @@ use tidegate_sim::estimators::{Course, Estimators, Moment};
 
 use super::samples::{Sample, dearer_cpu_s, truth};
 use crate::exit::bad_input;
-use crate::lab::{Lab, PROBE_PER_S, Setup, Times};
 use tidegate_host::Cores;
+use tidegate_lab::{Lab, PROBE_PER_S, Setup, Times};
 
 /// A course that the lab can play.
 #[derive(Clone, Copy)]

@@ -5,7 +5,7 @@ use tidegate_sim::{
     AfterFailure, Arrivals, AttackKind, Changed, Customers, Resource, Scenario, Work,
 };
 
-use crate::lab::Times;
+use tidegate_lab::Times;
 
 /// A scenario as the lab plays it.
 #[derive(Clone, Debug)]

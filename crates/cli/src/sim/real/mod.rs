@@ -2,9 +2,7 @@
 //! of it stands beside what the simulator says.
 
 mod act;
-mod neighbour;
 mod page;
-mod quota;
 mod seen;
 mod stage;
 mod table;

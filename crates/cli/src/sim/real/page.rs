@@ -5,7 +5,7 @@ use maud::{Markup, PreEscaped, html};
 
 use super::seen::{Second, Seen};
 use super::{Comparison, Pair, table};
-use crate::chart::{Chart, Line, Scale};
+use tidegate_report::{Chart, Line, Scale};
 
 /// The whole page.
 pub fn page(comparisons: &[Comparison]) -> String {
@@ -22,7 +22,7 @@ pub fn page(comparisons: &[Comparison]) -> String {
             (charts(comparison))
         }
     };
-    crate::page::page("Tidegate: measured and simulated", &content)
+    tidegate_report::page("Tidegate: measured and simulated", &content)
 }
 
 fn charts(comparison: &Comparison) -> Markup {

@@ -9,10 +9,8 @@ use tidegate_load::{Arrivals, Plan, Stop, Summary};
 use tidegate_sim::{Attack, Scenario};
 
 use super::act::{self, Act};
-use super::neighbour::Neighbour;
-use super::quota::Quota;
-use crate::lab::{Lab, PROBE_PER_S, Pulse, Setup};
 use tidegate_host::Cores;
+use tidegate_lab::{Lab, Neighbour, PROBE_PER_S, Pulse, Quota, Setup};
 
 /// A scenario's stage. Dropped in this order: a control group can go when its
 /// processes have gone.

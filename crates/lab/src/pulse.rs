@@ -20,9 +20,8 @@ use aws_lc_rs::rand::SystemRandom;
 use aws_lc_rs::rsa::{KeyPair, KeySize};
 use aws_lc_rs::signature::RSA_PKCS1_SHA256;
 use socket2::SockRef;
-use tidegate_host::cpu_clock::of_this_thread as thread_cpu;
-
 use tidegate_host::Cores;
+use tidegate_host::cpu_clock::of_this_thread as thread_cpu;
 
 /// Takes the pulse until dropped.
 pub struct Pulse {

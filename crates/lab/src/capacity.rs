@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use tidegate_load::{Plan, RunStage, Snapshot, Summary};
 
-use super::Lab;
+use crate::Lab;
 
 /// Sessions per second of the first probe: light for any machine that can
 /// compile this.

@@ -1,8 +1,8 @@
 //! The gate with one core.
 
+use super::Work;
 use super::{Kind, Server, Setup};
-use crate::driver::Work;
-use crate::process::{Process, free_address};
+use crate::{Process, free_address};
 use std::net::SocketAddr;
 use std::process::Command;
 

@@ -1,22 +1,16 @@
 //! The lab: the auction site and gates before it, as processes of their own on
 //! the server's processors, and what tells how fast those are.
 
-mod processors;
-mod promise;
-mod pulse;
-mod service;
-
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
-pub use processors::apart;
-pub use promise::{PROBE_PER_S, Promise};
-pub use pulse::Pulse;
-pub use service::READY;
-
-use service::Service;
 use tidegate_host::Cores;
+use tidegate_sites::auction::{self, Options, Prepared};
+use tidegate_sites::password::PasswordCost;
+
+use crate::BadInput;
+use crate::service::Service;
 
 /// RSA-2048, as most shops still have; its signature is the larger part of a
 /// full handshake.
@@ -39,10 +33,13 @@ pub struct Setup {
 /// Times in a gate that follow the customers' pace, in seconds.
 #[derive(Clone, Copy, Debug)]
 pub struct Times {
+    /// Longest time in the admission queue.
     pub hold_s: f64,
+    /// Time after which an idle connection is closed.
     pub keep_alive_s: f64,
+    /// Time after its last request for which a session stays admitted.
     pub linger_s: f64,
-    /// Of the rule of 2007.
+    /// Interval of the `eac` policy.
     pub interval_s: f64,
 }
 
@@ -71,7 +68,7 @@ impl Lab {
     /// Creates the site's database if it is not there, and starts the site.
     pub fn open(setup: Setup, out: &Path) -> anyhow::Result<Self> {
         let data = out.join("site");
-        let prepared = crate::site::prepare_demo(&data, setup.site_scale)?;
+        let prepared = prepare(&data, setup.site_scale)?;
         let args = ["site", "auction", "--listen", "127.0.0.1:0", "--password-cost", "light"];
         let mut args: Vec<String> = args.map(String::from).to_vec();
         for (flag, value) in [
@@ -164,6 +161,20 @@ impl Lab {
         let gate = self.gates.iter().find(|(name, _)| name == policy);
         gate.map(|(_, gate)| gate).with_context(|| format!("no gate with `{policy}` runs"))
     }
+}
+
+/// Creates the site's database where it is not there yet, with a progress bar.
+fn prepare(data: &Path, scale: f64) -> anyhow::Result<Prepared> {
+    let options = Options {
+        data: data.to_owned(),
+        scale: Some(scale),
+        password_cost: PasswordCost::LIGHT,
+        ..Options::default()
+    };
+    auction::prepare(&options).map_err(|error| match error {
+        tidegate_sites::Error::Operator(_) => anyhow::Error::new(BadInput(error.to_string())),
+        other => other.into(),
+    })
 }
 
 /// The gate's configuration: its defaults, but for times.

@@ -1,10 +1,10 @@
-//! A report page: one HTML file that needs nothing else.
+//! A page: one HTML file that refers to no other file.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 const STYLE: &str = include_str!("report.css");
 
-/// The whole page around what it shows.
+/// A complete HTML document with this title and content.
 pub fn page(title: &str, content: &Markup) -> String {
     let page = html! {
         (DOCTYPE)

@@ -3,10 +3,11 @@
 mod haproxy;
 pub mod nginx;
 mod tidegate;
+mod work;
 
-use crate::certificate::Certificate;
-use crate::driver::Work;
-use crate::process::Process;
+pub use work::{Version, Work};
+
+use crate::{Certificate, Process};
 use anyhow::Context;
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;

@@ -6,9 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use tidegate_host::cpu_clock::of_this_thread as thread_cpu;
-
 use tidegate_host::Cores;
+use tidegate_host::cpu_clock::of_this_thread as thread_cpu;
 
 /// Burns processors until dropped.
 pub struct Neighbour {

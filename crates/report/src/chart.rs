@@ -1,48 +1,54 @@
-//! A line chart as SVG: one panel of the report. No scripts, no fonts from
-//! elsewhere; colours come from the page's style sheet by class.
+//! A line chart as an SVG element. It uses no scripts and no fonts; colours come
+//! from the page's style sheet by class.
 
 use std::fmt::Write;
 
 /// One line of a chart.
 pub struct Line {
-    /// Class of its colour, and its label at the end.
+    /// Its label at the end, and the CSS class of its colour.
     pub name: String,
-    /// Points by rising x; a y that is not finite leaves a gap.
+    /// Points by ascending x; a y that is not finite leaves a gap.
     pub points: Vec<(f64, f64)>,
 }
 
-/// How a chart's y axis runs.
+/// The scale of the y axis.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Scale {
+    /// From zero.
     Linear,
+    /// Logarithmic, from the power of ten at or below the lowest positive value.
     Log,
 }
 
-/// What a chart shows.
+/// A line chart.
 pub struct Chart<'a> {
+    /// The lines, drawn in this order.
     pub lines: &'a [Line],
+    /// Label of the x axis.
     pub x_label: &'a str,
-    /// Where the x axis has ticks, and its extent.
+    /// Ticks of the x axis, which runs from 0 to the largest of them.
     pub x_ticks: &'a [f64],
+    /// Unit of the y axis.
     pub y_unit: &'a str,
+    /// Scale of the y axis.
     pub scale: Scale,
-    /// A horizontal reference with its label, such as the peak.
+    /// A horizontal reference line and its label, such as the peak.
     pub reference: Option<(f64, &'a str)>,
-    /// Highest y of the axis, where it is known (a share ends at 100).
+    /// Upper end of the y axis; `None`: the highest value drawn.
     pub y_max: Option<f64>,
-    /// Draw a mark at every point.
+    /// Whether a mark is drawn at every point.
     pub marks: bool,
 }
 
 const WIDTH: f64 = 560.0;
 const HEIGHT: f64 = 300.0;
 const LEFT: f64 = 56.0;
-/// Least room for the names at the lines' ends, and room per letter.
+/// Least width of the names at the lines' ends, and the width of a letter.
 const RIGHT: f64 = 58.0;
 const LETTER: f64 = 7.6;
 /// Height of a line of text.
 const LINE: f64 = 16.0;
-/// Least distance of two labels on the x axis.
+/// Least distance between two labels on the x axis.
 const TICK: f64 = 26.0;
 const TOP: f64 = 26.0;
 const BOTTOM: f64 = 42.0;
@@ -166,7 +172,7 @@ impl Chart<'_> {
             .iter()
             .filter_map(|line| last(line).map(|(x, y)| (axis.x(x), axis.y(y), line.name.as_str())))
             .collect();
-        // Only lines that end beside each other get in each other's way.
+        // Only the labels of lines that end beside each other can overlap.
         labels.sort_by(|a, b| a.0.total_cmp(&b.0));
         for labels in labels.chunk_by_mut(|a, b| b.0 - a.0 < a.2.len() as f64 * LETTER) {
             labels.sort_by(|a, b| a.1.total_cmp(&b.1));
@@ -185,8 +191,8 @@ impl Chart<'_> {
     }
 }
 
-/// Moves labels down until none covers another, and up again as far as the
-/// frame asks for.
+/// Moves labels down until none covers another, then up until all are within
+/// the frame.
 fn spread(labels: &mut [(f64, f64, &str)]) {
     let mut free = TOP;
     for (_, y, _) in labels.iter_mut() {
@@ -261,7 +267,7 @@ fn round_step(raw: f64) -> f64 {
     [1.0, 2.0, 2.5, 5.0].into_iter().find(fits).unwrap_or(10.0) * power
 }
 
-/// A tick as people write it: no needless decimals.
+/// A tick with at most three decimals and no trailing zeros.
 fn number(value: f64) -> String {
     let rounded = (value * 1000.0).round() / 1000.0;
     format!("{rounded}")

@@ -1,8 +1,8 @@
 //! HAProxy with one thread.
 
+use super::Work;
 use super::{Server, Setup};
-use crate::driver::Work;
-use crate::process::{Process, free_address};
+use crate::{Process, free_address};
 use std::net::SocketAddr;
 use std::process::Command;
 
