@@ -105,7 +105,7 @@ fn keys_that_contradict_each_other_are_found() {
     assert_only_mistake(
         "[tls]\nticket_lifetime = \"7d\"\nticket_rotation = \"10s\"",
         "gate.toml:5: tls.ticket_rotation = \"10s\": must be at least 1/64 of \
-         tls.ticket_lifetime, 7d; rotate less often, or let tickets live shorter",
+         tls.ticket_lifetime, 7d; rotate less often, or shorten the lifetime",
     );
     assert_only_mistake(
         "[admin]\naddress = \"127.0.0.1:8443\"",

@@ -55,7 +55,7 @@ impl BacklogLimit {
             handshake: handshake + request,
             request,
             calm_requests,
-            limit: by_handshakes.max(by_requests),
+            limit: by_handshakes.max(by_requests).max(cpus * tuning.least_limit_s),
             cpus,
             utilization,
         };
@@ -177,6 +177,13 @@ mod tests {
             let limit = limit(Work { cpus, ..WORK }).limit;
             assert!((limit * 1e3 - limit_ms).abs() < 1e-9, "{cpus}: {limit}");
         }
+    }
+
+    #[test]
+    fn cheap_work_may_fill_the_time_until_the_next_decision() {
+        // 50 µs each, on two processors: 135 by handshakes, 171 by requests, 500 for each.
+        let cheap = Work { handshake: 5e-5, request: 5e-5, cpus: 2.0, ..WORK };
+        assert!((limit(cheap).limit - 0.001).abs() < 1e-12);
     }
 
     #[test]

@@ -48,7 +48,9 @@ pub(crate) struct LatencyLimit {
 /// upstream that has become faster.
 #[derive(Clone, Copy, Debug, Default)]
 struct Recent {
+    /// Time over which they are summed, and that over which they fade, in seconds.
     span_s: f64,
+    memory_s: f64,
     count: f64,
     time_s: f64,
     time_ln: f64,
@@ -69,7 +71,7 @@ impl Recent {
             .clamp(tuning.latency_memory_s, tuning.latency_memory_max_s);
         let keep = (-interval_s / memory_s).exp();
         let count = reading.upstream_responses as f64;
-        self.span_s = self.span_s * keep + interval_s;
+        (self.span_s, self.memory_s) = (self.span_s * keep + interval_s, memory_s);
         self.count = self.count * keep + count;
         self.time_s = self.time_s * keep + sane(reading.upstream_time_s).min(count * 600.0);
         self.time_ln = self.time_ln * keep + sane(reading.upstream_time_ln).min(count * 40.0);
@@ -215,7 +217,10 @@ impl LatencyLimit {
             self.half_age_s = 0.0;
         }
         let half = &mut self.calm[0];
-        half.response = calmer(half.response, self.response);
+        // The first responses are the shortest of the requests begun with them.
+        if self.recent.span_s >= tuning.calm_span * self.recent.memory_s {
+            half.response = calmer(half.response, self.response);
+        }
         half.per_s = half.per_s.max(self.recent.per_s());
     }
 

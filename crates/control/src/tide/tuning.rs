@@ -76,6 +76,10 @@ tuning! {
     /// The same in requests, where a handshake costs less than a request or another
     /// resource: with fewer, this one idles while a new session's handshake is under way.
     reserve_requests = 1.0;
+    /// Least backlog limit, as the time that processors need for it, in seconds: a queued
+    /// session may be decided on again after a millisecond only, and processors need work
+    /// until then. It matters where a handshake costs less.
+    least_limit_s = 0.0005;
     /// The least limit in requests where the limiting resource is out of sight.
     unseen_requests = 4.0;
     /// Utilization below which processors have time to spare, so that part of what is
@@ -120,6 +124,9 @@ tuning! {
     latency_memory_max_s = 2.0;
     /// Responses that the memory of response times should hold; a tenth of it must.
     latency_responses = 100.0;
+    /// Share of the memory of response times that must have passed before they may be the
+    /// calm ones: of requests begun together, the first responses are the shortest.
+    calm_span = 0.5;
     /// Memory of the calm response time, in halves, seconds.
     calm_half_memory_s = 15.0;
 }

@@ -25,38 +25,38 @@ keys! {
     pub(super) static SCENARIO: ScenarioKeys {
         /// Its name, in reports.
         name: Text("") = Else("the file's name");
-        /// What it is, in a sentence.
+        /// Its description, in a sentence.
         description: Text("") = Is("");
-        /// An attack goes only against a target on loopback, unless `--attack-remote` says that
-        /// the service is one's own.
+        /// An attack runs only against a target on loopback, unless `--attack-remote` confirms that
+        /// the service is your own.
         attack: Boolean = Is("false");
-        /// What holds for every session.
+        /// Rules of every session.
         session: Other("table", "see below") = Required("");
-        /// The pages, each under its name.
+        /// The pages by name.
         pages: Other("table", "at most 1000") = Required("");
-        /// Names that paths and texts may have in braces.
+        /// Parameters: names in braces in paths and texts.
         parameters: Other("table", "see below") = Unset;
-        /// Values of form fields of all pages, by name: a text, or a rule, see below.
+        /// Values of form fields of all pages by name: a text, or a rule, see below.
         fields: Other("table", "texts and rules") = Unset;
-        /// How sessions go on.
-        transitions: Other("table", "see below") = Else("must be there, unless there are `steps`");
-        /// Customers who differ.
+        /// The next page of a session.
+        transitions: Other("table", "see below") = Else("must be set, unless `steps` is");
+        /// Classes of customers.
         classes: Other("list of tables", "1 to 100, see below") = Else("all customers are alike");
-        /// When customers come.
-        arrivals: Other("table or list of tables", "at most 100, see below") = Else("flags say it");
-        /// How connections are kept and closed.
+        /// Arrivals of customers.
+        arrivals: Other("table or list of tables", "at most 100, see below") = Else("given by flags");
+        /// Reuse and close of connections.
         connections: Other("table", "see below") = Unset;
-        /// How TLS is spoken.
+        /// TLS of the customers.
         tls: Other("table", "see below") = Unset;
-        /// Limits that decide the exit code.
+        /// Thresholds that decide the exit code.
         thresholds: Other("table", "see below") = Unset;
     }
 
-    /// A limit on a figure: at least one of these.
+    /// A limit of a figure: at least one of these keys.
     pub(super) static THRESHOLD: ThresholdKeys {
-        /// The figure is not to be below this.
+        /// Smallest value of the figure.
         min: Number(0.0, f64::MAX) = Unset;
-        /// The figure is not to be above this.
+        /// Largest value of the figure.
         max: Number(0.0, f64::MAX) = Unset;
     }
 }

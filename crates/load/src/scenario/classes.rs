@@ -10,46 +10,47 @@ use super::page::Page;
 use super::{SessionRules, impatience, lasting, steps, transitions};
 
 keys! {
-    /// What holds for every session, and where it begins.
+    /// Rules of every session, and its first page.
     pub(super) static SESSION: SessionKeys {
-        /// The first page; it has a `path`.
-        start: Text("a page's name") = Else("must be there, unless there are `steps`");
-        /// A script: these requests in order, and no others. Stands in place of `start` and
+        /// The first page, which must have a `path`.
+        start: Text("a page's name") = Else("must be set, unless `steps` is");
+        /// A script: these requests in order, and no others. Replaces `start` and
         /// `[transitions]`.
         steps: Other("list of pages' names and tables", "at most 10000 requests; tables see below") = Unset;
         /// A session ends after this many requests at the latest.
         max_requests: Whole(1, 1_000_000) = Is("1000");
-        /// Mean of the time after which a session ends, in place of its next move to `end_at`:
-        /// negative exponential. For tables of transitions.
+        /// Mean of the exponentially distributed time after which a session ends at its next move
+        /// to `end_at`. For tables of transitions.
         duration: Time("1ms", "24h") = Else("none; with a table of TPC-W `\"15min\"`");
-        /// No duration is longer than this many times its mean.
+        /// Longest duration, as a multiple of the mean.
         duration_cap: Number(1.0, 1000.0) = Is("4");
-        /// The page before which sessions end that have lasted for their `duration`.
+        /// A session whose `duration` has passed ends instead of moving to this page.
         end_at: Text("a page's name") = Else("`start`");
-        /// Mean think time between two requests, negative exponential.
+        /// Mean think time between two requests, exponentially distributed.
         think: Time("0s", "24h") = Is("7s");
-        /// No think time is longer than this many times its mean.
+        /// Longest think time, as a multiple of the mean.
         think_cap: Number(1.0, 1000.0) = Is("10");
-        /// From the intended start of a request to the last byte of its answer.
+        /// Longest time that a customer waits, from the intended start of a request to the last byte
+        /// of its response.
         patience: Time("1ms", "24h") = Is("10s");
-        /// What a customer does whose patience ends, or who is turned away: she leaves, comes
-        /// back, or sends the request again.
+        /// The reaction of customers whose patience ends or who are refused: they leave, come back,
+        /// or send the request again.
         impatience: Other("word or table", "`\"leave\"`, `\"come_back\"`, `\"hammer\"`, or a table, see below")
             = Is("leave");
-        /// Redirects within the site are followed, as part of the request.
+        /// Whether redirects within the site are followed, as part of the request.
         follow_redirects: Boolean = Is("true");
-        /// Customers (accounts) to draw from, numbered from 1. Not for a class.
+        /// Number of customers (accounts) to draw from, numbered from 1. Not for a class.
         customers: Whole(1, i64::MAX) = Is("1000");
     }
 
-    /// Customers who differ, side by side. Besides these keys a class has those of `[session]`
-    /// but `customers`, and takes from there what it does not say.
+    /// Classes of customers. Besides these keys a class may have those of `[session]`, except
+    /// `customers`; those that it does not set it takes from there.
     pub(super) static CLASS: ClassKeys {
         /// Its name.
         name: Text("letters, digits, `-`, `_` and spaces, 30 at most") = Required("bots");
-        /// Its part of the sessions whose arrivals name no class, relative to those of others.
-        share: Number(0.0, 1e6) = Else("must be there, unless arrivals name the class");
-        /// How its sessions go on, as in `[transitions]`.
+        /// Its weight among the sessions whose arrivals name no class.
+        share: Number(0.0, 1e6) = Else("must be set, unless arrivals name the class");
+        /// The transitions of its sessions.
         transitions: Other("table", "as `[transitions]`") = Else("`[transitions]`");
     }
 }
@@ -274,7 +275,7 @@ fn arrivals_without_class(root: &Section<'_>) -> bool {
     all.is_empty() || all.iter().any(Option::is_none)
 }
 
-/// A string if it is one; what is wrong with it is told elsewhere.
+/// A string if it is one; a mistake in it is reported elsewhere.
 fn word<'r>(section: &Section<'r>, key: &str) -> Option<&'r str> {
     section.get(key).filter(Value::is_str).and_then(|value| value.string())
 }
@@ -347,7 +348,7 @@ Item = { End = 1 }
     }
 
     #[test]
-    fn every_mistake_of_steps_and_classes_is_told_with_line_and_remedy() {
+    fn every_mistake_of_steps_and_classes_is_reported_with_line_and_remedy() {
         let text = r#"[session]
 steps = ["Home", "Hmoe", { page = "Home", repeat = 0 }, { think = "1s" }]
 [pages]

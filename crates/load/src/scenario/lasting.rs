@@ -237,7 +237,7 @@ About = { Item = 1 }
     }
 
     #[test]
-    fn every_mistake_is_told_with_line_and_remedy() {
+    fn every_mistake_is_reported_with_line_and_remedy() {
         let told = |session: &str| {
             let found = mistakes(&shop(session));
             assert_eq!(found.len(), 1, "{found:#?}");

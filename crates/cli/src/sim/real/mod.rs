@@ -116,7 +116,7 @@ fn compare(
             attacks: scenario.attacks.iter().map(|a| a.times(capacity_per_s / now_per_s)).collect(),
             ..scenario.at_capacity(now_per_s)
         };
-        let judged = judged(&twin, policy, seeds).expect("policies were looked up");
+        let judged = judged(&twin, policy, 1..=seeds).expect("policies were looked up");
         let simulated = Seen::simulated(&judged[0]);
         let measured = Seen::measured(&summary, simulated.best_per_s);
         let driver_saturated = summary.driver.saturated_because;
