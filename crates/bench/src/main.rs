@@ -1,6 +1,6 @@
 //! `tidegate-bench`: server CPU per operation of the gate, nginx and HAProxy,
 //! in interleaved windows of one run; `tidegate-bench load`: CPU per operation of
-//! load generators. docs/benchmarks.md explains the methods.
+//! load generators. docs/benchmarks.md describes the methods.
 //!
 //! The driver shares no code with the gate that it measures.
 
@@ -41,7 +41,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Servers: the gate and its peers.
+/// Measures servers: the gate and its peers.
 fn gate(args: &Args) -> anyhow::Result<ExitCode> {
     let report = run::run(args)?;
     report.write(&args.out)?;
@@ -50,7 +50,7 @@ fn gate(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(report.verdict().exit_code())
 }
 
-/// Load generators: `tidegate load` and its peers.
+/// Measures load generators: `tidegate load` and its peers.
 fn load(args: &generators::Args) -> anyhow::Result<ExitCode> {
     let report = generators::run(args)?;
     report.write(&args.out)?;

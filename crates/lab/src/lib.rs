@@ -6,6 +6,7 @@ mod capacity;
 mod certificate;
 mod cores;
 mod error;
+pub mod finite;
 mod neighbour;
 pub mod peers;
 mod process;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::tool::Work;
 
-/// What `--only` takes: the rows, and what is measured of Tidegate alone.
+/// Values of `--only`: the rows, and the measurements of Tidegate alone.
 pub const PARTS: [&str; 6] = [
     Work::KeepAliveTls.id(),
     Work::KeepAliveClear.id(),
@@ -35,11 +35,10 @@ pub struct Args {
     /// Connections that are busy at once
     #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=512))]
     pub connections: u32,
-    /// Idle customers whose memory is measured; fewer where the limit on open files allows
-    /// no more
+    /// Idle customers whose memory is measured; fewer if the limit on open files requires it
     #[arg(long, default_value_t = 20_000, value_parser = clap::value_parser!(u32).range(200..=20_000))]
     pub customers: u32,
-    /// Fewer and shorter windows: for a first look, not for a record
+    /// Fewer and shorter windows, for a quick look
     #[arg(long)]
     quick: bool,
     /// Folder for load.json
@@ -54,7 +53,7 @@ pub struct Args {
     /// Core of the generators
     #[arg(long, default_value_t = 1)]
     pub driver_core: usize,
-    /// Seed of the order in which the generators take their turns
+    /// Seed of the order of the generators in each round
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
 }
@@ -88,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_parts_that_are_named_are_measured_and_all_if_none_is() {
+    fn only_the_named_parts_are_measured_or_all() {
         let wanted = |line: &[&str]| {
             let args = Line::try_parse_from([&["bench"], line].concat())?.args;
             Ok::<_, clap::Error>(PARTS.into_iter().filter(|part| args.wants(part)).collect())

@@ -18,16 +18,16 @@ const USE: f64 = 0.8;
 /// One goal.
 #[derive(Clone, Debug, Serialize)]
 pub struct Goal {
-    /// What it is about.
+    /// The figure.
     pub what: String,
-    /// What was measured.
+    /// The measured value.
     pub value: f64,
-    /// The most that it may be.
+    /// Highest value that meets the goal.
     pub limit: f64,
-    /// Whether it is not exceeded.
+    /// Whether the value is within the limit.
     pub met: bool,
-    /// Whether the interval of a ratio lies on both sides of the limit: then this
-    /// run cannot tell, and the median decides.
+    /// Whether the interval of a ratio contains the limit: then this run is not
+    /// conclusive, and the median decides.
     pub close: bool,
 }
 
@@ -49,7 +49,7 @@ pub fn of(rows: &[Row], memory: &[Memory], rates: &[Kept]) -> Vec<Goal> {
         }
     }
     for memory in memory {
-        let how = if memory.tls { "over TLS" } else { "in clear" };
+        let how = if memory.tls { "over TLS" } else { "over plain HTTP" };
         let Customers { number, asked } = memory.customers;
         let fewer = match number < asked {
             true => format!(", {number} of {asked} (open files)"),
@@ -58,10 +58,10 @@ pub fn of(rows: &[Row], memory: &[Memory], rates: &[Kept]) -> Vec<Goal> {
         let what = format!("bytes of an idle customer {how}{fewer}");
         goals.push(goal(what, memory.bytes_per_customer, MEMORY));
     }
-    let judged = |kept: &&Kept| kept.cpu_share <= USE + NEAR && kept.is_the_drivers();
+    let judged = |kept: &&Kept| kept.cpu_share <= USE + NEAR && kept.limited_by_driver();
     for kept in rates.iter().filter(judged) {
         let what = format!(
-            "{:.0} requests/s, {:.0} % of a core: off the asked rate by",
+            "{:.0} requests/s, {:.0} % of a core: deviation from the requested rate",
             kept.asked_per_s,
             100.0 * kept.cpu_share
         );

@@ -1,7 +1,7 @@
-//! `tidegate-bench load`: what load generators cost. CPU time per operation of
+//! `tidegate-bench load`: the cost of load generators. CPU time per operation of
 //! `tidegate load` beside wrk, h2load, hey and oha, each driving the same nginx in
-//! turn; the memory of an idle customer; and up to which use of its processor the
-//! driver keeps the rate it was asked for.
+//! turn; the memory of an idle customer; and the processor use up to which the
+//! driver keeps the requested rate.
 
 mod args;
 mod customers;
@@ -35,11 +35,10 @@ use tool::{Program, Work};
 use turn::Turn;
 
 /// Measures everything. Generators that are not installed are left out, and parts that
-/// fail are told beside those that did not.
+/// fail are reported beside the others.
 ///
 /// # Errors
-/// `BadInput` for flags that cannot be followed; anything else is a run that did not
-/// begin.
+/// `BadInput` for invalid flags; anything else is a run that did not begin.
 pub fn run(args: &Args) -> anyhow::Result<Report> {
     CorePair::new(args.server_core, args.driver_core)?;
     let (programs, absent) = Program::find_all(args.tidegate.as_deref())?;
@@ -56,7 +55,9 @@ pub fn run(args: &Args) -> anyhow::Result<Report> {
     let tidegate = &programs[0];
     for tls in [true, false].into_iter().filter(|_| args.wants(MEMORY)) {
         let found = customers::memory(tidegate, &site, folder.path(), args, customers, tls);
-        memory.extend(failed.note(if tls { "memory over TLS" } else { "memory in clear" }, found));
+        memory.extend(
+            failed.note(if tls { "memory over TLS" } else { "memory over plain HTTP" }, found),
+        );
     }
     let keepalive = rows.iter().find(|row| row.work == Work::KeepAliveClear);
     let rates = args
@@ -83,7 +84,7 @@ pub fn run(args: &Args) -> anyhow::Result<Report> {
 struct Failures(Vec<Failure>);
 
 impl Failures {
-    /// What a part gave, if it did not fail.
+    /// The result of a part, if it did not fail.
     fn note<T>(&mut self, part: &'static str, result: anyhow::Result<T>) -> Option<T> {
         match result {
             Ok(found) => Some(found),

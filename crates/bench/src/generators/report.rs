@@ -15,12 +15,12 @@ use crate::machine::Machine;
 /// Name of the file within the output folder.
 pub const FILE: &str = "load.json";
 
-/// Everything about one run.
+/// The result of one run.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
     /// Machine, commit, command.
     pub machine: Machine,
-    /// What each generator says of its version.
+    /// Version that each generator reports.
     pub versions: Vec<(Tool, String)>,
     /// Generators that are not installed.
     pub absent: Vec<Tool>,
@@ -34,18 +34,18 @@ pub struct Report {
     pub rows: Vec<Row>,
     /// Memory of idle customers.
     pub memory: Vec<Memory>,
-    /// Rates asked for.
+    /// Requested rates.
     pub rates: Vec<Kept>,
-    /// Parts that gave no figures.
+    /// Parts that failed.
     pub failed: Vec<Failure>,
 }
 
 /// A part that failed.
 #[derive(Clone, Debug, Serialize)]
 pub struct Failure {
-    /// Which.
+    /// The part.
     pub part: &'static str,
-    /// Why.
+    /// The error.
     pub why: String,
 }
 

@@ -11,22 +11,23 @@ use super::turn::Turn;
 /// One kind of operation.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
-    /// Which.
+    /// The generator or the work.
     pub work: Work,
-    /// What each generator took, in the table's order.
+    /// The cost at each generator, in the table's order.
     pub cells: Vec<Cell>,
-    /// Tidegate's cost in that of each peer, from the pairs of each round.
+    /// Tidegate's cost over that of each peer, from the pairs of each round.
     pub against: Vec<(Tool, Ratio)>,
-    /// Generator, round and what was measured.
+    /// Generator, round and window.
     pub turns: Vec<(Tool, u32, Turn)>,
 }
 
 /// One generator in one row.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Cell {
-    /// Which.
+    /// The generator or the work.
     pub tool: Tool,
-    /// CPU microseconds per operation; `None` where it did none as they should be.
+    /// CPU microseconds per operation; `None` where its handshakes were not of the
+    /// row's kind.
     pub cpu_us: Option<Summary>,
     /// Operations per second of the whole run, median.
     pub per_s: f64,
@@ -35,8 +36,8 @@ pub struct Cell {
 }
 
 impl Turn {
-    /// Share of the handshakes that were of the kind that the work is about; 1 in
-    /// clear, or where connections stay open.
+    /// Share of the handshakes that were of the work's kind; 1 over plain HTTP, or
+    /// where connections stay open.
     fn of_kind(&self, work: Work) -> f64 {
         let of = |part: u64| match self.full + self.resumed {
             0 => 0.0,
@@ -50,7 +51,7 @@ impl Turn {
     }
 
     fn cost(&self, work: Work) -> f64 {
-        // The first connection has nothing to resume.
+        // The first connection cannot resume.
         if self.of_kind(work) < 0.98 { f64::NAN } else { self.cpu_us() }
     }
 }

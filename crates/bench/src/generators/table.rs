@@ -35,7 +35,7 @@ pub fn render(report: &Report) -> String {
         put(format_args!("{value:>9.digits$}  at most {limit:.digits$}: {verdict}\n"));
     }
     put(format_args!("\n"));
-    for kept in report.rates.iter().filter(|kept| !kept.is_the_drivers()) {
+    for kept in report.rates.iter().filter(|kept| !kept.limited_by_driver()) {
         let (asked, full) = (kept.asked_per_s, 100.0 * kept.server_share);
         put(format_args!(
             "{asked:.0} requests/s: not judged, the server used {full:.0} % of its core\n"

@@ -29,7 +29,7 @@ fn report() -> Report {
 }
 
 #[test]
-fn a_rate_that_the_server_could_not_answer_is_not_the_drivers_fault() {
+fn a_rate_that_the_server_limited_is_not_judged() {
     let kept = |server_share| Kept {
         asked_per_s: 1000.0,
         achieved_per_s: 800.0,
@@ -41,12 +41,12 @@ fn a_rate_that_the_server_could_not_answer_is_not_the_drivers_fault() {
     let missed = |report: &Report| report.goals().iter().filter(|goal| !goal.met).count();
     let (of_driver, of_server) = (rates(0.9), rates(0.99));
     assert_eq!(missed(&of_driver), missed(&of_server) + 1);
-    let told = "1000 requests/s: not judged, the server used 99 % of its core";
-    assert!(render(&of_server).contains(told) && !render(&of_driver).contains(told));
+    let remark = "1000 requests/s: not judged, the server used 99 % of its core";
+    assert!(render(&of_server).contains(remark) && !render(&of_driver).contains(remark));
 }
 
 #[test]
-fn a_ratio_whose_interval_has_the_limit_within_is_called_close() {
+fn a_ratio_whose_interval_contains_the_limit_is_close() {
     let goal = |own: [f64; 2]| {
         let of = |tool, cpu_s: [f64; 2]| {
             (0..2).zip(cpu_s).map(move |(round, cpu_s)| (tool, round, turn(cpu_s, 16, 0)))
@@ -63,22 +63,22 @@ fn a_ratio_whose_interval_has_the_limit_within_is_called_close() {
 }
 
 #[test]
-fn a_part_that_fails_takes_no_other_with_it_and_is_named() {
+fn a_failed_part_is_named_and_leaves_the_others() {
     let whole = report();
     assert_eq!(whole.code(), 0, "{}", render(&whole));
-    let why = "2000 customers did not come within a minute".to_owned();
+    let why = "2000 customers did not connect within a minute".to_owned();
     let failed = Report { failed: vec![Failure { part: "memory over TLS", why }], ..whole };
     let text = render(&failed);
     let row = text.lines().find(|line| line.starts_with("keep-alive GET 1 KiB, TLS 1.3 "));
     assert!(row.is_some_and(|row| row.contains("10.0 (10-10)")), "{text}");
-    assert!(text.contains("\nmemory over TLS: FAILED: 2000 customers did not come"), "{text}");
+    assert!(text.contains("\nmemory over TLS: FAILED: 2000 customers did not connect"), "{text}");
     assert_eq!(failed.code(), 3);
     let json = serde_json::to_value(&failed).unwrap();
     assert_eq!(json["failed"][0]["part"], "memory over TLS");
 }
 
 #[test]
-fn a_row_of_fewer_customers_than_asked_for_says_so() {
+fn a_row_of_fewer_customers_than_requested_is_marked() {
     let memory = |number| Memory {
         tls: true,
         customers: Customers { number, asked: 20_000 },
