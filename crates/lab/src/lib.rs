@@ -11,6 +11,7 @@ mod certificate;
 mod cores;
 mod error;
 pub mod experiment;
+pub mod finite;
 mod gate_config;
 mod log;
 mod neighbour;
