@@ -10,7 +10,7 @@ use std::time::Duration;
 use anyhow::Context;
 
 use tidegate_lab::peers::nginx::{temporary_paths, user};
-use tidegate_lab::{Certificate, Key, Process, free_address};
+use tidegate_lab::{Certificate, Key, Launch, Process, free_address};
 
 const NGINX: &str = "/usr/sbin/nginx";
 const NO_COUNTS: &str = "nginx does not report its counts";
@@ -53,7 +53,10 @@ impl Site {
         std::fs::write(&file, text)?;
         let mut command = Command::new(NGINX);
         command.arg("-e").arg("stderr").arg("-p").arg(folder).arg("-c").arg(&file);
-        let process = Process::start(command, core, &folder.join("log"), &[tls, clear, status])
+        let process = Launch::new("nginx", command)
+            .on(&tidegate_host::Cores::one(core)?)
+            .log(&folder.join("log"))?
+            .start_listening(&[tls, clear, status])
             .context("nginx (scripts/bootstrap bench installs it)")?;
         Ok(Self { process, tls, clear, status, handshakes })
     }
