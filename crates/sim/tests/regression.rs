@@ -31,8 +31,8 @@ const RUNS: [(&str, f64); 10] = [
 
 #[test]
 fn the_figures_are_those_of_the_table() {
-    let mut table = "# scenario load: offered admitted refused completed abandoned p95_ms\n"
-        .to_owned();
+    let mut table =
+        "# scenario load: offered admitted refused completed abandoned p95_ms\n".to_owned();
     for (name, load) in RUNS {
         let scenario = Scenario::named(name).expect("it is in the catalogue");
         let mut policy = policies::named("tide", &scenario).expect("it is the default");
