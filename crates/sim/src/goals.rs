@@ -5,8 +5,9 @@
 //! where. Goals that compare are judged against all other policies under the same
 //! scenario at the same load.
 
-use super::expectation::{Measure, steps};
+use super::evaluation::steps;
 use super::judged::Judged;
+use super::measure::Measure;
 use super::scenario::Scenario;
 
 /// The load that is "overload": goodput is judged from here on.

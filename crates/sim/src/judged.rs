@@ -3,7 +3,8 @@
 use std::ops::RangeInclusive;
 
 use super::arrivals::Arrivals;
-use super::expectation::{Expectation, Measure};
+use super::expectation::Expectation;
+use super::measure::Measure;
 use super::outcome::Outcome;
 use super::policies;
 use super::policy::Policy;

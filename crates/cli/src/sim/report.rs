@@ -6,7 +6,8 @@ use maud::{Markup, PreEscaped, html};
 use tidegate_sim::{Judged, Measure, Scenario, Tenth};
 
 use super::goals_page;
-use super::summary::{Result, Summary};
+use super::results::Result;
+use super::summary::Summary;
 use super::table::COLUMNS;
 use tidegate_report::{Chart, Line, Scale};
 

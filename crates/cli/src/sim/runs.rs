@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tidegate_sim::{Scenario, judged};
 
 use super::progress::Progress;
-use super::summary::Result;
+use super::results::Result;
 
 /// Every policy under every scenario, with seeds 1 to `seeds`; in the order of
 /// scenarios, then policies.

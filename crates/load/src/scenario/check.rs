@@ -202,7 +202,7 @@ response_p95_ms = { maximum = 5 }
         let found = mistakes(text);
         for expected in [
             "shop.toml:1: nmae = \"shop\": is not a known key; did you mean name?",
-            "shop.toml:3: session.start = \"Hmoe\": is no page; name one of [pages]",
+            "shop.toml:3: session.start = \"Hmoe\": is not a page; name one of [pages]",
             "shop.toml:4: session.patience = \"soon\": must be a duration of 1ms to 24h; \
              write a number and one of ms, s, m, h, d, as in \"10s\"",
             "shop.toml:5: session.max_requests = 0: must be a whole number of 1 to 1000000; try 1",
@@ -254,7 +254,7 @@ response_p95_ms = { maximum = 5 }
         let found = scenario(&text, &file.to_string_lossy()).map(drop).unwrap_err();
         assert!(found.0[0].place.ends_with("table.csv:3"));
         assert_eq!(found.0[0].rule, "row sums to 1.1, must be 1");
-        assert_eq!(found.0[1].rule, "\"x\" is no probability");
+        assert_eq!(found.0[1].rule, "\"x\" is not a probability");
         let normalised = format!("{text}form = \"normalised\"\n");
         let found = scenario(&normalised, &file.to_string_lossy()).map(drop).unwrap_err();
         assert_eq!(found.0.len(), 1, "{found}");

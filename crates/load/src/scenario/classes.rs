@@ -87,7 +87,7 @@ pub(super) fn read(
         return (rules, class.map(|class| vec![class]));
     };
     if let (Some(steps), Some(_)) = (section.get("steps"), &transitions) {
-        steps.wrong("stand beside [transitions]", "remove one of them");
+        steps.wrong("cannot be combined with [transitions]", "remove one of them");
     }
     let Some(list) = list.list() else { return (rules, None) };
     if list.is_empty() || list.len() > MOST {
@@ -143,14 +143,14 @@ fn class(
     let session = rules(section, common.rules);
     let own_steps = section.given(&SESSION.steps);
     if let (Some(steps), Some(_)) = (&own_steps, own) {
-        steps.wrong("stand beside [transitions]", "remove one of them");
+        steps.wrong("cannot be combined with [transitions]", "remove one of them");
         return None;
     }
     let inherits = own_steps.is_none() && own.is_none();
     let steps = own_steps.or_else(|| common.section.given(&SESSION.steps).filter(|_| inherits));
     if let Some(value) = steps {
         if let Some(start) = section.get(SESSION.start.name) {
-            start.wrong("stands beside steps, which begin with their first", "remove it");
+            start.wrong("cannot be combined with steps, which begin with their first", "remove it");
         }
         lasting::refuse(section);
         let steps = steps::read(&value, pages)?;
@@ -194,7 +194,7 @@ fn start(section: &Section<'_>, common: &Section<'_>, pages: &[Page]) -> Option<
         }
         Some(index) => Some(index as u16),
         None => {
-            value.wrong("is no page", "name one of [pages]");
+            value.wrong("is not a page", "name one of [pages]");
             None
         }
     }
@@ -381,16 +381,16 @@ class = "c"
 "#;
         let found = mistakes(text);
         for expected in [
-            "shop.toml:2: session.steps[1] = \"Hmoe\": is no page; name one of [pages]",
+            "shop.toml:2: session.steps[1] = \"Hmoe\": is not a page; name one of [pages]",
             "shop.toml:2: session.steps[2].repeat = 0: must be a whole number of 1 to 10000;",
             "shop.toml:2: session.steps[3]: has no page;",
             "shop.toml:9: classes[1]: has the name of another class; choose another name",
             "shop.toml:12: classes[1].steps[0] = \"Item\": follows the last page, but there is none yet;",
             "shop.toml:13: classes[2]: has no name; write name = \"bots\"",
-            "shop.toml:15: classes[2].start = \"Home\": stands beside steps",
+            "shop.toml:15: classes[2].start = \"Home\": cannot be combined with steps",
             "shop.toml:16: classes[2].steps: are 9 requests, more than max_requests = 5;",
             "shop.toml:18: classes[3]: has neither a share nor arrivals of its own;",
-            "shop.toml:20: classes[3].steps = [\"Home\"]: stand beside [transitions]; remove one of them",
+            "shop.toml:20: classes[3].steps = [\"Home\"]: cannot be combined with [transitions]; remove one of them",
             "shop.toml:23: classes[4].name = \"a\\tb\": must be letters",
             "shop.toml:24: classes[4].share = -1: must be a number of 0 to 1000000;",
             "shop.toml:25: classes[4].transitions.Home: row sums to 0.5, must be 1;",
@@ -401,7 +401,7 @@ class = "c"
         assert_eq!(found.len(), 14, "{found:#?}");
 
         let both = SHOP.replace("start = \"Home\"", "steps = [\"Home\"]");
-        let expected = "shop.toml:3: session.steps = [\"Home\"]: stand beside [transitions]; remove one of them";
+        let expected = "shop.toml:3: session.steps = [\"Home\"]: cannot be combined with [transitions]; remove one of them";
         assert_eq!(mistakes(&both), [expected]);
         let zero = format!("{SHOP}[[classes]]\nname = \"a\"\nshare = 0\n");
         let expected = "shop.toml:12: classes[0]: and all other classes have share = 0; \

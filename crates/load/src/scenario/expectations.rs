@@ -117,7 +117,7 @@ fn find(section: &Section<'_>) -> Option<Find> {
         _ => {
             let name = value.string()?;
             if name.is_empty() || !name.bytes().all(|b| b.is_ascii_graphic() && b != b':') {
-                value.wrong("is no name of a header field", "write \"location\"");
+                value.wrong("is not a name of a header field", "write \"location\"");
                 return None;
             }
             Some(Find::Header(name.to_ascii_lowercase()))
@@ -193,7 +193,7 @@ fn regex(value: &Value<'_>) -> Option<Regex> {
             let error = error.to_string();
             let what = error.lines().last().unwrap_or_default();
             value.wrong(
-                format!("is no regular expression: {}", what.trim_start_matches("error: ")),
+                format!("is not a regular expression: {}", what.trim_start_matches("error: ")),
                 "write one as docs.rs/regex has them, such as 'code=([0-9]+)'",
             );
             None
@@ -244,7 +244,7 @@ Buy = { End = 1 }
             "shop.toml:5: pages.Home.method = \"PUSH\": must be one of GET, HEAD, POST, PUT, PATCH, DELETE;",
             "shop.toml:7: pages.Home.extract.token.css = \"input:first\": \"input:first\" has a ':', which is not known",
             "shop.toml:8: pages.Home.extract.id.json = \"items/0\": must begin with /; write \"/items/0\"",
-            "shop.toml:9: pages.Home.extract.code.regex = \"(\": is no regular expression: unclosed group;",
+            "shop.toml:9: pages.Home.extract.code.regex = \"(\": is not a regular expression: unclosed group;",
             "shop.toml:10: pages.Home.extract.two: has 2 of css, json, regex and header",
             "shop.toml:11: pages.Home.extract.run: is a name that every customer has already;",
             "shop.toml:12: pages.Home.extract.more.attribute = \"y\": goes with css; remove it",
@@ -253,8 +253,8 @@ Buy = { End = 1 }
             "shop.toml:16: pages.Home.check.json: has no pointer;",
             "shop.toml:20: pages.Buy.body = \"{idd}\": does not go with this method; write method = \"POST\"",
             "shop.toml:20: pages.Buy.body = \"{idd}\": {idd} is neither customer, session, request, random, run nor",
-            "shop.toml:21: pages.Buy.content_type = \"json\": is no media type;",
-            "shop.toml:23: pages.Buy.headers.X Token = \"a\": is no name of a header field;",
+            "shop.toml:21: pages.Buy.content_type = \"json\": is not a media type;",
+            "shop.toml:23: pages.Buy.headers.X Token = \"a\": is not a name of a header field;",
             "shop.toml:24: pages.Buy.headers.Host = \"b\": is a header field that the load generator sets;",
             "shop.toml:25: pages.Buy.headers.X-Line = \"a\\nb\": has a line break or control character;",
             "shop.toml:26: pages.Buy.headers.X-Token = \"{tokn}\": {tokn} is neither",

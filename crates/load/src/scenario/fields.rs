@@ -80,6 +80,6 @@ fn field_rule(value: &Value<'_>, names: &Names) -> Option<FieldRule> {
     if section.given(&FIELD.keep) == Some(true) {
         return Some(FieldRule::Keep);
     }
-    section.wrong("is no rule for a field", REMEDY);
+    section.wrong("is not a rule for a field", REMEDY);
     None
 }

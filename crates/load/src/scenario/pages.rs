@@ -165,7 +165,7 @@ pub(super) fn pages(root: &Section<'_>, names: &mut Names) -> Vec<Page> {
         let index = |name: &str| pages.iter().position(|page| page.name == name);
         match (index(name), index(target)) {
             (Some(page), Some(other)) if page != other => pages[page].via = Some(other as u16),
-            (Some(_), _) => via.wrong("is no other page", "name the page that offers this one"),
+            (Some(_), _) => via.wrong("is not another page", "name the page that offers this one"),
             (None, _) => {}
         }
     }
@@ -258,7 +258,7 @@ fn body(section: &Section<'_>, method: Option<Method>, names: &Names) -> Option<
             let good =
                 text.contains('/') && text.bytes().all(|b| b.is_ascii_graphic() || b == b' ');
             if !good {
-                value.wrong("is no media type", "write \"application/json\"");
+                value.wrong("is not a media type", "write \"application/json\"");
             }
             good
         }),
@@ -279,7 +279,7 @@ fn headers(section: &Section<'_>, names: &Names) -> Vec<(String, Vec<TextPart>)>
         // Source: RFC 9110, section 5.6.2.
         let token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
         if name.is_empty() || !name.bytes().all(token) {
-            value.wrong("is no name of a header field", "write \"X-Token\" = \"{token}\"");
+            value.wrong("is not a name of a header field", "write \"X-Token\" = \"{token}\"");
             return None;
         }
         if OWN_HEADERS.iter().any(|own| name.eq_ignore_ascii_case(own)) {

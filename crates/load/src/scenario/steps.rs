@@ -69,7 +69,7 @@ pub(super) fn page(value: &Value<'_>, pages: &[Page]) -> Option<u16> {
     let name = value.string()?;
     let found = pages.iter().position(|page| page.name == name);
     if found.is_none() {
-        value.wrong("is no page", "name one of [pages]");
+        value.wrong("is not a page", "name one of [pages]");
     }
     found.map(|index| index as u16)
 }

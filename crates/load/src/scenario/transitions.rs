@@ -143,7 +143,7 @@ fn inline(section: &Section<'_>, pages: &[Page]) -> (Rows, Places) {
                     rows[state] = row(&entries, pages);
                 }
             }
-            None => value.wrong("is no page", "name one of [pages]"),
+            None => value.wrong("is not a page", "name one of [pages]"),
         }
     }
     (rows, vec![None; pages.len()])
@@ -206,7 +206,7 @@ fn from_csv(reader: &Reader<'_>, file: &str, text: &str, pages: &[Page]) -> Opti
         let mut cells = line.split(',').map(str::trim);
         let name = cells.next().unwrap_or_default();
         let Some(Move::Page(index)) = state(name, pages) else {
-            reader.wrong_in(file, number, name, "is no page", "add it to [pages]");
+            reader.wrong_in(file, number, name, "is not a page", "add it to [pages]");
             continue;
         };
         let index = index as usize;
@@ -224,7 +224,7 @@ fn from_csv(reader: &Reader<'_>, file: &str, text: &str, pages: &[Page]) -> Opti
                     file,
                     number,
                     name,
-                    format!("\"{cell}\" is no probability"),
+                    format!("\"{cell}\" is not a probability"),
                     "write a number from 0",
                 ),
             }
