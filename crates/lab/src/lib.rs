@@ -11,7 +11,6 @@ mod certificate;
 mod cores;
 mod error;
 pub mod experiment;
-pub mod finite;
 mod gate_config;
 mod log;
 mod neighbour;

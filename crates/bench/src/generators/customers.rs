@@ -2,17 +2,18 @@
 //! that it keeps.
 
 use std::path::Path;
-use std::process::{Child, Command};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use serde::Serialize;
-use tidegate_lab::finite::spawn;
+use tidegate_lab::{Exit, Process};
 
 use super::args::Args;
 use super::row::Row;
 use super::site::Site;
 use super::tool::{Program, Tool, tls_flags};
+use super::turn::start;
 
 /// Customers of the run that the memory of many is compared with.
 const FEW: u32 = 100;
@@ -136,10 +137,9 @@ fn idle(
     let mut command = load(program, folder, "think = \"6h\"", &site.url(tls), args)?;
     command.args(["--arrivals", &arrivals, "--warm-up", "0", "--duration", "120"]);
     let before = site.connections()?;
-    let mut child = spawn(command, args.driver_core)?;
-    let resident = settled(&mut child, site, before, customers);
-    let _ = child.kill();
-    let _ = child.wait();
+    let mut process = start(command, args.driver_core)?;
+    let resident = settled(&mut process, site, before, customers);
+    process.kill();
     // Waits until the server has closed their connections.
     let deadline = Instant::now() + ARRIVAL;
     while site.connections()? > before && Instant::now() < deadline {
@@ -149,10 +149,10 @@ fn idle(
 }
 
 /// Resident bytes of the driver once so many customers are there, besides those `before`.
-fn settled(child: &mut Child, site: &Site, before: u64, customers: u32) -> anyhow::Result<f64> {
+fn settled(process: &mut Process, site: &Site, before: u64, customers: u32) -> anyhow::Result<f64> {
     let deadline = Instant::now() + 3 * ARRIVAL;
     while site.connections()? < before + u64::from(customers) {
-        if let Some(status) = child.try_wait()? {
+        if let Some(Exit { status, .. }) = process.exit()? {
             bail!("tidegate load ended early ({status})");
         }
         if Instant::now() > deadline {
@@ -162,7 +162,7 @@ fn settled(child: &mut Child, site: &Site, before: u64, customers: u32) -> anyho
     }
     // For the answer of the last one.
     std::thread::sleep(Duration::from_millis(500));
-    resident(child.id())
+    resident(process.id())
 }
 
 /// Resident memory of a process, in bytes.
@@ -219,7 +219,7 @@ fn rate(
     command.args(["--arrivals", &arrivals, "--warm-up", "1", "--json"]).arg(&json);
     command.args(["--duration", &(2 * args.window().as_secs()).to_string()]);
     let (begun, server) = (Instant::now(), site.process.cpu_time()?);
-    let status = spawn(command, args.driver_core)?.wait()?;
+    let status = start(command, args.driver_core)?.wait()?.status;
     let server = site.process.cpu_time()?.saturating_sub(server);
     let server_share = server.as_secs_f64() / begun.elapsed().as_secs_f64();
     let text = std::fs::read_to_string(&json)
