@@ -56,7 +56,7 @@ fn read(hello: &ClientHello) {
         assert!(hello.supported_groups().contains(choice.group));
         let session = Session {
             suite: choice.suite,
-            server_name: hello.server_name(),
+            server_name: negotiate::server_name_hash(hello.server_name()),
             extended_master_secret: hello.extended_master_secret()
                 && choice.version == negotiate::TLS12,
         };

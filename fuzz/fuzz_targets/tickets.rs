@@ -25,7 +25,7 @@ fn claims() -> Claims {
         issued: NOW,
         uses: 3,
         terms: Terms { version: 0x0304, suite: 0x1301, extended_master_secret: false },
-        server_name: tickets::name_hash(Some("shop.example")),
+        server_name: tidegate_hello::negotiate::server_name_hash(Some("shop.example")),
     }
 }
 

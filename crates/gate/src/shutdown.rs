@@ -1,4 +1,4 @@
-//! Tells every connection of a core that the gate is closing.
+//! Notifies every connection of a core that the gate is closing.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -7,55 +7,55 @@ use std::task::Waker;
 
 /// How far the closing of a gate is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd)]
-pub enum Tide {
-    /// Open.
+pub enum Phase {
+    /// Accepts connections.
     #[default]
     Open,
-    /// Finish what has begun, begin nothing.
+    /// Finishes what has begun, begins nothing.
     Draining,
-    /// Stop at once.
+    /// Stops at once.
     Closed,
 }
 
-/// Rung when the gate closes.
+/// The phase of a gate's closing, and the tasks to wake when it changes.
 #[derive(Debug, Default)]
-pub struct Bell {
-    tide: Cell<Tide>,
+pub struct Shutdown {
+    phase: Cell<Phase>,
     next: Cell<u64>,
-    listeners: RefCell<HashMap<u64, Waker>>,
+    subscribers: RefCell<HashMap<u64, Waker>>,
 }
 
-impl Bell {
-    /// How far the closing is.
+impl Shutdown {
+    /// The phase now.
     #[inline]
-    pub fn tide(&self) -> Tide {
-        self.tide.get()
+    pub fn phase(&self) -> Phase {
+        self.phase.get()
     }
 
-    /// Tells all who listen.
-    pub fn ring(&self, tide: Tide) {
-        self.tide.set(tide);
-        self.listeners.borrow().values().for_each(Waker::wake_by_ref);
+    /// Enters a phase and wakes all subscribers.
+    pub fn advance(&self, phase: Phase) {
+        self.phase.set(phase);
+        self.subscribers.borrow().values().for_each(Waker::wake_by_ref);
     }
 
-    /// Wakes `waker` whenever the bell rings, until the guard is dropped.
-    pub fn listen(self: &Rc<Self>, waker: &Waker) -> Listening {
+    /// Wakes `waker` whenever the phase changes, until the subscription is dropped.
+    pub fn subscribe(self: &Rc<Self>, waker: &Waker) -> Subscription {
         let key = self.next.get();
         self.next.set(key + 1);
-        self.listeners.borrow_mut().insert(key, waker.clone());
-        Listening { bell: self.clone(), key }
+        self.subscribers.borrow_mut().insert(key, waker.clone());
+        Subscription { shutdown: self.clone(), key }
     }
 }
 
-/// Someone who hears the bell.
+/// A subscription to the phases of a [`Shutdown`].
 #[derive(Debug)]
-pub struct Listening {
-    bell: Rc<Bell>,
+pub struct Subscription {
+    shutdown: Rc<Shutdown>,
     key: u64,
 }
 
-impl Drop for Listening {
+impl Drop for Subscription {
     fn drop(&mut self) {
-        self.bell.listeners.borrow_mut().remove(&self.key);
+        self.shutdown.subscribers.borrow_mut().remove(&self.key);
     }
 }

@@ -175,11 +175,11 @@ pub fn can_sign(
 
 /// The session of a ticket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Session<'a> {
+pub struct Session {
     /// The suite, which implies the version.
     pub suite: u16,
-    /// The server name of the first hello, in lower case.
-    pub server_name: Option<&'a str>,
+    /// Hash of the server name of the first hello: see [`server_name_hash`].
+    pub server_name: u64,
     /// The extended master secret was in use; false with TLS 1.3.
     pub extended_master_secret: bool,
 }
@@ -221,15 +221,25 @@ pub fn tickets<'a>(
     ticket.into_iter().chain(hello.psk_identities().filter(move |_| tls13))
 }
 
+/// A 64-bit hash (FNV-1a) of a server name in lower case, 0 where there is none: so a
+/// ticket can contain it in a fixed length. It guards no secret: where two names have the
+/// same hash, the TLS library's own comparison decides.
+pub fn server_name_hash(name: Option<&str>) -> u64 {
+    let Some(name) = name else { return 0 };
+    name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
+}
+
 /// The outcome in rustls for a session whose ticket it has opened. With TLS 1.3
 /// rustls tries the identities in order and uses the first that resumes.
-pub fn resume(hello: &ClientHello, choice: &Choice, session: &Session<'_>) -> Resumption {
+pub fn resume(hello: &ClientHello, choice: &Choice, session: &Session) -> Resumption {
     let ems = choice.version == TLS12 && hello.extended_master_secret();
     if session.suite != choice.suite {
         Resumption::Full(Obstacle::Suite)
     } else if ems && !session.extended_master_secret {
         Resumption::Full(Obstacle::ExtendedMasterSecret)
-    } else if session.server_name != hello.server_name() {
+    } else if session.server_name != server_name_hash(hello.server_name()) {
         Resumption::Full(Obstacle::ServerName)
     } else if choice.version == TLS13 && !hello.offers_psk_dhe_ke() {
         Resumption::Full(Obstacle::PskMode)

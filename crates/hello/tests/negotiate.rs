@@ -7,7 +7,7 @@ use support::{Draft, codes, hello, psk, server_name, vector8, vector16};
 use tidegate_hello::ClientHello;
 use tidegate_hello::negotiate::{
     Choice, Incompatible, Obstacle, Resumption, Rules, Session, TLS12, TLS13, can_sign, choose,
-    resume, tickets,
+    resume, server_name_hash, tickets,
 };
 
 /// A client for both versions with a share for X25519.
@@ -93,13 +93,16 @@ fn only_the_tickets_of_the_chosen_version_are_opened() {
 
 #[test]
 fn a_session_resumes_only_if_all_its_parameters_match() {
-    let fits =
-        Session { suite: 0x1303, server_name: Some("a.example"), extended_master_secret: false };
+    let fits = Session {
+        suite: 0x1303,
+        server_name: server_name_hash(Some("a.example")),
+        extended_master_secret: false,
+    };
     let original = hello(&modern().record());
     assert_eq!(outcome(&original, &fits), Resumption::Resumed);
     let other_suite = Session { suite: 0x1301, ..fits };
     assert_eq!(outcome(&original, &other_suite), Resumption::Full(Obstacle::Suite));
-    let nameless = Session { server_name: None, ..fits };
+    let nameless = Session { server_name: server_name_hash(None), ..fits };
     assert_eq!(outcome(&original, &nameless), Resumption::Full(Obstacle::ServerName));
     let only_psk_ke = hello(&modern().without(45).with(45, [1, 0]).record());
     assert_eq!(outcome(&only_psk_ke, &fits), Resumption::Full(Obstacle::PskMode));
@@ -109,8 +112,11 @@ fn a_session_resumes_only_if_all_its_parameters_match() {
 fn the_extended_master_secret_must_not_change() {
     let with = hello(&modern().without(43).record());
     let without = hello(&modern().without(43).without(23).record());
-    let old =
-        Session { suite: 0xc02f, server_name: Some("a.example"), extended_master_secret: false };
+    let old = Session {
+        suite: 0xc02f,
+        server_name: server_name_hash(Some("a.example")),
+        extended_master_secret: false,
+    };
     let new = Session { extended_master_secret: true, ..old };
     assert_eq!(outcome(&with, &new), Resumption::Resumed);
     assert_eq!(outcome(&without, &old), Resumption::Resumed);
@@ -118,6 +124,6 @@ fn the_extended_master_secret_must_not_change() {
     assert_eq!(outcome(&without, &new), Resumption::Alert);
 }
 
-fn outcome(hello: &ClientHello, session: &Session<'_>) -> Resumption {
+fn outcome(hello: &ClientHello, session: &Session) -> Resumption {
     resume(hello, &choose(hello, &Rules::RSA).expect("compatible"), session)
 }

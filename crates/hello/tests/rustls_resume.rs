@@ -20,7 +20,7 @@ use rustls::{
 use support::real::{Identity, P256, identity, real, some, versions};
 use support::{Draft, hello, server_name};
 use tidegate_hello::ClientHello;
-use tidegate_hello::negotiate::{self, Resumption, Session, choose};
+use tidegate_hello::negotiate::{self, Resumption, Session, choose, server_name_hash};
 
 /// A ticketer and what clients share to resume each other's sessions: rustls
 /// keeps sessions of different verifiers and of different own identities apart.
@@ -94,7 +94,7 @@ impl Sessions {
 
     /// The prediction for a hello whose tickets, if they open, are of this
     /// session.
-    fn predicted(&self, hello: &ClientHello, session: &Session<'_>) -> Resumption {
+    fn predicted(&self, hello: &ClientHello, session: &Session) -> Resumption {
         let choice = choose(hello, &self.identity.rules).expect("compatible");
         match negotiate::tickets(hello, &choice)
             .any(|ticket| self.ticketer.decrypt(ticket).is_some())
@@ -160,7 +160,7 @@ proptest! {
         let bytes = first_flight(sessions.client(&second, after.0, after.1));
         let session = Session {
             suite,
-            server_name: Some("a.example"),
+            server_name: server_name_hash(Some("a.example")),
             extended_master_secret: suite & 0xff00 != 0x1300,
         };
         let predicted = sessions.predicted(&hello(&bytes), &session);
@@ -186,7 +186,7 @@ fn real_sessions_of_both_versions_resume_as_predicted() {
             assert!(chosen == suite || (chosen, key) == (0xc02f, 1));
             let session = Session {
                 suite: chosen,
-                server_name: Some("a.example"),
+                server_name: server_name_hash(Some("a.example")),
                 extended_master_secret: tls12,
             };
             let bytes = first_flight(sessions.client(&suites, tls12, tls13));
@@ -201,7 +201,11 @@ fn a_tls12_ticket_in_a_changed_hello_resumes_as_predicted() {
     let sessions = Sessions::new(&P256);
     let suites = [0xc02b, 0xc02c];
     let suite = sessions.visit(sessions.client(&suites, true, false));
-    let session = Session { suite, server_name: Some("a.example"), extended_master_secret: true };
+    let session = Session {
+        suite,
+        server_name: server_name_hash(Some("a.example")),
+        extended_master_secret: true,
+    };
     let original = Draft::of(&first_flight(sessions.client(&suites, true, false)));
     let reversed = Draft { suites: vec![0xc02c, 0xc02b], ..original.clone() };
     let without_id = Draft { session_id: vec![], ..original.clone() };

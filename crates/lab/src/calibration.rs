@@ -1,32 +1,34 @@
-//! A fixed piece of work whose duration shows how fast the machine is just now.
+//! A fixed piece of work whose CPU time shows the machine's current speed.
 //!
-//! Shared machines drift: the same code takes half as long again for seconds
-//! at a time. The loop runs on the servers' core right before and after each
+//! The speed of a shared machine drifts: the same code takes half as long again for
+//! seconds at a time. The loop runs on the servers' core right before and after each
 //! window; both times are kept with the window.
 
 use std::hint::black_box;
 use std::time::Duration;
 
-/// Bytes of the buffer: larger than the first-level cache, so that memory
-/// counts too, as it does for servers.
+use tidegate_host::Cores;
+use tidegate_host::cpu_clock::of_this_thread;
+
+/// Bytes of the buffer: larger than the first-level cache, so that memory counts too, as
+/// it does for servers.
 const BUFFER: usize = 256 * 1024;
 
-/// Passes over the buffer; a few milliseconds altogether.
+/// Passes over the buffer: a few milliseconds together.
 const PASSES: u64 = 64;
 
-/// Runs the fixed work on `core`, then returns to `home`, and tells the CPU
-/// time that it took.
+/// The CPU time of the fixed work on `core`. The thread is pinned to `home` afterwards.
 ///
 /// # Errors
 /// One of the two cores is not allowed.
 pub fn time_on(core: usize, home: usize) -> std::io::Result<Duration> {
-    tidegate_host::Cores::one(core)?.pin_this_thread()?;
+    Cores::one(core)?.pin_this_thread()?;
     let mut words = vec![0x9e37_79b9_7f4a_7c15_u64; BUFFER / 8];
     work(&mut words, 1);
-    let start = tidegate_host::cpu_clock::of_this_thread();
+    let start = of_this_thread();
     black_box(work(black_box(&mut words), PASSES));
-    let spent = tidegate_host::cpu_clock::of_this_thread().saturating_sub(start);
-    tidegate_host::Cores::one(home)?.pin_this_thread()?;
+    let spent = of_this_thread().saturating_sub(start);
+    Cores::one(home)?.pin_this_thread()?;
     Ok(spent)
 }
 
@@ -53,9 +55,9 @@ mod tests {
     }
 
     #[test]
-    fn the_loop_takes_a_measurable_time_and_comes_home() {
-        let core = tidegate_host::Cores::of_this_thread().unwrap().list()[0];
+    fn the_loop_takes_a_measurable_time_and_returns_to_its_core() {
+        let core = Cores::of_this_thread().unwrap().list()[0];
         assert!(time_on(core, core).unwrap() > Duration::from_micros(200));
-        assert_eq!(tidegate_host::Cores::of_this_thread().unwrap().list(), [core]);
+        assert_eq!(Cores::of_this_thread().unwrap().list(), [core]);
     }
 }

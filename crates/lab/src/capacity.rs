@@ -1,57 +1,30 @@
-//! How many sessions per second the processors promise to carry, by the CPU
-//! time of one under a load that they carry easily.
-
-use std::time::Duration;
+//! A capacity estimate by CPU time: sessions per second that the processors can carry, by
+//! what one costs under a load that they carry easily.
 
 use anyhow::{Context, bail};
-use tidegate_load::{Plan, RunStage, Snapshot, Summary};
+use tidegate_load::{RunStage, Snapshot, Summary};
 
-use crate::Lab;
-
-/// Sessions per second of the first probe: light for any machine that can
-/// compile this.
-pub const PROBE_PER_S: f64 = 15.0;
-
-impl Lab {
-    /// Sessions per second that the processors promise by customers before this
-    /// gate, who are watched for so long after half as long.
-    ///
-    /// # Errors
-    /// When the run fails, or nothing was answered.
-    pub fn probe(&self, policy: &str, mut plan: Plan, length: Duration) -> anyhow::Result<f64> {
-        (plan.warm_up, plan.measure) = (length / 2, length);
-        let requests = plan.scenario.session_length().mean_requests;
-        let mut watched = Promise::default();
-        let summary = tidegate_load::run(plan, &mut |snapshot| {
-            if let Ok(cpu_s) = self.cpu_s(policy) {
-                watched.note(snapshot, cpu_s);
-            }
-        })?;
-        watched.sessions_per_s(&summary, self.cpu_s(policy)?, self.cpus(), requests)
-    }
-}
-
-/// Watches a run.
-#[derive(Default)]
-pub struct Promise {
-    /// CPU seconds and requests when the warm-up ended. Caches are cold and
-    /// tables are empty at first: the warm-up tells nothing about a session.
+/// Observes a run.
+#[derive(Debug, Default)]
+pub struct CapacityEstimate {
+    /// The server's CPU seconds and the requests when the warm-up ended. Caches are cold
+    /// and tables are empty at first, so the warm-up is left out.
     since: Option<(f64, u64)>,
 }
 
-impl Promise {
-    /// Takes in what the run shows, and the server's CPU seconds so far.
-    pub fn note(&mut self, snapshot: &Snapshot, cpu_s: f64) {
+impl CapacityEstimate {
+    /// Adds a snapshot and the server's CPU seconds at that time.
+    pub fn observe(&mut self, snapshot: &Snapshot, cpu_s: f64) {
         if snapshot.stage == RunStage::Measure {
             self.since.get_or_insert((cpu_s, snapshot.totals.requests_ok));
         }
     }
 
-    /// Sessions per second of so many requests each that `cpus` processors
-    /// promise, after the run.
+    /// Sessions per second of `requests_each` requests that `cpus` processors can carry:
+    /// `cpus · requests / requests_each / CPU seconds`.
     ///
     /// # Errors
-    /// When nothing was answered.
+    /// No request was completed.
     pub fn sessions_per_s(
         self,
         summary: &Summary,
@@ -59,10 +32,10 @@ impl Promise {
         cpus: f64,
         requests_each: f64,
     ) -> anyhow::Result<f64> {
-        let (began_s, requests) = self.since.context("the probe ended before it began")?;
+        let (began_s, requests) = self.since.context("the probe ended before it was measured")?;
         let spent = cpu_s - began_s;
-        // Sessions cut off at the end spent less than a whole one, so requests
-        // are counted rather than sessions.
+        // Sessions that are cut off at the end cost less than a whole one, so requests are
+        // counted rather than sessions.
         let requests = (summary.totals.requests_ok - requests) as f64;
         if requests < 1.0 || spent <= 0.0 {
             bail!("the probe completed no request");

@@ -1,10 +1,10 @@
-//! Certificates that all servers of a run share.
+//! Self-signed certificates that all servers of a run share.
 
 use rcgen::{CertificateParams, KeyPair, PKCS_ECDSA_P256_SHA256, PKCS_RSA_SHA256, RsaKeySize};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
-/// Name that the certificates are for and that clients ask for.
+/// The host name of the certificates.
 pub const NAME: &str = "bench.test";
 
 /// Type of the certificate's key.
@@ -24,7 +24,7 @@ pub struct Certificate {
     pub chain: PathBuf,
     /// The private key alone.
     pub key: PathBuf,
-    /// Both in one file, as HAProxy wants them.
+    /// Both in one file, as HAProxy reads them.
     pub both: PathBuf,
 }
 

@@ -1,4 +1,4 @@
-//! Which processors the servers get and which the customers.
+//! The processors of the servers and those of the customers.
 
 use anyhow::Context;
 use tidegate_host::Cores;
@@ -7,13 +7,12 @@ use serde::Serialize;
 
 use crate::BadInput;
 
-/// Processors for the servers and for their customers: those asked for by
-/// `--server-cores` and `--driver-cores`, else the first and the second
-/// allowed. They must not share one: the customers would slow the server that
-/// they measure.
+/// The processors of the servers and of their customers: the given ones (`--server-cores`,
+/// `--driver-cores`), else the first and the second allowed. They must not overlap, since
+/// the customers would slow the server that they measure.
 ///
 /// # Errors
-/// When the processors are not there or overlap: bad input.
+/// [`BadInput`] if a processor is not allowed here, or both use it.
 pub fn apart(server: &Option<Cores>, driver: &Option<Cores>) -> anyhow::Result<(Cores, Cores)> {
     let allowed = Cores::of_this_thread().context("cannot read the affinity")?;
     let pick = |given: &Option<Cores>, place| given.clone().or_else(|| allowed.only(place));
@@ -39,12 +38,12 @@ pub fn apart(server: &Option<Cores>, driver: &Option<Cores>) -> anyhow::Result<(
     Ok((server, driver))
 }
 
-/// The two cores of a run.
+/// One core for the servers and one for the driver.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct CorePair {
     /// Core of the servers.
     pub server: usize,
-    /// Core of driver and upstream.
+    /// Core of the driver and the upstream.
     pub driver: usize,
 }
 
@@ -52,9 +51,9 @@ impl CorePair {
     /// Two different cores that this process may use.
     ///
     /// # Errors
-    /// `BadInput` where they are not.
+    /// [`BadInput`] if they are the same, or one is not allowed here.
     pub fn new(server: usize, driver: usize) -> anyhow::Result<Self> {
-        let allowed = tidegate_host::Cores::of_this_thread()?.list().to_vec();
+        let allowed = Cores::of_this_thread()?.list().to_vec();
         if server == driver || ![server, driver].iter().all(|core| allowed.contains(core)) {
             return Err(BadInput(format!(
                 "--server-core {server} and --driver-core {driver} must be two of the cores {allowed:?}"

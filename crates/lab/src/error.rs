@@ -1,8 +1,9 @@
-//! Errors that are the operator's to mend.
+//! Mistakes of the operator.
 
 use std::fmt;
 
-/// Marks an error as the operator's to mend.
+/// A mistake in what the operator gave: flags, files, processors, programs. Binaries map it
+/// to exit code 2; every other error is a run that failed.
 #[derive(Debug)]
 pub struct BadInput(pub String);
 

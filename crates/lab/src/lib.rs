@@ -1,11 +1,19 @@
-//! The processes of an experiment: the site, gates before it, their peers,
-//! neighbours; started, pinned, limited, observed and ended.
+//! The processes of an experiment: the auction site, gates before it, their peers and
+//! neighbours. They are started, pinned, limited, observed and ended here.
+//!
+//! [`Launch`] starts one process, [`Testbed`] the site with its gates, [`peers`] a server
+//! for a comparison; an [`Experiment`] is what the customers' runs have in common.
+//! [`Pulse`] and [`calibration`] track the machine's speed meanwhile.
 
 pub mod calibration;
 mod capacity;
 mod certificate;
 mod cores;
 mod error;
+pub mod experiment;
+pub mod finite;
+mod gate_config;
+mod log;
 mod neighbour;
 pub mod peers;
 mod process;
@@ -14,13 +22,14 @@ mod quota;
 mod service;
 mod testbed;
 
-pub use capacity::{PROBE_PER_S, Promise};
 pub use certificate::{Certificate, Key, NAME};
 pub use cores::{CorePair, apart};
 pub use error::BadInput;
+pub use experiment::{Experiment, Probing};
+pub use gate_config::{CERTIFICATE, GateTimes};
 pub use neighbour::Neighbour;
-pub use process::{Process, free_address};
+pub use process::{Exit, Launch, Process, free_address};
 pub use pulse::Pulse;
 pub use quota::Quota;
-pub use service::READY;
-pub use testbed::{CERTIFICATE, Lab, Setup, Times};
+pub use service::{READY, Service};
+pub use testbed::{Setup, Testbed};

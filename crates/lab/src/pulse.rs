@@ -1,11 +1,11 @@
-//! How fast the server's processor works, over time. A virtual machine's speed
-//! changes with its neighbours, by a third within seconds; without a pulse, a
-//! slow stretch would pass for a bad policy.
+//! The pulse: a small fixed piece of work, timed in CPU seconds, that tracks the machine's
+//! speed. The speed of a virtual machine changes with its neighbours, by a third within
+//! seconds; without the pulse a slow stretch would count against the policy under test.
 //!
-//! A beat is a small piece of what the server does, and begins as the server's
-//! work does, with what others left in the caches: mostly a short TCP
-//! conversation, now and then a signature. Neighbours slow the two differently:
-//! signatures took half as long again while the server lost a fifth.
+//! A sample does what the server does, and begins as the server's work does, with the
+//! caches as other work left them: a short TCP conversation each time, and a signature
+//! once in a while. Neighbours slow the two differently: signatures took half as long
+//! again while the server lost a fifth.
 
 use std::hint::black_box;
 use std::io::{self, Read, Write};
@@ -23,76 +23,78 @@ use socket2::SockRef;
 use tidegate_host::Cores;
 use tidegate_host::cpu_clock::of_this_thread as thread_cpu;
 
-/// Takes the pulse until dropped.
+/// Samples the speed of a processor until dropped.
+#[derive(Debug)]
 pub struct Pulse {
-    beats: Arc<Mutex<Vec<Beat>>>,
+    samples: Arc<Mutex<Vec<Sample>>>,
     ended: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 /// One measurement, in CPU seconds.
-#[derive(Clone, Copy)]
-struct Beat {
+#[derive(Clone, Copy, Debug)]
+struct Sample {
     at: Instant,
     conversation: f64,
     signature: Option<f64>,
 }
 
-/// Time between beats: together they take a two hundredth of the processor.
+/// Time between samples: together they take a two hundredth of the processor.
 const BETWEEN: Duration = Duration::from_millis(30);
-/// Conversations to one signature, about as in a session behind the gate.
+/// Conversations per signature, about as in a session behind the gate.
 const CONVERSATIONS: u32 = 40;
-/// Beats kept: an hour's.
+/// Samples kept: an hour's.
 const KEPT: usize = 120_000;
 
 impl Pulse {
-    /// Starts to take the pulse of the first of these processors.
+    /// Starts to sample the first of these processors.
     ///
     /// # Errors
-    /// When the thread cannot be started.
+    /// The thread cannot be started.
     pub fn start(cores: &Cores) -> anyhow::Result<Self> {
-        let cores = cores.only(0).context("no processor to take the pulse of")?;
+        let cores = cores.only(0).context("no processor to sample")?;
         let work = Work::new()?;
-        let (beats, ended) = (Arc::<Mutex<Vec<Beat>>>::default(), Arc::<AtomicBool>::default());
-        let (write, end) = (beats.clone(), ended.clone());
+        let (samples, ended) = (Arc::<Mutex<Vec<Sample>>>::default(), Arc::<AtomicBool>::default());
+        let (write, end) = (samples.clone(), ended.clone());
         let thread = std::thread::Builder::new().name("pulse".into()).spawn(move || {
             if cores.pin_this_thread().is_err() {
                 return;
             }
-            for beat in 0u32.. {
+            for number in 0u32.. {
                 if end.load(Ordering::Relaxed) {
                     return;
                 }
-                let signs = beat.is_multiple_of(CONVERSATIONS);
-                if let Ok(beat) = work.beat(signs) {
-                    let mut beats = write.lock().unwrap_or_else(PoisonError::into_inner);
-                    if beats.len() < KEPT {
-                        beats.push(beat);
+                let signs = number.is_multiple_of(CONVERSATIONS);
+                if let Ok(sample) = work.sample(signs) {
+                    let mut samples = write.lock().unwrap_or_else(PoisonError::into_inner);
+                    if samples.len() < KEPT {
+                        samples.push(sample);
                     }
                 }
                 std::thread::sleep(BETWEEN);
             }
         })?;
-        Ok(Self { beats, ended, thread: Some(thread) })
+        Ok(Self { samples, ended, thread: Some(thread) })
     }
 
-    /// The speed between two instants against that of the whole run so far: 1
-    /// is as usual, 0.8 a fifth slower. 1 where nothing was measured.
+    /// The speed between two instants, relative to the median of the whole run so far: 0.8
+    /// is a fifth slower. 1 where nothing was measured.
     pub fn speed(&self, from: Instant, to: Instant) -> f64 {
-        let beats = self.beats.lock().unwrap_or_else(PoisonError::into_inner);
-        let within: Vec<Beat> =
-            beats.iter().filter(|beat| beat.at >= from && beat.at < to).copied().collect();
-        match (cost(&within), cost(&beats)) {
+        let samples = self.samples.lock().unwrap_or_else(PoisonError::into_inner);
+        let within: Vec<Sample> =
+            samples.iter().filter(|sample| sample.at >= from && sample.at < to).copied().collect();
+        match (cost(&within), cost(&samples)) {
             (Some(then), Some(usual)) => usual / then,
             _ => 1.0,
         }
     }
 }
 
-/// CPU seconds of the mix, by the medians of its parts.
-fn cost(beats: &[Beat]) -> Option<f64> {
-    let conversation = median(beats.iter().map(|beat| beat.conversation))?;
-    let signature = median(beats.iter().filter_map(|beat| beat.signature))?;
+/// CPU seconds of the conversations and the signature that belong together, by the
+/// medians of both.
+fn cost(samples: &[Sample]) -> Option<f64> {
+    let conversation = median(samples.iter().map(|sample| sample.conversation))?;
+    let signature = median(samples.iter().filter_map(|sample| sample.signature))?;
     Some(f64::from(CONVERSATIONS) * conversation + signature)
 }
 
@@ -118,7 +120,7 @@ impl Work {
         Ok(Self { key, listener: TcpListener::bind("127.0.0.1:0")? })
     }
 
-    fn beat(&self, signs: bool) -> io::Result<Beat> {
+    fn sample(&self, signs: bool) -> io::Result<Sample> {
         let at = Instant::now();
         let began = thread_cpu();
         self.converse()?;
@@ -128,21 +130,21 @@ impl Work {
             thread_cpu().saturating_sub(conversed).as_secs_f64()
         });
         let conversation = conversed.saturating_sub(began).as_secs_f64();
-        Ok(Beat { at, conversation, signature })
+        Ok(Sample { at, conversation, signature })
     }
 
-    /// Three small questions and answers over a connection of their own.
+    /// Three small requests and responses over a connection of their own.
     fn converse(&self) -> io::Result<()> {
         let mut customer = TcpStream::connect(self.listener.local_addr()?)?;
         let (mut server, _) = self.listener.accept()?;
-        let (question, mut answer) = ([0; 500], [0; 4096]);
+        let (request, mut response) = ([0; 500], [0; 4096]);
         for _ in 0..3 {
-            customer.write_all(&question)?;
-            server.read_exact(&mut answer[..question.len()])?;
-            server.write_all(&answer)?;
-            customer.read_exact(&mut answer)?;
+            customer.write_all(&request)?;
+            server.read_exact(&mut response[..request.len()])?;
+            server.write_all(&response)?;
+            customer.read_exact(&mut response)?;
         }
-        // Leaves nothing behind in the kernel.
+        // A reset: no connection is left in TIME_WAIT.
         SockRef::from(&customer).set_linger(Some(Duration::ZERO))
     }
 
@@ -163,18 +165,22 @@ fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
 mod tests {
     use super::*;
 
-    /// A beat per second with these costs of a conversation.
+    /// A sample per second with these costs of a conversation.
     fn pulse(conversations: &[f64], begin: Instant) -> Pulse {
-        let beats = conversations.iter().zip(0..).map(|(conversation, second)| Beat {
+        let samples = conversations.iter().zip(0..).map(|(conversation, second)| Sample {
             at: begin + Duration::from_secs(second),
             conversation: *conversation,
             signature: (second % 2 == 0).then_some(40.0),
         });
-        Pulse { beats: Arc::new(Mutex::new(beats.collect())), ended: Arc::default(), thread: None }
+        Pulse {
+            samples: Arc::new(Mutex::new(samples.collect())),
+            ended: Arc::default(),
+            thread: None,
+        }
     }
 
     #[test]
-    fn speed_compares_the_medians_of_a_stretch_with_those_of_all() {
+    fn speed_compares_the_medians_of_a_stretch_with_those_of_the_run() {
         let begin = Instant::now();
         let pulse = pulse(&[3.0, 3.0, 7.0, 7.0, 90.0, 7.0, 3.0, 3.0, 3.0, 3.0, 3.0], begin);
         let second = |i| begin + Duration::from_secs(i);
@@ -185,8 +191,8 @@ mod tests {
     }
 
     #[test]
-    fn a_processor_has_a_pulse() {
-        let beat = Work::new().unwrap().beat(true).unwrap();
-        assert!(beat.conversation > 0.0 && beat.signature.unwrap() > 0.0);
+    fn a_sample_takes_cpu_time() {
+        let sample = Work::new().unwrap().sample(true).unwrap();
+        assert!(sample.conversation > 0.0 && sample.signature.unwrap() > 0.0);
     }
 }

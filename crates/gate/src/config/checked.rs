@@ -2,7 +2,7 @@
 
 use super::fields::{Admin, Admission, Limits, Listen, Log, Tls, Upstream};
 use super::identity::Identity;
-use crate::tls::selfsigned;
+use super::selfsigned;
 use rustls::pki_types::CertificateDer;
 use std::sync::Arc;
 

@@ -146,7 +146,7 @@ keys! {
             because "a browser opens six and keeps them; a ticket shared by a thousand bots opens thousands";
         /// Connections that one session may open at once before `session_rate` applies.
         session_burst: u32 = Is("100"), Whole(1, 1_000_000),
-            because "leaves room for the simultaneous reload of many pages of one customer";
+            because "leaves room for a page that is reloaded over many connections at once";
         /// How long a session counts as active after the gate has closed its last connection as
         /// idle. A session whose customer closed the connection has ended.
         session_linger: Duration = Is("60s"), Time("100ms", "1h"),

@@ -12,6 +12,7 @@ mod load;
 mod origin;
 mod reference;
 mod rules;
+pub mod selfsigned;
 mod together;
 
 pub use checked::Config;

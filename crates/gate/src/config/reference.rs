@@ -2,7 +2,7 @@
 
 use super::fields::tables;
 use super::flags::Flags;
-use crate::shared::SESSIONS;
+use crate::limits::SESSIONS;
 use std::fmt::Write;
 use tidegate_config::write_keys;
 

@@ -1,20 +1,21 @@
-//! What one customer's connection is doing, and by when it must have done it.
+//! The state of one customer's connection, and the deadline that follows from it.
 //!
-//! Stream, service and bodies of a connection share a [`Watch`] and note what
-//! happens in it; one lazily armed timer per connection looks at it. So a
-//! request sets and clears no timer of its own.
+//! Stream, service and bodies of a connection share a [`ConnectionState`] and note in it
+//! what happens; one lazily armed timer per connection reads it. So a request sets and
+//! clears no timer of its own.
 
-use crate::config::Config;
+use crate::connection::deadlines::RequestDeadlines;
 use crate::telemetry::clock;
-use crate::telemetry::counters::{Class, Counters};
+use crate::telemetry::counters::Counters;
+use crate::telemetry::labels::Class;
 use std::cell::Cell;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// What a connection is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Phase {
-    /// Nothing: no request has begun.
+pub enum Activity {
+    /// No request has begun.
     Idle,
     /// The head of a request is arriving.
     Head,
@@ -23,146 +24,137 @@ pub enum Phase {
     /// The request is with the upstream.
     Waiting,
     /// The response is on its way to the customer.
-    Reply,
-}
-
-/// How long each phase may last without progress.
-#[derive(Clone, Copy, Debug)]
-pub struct Patience {
-    idle: Duration,
-    head: Duration,
-    body: Duration,
-    /// Bytes per second; 0 asks for none.
-    upload_rate: u64,
-    response: Duration,
-}
-
-impl Patience {
-    /// The configured deadlines.
-    pub fn of(config: &Config) -> Self {
-        Self {
-            idle: config.limits.idle_deadline,
-            head: config.limits.head_deadline,
-            body: config.limits.body_progress_deadline,
-            upload_rate: config.limits.upload_rate.into(),
-            response: config.upstream.response_timeout,
-        }
-    }
+    Response,
 }
 
 /// The state of one connection.
 #[derive(Debug)]
-pub struct Watch {
-    phase: Cell<Phase>,
-    /// Last progress, or when the phase began.
+pub struct ConnectionState {
+    activity: Cell<Activity>,
+    /// Last progress, or when the activity began.
     since: Cell<Instant>,
-    patience: Patience,
+    deadlines: RequestDeadlines,
     /// A request has begun at any time.
     begun: Cell<bool>,
     /// When the last request's head was read.
-    asked: Cell<Instant>,
+    requested: Cell<Instant>,
     /// Bytes of its body that have passed.
     uploaded: Cell<u64>,
     /// The request's body has not passed to its end.
     uploading: Cell<bool>,
     /// The response's body has been handed over in full.
     handed_over: Cell<bool>,
-    /// The tick since which the customer thinks, if she does.
+    /// The tick since which the customer is thinking, if they are.
     thinks_since: Cell<Option<u64>>,
-    /// The upstream took too long; the service answers for it.
+    /// The upstream did not respond in time.
     upstream_late: Cell<bool>,
-    /// The customer has closed her side.
-    hung_up: Cell<bool>,
+    /// The customer has closed their side.
+    closed_by_customer: Cell<bool>,
     /// The upstream cut its response.
     truncated: Cell<bool>,
-    /// The customer broke HTTP, and was told.
-    offended: Cell<bool>,
-    /// Whose connection it is.
+    /// A request broke HTTP, and was answered with an error.
+    malformed: Cell<bool>,
+    /// The class of the connection.
     pub class: Class,
     /// The core's counters.
     pub counters: Arc<Counters>,
 }
 
-impl Watch {
+impl ConnectionState {
     /// A connection on which nothing has happened yet.
-    pub fn new(class: Class, patience: Patience, counters: Arc<Counters>, now: Instant) -> Self {
+    pub fn new(
+        class: Class,
+        deadlines: RequestDeadlines,
+        counters: Arc<Counters>,
+        now: Instant,
+    ) -> Self {
         Self {
-            phase: Cell::new(Phase::Idle),
+            activity: Cell::new(Activity::Idle),
             since: Cell::new(now),
-            patience,
+            deadlines,
             begun: Cell::new(false),
-            asked: Cell::new(now),
+            requested: Cell::new(now),
             uploaded: Cell::new(0),
             uploading: Cell::new(false),
             handed_over: Cell::new(false),
             thinks_since: Cell::new(None),
             upstream_late: Cell::new(false),
-            hung_up: Cell::new(false),
+            closed_by_customer: Cell::new(false),
             truncated: Cell::new(false),
-            offended: Cell::new(false),
+            malformed: Cell::new(false),
             class,
             counters,
         }
     }
 
-    /// What it is doing.
-    pub fn phase(&self) -> Phase {
-        self.phase.get()
+    /// What the connection is doing.
+    pub fn activity(&self) -> Activity {
+        self.activity.get()
     }
 
-    /// When the phase's patience ends.
+    /// When the activity must have made progress.
     pub fn deadline(&self) -> Instant {
-        let patience = &self.patience;
+        let deadlines = &self.deadlines;
         let progress = self.since.get()
-            + match self.phase.get() {
+            + match self.activity.get() {
                 // The first request has at least as long as any head.
-                Phase::Idle if !self.begun.get() => patience.idle.max(patience.head),
-                Phase::Idle => patience.idle,
-                Phase::Head => patience.head,
-                Phase::Upload | Phase::Reply => patience.body,
-                Phase::Waiting => patience.response,
+                Activity::Idle if !self.begun.get() => deadlines.idle.max(deadlines.head),
+                Activity::Idle => deadlines.idle,
+                Activity::Head => deadlines.head,
+                Activity::Upload | Activity::Response => deadlines.body,
+                Activity::Waiting => deadlines.response,
             };
-        match self.phase.get() {
-            Phase::Upload => self.upload_due().map_or(progress, |due| due.min(progress)),
+        match self.activity.get() {
+            Activity::Upload => {
+                let due = deadlines.upload_due(self.requested.get(), self.uploaded.get());
+                due.map_or(progress, |due| due.min(progress))
+            }
             _ => progress,
         }
     }
 
-    /// By when more of the request's body must have passed to keep up with the
-    /// least rate, averaged from the request's head on: else who sends a byte per
-    /// deadline would hold her place, and one at the upstream, for ever. None
-    /// where no rate is asked for.
-    fn upload_due(&self) -> Option<Instant> {
-        let rate = self.patience.upload_rate;
-        let paid_for =
-            Duration::from_millis(self.uploaded.get().saturating_mul(1_000).checked_div(rate)?);
-        self.asked.get().checked_add(self.patience.body)?.checked_add(paid_for)
-    }
-
-    fn go(&self, phase: Phase, now: Instant) {
-        let before = self.phase.replace(phase);
+    fn enter(&self, activity: Activity, now: Instant) {
+        let before = self.activity.replace(activity);
         self.since.set(now);
-        self.count_waiting(before, phase);
+        self.count_waiting(before, activity);
         if let Some(since) = self.thinks_since.take() {
-            self.counters.thinking.asks(since);
+            self.counters.think_times.asks(since);
         }
-        if phase == Phase::Idle {
-            self.thinks_since.set(Some(self.counters.thinking.begins()));
+        if activity == Activity::Idle {
+            self.thinks_since.set(Some(self.counters.think_times.begins()));
         }
     }
 
-    fn count_waiting(&self, before: Phase, after: Phase) {
-        match (before == Phase::Waiting, after == Phase::Waiting) {
-            (false, true) => self.counters.waiting[0].add(1),
-            (true, false) => self.counters.waiting[0].sub(1),
+    fn count_waiting(&self, before: Activity, after: Activity) {
+        match (before == Activity::Waiting, after == Activity::Waiting) {
+            (false, true) => self.counters.at_upstream.add(1),
+            (true, false) => self.counters.at_upstream.sub(1),
             _ => {}
         }
     }
 
-    /// The customer sent something.
+    /// So many bytes were received, TLS included.
+    pub fn bytes_received(&self, bytes: usize) {
+        self.counters.bytes_in.add(bytes as u64);
+    }
+
+    /// So many bytes were sent, TLS included.
+    pub fn bytes_sent(&self, bytes: usize) {
+        if bytes > 0 {
+            self.counters.bytes_out.add(bytes as u64);
+            self.response_progress();
+        }
+    }
+
+    /// Whether no request is under way.
+    pub fn awaits_request(&self) -> bool {
+        matches!(self.activity.get(), Activity::Idle | Activity::Head)
+    }
+
+    /// Bytes of HTTP arrived from the customer.
     pub fn received(&self) {
-        if self.phase.get() == Phase::Idle {
-            self.go(Phase::Head, clock::now());
+        if self.activity.get() == Activity::Idle {
+            self.enter(Activity::Head, clock::now());
         }
     }
 
@@ -170,19 +162,19 @@ impl Watch {
     pub fn request(&self, has_body: bool) -> Instant {
         let now = clock::now();
         self.begun.set(true);
-        self.asked.set(now);
+        self.requested.set(now);
         self.uploaded.set(0);
         self.uploading.set(has_body);
         self.handed_over.set(false);
         self.upstream_late.set(false);
-        self.go(if has_body { Phase::Upload } else { Phase::Waiting }, now);
+        self.enter(if has_body { Activity::Upload } else { Activity::Waiting }, now);
         now
     }
 
     /// So many bytes of the request's body passed.
     pub fn upload_progress(&self, bytes: usize) {
         self.uploaded.set(self.uploaded.get().saturating_add(bytes as u64));
-        if self.phase.get() == Phase::Upload {
+        if self.activity.get() == Activity::Upload {
             self.since.set(clock::now());
         }
     }
@@ -195,59 +187,59 @@ impl Watch {
     /// The request's body passed to its end.
     pub fn upload_end(&self) {
         self.uploading.set(false);
-        if self.phase.get() == Phase::Upload {
-            self.go(Phase::Waiting, clock::now());
+        if self.activity.get() == Activity::Upload {
+            self.enter(Activity::Waiting, clock::now());
         }
     }
 
-    /// The response's head is there.
-    pub fn reply(&self, now: Instant) {
-        self.go(Phase::Reply, now);
+    /// The response's head arrived.
+    pub fn response(&self, now: Instant) {
+        self.enter(Activity::Response, now);
     }
 
-    /// A part of the response went to the customer.
-    pub fn reply_progress(&self) {
-        if self.phase.get() == Phase::Reply {
+    /// A part of the response was sent to the customer.
+    pub fn response_progress(&self) {
+        if self.activity.get() == Activity::Response {
             self.since.set(clock::now());
         }
     }
 
     /// The response's body was handed over in full, or given up.
-    pub fn reply_end(&self) {
+    pub fn response_end(&self) {
         self.handed_over.set(true);
     }
 
     /// All that was handed over has been sent.
     pub fn flushed(&self) {
-        if self.phase.get() == Phase::Reply && self.handed_over.get() {
-            self.go(Phase::Idle, clock::now());
+        if self.activity.get() == Activity::Response && self.handed_over.get() {
+            self.enter(Activity::Idle, clock::now());
         }
     }
 
-    /// The upstream took too long: gives the reply its own time.
+    /// The upstream did not respond in time: the gate's own response begins.
     pub fn give_up_waiting(&self) {
         self.upstream_late.set(true);
-        self.gave_up();
-        self.go(Phase::Reply, clock::now());
+        self.count_given_up();
+        self.enter(Activity::Response, clock::now());
     }
 
-    fn gave_up(&self) {
+    fn count_given_up(&self) {
         self.counters.gave_up(clock::now().saturating_duration_since(self.since.get()));
     }
 
-    /// Whether the upstream took too long.
+    /// Whether the upstream did not respond in time.
     pub fn upstream_late(&self) -> bool {
         self.upstream_late.get()
     }
 
-    /// The customer closed her side.
-    pub fn hang_up(&self) {
-        self.hung_up.set(true);
+    /// The customer closed their side.
+    pub fn note_close(&self) {
+        self.closed_by_customer.set(true);
     }
 
-    /// Whether the customer closed her side.
-    pub fn hung_up(&self) -> bool {
-        self.hung_up.get()
+    /// Whether the customer closed their side.
+    pub fn closed_by_customer(&self) -> bool {
+        self.closed_by_customer.get()
     }
 
     /// The upstream cut its response.
@@ -260,25 +252,25 @@ impl Watch {
         self.truncated.get()
     }
 
-    /// The customer broke HTTP, and is told.
-    pub fn offend(&self) {
-        self.offended.set(true);
+    /// A request broke HTTP, and is answered with an error.
+    pub fn note_malformed(&self) {
+        self.malformed.set(true);
     }
 
-    /// Whether the customer broke HTTP.
-    pub fn offended(&self) -> bool {
-        self.offended.get()
+    /// Whether a request broke HTTP.
+    pub fn malformed(&self) -> bool {
+        self.malformed.get()
     }
 }
 
-impl Drop for Watch {
+impl Drop for ConnectionState {
     fn drop(&mut self) {
-        if self.phase.get() == Phase::Waiting {
-            self.gave_up();
+        if self.activity.get() == Activity::Waiting {
+            self.count_given_up();
         }
-        self.count_waiting(self.phase.get(), Phase::Idle);
+        self.count_waiting(self.activity.get(), Activity::Idle);
         if let Some(since) = self.thinks_since.take() {
-            self.counters.thinking.ends(since);
+            self.counters.think_times.ends(since);
         }
     }
 }
@@ -286,12 +278,13 @@ impl Drop for Watch {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
     use tidegate_control::CensusCounts;
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    fn patience(upload_rate: u64) -> Patience {
-        Patience {
+    fn deadlines(upload_rate: u64) -> RequestDeadlines {
+        RequestDeadlines {
             idle: SECOND,
             head: SECOND,
             body: 10 * SECOND,
@@ -300,98 +293,98 @@ mod tests {
         }
     }
 
-    /// When patience ends with a body of which so many bytes have passed, the last
-    /// of them so long after the head; since the head.
+    /// The deadline with a body of which so many bytes have passed, the last of them so
+    /// long after the head; from the head on.
     fn ends(upload_rate: u64, bytes: usize, last: Duration) -> Duration {
         let now = Instant::now();
-        let watch = Watch::new(Class::New, patience(upload_rate), Arc::default(), now);
-        let asked = watch.request(true);
-        watch.upload_progress(bytes);
-        watch.since.set(asked + last);
-        watch.deadline() - asked
+        let state = ConnectionState::new(Class::New, deadlines(upload_rate), Arc::default(), now);
+        let requested = state.request(true);
+        state.upload_progress(bytes);
+        state.since.set(requested + last);
+        state.deadline() - requested
     }
 
     #[test]
-    fn a_customer_thinks_from_her_answer_to_her_next_request_or_her_end() {
+    fn a_customer_is_thinking_from_a_response_to_the_next_request_or_the_end() {
         let counters = Arc::<Counters>::default();
         let known = || {
-            let mut thoughts = CensusCounts::default();
-            counters.thinking.add_to(&mut thoughts);
-            (thoughts.thinking.iter().sum::<u64>(), thoughts.asked[..2].to_vec())
+            let mut counts = CensusCounts::default();
+            counters.think_times.add_to(&mut counts);
+            (counts.thinking.iter().sum::<u64>(), counts.asked[..2].to_vec())
         };
         let now = Instant::now();
-        let watch = Watch::new(Class::New, patience(0), counters.clone(), now);
+        let state = ConnectionState::new(Class::New, deadlines(0), counters.clone(), now);
         let answer = || {
-            watch.received();
-            watch.request(false);
-            watch.reply(now);
-            watch.reply_end();
-            watch.flushed();
+            state.received();
+            state.request(false);
+            state.response(now);
+            state.response_end();
+            state.flushed();
         };
-        // Who has just come in has not thought.
+        // Before the first response there is no think time.
         assert_eq!(known(), (0, vec![0, 0]));
         answer();
         assert_eq!(known(), (1, vec![0, 0]));
         answer();
         assert_eq!(known(), (1, vec![1, 0]));
-        counters.thinking.tick();
-        watch.received();
+        counters.think_times.tick();
+        state.received();
         assert_eq!(known(), (0, vec![1, 1]));
-        watch.request(false);
-        watch.reply(now);
-        watch.reply_end();
-        watch.flushed();
-        drop(watch);
+        state.request(false);
+        state.response(now);
+        state.response_end();
+        state.flushed();
+        drop(state);
         assert_eq!(known(), (0, vec![1, 1]));
     }
 
     #[test]
-    fn who_leaves_or_is_left_without_a_response_has_waited_for_as_long() {
+    fn a_request_without_a_response_counts_as_given_up_with_its_wait() {
         let counters = Arc::<Counters>::default();
         let begin = || {
             let now = Instant::now();
-            let watch = Watch::new(Class::New, patience(0), counters.clone(), now);
-            watch.request(false);
-            watch.since.set(clock::now() - SECOND);
-            watch
+            let state = ConnectionState::new(Class::New, deadlines(0), counters.clone(), now);
+            state.request(false);
+            state.since.set(clock::now() - SECOND);
+            state
         };
         let answered = begin();
-        answered.reply(clock::now());
+        answered.response(clock::now());
         drop(answered);
-        assert_eq!(counters.given_up[0].get(), 0);
+        assert_eq!(counters.given_up.get(), 0);
         drop(begin());
         let late = begin();
         late.give_up_waiting();
         drop(late);
-        assert_eq!(counters.given_up[0].get(), 2);
-        let mean = counters.given_up_ln_micros[0].get() as f64 / 2.0 * 1e-6;
+        assert_eq!(counters.given_up.get(), 2);
+        let mean = counters.given_up_ln_micros.get() as f64 / 2.0 * 1e-6;
         assert!((mean - 1e9_f64.ln()).abs() < 0.5, "{mean}");
     }
 
     #[test]
-    fn a_body_lasts_no_longer_than_its_bytes_pay_for_after_the_grace() {
+    fn a_body_must_keep_up_with_the_least_rate_after_the_first_deadline() {
         assert_eq!(ends(64, 0, Duration::ZERO), 10 * SECOND);
         assert_eq!(ends(64, 2, 18 * SECOND), 10 * SECOND + Duration::from_millis(31));
         assert_eq!(ends(64, 640, 15 * SECOND), 20 * SECOND);
     }
 
     #[test]
-    fn a_body_that_came_fast_may_pause_for_the_whole_deadline() {
+    fn a_body_that_arrived_fast_may_pause_for_the_whole_deadline() {
         assert_eq!(ends(64, 6_400, 15 * SECOND), 25 * SECOND);
     }
 
     #[test]
-    fn without_a_rate_any_progress_will_do() {
+    fn without_a_rate_any_progress_suffices() {
         assert_eq!(ends(0, 1, 1_000 * SECOND), 1_010 * SECOND);
     }
 
     #[test]
-    fn each_request_pays_for_itself() {
-        let watch = Watch::new(Class::New, patience(64), Arc::default(), Instant::now());
-        watch.request(true);
-        watch.upload_progress(1_000_000);
-        let asked = watch.request(true);
-        watch.since.set(asked + 9 * SECOND);
-        assert_eq!(watch.deadline() - asked, 10 * SECOND);
+    fn the_rate_holds_for_each_request_alone() {
+        let state = ConnectionState::new(Class::New, deadlines(64), Arc::default(), Instant::now());
+        state.request(true);
+        state.upload_progress(1_000_000);
+        let requested = state.request(true);
+        state.since.set(requested + 9 * SECOND);
+        assert_eq!(state.deadline() - requested, 10 * SECOND);
     }
 }

@@ -1,233 +1,230 @@
-//! The life of a connection that cannot be dealt with at once: the rest of its
-//! opening, the handshake, its requests, its end.
+//! The task of an admitted connection: handshake, requests, end.
 
-use crate::admission::decide::Pass;
+use crate::admission::decide::Admitted;
+use crate::admission::dispatcher::Dispatcher;
 use crate::admission::sessions::ClosedBy;
-use crate::connection::transport::{Clear, Tls, Wire};
-use crate::control_loop::ticks;
-use crate::http::requests::serve;
-use crate::listen::accept::Core;
-use crate::listen::first_flight::{Heard, Opening};
-use crate::socket::{self, Arrival};
-use crate::telemetry::counters::{Bucket, Class, Count, Counters, End, Kind, Metered};
-use crate::tls::configs::Bearer;
+use crate::admission::ticketer::TicketHolder;
+use crate::connection::transport::{PlainStream, TlsStream, Transport};
+use crate::context::{CoreContext, Counted};
+use crate::socket::{Arrival, Scheme};
+use crate::telemetry::clock::ticks;
+use crate::telemetry::cpu::Metered;
+use crate::telemetry::labels::{Bucket, Class, End, Kind};
+use crate::tls::configs::ServerConfigs;
 use std::future::poll_fn;
-use std::io;
+use std::net::SocketAddr;
 use std::pin::pin;
 use std::rc::Rc;
-use tokio::net::TcpStream;
+use std::sync::Arc;
 use tokio::task::spawn_local;
 
-/// Where a connection's life in a task begins.
-pub enum Start {
-    /// It has not said enough yet.
-    Opening(Opening),
-    /// It was admitted; this is what it has said.
-    Admitted(Vec<u8>, Pass),
-    /// It spoke HTTP in clear and is to be told.
-    ClearHttp,
+/// The client of a connection.
+#[derive(Clone, Copy, Debug)]
+pub struct Client {
+    /// Its address.
+    pub peer: SocketAddr,
+    /// The protocol of the listener.
+    pub scheme: Scheme,
+    /// The class of the connection.
+    pub class: Class,
 }
 
-/// Begins a connection's life in a task of its own.
-pub fn begin(core: &Rc<Core>, arrival: Arrival, start: Start) {
-    let open = Counted::open(core);
-    match start {
-        Start::Opening(opening) => {
-            let places = (open, Counted::in_opening(core));
-            spawn_local(Metered::new(Bucket::Arrival, finish_opening(places, arrival, opening)));
-        }
-        Start::Admitted(said, pass) => {
-            let due = Due::new(core);
-            spawn_local(until_first_turn(due, inside(open, arrival, said, pass)));
-        }
-        Start::ClearHttp => {
-            let places = (open, Counted::in_opening(core));
-            spawn_local(Metered::new(Bucket::Arrival, tell_clear_http(places, arrival)));
-        }
+/// What the tasks of a core's connections share.
+pub struct Tasks {
+    /// The core.
+    pub context: Rc<CoreContext>,
+    /// TLS towards customers.
+    pub tls: Arc<ServerConfigs>,
+    /// Asked again after each handshake.
+    pub dispatcher: Rc<Dispatcher>,
+}
+
+impl Tasks {
+    /// Begins the task of a connection. `serve` serves the requests on a transport that is
+    /// ready for HTTP, and returns why the connection ended.
+    pub fn begin(
+        self: &Rc<Self>,
+        arrival: Arrival,
+        first_flight: Vec<u8>,
+        admitted: Admitted,
+        serve: impl AsyncFnOnce(Transport, Client) -> End + 'static,
+    ) {
+        let open = self.context.count_open();
+        let starting = Starting::new(self);
+        let task = run(self.clone(), open, arrival, first_flight, admitted, serve);
+        spawn_local(until_first_turn(starting, task));
     }
 }
 
-/// Counts a connection among others of its core, from now until it is dropped.
-pub struct Counted {
-    core: Rc<Core>,
-    among: fn(&Counters) -> &Count,
+/// Counts an admitted connection as in flight: from the verdict, so that the next decision
+/// includes it, to the end of its first turn, in which nearly all work of a handshake is
+/// done. What follows waits for the customer, and another session may be admitted.
+struct Starting {
+    tasks: Rc<Tasks>,
+    _counted: Counted,
 }
 
-impl Counted {
-    fn among(core: &Rc<Core>, among: fn(&Counters) -> &Count) -> Self {
-        among(&core.counters).add(1);
-        Self { core: core.clone(), among }
-    }
-
-    /// Among the open ones.
-    pub fn open(core: &Rc<Core>) -> Self {
-        Self::among(core, |counters| &counters.open[0])
-    }
-
-    /// Among the open ones of whom nobody knows yet who they are.
-    fn in_opening(core: &Rc<Core>) -> Self {
-        Self::among(core, |counters| &counters.in_opening[0])
+impl Starting {
+    fn new(tasks: &Rc<Tasks>) -> Self {
+        let counted = tasks.context.count(|counters| &counters.starting);
+        Self { tasks: tasks.clone(), _counted: counted }
     }
 }
 
-impl Drop for Counted {
+impl Drop for Starting {
     fn drop(&mut self) {
-        (self.among)(&self.core.counters).sub(1);
+        // The dispatcher asks after this turn, when it is no longer counted.
+        self.tasks.dispatcher.decide_soon();
     }
 }
 
-/// The places of a connection that has not said who it is.
-type Places = (Counted, Counted);
-
-/// Collects the rest of a hello, or waits for the first bytes in clear.
-async fn finish_opening(places: Places, arrival: Arrival, mut opening: Opening) {
-    let core = places.0.core.clone();
-    let Arrival { socket, peer, scheme } = arrival;
-    let Ok(socket) = TcpStream::from_std(socket) else { return };
-    let collect = async {
-        loop {
-            socket.readable().await?;
-            let read = core.read_on(&socket, &mut opening);
-            match read {
-                Ok(Heard::NotEnough) => {}
-                Ok(heard) => return Ok(heard),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                Err(error) => return Err(error),
-            }
-        }
-    };
-    let deadline = core.shared.config.limits.hello_deadline;
-    let collected = tokio::time::timeout(deadline, collect).await;
-    match collected {
-        Err(_) => core.counters.end(End::HelloDeadline),
-        Ok(Err(_)) => core.counters.end(End::HelloHungUp),
-        Ok(Ok(heard)) => {
-            if let Ok(socket) = socket.into_std() {
-                // Whoever goes on takes a place of her own kind: she must not be
-                // in her own way.
-                drop(places);
-                core.greet(Arrival { socket, peer, scheme }, opening, heard);
-            }
-        }
-    }
-}
-
-/// Answers HTTP in clear, so that the customer can read it.
-async fn tell_clear_http(places: Places, arrival: Arrival) {
-    use tokio::io::AsyncWriteExt;
-    let _places = places;
-    let Ok(mut socket) = TcpStream::from_std(arrival.socket) else { return };
-    let answer = async {
-        socket.write_all(crate::http::pages::CLEAR_HTTP).await?;
-        socket.shutdown().await?;
-        socket::drain(&mut socket).await;
-        io::Result::Ok(())
-    };
-    let _ = tokio::time::timeout(socket::LINGER, answer).await;
-}
-
-/// Counts a connection that was let in as due: from the verdict, so that whoever
-/// is next in line is judged by it, to the end of its first turn, in which nearly
-/// all work of a handshake is done. What follows waits for the customer, and
-/// somebody else may go in.
-struct Due(Counted);
-
-impl Due {
-    fn new(core: &Rc<Core>) -> Self {
-        Self(Counted::among(core, |counters| &counters.due[0]))
-    }
-}
-
-impl Drop for Due {
-    fn drop(&mut self) {
-        // The usher asks after this turn, when it is no longer counted.
-        self.0.core.ask_soon();
-    }
-}
-
-async fn until_first_turn(due: Due, life: impl Future<Output = ()>) {
-    let (mut due, mut life) = (Some(due), pin!(life));
+async fn until_first_turn(starting: Starting, task: impl Future<Output = ()>) {
+    let (mut starting, mut task) = (Some(starting), pin!(task));
     poll_fn(|cx| {
-        let poll = life.as_mut().poll(cx);
-        due = None;
+        let poll = task.as_mut().poll(cx);
+        starting = None;
         poll
     })
     .await;
 }
 
-/// Handshake, requests, end.
-async fn inside(open: Counted, arrival: Arrival, said: Vec<u8>, pass: Pass) {
-    let core = open.core.clone();
+async fn run(
+    tasks: Rc<Tasks>,
+    _open: Counted,
+    arrival: Arrival,
+    first_flight: Vec<u8>,
+    admitted: Admitted,
+    serve: impl AsyncFnOnce(Transport, Client) -> End,
+) {
+    let context = &tasks.context;
     let Arrival { socket, peer, scheme } = arrival;
-    let Pass { class, seat, bearer } = pass;
-    let wire = match &bearer {
-        Some(bearer) => shake_hands(&core, socket, said, class, bearer).await,
+    let Admitted { class, session, holder } = admitted;
+    let transport = match &holder {
+        Some(holder) => shake_hands(&tasks, socket, first_flight, class, holder).await,
         None => {
-            core.counters.in_clear[0].add(1);
-            Clear::new(socket, said).map(Wire::Clear).map_err(|_| End::Broken)
+            context.counters.in_clear.add(1);
+            let stream = PlainStream::new(socket, first_flight);
+            stream.map(Transport::Plain).map_err(|_| End::Broken)
         }
     };
-    let end = match wire {
-        Ok(wire) => {
-            let serve = serve(&core, wire, (peer, scheme), class);
-            Metered::new(Bucket::request(class), serve).await
+    let end = match transport {
+        Ok(transport) => {
+            let served = serve(transport, Client { peer, scheme, class });
+            Metered::new(Bucket::request(class), served).await
         }
         Err(end) => end,
     };
-    core.counters.end(end);
-    match bearer {
-        Some(_) => seat.leave(closed_by(&core, end), core.shared.now()),
-        None => seat.end(),
+    context.counters.end(end);
+    match holder {
+        Some(_) => session.close(closed_by(context, end), context.shared.now()),
+        None => session.end_session(),
     }
 }
 
-/// The handshake; or why the connection ends.
+/// Performs the handshake. Fails with the reason why the connection ends.
 async fn shake_hands(
-    core: &Rc<Core>,
+    tasks: &Tasks,
     socket: std::net::TcpStream,
     hello: Vec<u8>,
     class: Class,
-    bearer: &Bearer,
-) -> Result<Wire, End> {
-    let (config, kind) = match class {
-        Class::New => (&core.shared.tls.full, Kind::Full),
-        Class::Returning => (&core.shared.tls.returning, Kind::Resumed),
+    holder: &TicketHolder,
+) -> Result<Transport, End> {
+    let context = &tasks.context;
+    let (config, expected) = match class {
+        Class::New => (&tasks.tls.full, Kind::Full),
+        Class::Returning => (&tasks.tls.returning, Kind::Resumed),
     };
-    let counters = &core.counters;
-    let in_handshake = Counted::among(core, |counters| &counters.in_handshake[0]);
-    let shaken = Metered::new(Bucket::handshake(class), async {
-        let accept = Tls::accept(socket, config.clone(), &hello, bearer);
-        tokio::time::timeout(core.shared.config.limits.handshake_deadline, accept).await
+    let in_handshake = context.count(|counters| &counters.in_handshake);
+    let result = Metered::new(Bucket::handshake(class), async {
+        let accept = TlsStream::accept(socket, config.clone(), &hello, holder);
+        tokio::time::timeout(context.shared.config.limits.handshake_deadline, accept).await
     })
     .await;
     drop(in_handshake);
-    counters.handshakes_by_class[class as usize].add(1);
-    let end = match shaken {
+    let counters = &context.counters;
+    counters.handshakes_by_class[class].add(1);
+    let end = match result {
         Ok(Ok(tls)) => {
             let kind = match tls.kind() {
                 Some(rustls::HandshakeKind::Resumed) => Kind::Resumed,
                 _ => Kind::Full,
             };
-            counters.handshakes_ok[kind as usize].add(1);
-            return Ok(Wire::Tls(tls));
+            counters.handshakes_ok[kind].add(1);
+            return Ok(Transport::Tls(tls));
         }
         Err(_) => End::HandshakeDeadline,
         Ok(Err(failure)) => {
-            tracing::debug!(%failure, "no handshake");
+            tracing::debug!(%failure, "the handshake failed");
             End::HandshakeFailed
         }
     };
-    counters.handshakes_failed[kind as usize].add(1);
+    counters.handshakes_failed[expected].add(1);
     Err(end)
 }
 
-/// Whether the end of a connection tells that its customer has left.
-fn closed_by(core: &Core, end: End) -> ClosedBy {
+/// The side that closed, by the reason of the end: with the last connection that a
+/// customer closes, the session ends.
+fn closed_by(context: &CoreContext, end: End) -> ClosedBy {
+    let idle_deadline = context.shared.config.limits.idle_deadline;
     match end {
         End::Customer | End::Broken | End::HandshakeDeadline | End::HandshakeFailed => {
             ClosedBy::Customer
         }
-        End::Idle => ClosedBy::Gate { idle_ticks: ticks(core.shared.config.limits.idle_deadline) },
+        End::Idle => ClosedBy::Gate { idle_ticks: ticks(idle_deadline) },
         _ => ClosedBy::Gate { idle_ticks: 0 },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::admission::decide::{Decider, NewSession};
+    use crate::admission::sessions::{Rules, Sessions};
+    use crate::config::Config;
+    use crate::shared::{Addresses, Shared};
+    use std::net::{Ipv4Addr, TcpListener};
+
+    fn tasks() -> (Rc<Decider>, Rc<Tasks>) {
+        let text = "[upstream]\nurl = \"http://127.0.0.1:9\"\n[admission]\npolicy = \"off\"\n";
+        let config = Config::from_toml(text, "t").unwrap();
+        let tls = Arc::new(ServerConfigs::new(&config, &config.identity().unwrap()).unwrap());
+        let addresses = Addresses { tls: SocketAddr::from((Ipv4Addr::LOCALHOST, 9)), clear: None };
+        let sessions = Sessions::new(Rules::of(&config.admission));
+        let context = CoreContext::new(Arc::new(Shared::new(config, addresses, vec![0])), 0);
+        let decider = Rc::new(Decider {
+            context: context.clone(),
+            offer: tls.offer.clone(),
+            keyring: tls.keyring.clone(),
+            sessions,
+        });
+        let dispatcher = Dispatcher::new(decider.clone());
+        (decider, Rc::new(Tasks { context, tls, dispatcher }))
+    }
+
+    #[test]
+    fn an_admitted_connection_is_in_flight_until_its_task_has_run_once() {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build_local(tokio::runtime::LocalOptions::default())
+            .unwrap();
+        runtime.block_on(async {
+            let (decider, tasks) = tasks();
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            let _customers = [(); 3].map(|()| {
+                let customer = std::net::TcpStream::connect(listener.local_addr().unwrap());
+                let (socket, peer) = listener.accept().unwrap();
+                socket.set_nonblocking(true).unwrap();
+                let arrival = Arrival { socket, peer, scheme: Scheme::Http };
+                let admitted = decider.admit_new(NewSession::PlainHttp).unwrap();
+                tasks.begin(arrival, b"GET".to_vec(), admitted, async |_, _| End::Customer);
+                customer
+            });
+            // No task has run: nothing was awaited.
+            assert_eq!(tasks.context.shared.in_flight(), (3, 0));
+            while tasks.context.counters.open.get() > 0 {
+                tokio::task::yield_now().await;
+            }
+            assert_eq!(tasks.context.shared.in_flight(), (0, 0));
+        });
     }
 }

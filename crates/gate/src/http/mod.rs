@@ -5,6 +5,7 @@ pub mod headers;
 pub mod pages;
 pub mod pool;
 pub mod proxy;
+pub mod request_body;
 pub mod requests;
 pub mod response_body;
 pub mod stream;

@@ -1,4 +1,6 @@
-//! Sockets, accept loops and the first bytes of a connection.
+//! Listening, accepting, and the first flight of a connection.
 
 pub mod accept;
+pub mod core;
 pub mod first_flight;
+pub mod listener;

@@ -2,7 +2,7 @@
 
 use super::Work;
 use super::{Server, Setup};
-use crate::{Process, free_address};
+use crate::free_address;
 use std::net::SocketAddr;
 use std::process::Command;
 
@@ -16,7 +16,7 @@ pub fn start(work: Work, setup: &Setup) -> anyhow::Result<Server> {
     std::fs::write(&file, configuration(work, setup, target))?;
     let mut command = Command::new(&setup.program);
     command.arg("-db").arg("-f").arg(&file);
-    let process = Process::start(command, setup.core, &setup.folder.join("log"), &[target])?;
+    let process = setup.launch("HAProxy", command)?.start_listening(&[target])?;
     Ok(Server { process, target, metrics: None })
 }
 
@@ -36,7 +36,7 @@ defaults
     )
 }
 
-/// Reads the hello, decides on it, closes.
+/// Reads the ClientHello, decides on it and closes.
 fn refusing(setup: &Setup, target: SocketAddr) -> String {
     format!(
         "listen refusing

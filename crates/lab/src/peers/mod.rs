@@ -7,12 +7,13 @@ mod work;
 
 pub use work::{Version, Work};
 
-use crate::{Certificate, Process};
+use crate::{Certificate, Launch, Process};
 use anyhow::Context;
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use tidegate_host::Cores;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -54,7 +55,7 @@ impl Kind {
         }
     }
 
-    /// What the program says of its version.
+    /// The first line that the program reports about its version.
     ///
     /// # Errors
     /// It cannot be run.
@@ -69,14 +70,14 @@ impl Kind {
     }
 }
 
-/// What a server is to be started with.
+/// What a server is started with.
 #[derive(Clone, Debug)]
 pub struct Setup {
     /// Its program.
     pub program: PathBuf,
     /// Folder of its own, for configuration and logs.
     pub folder: PathBuf,
-    /// The certificate it shows.
+    /// The certificate it presents.
     pub certificate: Certificate,
     /// Where requests go.
     pub upstream: SocketAddr,
@@ -84,22 +85,28 @@ pub struct Setup {
     pub core: usize,
 }
 
+impl Setup {
+    fn launch(&self, name: &str, command: Command) -> anyhow::Result<Launch> {
+        Launch::new(name, command).on(&Cores::one(self.core)?).log(&self.folder.join("log"))
+    }
+}
+
 /// A running server.
 #[derive(Debug)]
 pub struct Server {
     /// Its processes.
     pub process: Process,
-    /// Where it does the row's work.
+    /// The address that does the row's work.
     pub target: SocketAddr,
-    /// Where the gate tells its metrics.
+    /// The address of the gate's metrics.
     pub metrics: Option<SocketAddr>,
 }
 
 impl Server {
-    /// New connections that the gate has made wait so far; 0 for its peers.
+    /// New connections that the gate has queued so far (verdict `held`); 0 for its peers.
     ///
     /// # Errors
-    /// The gate does not tell.
+    /// The gate does not report it.
     pub async fn held(&self) -> anyhow::Result<u64> {
         let Some(address) = self.metrics else { return Ok(0) };
         let mut stream = TcpStream::connect(address).await?;
@@ -108,7 +115,7 @@ impl Server {
             .await?;
         let mut text = String::new();
         stream.take(1024 * 1024).read_to_string(&mut text).await?;
-        held_in(&text).context("the gate's metrics do not tell how many connections were held")
+        held_in(&text).context("the gate's metrics do not report how many connections were held")
     }
 }
 
@@ -121,7 +128,7 @@ fn held_in(metrics: &str) -> Option<u64> {
         .and_then(|line| line.rsplit(' ').next()?.parse().ok())
 }
 
-/// Starts a server for one row. `None`: it cannot do that work.
+/// Starts a server for one row; `None` if it cannot do that work.
 ///
 /// # Errors
 /// It does not start.

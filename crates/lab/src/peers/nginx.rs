@@ -2,7 +2,7 @@
 
 use super::Work;
 use super::{Server, Setup};
-use crate::{Process, free_address};
+use crate::free_address;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::Command;
@@ -20,7 +20,7 @@ pub fn start(work: Work, setup: &Setup) -> anyhow::Result<Server> {
     std::fs::write(&file, configuration(work, setup, target, Path::new(STREAM_MODULE).exists()))?;
     let mut command = Command::new(&setup.program);
     command.arg("-e").arg("stderr").arg("-p").arg(&setup.folder).arg("-c").arg(&file);
-    let process = Process::start(command, setup.core, &setup.folder.join("log"), &[target])?;
+    let process = setup.launch("nginx", command)?.start_listening(&[target])?;
     Ok(Server { process, target, metrics: None })
 }
 
@@ -44,13 +44,14 @@ events {{ worker_connections 4096; }}
     )
 }
 
-/// As root, nginx would run its workers as somebody who may not read the folder.
+/// Started by root, nginx runs its workers as a user who may not read the folder.
 pub fn user() -> &'static str {
-    // SAFETY: asks for a number.
+    // SAFETY: the call has no arguments and cannot fail.
     if unsafe { libc::geteuid() } == 0 { "user root;" } else { "" }
 }
 
-/// Keeps what nginx writes on the way within a folder, whatever it was built for.
+/// Directives that keep nginx's temporary files in a folder, whatever paths it was
+/// built with.
 pub fn temporary_paths(folder: &Path) -> String {
     let folder = folder.display();
     format!(
@@ -62,8 +63,8 @@ pub fn temporary_paths(folder: &Path) -> String {
     )
 }
 
-/// Reads the hello and closes: the cheapest refusal after the hello that
-/// nginx has. An empty `return` ends the session without a byte.
+/// Reads the ClientHello and closes: nginx's refusal with the least work after the hello.
+/// An empty `return` ends the session without a byte.
 fn refusing_stream(target: SocketAddr) -> String {
     format!(
         "stream {{

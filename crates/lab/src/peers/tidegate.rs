@@ -2,12 +2,12 @@
 
 use super::Work;
 use super::{Kind, Server, Setup};
-use crate::{Process, free_address};
+use crate::free_address;
 use std::net::SocketAddr;
 use std::process::Command;
 
-/// Starts the gate for one kind of work. `None` where another policy already
-/// stands for the same thing.
+/// Starts the gate for one kind of work; `None` where another policy does the same
+/// work.
 ///
 /// # Errors
 /// It does not start.
@@ -26,13 +26,13 @@ pub fn start(kind: Kind, work: Work, setup: &Setup) -> anyhow::Result<Option<Ser
     std::fs::write(&file, configuration(policy, setup, (tls, &clear), admin))?;
     let mut command = Command::new(&setup.program);
     command.arg("gate").arg("--config").arg(&file);
-    let process = Process::start(command, setup.core, &setup.folder.join("log"), &[target, admin])?;
+    let process = setup.launch("gate", command)?.start_listening(&[target, admin])?;
     Ok(Some(Server { process, target, metrics: Some(admin) }))
 }
 
-/// Differs from the defaults only where the bench is no honest crowd: sixteen
-/// sessions reconnect thousands of times a second, and the upstream shares
-/// its process with the driver, so that its CPU time must not be read.
+/// The defaults, with two differences: sixteen sessions reconnect thousands of times a
+/// second, which the session rate must allow, and the upstream shares its process with
+/// the driver, so that its CPU time must not be read.
 fn configuration(
     policy: &str,
     setup: &Setup,

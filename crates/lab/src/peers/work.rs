@@ -1,4 +1,4 @@
-//! The work of a row.
+//! The kinds of work that servers are compared at.
 
 use serde::Serialize;
 
@@ -12,9 +12,9 @@ pub enum Work {
     Resumed(Version),
     /// One GET on a TLS 1.3 connection that stays open.
     KeepAliveTls,
-    /// One GET on a connection in clear that stays open.
+    /// One GET on a plain HTTP connection that stays open.
     KeepAliveClear,
-    /// Connect, send a hello, be turned away.
+    /// Connect, send a ClientHello, be refused.
     Refused,
 }
 

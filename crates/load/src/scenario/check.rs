@@ -25,38 +25,38 @@ keys! {
     pub(super) static SCENARIO: ScenarioKeys {
         /// Its name, in reports.
         name: Text("") = Else("the file's name");
-        /// What it is, in a sentence.
+        /// Its description, in a sentence.
         description: Text("") = Is("");
-        /// An attack goes only against a target on loopback, unless `--attack-remote` says that
-        /// the service is one's own.
+        /// An attack runs only against a target on loopback, unless `--attack-remote` confirms that
+        /// the service is your own.
         attack: Boolean = Is("false");
-        /// What holds for every session.
+        /// Rules of every session.
         session: Other("table", "see below") = Required("");
-        /// The pages, each under its name.
+        /// The pages by name.
         pages: Other("table", "at most 1000") = Required("");
-        /// Names that paths and texts may have in braces.
+        /// Parameters: names in braces in paths and texts.
         parameters: Other("table", "see below") = Unset;
-        /// Values of form fields of all pages, by name: a text, or a rule, see below.
+        /// Values of form fields of all pages by name: a text, or a rule, see below.
         fields: Other("table", "texts and rules") = Unset;
-        /// How sessions go on.
-        transitions: Other("table", "see below") = Else("must be there, unless there are `steps`");
-        /// Customers who differ.
+        /// The next page of a session.
+        transitions: Other("table", "see below") = Else("must be set, unless `steps` is");
+        /// Classes of customers.
         classes: Other("list of tables", "1 to 100, see below") = Else("all customers are alike");
-        /// When customers come.
-        arrivals: Other("table or list of tables", "at most 100, see below") = Else("flags say it");
-        /// How connections are kept and closed.
+        /// Arrivals of customers.
+        arrivals: Other("table or list of tables", "at most 100, see below") = Else("given by flags");
+        /// Reuse and close of connections.
         connections: Other("table", "see below") = Unset;
-        /// How TLS is spoken.
+        /// TLS of the customers.
         tls: Other("table", "see below") = Unset;
-        /// Limits that decide the exit code.
+        /// Thresholds that decide the exit code.
         thresholds: Other("table", "see below") = Unset;
     }
 
-    /// A limit on a figure: at least one of these.
+    /// A limit of a figure: at least one of these keys.
     pub(super) static THRESHOLD: ThresholdKeys {
-        /// The figure is not to be below this.
+        /// Smallest value of the figure.
         min: Number(0.0, f64::MAX) = Unset;
-        /// The figure is not to be above this.
+        /// Largest value of the figure.
         max: Number(0.0, f64::MAX) = Unset;
     }
 }
@@ -202,7 +202,7 @@ response_p95_ms = { maximum = 5 }
         let found = mistakes(text);
         for expected in [
             "shop.toml:1: nmae = \"shop\": is not a known key; did you mean name?",
-            "shop.toml:3: session.start = \"Hmoe\": is no page; name one of [pages]",
+            "shop.toml:3: session.start = \"Hmoe\": is not a page; name one of [pages]",
             "shop.toml:4: session.patience = \"soon\": must be a duration of 1ms to 24h; \
              write a number and one of ms, s, m, h, d, as in \"10s\"",
             "shop.toml:5: session.max_requests = 0: must be a whole number of 1 to 1000000; try 1",
@@ -254,7 +254,7 @@ response_p95_ms = { maximum = 5 }
         let found = scenario(&text, &file.to_string_lossy()).map(drop).unwrap_err();
         assert!(found.0[0].place.ends_with("table.csv:3"));
         assert_eq!(found.0[0].rule, "row sums to 1.1, must be 1");
-        assert_eq!(found.0[1].rule, "\"x\" is no probability");
+        assert_eq!(found.0[1].rule, "\"x\" is not a probability");
         let normalised = format!("{text}form = \"normalised\"\n");
         let found = scenario(&normalised, &file.to_string_lossy()).map(drop).unwrap_err();
         assert_eq!(found.0.len(), 1, "{found}");

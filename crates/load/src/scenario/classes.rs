@@ -10,46 +10,47 @@ use super::page::Page;
 use super::{SessionRules, impatience, lasting, steps, transitions};
 
 keys! {
-    /// What holds for every session, and where it begins.
+    /// Rules of every session, and its first page.
     pub(super) static SESSION: SessionKeys {
-        /// The first page; it has a `path`.
-        start: Text("a page's name") = Else("must be there, unless there are `steps`");
-        /// A script: these requests in order, and no others. Stands in place of `start` and
+        /// The first page, which must have a `path`.
+        start: Text("a page's name") = Else("must be set, unless `steps` is");
+        /// A script: these requests in order, and no others. Replaces `start` and
         /// `[transitions]`.
         steps: Other("list of pages' names and tables", "at most 10000 requests; tables see below") = Unset;
         /// A session ends after this many requests at the latest.
         max_requests: Whole(1, 1_000_000) = Is("1000");
-        /// Mean of the time after which a session ends, in place of its next move to `end_at`:
-        /// negative exponential. For tables of transitions.
+        /// Mean of the exponentially distributed time after which a session ends at its next move
+        /// to `end_at`. For tables of transitions.
         duration: Time("1ms", "24h") = Else("none; with a table of TPC-W `\"15min\"`");
-        /// No duration is longer than this many times its mean.
+        /// Longest duration, as a multiple of the mean.
         duration_cap: Number(1.0, 1000.0) = Is("4");
-        /// The page before which sessions end that have lasted for their `duration`.
+        /// A session whose `duration` has passed ends instead of moving to this page.
         end_at: Text("a page's name") = Else("`start`");
-        /// Mean think time between two requests, negative exponential.
+        /// Mean think time between two requests, exponentially distributed.
         think: Time("0s", "24h") = Is("7s");
-        /// No think time is longer than this many times its mean.
+        /// Longest think time, as a multiple of the mean.
         think_cap: Number(1.0, 1000.0) = Is("10");
-        /// From the intended start of a request to the last byte of its answer.
+        /// Longest time that a customer waits, from the intended start of a request to the last byte
+        /// of its response.
         patience: Time("1ms", "24h") = Is("10s");
-        /// What a customer does whose patience ends, or who is turned away: she leaves, comes
-        /// back, or sends the request again.
+        /// The reaction of customers whose patience ends or who are refused: they leave, come back,
+        /// or send the request again.
         impatience: Other("word or table", "`\"leave\"`, `\"come_back\"`, `\"hammer\"`, or a table, see below")
             = Is("leave");
-        /// Redirects within the site are followed, as part of the request.
+        /// Whether redirects within the site are followed, as part of the request.
         follow_redirects: Boolean = Is("true");
-        /// Customers (accounts) to draw from, numbered from 1. Not for a class.
+        /// Number of customers (accounts) to draw from, numbered from 1. Not for a class.
         customers: Whole(1, i64::MAX) = Is("1000");
     }
 
-    /// Customers who differ, side by side. Besides these keys a class has those of `[session]`
-    /// but `customers`, and takes from there what it does not say.
+    /// Classes of customers. Besides these keys a class may have those of `[session]`, except
+    /// `customers`; those that it does not set it takes from there.
     pub(super) static CLASS: ClassKeys {
         /// Its name.
         name: Text("letters, digits, `-`, `_` and spaces, 30 at most") = Required("bots");
-        /// Its part of the sessions whose arrivals name no class, relative to those of others.
-        share: Number(0.0, 1e6) = Else("must be there, unless arrivals name the class");
-        /// How its sessions go on, as in `[transitions]`.
+        /// Its weight among the sessions whose arrivals name no class.
+        share: Number(0.0, 1e6) = Else("must be set, unless arrivals name the class");
+        /// The transitions of its sessions.
         transitions: Other("table", "as `[transitions]`") = Else("`[transitions]`");
     }
 }
@@ -86,7 +87,7 @@ pub(super) fn read(
         return (rules, class.map(|class| vec![class]));
     };
     if let (Some(steps), Some(_)) = (section.get("steps"), &transitions) {
-        steps.wrong("stand beside [transitions]", "remove one of them");
+        steps.wrong("cannot be combined with [transitions]", "remove one of them");
     }
     let Some(list) = list.list() else { return (rules, None) };
     if list.is_empty() || list.len() > MOST {
@@ -142,14 +143,14 @@ fn class(
     let session = rules(section, common.rules);
     let own_steps = section.given(&SESSION.steps);
     if let (Some(steps), Some(_)) = (&own_steps, own) {
-        steps.wrong("stand beside [transitions]", "remove one of them");
+        steps.wrong("cannot be combined with [transitions]", "remove one of them");
         return None;
     }
     let inherits = own_steps.is_none() && own.is_none();
     let steps = own_steps.or_else(|| common.section.given(&SESSION.steps).filter(|_| inherits));
     if let Some(value) = steps {
         if let Some(start) = section.get(SESSION.start.name) {
-            start.wrong("stands beside steps, which begin with their first", "remove it");
+            start.wrong("cannot be combined with steps, which begin with their first", "remove it");
         }
         lasting::refuse(section);
         let steps = steps::read(&value, pages)?;
@@ -193,7 +194,7 @@ fn start(section: &Section<'_>, common: &Section<'_>, pages: &[Page]) -> Option<
         }
         Some(index) => Some(index as u16),
         None => {
-            value.wrong("is no page", "name one of [pages]");
+            value.wrong("is not a page", "name one of [pages]");
             None
         }
     }
@@ -274,7 +275,7 @@ fn arrivals_without_class(root: &Section<'_>) -> bool {
     all.is_empty() || all.iter().any(Option::is_none)
 }
 
-/// A string if it is one; what is wrong with it is told elsewhere.
+/// A string if it is one; a mistake in it is reported elsewhere.
 fn word<'r>(section: &Section<'r>, key: &str) -> Option<&'r str> {
     section.get(key).filter(Value::is_str).and_then(|value| value.string())
 }
@@ -347,7 +348,7 @@ Item = { End = 1 }
     }
 
     #[test]
-    fn every_mistake_of_steps_and_classes_is_told_with_line_and_remedy() {
+    fn every_mistake_of_steps_and_classes_is_reported_with_line_and_remedy() {
         let text = r#"[session]
 steps = ["Home", "Hmoe", { page = "Home", repeat = 0 }, { think = "1s" }]
 [pages]
@@ -380,16 +381,16 @@ class = "c"
 "#;
         let found = mistakes(text);
         for expected in [
-            "shop.toml:2: session.steps[1] = \"Hmoe\": is no page; name one of [pages]",
+            "shop.toml:2: session.steps[1] = \"Hmoe\": is not a page; name one of [pages]",
             "shop.toml:2: session.steps[2].repeat = 0: must be a whole number of 1 to 10000;",
             "shop.toml:2: session.steps[3]: has no page;",
             "shop.toml:9: classes[1]: has the name of another class; choose another name",
             "shop.toml:12: classes[1].steps[0] = \"Item\": follows the last page, but there is none yet;",
             "shop.toml:13: classes[2]: has no name; write name = \"bots\"",
-            "shop.toml:15: classes[2].start = \"Home\": stands beside steps",
+            "shop.toml:15: classes[2].start = \"Home\": cannot be combined with steps",
             "shop.toml:16: classes[2].steps: are 9 requests, more than max_requests = 5;",
             "shop.toml:18: classes[3]: has neither a share nor arrivals of its own;",
-            "shop.toml:20: classes[3].steps = [\"Home\"]: stand beside [transitions]; remove one of them",
+            "shop.toml:20: classes[3].steps = [\"Home\"]: cannot be combined with [transitions]; remove one of them",
             "shop.toml:23: classes[4].name = \"a\\tb\": must be letters",
             "shop.toml:24: classes[4].share = -1: must be a number of 0 to 1000000;",
             "shop.toml:25: classes[4].transitions.Home: row sums to 0.5, must be 1;",
@@ -400,7 +401,7 @@ class = "c"
         assert_eq!(found.len(), 14, "{found:#?}");
 
         let both = SHOP.replace("start = \"Home\"", "steps = [\"Home\"]");
-        let expected = "shop.toml:3: session.steps = [\"Home\"]: stand beside [transitions]; remove one of them";
+        let expected = "shop.toml:3: session.steps = [\"Home\"]: cannot be combined with [transitions]; remove one of them";
         assert_eq!(mistakes(&both), [expected]);
         let zero = format!("{SHOP}[[classes]]\nname = \"a\"\nshare = 0\n");
         let expected = "shop.toml:12: classes[0]: and all other classes have share = 0; \

@@ -5,18 +5,18 @@ use tidegate_config::{Preset::Is, Section, Text, Words, keys};
 use crate::plan::{Close, Connections, Http, Keep, Sources};
 
 keys! {
-    /// How connections are kept and closed, and where they come from.
+    /// Reuse and close of connections, and their source addresses.
     pub(super) static CONNECTIONS: ConnectionKeys {
-        /// Version of HTTP: 2 over TLS by ALPN, in clear with prior knowledge.
+        /// Version of HTTP: version 2 over TLS by ALPN, in clear text with prior knowledge.
         http: Words(&["1.1", "2"]) = Is("1.1");
-        /// A connection serves one request, one session, or a customer of the closed model
-        /// from session to session, together with her tickets.
+        /// What a connection is kept for: one request, one session, or a customer of the closed
+        /// model over all sessions, together with the tickets.
         keep: Words(&["request", "session", "customer"]) = Is("session");
-        /// Connections end with close_notify and FIN, or with close_notify and RST, which
-        /// leaves no port waiting.
+        /// Connections end with close_notify and FIN, or with close_notify and RST, which leaves
+        /// no port in TIME_WAIT.
         close: Words(&["shutdown", "reset"]) = Is("shutdown");
-        /// Source addresses. `auto` visits a target on loopback from 64 addresses of
-        /// 127.0.77.0/24 in turn, and else leaves it to the system.
+        /// Source addresses. `auto` uses 64 addresses of 127.0.77.0/24 in turn for a target on
+        /// loopback, and otherwise the system's choice.
         sources: Text("`auto`, `system`, or addresses and IPv4 networks with commas between") = Is("auto");
     }
 }
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn connections_are_read_and_every_mistake_is_told() {
+    fn connections_are_read_and_every_mistake_is_reported() {
         let good = "[connections]\nkeep = \"request\"\nclose = \"reset\"\nsources = \"system\"\n\
                     http = \"2\"";
         let Connections { http, keep, close, sources } = read_text(good).unwrap();

@@ -9,22 +9,22 @@ use tidegate_config::{Boolean, Other, Pair, Section, Text, Value, keys};
 const SMALL: i64 = 1_000_000;
 
 keys! {
-    /// Where the value of a form field comes from, if it is not a text: one of these.
+    /// A rule for the value of a form field: one of these keys.
     pub(super) static FIELD: FieldKeys {
-        /// A whole number, both ends included.
+        /// A random whole number of this range.
         uniform: Pair(-1_000_000_000, 1_000_000_000) = Unset;
-        /// The input's `min` (0 if it has none) plus a whole number, at most its `max`.
+        /// The input's `min` (0 if it has none) plus a random whole number, at most its `max`.
         above_min: Pair(0, SMALL) = Unset;
-        /// The value given to this other field, which stands before it, plus `by`, at most the
-        /// input's `max`.
+        /// The value of this other field, which must come before it, plus `by`, at most the input's
+        /// `max`.
         above: Text("a field's name") = Unset;
-        /// What is added, with `above`.
+        /// Range of what `above` adds.
         by: Pair(0, SMALL) = Unset;
-        /// Random words of so many characters in all.
+        /// Random words; the range is their total length in characters.
         text: Pair(0, 65_536) = Unset;
-        /// One of these.
+        /// One of these, at random.
         one_of: Other("list of texts", "") = Unset;
-        /// What the page says.
+        /// The value that the page has.
         keep: Boolean = Unset;
     }
 }
@@ -80,6 +80,6 @@ fn field_rule(value: &Value<'_>, names: &Names) -> Option<FieldRule> {
     if section.given(&FIELD.keep) == Some(true) {
         return Some(FieldRule::Keep);
     }
-    section.wrong("is no rule for a field", REMEDY);
+    section.wrong("is not a rule for a field", REMEDY);
     None
 }

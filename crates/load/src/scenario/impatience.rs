@@ -1,55 +1,55 @@
-//! What customers do who were turned away or have waited too long.
+//! The reaction of customers who were refused or whose patience has ended.
 
 use std::time::Duration;
 
 use tidegate_config::Preset::{Is, Unset};
 use tidegate_config::{Other, Time, Value, Whole, keys};
 
-/// What a customer may do, without further ado.
+/// The reactions that need no further keys.
 const WORDS: [&str; 3] = ["leave", "come_back", "hammer"];
 /// Most attempts, the first among them, in the simulator's words and range.
 const MOST: i64 = 1000;
 
 keys! {
-    /// `impatience` as a table, with one of these.
+    /// `impatience` as a table, with one of these keys.
     pub(super) static IMPATIENCE: ImpatienceKeys {
-        /// She begins anew after a back-off, as a new session.
+        /// The customer starts a new session after a back-off.
         come_back: Other("table", "see below") = Unset;
-        /// She sends the request again at once on a new connection, within the session.
+        /// The customer sends the request again at once on a new connection, in the same session.
         hammer: Other("table", "see below") = Unset;
     }
 
     /// `come_back` of an `impatience`.
     pub(super) static COME_BACK: ComeBackKeys {
-        /// Mean of the negative exponential time away.
+        /// Mean of the exponentially distributed time until the new session.
         back_off: Time("1ms", "24h") = Is("2s");
-        /// Her sessions in all, the first among them.
+        /// Sessions in all, including the first.
         attempts: Whole(2, MOST) = Is("3");
     }
 
     /// `hammer` of an `impatience`.
     pub(super) static HAMMER: HammerKeys {
-        /// How often a request is sent, the first time among them.
+        /// How often a request is sent, including the first time.
         attempts: Whole(2, MOST) = Is("10");
     }
 }
 
-/// What a customer does who was turned away or has waited too long.
+/// The reaction of a customer who was refused or whose patience has ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Impatience {
     /// Leaves for good.
     #[default]
     Leave,
-    /// Begins anew as a new session, after a back-off.
+    /// Starts a new session after a back-off.
     ComeBack {
-        /// Mean of the negative exponential time away.
+        /// Mean of the exponentially distributed time until the new session.
         back_off: Duration,
-        /// Sessions in all, the first among them.
+        /// Sessions in all, including the first.
         attempts: u32,
     },
     /// Sends the request that took too long again at once, on a new connection.
     Hammer {
-        /// Times that a request is sent, the first among them.
+        /// How often a request is sent, including the first time.
         attempts: u32,
     },
 }
@@ -60,7 +60,7 @@ impl Impatience {
     /// Ten attempts.
     pub const HAMMER: Self = Self::Hammer { attempts: 10 };
 
-    /// The mean time away before the next session, if there is one after so many.
+    /// The mean time until the next session, if there is one after so many.
     pub(crate) fn back_off(self, sessions: u32) -> Option<Duration> {
         match self {
             Self::ComeBack { back_off, attempts } if sessions < attempts => Some(back_off),
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn impatience_is_read_and_every_mistake_is_told() {
+    fn impatience_is_read_and_every_mistake_is_reported() {
         let good = |text: &str| read_text(&format!("impatience = {text}")).unwrap();
         assert_eq!(good("\"leave\""), Impatience::Leave);
         assert_eq!(good("\"hammer\""), Impatience::Hammer { attempts: 10 });
@@ -124,7 +124,7 @@ mod tests {
         assert_eq!(back.back_off(1), Some(Duration::from_millis(250)));
         assert_eq!((back.back_off(2), Impatience::Leave.back_off(1)), (None, None));
         assert_eq!(good("{ come_back = {} }"), good("\"come_back\""));
-        for (bad, said) in [
+        for (bad, expected) in [
             ("\"stay\"", "impatience = \"stay\": must be one of leave, come_back, hammer; try"),
             ("{}", "impatience: must have either come_back or hammer; write"),
             (
@@ -140,9 +140,9 @@ mod tests {
                 "impatience.come_back.after = \"2s\": is not a known key",
             ),
         ] {
-            let told = read_text(&format!("impatience = {bad}")).unwrap_err();
-            let said = format!("shop.toml:1: {said}");
-            assert!(told[0].starts_with(&said), "{said}\n{told:?}");
+            let found = read_text(&format!("impatience = {bad}")).unwrap_err();
+            let expected = format!("shop.toml:1: {expected}");
+            assert!(found[0].starts_with(&expected), "{expected}\n{found:?}");
         }
     }
 }

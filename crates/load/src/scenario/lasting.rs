@@ -62,8 +62,10 @@ pub(super) fn read(
     let Some(mean) = given.or(published) else {
         for name in [SESSION.duration_cap.name, SESSION.end_at.name] {
             if let Some(value) = section.get(name) {
-                value
-                    .wrong("stands without a duration", "write duration = \"15min\", or remove it");
+                value.wrong(
+                    "has no effect without a duration",
+                    "write duration = \"15min\", or remove it",
+                );
             }
         }
         return Some(None);
@@ -78,7 +80,7 @@ pub(super) fn read(
         return Some(Some(Lasting { mean, cap: cap.unwrap_or(CAP), end_at }));
     }
     let mut own = [SESSION.end_at.name, SESSION.duration.name].into_iter();
-    // What others have may be of no use to a class.
+    // A duration of [session] need not apply to a class.
     let Some(value) = own.find_map(|name| section.get(name)) else { return Some(None) };
     let name = &pages[usize::from(end_at)].name;
     value.wrong(
@@ -100,7 +102,7 @@ pub(super) fn wanted<'a>(
     };
     if classes.all(|(class, lasting)| lasting.is_none() || has_own(class)) {
         value.wrong(
-            "is of no use to any class: none goes by it and moves to end_at",
+            "has no effect: no class uses it and moves to end_at",
             "write end_at = the name of a page that customers come to again and again, or remove \
              it",
         );
@@ -111,7 +113,7 @@ pub(super) fn wanted<'a>(
 pub(super) fn refuse(section: &Section<'_>) {
     for name in [SESSION.duration.name, SESSION.duration_cap.name, SESSION.end_at.name] {
         if let Some(value) = section.get(name) {
-            value.wrong("stands beside steps, which end with their last", "remove it");
+            value.wrong("cannot be combined with steps, which end with their last", "remove it");
         }
     }
 }
@@ -214,7 +216,7 @@ About = { Item = 1 }
             let home = scenario.pages().iter().position(|page| page.name == "Home").unwrap();
             let expected = Lasting { mean: 15 * MINUTES, cap: 4.0, end_at: home as u16 };
             assert_eq!(scenario.classes()[0].lasting, Some(expected));
-            // 126 thoughts of 7 s, and then until she comes by Home.
+            // 126 thoughts of 7 s, and then until the session comes to Home.
             let length = scenario.session_length();
             assert!((127.0..160.0).contains(&length.mean_requests), "{mix}: {length:?}");
             assert!(length.p99_requests < 700, "{mix}: {length:?}");
@@ -237,8 +239,8 @@ About = { Item = 1 }
     }
 
     #[test]
-    fn every_mistake_is_told_with_line_and_remedy() {
-        let told = |session: &str| {
+    fn every_mistake_is_reported_with_line_and_remedy() {
+        let mistake = |session: &str| {
             let found = mistakes(&shop(session));
             assert_eq!(found.len(), 1, "{found:#?}");
             found[0].clone()
@@ -250,7 +252,7 @@ About = { Item = 1 }
             ),
             (
                 "duration = \"1min\"\nend_at = \"Itme\"",
-                "shop.toml:6: session.end_at = \"Itme\": is no page; name one of [pages]",
+                "shop.toml:6: session.end_at = \"Itme\": is not a page; name one of [pages]",
             ),
             (
                 "duration = \"1min\"\nend_at = \"About\"",
@@ -258,18 +260,18 @@ About = { Item = 1 }
             ),
             (
                 "end_at = \"Item\"",
-                "shop.toml:5: session.end_at = \"Item\": stands without a duration; \
+                "shop.toml:5: session.end_at = \"Item\": has no effect without a duration; \
                  write duration = \"15min\", or remove it",
             ),
         ] {
-            assert!(told(session).starts_with(expected), "{}", told(session));
+            assert!(mistake(session).starts_with(expected), "{}", mistake(session));
         }
         let class = |more: &str| format!("[[classes]]\nname = \"a\"\nshare = 1\n{more}\n");
         let of_classes = |more: &str| {
             shop("duration = \"1min\"") + &class(more).repeat(2).replacen("\"a\"", "\"b\"", 1)
         };
-        let expected = "shop.toml:5: session.duration = \"1min\": is of no use to any class: none goes by it \
-             and moves to end_at; write end_at = the name of a page that customers come to again \
+        let expected = "shop.toml:5: session.duration = \"1min\": has no effect: no class uses it and \
+             moves to end_at; write end_at = the name of a page that customers come to again \
              and again, or remove it";
         for own in
             ["steps = [\"Home\"]", "duration = \"2min\"", "transitions = { Home = { End = 1 } }"]
@@ -286,7 +288,7 @@ About = { Item = 1 }
         assert_eq!(mistakes(&ends), [expected]);
         let (head, _) = SHOP.split_once("[transitions]").unwrap();
         let script = head.replace("start = \"Home\"", "steps = [\"Home\"]\nduration = \"1min\"");
-        let expected = "shop.toml:4: session.duration = \"1min\": stands beside steps, which end with their \
+        let expected = "shop.toml:4: session.duration = \"1min\": cannot be combined with steps, which end with their \
                         last; remove it";
         assert_eq!(mistakes(&script), [expected]);
     }

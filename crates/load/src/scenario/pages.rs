@@ -14,48 +14,48 @@ use tidegate_config::{Boolean, Key, Other, Pair, Section, Text, Time, Value, key
 const PATH: &str = "begins with `/`; parameters in braces, as in `/items/{item}`";
 
 keys! {
-    /// A page, under its name. One of `path`, `link` and `form` must be there.
+    /// A page, by its name. One of `path`, `link` and `form` must be set.
     pub(super) static PAGE: PageKeys {
-        /// The customer knows the address.
+        /// The customer requests this address.
         path: Text(PATH) = Unset;
-        /// She follows one of the links of the last page that fit.
+        /// The customer follows a matching link of the last page.
         link: Text(PATH) = Unset;
-        /// She sends a form of the last page whose action fits.
+        /// The customer submits a form of the last page whose action matches.
         form: Text(PATH) = Unset;
         /// Method of the request.
         method: Text("`GET`, `HEAD`, `POST`, `PUT`, `PATCH` or `DELETE`; of a form `GET` or `POST`")
             = Else("the form's own; `\"POST\"` with a body; otherwise `\"GET\"`");
-        /// Links of the last page from which parameters are taken, where none of them is the
-        /// request itself.
+        /// Links of the last page from which parameters are taken, where the request follows no
+        /// link.
         ids: Text(PATH) = Unset;
-        /// Where the last page has no such link, the id seen last may do.
+        /// Whether the last known id is used if the last page has no such link.
         guess: Boolean = Is("true");
-        /// The page to go to instead, where the last page does not offer this one.
+        /// The page that is requested instead if the last page does not offer this one.
         via: Text("another page's name") = Unset;
-        /// Values of form fields, by name; they go before those of `[fields]`. Each is a text
-        /// or a rule, see below.
+        /// Values of form fields by name: a text, or a rule, see below. They override those of
+        /// `[fields]`.
         fields: Other("table", "texts and rules") = Unset;
         /// Body of the request.
         body: Text("names in braces stand for their values") = Unset;
         /// Media type of the body.
         content_type: Text("a media type") = Is("application/json");
-        /// Header fields of the request beyond the customer's own.
+        /// Further header fields of the request.
         headers: Other("table of texts", "names in braces stand for their values") = Unset;
-        /// Values that are taken from the answer, by name, see below.
+        /// Values that are taken from the response, by name, see below.
         extract: Other("table", "at most 64") = Unset;
-        /// What the answer must have, see below.
+        /// Checks of the response, see below.
         check: Other("table", "see below") = Unset;
-        /// Statuses that are no failure here.
+        /// Statuses that do not count as failures.
         allow: Other("list of whole numbers", "400 to 599") = Unset;
         /// Whether Back and Stay may send the request again.
-        repeat: Boolean = Else("true of GET and HEAD, which always may");
-        /// Mean think time before this page, negative exponential.
+        repeat: Boolean = Else("`true` for GET and HEAD, which may always be sent again");
+        /// Mean think time before this page, exponentially distributed.
         think: Time("0s", "24h") = Else("the session's");
     }
 
-    /// A parameter, under its name, that paths and texts may have in braces.
+    /// A parameter, by its name, which paths and texts may have in braces.
     pub(super) static PARAMETER: ParameterKeys {
-        /// Whole numbers to draw from, both ends included, where no page offers a value.
+        /// Range of whole numbers to draw from if no page offers a value.
         uniform: Pair(0, i64::MAX) = Required("");
     }
 }
@@ -76,7 +76,7 @@ impl Names {
         if let Some(section) = root.get("parameters").and_then(|value| value.section()) {
             parameters(&section, &mut names);
         }
-        // What is wrong with them is told where they are read.
+        // Their mistakes are reported where they are read.
         fn table<'r>(value: Value<'r>) -> Option<Section<'r>> {
             value.is_table().then(|| value.section()).flatten()
         }
@@ -165,7 +165,7 @@ pub(super) fn pages(root: &Section<'_>, names: &mut Names) -> Vec<Page> {
         let index = |name: &str| pages.iter().position(|page| page.name == name);
         match (index(name), index(target)) {
             (Some(page), Some(other)) if page != other => pages[page].via = Some(other as u16),
-            (Some(_), _) => via.wrong("is no other page", "name the page that offers this one"),
+            (Some(_), _) => via.wrong("is not another page", "name the page that offers this one"),
             (None, _) => {}
         }
     }
@@ -258,7 +258,7 @@ fn body(section: &Section<'_>, method: Option<Method>, names: &Names) -> Option<
             let good =
                 text.contains('/') && text.bytes().all(|b| b.is_ascii_graphic() || b == b' ');
             if !good {
-                value.wrong("is no media type", "write \"application/json\"");
+                value.wrong("is not a media type", "write \"application/json\"");
             }
             good
         }),
@@ -267,7 +267,7 @@ fn body(section: &Section<'_>, method: Option<Method>, names: &Names) -> Option<
     Some(Body { content_type: content_type?.to_owned(), text: text? })
 }
 
-/// Header fields that the customer writes herself.
+/// Header fields that the load generator sets itself.
 const OWN_HEADERS: [&str; 7] =
     ["host", "connection", "content-length", "transfer-encoding", "content-type", "cookie", "te"];
 
@@ -279,12 +279,12 @@ fn headers(section: &Section<'_>, names: &Names) -> Vec<(String, Vec<TextPart>)>
         // Source: RFC 9110, section 5.6.2.
         let token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
         if name.is_empty() || !name.bytes().all(token) {
-            value.wrong("is no name of a header field", "write \"X-Token\" = \"{token}\"");
+            value.wrong("is not a name of a header field", "write \"X-Token\" = \"{token}\"");
             return None;
         }
         if OWN_HEADERS.iter().any(|own| name.eq_ignore_ascii_case(own)) {
             value.wrong(
-                "is a header field that customers write themselves",
+                "is a header field that the load generator sets",
                 "remove it; content_type has a key of its own",
             );
             return None;

@@ -67,13 +67,13 @@ fn tables() -> Vec<(&'static str, &'static dyn Keys)> {
 const INTRODUCTION: &str = "\
 # Scenario files
 
-<!-- Made from the load generator's source; a test fails when both differ. -->
+<!-- Generated from the load generator's source; a test fails if they differ. -->
 
-What customers do, when they come and how they connect: a TOML file that `tidegate load FILE
+Pages, customers, arrivals and connections of a load test: a TOML file that `tidegate load FILE
 --target URL` runs and `tidegate check FILE` checks. All mistakes are reported at once, a line
 each: `file:LINE: table.key = value: rule; remedy`. `tidegate load --reference` prints this page.
-[load.md](load.md) says what goes on behind these keys, [load-example.toml](load-example.toml)
-is a file to look at.
+[load.md](load.md) describes the models behind these keys, [load-example.toml](load-example.toml)
+is an example.
 
 Durations are text with a unit: `\"250ms\"`, `\"7s\"`, `\"2min\"`, `\"1h\"`. Paths of files start in
 the folder of the scenario.
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn every_key_of_the_page_is_one_that_the_reader_looks_at() {
+    fn every_key_of_the_page_is_read() {
         let mut unread = Vec::new();
         for ((title, keys), places) in tables().into_iter().zip(PLACES) {
             for row in keys.table().rows {
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_page_calls_a_default_changes_nothing_when_it_is_written_down() {
+    fn a_default_of_the_page_changes_nothing_when_it_is_set() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("times.csv"), "time\n0\n1\n").unwrap();
         let file = folder.path().join("shop.toml");

@@ -10,13 +10,13 @@ use super::page::Page;
 const LONGEST: usize = 10_000;
 
 keys! {
-    /// A step of a script, if more is to be said than its page's name.
+    /// A step of a script, if it has more than the name of its page.
     pub(super) static STEP: StepKeys {
-        /// The page that is asked for.
+        /// The page that is requested.
         page: Text("a page's name") = Required("Home");
         /// Mean think time before it.
         think: Time("0s", "24h") = Else("the page's, else the session's");
-        /// The step is taken so many times over, each from the page before it.
+        /// How many times the step is taken, each time from the page before it.
         repeat: Whole(1, LONGEST as i64) = Is("1");
     }
 }
@@ -69,7 +69,7 @@ pub(super) fn page(value: &Value<'_>, pages: &[Page]) -> Option<u16> {
     let name = value.string()?;
     let found = pages.iter().position(|page| page.name == name);
     if found.is_none() {
-        value.wrong("is no page", "name one of [pages]");
+        value.wrong("is not a page", "name one of [pages]");
     }
     found.map(|index| index as u16)
 }

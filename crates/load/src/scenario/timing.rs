@@ -11,42 +11,42 @@ use tidegate_config::Preset::{Else, Is, Required, Unset};
 use tidegate_config::{Mistakes, Number, Other, Section, Text, Time, Value, Whole, Words, keys};
 
 keys! {
-    /// When customers come: `[arrivals]`, or several side by side as `[[arrivals]]`. One of
-    /// `rate`, `segments`, `wave`, `bursts`, `times`, `replay` and `customers` must be there.
+    /// Arrivals of customers: `[arrivals]`, or several at the same time as `[[arrivals]]`. One of
+    /// `rate`, `segments`, `wave`, `bursts`, `times`, `replay` and `customers` must be set.
     pub(super) static ARRIVALS: ArrivalKeys {
-        /// Per second, the same rate for ever.
+        /// A constant rate, per second.
         rate: Number(0.0, Rate::FASTEST) = Unset;
-        /// Steps and ramps; the last rate holds.
+        /// Steps and ramps; the last rate continues.
         segments: Other("list of tables", "1 to 100000, see below") = Unset;
         /// A rate that rises and falls as a sine.
         wave: Other("table", "see below") = Unset;
-        /// Two rates in turn, each for a negative exponential time (MMPP).
+        /// Two rates in turn, each for an exponentially distributed time (MMPP).
         bursts: Other("table", "see below") = Unset;
-        /// Exactly these instants, from the start of the run.
+        /// These times, from the start of the run.
         times: Other("list of durations", "0s to 24h") = Unset;
-        /// The instants in a log.
+        /// The times of a log.
         replay: Other("table", "see below") = Unset;
-        /// So many customers for ever (closed model): each begins a new session when the last
-        /// has ended and she has thought.
+        /// Closed model with this many customers: each begins a new session a think time after the
+        /// last one has ended.
         customers: Whole(1, Arrivals::CUSTOMERS as i64) = Unset;
-        /// What arrives: sessions, requests that are each a session of their own, or (with
+        /// What arrives: sessions, single requests that are each a session of their own, or (with
         /// `customers`) always the same customers.
         model: Words(&["partly-open", "open", "closed"]) = Else("`\"closed\"` with `customers`, otherwise `\"partly-open\"`");
-        /// The class of those who come.
-        class: Text("a class's name") = Else("drawn by the classes' shares");
-        /// Instants at random, or evenly spaced; not with `times`, `replay` and `customers`.
+        /// The class of the customers that arrive.
+        class: Text("a class's name") = Else("drawn by the shares of the classes");
+        /// A Poisson process, or evenly spaced; not with `times`, `replay` and `customers`.
         process: Words(&["poisson", "even"]) = Is("poisson");
-        /// Mean think time between two sessions, negative exponential; with `customers` only.
+        /// Mean think time between two sessions, exponentially distributed; with `customers` only.
         think: Time("0s", "24h") = Else("the class's, else the session's");
-        /// Their first sessions begin evenly spaced over this time; with `customers` only.
+        /// The first sessions begin evenly spaced over this time; with `customers` only.
         within: Time("0s", "24h") = Else("the think time");
     }
 
     /// A segment: `rate`, or `from` and `to`.
     pub(super) static SEGMENT: SegmentKeys {
-        /// How long.
+        /// Its length.
         r#for: Time("1ms", "24h") = Required("30s");
-        /// The same rate all the time, per second.
+        /// A constant rate, per second.
         rate: Number(0.0, Rate::FASTEST) = Unset;
         /// The rate at its beginning, per second.
         from: Number(0.0, Rate::FASTEST) = Unset;
@@ -58,33 +58,34 @@ keys! {
     pub(super) static WAVE: WaveKeys {
         /// Mean rate, per second.
         mean: Number(0.0, Rate::FASTEST) = Required("5");
-        /// How far it rises and falls, as a part of the mean.
+        /// Amplitude, as a share of the mean.
         swing: Number(0.0, 1.0) = Required("0.5");
-        /// From peak to peak.
+        /// Time from peak to peak.
         period: Time("1s", "24h") = Is("24h");
-        /// When the first peak is.
+        /// Time of the first peak.
         peak: Time("0s", "24h") = Else("half the period");
     }
 
     /// Bursts.
     pub(super) static BURSTS: BurstKeys {
-        /// Rate of the calm, per second.
+        /// Rate between bursts, per second.
         calm: Number(0.0, Rate::FASTEST) = Required("5");
-        /// Rate of a burst, per second.
+        /// Rate during a burst, per second.
         burst: Number(0.0, Rate::FASTEST) = Required("5");
-        /// Mean length of the calm.
+        /// Mean time between bursts.
         calm_for: Time("10ms", "24h") = Required("10s");
         /// Mean length of a burst.
         burst_for: Time("10ms", "24h") = Required("10s");
     }
 
-    /// A log that is replayed, from its earliest instant on.
+    /// A log that is replayed, from its earliest time on.
     pub(super) static REPLAY: ReplayKeys {
-        /// A `.har` file, whose requests count, a `.log` file as web servers write it, or a CSV file with a head line.
+        /// A `.har` file (its requests), a `.log` file of a web server, or a CSV file with a header
+        /// line.
         file: Text("path from the scenario's folder") = Required("log.csv");
-        /// Column of the instants: seconds, or dates as 2024-05-01T12:00:00Z.
+        /// Column of the times: seconds, or dates such as 2024-05-01T12:00:00Z.
         column: Text("a column's name") = Is("time");
-        /// So many times as fast.
+        /// Factor by which the replay is faster.
         speed: Number(0.001, 1e6) = Is("1");
     }
 }
@@ -324,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn all_mistakes_of_all_arrivals_are_told_together() {
+    fn all_mistakes_of_all_arrivals_are_reported_together() {
         let text = r#"[[arrivals]]
 rate = -1
 proces = "even"
@@ -384,8 +385,8 @@ process = "even"
         let times = vec![Duration::ZERO, Duration::from_secs(1)];
         assert_eq!(read().unwrap(), Arrivals::times(times));
         std::fs::write(&log, "at\n10\nlater\n").unwrap();
-        let told = read().unwrap_err();
-        assert_eq!(told.0[0].place, format!("{}:3", log.display()));
-        assert_eq!(told.0[0].rule, "\"later\" is no time");
+        let found = read().unwrap_err();
+        assert_eq!(found.0[0].place, format!("{}:3", log.display()));
+        assert_eq!(found.0[0].rule, "\"later\" is no time");
     }
 }

@@ -10,7 +10,7 @@ use crate::client::tls::certificate::ClientCertificate;
 use crate::plan::{TicketsOf, TlsRules, TlsVersions};
 
 keys! {
-    /// How TLS is spoken with an `https` target.
+    /// TLS with an `https` target.
     pub(super) static TLS: TlsKeys {
         /// Versions of TLS that customers offer.
         versions: Words(&["both", "1.2", "1.3"]) = Is("both");
@@ -19,16 +19,15 @@ keys! {
         /// Key exchange groups that customers offer, the preferred one first.
         groups: Other("list of texts", "names of IANA or OpenSSL, at least one")
             = Else("x25519, secp256r1, secp384r1, X25519MLKEM768");
-        /// Certificate that all customers show to a server that asks for one.
+        /// Client certificate, sent to a server that requests one.
         certificate: Text("path of a PEM file, from the scenario's folder") = Unset;
         /// Its private key, not encrypted, if it is not in the same file.
         key: Text("path of a PEM file, from the scenario's folder") = Unset;
-        /// Of the connections opened, the share whose handshake is full; all others are
-        /// resumed.
-        full_share: Number(0.0, 1.0) = Else("who has a ticket resumes");
-        /// Resume with the customer's own tickets, with those that the server gave anybody,
-        /// or all with one ticket of TLS 1.3.
-        tickets: Words(&["customer", "all", "one"]) = Else("`\"all\"` beside `full_share`, otherwise `\"customer\"`");
+        /// Share of connections with a full handshake; all others are resumed.
+        full_share: Number(0.0, 1.0) = Else("connections with a ticket are resumed");
+        /// Tickets for resumption: the customer's own, those of all customers, or one ticket of
+        /// TLS 1.3 for all.
+        tickets: Words(&["customer", "all", "one"]) = Else("`\"all\"` with `full_share`, otherwise `\"customer\"`");
     }
 }
 
@@ -100,7 +99,7 @@ fn names<T>(value: &Value<'_>, parse: fn(&str) -> Result<T, UnknownName>) -> Opt
             None
         }
     };
-    // Each mistake is told, not the first alone.
+    // All mistakes are reported, not only the first.
     let read: Vec<Option<T>> = list.iter().map(name).collect();
     read.into_iter().collect()
 }
@@ -117,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn tls_is_read_and_every_mistake_is_told() {
+    fn tls_is_read_and_every_mistake_is_reported() {
         let good = "[tls]\nversions = \"1.3\"\nfull_share = 0.3\ntickets = \"one\"\n\
                     suites = [\"TLS13_AES_256_GCM_SHA384\"]\ngroups = [\"X25519\", \"P-256\"]";
         let rules = read_text(good).unwrap();

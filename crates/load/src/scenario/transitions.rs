@@ -11,19 +11,19 @@ use tidegate_config::Preset::{Is, Unset};
 use tidegate_config::{Other, Reader, Section, Text, Value, Words, keys};
 
 keys! {
-    /// How sessions go on: a row for each page that is reached, such as
+    /// The next page of a session: a row for each page that is reached, such as
     /// `Home = { Item = 0.5, Back = 0.1, End = 0.4 }`, or one of `table`, `file` and `weights`.
-    /// A row names pages, `Back` (to the page before), `Stay` (the same request again) and
-    /// `End`, each with its probability.
+    /// A row has the probabilities of pages, `Back` (to the page before), `Stay` (the same
+    /// request again) and `End`.
     pub(super) static TRANSITIONS: TransitionKeys {
-        /// A published table; `[pages]` has to name its states.
+        /// A published table; `[pages]` must have its states.
         table: Words(&builtin::TABLES) = Unset;
         /// A table in a file: the first line names the states, each further line is a row.
         file: Text("path of a CSV file, from the scenario's folder") = Unset;
-        /// From every page the same way on, whatever the page; with no other key.
+        /// One row for every page; with no other key.
         weights: Other("table of numbers", "a page, `Back`, `Stay` or `End` each; not all 0") = Unset;
-        /// Rows sum to one as they are; are divided by their sum; or are read as a client does
-        /// that draws a number and walks along the row.
+        /// `as-is`: rows must sum to one. `normalised`: each row is divided by its sum.
+        /// `effective`: a row counts up to a sum of one, and the rest to one is `Stay`.
         form: Words(&["as-is", "normalised", "effective"]) = Is("as-is");
     }
 }
@@ -143,7 +143,7 @@ fn inline(section: &Section<'_>, pages: &[Page]) -> (Rows, Places) {
                     rows[state] = row(&entries, pages);
                 }
             }
-            None => value.wrong("is no page", "name one of [pages]"),
+            None => value.wrong("is not a page", "name one of [pages]"),
         }
     }
     (rows, vec![None; pages.len()])
@@ -206,7 +206,7 @@ fn from_csv(reader: &Reader<'_>, file: &str, text: &str, pages: &[Page]) -> Opti
         let mut cells = line.split(',').map(str::trim);
         let name = cells.next().unwrap_or_default();
         let Some(Move::Page(index)) = state(name, pages) else {
-            reader.wrong_in(file, number, name, "is no page", "add it to [pages]");
+            reader.wrong_in(file, number, name, "is not a page", "add it to [pages]");
             continue;
         };
         let index = index as usize;
@@ -224,7 +224,7 @@ fn from_csv(reader: &Reader<'_>, file: &str, text: &str, pages: &[Page]) -> Opti
                     file,
                     number,
                     name,
-                    format!("\"{cell}\" is no probability"),
+                    format!("\"{cell}\" is not a probability"),
                     "write a number from 0",
                 ),
             }

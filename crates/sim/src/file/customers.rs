@@ -90,8 +90,8 @@ fn requests(section: &Section<'_>) -> Option<SessionLength> {
         return Some(SessionLength::power_law(mean, max));
     };
     if let Some(max) = section.get("requests_max") {
-        let remedy = "take it out: the distribution says how long sessions are";
-        max.wrong("stands beside a distribution of requests", remedy);
+        let remedy = "remove it: the distribution says how long sessions are";
+        max.wrong("cannot be combined with a distribution of requests", remedy);
     }
     let usual = Distribution::exponential(11.0);
     distribution(&table, &Unit::AfterTheFirst(REQUESTS), &usual).map(SessionLength::one_and)
@@ -109,8 +109,10 @@ fn tls(section: &Section<'_>, class: &mut Customers) {
     }
     number(section, "tickets", 0.0..=1.0, &mut class.tickets);
     if let (Some(HandshakeMix::Clear), Some(tickets)) = (class.tls, section.get("tickets")) {
-        tickets
-            .wrong("stands beside tls = \"clear\"", "take it out: in clear there are no tickets");
+        tickets.wrong(
+            "cannot be combined with tls = \"clear\"",
+            "remove it: clear text has no tickets",
+        );
     }
 }
 
@@ -121,7 +123,7 @@ fn handshakes(section: &Section<'_>) -> Option<HandshakeMix> {
     seconds(section, "resumed", CPU, &mut resumed);
     if section.get("full").is_none() || section.get("resumed").is_none() {
         let remedy = "write { full = \"700us\", resumed = \"160us\" }, or the name of a kind";
-        section.wrong("has not the costs of both handshakes", remedy);
+        section.wrong("must have the costs of both handshakes", remedy);
         return None;
     }
     Some(HandshakeMix::Handshakes { full, resumed })
@@ -163,14 +165,14 @@ mod tests {
     }
 
     #[test]
-    fn every_mistake_is_told_with_its_line_and_remedy() {
+    fn every_mistake_is_reported_with_its_line_and_remedy() {
         for (text, words) in [
             ("tls = \"rsa-2049\"", "tls = \"rsa-2049\": must be one of ecdsa-p256,"),
-            ("tls = { full = \"1ms\" }", "tls: has not the costs of both handshakes; write {"),
+            ("tls = { full = \"1ms\" }", "tls: must have the costs of both handshakes; write {"),
             ("tls = { ful = \"1ms\" }", "ful = \"1ms\": is not a known key; did you mean full?"),
             ("tickets = 1.5", "tickets = 1.5: must be a number of 0 to 1"),
-            ("tls = \"clear\"\ntickets = 1.0", "in clear there are no tickets"),
-            ("requests = { mean = 3 }\nrequests_max = 9", "stands beside a distribution"),
+            ("tls = \"clear\"\ntickets = 1.0", "clear text has no tickets"),
+            ("requests = { mean = 3 }\nrequests_max = 9", "cannot be combined with a distribution"),
             ("requests = { mean = 0.5 }", "must be a number of 1 to 10000"),
             ("requests = 70", "requests above requests_max"),
             ("think = { distribution = \"gamma\" }", "think: has no scv"),

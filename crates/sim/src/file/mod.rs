@@ -56,7 +56,7 @@ fn scenario(root: &Section<'_>, name: &str) -> Option<Scenario> {
     let mut s = Scenario { name: name.to_owned(), ..Scenario::default() };
     match root.get("about") {
         Some(about) => s.about = about.string().unwrap_or_default().trim().to_owned(),
-        None => root.wrong("does not say what it is about", "add about = \"...\""),
+        None => root.wrong("has no about", "add about = \"...\""),
     }
     if let Some(loads) = root.get("loads") {
         s.loads = numbers(&loads, 0.01..=100.0);
@@ -69,7 +69,7 @@ fn scenario(root: &Section<'_>, name: &str) -> Option<Scenario> {
     if s.watch_from_s > s.duration_s - 1.0 {
         root.wrong(
             format!("watches from {} s of {} s on", s.watch_from_s, s.duration_s),
-            "leave at least a second to watch: mend duration or watch_from",
+            "leave at least a second after watch_from, or make duration longer",
         );
     }
     in_section(root, "gate", |section| gate(section, &mut s));
@@ -108,8 +108,8 @@ fn scenario(root: &Section<'_>, name: &str) -> Option<Scenario> {
     let sessions = sessions_at_most(&s);
     if sessions > MOST_SESSIONS {
         root.wrong(
-            format!("brings {:.0} million sessions", sessions / 1e6),
-            "make work dearer, loads lower, attempts fewer or duration shorter: 20 million at most",
+            format!("has {:.0} million sessions", sessions / 1e6),
+            "make work costlier, loads lower, attempts fewer or duration shorter: 20 million at most",
         );
     }
     Some(s)
@@ -263,14 +263,14 @@ mod tests {
     }
 
     #[test]
-    fn every_mistake_is_told_with_its_line_and_remedy() {
+    fn every_mistake_is_reported_with_its_line_and_remedy() {
         let text = "loads = [-1]\n[gate]\ncroes = 2\ntick = \"1h\"\n[[customers]]\nshare = 0.5\n\
                     back_off = \"1s\"\n[[attacks]]\nkind = \"forged\"\n[[expect]]\n\
                     policy = \"tidee\"\n[[changes]]\nat = \"1s\"\n";
         let found = Scenario::from_toml(text, "a.toml").unwrap_err().to_string();
         let found: Vec<_> = found.lines().collect();
         for (line, words) in [
-            (1, "does not say what it is about"),
+            (1, "has no about"),
             (1, "= -1: must be a number of 0.01 to 100"),
             (3, "croes = 2: is not a known key; did you mean cores?"),
             (4, "must be a duration of 10ms to 1s"),
@@ -281,8 +281,8 @@ mod tests {
             (12, "changes nothing"),
         ] {
             let begins = format!("a.toml:{line}:");
-            let told = found.iter().any(|f| f.starts_with(&begins) && f.contains(words));
-            assert!(told, "{begins} {words}\n{}", found.join("\n"));
+            let reported = found.iter().any(|f| f.starts_with(&begins) && f.contains(words));
+            assert!(reported, "{begins} {words}\n{}", found.join("\n"));
         }
     }
 
@@ -294,7 +294,7 @@ mod tests {
         let text = "about = \"x\"\nloads = [100]\n[[customers]]\nattempts = 1000\n\
                     back_off = \"1ms\"\n";
         let found = Scenario::from_toml(text, "a.toml").unwrap_err().to_string();
-        assert!(found.contains("brings 902 million sessions"), "{found}");
+        assert!(found.contains("has 902 million sessions"), "{found}");
     }
 
     #[test]

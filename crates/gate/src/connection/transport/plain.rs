@@ -1,85 +1,78 @@
 //! A customer's socket without TLS.
 
-use super::Tap;
+use crate::connection::state::ConnectionState;
 use crate::socket;
-use hyper::rt::ReadBufCursor;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
-/// A socket in clear.
-pub struct Clear {
+/// A socket with plain HTTP on it.
+pub struct PlainStream {
     socket: TcpStream,
-    /// What was read before she was let in, from the first byte not taken yet.
-    said: Vec<u8>,
-    taken: usize,
+    /// The bytes that were read before admission, until they are consumed.
+    first_flight: Vec<u8>,
+    consumed: usize,
 }
 
-impl Clear {
-    /// Goes on after what was `said` already.
+impl PlainStream {
+    /// Continues after the bytes that were read already.
     ///
     /// # Errors
-    /// The runtime cannot watch the socket.
-    pub fn new(socket: std::net::TcpStream, said: Vec<u8>) -> io::Result<Self> {
-        Ok(Self { socket: TcpStream::from_std(socket)?, said, taken: 0 })
+    /// The runtime cannot register the socket.
+    pub fn new(socket: std::net::TcpStream, first_flight: Vec<u8>) -> io::Result<Self> {
+        Ok(Self { socket: TcpStream::from_std(socket)?, first_flight, consumed: 0 })
     }
 
-    /// What it runs over.
+    /// The socket.
     pub fn socket(&mut self) -> &mut TcpStream {
         &mut self.socket
     }
 
-    /// Takes what arrived for HTTP, at most what `buf` has room for.
+    /// Reads bytes of HTTP that have arrived, at most what `buf` has room for.
     pub fn poll_read(
         &mut self,
         cx: &mut Context<'_>,
-        buf: &mut ReadBufCursor<'_>,
-        tap: &Tap,
+        buf: &mut ReadBuf<'_>,
+        state: &ConnectionState,
     ) -> Poll<io::Result<()>> {
-        if !self.said.is_empty() {
-            let rest = &self.said[self.taken..];
+        if !self.first_flight.is_empty() {
+            let rest = &self.first_flight[self.consumed..];
             let part = &rest[..rest.len().min(buf.remaining())];
-            tap.received(part.len());
-            tap.heard(part);
+            state.bytes_received(part.len());
             buf.put_slice(part);
-            self.taken += part.len();
-            if self.taken == self.said.len() {
-                self.said = Vec::new();
+            self.consumed += part.len();
+            if self.consumed == self.first_flight.len() {
+                self.first_flight = Vec::new();
             }
             return Poll::Ready(Ok(()));
         }
-        // SAFETY: nothing is made uninitialised: the socket writes into it only.
-        let mut read = ReadBuf::uninit(unsafe { buf.as_mut() });
-        ready!(Pin::new(&mut self.socket).poll_read(cx, &mut read))?;
-        let n = read.filled().len();
-        tap.received(n);
-        tap.heard(read.filled());
-        // SAFETY: these bytes were just read into it.
-        unsafe { buf.advance(n) };
+        let before = buf.filled().len();
+        ready!(Pin::new(&mut self.socket).poll_read(cx, buf))?;
+        state.bytes_received(buf.filled().len() - before);
         Poll::Ready(Ok(()))
     }
 
-    /// Takes bytes of HTTP; how many.
+    /// Accepts bytes of HTTP to send. Returns how many.
     pub fn poll_write(
         &mut self,
         cx: &mut Context<'_>,
         bufs: &[IoSlice<'_>],
-        tap: &Tap,
+        state: &ConnectionState,
     ) -> Poll<io::Result<usize>> {
         let sent = ready!(socket::poll_write(&mut self.socket, cx, bufs))?;
-        tap.sent(sent);
+        state.bytes_sent(sent);
         Poll::Ready(Ok(sent))
     }
 
-    /// Says that no more will be sent.
+    /// Ends the sending side.
     pub fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.socket).poll_shutdown(cx)
     }
 
-    /// Breaks off. Only a reset tells the end of a response that has no length
-    /// from one that was cut.
+    /// Breaks off by a reset: nothing else distinguishes a cut response without a length
+    /// from a complete one.
     pub fn cut(self) {
         socket::reset_on_close(&self.socket);
     }

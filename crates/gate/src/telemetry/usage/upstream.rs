@@ -92,7 +92,7 @@ impl UpstreamUsage {
         match &self.target {
             Target::Nothing => {}
             Target::Listener(endpoint) => {
-                let found = search(*endpoint, self.own, files, kernel);
+                let found = listening_processes(*endpoint, self.own, files, kernel);
                 self.note = found.as_ref().err().cloned();
                 self.pids = found.unwrap_or_default();
             }
@@ -234,7 +234,7 @@ fn wait_after(took: Duration) -> Duration {
 ///
 /// # Errors
 /// Why no process is visible, and the remedy: a sentence.
-fn search(
+fn listening_processes(
     endpoint: Endpoint,
     own: u32,
     files: &Files,

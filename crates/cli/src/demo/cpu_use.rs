@@ -1,15 +1,15 @@
 //! CPU time used in a window.
 
-/// CPU time over a window: from its first sample to its last.
+/// CPU time from the first sample of a window to the last.
 #[derive(Default)]
-pub struct Busy {
+pub struct CpuUse {
     first: Option<(f64, f64)>,
     last: (f64, f64),
 }
 
-impl Busy {
-    /// Takes a sample: the CPU seconds used until then.
-    pub fn note(&mut self, at_s: f64, cpu_s: f64) {
+impl CpuUse {
+    /// Adds a sample: the CPU seconds used until then.
+    pub fn add(&mut self, at_s: f64, cpu_s: f64) {
         self.first.get_or_insert((at_s, cpu_s));
         self.last = (at_s, cpu_s);
     }
@@ -27,12 +27,12 @@ mod tests {
 
     #[test]
     fn use_is_counted_from_the_first_sample_to_the_last() {
-        let mut busy = Busy::default();
-        assert_eq!(busy.cpus(), 0.0);
-        busy.note(4.0, 10.0);
-        assert_eq!(busy.cpus(), 0.0);
-        busy.note(5.0, 10.9);
-        busy.note(6.0, 11.0);
-        assert_eq!(busy.cpus(), 0.5);
+        let mut cpu_use = CpuUse::default();
+        assert_eq!(cpu_use.cpus(), 0.0);
+        cpu_use.add(4.0, 10.0);
+        assert_eq!(cpu_use.cpus(), 0.0);
+        cpu_use.add(5.0, 10.9);
+        cpu_use.add(6.0, 11.0);
+        assert_eq!(cpu_use.cpus(), 0.5);
     }
 }

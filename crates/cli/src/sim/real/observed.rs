@@ -1,12 +1,12 @@
-//! What customers saw, measured or simulated: the same figures of both.
+//! The figures of one run, measured or simulated.
 
 use serde::Serialize;
 use tidegate_load::{Point, Summary};
 use tidegate_sim::{Judged, Measure, Tenth};
 
-/// Figures over the watched time, and the course.
+/// Figures over the observed time, and the course.
 #[derive(Clone, Debug, Serialize)]
-pub struct Seen {
+pub struct Observed {
     /// Sessions per second that could have been completed at best.
     pub best_per_s: f64,
     /// Completed sessions per second.
@@ -35,8 +35,8 @@ pub struct Second {
     pub refused_per_s: f64,
 }
 
-impl Seen {
-    /// By the driver, where at best so many sessions could be completed.
+impl Observed {
+    /// The driver's figures, where `best_per_s` sessions per second could be completed.
     pub fn measured(summary: &Summary, best_per_s: f64) -> Self {
         let totals = &summary.totals;
         Self {
@@ -51,10 +51,10 @@ impl Seen {
         }
     }
 
-    /// By the simulator: means over the seeds, and the first run's course.
+    /// The simulator's figures: means over the seeds, and the first run's course.
     pub fn simulated(judged: &Judged) -> Self {
         let best_per_s = judged.first.best / judged.first.seconds.max(1e-9);
-        // As a driver counts them, which does not weigh sessions.
+        // As the driver counts them: unweighted.
         let completed_per_s = judged.first.completed as f64 / judged.first.seconds.max(1e-9);
         Self {
             best_per_s,
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ten_tenths_are_a_second() {
+    fn ten_tenths_are_one_second() {
         let tenth = |n: u64| Tenth {
             at_s: n as f64 / 10.0,
             responses: 5,

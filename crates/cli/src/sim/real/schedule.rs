@@ -1,38 +1,38 @@
-//! What of a scenario the lab can play, and how.
+//! The schedule of a scenario on the real gate: arrivals, and what changes when.
 
 use tidegate_load::arrivals::{Process, Segment};
 use tidegate_sim::{
     AfterFailure, Arrivals, AttackKind, Changed, Customers, Resource, Scenario, Work,
 };
 
-use tidegate_lab::Times;
+use tidegate_lab::GateTimes;
+use tidegate_lab::experiment::{PATIENCE_S, THINK_S};
 
-/// A scenario as the lab plays it.
+/// How a scenario runs on the real gate.
 #[derive(Clone, Debug)]
-pub struct Act {
-    /// CPU time that every page but the front page takes on top.
+pub struct Schedule {
+    /// CPU time that every page but the front page uses in addition.
     pub extra_cpu_ms: f64,
-    pub times: Times,
-    /// Multiplies customers' think times, and patience beside that.
+    /// Times of the gate.
+    pub times: GateTimes,
+    /// Factor of all customers' times.
     pub time_scale: f64,
+    /// Factor of the customers' patience, on top of that.
     pub patience_scale: f64,
-    /// Processors that a quota leaves, from a time on.
+    /// Times in seconds, and the processors that a quota leaves from then on.
     pub quotas: Vec<(f64, f64)>,
-    /// Processors that a neighbour burns, from a time on.
+    /// Times in seconds, and the processors that a neighbour uses from then on.
     pub neighbours: Vec<(f64, f64)>,
 }
 
-/// Seconds that people think and wait, as in the customers' scenario.
-const THINK_S: f64 = 7.0;
-const PATIENCE_S: f64 = 10.0;
-/// How much cheaper or dearer the front page may be than the site's own.
+/// Largest difference of the first request's cost from that of the site's front page.
 const FIRST_PAGE_S: f64 = 20e-6;
 
-impl Act {
-    /// Of a scenario, on a server of so many processors.
+impl Schedule {
+    /// The schedule of a scenario on a server of so many processors.
     ///
     /// # Errors
-    /// Everything in it that the lab cannot play.
+    /// Everything in the scenario that the site and the gate cannot run.
     pub fn of(scenario: &Scenario, cpus: f64) -> Result<Self, Vec<String>> {
         let usual = Scenario::default();
         let mut cannot = Vec::new();
@@ -47,7 +47,7 @@ impl Act {
         let upstream = &scenario.upstream;
         needs(
             upstream.cores.is_none() && upstream.visible && upstream.wait.mean() == 0.0,
-            "the site runs on the gate's processors, in sight, and waits for nothing",
+            "the site runs on the gate's processors, visible to the gate, and waits for nothing",
         );
         needs(scenario.database.is_none(), "the site's database is embedded");
         needs(
@@ -71,14 +71,14 @@ impl Act {
             rest == usual.work
                 && later_s >= 0.0
                 && (work.first_request.mean() - first.mean()).abs() < FIRST_PAGE_S,
-            "only later requests can be made dearer; how work is distributed is the site's own",
+            "only later requests can be made costlier; the distribution of work is the site's own",
         );
         let customers = match scenario.customers.as_slice() {
             [one] => Some(one),
             _ => None,
         };
         needs(
-            customers.is_some_and(plays_the_mix),
+            customers.is_some_and(is_the_mix),
             "customers are those of the site's bidding mix, and leave when after_failure",
         );
         needs(
@@ -108,11 +108,11 @@ impl Act {
         let time_scale = think_s / THINK_S;
         Ok(Self {
             extra_cpu_ms: later_s * 1e3,
-            times: Times {
+            times: GateTimes {
                 hold_s: gate.hold_s,
                 keep_alive_s: gate.keep_alive_s,
                 linger_s: gate.linger_s,
-                ..Times::scaled(time_scale)
+                ..GateTimes::scaled(time_scale)
             },
             time_scale,
             patience_scale: patience_s / PATIENCE_S / time_scale,
@@ -122,10 +122,10 @@ impl Act {
     }
 }
 
-fn plays_the_mix(customers: &Customers) -> bool {
+fn is_the_mix(customers: &Customers) -> bool {
     let usual = Customers::default();
     customers.requests == usual.requests
-        // Their means are scaled; how they vary is the driver's own.
+        // Their means are scaled; their distributions are the driver's own.
         && customers.think == usual.think.with_mean(customers.think.mean())
         && customers.patience == usual.patience.with_mean(customers.patience.mean())
         && (&customers.first_request, &customers.later_request) == (&None, &None)
@@ -134,7 +134,7 @@ fn plays_the_mix(customers: &Customers) -> bool {
         && customers.after_failure == AfterFailure::Leaves
 }
 
-/// The customers' arrivals over `lasts_s`, where level 1 is `per_s`.
+/// The customers' arrivals over `lasts_s` seconds; level 1 is `per_s` sessions per second.
 pub fn customers(arrivals: &Arrivals, per_s: f64, lasts_s: f64) -> tidegate_load::Arrivals {
     let mut stretches = Vec::new();
     let all = [tidegate_sim::Segment { from_s: 0.0, level: 1.0, to_level: 1.0 }];
@@ -149,16 +149,16 @@ pub fn customers(arrivals: &Arrivals, per_s: f64, lasts_s: f64) -> tidegate_load
         let end = segments.get(index + 1).map_or(lasts_s, |next| next.from_s);
         stretches.push((end - segment.from_s, segment.level * per_s, segment.to_level * per_s));
     }
-    schedule(&stretches)
+    in_stretches(&stretches)
 }
 
-/// Arrivals at a rate from one time to another, and none before or after.
+/// Arrivals at a constant rate from one time to another, and none before or after.
 pub fn between(per_s: f64, from_s: f64, until_s: f64) -> tidegate_load::Arrivals {
-    schedule(&[(from_s, 0.0, 0.0), (until_s - from_s, per_s, per_s), (1.0, 0.0, 0.0)])
+    in_stretches(&[(from_s, 0.0, 0.0), (until_s - from_s, per_s, per_s), (1.0, 0.0, 0.0)])
 }
 
-/// Of lengths, and rates at beginning and end.
-fn schedule(stretches: &[(f64, f64, f64)]) -> tidegate_load::Arrivals {
+/// Arrivals in stretches: length, rate at the beginning, rate at the end.
+fn in_stretches(stretches: &[(f64, f64, f64)]) -> tidegate_load::Arrivals {
     let segment = |(lasts_s, from_per_s, to_per_s): &(f64, f64, f64)| Segment {
         lasts: std::time::Duration::from_secs_f64(lasts_s.clamp(0.0, 86_400.0)),
         from_per_s: *from_per_s,
@@ -170,46 +170,47 @@ fn schedule(stretches: &[(f64, f64, f64)]) -> tidegate_load::Arrivals {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sim::real::stage::CUSTOMERS;
     use std::time::Duration;
+    use tidegate_lab::experiment::CUSTOMERS;
     use tidegate_sim::{Distribution, Random, Telemetry};
 
     #[test]
-    fn the_lab_plays_what_it_says_that_it_plays() {
+    fn every_listed_scenario_has_a_schedule() {
         for name in super::super::SCENARIOS {
             let scenario = Scenario::named(name).unwrap();
-            assert!(Act::of(&scenario, 1.0).is_ok(), "{name}");
+            assert!(Schedule::of(&scenario, 1.0).is_ok(), "{name}");
         }
-        let dearer = Act::of(&Scenario::named("heavy-later").unwrap(), 1.0).unwrap();
-        assert!((dearer.extra_cpu_ms - 0.91).abs() < 1e-9);
-        let cut = Act::of(&Scenario::named("quota-cut").unwrap(), 1.0).unwrap();
+        let costlier = Schedule::of(&Scenario::named("heavy-later").unwrap(), 1.0).unwrap();
+        assert!((costlier.extra_cpu_ms - 0.91).abs() < 1e-9);
+        let cut = Schedule::of(&Scenario::named("quota-cut").unwrap(), 1.0).unwrap();
         assert_eq!((cut.quotas, cut.neighbours), (vec![(10.0, 0.5), (18.0, 1.0)], vec![]));
-        let burnt = Act::of(&Scenario::named("noisy-neighbour").unwrap(), 1.0).unwrap();
-        assert_eq!(burnt.neighbours, [(10.0, 0.5), (18.0, 0.0)]);
+        let neighbour = Schedule::of(&Scenario::named("noisy-neighbour").unwrap(), 1.0).unwrap();
+        assert_eq!(neighbour.neighbours, [(10.0, 0.5), (18.0, 0.0)]);
         assert!(
-            (burnt.time_scale - 0.025).abs() < 1e-12 && (burnt.patience_scale - 1.0).abs() < 1e-12
+            (neighbour.time_scale - 0.025).abs() < 1e-12
+                && (neighbour.patience_scale - 1.0).abs() < 1e-12
         );
     }
 
     #[test]
-    fn all_that_it_cannot_play_is_named() {
-        let cannot = Act::of(&Scenario::named("four-cores").unwrap(), 1.0).unwrap_err();
+    fn everything_that_cannot_run_is_named() {
+        let cannot = Schedule::of(&Scenario::named("four-cores").unwrap(), 1.0).unwrap_err();
         assert_eq!(cannot, ["four-cores: the gate has 4 cores in it and 1 here"]);
         let telemetry = Telemetry { late_s: 1.0, ..Scenario::default().telemetry };
         let scenario = Scenario { telemetry, ..Scenario::named("database-bound").unwrap() };
-        assert!(Act::of(&scenario, 1.0).unwrap_err().len() >= 2);
+        assert!(Schedule::of(&scenario, 1.0).unwrap_err().len() >= 2);
     }
 
     #[test]
-    fn distributions_and_kinds_of_tls_are_not_the_labs_to_choose() {
+    fn distributions_and_handshakes_are_those_of_site_and_customers() {
         for (name, expected) in [
             ("heavy-tail", vec!["only later requests", "bidding mix"]),
             ("in-clear", vec!["bidding mix", "TLS 1.3 and RSA-2048"]),
         ] {
-            let cannot = Act::of(&Scenario::named(name).unwrap(), 1.0).unwrap_err();
+            let cannot = Schedule::of(&Scenario::named(name).unwrap(), 1.0).unwrap_err();
             assert_eq!(cannot.len(), expected.len(), "{cannot:?}");
-            for (told, words) in cannot.iter().zip(expected) {
-                assert!(told.contains(words), "{told}");
+            for (message, words) in cannot.iter().zip(expected) {
+                assert!(message.contains(words), "{message}");
             }
         }
         let usual = Scenario::default();
@@ -221,9 +222,9 @@ mod tests {
             Customers { tickets: 0.5, ..one.clone() },
         ] {
             let scenario = Scenario { customers: vec![other], ..usual.clone() };
-            assert_eq!(Act::of(&scenario, 1.0).unwrap_err().len(), 1);
+            assert_eq!(Schedule::of(&scenario, 1.0).unwrap_err().len(), 1);
         }
-        assert!(Act::of(&usual, 1.0).is_ok());
+        assert!(Schedule::of(&usual, 1.0).is_ok());
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! A self-signed certificate for trying the gate without one.
 
-use crate::config::{Identity, SelfSigned};
+use super::choices::SelfSigned;
+use super::identity::Identity;
 
 /// The pair could not be made.
 #[derive(Debug, thiserror::Error)]
