@@ -1,12 +1,12 @@
 //! What an admission policy should reach anywhere, as against what one scenario's
 //! file expects of one policy there.
 //!
-//! A goal is judged for a run at a time, where it makes sense; [`Goal::judges`] says
+//! A goal is judged for a run at a time, where it makes sense; [`Goal::applies`] says
 //! where. Goals that compare are judged against all other policies under the same
 //! scenario at the same load.
 
 use super::evaluation::steps;
-use super::judged::Judged;
+use super::judged::Evaluated;
 use super::measure::Measure;
 use super::scenario::Scenario;
 
@@ -48,7 +48,7 @@ pub enum Goal {
 
 /// A goal in a run, and what came of it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Judgement {
+pub struct Verdict {
     /// Which.
     pub goal: Goal,
     /// What the run came to, in the goal's unit; NaN: it has no such value.
@@ -149,7 +149,7 @@ impl Goal {
     /// Attackers take places and processors as anybody does, and the best possible
     /// does not count them: goodput, waste and settling are judged without. What
     /// concerns those inside, and what compares, is judged under attack as well.
-    pub fn judges(self, scenario: &Scenario, load: f64) -> bool {
+    pub fn applies(self, scenario: &Scenario, load: f64) -> bool {
         let in_peace = scenario.attacks.is_empty();
         match self {
             Self::Goodput => in_peace && load >= OVERLOAD,
@@ -177,7 +177,7 @@ impl Goal {
     }
 
     /// What a run came to, and of the goals that compare, the best of the others.
-    fn value<'r>(self, run: &Judged, others: &[&'r Judged]) -> (f64, Option<&'r Judged>) {
+    fn value<'r>(self, run: &Evaluated, others: &[&'r Evaluated]) -> (f64, Option<&'r Evaluated>) {
         let value = match self {
             Self::Goodput => goodput(run),
             Self::Response => of(run, Measure::P95Ratio),
@@ -187,7 +187,7 @@ impl Goal {
             Self::Settled => of(run, Measure::Settle),
             Self::Reopened => of(run, Measure::Reopen),
             Self::Unbeaten => {
-                let ahead = |other: &Judged| goodput(other) - goodput(run);
+                let ahead = |other: &Evaluated| goodput(other) - goodput(run);
                 let best = others.iter().max_by(|a, b| ahead(a).total_cmp(&ahead(b)));
                 return best.map_or((f64::NAN, None), |best| (ahead(best), Some(best)));
             }
@@ -195,7 +195,7 @@ impl Goal {
             Self::Fastest => {
                 // A rival that refuses more has it easy.
                 let as_good = others.iter().filter(|o| goodput(o) >= goodput(run) - EQUAL);
-                let times = |other: &Judged| of(other, Measure::P95) / of(run, Measure::P95);
+                let times = |other: &Evaluated| of(other, Measure::P95) / of(run, Measure::P95);
                 let shortest = as_good
                     .filter(|other| !times(other).is_nan())
                     .min_by(|a, b| times(a).total_cmp(&times(b)));
@@ -208,10 +208,15 @@ impl Goal {
 
 /// Judges a run by every goal that makes sense in it, a mean over so many seeds;
 /// `others` are the runs of other policies under the same scenario at the same load.
-pub fn judge(scenario: &Scenario, run: &Judged, others: &[&Judged], seeds: u64) -> Vec<Judgement> {
+pub fn assess(
+    scenario: &Scenario,
+    run: &Evaluated,
+    others: &[&Evaluated],
+    seeds: u64,
+) -> Vec<Verdict> {
     Goal::ALL
         .into_iter()
-        .filter(|goal| goal.judges(scenario, run.load))
+        .filter(|goal| goal.applies(scenario, run.load))
         .filter(|goal| !goal.compares() || !others.is_empty())
         .map(|goal| {
             let (value, best) = goal.value(run, others);
@@ -221,7 +226,7 @@ pub fn judge(scenario: &Scenario, run: &Judged, others: &[&Judged], seeds: u64) 
                 _ => 0.0,
             };
             let rival = best.map(|best| best.policy.clone());
-            Judgement { goal, value, met: (min..=max + chance).contains(&value), rival }
+            Verdict { goal, value, met: (min..=max + chance).contains(&value), rival }
         })
         .collect()
 }
@@ -229,20 +234,20 @@ pub fn judge(scenario: &Scenario, run: &Judged, others: &[&Judged], seeds: u64) 
 /// Standard deviation of the difference between two goodputs, for arrivals and
 /// session lengths are drawn: that of counts in a Poisson process, `g ∕ √n`, for
 /// `n` completed sessions, both together.
-fn deviation(one: &Judged, other: &Judged, seeds: u64) -> f64 {
-    let variance = |run: &Judged| {
+fn deviation(one: &Evaluated, other: &Evaluated, seeds: u64) -> f64 {
+    let variance = |run: &Evaluated| {
         let completed = (run.first.completed.max(1) * seeds) as f64;
         goodput(run).powi(2) / completed
     };
     (variance(one) + variance(other)).sqrt()
 }
 
-fn goodput(run: &Judged) -> f64 {
+fn goodput(run: &Evaluated) -> f64 {
     of(run, Measure::Goodput)
 }
 
 /// A figure; NaN where there is none, as of response times where nobody was answered.
-fn of(run: &Judged, measure: Measure) -> f64 {
+fn of(run: &Evaluated, measure: Measure) -> f64 {
     run.value(measure).unwrap_or(f64::NAN)
 }
 
@@ -272,17 +277,22 @@ mod tests {
     use super::*;
     use crate::{Arrivals, Attack, AttackKind, Bursts, Change, Changed, Outcome, Segment};
 
-    fn run(policy: &str, load: f64, values: &[(Measure, f64)]) -> Judged {
+    fn run(policy: &str, load: f64, values: &[(Measure, f64)]) -> Evaluated {
         let mut all = [None; Measure::ALL.len()];
         for (measure, value) in values {
             all[*measure as usize] = Some(*value);
         }
         let first = Outcome { completed: 1_000_000, ..Outcome::default() };
-        Judged { policy: policy.to_owned(), load, values: all, answered: 1, first }
+        Evaluated { policy: policy.to_owned(), load, values: all, answered: 1, first }
     }
 
-    fn of(goal: Goal, scenario: &Scenario, run: &Judged, others: &[&Judged]) -> Option<Judgement> {
-        judge(scenario, run, others, 1).into_iter().find(|judgement| judgement.goal == goal)
+    fn of(
+        goal: Goal,
+        scenario: &Scenario,
+        run: &Evaluated,
+        others: &[&Evaluated],
+    ) -> Option<Verdict> {
+        assess(scenario, run, others, 1).into_iter().find(|verdict| verdict.goal == goal)
     }
 
     #[test]
@@ -342,12 +352,12 @@ mod tests {
     fn what_may_be_chance_is_not_held_against_a_policy() {
         let point = |policy: &str, goodput, completed| {
             let first = Outcome { completed, ..Outcome::default() };
-            Judged { first, ..run(policy, 2.0, &[(Measure::Goodput, goodput)]) }
+            Evaluated { first, ..run(policy, 2.0, &[(Measure::Goodput, goodput)]) }
         };
         let met = |completed, seeds| {
             let (one, other) = (point("tide", 0.9, completed), point("pi", 0.95, completed));
-            let all = judge(&Scenario::default(), &one, &[&other], seeds);
-            all.into_iter().find(|judgement| judgement.goal == Goal::Unbeaten).unwrap().met
+            let all = assess(&Scenario::default(), &one, &[&other], seeds);
+            all.into_iter().find(|verdict| verdict.goal == Goal::Unbeaten).unwrap().met
         };
         // √(0.9² + 0.95²) ∕ √n is 4.1 % for 1000, 1.3 % for 10 000.
         assert!(met(1000, 1) && !met(10_000, 1) && !met(1000, 10));
@@ -356,23 +366,23 @@ mod tests {
     #[test]
     fn goals_are_judged_where_they_make_sense() {
         let steady = Scenario::default();
-        assert!(!Goal::Goodput.judges(&steady, 1.2) && Goal::Goodput.judges(&steady, 2.0));
-        assert!(Goal::Open.judges(&steady, 0.9) && !Goal::Open.judges(&steady, 1.0));
-        assert!(Goal::Settled.judges(&steady, 10.0) && !Goal::Settled.judges(&steady, 4.0));
-        assert!(!Goal::Reopened.judges(&steady, 10.0), "nothing ends");
+        assert!(!Goal::Goodput.applies(&steady, 1.2) && Goal::Goodput.applies(&steady, 2.0));
+        assert!(Goal::Open.applies(&steady, 0.9) && !Goal::Open.applies(&steady, 1.0));
+        assert!(Goal::Settled.applies(&steady, 10.0) && !Goal::Settled.applies(&steady, 4.0));
+        assert!(!Goal::Reopened.applies(&steady, 10.0), "nothing ends");
         let bursts = Some(Bursts { factor: 2.0, lasts_s: 1.0, share: 0.1 });
         let arrivals = Arrivals { bursts, ..Arrivals::default() };
         let bursting = Scenario { arrivals, ..Scenario::default() };
-        assert!(Goal::Open.judges(&bursting, 0.45) && !Goal::Open.judges(&bursting, 0.5));
+        assert!(Goal::Open.applies(&bursting, 0.45) && !Goal::Open.applies(&bursting, 0.5));
         let change = Changed::Cost { requests: 1.0, handshakes: 3.0, over_s: 0.0 };
         let dearer =
             Scenario { changes: vec![Change { at_s: 5.0, what: change }], ..Scenario::default() };
-        assert!(!Goal::Open.judges(&dearer, 0.8));
+        assert!(!Goal::Open.applies(&dearer, 0.8));
         let kind = AttackKind::Handshakes;
         let attack = Attack { kind, load: 0.3, from_s: 0.0, until_s: 9.0 };
         let attacked = Scenario { attacks: vec![attack], ..Scenario::default() };
-        assert!(Goal::Open.judges(&attacked, 0.5) && !Goal::Open.judges(&attacked, 0.8));
-        assert!(!Goal::Goodput.judges(&attacked, 2.0) && !Goal::Wasted.judges(&attacked, 2.0));
-        assert!(Goal::Response.judges(&attacked, 2.0) && Goal::Kept.judges(&attacked, 2.0));
+        assert!(Goal::Open.applies(&attacked, 0.5) && !Goal::Open.applies(&attacked, 0.8));
+        assert!(!Goal::Goodput.applies(&attacked, 2.0) && !Goal::Wasted.applies(&attacked, 2.0));
+        assert!(Goal::Response.applies(&attacked, 2.0) && Goal::Kept.applies(&attacked, 2.0));
     }
 }

@@ -9,7 +9,7 @@
 //! server collapse.
 //!
 //! A [`Scenario`] is a readable file. A run follows from the scenario, its load
-//! and its seed alone; [`judged()`] runs it and tells what came of it by every
+//! and its seed alone; [`evaluate()`] runs it and reports every
 //! [`Measure`].
 
 mod arrivals;
@@ -44,7 +44,7 @@ pub use catalogue::{CATALOGUE, text};
 pub use distribution::Distribution;
 pub use expectation::Expectation;
 pub use handshake_mix::HandshakeMix;
-pub use judged::{Judged, judged};
+pub use judged::{Evaluated, evaluate};
 pub use length::SessionLength;
 pub use measure::Measure;
 pub use outcome::{Cohort, Outcome, Tenth, jain, max_min};

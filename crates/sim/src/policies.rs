@@ -34,7 +34,7 @@ pub const NAMES: [&str; 17] = [
 /// [`Tuning`](tidegate_control::Tuning).
 ///
 /// `static` admits the capacity, which nobody knows beforehand;
-/// [`judged()`](super::judged()) looks for the best rate with hindsight. `aimd`,
+/// [`evaluate()`](super::judged()) looks for the best rate with hindsight. `aimd`,
 /// `gradient` and `gradient2` turn away requests, as they are deployed; with
 /// `-door`, new sessions only. `codel` and `pi` are told how many threads the
 /// service has.

@@ -3,7 +3,7 @@
 use std::io::IsTerminal;
 
 use tidegate_sim::goals::Goal;
-use tidegate_sim::{Judged, Measure};
+use tidegate_sim::{Evaluated, Measure};
 
 use super::overview::{Overview, Reached};
 use super::summary::Summary;
@@ -36,8 +36,8 @@ pub fn text(summary: &Summary, width: usize) -> String {
     if overviews.len() > 1 {
         text += &goals_of_all(overviews);
     }
-    if let Some(judged) = summary.judged() {
-        text += &goals_of_one(judged);
+    if let Some(overview) = summary.goal_policy() {
+        text += &goals_of_one(overview);
     }
     text + &expectations(summary)
 }
@@ -116,14 +116,14 @@ fn head(columns: &[&Column]) -> String {
     line("policy", "load", 0) + &line("", "", 1)
 }
 
-fn row(run: &Judged, columns: &[&Column]) -> String {
+fn row(run: &Evaluated, columns: &[&Column]) -> String {
     let cells = columns.iter().map(|column| format!("{:>1$}", column.figure(run), column.width));
     format!("{:<13}{:>6}{}\n", run.policy, format!("{}×", run.load), cells.collect::<String>())
 }
 
 impl Column {
     /// A run's figure; `–`: it has none.
-    pub fn figure(&self, run: &Judged) -> String {
+    pub fn figure(&self, run: &Evaluated) -> String {
         let (factor, digits) = self.shown;
         let value = run.value(self.measure);
         value.map_or("–".to_owned(), |value| format!("{:.digits$}", factor * value))
@@ -208,20 +208,20 @@ fn goals_of_one(overview: &Overview) -> String {
 }
 
 fn expectations(summary: &Summary) -> String {
-    let verdicts = summary.verdicts();
-    let missed: String = verdicts
+    let results = summary.expectation_results();
+    let missed: String = results
         .iter()
-        .filter(|verdict| !verdict.met)
-        .map(|verdict| format!("MISSED  {}\n", verdict.text()))
+        .filter(|result| !result.met)
+        .map(|result| format!("MISSED  {}\n", result.text()))
         .collect();
     let runs = if summary.seeds == 1 { "run" } else { "runs" };
-    if verdicts.is_empty() {
+    if results.is_empty() {
         return format!("these files expect nothing; means of {} {runs}\n", summary.seeds);
     }
-    let met = verdicts.len() - summary.missed();
+    let met = results.len() - summary.missed();
     format!(
         "{missed}{met} of {} expectations met; means of {} {runs}\n",
-        verdicts.len(),
+        results.len(),
         summary.seeds
     )
 }

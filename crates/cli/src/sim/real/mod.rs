@@ -9,7 +9,7 @@ mod table;
 
 use std::path::Path;
 
-use tidegate_sim::{Scenario, judged};
+use tidegate_sim::{Scenario, evaluate};
 
 use crate::exit::{Outcome, bad_input};
 use crate::stdout::print;
@@ -120,8 +120,8 @@ fn compare(
             attacks: scenario.attacks.iter().map(|a| a.times(capacity_per_s / now_per_s)).collect(),
             ..scenario.at_capacity(now_per_s)
         };
-        let judged = judged(&twin, policy, 1..=seeds).expect("policies were looked up");
-        let simulated = Observed::simulated(&judged[0]);
+        let evaluated = evaluate(&twin, policy, 1..=seeds).expect("policies were looked up");
+        let simulated = Observed::simulated(&evaluated[0]);
         let measured = Observed::measured(&summary, simulated.best_per_s);
         let driver_saturated = summary.driver.saturated_because;
         pairs.push(Pair {
