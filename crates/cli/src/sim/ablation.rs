@@ -5,7 +5,7 @@ use tidegate_sim::{Evaluated, Measure, VARIANTS};
 use super::overview::Overview;
 use super::summary::Summary;
 
-/// What everything is compared with.
+/// The policy that every variant is compared with.
 const WHOLE: &str = "tide";
 
 /// The policies of the table, `tide` first.

@@ -1,5 +1,5 @@
-//! The first part of the page: a row per policy, the goals, and which scenario
-//! misses which.
+//! The first part of the page: a row per policy, the goals, and the scenarios that miss
+//! them.
 
 use maud::{Markup, html};
 use tidegate_sim::goals::Goal;
@@ -12,7 +12,7 @@ pub fn overview(summary: &Summary) -> Markup {
     let overviews = summary.overviews();
     html! {
         h2 { "All scenarios in one table" }
-        p.soft { "At twice the capacity and more, attacks left out; refused at 0.9 of the capacity." }
+        p.soft { "At twice the capacity and more, without attacks; refused at 0.9 of the capacity." }
         (policies(overviews))
         @if let Some(overview) = summary.goal_policy() {
             h2 { "Goals of " (overview.policy) }
@@ -33,7 +33,7 @@ fn policies(overviews: &[Overview]) -> Markup {
     html! { div.scroll { table {
         tr {
             th { "policy" } th { "goodput, mean" } th { "worst" } th.text { "in" }
-            th { "p95 in its calm, median" } th { "lost, mean" } th { "wasted, mean" }
+            th { "p95 against a load of 0.8, median" } th { "lost, mean" } th { "wasted, mean" }
             th { "refused at 0.9" }
         }
         @for overview in overviews {
@@ -87,7 +87,7 @@ fn by_scenario(summary: &Summary, overview: &Overview) -> Markup {
                 }
             }
         } }
-        p.soft { "✓ at every load that counts; a figure: the worst miss; empty: it makes no sense there." }
+        p.soft { "✓ met at every load to which the goal applies; a figure: the worst miss; empty: the goal does not apply." }
     } }
 }
 

@@ -1,5 +1,5 @@
-//! All runs of a policy in a few figures: one row of the first table, and what it
-//! reaches of the goals.
+//! All runs of a policy in a few figures: one row of the first table, and the goals that
+//! it meets.
 
 use std::collections::HashMap;
 
@@ -31,7 +31,7 @@ pub struct Overload<'s> {
     pub goodput_worst: f64,
     pub worst_in: &'s Scenario,
     /// Median of p95 in that at a steady load of 0.8; `None`: in half of the runs
-    /// hardly anybody was answered.
+    /// hardly any request was answered.
     pub p95_ratio_median: Option<f64>,
     pub lost_mean: f64,
     pub wasted_mean: f64,
@@ -68,9 +68,9 @@ pub fn overviews<'s>(results: Results<'_, 's>) -> Vec<Overview<'s>> {
                 result.runs.iter().map(move |run| (scenario, run))
             })
         };
-        let in_peace = || runs().filter(|(scenario, _)| scenario.attacks.is_empty());
-        let heavy: Vec<_> = in_peace().filter(|(_, run)| run.load >= OVERLOAD).collect();
-        let below: Vec<f64> = in_peace()
+        let unattacked = || runs().filter(|(scenario, _)| scenario.attacks.is_empty());
+        let heavy: Vec<_> = unattacked().filter(|(_, run)| run.load >= OVERLOAD).collect();
+        let below: Vec<f64> = unattacked()
             .filter(|(_, run)| run.load == BELOW)
             .filter_map(|(_, run)| run.value(Measure::Refused))
             .collect();
@@ -121,7 +121,7 @@ fn overload<'s>(runs: &[(&'s Scenario, &Evaluated)]) -> Option<Overload<'s>> {
     let all = |measure| runs.iter().filter_map(|(_, run)| run.value(measure)).collect::<Vec<f64>>();
     let goodput = |run: &Evaluated| run.value(Measure::Goodput).unwrap_or(0.0);
     let (worst_in, worst) = runs.iter().min_by(|a, b| goodput(a.1).total_cmp(&goodput(b.1)))?;
-    // Where nobody was answered the wait has no end.
+    // Without an answer the wait has no end.
     let ratio = |run: &Evaluated| run.value(Measure::P95Ratio).unwrap_or(f64::INFINITY);
     let median = median(runs.iter().map(|(_, run)| ratio(run)).collect());
     Some(Overload {
@@ -152,12 +152,12 @@ impl<'s> Reached<'s> {
 }
 
 impl Of<'_> {
-    /// Its figure, as people write it; `–`: it has none.
+    /// Its figure as text; `–`: it has none.
     pub fn figure(&self) -> String {
         let value = self.verdict.value;
         match self.verdict.goal.unit() {
             _ if !value.is_finite() => "–".to_owned(),
-            // A few in a thousand are not nobody.
+            // A few in a thousand must not read as zero.
             Unit::Share if value != 0.0 && value.abs() < 0.01 => format!("{:.2} %", 100.0 * value),
             Unit::Share => format!("{:.1} %", 100.0 * value),
             Unit::Times => format!("{value:.2}×"),
@@ -271,7 +271,7 @@ mod tests {
         let overload = rows[0].overload.as_ref().unwrap();
         assert!((overload.goodput_mean - 0.8).abs() < 1e-12);
         assert_eq!((overload.goodput_worst, overload.worst_in.name.as_str()), (0.7, "two"));
-        // Of 1.5, 3 and nobody answered: 3.
+        // Of 1.5, 3 and none answered: 3.
         assert_eq!(overload.p95_ratio_median, Some(3.0));
         assert_eq!(rows[0].refused_below, Some(0.25));
         let goodput = &rows[0].goals[0];
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn rivals_in_the_run_are_compared_with_and_named() {
+    fn rivals_of_the_same_run_are_compared_and_named() {
         let scenarios = [Scenario::default()];
         let results = vec![
             result(0, "codel", vec![run("codel", 2.0, 0.99, 1.4, 0.5)]),

@@ -1,6 +1,5 @@
-//! The page: all policies in one table, goals, and for each scenario what came of it
-//! over the loads and the course of its heaviest run. One HTML file that needs
-//! nothing else.
+//! The page: all policies in one table, goals, and for each scenario the figures over the
+//! loads and the course of its heaviest run. One self-contained HTML file.
 
 use maud::{Markup, PreEscaped, html};
 use tidegate_sim::{Evaluated, Measure, Scenario, Tenth};

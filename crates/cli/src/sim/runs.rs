@@ -28,7 +28,7 @@ pub fn simulate(
                     let (scenario, policy) = (&scenarios[task.0], policies[task.1]);
                     let mut runs =
                         evaluate(scenario, policy, 1..=seeds).expect("policies were looked up");
-                    // Of all that takes memory only the course is shown.
+                    // Only the course is shown; the waits take memory.
                     runs.iter_mut().for_each(|run| run.first.waits_s = Vec::new());
                     let result = Result { scenario: task.0, policy, runs };
                     done.lock().expect("nobody panics with it").push((*task, result));

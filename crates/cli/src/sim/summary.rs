@@ -1,4 +1,4 @@
-//! What was simulated and what came of it.
+//! All simulated runs and their results.
 
 use serde_json::{Value, json};
 use tidegate_sim::{Evaluated, Expectation, Measure, Scenario};
@@ -6,7 +6,7 @@ use tidegate_sim::{Evaluated, Expectation, Measure, Scenario};
 use super::overview::{Overview, overviews};
 use super::results::{Result, Results};
 
-/// Everything.
+/// All runs of a command.
 pub struct Summary<'s> {
     pub scenarios: &'s [Scenario],
     /// By scenario, then policy.
@@ -15,7 +15,7 @@ pub struct Summary<'s> {
     overviews: Vec<Overview<'s>>,
 }
 
-/// An expectation and what came of it.
+/// An expectation and its result.
 pub struct ExpectationResult<'s> {
     pub scenario: &'s Scenario,
     pub expectation: &'s Expectation,

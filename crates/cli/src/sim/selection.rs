@@ -1,4 +1,4 @@
-//! What was asked for on the command line: scenarios and policies.
+//! The selection on the command line: scenarios and policies.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -8,7 +8,7 @@ use tidegate_sim::{Scenario, policies, text};
 
 use crate::exit::bad_input;
 
-/// Most scenarios that are drawn at once.
+/// Random scenarios of one call at most.
 const MOST_DRAWN: u64 = 10_000;
 
 /// Numbers of drawn scenarios: `60` is 1 to 60, `61-120` are those.
@@ -30,9 +30,9 @@ impl FromStr for Numbers {
     }
 }
 
-/// What was named, or where nothing was, what is usual.
-pub fn or_usual(named: Vec<String>, usual: &[&str]) -> Vec<String> {
-    if named.is_empty() { usual.iter().map(|name| (*name).to_owned()).collect() } else { named }
+/// The names given, or the defaults where none are.
+pub fn or_default(named: Vec<String>, default: &[&str]) -> Vec<String> {
+    if named.is_empty() { default.iter().map(|name| (*name).to_owned()).collect() } else { named }
 }
 
 /// The scenarios of these names and files, each once.
@@ -77,22 +77,30 @@ fn each_once(
 /// The policies of these names, each once; `all` is every one.
 ///
 /// # Errors
-/// Every name that is not known.
+/// Every unknown name.
 pub fn policies(names: &[String]) -> anyhow::Result<Vec<&'static str>> {
-    let known = |name: &str| policies::NAMES.into_iter().find(|known| *known == name);
+    let known = policies::canonical;
     let names: Vec<&str> = once(names).collect();
     let unknown: Vec<String> = names
         .iter()
         .filter(|name| **name != "all" && known(name).is_none())
         .map(|name| {
             let known = policies::NAMES.join(", ");
-            format!("--policy {name}: no such policy; known are {known} and all")
+            format!("--policy {name}: no such policy; known policies are {known} and all")
         })
         .collect();
     match unknown.is_empty() {
         false => Err(bad_input(unknown.join("\n"))),
         true if names.contains(&"all") => Ok(policies::NAMES.to_vec()),
-        true => Ok(names.into_iter().filter_map(known).collect()),
+        true => {
+            let mut selected = Vec::new();
+            for policy in names.into_iter().filter_map(known) {
+                if !selected.contains(&policy) {
+                    selected.push(policy);
+                }
+            }
+            Ok(selected)
+        }
     }
 }
 
@@ -111,7 +119,7 @@ fn scenario(name: &str) -> Result<Scenario, String> {
         return Scenario::named(name).or_else(drawn).ok_or_else(|| unknown(name));
     }
     let text = std::fs::read_to_string(name).map_err(|error| {
-        format!("{name}: cannot be read: {error}; `tidegate sim --show demo > {name}` begins one")
+        format!("{name}: cannot be read: {error}; `tidegate sim --show demo > {name}` writes one to start from")
     })?;
     Scenario::from_toml(&text, name).map_err(|mistakes| mistakes.to_string())
 }
@@ -123,12 +131,12 @@ fn drawn(name: &str) -> Option<u64> {
 
 fn unknown(name: &str) -> String {
     format!(
-        "{name}: no such scenario; `tidegate sim --list` names them, and with --costs the courses; \
-         drawn-1, drawn-2 and so on are drawn at random, and a file of your own ends in .toml"
+        "{name}: no such scenario; `tidegate sim --list` lists them, and with --costs the courses; \
+         drawn-1, drawn-2 and so on are random scenarios; the name of a file ends in .toml"
     )
 }
 
-/// Each name the first time that it comes.
+/// Each name once, at its first place.
 fn once(names: &[String]) -> impl Iterator<Item = &str> {
     let firsts = names.iter().enumerate().filter(|(place, name)| !names[..*place].contains(name));
     firsts.map(|(_, name)| name.as_str())
@@ -152,19 +160,28 @@ mod tests {
     }
 
     #[test]
-    fn everything_comes_once_in_the_order_asked_for() {
-        let asked = owned(&["ramp", "demo", "ramp", "drawn-3"]);
-        let names: Vec<_> = scenarios(&asked).unwrap().into_iter().map(|s| s.name).collect();
+    fn every_name_counts_once_in_the_given_order() {
+        let selected = owned(&["ramp", "demo", "ramp", "drawn-3"]);
+        let names: Vec<_> = scenarios(&selected).unwrap().into_iter().map(|s| s.name).collect();
         assert_eq!(names, ["ramp", "demo", "drawn-3"]);
         assert_eq!(policies(&owned(&["tide", "off", "tide"])).unwrap(), ["tide", "off"]);
+        let aimd = owned(&["aimd-door", "aimd-admission"]);
+        assert_eq!(
+            policies(&aimd).unwrap(),
+            ["aimd-admission"],
+            "a former name and its present one"
+        );
         assert_eq!(policies(&owned(&["all", "tide"])).unwrap(), policies::NAMES);
     }
 
     #[test]
-    fn every_name_that_is_not_known_is_told() {
-        let told = policies(&owned(&["all", "foo", "tide", "bar"])).unwrap_err().to_string();
-        assert!(told.contains("--policy foo") && told.contains("--policy bar"), "{told}");
-        let told = scenarios(&owned(&["drawn-x", "none.toml"])).unwrap_err().to_string();
-        assert!(told.contains("drawn-x: no such") && told.contains("none.toml: cannot"), "{told}");
+    fn every_unknown_name_is_reported() {
+        let error = policies(&owned(&["all", "foo", "tide", "bar"])).unwrap_err().to_string();
+        assert!(error.contains("--policy foo") && error.contains("--policy bar"), "{error}");
+        let error = scenarios(&owned(&["drawn-x", "none.toml"])).unwrap_err().to_string();
+        assert!(
+            error.contains("drawn-x: no such") && error.contains("none.toml: cannot"),
+            "{error}"
+        );
     }
 }
