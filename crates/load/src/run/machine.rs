@@ -1,8 +1,8 @@
 //! The machine the driver runs on.
 
-use crate::result::summary::Machine;
+use crate::result::driver::Machine;
 
-/// Model, processors, kernel; empty where the system does not say.
+/// Model, processors, kernel; empty if unknown.
 pub(crate) fn describe() -> Machine {
     let read = |path| std::fs::read_to_string(path).unwrap_or_default();
     let cpuinfo = read("/proc/cpuinfo");
@@ -18,6 +18,6 @@ pub(crate) fn describe() -> Machine {
 /// Raises this process's limit on open files as far as it may; gives what it is
 /// then. Each connection is an open file.
 pub fn raise_open_files() -> u64 {
-    // Who does not know has the usual limit.
+    // The usual limit if it is unknown.
     rlimit::increase_nofile_limit(u64::MAX).unwrap_or(1024)
 }

@@ -1,57 +1,23 @@
-//! What customers do who were turned away or have waited too long.
+//! What customers do when they are refused or lose patience.
 
 use std::time::Duration;
 
-use tidegate_config::Preset::{Is, Unset};
-use tidegate_config::{Other, Time, Value, Whole, keys};
-
-use super::check::DAY;
-
-/// What a customer may do, without further ado.
-const WORDS: [&str; 3] = ["leave", "come_back", "hammer"];
-/// Most attempts, the first among them, in the simulator's words and range.
-const MOST: i64 = 1000;
-
-keys! {
-    /// `impatience` as a table, with one of these.
-    pub(super) static IMPATIENCE: ImpatienceKeys {
-        /// She begins anew after a back-off, as a new session.
-        come_back: Other("table", "see below") = Unset;
-        /// She sends the request again at once on a new connection, within the session.
-        hammer: Other("table", "see below") = Unset;
-    }
-
-    /// `come_back` of an `impatience`.
-    pub(super) static COME_BACK: ComeBackKeys {
-        /// Mean of the negative exponential time away.
-        back_off: Time(Duration::from_millis(1), DAY) = Is("\"2s\"");
-        /// Her sessions in all, the first among them.
-        attempts: Whole(2, MOST) = Is("3");
-    }
-
-    /// `hammer` of an `impatience`.
-    pub(super) static HAMMER: HammerKeys {
-        /// How often a request is sent, the first time among them.
-        attempts: Whole(2, MOST) = Is("10");
-    }
-}
-
-/// What a customer does who was turned away or has waited too long.
+/// What a customer does when they are refused or lose patience.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Impatience {
-    /// Leaves for good.
+    /// Leaves.
     #[default]
     Leave,
-    /// Begins anew as a new session, after a back-off.
+    /// Returns with a new session after a back-off.
     ComeBack {
-        /// Mean of the negative exponential time away.
+        /// Mean of the back-off, negative exponential.
         back_off: Duration,
-        /// Sessions in all, the first among them.
+        /// Number of sessions, including the first.
         attempts: u32,
     },
-    /// Sends the request that took too long again at once, on a new connection.
+    /// Repeats the request at once on a new connection.
     Hammer {
-        /// Times that a request is sent, the first among them.
+        /// Number of times a request is sent, including the first.
         attempts: u32,
     },
 }
@@ -62,7 +28,7 @@ impl Impatience {
     /// Ten attempts.
     pub const HAMMER: Self = Self::Hammer { attempts: 10 };
 
-    /// The mean time away before the next session, if there is one after so many.
+    /// The mean back-off before the next session; `None` if there is no next session.
     pub(crate) fn back_off(self, sessions: u32) -> Option<Duration> {
         match self {
             Self::ComeBack { back_off, attempts } if sessions < attempts => Some(back_off),
@@ -70,78 +36,11 @@ impl Impatience {
         }
     }
 
-    /// How often a request that took too long is sent again.
+    /// How often a request that exceeds the patience is repeated.
     pub(crate) fn reloads(self) -> u32 {
         match self {
             Self::Hammer { attempts } => attempts - 1,
             _ => 0,
-        }
-    }
-}
-
-pub(super) fn read(value: &Value<'_>) -> Option<Impatience> {
-    const ALL: [Impatience; 3] = [Impatience::Leave, Impatience::COME_BACK, Impatience::HAMMER];
-    if value.is_str() {
-        return Some(ALL[value.choice(&WORDS)?]);
-    }
-    let section = value.section()?;
-    section.known(&IMPATIENCE);
-    let given = (section.read(&IMPATIENCE.come_back), section.read(&IMPATIENCE.hammer));
-    let inner = match &given {
-        (Some(inner), None) | (None, Some(inner)) => inner.section()?,
-        _ => {
-            section.wrong(
-                "must have either come_back or hammer",
-                "write { come_back = { back_off = \"2s\", attempts = 3 } }",
-            );
-            return None;
-        }
-    };
-    if given.1.is_some() {
-        inner.known(&HAMMER);
-        return Some(Impatience::Hammer { attempts: inner.read_or(&HAMMER.attempts, 10)? as u32 });
-    }
-    inner.known(&COME_BACK);
-    let back_off = inner.read_or(&COME_BACK.back_off, Duration::from_secs(2));
-    let attempts = inner.read_or(&COME_BACK.attempts, 3);
-    Some(Impatience::ComeBack { back_off: back_off?, attempts: attempts? as u32 })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn read_text(text: &str) -> Result<Impatience, Vec<String>> {
-        tidegate_config::read(text, "shop.toml", |root| read(&root.get("impatience")?))
-            .map_err(|mistakes| mistakes.0.iter().map(ToString::to_string).collect())
-    }
-
-    #[test]
-    fn impatience_is_read_and_every_mistake_is_told() {
-        let good = |text: &str| read_text(&format!("impatience = {text}")).unwrap();
-        assert_eq!(good("\"leave\""), Impatience::Leave);
-        assert_eq!(good("\"hammer\""), Impatience::Hammer { attempts: 10 });
-        assert_eq!(good("{ hammer = { attempts = 2 } }").reloads(), 1);
-        let back = good("{ come_back = { back_off = \"250ms\", attempts = 2 } }");
-        assert_eq!(back.back_off(1), Some(Duration::from_millis(250)));
-        assert_eq!((back.back_off(2), Impatience::Leave.back_off(1)), (None, None));
-        assert_eq!(good("{ come_back = {} }"), good("\"come_back\""));
-        for (bad, said) in [
-            ("\"stay\"", "impatience: = \"stay\" is not known; must be one of leave, come_back"),
-            ("{}", "impatience: must have either come_back or hammer; write"),
-            ("{ hammer = { attempts = 1 } }", "impatience.hammer.attempts: = 1 must be 2 to 1000"),
-            (
-                "{ come_back = { back_off = \"0s\" } }",
-                "impatience.come_back.back_off: = \"0s\" must",
-            ),
-            (
-                "{ come_back = { after = \"2s\" } }",
-                "impatience.come_back.after: is not a known key",
-            ),
-        ] {
-            let told = read_text(&format!("impatience = {bad}")).unwrap_err();
-            let said = format!("shop.toml:1: {said}");
-            assert!(told[0].starts_with(&said), "{said}\n{told:?}");
         }
     }
 }
