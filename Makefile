@@ -1,19 +1,20 @@
-# Every target installs what it lacks (scripts/bootstrap) and then runs.
-# ARGS="..." is passed on: make demo ARGS="--quick", make bench ARGS="load --quick".
+# Every target but install, clean and help first installs what it needs (scripts/bootstrap).
+# ARGS="..." is passed to the program: make demo ARGS="--quick", make bench ARGS="load --quick".
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help build demo test check bench fuzz clean
+.PHONY: help build install demo test check bench fuzz clean
 
 ARGS ?=
+PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 60
 TARGET := $(or $(CARGO_TARGET_DIR),target)
-# rustup's own folder: a machine that was bootstrapped a moment ago has it in no profile yet.
+# rustup's folder: on a machine that was just bootstrapped it is not in PATH yet.
 export PATH := $(PATH):$(or $(CARGO_HOME),$(HOME)/.cargo)/bin
 
 help: ## Show this list.
-	@echo "Tidegate keeps an HTTPS service at its peak when more customers arrive than it can serve."
+	@echo "Tidegate keeps an HTTPS service at its peak throughput when more customers arrive than it can serve."
 	@echo
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
@@ -21,14 +22,17 @@ build: ## Build the one binary, target/release/tidegate.
 	@scripts/bootstrap build
 	cargo build --release --package tidegate
 
-demo: build ## The main job, live: a site beyond its capacity without and with the gate; results in out/demo.
+install: ## Install the built binary without its line tables to PREFIX/bin (/usr/local/bin), the line tables beside it.
+	@scripts/install $(TARGET)/release/tidegate $(PREFIX)
+
+demo: build ## Live: a site beyond its capacity without and with the gate; results in out/demo.
 	$(TARGET)/release/tidegate demo $(ARGS)
 
 test: ## Every test: units, properties, real sockets, nginx, PostgreSQL, a browser.
 	@scripts/bootstrap test
 	cargo test --workspace $(ARGS)
 
-check: ## Format, clippy, documentation, licences and advisories, generated files, fuzz targets.
+check: ## Format, clippy, structure, documentation, licences and advisories, generated files, fuzz targets.
 	@scripts/bootstrap check
 	@scripts/check
 	@scripts/fuzz --check

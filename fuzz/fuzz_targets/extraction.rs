@@ -1,8 +1,8 @@
-//! Feeds a selector (the first line) and a page (the rest) to the search for
-//! values that customers extract: it never panics, and what it finds is never
-//! longer than the page can make it.
+//! Passes a selector (the first line) and a page (the rest) to the search for
+//! values that customers extract. It must not panic, and a value must not be
+//! longer than the page allows.
 //!
-//! By hand, from the repository's root:
+//! To run it alone, from the repository's root:
 //! `cargo +nightly fuzz run --features load extraction`
 
 #![no_main]
@@ -15,16 +15,16 @@ fuzz_target!(|bytes: &[u8]| {
     let Ok(selector) = std::str::from_utf8(line).map(Selector::parse) else { return };
     let selector = match selector {
         Ok(selector) => selector,
-        Err(told) => return assert!(!told.is_empty()),
+        Err(message) => return assert!(!message.is_empty()),
     };
     let text = Wanted { selector: selector.clone(), attribute: None };
     let value = Wanted { selector, attribute: Some("value".to_owned()) };
     let both = find(page, &[&text, &value]);
-    // One pass for several finds what a pass for each does.
+    // One pass for several selectors finds the same as a pass for each.
     assert_eq!(both[0], find(page, &[&text])[0]);
     assert_eq!(both[1], find(page, &[&value])[0]);
     for found in both.iter().flatten() {
-        // A byte that is no UTF-8 becomes three.
+        // A byte that is not UTF-8 becomes three.
         assert!(found.len() <= 3 * page.len());
     }
 });

@@ -1,5 +1,5 @@
-//! Feeds text to the reader of configuration files: it never panics, and what
-//! it objects to is a list of single lines.
+//! Feeds text to the reader of configuration files: it never panics, and
+//! every mistake is a single line.
 //!
 //! `scripts/fuzz` seeds it with the example file. By hand, from the
 //! repository's root:

@@ -1,9 +1,9 @@
-//! Feeds bytes to the ClientHello reader in one piece, in pieces and byte by
-//! byte: it never panics, always answers alike, stays within its caps, and
-//! every claim can be read.
+//! Passes bytes to the ClientHello reader in one piece, in pieces and byte by
+//! byte. It must not panic, must give the same result each time and stay within
+//! its caps, and every claim must be readable.
 //!
-//! `scripts/fuzz` seeds it with the captured hellos. By hand, from the
-//! repository's root (the first folder, where new inputs go, must exist:
+//! `scripts/fuzz` seeds it with the captured hellos. To run it alone, from
+//! the repository's root (the first folder, for new inputs, must exist:
 //! `mkdir -p fuzz/corpus/hello_reader`):
 //! `cargo +nightly fuzz run hello_reader fuzz/corpus/hello_reader crates/hello/tests/captured`
 
@@ -56,7 +56,7 @@ fn read(hello: &ClientHello) {
         assert!(hello.supported_groups().contains(choice.group));
         let session = Session {
             suite: choice.suite,
-            server_name: hello.server_name(),
+            server_name: negotiate::server_name_hash(hello.server_name()),
             extended_master_secret: hello.extended_master_secret()
                 && choice.version == negotiate::TLS12,
         };

@@ -1,5 +1,5 @@
-//! Feeds bytes to the ticket opener: as they are, under the name of a key of
-//! ours, and as changes to a good ticket. Only the good ticket ever opens.
+//! Passes bytes to the ticket keyring: as they are, after the name of its key,
+//! and as changes to a valid ticket. Only the valid ticket may open.
 //!
 //! Run from the repository's root: `cargo +nightly fuzz run --features gate tickets`
 
@@ -9,9 +9,9 @@ use libfuzzer_sys::fuzz_target;
 use std::sync::LazyLock;
 use std::time::Duration;
 
-/// The gate's own file: the module is private to it.
+/// The gate's file: the module is private to its crate.
 #[allow(dead_code)]
-#[path = "../../crates/gate/src/tickets.rs"]
+#[path = "../../crates/gate/src/admission/tickets.rs"]
 mod tickets;
 
 use tickets::{Claims, Keyring, Terms};
@@ -25,7 +25,7 @@ fn claims() -> Claims {
         issued: NOW,
         uses: 3,
         terms: Terms { version: 0x0304, suite: 0x1301, extended_master_secret: false },
-        server_name: tickets::name_hash(Some("shop.example")),
+        server_name: tidegate_hello::negotiate::server_name_hash(Some("shop.example")),
     }
 }
 
@@ -37,28 +37,28 @@ static RING: LazyLock<(Keyring, Vec<u8>)> = LazyLock::new(|| {
 });
 
 fuzz_target!(|bytes: &[u8]| {
-    let (ring, good) = &*RING;
+    let (ring, valid) = &*RING;
     assert!(ring.open(bytes, NOW).is_err());
 
-    // The name of a key is no secret: it begins every ticket.
-    let named = [&good[..8], bytes].concat();
-    assert!(named == *good || ring.open(&named, NOW).is_err());
+    // The name of a key is public: every ticket begins with it.
+    let named = [&valid[..8], bytes].concat();
+    assert!(named == *valid || ring.open(&named, NOW).is_err());
 
     // Changes: pairs of position and mask, then a length.
-    let mut changed = good.clone();
+    let mut changed = valid.clone();
     for pair in bytes.chunks_exact(2) {
         let at = usize::from(pair[0]) % changed.len();
         changed[at] ^= pair[1];
     }
     if bytes.len() % 2 == 1 {
         let length = usize::from(bytes[bytes.len() - 1]);
-        changed.resize(length.min(good.len() + 16), 0);
+        changed.resize(length.min(valid.len() + 16), 0);
     }
     match ring.open(&changed, NOW) {
         Ok(opened) => {
-            assert_eq!(changed, *good);
+            assert_eq!(changed, *valid);
             assert_eq!(opened.claims, claims());
         }
-        Err(_) => assert_ne!(changed, *good),
+        Err(_) => assert_ne!(changed, *valid),
     }
 });

@@ -1,10 +1,10 @@
 //! The command line.
 
 use crate::rows::{ROWS, Row};
-use crate::servers::Kind;
 use clap::Parser;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use tidegate_lab::peers::Kind;
 
 /// Server CPU per operation of the gate beside nginx and HAProxy.
 ///
@@ -67,16 +67,7 @@ pub enum Command {
 }
 
 /// A mistake in what the user gave: exit code 2.
-#[derive(Debug)]
-pub struct BadInput(pub String);
-
-impl std::fmt::Display for BadInput {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for BadInput {}
+pub use tidegate_lab::BadInput;
 
 /// What brings Tidegate's own binary.
 pub const BUILD: &str = "build it with cargo build --release, or give --tidegate";

@@ -4,7 +4,6 @@
 //! The server's signature is not verified: that would cost the driver more
 //! than the server, and nothing here is a secret.
 
-use crate::certificate::NAME;
 use crate::upstream::BODY;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{
@@ -13,21 +12,11 @@ use rustls::client::{
 use rustls::crypto::{SupportedKxGroup, aws_lc_rs as provider};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{ClientConfig, ClientConnection, DigitallySignedStruct, NamedGroup, SignatureScheme};
-use serde::Serialize;
 use std::io::{self, ErrorKind};
 use std::sync::{Arc, Mutex};
+use tidegate_lab::NAME;
+use tidegate_lab::peers::Version;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-
-/// TLS version that a client speaks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub enum Version {
-    /// TLS 1.2 with ECDHE and AES-128-GCM.
-    #[serde(rename = "1.2")]
-    Tls12,
-    /// TLS 1.3 with AES-128-GCM.
-    #[serde(rename = "1.3")]
-    Tls13,
-}
 
 /// The request of every row.
 pub const REQUEST: &[u8] = b"GET /1k HTTP/1.1\r\nHost: bench.test\r\n\

@@ -5,7 +5,7 @@ use anyhow::bail;
 use serde::Serialize;
 use std::hint::black_box;
 use std::time::Duration;
-use tidegate_control::{AGES, ClassWork, Controller, Reading, Settings, Usage};
+use tidegate_control::{AGES, ClassWork, Controller, Moment, Reading, Settings, Usage};
 use tidegate_stats::Summary;
 
 /// Time between two readings.
@@ -34,12 +34,12 @@ fn all(rounds: u32) -> anyhow::Result<Vec<DecisionCost>> {
     let (mut calm, mut crowded, mut learning) = (house(500), house(100_000), house(500));
     Ok(vec![
         cost("a newcomer, let in", true, rounds, |now| {
-            calm.in_flight(0, 0);
-            calm.new_session(now).is_admit()
+            calm.offered();
+            calm.decide(now, Moment::in_flight(0, 0)).is_admit()
         })?,
         cost("a newcomer, told not now", true, rounds, |now| {
-            crowded.in_flight(3, 40);
-            !crowded.new_session(now).is_admit()
+            crowded.offered();
+            !crowded.decide(now, Moment::in_flight(3, 40)).is_admit()
         })?,
         cost("a returning customer", true, rounds, |now| {
             learning.returning(now);
@@ -56,7 +56,6 @@ fn all(rounds: u32) -> anyhow::Result<Vec<DecisionCost>> {
 fn house(sessions: u32) -> Controller {
     let mut controller = Controller::new(Settings::default());
     for tick in 1..100 {
-        controller.in_flight(0, 0);
         controller.observe(TICK * tick, &reading(sessions));
     }
     controller

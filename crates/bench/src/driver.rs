@@ -1,13 +1,14 @@
 //! Closed-loop load: a fixed number of connections, each busy with the next
 //! operation as soon as the last is done, bounded in time and number.
 
-use crate::client::{self, Version};
+use crate::client;
 use rustls::{ClientConfig, HandshakeKind, NamedGroup};
 use serde::Serialize;
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tidegate_lab::peers::{Version, Work};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::task::{JoinHandle, JoinSet};
@@ -24,22 +25,6 @@ const GROUP: NamedGroup = NamedGroup::X25519;
 
 /// Most operations of one window, whatever its length.
 const MOST: u64 = 200_000;
-
-/// One kind of operation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Work {
-    /// Connect, full handshake, one GET, close.
-    Full(Version),
-    /// Connect, resume with a ticket, one GET, close.
-    Resumed(Version),
-    /// One GET on a TLS 1.3 connection that stays open.
-    KeepAliveTls,
-    /// One GET on a connection in clear that stays open.
-    KeepAliveClear,
-    /// Connect, send a hello, be turned away.
-    Refused,
-}
 
 /// What a window came to.
 #[derive(Clone, Debug, Default, Serialize)]

@@ -3,9 +3,9 @@
 use crate::decision_cost::DecisionCost;
 use crate::hello_cost::HelloCost;
 use crate::rows::{FULL_CONNECTION, INSPECTION_OF_REFUSAL, REFUSAL, REFUSAL_OF_FULL};
-use crate::servers::Kind;
 use crate::summary::RowSummary;
 use serde::Serialize;
+use tidegate_lab::peers::Kind;
 
 /// One goal and its measured value, both as ratios.
 #[derive(Clone, Debug, Serialize)]

@@ -1,11 +1,12 @@
 //! What reading a hello costs.
 
-use crate::client::{self, Version};
+use crate::client;
 use crate::in_process;
 use anyhow::bail;
 use serde::Serialize;
 use std::hint::black_box;
 use tidegate_hello::{Limits, Progress, Reader};
+use tidegate_lab::peers::Version;
 use tidegate_stats::Summary;
 
 /// Cost of reading one kind of hello, copying its bytes included.

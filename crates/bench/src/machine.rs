@@ -1,10 +1,10 @@
-//! What a result must carry to be worth something later: machine, commit, command.
+//! The machine, commit and command that every result of the benchmark carries.
 
 use serde::Serialize;
-use std::process::Command;
-use std::time::{SystemTime, UNIX_EPOCH};
+use tidegate_host::Provenance;
 
-/// Where and how a run was made.
+/// Where and how a run was made: [`tidegate_host::Machine`] and [`Provenance`] under the
+/// names that the result files use.
 #[derive(Clone, Debug, Serialize)]
 pub struct Machine {
     /// Processor model, as the kernel names it.
@@ -15,54 +15,24 @@ pub struct Machine {
     pub kernel: String,
     /// Distribution.
     pub system: String,
-    /// Commit of the working tree, with `-dirty` where it has changes.
-    pub commit: String,
-    /// The command line.
-    pub command: String,
-    /// Start of the run, seconds since 1970.
-    pub started_unix_s: u64,
+    /// Commit, command line and start.
+    #[serde(flatten)]
+    pub provenance: Provenance,
 }
 
 impl Machine {
-    /// Reads it; what cannot be read is "unknown".
+    /// Reads it; a text that the system does not report is "unknown".
     pub fn read() -> Self {
-        let information = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-        let release = std::fs::read_to_string("/etc/os-release").unwrap_or_default();
-        let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+        let machine = tidegate_host::Machine::read();
+        let known = |text: String| if text.is_empty() { "unknown".to_owned() } else { text };
         Self {
-            processor: value(&information, "model name", ':'),
-            processors: tidegate_host::Cores::of_this_thread()
-                .map_or(0, |cores| cores.list().len()),
-            kernel: format!("Linux {}", kernel.trim()),
-            system: value(&release, "PRETTY_NAME", '='),
-            commit: commit(),
-            command: std::env::args().collect::<Vec<_>>().join(" "),
-            started_unix_s: SystemTime::now()
-                .duration_since(UNIX_EPOCH)
-                .map_or(0, |since| since.as_secs()),
+            processor: known(machine.cpu),
+            processors: machine.cpus,
+            kernel: format!("Linux {}", machine.kernel),
+            system: known(machine.system),
+            provenance: Provenance::read(),
         }
     }
-}
-
-/// The value of the first line `key <separator> value`, without quotes.
-fn value(text: &str, key: &str, separator: char) -> String {
-    text.lines()
-        .filter_map(|line| line.split_once(separator))
-        .find(|(name, _)| name.trim() == key)
-        .map_or_else(
-            || "unknown".to_owned(),
-            |(_, value)| value.trim().trim_matches('"').to_owned(),
-        )
-}
-
-fn commit() -> String {
-    let git = |arguments: &[&str]| {
-        let output = Command::new("git").args(arguments).output().ok()?;
-        output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
-    };
-    let Some(commit) = git(&["rev-parse", "HEAD"]) else { return "unknown".to_owned() };
-    let changes = git(&["status", "--porcelain", "--untracked-files=no"]).unwrap_or_default();
-    if changes.is_empty() { commit } else { format!("{commit}-dirty") }
 }
 
 #[cfg(test)]
@@ -70,10 +40,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_are_found_by_their_whole_key() {
-        let text = "model\t: 207\nmodel name\t: A Processor\n";
-        assert_eq!(value(text, "model name", ':'), "A Processor");
-        assert_eq!(value("PRETTY_NAME=\"A System\"", "PRETTY_NAME", '='), "A System");
-        assert_eq!(value(text, "nothing", ':'), "unknown");
+    fn the_fields_of_a_result_keep_their_names() {
+        let json = serde_json::to_value(Machine::read()).unwrap();
+        for text in ["processor", "kernel", "system", "commit", "command"] {
+            assert!(!json[text].as_str().unwrap().is_empty(), "{text}: {json}");
+        }
+        assert!(json["processors"].as_u64().unwrap() > 0);
+        assert!(json["started_unix_s"].as_u64().unwrap() > 0);
+        assert_eq!(json.as_object().unwrap().len(), 7);
     }
 }

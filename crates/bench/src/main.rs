@@ -5,8 +5,6 @@
 //! The driver shares no code with the gate that it measures.
 
 mod args;
-mod calibration;
-mod certificate;
 mod client;
 mod decision_cost;
 mod driver;
@@ -15,11 +13,9 @@ mod goals;
 mod hello_cost;
 mod in_process;
 mod machine;
-mod process;
 mod report;
 mod rows;
 mod run;
-mod servers;
 mod summary;
 mod table;
 mod upstream;

@@ -4,13 +4,14 @@ use crate::decision_cost::DecisionCost;
 use crate::goals::Goal;
 use crate::hello_cost::HelloCost;
 use crate::machine::Machine;
-use crate::servers::Kind;
 use crate::summary::RowSummary;
-use crate::windows::{CorePair, Window};
+use crate::windows::Window;
 use anyhow::Context;
 use serde::Serialize;
 use std::path::Path;
 use std::process::ExitCode;
+use tidegate_lab::CorePair;
+use tidegate_lab::peers::Kind;
 use tidegate_stats::Summary;
 
 /// Name of the file within the output folder.

@@ -1,9 +1,8 @@
 //! The rows of the table: what is measured, and what it must come to.
 
-use crate::certificate::Key;
-use crate::client::Version;
-use crate::driver::Work;
 use serde::Serialize;
+use tidegate_lab::Key;
+use tidegate_lab::peers::{Version, Work};
 
 /// One kind of operation, measured at every server.
 #[derive(Debug, Serialize)]

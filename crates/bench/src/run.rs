@@ -1,15 +1,13 @@
 //! The run: for each row all servers are up, and take turns window by window.
 
 use crate::args::Args;
-use crate::certificate::{Certificate, Key};
-use crate::driver::{Driver, Work};
+use crate::driver::Driver;
 use crate::machine::Machine;
 use crate::report::Report;
 use crate::rows::Row;
-use crate::servers::{self, Kind, Server, Setup};
 use crate::summary::RowSummary;
 use crate::upstream::Upstream;
-use crate::windows::{CorePair, Window};
+use crate::windows::Window;
 use crate::{decision_cost, goals, hello_cost};
 use anyhow::{Context, bail};
 use rand::SeedableRng;
@@ -17,6 +15,8 @@ use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use tidegate_lab::peers::{self, Kind, Server, Setup, Work};
+use tidegate_lab::{Certificate, CorePair, Key};
 use tidegate_stats::Summary;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::LocalSet;
@@ -137,7 +137,7 @@ impl<'a> Plan<'a> {
                 upstream: upstream.address(),
                 core: self.cores.server,
             };
-            let server = servers::start(*kind, row.work, &setup)
+            let server = peers::start(*kind, row.work, &setup)
                 .with_context(|| format!("{} in row {}", kind.title(), row.id))?;
             match server {
                 Some(server) => {

@@ -2,9 +2,9 @@
 //! ratio to each peer.
 
 use crate::rows::Row;
-use crate::servers::Kind;
 use crate::windows::Window;
 use serde::Serialize;
+use tidegate_lab::peers::Kind;
 use tidegate_stats::{Ratio, Summary, ratio_of_pairs};
 
 /// Share of held customers above which a row is judged without admission.

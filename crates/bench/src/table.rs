@@ -3,10 +3,10 @@
 use crate::goals::{Goal, verdict};
 use crate::hello_cost::HelloCost;
 use crate::report::{Report, Verdict};
-use crate::servers::Kind;
 use crate::summary::{Cell, HELD, RowSummary};
 use crate::windows::Window;
 use std::fmt::Write;
+use tidegate_lab::peers::Kind;
 use tidegate_stats::{Ratio, Summary};
 
 /// Width of the first column.

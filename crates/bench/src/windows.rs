@@ -1,13 +1,12 @@
 //! One window: a server's CPU time over a while of load, with everything that
 //! is needed to judge it later.
 
-use crate::args::BadInput;
-use crate::calibration;
 use crate::driver::Driver;
-use crate::servers::{Kind, Server};
 use crate::upstream::Upstream;
 use serde::Serialize;
 use std::time::{Duration, Instant};
+use tidegate_lab::peers::{Kind, Server};
+use tidegate_lab::{CorePair, calibration};
 use tokio::time::sleep;
 
 /// Time for the last connections to be torn down before a clock is read.
@@ -19,32 +18,6 @@ const WARM_UP: Duration = Duration::from_millis(150);
 
 /// Fewest operations that make a window worth something.
 const FEWEST: u64 = 20;
-
-/// The two cores of a run.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub struct CorePair {
-    /// Core of the servers.
-    pub server: usize,
-    /// Core of driver and upstream.
-    pub driver: usize,
-}
-
-impl CorePair {
-    /// Two different cores that this process may use.
-    ///
-    /// # Errors
-    /// `BadInput` where they are not.
-    pub fn new(server: usize, driver: usize) -> anyhow::Result<Self> {
-        let allowed = tidegate_host::Cores::of_this_thread()?.list().to_vec();
-        if server == driver || ![server, driver].iter().all(|core| allowed.contains(core)) {
-            return Err(BadInput(format!(
-                "--server-core {server} and --driver-core {driver} must be two of the cores {allowed:?}"
-            ))
-            .into());
-        }
-        Ok(Self { server, driver })
-    }
-}
 
 /// A measured window, raw.
 #[derive(Clone, Debug, Serialize)]

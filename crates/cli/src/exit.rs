@@ -1,29 +1,18 @@
-//! How a command ends: the exit codes that scripts rely on.
+//! Exit codes.
 
 use std::fmt;
 use std::process::ExitCode;
 
-/// How a command ended when nothing stood in its way.
+/// The result of a command that ran to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// Exit code 0.
     Done,
-    /// Exit code 1: it ran, and a goal or threshold was missed.
+    /// Exit code 1: a goal or threshold was missed.
     GoalMissed,
 }
 
-/// Marks an error as the operator's to mend: exit code 2. Every other error
-/// is a run that failed: exit code 3.
-#[derive(Debug)]
-pub struct BadInput(pub String);
-
-impl fmt::Display for BadInput {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for BadInput {}
+pub use tidegate_lab::BadInput;
 
 /// An error that ends the command with exit code 2.
 pub fn bad_input(message: impl fmt::Display) -> anyhow::Error {
@@ -31,7 +20,7 @@ pub fn bad_input(message: impl fmt::Display) -> anyhow::Error {
 }
 
 impl Outcome {
-    /// Prints an error, if there is one, and turns the result into an exit code.
+    /// The exit code of a result; an error is printed first.
     pub fn report(result: anyhow::Result<Self>) -> ExitCode {
         match result {
             Ok(Self::Done) => ExitCode::SUCCESS,
@@ -55,7 +44,7 @@ mod tests {
     }
 
     #[test]
-    fn each_kind_of_ending_has_its_own_code() {
+    fn each_kind_of_result_has_its_own_code() {
         assert_eq!(code(Ok(Outcome::Done)), format!("{:?}", ExitCode::from(0)));
         assert_eq!(code(Ok(Outcome::GoalMissed)), format!("{:?}", ExitCode::from(1)));
         assert_eq!(code(Err(bad_input("x"))), format!("{:?}", ExitCode::from(2)));

@@ -7,8 +7,8 @@ use tidegate_gate::Gate;
 use tidegate_gate::config::{Config, Flags, LogFormat};
 
 use crate::exit::{Outcome, bad_input};
-use crate::lab::READY;
 use crate::signals::Signals;
+use tidegate_lab::READY;
 
 /// Flags of `tidegate gate`. A flag goes before what the file says.
 #[derive(clap::Args)]

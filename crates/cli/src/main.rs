@@ -1,13 +1,10 @@
 //! The one binary: parse, run, exit code.
 
-mod chart;
 mod check;
 mod demo;
 mod exit;
 mod gate;
-mod lab;
 mod load;
-mod page;
 mod screen;
 mod signals;
 mod sim;
@@ -52,7 +49,7 @@ enum Command {
 fn main() -> std::process::ExitCode {
     let cli = Cli::parse();
     // Gate and site hold a file for each connection, and a shell allows 1024.
-    tidegate_load::raise_open_files();
+    tidegate_host::open_files::raise_limit();
     let outcome = match cli.command {
         Command::Gate(args) => gate::run(args),
         Command::Check(args) => check::run(args),

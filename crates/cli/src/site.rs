@@ -1,17 +1,17 @@
 //! `tidegate site`: run a reference site.
 
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Subcommand;
-use tidegate_sites::auction::{self, Options, Prepared};
+use tidegate_sites::auction::{self, Options};
 use tidegate_sites::password::PasswordCost;
 
 use crate::exit::{Outcome, bad_input};
-use crate::lab::READY;
 use crate::signals::Signals;
 use tidegate_host::Cores;
+use tidegate_lab::READY;
 
 /// Flags of `tidegate site`.
 #[derive(clap::Args)]
@@ -80,17 +80,6 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     signals.wait();
     site.shutdown();
     Ok(Outcome::Done)
-}
-
-/// Creates the demo's database where it is not there yet, with a progress bar.
-pub fn prepare_demo(data: &Path, scale: f64) -> anyhow::Result<Prepared> {
-    let options = Options {
-        data: data.to_owned(),
-        scale: Some(scale),
-        password_cost: PasswordCost::LIGHT,
-        ..Options::default()
-    };
-    auction::prepare(&options).map_err(blame)
 }
 
 fn milliseconds(text: &str) -> Result<f64, String> {

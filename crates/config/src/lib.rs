@@ -1,44 +1,83 @@
-//! TOML files that people write, such as scenarios: read so that every mistake
-//! is reported together, each with its line, the rule it breaks and a remedy.
+//! Files that people write: the gate's configuration, scenarios of the load
+//! generator and of the simulator.
 //!
-//! Deviation: serde's derive stops at the first mistake of a text; who mends a
-//! file wants all of them at once.
+//! A key is declared once, with [`keys!`]. The declaration gives its type, its
+//! reader, the mistakes with their line and a remedy, and its row of the reference
+//! page. All mistakes of a file, and of the flags over it, are reported together:
+//!
+//! `tidegate.toml:14: admission.interval = "0ms": must be a duration of 10ms to 60s; try "10ms"`
+//!
+//! Deviation: serde's derive with `deny_unknown_fields` stops at the first mistake
+//! of a text.
 
-mod keys;
-mod mistakes;
+mod declare;
+mod key;
+mod mistake;
+mod one_line;
+mod read;
 mod reader;
+mod reference;
+mod rule;
+mod rules;
+mod suggest;
+mod tree;
+mod units;
+mod unknown;
 
+pub use declare::Settings;
 #[doc(hidden)]
-pub use keys::plain;
-pub use keys::{
-    Flag, Key, Number, Other, Pair, Preset, Row, Rule, Table, Text, Time, Whole, Words, joined,
+pub use key::plain;
+pub use key::{Key, Keys, Preset, Row, Table, joined};
+pub use mistake::{Mistake, Mistakes, Problem};
+pub use one_line::one_line;
+pub use reader::{Flag, Reader};
+pub use reference::write_keys;
+pub use rule::{Field, Rule, text_of};
+pub use rules::{
+    Address, Boolean, Bytes, Choice, FilePath, Number, OrOff, Other, Pair, Text, Time, Whole, Word,
+    Words,
 };
-pub use mistakes::{Mistake, Mistakes};
-pub use reader::{Reader, Section, Value, did_you_mean};
+pub use suggest::did_you_mean;
+pub use tree::{Section, Value};
+pub use units::{parse_duration, parse_size, show_duration, show_size};
 
 use toml::de::DeTable;
 
-/// Takes a text apart and has `read` make something of its tables; `file` is
-/// what mistakes name as their place.
+/// Reads a text by `make`, which gets its root table; mistakes name `file` as
+/// their place. A text that is not TOML is not read any further.
 ///
 /// # Errors
-/// Every mistake that the text has, or that `read` told its reader.
+/// All mistakes: those of the text, and those that `make` reported.
 pub fn read<T>(
     text: &str,
     file: &str,
-    read: impl FnOnce(&Section<'_>) -> Option<T>,
+    make: impl FnOnce(&Section<'_>) -> Option<T>,
 ) -> Result<T, Mistakes> {
-    let reader = Reader::new(file, text);
-    let (tree, errors) = DeTable::parse_recoverable(text);
-    if !errors.is_empty() {
-        for error in errors {
-            let at = error.span().unwrap_or(0..0);
-            reader.wrong(&at, "TOML", error.message().replace('\n', " "), "mend the syntax");
-        }
-        return Err(reader.into_mistakes());
-    }
-    match read(&Section::root(&reader, &tree)) {
-        Some(made) if reader.is_clean() => Ok(made),
+    read_with_flags(
+        Some((file, text)),
+        &[],
+        |root| {
+            if root.reader.is_toml() { make(root) } else { None }
+        },
+    )
+}
+
+/// Reads a file, given by name and text, and the flags over it. Without a file
+/// there are flags alone. Of a text that is not TOML as a whole, `make` gets the
+/// lines that are.
+///
+/// # Errors
+/// All mistakes: those of the text, and those that `make` reported.
+pub fn read_with_flags<T>(
+    file: Option<(&str, &str)>,
+    flags: &[Flag<'_>],
+    make: impl FnOnce(&Section<'_>) -> Option<T>,
+) -> Result<T, Mistakes> {
+    let (tree, errors) = DeTable::parse_recoverable(file.map_or("", |(_, text)| text));
+    let mut reader = Reader::new(file, flags);
+    reader.syntax_errors(&errors);
+    match make(&Section::root(&reader, &tree)) {
+        Some(made) if reader.is_sound_as_a_whole() => Ok(made),
         _ => Err(reader.into_mistakes()),
     }
 }

@@ -2,7 +2,6 @@
 
 /// Sum over weight, of about the last `window` units of weight. An idle hour
 /// changes nothing; a busy second replaces what was known.
-///
 #[derive(Clone, Debug)]
 pub struct Average {
     sum: f64,

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::Time;
+use crate::number::sane;
 
 /// Tokens that accrue at a rate up to a burst. Never negative, never NaN.
 #[derive(Clone, Debug)]
@@ -69,10 +70,6 @@ impl Bucket {
         self.tokens = self.tokens(now);
         self.at = self.at.max(now);
     }
-}
-
-fn sane(value: f64) -> f64 {
-    if value.is_finite() { value.max(0.0) } else { 0.0 }
 }
 
 #[cfg(test)]

@@ -4,12 +4,14 @@ use std::time::Duration;
 
 use crate::Time;
 use crate::bucket::Bucket;
-use crate::costs::{CostModel, Costs, Priors, sane};
+use crate::costs::{CostModel, Costs, Priors};
 use crate::eac::Eac;
+use crate::moment::Moment;
+use crate::number::sane;
 use crate::policy::{Decision, PolicyKind};
 use crate::reading::Reading;
 use crate::status::{Resource, ResourceName, Status};
-use crate::tide::{Refused, Tide};
+use crate::tide::{Refused, Tide, Tuning};
 
 /// What the operator decides.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -18,6 +20,8 @@ pub struct Settings {
     pub policy: PolicyKind,
     /// What is assumed before anything was learned.
     pub priors: Priors,
+    /// The constants of [`PolicyKind::Tide`].
+    pub tuning: Tuning,
 }
 
 /// Decides on new sessions; learns from one [`Reading`] per tick.
@@ -44,13 +48,13 @@ enum Policy {
     Tide(Box<Tide>),
 }
 
-/// Who asked since the start.
+/// New sessions and returning connections since the start.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
     offered: u64,
     admitted: u64,
     returning: u64,
-    /// Answers of not now, each time that somebody asked.
+    /// Negative decisions.
     put_off: u64,
 }
 
@@ -73,7 +77,9 @@ impl Controller {
             PolicyKind::Eac { interval } => {
                 Policy::Eac(Eac::new(interval, settings.priors.cpus, &costs))
             }
-            PolicyKind::Tide => Policy::Tide(Box::new(Tide::new(&settings.priors, &costs))),
+            PolicyKind::Tide => {
+                Policy::Tide(Box::new(Tide::new(&settings.priors, &costs, settings.tuning)))
+            }
         };
         Self {
             settings,
@@ -87,36 +93,24 @@ impl Controller {
         }
     }
 
-    /// May this new session in? An admission is counted at once, so that two
-    /// askers never share one place.
-    pub fn new_session(&mut self, now: Time) -> Decision {
-        self.counts.offered += 1;
-        self.decide(now)
-    }
-
-    /// A new session arrived and stands in line: it is offered. Ask for it with
-    /// [`Self::ask_again`] when it is its turn.
-    pub fn stands_in_line(&mut self) {
+    /// A new session arrived and waits for its decision: it is offered.
+    pub fn offered(&mut self) {
         self.counts.offered += 1;
     }
 
-    /// May this session in, which was offered before: it stands in line, or was
-    /// told not now and has been held since? As [`Self::new_session`], but it is
-    /// not offered anew.
-    pub fn ask_again(&mut self, now: Time) -> Decision {
-        // Nobody is out who could ask again: it must be a new one.
+    /// Decides whether a session that was [offered](Self::offered) is admitted at this
+    /// moment, as often as it takes. An admission is counted at once, so that no two
+    /// sessions share a place in the budget.
+    pub fn decide(&mut self, now: Time, moment: Moment) -> Decision {
+        // No offered session is left to decide on: this one was not announced.
         if self.counts.admitted == self.counts.offered {
             self.counts.offered += 1;
         }
-        self.decide(now)
-    }
-
-    fn decide(&mut self, now: Time) -> Decision {
         let taken = match &mut self.policy {
             Policy::Off => Ok(()),
             Policy::Static(bucket) => bucket.take(now),
             Policy::Eac(eac) => eac.take(now, &self.costs),
-            Policy::Tide(tide) => tide.take(now),
+            Policy::Tide(tide) => tide.take(now, moment),
         };
         match taken {
             Ok(()) => {
@@ -130,29 +124,7 @@ impl Controller {
         }
     }
 
-    /// What is in flight right now, as in the [`Reading`] but between readings:
-    /// handshakes still to be worked on, and requests that are with the upstream.
-    /// Optional: a gate that says so before it asks lets [`PolicyKind::Tide`] use
-    /// every lull and sit out every clump of work shorter than a tick.
-    pub fn in_flight(&mut self, handshakes: u32, requests: u32) {
-        if let Policy::Tide(tide) = &mut self.policy {
-            tide.in_flight(handshakes, requests);
-        }
-    }
-
-    /// How much work may lie before the next in line who is let in outside a lull, as the
-    /// time that processors take for it: see [`Discipline::bearable`]. Optional, as
-    /// [`Self::in_flight`] is, and told with it: where it is not, nobody waits for a lull
-    /// while processors have time to spare.
-    ///
-    /// [`Discipline::bearable`]: crate::Discipline::bearable
-    pub fn bears(&mut self, bearable: Duration) {
-        if let Policy::Tide(tide) = &mut self.policy {
-            tide.bears(bearable);
-        }
-    }
-
-    /// A returning connection arrived. It is always let in; this only counts it.
+    /// A returning connection arrived. It is always admitted; this only counts it.
     pub fn returning(&mut self, now: Time) {
         self.counts.returning += 1;
         if let Policy::Eac(eac) = &mut self.policy {
@@ -179,7 +151,7 @@ impl Controller {
         }
         self.at_tick = self.counts;
 
-        // Held ones that came in at last may outnumber those told not now.
+        // More may be admitted than offered in a tick: sessions that were held before.
         let refused = (offered - admitted).max(0.0) as u64;
         self.model.observe(reading, refused);
         self.costs = self.model.costs();
@@ -192,8 +164,8 @@ impl Controller {
         }
     }
 
-    /// What the controller knows and does at this moment. Allocates: for a
-    /// tick or a page, not for a decision.
+    /// The state of the controller. Allocates: for a tick or a page, not for a
+    /// decision.
     pub fn status(&self, now: Time) -> Status {
         let (budget, limit_per_s) = match &self.policy {
             Policy::Off => (None, None),
@@ -221,9 +193,12 @@ impl Controller {
 
     fn why(&self, now: Time) -> String {
         match &self.policy {
-            Policy::Off => "admission control is off: everybody may in".to_owned(),
+            Policy::Off => "admission control is off: every new session is admitted".to_owned(),
             Policy::Static(bucket) => {
-                format!("{:.1} new sessions a second may in, whatever the load", bucket.rate())
+                format!(
+                    "{:.1} new sessions a second are admitted, whatever the load",
+                    bucket.rate()
+                )
             }
             Policy::Eac(eac) => eac.why(&self.costs),
             Policy::Tide(tide) => tide.why(now),
@@ -234,9 +209,8 @@ impl Controller {
         let taken = self.counts.put_off > 0;
         match &self.policy {
             Policy::Off => None,
-            Policy::Static(bucket) => {
-                taken.then(|| format!("all of the {:.1} new sessions/s were taken", bucket.rate()))
-            }
+            Policy::Static(bucket) => taken
+                .then(|| format!("all {:.1} new sessions/s were admitted already", bucket.rate())),
             Policy::Eac(eac) => taken.then(|| eac.why_not()),
             Policy::Tide(tide) => tide.why_not(),
         }
@@ -262,7 +236,7 @@ impl Controller {
     }
 }
 
-/// Evens out clumps of up to 50 ms, and lets a slow rate through at all.
+/// Evens out clumps of up to 50 ms, and admits at least one session at a low rate.
 fn static_bucket(per_second: f64) -> Bucket {
     let burst = if per_second > 0.0 { (per_second * 0.05).clamp(1.0, 1000.0) } else { 0.0 };
     Bucket::new(per_second, burst)

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::average::Average;
+use crate::number::sane;
 use crate::reading::{ClassWork, Reading};
 
 /// Costs as learned so far, in CPU seconds.
@@ -10,7 +11,7 @@ use crate::reading::{ClassWork, Reading};
 pub struct Costs {
     /// A connection of a new session.
     pub new: ClassCost,
-    /// A connection of a session that was inside already.
+    /// A connection of a session that was admitted before.
     pub returning: ClassCost,
     /// A request's cost in the gate.
     pub gate_request_cpu_s: f64,
@@ -24,9 +25,9 @@ pub struct Costs {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct ClassCost {
     /// Its handshake, in CPU seconds of the gate; on average over connections
-    /// that have one and those in clear, which have none.
+    /// that have one and those of plain HTTP, which have none.
     pub handshake_cpu_s: f64,
-    /// Requests that it brings.
+    /// Requests per connection.
     pub requests_per_connection: f64,
     /// Handshake and requests together, gate and upstream: CTN for the class
     /// of new sessions, CTO for the returning.
@@ -39,12 +40,12 @@ pub struct ClassCost {
 }
 
 /// What is assumed before anything was learned. Real figures replace it after
-/// a handful of handshakes and requests, so it matters for about a second; it
-/// is chosen to err on the dear side, because a first second that admits too
-/// few is forgotten and one that admits too many is felt for a session's life.
+/// a handful of handshakes and requests, so it matters for about a second. It is
+/// chosen too high rather than too low: too few admissions in the first second matter
+/// for that second, too many for the length of a session.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Priors {
-    /// Processors, until the first reading tells: at least one must exist.
+    /// Processors, until the first reading: at least one must exist.
     pub cpus: f64,
     /// A full handshake, in CPU seconds: RSA-2048 on a present-day core.
     pub full_handshake_cpu_s: f64,
@@ -72,11 +73,11 @@ impl Default for Priors {
 }
 
 /// CPU time of a refusal: accept, read the hello, reset. Not measured apart;
-/// without it a storm of refusals would look like dear requests.
+/// without it a storm of refusals would look like costly requests.
 pub const REFUSAL_CPU_S: f64 = 17e-6;
 
-/// A tick with fewer requests than this says nothing about their cost: the
-/// processes' own background work would be taken for theirs.
+/// A tick with fewer requests than this is no evidence of their cost: the processes'
+/// background work would be counted as theirs.
 const FEWEST_REQUESTS: u64 = 5;
 
 /// How long the cost of a request is remembered at most, in busy seconds:
@@ -178,19 +179,14 @@ impl CostModel {
     }
 }
 
-/// What the gate spent on requests: all that it used and that was neither a
-/// handshake nor a refusal, so that accepting, polling and bookkeeping are
-/// paid for by somebody; never less than what it measured as theirs.
+/// CPU seconds of the gate for requests: all that it used and that was neither a
+/// handshake nor a refusal, so that accepting, polling and bookkeeping are included;
+/// never less than what it measured as theirs.
 fn gate_requests_cpu_s(reading: &Reading, refused: u64) -> f64 {
     let sum = |of: fn(&ClassWork) -> f64| sane(of(&reading.new)) + sane(of(&reading.returning));
     let measured = sum(|class| class.request_cpu_s);
     let apart = sum(|class| class.handshake_cpu_s) + refused as f64 * REFUSAL_CPU_S;
     reading.gate.used_cpu_s.map_or(0.0, |used| sane(used) - apart).max(measured)
-}
-
-/// A measured amount as far as it can be true: finite and not negative.
-pub fn sane(value: f64) -> f64 {
-    if value.is_finite() { value.max(0.0) } else { 0.0 }
 }
 
 #[cfg(test)]
@@ -243,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn connections_in_clear_make_an_average_entry_cheap_and_no_handshake() {
+    fn plain_http_lowers_the_average_cost_of_an_admission_and_no_handshake() {
         let mut model = CostModel::new(&Priors::default());
         let cost = |model: &CostModel| model.costs().new.handshake_cpu_s;
         (0..300).for_each(|_| model.observe(&busy(), 0));
@@ -269,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn idle_ticks_teach_nothing() {
+    fn idle_ticks_change_no_cost() {
         let mut model = CostModel::new(&Priors::default());
         (0..300).for_each(|_| model.observe(&busy(), 0));
         let before = model.costs();

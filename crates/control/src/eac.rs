@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use crate::Time;
-use crate::costs::{Costs, sane};
+use crate::costs::Costs;
+use crate::number::sane;
 use crate::reading::Reading;
 
 /// Admits at most so many new sessions per interval:

@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 /// A policy and what it needs to know.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum PolicyKind {
-    /// Everybody may in, always: a gate without admission control.
+    /// Every new session is admitted: a gate without admission control.
     Off,
     /// A token bucket: so many new sessions a second, whatever the load.
     Static {
-        /// New sessions per second; 0 admits nobody.
+        /// New sessions per second; 0 admits none.
         per_second: f64,
     },
     /// The rule of 2007: a number of new sessions released at the start of
@@ -22,7 +22,7 @@ pub enum PolicyKind {
         /// Length of the sampling interval; 2 s in the paper.
         interval: Duration,
     },
-    /// As many new sessions as the measured capacity carries to the end.
+    /// As many new sessions as the measured capacity carries to their end.
     #[default]
     Tide,
 }
@@ -58,7 +58,7 @@ pub enum PolicyName {
 }
 
 impl PolicyName {
-    /// All names, in the order of a comparison: nothing, simple, old, ours.
+    /// All names, in the order of a comparison.
     pub const ALL: [Self; 4] = [Self::Off, Self::Static, Self::Eac, Self::Tide];
 
     /// The name as text.
@@ -86,7 +86,7 @@ impl FromStr for PolicyName {
     }
 }
 
-/// The operator named a policy that does not exist.
+/// A policy name that does not exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnknownPolicy;
 
@@ -98,21 +98,21 @@ impl fmt::Display for UnknownPolicy {
 
 impl std::error::Error for UnknownPolicy {}
 
-/// The answer to a new session.
+/// A decision on a new session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// Let it in; it is counted from now on, whatever becomes of it.
+    /// Admit it; it is counted from now on, whatever becomes of it.
     Admit,
     /// Not now: hold it or refuse it.
     NotNow {
-        /// When it is worth asking again, from now. A hint, at least 1 ms: no
-        /// promise that the answer will be another one then.
+        /// When another decision is worthwhile, from now. A hint, at least 1 ms: the
+        /// next decision may be the same.
         retry_after: Duration,
     },
 }
 
 impl Decision {
-    /// Whether the session may in.
+    /// Whether the session is admitted.
     pub fn is_admit(self) -> bool {
         self == Self::Admit
     }

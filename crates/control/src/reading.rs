@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::costs::sane;
-use crate::thinking::AGES;
+use crate::number::{sane, times};
+use crate::think_time_census::AGES;
 
 /// Everything measured since the previous tick. Counters are differences;
 /// gauges are values at the tick. Any value may be wrong: the controller
@@ -24,28 +24,26 @@ pub struct Reading {
     pub shared: Option<Usage>,
     /// Connections of admitted new sessions.
     pub new: ClassWork,
-    /// Connections of sessions that were inside already.
+    /// Connections of sessions that were admitted before.
     pub returning: ClassWork,
-    /// Connections let in whose handshake is still to be worked on, of both
-    /// classes. Waiting for the customer's part owes no processor anything.
+    /// Admitted connections whose handshake is still to be worked on, of both classes.
+    /// A handshake that waits for the client is not counted.
     pub in_flight_handshakes: u32,
-    /// Requests that are with the upstream: passed on in full, and no response
-    /// has begun. Who sends or reads slowly owes no processor anything.
+    /// Requests that are with the upstream: passed on in full, and no response has
+    /// begun. A slow sender or reader is not counted.
     pub in_flight_requests: u32,
-    /// New sessions waiting before the gate.
+    /// New sessions in the admission queue.
     pub held: u32,
-    /// Sessions inside: admitted and not known to have left. A session counts
-    /// from its admission, through its handshake, for as long as it has a
-    /// connection open and, where the gate closed an idle connection, for a
-    /// grace time in which it may come back. One whose customer closed the
-    /// last connection has left.
+    /// Active sessions: admitted and not known to have ended. A session counts from its
+    /// admission, through its handshake, for as long as it has a connection open and,
+    /// where the gate closed an idle connection, for a grace time in which it may
+    /// return. A session whose customer closed the last connection has ended.
     pub sessions_active: u32,
-    /// Of those inside, how many think: have no request and no handshake under way. By the
-    /// number of ticks for which they have, see [`age`](crate::age). A session with
-    /// several connections may think on each.
+    /// Active sessions that are thinking: no request and no handshake is under way. By
+    /// the number of ticks for which they have been, see [`age`](crate::age). A session
+    /// with several connections may think on each.
     pub thinking: [u64; AGES],
-    /// Those who thought, or were answered since the previous tick, and have asked since
-    /// that tick, by the age of their thoughts.
+    /// Requests of thinking sessions since the previous tick, by the age of the session.
     pub asked: [u64; AGES],
     /// Sessions admitted since the previous tick.
     pub sessions_started: u64,
@@ -59,10 +57,9 @@ pub struct Reading {
     /// do not move.
     pub upstream_time_ln: f64,
     /// Requests that were with the upstream and ended without a response: the customer
-    /// left, or it took too long.
+    /// left, or the request timed out.
     pub upstream_given_up: u64,
-    /// Sum over those of the natural logarithm of the time that they had waited, in
-    /// nanoseconds.
+    /// Sum over those of the natural logarithm of their waiting time in nanoseconds.
     pub given_up_time_ln: f64,
 }
 
@@ -73,8 +70,8 @@ impl Reading {
         self.shared.map_or(self.gate.capacity_cpus + upstream, |shared| shared.capacity_cpus)
     }
 
-    /// What was measured in an average stretch of it of so many seconds, where it is
-    /// longer than that: as after a pause in which no readings came.
+    /// The average stretch of it of so many seconds, where it is longer than that, as
+    /// after a pause without readings.
     pub(crate) fn within(&self, seconds: f64) -> Self {
         let share = seconds / self.elapsed.as_secs_f64();
         if share.is_nan() || share >= 1.0 {
@@ -126,11 +123,6 @@ impl Reading {
     }
 }
 
-/// A multiple of a count, to the nearest whole number.
-pub fn times(count: u64, factor: f64) -> u64 {
-    (count as f64 * factor).round() as u64
-}
-
 /// A process's (or group's) processors, and its use of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Usage {
@@ -145,7 +137,7 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// The same as far as it can be true: nothing negative or not finite.
+    /// The same without negative and non-finite values.
     pub(crate) fn sane(self) -> Self {
         Self {
             capacity_cpus: sane(self.capacity_cpus),
@@ -154,8 +146,8 @@ impl Usage {
         }
     }
 
-    /// The share of the processors that was used in an interval of so many
-    /// seconds, 0 to 1, be it by others; 0 where that is not known.
+    /// The share of the processors that was used in an interval of so many seconds, 0 to
+    /// 1, by other processes included; 0 where that is not known.
     pub(crate) fn in_use(&self, interval_s: f64) -> f64 {
         let Self { capacity_cpus, used_cpu_s, idle } = self.sane();
         let used = used_cpu_s.map_or(0.0, |used_s| used_s / interval_s / capacity_cpus.max(0.01));
@@ -168,11 +160,11 @@ impl Usage {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ClassWork {
-    /// Connections let in.
+    /// Connections admitted.
     pub connections: u64,
-    /// Handshakes finished, well or not.
+    /// Handshakes finished, successfully or not.
     pub handshakes: u64,
-    /// Connections that came in without a handshake: in clear.
+    /// Connections without a handshake: plain HTTP.
     pub in_clear: u64,
     /// CPU seconds spent on handshakes.
     pub handshake_cpu_s: f64,
@@ -183,8 +175,8 @@ pub struct ClassWork {
 }
 
 impl ClassWork {
-    /// Connections that are past their entry: each has its first request
-    /// still to come, whether it shook hands or came in clear.
+    /// Connections that are established, with a handshake or as plain HTTP: the first
+    /// request of each is still to come.
     pub(crate) fn entries(&self) -> u64 {
         self.handshakes.saturating_add(self.in_clear)
     }

@@ -1,11 +1,11 @@
-//! What a connection waits for never waits for the allocator.
+//! A decision never allocates.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::hint::black_box;
 use std::time::Duration;
 
-use tidegate_control::{Controller, PolicyKind, Reading, Settings, Usage};
+use tidegate_control::{Controller, Moment, PolicyKind, Reading, Settings, Usage};
 
 /// The system's allocator, which counts the calling thread's calls.
 struct Counting;
@@ -63,11 +63,13 @@ fn no_decision_allocates() {
                         Reading { elapsed, gate: one, upstream, shared, ..Reading::default() };
                     controller.observe(now, &reading);
                 }
-                controller.in_flight((ms % 7) as u32, (ms % 31) as u32);
-                controller.bears(Duration::from_micros(ms % 2_000));
-                verdicts[usize::from(controller.new_session(now).is_admit())] += 1;
-                verdicts[usize::from(controller.ask_again(now).is_admit())] += 1;
-                controller.stands_in_line();
+                let moment = Moment {
+                    handshakes: (ms % 7) as u32,
+                    requests: (ms % 31) as u32,
+                    allowed_backlog: Duration::from_micros(ms % 2_000),
+                };
+                controller.offered();
+                verdicts[usize::from(controller.decide(now, moment).is_admit())] += 1;
                 controller.returning(now);
             }
         });

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use tidegate_control::{
-    ClassWork, Controller, Decision, PolicyKind, Reading, Settings, Status, Usage,
+    ClassWork, Controller, Decision, Moment, PolicyKind, Reading, Settings, Status, Usage,
 };
 
 /// Numbers that a reading should not hold, among some that it may.
@@ -86,22 +86,26 @@ fn policy() -> impl Strategy<Value = PolicyKind> {
 #[derive(Clone, Debug)]
 enum Step {
     Pass(Duration),
-    Ask(u8),
-    AskAgain,
+    Offer(u8, Moment),
+    Decide(Moment),
     Return,
-    InFlight(u32, u32),
-    Bears(Duration),
     Observe(Box<Reading>),
+}
+
+fn moment() -> impl Strategy<Value = Moment> {
+    (gauge(), gauge(), time()).prop_map(|(handshakes, requests, allowed_backlog)| Moment {
+        handshakes,
+        requests,
+        allowed_backlog,
+    })
 }
 
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         1 => time().prop_map(Step::Pass),
-        1 => any::<u8>().prop_map(Step::Ask),
-        1 => Just(Step::AskAgain),
+        1 => (any::<u8>(), moment()).prop_map(|(times, moment)| Step::Offer(times, moment)),
+        1 => moment().prop_map(Step::Decide),
         1 => Just(Step::Return),
-        1 => (gauge(), gauge()).prop_map(|(handshakes, requests)| Step::InFlight(handshakes, requests)),
-        1 => time().prop_map(Step::Bears),
         2 => reading().prop_map(|reading| Step::Observe(Box::new(reading))),
     ]
 }
@@ -128,18 +132,19 @@ proptest! {
         for step in steps {
             match step {
                 Step::Pass(time) => now = now.saturating_add(time),
-                Step::AskAgain => {
-                    let _ = controller.ask_again(now);
+                Step::Decide(moment) => {
+                    let _ = controller.decide(now, moment);
                 }
                 Step::Return => controller.returning(now),
-                Step::InFlight(handshakes, requests) => controller.in_flight(handshakes, requests),
-                Step::Bears(bearable) => controller.bears(bearable),
                 Step::Observe(reading) => controller.observe(now, &reading),
-                Step::Ask(times) => {
-                    // Asking once brings a policy up to the moment.
-                    let _ = controller.new_session(now);
+                Step::Offer(times, moment) => {
+                    // One decision brings a policy up to date.
+                    let _ = controller.decide(now, moment);
                     let before = controller.status(now);
-                    let admitted = (0..times).filter(|_| controller.new_session(now).is_admit());
+                    let admitted = (0..times).filter(|_| {
+                        controller.offered();
+                        controller.decide(now, moment).is_admit()
+                    });
                     let admitted = admitted.count() as u64;
                     prop_assert!(before.budget.is_none_or(|budget| admitted <= budget));
                 }
@@ -158,7 +163,7 @@ proptest! {
         let (mut at_us, mut admitted) = (0, 0.0);
         for ask in asks {
             at_us += ask;
-            if controller.new_session(Duration::from_micros(at_us)).is_admit() {
+            if controller.decide(Duration::from_micros(at_us), Moment::IDLE).is_admit() {
                 admitted += 1.0;
             }
         }
@@ -167,16 +172,16 @@ proptest! {
     }
 
     #[test]
-    fn whoever_asks_again_when_told_is_told_truly(per_second in 0.1..1000.0f64) {
+    fn a_retry_after_the_hint_is_admitted(per_second in 0.1..1000.0f64) {
         let policy = PolicyKind::Static { per_second };
         let mut controller = Controller::new(Settings { policy, ..Settings::default() });
-        while controller.new_session(Duration::ZERO).is_admit() {}
-        let Decision::NotNow { retry_after } = controller.new_session(Duration::ZERO) else {
+        while controller.decide(Duration::ZERO, Moment::IDLE).is_admit() {}
+        let Decision::NotNow { retry_after } = controller.decide(Duration::ZERO, Moment::IDLE) else {
             return Err(TestCaseError::fail("the budget was empty"));
         };
         // A nanosecond for the rounding of the hint.
         let then = retry_after + Duration::from_nanos(1);
-        prop_assert!(controller.new_session(then).is_admit());
+        prop_assert!(controller.decide(then, Moment::IDLE).is_admit());
     }
 }
 

@@ -1,4 +1,4 @@
-//! What keeps the gate from starting or from going on.
+//! Why the gate does not start or stops.
 
 use std::net::SocketAddr;
 
@@ -8,9 +8,9 @@ pub enum Error {
     /// The operator's: an address cannot be listened on.
     #[error("cannot listen on {address}: {source}{}", remedy(.source))]
     Listen {
-        /// The address asked for.
+        /// The configured address.
         address: SocketAddr,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
     /// The operator's: a core that does not exist or is not allowed.
@@ -18,7 +18,7 @@ pub enum Error {
     Core {
         /// The kernel's number of the core.
         core: usize,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
     /// The operator's: certificate and key cannot be used.
@@ -26,7 +26,7 @@ pub enum Error {
     Certificate(#[from] rustls::Error),
     /// No self-signed certificate could be made.
     #[error(transparent)]
-    SelfSigned(#[from] crate::tls::selfsigned::Error),
+    SelfSigned(#[from] crate::config::selfsigned::Error),
     /// The operator's: the roots to trust an upstream by.
     #[error("no certificate authority to trust https upstreams by: {0}")]
     Roots(String),
@@ -36,9 +36,9 @@ pub enum Error {
     /// The system's: a thread or its runtime could not be started.
     #[error("cannot start {what}: {source}")]
     System {
-        /// What was to be started.
+        /// What could not be started.
         what: &'static str,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
 }

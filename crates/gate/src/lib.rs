@@ -1,23 +1,34 @@
-//! The gate: listener, tickets, TLS, HTTP proxy, telemetry, admin.
+//! The gate: listener, admission, TLS, HTTP proxy, telemetry, admin.
 //!
 //! The folders follow the life of a connection: `listen` accepts it and reads its first
-//! flight, `admission` classifies it, decides on it or queues it, `connection` carries it
-//! through the handshake (`tls`) and its requests (`http`) to its end. [`telemetry`]
-//! counts all of it and `control_loop` reports to the controller.
+//! flight, `admission` classifies it and admits, queues or refuses it, `connection` has
+//! its task, state and transport, [`tls`] the configurations of its handshake, and `http`
+//! serves its requests. [`telemetry`] counts all of it, and `control_loop` reports to the
+//! controller.
+//!
+//! Imports point one way: [`Gate`], `control_loop` and `listen` are on top, then `http`,
+//! `connection`, [`tls`], `admission`, the context of a core, [`telemetry`] and
+//! [`config`].
 
 pub mod config;
 pub mod telemetry;
 pub mod tls;
-pub mod usage;
 
 mod admission;
 mod connection;
+mod context;
 mod control_loop;
 mod error;
 mod gate;
 mod http;
+mod limits;
+mod linger;
 mod listen;
+mod refusal;
 mod shared;
+mod shutdown;
+mod socket;
+mod status;
 
 pub use error::Error;
 pub use gate::Gate;

@@ -7,9 +7,7 @@ use rustls::StreamOwned;
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::sync::Arc;
-
-const NEW: usize = 0;
-const RETURNING: usize = 1;
+use tidegate_gate::telemetry::labels::Class;
 
 /// One newcomer may come in, and then for long no other.
 fn one_only(more: &str) -> String {
@@ -25,15 +23,15 @@ fn a_refusal_is_a_reset_and_who_is_inside_comes_in_all_the_same() {
         for turned_away in 1..=3 {
             let error = get(&mut connect(&gate, &any_client()), "/").unwrap_err();
             assert_eq!(error.kind(), ErrorKind::ConnectionReset);
-            assert_eq!(gate.totals().refused[NEW], turned_away);
+            assert_eq!(gate.totals().refused[Class::New], turned_away);
             let mut again = connect(&gate, &inside);
             assert_eq!(get(&mut again, "/").unwrap().text(), "hello");
             let seen = again.get_ref().conn.protocol_version();
             assert_eq!(seen, Some(version.version));
         }
         let totals = gate.totals();
-        assert_eq!((totals.admitted[NEW], totals.admitted[RETURNING]), (1, 3));
-        assert_eq!(totals.handshakes_ok, [1, 3], "none for the refused");
+        assert_eq!((totals.admitted[Class::New], totals.admitted[Class::Returning]), (1, 3));
+        assert_eq!(totals.handshakes_ok.values(), &[1, 3], "none for the refused");
     }
 }
 
@@ -58,14 +56,16 @@ fn who_is_held_comes_in_with_the_next_budget_in_order() {
             connection
         })
         .collect();
-    counted(&gate, "all were judged", |totals| totals.admitted[NEW] + totals.held[NEW] == 6);
+    counted(&gate, "all were judged", |totals| {
+        totals.admitted[Class::New] + totals.held[Class::New] == 6
+    });
     for mut connection in customers {
         assert_eq!(get(&mut connection, "/").unwrap().text(), "hello");
     }
     let totals = gate.totals();
-    assert!(totals.held[NEW] >= 4, "{totals:?}");
-    assert_eq!(totals.hold_admitted[0], totals.held[NEW]);
-    assert_eq!((totals.refused[NEW], totals.holding[0], totals.holding_bytes[0]), (0, 0, 0));
+    assert!(totals.held[Class::New] >= 4, "{totals:?}");
+    assert_eq!(totals.hold_admitted, totals.held[Class::New]);
+    assert_eq!((totals.refused[Class::New], totals.holding, totals.holding_bytes), (0, 0, 0));
 }
 
 /// A whole hello as bytes, without a session behind it.
@@ -90,11 +90,11 @@ fn the_line_is_bounded_and_the_oldest_makes_room() {
     let gate = gate(hello(), &one_only("hold_time = \"20s\"\nhold_connections = 1"));
     get(&mut connect(&gate, &any_client()), "/").unwrap();
     let mut first = knock(&gate);
-    counted(&gate, "held", |totals| totals.holding[0] == 1);
+    counted(&gate, "held", |totals| totals.holding == 1);
     let _second = knock(&gate);
     assert_eq!(first.read(&mut [0; 1]).unwrap_err().kind(), ErrorKind::ConnectionReset);
     counted(&gate, "the second stands in her place", |totals| {
-        (totals.held[NEW], totals.holding[0], totals.hold_expired[0]) == (2, 1, 1)
+        (totals.held[Class::New], totals.holding, totals.hold_expired) == (2, 1, 1)
     });
 }
 
@@ -103,10 +103,10 @@ fn a_customer_who_hangs_up_leaves_the_line_when_it_is_her_turn() {
     let gate = gate(hello(), &one_only("hold_time = \"20s\""));
     get(&mut connect(&gate, &any_client()), "/").unwrap();
     let waiting = knock(&gate);
-    counted(&gate, "held", |totals| totals.holding[0] == 1);
+    counted(&gate, "held", |totals| totals.holding == 1);
     drop(waiting);
-    counted(&gate, "left", |totals| totals.hold_left[0] == 1 && totals.holding[0] == 0);
-    assert_eq!(gate.totals().hold_expired[0], 0);
+    counted(&gate, "left", |totals| totals.hold_left == 1 && totals.holding == 0);
+    assert_eq!(gate.totals().hold_expired, 0);
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn a_hello_larger_than_all_that_may_be_held_is_refused() {
     let mut refused = knock(&gate);
     assert_eq!(refused.read(&mut [0; 1]).unwrap_err().kind(), ErrorKind::ConnectionReset);
     let totals = gate.totals();
-    assert_eq!((totals.refused[NEW], totals.holding_bytes[0]), (1, 0));
+    assert_eq!((totals.refused[Class::New], totals.holding_bytes), (1, 0));
 }
 
 #[test]
@@ -126,7 +126,7 @@ fn who_waits_while_the_gate_closes_is_turned_away() {
     let gate = gate(hello(), &one_only("hold_time = \"20s\""));
     get(&mut connect(&gate, &any_client()), "/").unwrap();
     let mut waiting = knock(&gate);
-    counted(&gate, "held", |totals| totals.holding[0] == 1);
+    counted(&gate, "held", |totals| totals.holding == 1);
     gate.drain();
     assert_eq!(waiting.read(&mut [0; 1]).unwrap_err().kind(), ErrorKind::ConnectionReset);
 }
@@ -138,8 +138,11 @@ fn who_waited_in_vain_is_refused_when_the_time_is_up() {
     let mut waiting = knock(&gate);
     assert_eq!(waiting.read(&mut [0; 1]).unwrap_err().kind(), ErrorKind::ConnectionReset);
     let totals = gate.totals();
-    assert_eq!((totals.held[NEW], totals.hold_expired[0], totals.refused[NEW]), (1, 1, 0));
-    assert!(totals.hold_ns[0] >= 100_000_000);
+    assert_eq!(
+        (totals.held[Class::New], totals.hold_expired, totals.refused[Class::New]),
+        (1, 1, 0)
+    );
+    assert!(totals.hold_ns >= 100_000_000);
 }
 
 #[test]
@@ -151,6 +154,6 @@ fn beyond_the_cap_on_connections_nobody_is_served() {
     assert_eq!(error.kind(), ErrorKind::ConnectionReset);
     assert_eq!(get(&mut one, "/").unwrap().text(), "hello");
     drop(one);
-    counted(&gate, "closed", |totals| totals.open[0] == 0);
+    counted(&gate, "closed", |totals| totals.open == 0);
     get(&mut connect(&gate, &any_client()), "/").unwrap();
 }

@@ -7,9 +7,8 @@ use std::io::{BufReader, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::mpsc;
 use tidegate_gate::Gate;
-use tidegate_gate::telemetry::counters::End;
+use tidegate_gate::telemetry::labels::{Class, End};
 
-const NEW: usize = 0;
 const GET: &[u8] = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
 /// A gate that listens in clear too; `more` goes at the end of its configuration.
@@ -72,13 +71,16 @@ fn a_connection_in_clear_is_kept_and_proxied_with_its_origin() {
         let request = "GET /a?b HTTP/1.1\r\nHost: localhost\r\n\r\n".len() as u64;
         let answer = (response.head.len() + response.body.len()) as u64;
         counted(&gate, "bytes", |totals| {
-            (totals.bytes_in[0], totals.bytes_out[0]) == (asked * request, asked * answer)
+            (totals.bytes_in, totals.bytes_out) == (asked * request, asked * answer)
         });
     }
     let totals = gate.totals();
-    assert_eq!((totals.upstream_connects[0], totals.admitted), (1, [1, 0]));
-    assert_eq!((totals.in_clear[0], totals.handshakes_by_class), (1, [0, 0]));
-    assert_eq!((totals.handshakes_ok, totals.handshakes_failed), ([0, 0], [0, 0]));
+    assert_eq!((totals.upstream_connects, totals.admitted.values()), (1, &[1, 0]));
+    assert_eq!((totals.in_clear, totals.handshakes_by_class.values()), (1, &[0, 0]));
+    assert_eq!(
+        (totals.handshakes_ok.values(), totals.handshakes_failed.values()),
+        (&[0, 0], &[0, 0])
+    );
 }
 
 #[test]
@@ -93,7 +95,7 @@ fn a_session_in_clear_is_over_with_its_connection() {
     drop(leaving);
     assert_eq!(idle.read(&mut [0; 1]).unwrap(), 0, "closed, not cut");
     until("nobody is inside", || gate.snapshot().sessions_active == 0);
-    counted(&gate, "idle", |totals| totals.ends[End::Idle as usize] >= 1);
+    counted(&gate, "idle", |totals| totals.ends[End::Idle] >= 1);
 }
 
 #[test]
@@ -104,7 +106,10 @@ fn customers_over_tls_are_told_apart_beside_those_in_clear() {
     assert_reset(&mut ask(&gate));
     assert_eq!(get(&mut connect(&gate, &inside), "/").unwrap().text(), "hello");
     let totals = gate.totals();
-    assert_eq!((totals.admitted, totals.refused, totals.in_clear[0]), ([1, 1], [1, 0], 0));
+    assert_eq!(
+        (totals.admitted.values(), totals.refused.values(), totals.in_clear),
+        (&[1, 1], &[1, 0], 0)
+    );
 }
 
 #[test]
@@ -123,8 +128,8 @@ fn what_breaks_http_in_clear_is_answered_400_and_closed() {
         assert_eq!(receive(&mut connection, "POST").unwrap().code, 400, "{request}");
         assert!(matches!(connection.read(&mut [0; 1]), Ok(0)), "{request}");
     }
-    counted(&gate, "told", |totals| totals.ends[End::BadRequest as usize] == 4);
-    assert_eq!(gate.totals().upstream_responses[0], 0);
+    counted(&gate, "told", |totals| totals.ends[End::BadRequest] == 4);
+    assert_eq!(gate.totals().upstream_responses, 0);
 }
 
 #[test]
@@ -152,10 +157,10 @@ fn a_newcomer_in_clear_is_refused_by_a_reset() {
     receive(&mut inside, "GET").unwrap();
     for turned_away in 1..=3 {
         assert_reset(&mut ask(&gate));
-        assert_eq!(gate.totals().refused[NEW], turned_away);
+        assert_eq!(gate.totals().refused[Class::New], turned_away);
         assert_eq!(get(&mut inside, "/").unwrap().text(), "hello", "who is inside stays");
     }
-    assert_eq!(gate.totals().ends[End::Refused as usize], 3);
+    assert_eq!(gate.totals().ends[End::Refused], 3);
 }
 
 #[test]
@@ -169,7 +174,7 @@ fn a_newcomer_in_clear_may_be_refused_with_a_word() {
     assert!(response.text().contains("try again"), "{}", response.text());
     assert_eq!(refused.read(&mut [0; 1]).unwrap(), 0);
     let totals = gate.totals();
-    assert_eq!((totals.refused[NEW], totals.upstream_responses[0]), (1, 1));
+    assert_eq!((totals.refused[Class::New], totals.upstream_responses), (1, 1));
 }
 
 #[test]
@@ -181,9 +186,9 @@ fn a_newcomer_in_clear_is_held_until_there_is_room() {
         assert_eq!(receive(connection, "GET").unwrap().text(), "hello");
     }
     let totals = gate.totals();
-    assert!(totals.held[NEW] >= 4, "{totals:?}");
-    assert_eq!((totals.hold_admitted[0], totals.in_clear[0]), (totals.held[NEW], 6));
-    assert_eq!((totals.holding[0], totals.holding_bytes[0]), (0, 0));
+    assert!(totals.held[Class::New] >= 4, "{totals:?}");
+    assert_eq!((totals.hold_admitted, totals.in_clear), (totals.held[Class::New], 6));
+    assert_eq!((totals.holding, totals.holding_bytes), (0, 0));
 }
 
 #[test]
@@ -191,11 +196,11 @@ fn who_waits_in_clear_may_leave_or_is_turned_away_when_the_gate_closes() {
     let gate = clear_gate(hello(), &one_only("hold_time = \"20s\""));
     receive(&mut ask(&gate), "GET").unwrap();
     let leaving = ask(&gate);
-    counted(&gate, "held", |totals| totals.holding_bytes[0] == GET.len() as u64);
+    counted(&gate, "held", |totals| totals.holding_bytes == GET.len() as u64);
     drop(leaving);
-    counted(&gate, "left", |totals| totals.hold_left[0] == 1 && totals.holding[0] == 0);
+    counted(&gate, "left", |totals| totals.hold_left == 1 && totals.holding == 0);
     let mut waiting = ask(&gate);
-    counted(&gate, "held", |totals| totals.holding[0] == 1);
+    counted(&gate, "held", |totals| totals.holding == 1);
     gate.drain();
     assert_reset(&mut waiting);
 }
@@ -234,7 +239,7 @@ fn tls_on_the_port_in_clear_is_told_so_and_takes_no_place() {
         assert!(response.text().contains("http:// instead of https://"));
         assert_eq!(connection.read(&mut [0; 1]).unwrap(), 0);
     }
-    assert_eq!(gate.totals().ends[End::NotHttp as usize], 4);
+    assert_eq!(gate.totals().ends[End::NotHttp], 4);
     assert_eq!(receive(&mut ask(&gate), "GET").unwrap().text(), "hello", "the place is free");
 }
 
@@ -245,8 +250,8 @@ fn who_says_nothing_in_clear_is_closed_and_takes_no_place() {
     let mut silent = connect_in_clear(&gate);
     assert_eq!(silent.read(&mut [0; 1]).unwrap(), 0);
     let totals = gate.totals();
-    assert_eq!(totals.ends[End::HelloDeadline as usize], 1);
-    assert_eq!((totals.admitted[NEW], totals.refused[NEW]), (0, 0));
+    assert_eq!(totals.ends[End::HelloDeadline], 1);
+    assert_eq!((totals.admitted[Class::New], totals.refused[Class::New]), (0, 0));
     assert_eq!(receive(&mut ask(&gate), "GET").unwrap().text(), "hello");
 }
 
@@ -255,9 +260,9 @@ fn those_who_say_nothing_in_clear_get_half_of_the_places() {
     let gate = clear_gate(hello(), "[limits]\nmax_connections = 4\n");
     let (mut one, _silent) = (ask(&gate), [(); 2].map(|()| connect_in_clear(&gate)));
     receive(&mut one, "GET").unwrap();
-    counted(&gate, "both have a place", |totals| totals.in_opening[0] == 2);
+    counted(&gate, "both have a place", |totals| totals.in_first_flight == 2);
     assert_reset(&mut connect_in_clear(&gate));
-    assert_eq!(gate.totals().ends[End::TooMany as usize], 1);
+    assert_eq!(gate.totals().ends[End::TooMany], 1);
     assert_eq!(receive(&mut ask(&gate), "GET").unwrap().text(), "hello");
 }
 
@@ -269,7 +274,7 @@ fn a_request_head_in_clear_that_does_not_end_is_cut() {
         send(&mut connection, start.as_bytes());
         assert_reset(&mut connection);
     }
-    counted(&gate, "cut", |totals| totals.ends[End::HeadDeadline as usize] == 3);
+    counted(&gate, "cut", |totals| totals.ends[End::HeadDeadline] == 3);
 }
 
 #[test]
@@ -278,7 +283,7 @@ fn a_body_in_clear_that_does_not_go_on_is_cut() {
     let mut connection = connect_in_clear(&gate);
     send(&mut connection, b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nhal");
     assert_reset(&mut connection);
-    counted(&gate, "cut", |totals| totals.ends[End::BodyDeadline as usize] == 1);
+    counted(&gate, "cut", |totals| totals.ends[End::BodyDeadline] == 1);
 }
 
 #[test]
@@ -294,7 +299,7 @@ fn a_response_without_a_length_that_is_cut_is_seen_to_be_cut_in_clear() {
     send(&mut connection, b"GET / HTTP/1.0\r\n\r\n");
     let error = connection.read_to_end(&mut Vec::new()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::ConnectionReset);
-    counted(&gate, "cut", |totals| totals.ends[End::Truncated as usize] == 1);
+    counted(&gate, "cut", |totals| totals.ends[End::Truncated] == 1);
 }
 
 #[test]
@@ -309,7 +314,7 @@ fn an_answer_in_the_middle_of_an_upload_reaches_the_customer_in_clear() {
     assert_eq!(receive(&mut connection, "POST").unwrap().code, 413);
     upload.join().unwrap();
     drop(connection);
-    counted(&gate, "closed", |totals| totals.open[0] == 0);
+    counted(&gate, "closed", |totals| totals.open == 0);
 }
 
 /// Sockets that listen at an address of this machine.

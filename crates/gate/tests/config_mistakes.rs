@@ -47,23 +47,23 @@ address = "x"
 level = "inf"
 "#;
     let expected = r#"
-gate.toml:2: colour = "blue": is no key of the gate; every key stands under a [section]
+gate.toml:2: colour = "blue": is not a known key; every key stands under a [table]
 gate.toml:4: listen.address = "8443": must be an IP address and a port; "0.0.0.0:8443" is that port on all addresses
-gate.toml:5: listen.adress = "x": is no key of the gate; did you mean address?
+gate.toml:5: listen.adress = "x": is not a known key; did you mean address?
 gate.toml:6: listen.cores = "0,0-": must be "all" or numbers of processor cores; write "all", "0,2-3" or [0, 2, 3]
 gate.toml:8: tls.ticket_lifetime = 3600: must be a duration of 1m to 7d; add the unit, as in "3600s"
 gate.toml:10: upstream.url = "localhost:8080": must be a URL of http:// or https:// with a host and no path; try "http://localhost:8080"
 gate.toml:11: upstream.pool_size = -1: must be a whole number of 0 to 65535; try 0
 gate.toml:13: admission.policy = "tied": must be one of off, static, eac, tide; did you mean "tide"?
-gate.toml:14: admission.hodl_time = "1s": is no key of the gate; did you mean hold_time?
+gate.toml:14: admission.hodl_time = "1s": is not a known key; did you mean hold_time?
 gate.toml:15: admission.hold_time = "1 hour": must be a duration of 0s to 30s; write a number and one of ms, s, m, h, d, as in "10s"
-gate.toml:16: admission.idle_deadline = "1s": is no key of the gate; it belongs under [limits]
+gate.toml:16: admission.idle_deadline = "1s": is not a known key; it belongs under [limits]
 gate.toml:17: admission.session_rate = "20": must be a number of 0.1 to 100000; leave out the quotes: 20
 gate.toml:19: limits.hello_deadline = "0ms": must be a duration of 100ms to 60s; try "100ms"
 gate.toml:20: limits.hello_max_bytes = "1MiB": must be a size of 1KiB to 64KiB; try "64KiB"
 gate.toml:21: limits.handshake_deadline = true: must be text in quotes; write it as "100ms"
-gate.toml:22: [admn]: is no section of the gate; did you mean [admin]?
-gate.toml:25: log.level = "inf": must be off, error, warn, info, debug, trace; or target=level, several with commas; did you mean "info"?
+gate.toml:22: admn: is not a known table; did you mean [admin]?
+gate.toml:25: log.level = "inf": must be off, error, warn, info, debug, trace; or target=level, several with commas; did you mean info?
 "#;
     assert_eq!(mistakes(text), expected.trim());
 }
@@ -74,25 +74,25 @@ fn broken_toml_is_reported_with_its_line_beside_the_other_mistakes() {
     let text = mistakes(text);
     let lines: Vec<_> = text.lines().collect();
     assert_eq!(lines.len(), 2, "{text}");
-    assert!(lines[0].starts_with("gate.toml:4: is no TOML: "), "{text}");
-    assert!(lines[1].starts_with("gate.toml:5: limits.x = 1: is no key"), "{text}");
+    assert!(lines[0].starts_with("gate.toml:4: is not TOML: "), "{text}");
+    assert!(lines[1].starts_with("gate.toml:5: limits.x = 1: is not a known key"), "{text}");
 }
 
 #[test]
 fn a_key_set_twice_is_a_mistake() {
     let text = mistakes(&format!("{UPSTREAM}[log]\nlevel = \"info\"\nlevel = \"warn\"\n"));
-    assert!(text.starts_with("gate.toml:5: is no TOML: duplicate key"), "{text}");
+    assert!(text.starts_with("gate.toml:5: is not TOML: duplicate key"), "{text}");
 }
 
 #[test]
-fn an_empty_file_says_what_must_be_set() {
+fn an_empty_file_is_reported_with_what_must_be_set() {
     let expected = "gate.toml: upstream.url: must be set; add url = \
                     \"http://127.0.0.1:8080\" under [upstream], or give --upstream";
     assert_eq!(mistakes(""), expected);
 }
 
 #[test]
-fn settings_that_contradict_each_other_are_found() {
+fn keys_that_contradict_each_other_are_found() {
     assert_only_mistake(
         "[admission]\npolicy = \"static\"",
         "gate.toml: admission.rate: must be set for the policy static; add rate = 50 under \
@@ -105,7 +105,7 @@ fn settings_that_contradict_each_other_are_found() {
     assert_only_mistake(
         "[tls]\nticket_lifetime = \"7d\"\nticket_rotation = \"10s\"",
         "gate.toml:5: tls.ticket_rotation = \"10s\": must be at least 1/64 of \
-         tls.ticket_lifetime, 7d; rotate less often, or let tickets live shorter",
+         tls.ticket_lifetime, 7d; rotate less often, or shorten the lifetime",
     );
     assert_only_mistake(
         "[admin]\naddress = \"127.0.0.1:8443\"",
@@ -115,12 +115,12 @@ fn settings_that_contradict_each_other_are_found() {
     assert_only_mistake(
         "[listen]\naddress = \"127.0.0.1:8080\"",
         "gate.toml:2: upstream.url = \"http://127.0.0.1:8080\": is the gate's own address, \
-         127.0.0.1:8080; name the service's port, or let the gate listen on another",
+         127.0.0.1:8080; name the service's port, or set another for the gate",
     );
 }
 
 #[test]
-fn an_address_in_clear_that_something_else_has_is_found() {
+fn an_address_for_plain_http_that_is_in_use_is_found() {
     assert_only_mistake(
         "[listen]\nclear = \"127.0.0.1:8443\"",
         "gate.toml:4: listen.clear = \"127.0.0.1:8443\": must differ from listen.address, \
@@ -133,8 +133,8 @@ fn an_address_in_clear_that_something_else_has_is_found() {
     );
     assert_only_mistake(
         "[listen]\nclear = \"0.0.0.0:8080\"",
-        "gate.toml:2: upstream.url = \"http://127.0.0.1:8080\": is the gate's own address in \
-         clear, 0.0.0.0:8080; name the service's port, or let the gate listen on another",
+        "gate.toml:2: upstream.url = \"http://127.0.0.1:8080\": is the gate's own address \
+         for plain HTTP, 0.0.0.0:8080; name the service's port, or set another for the gate",
     );
     for sound in ["off", "127.0.0.1:0", "127.0.0.1:8000", "[::1]:8081"] {
         assert_only_mistake(&format!("[listen]\nclear = \"{sound}\""), "");
@@ -142,7 +142,7 @@ fn an_address_in_clear_that_something_else_has_is_found() {
 }
 
 #[test]
-fn a_core_that_the_process_may_not_use_is_found() {
+fn a_core_outside_the_affinity_is_found() {
     let text = mistakes(&format!("{UPSTREAM}[listen]\ncores = [8000]"));
     let start = "gate.toml:4: listen.cores = [8000]: core 8000 is not among those";
     assert!(text.starts_with(start), "{text}");
@@ -172,7 +172,7 @@ fn pair(folder: &Path, certificate: &str, key: &str) -> Result<Config, Mistakes>
 }
 
 #[test]
-fn a_certificate_and_its_key_are_read_from_beside_the_file() {
+fn paths_of_a_certificate_and_its_key_start_in_the_folder_of_the_file() {
     let folder = folder();
     let config = pair(folder.path(), "a.crt", "a.key").unwrap();
     let identity = config.identity().unwrap();
@@ -180,7 +180,7 @@ fn a_certificate_and_its_key_are_read_from_beside_the_file() {
 }
 
 #[test]
-fn every_fault_of_certificate_and_key_files_has_its_own_words() {
+fn every_fault_of_certificate_and_key_files_has_its_own_message() {
     let folder = folder();
     let cases = [
         ("none.crt", "a.key", "tls.certificate = \"none.crt\": there is no such file"),
@@ -217,7 +217,7 @@ fn a_certificate_without_its_key_is_reported_and_so_is_the_reverse() {
 }
 
 #[test]
-fn flags_go_before_the_file_and_alone_suffice() {
+fn flags_override_the_file_and_suffice_alone() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("gate.toml");
     let more = "[tls]\nself_signed = \"rsa-2048\"\n[admission]\npolicy = \"eac\"\n";
@@ -293,20 +293,22 @@ proptest::proptest! {
 }
 
 #[test]
-fn a_value_of_a_wrong_type_is_reported_for_every_setting() {
-    for row in tidegate_gate::config::sections().iter().flat_map(|section| &section.rows) {
-        let mut text = format!("{}.{} = 1979-05-27\n", row.section, row.key);
-        if row.key != "url" {
+fn a_value_of_a_wrong_type_is_reported_for_every_key() {
+    let tables = tidegate_gate::config::tables();
+    let keys = tables.iter().flat_map(|table| table.rows.iter().map(|row| (table.name, row.name)));
+    for (table, key) in keys {
+        let mut text = format!("{table}.{key} = 1979-05-27\n");
+        if key != "url" {
             text.push_str("upstream.url = \"http://127.0.0.1:8080\"\n");
         }
         let found = mistakes(&text);
-        let start = format!("{}.{} = 1979-05-27: ", row.section, row.key);
+        let start = format!("{table}.{key} = 1979-05-27: ");
         assert!(found.contains(&start) && found.lines().count() == 1, "{text}\n{found}");
     }
 }
 
 #[test]
-fn what_is_allowed_but_risky_is_said() {
+fn risky_values_give_warnings() {
     let text = "[upstream]\nurl = \"https://h\"\ninsecure = true\n[admission]\nrate = 5\n\
                 [admin]\naddress = \"0.0.0.0:9443\"\n[listen]\nclear = \"0.0.0.0:80\"\n[limits]\nmax_connections = 10000000";
     let warnings = Config::from_toml(text, "t").unwrap().warnings();
@@ -319,7 +321,7 @@ fn what_is_allowed_but_risky_is_said() {
 }
 
 #[test]
-fn what_a_message_repeats_is_short_and_printable() {
+fn a_repeated_value_is_short_and_printable() {
     let long = "x".repeat(100_000);
     let cases = [
         ("[tls]\ncertificate = ", "\\u001b[2J\\nforged.toml:1: all is well"),

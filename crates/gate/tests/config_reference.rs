@@ -1,4 +1,4 @@
-//! The configuration's reference page and example are true.
+//! The reference page of the configuration and the example file match the source.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// `TIDEGATE_BLESS=1 cargo test -p tidegate-gate --test config_reference` writes the page anew.
+/// `TIDEGATE_BLESS=1 cargo test -p tidegate-gate --test config_reference` regenerates the page.
 #[test]
 fn the_reference_page_is_what_the_source_declares() {
     let path = root().join("docs/configuration.md");
@@ -21,12 +21,11 @@ fn the_reference_page_is_what_the_source_declares() {
     assert!(
         written == page,
         "docs/configuration.md differs from the source, first in {drift:?}; \
-         TIDEGATE_BLESS=1 writes it anew"
+         TIDEGATE_BLESS=1 regenerates it"
     );
 }
 
-/// The flags are declared in another crate, which knows this one: its source is
-/// read, for want of a way to ask it.
+/// The flags are declared in a crate above this one, so the test reads its source.
 #[test]
 fn the_flags_of_the_page_are_those_of_the_command() {
     let source = std::fs::read_to_string(root().join("crates/cli/src/gate.rs")).unwrap();
@@ -38,10 +37,10 @@ fn the_flags_of_the_page_are_those_of_the_command() {
     let page = config::reference();
     let (_, flags) = page.split_once("## Flags").unwrap();
     let rows = flags.lines().filter_map(|line| line.strip_prefix("| `")?.split_once('`'));
-    let told = rows.map(|(flag, _)| flag.to_owned());
-    // Where the file is, is no setting of it.
-    let told: BTreeSet<_> = told.chain(["--config".to_owned()]).collect();
-    assert_eq!(told, command);
+    let listed = rows.map(|(flag, _)| flag.to_owned());
+    // The path of the file is no key of it.
+    let listed: BTreeSet<_> = listed.chain(["--config".to_owned()]).collect();
+    assert_eq!(listed, command);
 }
 
 #[test]

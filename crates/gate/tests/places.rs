@@ -8,10 +8,7 @@ use std::io::{BufReader, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::sync::Arc;
 use tidegate_gate::Gate;
-use tidegate_gate::telemetry::counters::End;
-
-const NEW: usize = 0;
-const RETURNING: usize = 1;
+use tidegate_gate::telemetry::labels::{Class, End};
 
 /// A gate with so many places, all of them on one core.
 fn gate_with_places(places: usize) -> Gate {
@@ -44,7 +41,7 @@ impl Half {
         let before = gate.totals();
         let half = Self::send(gate, config);
         counted(gate, "a place or none", |totals| {
-            totals.in_opening[0] > before.in_opening[0] || totals.ends != before.ends
+            totals.in_first_flight > before.in_first_flight || totals.ends != before.ends
         });
         assert_eq!(gate.totals().ends, before.ends, "she was turned away");
         half
@@ -75,9 +72,9 @@ fn inside(gate: &Gate, count: usize) -> Vec<Connection> {
 /// A customer who was here before and left.
 fn known(gate: &Gate, version: &'static rustls::SupportedProtocolVersion) -> Arc<ClientConfig> {
     let config = Arc::new(client(&[version]));
-    let open = gate.totals().open[0];
+    let open = gate.totals().open;
     get(&mut connect(gate, &config), "/").unwrap();
-    counted(gate, "left", |totals| totals.open[0] == open);
+    counted(gate, "left", |totals| totals.open == open);
     config
 }
 
@@ -91,8 +88,12 @@ fn a_hello_in_two_segments_is_served_while_more_than_half_of_the_places_are_take
         let mut connection = Half::let_in(&gate, &customer).finish();
         assert_eq!(get(&mut connection, "/").unwrap().text(), "hello");
         let totals = gate.totals();
-        assert_eq!((totals.admitted[RETURNING], totals.in_opening[0]), (1, 0), "{version:?}");
-        assert_eq!((totals.refused, totals.ends[End::TooMany as usize]), ([0, 0], 0));
+        assert_eq!(
+            (totals.admitted[Class::Returning], totals.in_first_flight),
+            (1, 0),
+            "{version:?}"
+        );
+        assert_eq!((totals.refused.values(), totals.ends[End::TooMany]), (&[0, 0], 0));
     }
 }
 
@@ -105,7 +106,7 @@ fn a_newcomer_whose_hello_takes_the_last_place_of_newcomers_in_two_segments_gets
     let error = get(&mut connect(&gate, &any_client()), "/").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::ConnectionReset);
     let totals = gate.totals();
-    assert_eq!((totals.admitted[NEW], totals.refused[NEW]), (14, 1));
+    assert_eq!((totals.admitted[Class::New], totals.refused[Class::New]), (14, 1));
 }
 
 #[test]
@@ -115,13 +116,13 @@ fn a_flood_of_half_hellos_gets_half_of_the_places_and_whole_hellos_the_others() 
     let flood: Vec<_> = (0..8).map(|_| Half::let_in(&gate, &any_client())).collect();
     for turned_away in 1..=3 {
         Half::send(&gate, &any_client()).assert_reset();
-        assert_eq!(gate.totals().ends[End::TooMany as usize], turned_away);
+        assert_eq!(gate.totals().ends[End::TooMany], turned_away);
     }
     let _new = inside(&gate, 6);
     let mut back = connect(&gate, &customer);
     assert_eq!(get(&mut back, "/").unwrap().text(), "hello");
     drop(flood);
-    counted(&gate, "the flood is over", |totals| totals.in_opening[0] == 0);
+    counted(&gate, "the flood is over", |totals| totals.in_first_flight == 0);
     Half::let_in(&gate, &any_client());
 }
 
@@ -150,5 +151,5 @@ fn http_on_the_tls_port_takes_no_more_places_than_half_hellos() {
     socket.set_read_timeout(Some(PATIENCE)).unwrap();
     socket.write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
     assert_eq!(socket.read(&mut [0; 1]).unwrap(), 0, "there is no place to tell her");
-    assert_eq!(gate.totals().ends[End::ClearHttp as usize], 1);
+    assert_eq!(gate.totals().ends[End::ClearHttp], 1);
 }

@@ -1,4 +1,4 @@
-//! A whole ClientHello and what it claims.
+//! A whole ClientHello and its claims.
 
 use std::fmt;
 
@@ -9,8 +9,8 @@ use crate::cursor::{Cursor, Span};
 const TLS12: u16 = 0x0303;
 const TLS13: u16 = 0x0304;
 
-/// A whole, well-formed ClientHello. It owns one copy of the message; all its
-/// claims are parts of that.
+/// A whole, well-formed ClientHello. It owns one copy of the message, which all
+/// its claims refer to.
 ///
 /// Source: RFC 8446, section 4.1.2; RFC 5246, section 7.4.1.2.
 #[derive(Clone, PartialEq, Eq)]
@@ -72,13 +72,13 @@ impl ClientHello {
         self.codes(self.supported_versions)
     }
 
-    /// Does the client offer TLS 1.3? Only the extension can.
+    /// Whether the client offers TLS 1.3, which only the extension can.
     pub fn offers_tls13(&self) -> bool {
         self.supported_versions().contains(TLS13)
     }
 
-    /// Does the client offer TLS 1.2? By the extension if there is one, else
-    /// by the version field.
+    /// Whether the client offers TLS 1.2: by the extension if there is one,
+    /// otherwise by the version field.
     pub fn offers_tls12(&self) -> bool {
         match self.supported_versions() {
             absent if absent.is_empty() => self.legacy_version >= TLS12,
@@ -86,8 +86,8 @@ impl ClientHello {
         }
     }
 
-    /// The name of the server asked for, in lower case. None if absent, or if
-    /// it is an IP address, which the protocol does not allow there.
+    /// The server name of the extension, in lower case. None if absent, or if it
+    /// is an IP address, which the protocol does not allow there.
     pub fn server_name(&self) -> Option<&str> {
         let name = self.server_name.is_present().then(|| self.server_name.of(&self.message))?;
         std::str::from_utf8(name).ok()
@@ -99,8 +99,8 @@ impl ClientHello {
         items(cursor, |cursor| cursor.vector8().map(|protocol| cursor.bytes(protocol)).ok())
     }
 
-    /// The session_ticket extension: None if absent, empty if the client has
-    /// no ticket but would take one. TLS 1.2 only.
+    /// The session_ticket extension: None if absent, empty if the client has no
+    /// ticket but accepts one. TLS 1.2 only.
     pub fn ticket(&self) -> Option<&[u8]> {
         self.ticket.map(|ticket| ticket.of(&self.message))
     }
@@ -116,7 +116,7 @@ impl ClientHello {
         })
     }
 
-    /// How many identities the client offered, also beyond the cap.
+    /// Number of identities offered, those beyond the cap included.
     pub fn psk_offered(&self) -> usize {
         self.psk_offered
     }
@@ -126,13 +126,13 @@ impl ClientHello {
         self.psk_modes.of(&self.message)
     }
 
-    /// Would the client resume with a fresh key exchange (psk_dhe_ke), the
-    /// only kind that rustls serves?
+    /// Whether the client offers resumption with a fresh key exchange
+    /// (psk_dhe_ke), the only mode that rustls supports.
     pub fn offers_psk_dhe_ke(&self) -> bool {
         self.psk_modes().contains(&1)
     }
 
-    /// Is there a key_share extension, perhaps without a share?
+    /// Whether there is a key_share extension, possibly without a share.
     pub fn has_key_shares(&self) -> bool {
         self.key_shares.is_some()
     }
@@ -162,25 +162,25 @@ impl ClientHello {
         self.point_formats.of(&self.message)
     }
 
-    /// Does the client ask for the extended master secret (TLS 1.2)?
+    /// Whether the client offers the extended master secret (TLS 1.2).
     pub fn extended_master_secret(&self) -> bool {
         self.extended_master_secret
     }
 
-    /// Does the client announce early data (TLS 1.3)? It may follow the hello
-    /// at once.
+    /// Whether the client announces early data (TLS 1.3), which may follow the
+    /// hello immediately.
     pub fn early_data(&self) -> bool {
         self.early_data
     }
 
-    /// The encrypted_client_hello extension, None if absent. A client that
-    /// knows no key sends a random one, which cannot be told from a real one.
+    /// The encrypted_client_hello extension, None if absent. A client
+    /// without a key sends a random one, which is indistinguishable from a real one.
     pub fn ech(&self) -> Option<Ech> {
         self.ech
     }
 
-    /// Does it bear a value that no registry assigns, to keep servers
-    /// tolerant? Among browsers only those built on Chromium or Apple's do.
+    /// Whether it contains a GREASE value (RFC 8701). Among browsers only those
+    /// built on Chromium or Apple's do.
     pub fn greases(&self) -> bool {
         self.cipher_suites().iter().chain(self.supported_groups().iter()).any(is_grease)
     }
@@ -196,7 +196,7 @@ impl ClientHello {
         self.message.len()
     }
 
-    /// Over how many TLS records it came.
+    /// Number of TLS records that it was split over.
     pub fn records(&self) -> usize {
         self.records
     }
@@ -222,14 +222,14 @@ impl fmt::Debug for ClientHello {
     }
 }
 
-/// Which kind of encrypted_client_hello extension.
+/// The type of an encrypted_client_hello extension.
 ///
 /// Source: RFC 9849, section 5.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ech {
-    /// The hello around the encrypted one; also what a client sends as GREASE.
+    /// The outer hello; also sent by clients as GREASE.
     Outer,
-    /// The decrypted one, as a front server hands it on.
+    /// The inner hello, as a front server forwards it.
     Inner,
 }
 

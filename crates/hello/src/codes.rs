@@ -1,4 +1,4 @@
-//! Lists of 16-bit code points as they stand on the wire.
+//! Lists of 16-bit code points in wire format.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use std::fmt;
 pub struct Codes<'a>(&'a [[u8; 2]]);
 
 impl<'a> Codes<'a> {
-    /// Reads big-endian pairs; a last odd byte would be ignored.
+    /// Reads big-endian pairs; a last odd byte is ignored.
     pub(crate) fn new(bytes: &'a [u8]) -> Self {
         Self(bytes.as_chunks().0)
     }
@@ -18,7 +18,7 @@ impl<'a> Codes<'a> {
         self.0.iter().map(|pair| u16::from_be_bytes(*pair))
     }
 
-    /// Is this code point in the list?
+    /// Whether the list contains this code point.
     pub fn contains(self, code: u16) -> bool {
         self.0.contains(&code.to_be_bytes())
     }
@@ -28,7 +28,8 @@ impl<'a> Codes<'a> {
         self.0.len()
     }
 
-    /// No code point: the list was absent, since none of them may be empty.
+    /// Whether the list is empty, which means absent: no list on the wire may be
+    /// empty.
     pub fn is_empty(self) -> bool {
         self.0.is_empty()
     }
@@ -47,8 +48,8 @@ impl fmt::Debug for Codes<'_> {
     }
 }
 
-/// Is this a value that clients mix in only to keep servers tolerant?
-/// The same pattern serves versions, suites, groups, schemes and extensions.
+/// Whether this is a GREASE value, which clients send to keep servers tolerant.
+/// Versions, suites, groups, schemes and extensions share one pattern.
 ///
 /// Source: RFC 8701, section 2.
 pub fn is_grease(code: u16) -> bool {

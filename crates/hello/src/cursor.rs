@@ -1,9 +1,9 @@
-//! A cursor over a message that hands out positions rather than copies.
+//! A cursor over a message that returns positions rather than copies.
 
 use crate::malformed::Fault;
 
-/// A part of the message: `start..end`. The default, which no field can have
-/// since a message begins with its header, stands for "absent".
+/// A part of the message: `start..end`. The default means "absent": no field can
+/// start at 0, where the message has its header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Span {
     start: u32,
@@ -86,7 +86,7 @@ impl<'a> Cursor<'a> {
         self.take(usize::from(length))
     }
 
-    /// What is left.
+    /// The remaining bytes.
     pub(crate) fn rest(&mut self) -> Span {
         let span = Span::new(self.at, self.end);
         self.at = self.end;
@@ -102,7 +102,7 @@ impl<'a> Cursor<'a> {
         span.of(self.message)
     }
 
-    /// Nothing may be left.
+    /// Checks that no bytes remain.
     pub(crate) fn finish(&self) -> Result<(), Fault> {
         if self.is_empty() { Ok(()) } else { Err(Fault::TrailingBytes) }
     }
@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_vector_that_claims_more_than_there_is_is_truncated() {
+    fn a_vector_longer_than_its_enclosure_is_truncated() {
         let message = [0, 0, 3, 1, 2];
         let mut cursor = Span::new(1, 5).cursor(&message);
         assert_eq!(cursor.clone().vector16(), Err(Fault::Truncated));

@@ -1,4 +1,4 @@
-//! How much of a hello the reader is willing to hold.
+//! Caps on what the reader holds of a hello.
 
 /// Caps on one hello. What goes beyond `bytes`, `records` or `extensions` is
 /// malformed; identities beyond their cap are counted but not kept.
@@ -9,7 +9,7 @@ pub struct Limits {
     /// shares, ECH, a resumption ticket) stay below 4 KiB.
     pub bytes: usize,
     /// Records over which the hello may be spread. Honest clients use one or
-    /// two; Chromium's fragmenting experiments and middlebox evasion use some
+    /// two; Chromium's fragmenting experiments and middlebox evasion use
     /// more.
     pub records: usize,
     /// Extensions in the hello. Browsers send up to 20. Above 128 this counts

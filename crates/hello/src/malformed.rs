@@ -1,11 +1,11 @@
-//! What can be wrong with bytes that began as TLS: always the client's fault.
+//! Errors in bytes that began as TLS: always the client's fault.
 
 use std::fmt;
 
-/// Why what came is TLS but no usable hello.
+/// Why the bytes are TLS but not a usable hello.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Malformed {
-    /// A record of another kind where the hello must be: a ChangeCipherSpec
+    /// A record of another type in place of the hello: a ChangeCipherSpec
     /// (20), an alert (21), application data (23) or an unknown one.
     #[error("record of {} in place of the client hello", content_type(*.0))]
     UnexpectedRecord(u8),
@@ -33,7 +33,7 @@ pub enum Malformed {
     /// A handshake message of another type came first.
     #[error("handshake message of type {0} in place of the client hello (1)")]
     NotClientHello(u8),
-    /// The record with the hello's end goes on with another handshake message.
+    /// Another handshake message follows the hello in its last record.
     #[error("another handshake message follows in the same record")]
     MoreThanOneMessage,
     /// More extensions than the cap.
@@ -48,12 +48,12 @@ pub enum Malformed {
     /// `pre_shared_key` is not the last one (RFC 8446, section 4.2.11).
     #[error("pre_shared_key (41) is not the last extension")]
     PreSharedKeyNotLast,
-    /// A field is wrong in itself.
+    /// A field is malformed.
     #[error("{field}: {fault}")]
     Field {
-        /// Which one.
+        /// The field.
         field: Field,
-        /// What is wrong with it.
+        /// Its fault.
         fault: Fault,
     },
 }
@@ -78,7 +78,7 @@ pub enum Field {
 }
 
 impl Field {
-    /// This field with what is wrong with it.
+    /// The error for a fault of this field.
     pub(crate) fn fault(self) -> impl Fn(Fault) -> Malformed {
         move |fault| Malformed::Field { field: self, fault }
     }
@@ -101,7 +101,7 @@ impl fmt::Display for Field {
     }
 }
 
-/// What is wrong with a field.
+/// A fault of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
     /// A length goes beyond the end of what encloses it.
@@ -163,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_wrong_reads_as_a_sentence_with_its_field() {
+    fn a_message_names_the_field_and_its_fault() {
         let field = Field::Extension(43).fault()(Fault::Truncated);
         assert_eq!(field.to_string(), "supported_versions (43): ends too early");
         let twice = Malformed::DuplicateExtension(Field::Extension(0x1a1a));

@@ -1,12 +1,11 @@
-//! What a rustls server will make of a hello: version, suite, group, and
-//! whether it will resume a session. Pure, and only numbers: no dependency on
-//! rustls.
+//! Predicts the choices of a rustls server for a hello: version, suite, group,
+//! and whether it resumes a session. Pure functions over code points, without a
+//! dependency on rustls.
 //!
 //! Source: rustls 0.23, `server/hs.rs`, `server/tls12.rs`, `server/tls13.rs`,
-//! with `ignore_client_order` false; compared with the real one in
+//! with `ignore_client_order` false; compared with rustls itself in
 //! `tests/rustls_choice.rs` and `tests/rustls_resume.rs`.
-//! Deviation: client certificates, raw public keys (RFC 7250) and QUIC are
-//! left out.
+//! Deviation: without client certificates, raw public keys (RFC 7250) and QUIC.
 
 use crate::client_hello::ClientHello;
 use crate::codes::Codes;
@@ -16,8 +15,8 @@ pub const TLS12: u16 = 0x0303;
 /// TLS 1.3 on the wire.
 pub const TLS13: u16 = 0x0304;
 
-/// What the server is configured for. Order does not matter: suite and group
-/// are chosen in the client's.
+/// Configuration of the server. Order does not matter: suite and group follow
+/// the client's order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rules<'a> {
     /// TLS 1.2 is enabled.
@@ -26,7 +25,7 @@ pub struct Rules<'a> {
     pub tls13: bool,
     /// The suites for TLS 1.3.
     pub tls13_suites: &'a [u16],
-    /// The suites for TLS 1.2 that fit the certificate's key; all with ECDHE.
+    /// The suites for TLS 1.2 that suit the certificate's key; all with ECDHE.
     pub tls12_suites: &'a [u16],
     /// The groups usable with TLS 1.3.
     pub tls13_groups: &'a [u16],
@@ -41,7 +40,7 @@ pub struct Rules<'a> {
 }
 
 impl Rules<'static> {
-    /// rustls's aws-lc-rs provider as it is by default, with an RSA key.
+    /// The defaults of rustls's aws-lc-rs provider, with an RSA key.
     pub const RSA: Self = Self {
         tls12: true,
         tls13: true,
@@ -70,7 +69,7 @@ const P384: u16 = 24;
 const X25519: u16 = 29;
 const X25519_ML_KEM_768: u16 = 0x11ec;
 
-/// What the server will choose.
+/// The choice of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Choice {
     /// [`TLS12`] or [`TLS13`].
@@ -79,22 +78,22 @@ pub struct Choice {
     pub suite: u16,
     /// The key-exchange group.
     pub group: u16,
-    /// The client sent no share for that group: the server asks for a second
-    /// hello (TLS 1.3).
+    /// The client sent no share for that group: the server answers with a
+    /// HelloRetryRequest (TLS 1.3).
     pub retry: bool,
 }
 
-/// Why the server will answer a hello with an alert.
+/// Why the server answers a hello with an alert.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum Incompatible {
     /// No version in common.
     #[error("no TLS version in common")]
     Version,
-    /// The client does not offer to leave compression out, or with TLS 1.3
-    /// offers anything else.
+    /// The null compression method is missing, or another one is offered with
+    /// TLS 1.3.
     #[error("compression methods that the version does not allow")]
     Compression,
-    /// No signature_algorithms extension; rustls asks for it also to resume.
+    /// No signature_algorithms extension; rustls requires it to resume as well.
     #[error("no signature_algorithms extension")]
     SignatureSchemesMissing,
     /// No key-exchange group in common.
@@ -121,17 +120,16 @@ pub enum Incompatible {
     /// No application protocol in common.
     #[error("no application protocol in common")]
     Protocol,
-    /// No signature scheme that the key can make. Only in the way of a full
-    /// handshake.
+    /// No signature scheme that the key supports. Prevents a full handshake only.
     #[error("no signature scheme in common")]
     SignatureScheme,
 }
 
-/// What the server will choose, be the handshake full or resumed.
+/// The choice of the server, for a full and for a resumed handshake.
 ///
 /// # Errors
-/// Why every handshake with this hello fails. [`can_sign`] says what may be in
-/// the way of a full one besides.
+/// Why every handshake with this hello fails. [`can_sign`] has one more condition
+/// for a full one.
 pub fn choose(hello: &ClientHello, rules: &Rules<'_>) -> Result<Choice, Incompatible> {
     if !hello.compression_methods().contains(&0) {
         return Err(Incompatible::Compression);
@@ -151,17 +149,17 @@ pub fn choose(hello: &ClientHello, rules: &Rules<'_>) -> Result<Choice, Incompat
         _ => tls12_form(hello, rules).map(|()| false)?,
     };
     let offers = |ours: &&[u8]| hello.alpn().any(|theirs| theirs == *ours);
-    let silent = hello.alpn().next().is_none();
-    if !rules.alpn.is_empty() && !silent && !rules.alpn.iter().any(offers) {
+    let absent = hello.alpn().next().is_none();
+    if !rules.alpn.is_empty() && !absent && !rules.alpn.iter().any(offers) {
         return Err(Incompatible::Protocol);
     }
     Ok(Choice { version, suite, group, retry })
 }
 
-/// Can a full handshake be signed in a way that the client accepts?
+/// Checks that a full handshake can be signed in a way that the client accepts.
 ///
 /// # Errors
-/// [`Incompatible::SignatureScheme`] if not.
+/// [`Incompatible::SignatureScheme`].
 pub fn can_sign(
     hello: &ClientHello,
     rules: &Rules<'_>,
@@ -175,21 +173,21 @@ pub fn can_sign(
     }
 }
 
-/// What a ticket was made for.
+/// The session of a ticket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Session<'a> {
-    /// The suite, which also says the version.
+pub struct Session {
+    /// The suite, which implies the version.
     pub suite: u16,
-    /// The server name of the hello then, in lower case.
-    pub server_name: Option<&'a str>,
+    /// Hash of the server name of the first hello: see [`server_name_hash`].
+    pub server_name: u64,
     /// The extended master secret was in use; false with TLS 1.3.
     pub extended_master_secret: bool,
 }
 
-/// What will become of a session whose ticket opens.
+/// Outcome for a session whose ticket opens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Resumption {
-    /// It will be resumed (with TLS 1.3, if the binder is right as well).
+    /// The session is resumed (with TLS 1.3, if the binder is valid as well).
     Resumed,
     /// A full handshake instead.
     Full(Obstacle),
@@ -198,7 +196,7 @@ pub enum Resumption {
     Alert,
 }
 
-/// Why the server will not resume.
+/// Why the server does not resume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Obstacle {
     /// The session has another suite than the one chosen.
@@ -213,7 +211,7 @@ pub enum Obstacle {
 
 /// The tickets that a server may open for this choice, in the client's order:
 /// the pre-shared key identities within the cap with TLS 1.3, the ticket with
-/// TLS 1.2. A ticket in the field of the other version is never looked at.
+/// TLS 1.2. The ticket of the other version is ignored.
 pub fn tickets<'a>(
     hello: &'a ClientHello,
     choice: &Choice,
@@ -223,15 +221,25 @@ pub fn tickets<'a>(
     ticket.into_iter().chain(hello.psk_identities().filter(move |_| tls13))
 }
 
-/// Says what rustls does with a session whose ticket it has opened: with
-/// TLS 1.3 it takes the first identity that opens and fits.
-pub fn resume(hello: &ClientHello, choice: &Choice, session: &Session<'_>) -> Resumption {
+/// A 64-bit hash (FNV-1a) of a server name in lower case, 0 where there is none: so a
+/// ticket can contain it in a fixed length. It guards no secret: where two names have the
+/// same hash, the TLS library's own comparison decides.
+pub fn server_name_hash(name: Option<&str>) -> u64 {
+    let Some(name) = name else { return 0 };
+    name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
+}
+
+/// The outcome in rustls for a session whose ticket it has opened. With TLS 1.3
+/// rustls tries the identities in order and uses the first that resumes.
+pub fn resume(hello: &ClientHello, choice: &Choice, session: &Session) -> Resumption {
     let ems = choice.version == TLS12 && hello.extended_master_secret();
     if session.suite != choice.suite {
         Resumption::Full(Obstacle::Suite)
     } else if ems && !session.extended_master_secret {
         Resumption::Full(Obstacle::ExtendedMasterSecret)
-    } else if session.server_name != hello.server_name() {
+    } else if session.server_name != server_name_hash(hello.server_name()) {
         Resumption::Full(Obstacle::ServerName)
     } else if choice.version == TLS13 && !hello.offers_psk_dhe_ke() {
         Resumption::Full(Obstacle::PskMode)
@@ -253,12 +261,13 @@ fn version(hello: &ClientHello, rules: &Rules<'_>) -> Option<u16> {
     }
 }
 
-/// The first of the client's list that the server knows.
+/// The first code of the client's list that the server supports.
 fn first(theirs: Codes<'_>, ours: &[u16]) -> Option<u16> {
     theirs.iter().find(|code| ours.contains(code))
 }
 
-/// The form that TLS 1.3 asks of a hello; is there a share for the group?
+/// Checks the form that TLS 1.3 requires of a hello. Returns whether there is a
+/// share for the group.
 fn tls13_shares(hello: &ClientHello, group: u16) -> Result<bool, Incompatible> {
     if hello.compression_methods().len() != 1 {
         return Err(Incompatible::Compression);
@@ -266,7 +275,7 @@ fn tls13_shares(hello: &ClientHello, group: u16) -> Result<bool, Incompatible> {
     if !hello.has_key_shares() {
         return Err(Incompatible::KeyShareMissing);
     }
-    // Sorted, as a hostile hello may bring thousands.
+    // Sorted, as a hostile hello may contain thousands.
     let mut shares: Vec<u16> = hello.key_share_groups().collect();
     shares.sort_unstable();
     if !shares.is_sorted_by(|one, next| one < next) {

@@ -1,7 +1,7 @@
 //! From the bytes of a whole handshake message to a [`ClientHello`].
 //!
-//! As strict as rustls for all fields read here, so that what passes does not
-//! fail there for its form, and what fails here would have failed there.
+//! As strict as rustls for all fields read here: a hello that is well-formed here
+//! is well-formed there, and a malformed one fails there as well.
 
 use crate::client_hello::{ClientHello, Ech};
 use crate::cursor::{Cursor, Span};
@@ -12,7 +12,7 @@ use crate::server_name::{self, Name};
 /// Bytes of a handshake header: type and 24-bit length.
 pub(crate) const HEADER: usize = 4;
 
-/// Extensions that the table of those seen can hold.
+/// Capacity of the table of extension types.
 const MOST_EXTENSIONS: usize = 128;
 
 /// Parses a handshake message, header included, that came over `records`
@@ -151,7 +151,7 @@ fn server_name(body: &mut Cursor<'_>) -> Result<Span, Fault> {
             break;
         }
         let name = not_empty(names.vector16()?)?;
-        let host = match server_name::judge(names.bytes(name)) {
+        let host = match server_name::classify(names.bytes(name)) {
             Name::Dns => name,
             Name::Address => Span::default(),
             Name::Invalid => return Err(Fault::NotAllowed),

@@ -1,41 +1,40 @@
-//! The reader: takes bytes as they arrive and says where the hello stands.
+//! The reader: takes bytes as they arrive and returns the state of the hello.
 
 use crate::client_hello::ClientHello;
 use crate::limits::Limits;
-use crate::looks::{self, Looks, Start};
 use crate::malformed::Malformed;
+use crate::other_protocol::{self, OtherProtocol, Start};
 use crate::parse;
 use crate::records::{Records, Walk, assemble};
 
-/// Reads one ClientHello. It keeps all bytes it was given, so that they can
-/// be fed to a TLS library afterwards.
+/// Reads one ClientHello. It keeps all bytes, so that they can be passed to a
+/// TLS library afterwards.
 ///
-/// The answer depends only on the bytes, never on how they were split: the
-/// answer to a stream is that to its shortest prefix that needs no more.
+/// The result depends only on the bytes, not on how they were split: the result
+/// of a stream is that of its shortest prefix that needs no more bytes.
 #[derive(Clone, Debug)]
 pub struct Reader {
     limits: Limits,
     raw: Vec<u8>,
     records: Records,
-    /// The first bytes were judged to be TLS.
+    /// The first bytes were recognised as TLS.
     tls: bool,
 }
 
 impl Reader {
-    /// A reader that holds nothing yet, and allocates nothing before the
-    /// first byte.
+    /// An empty reader. It allocates nothing before the first byte.
     pub fn new(limits: Limits) -> Self {
         Self { limits, raw: Vec::new(), records: Records::default(), tls: false }
     }
 
-    /// Takes what arrived and answers for all bytes so far.
+    /// Adds bytes and returns the state after all bytes so far.
     ///
-    /// Bytes behind the hello that came together with its end are kept and
-    /// not looked at. After an answer other than [`Progress::NeedsMore`] the
-    /// caller should stop; further bytes are still kept and answered in the
-    /// same way until [`Limits::bytes`] are held. From then on they are dropped
-    /// and answered with [`Malformed::TooLong`], so that the reader never holds
-    /// more than the cap and one piece.
+    /// Bytes after the hello that arrive with its end are kept and not read.
+    /// After a result other than [`Progress::NeedsMore`] the caller should stop;
+    /// further bytes are still kept, with the same result, until
+    /// [`Limits::bytes`] are held. From then on they are dropped, and the result
+    /// is [`Malformed::TooLong`], so that the reader never holds more than the
+    /// cap and one piece.
     pub fn push(&mut self, bytes: &[u8]) -> Progress {
         let limit = self.limits.bytes;
         if !self.raw.is_empty() && self.raw.len() >= limit {
@@ -44,9 +43,9 @@ impl Reader {
         self.keep(bytes);
         let within = &self.raw[..self.raw.len().min(limit)];
         if !self.tls {
-            match looks::judge(within) {
+            match other_protocol::classify(within) {
                 Start::Undecided => return self.unfinished(),
-                Start::Other(looks) => return Progress::NotTls(looks),
+                Start::Other(protocol) => return Progress::NotTls(protocol),
                 Start::Tls => self.tls = true,
             }
         }
@@ -72,8 +71,8 @@ impl Reader {
         self.raw
     }
 
-    /// Exact for the first piece, as most hellos come in one; doubling after
-    /// that, never beyond the cap.
+    /// Allocates exactly for the first piece, since most hellos arrive in one;
+    /// doubles after that, never beyond the cap.
     fn keep(&mut self, bytes: &[u8]) {
         let needed = self.raw.len() + bytes.len();
         if needed > self.raw.capacity() {
@@ -93,15 +92,15 @@ impl Reader {
     }
 }
 
-/// Where the hello stands.
+/// State of the hello.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Progress {
-    /// All is well so far, and the hello does not end yet.
+    /// Well-formed so far, and the hello does not end yet.
     NeedsMore,
     /// A whole, well-formed hello.
     Complete(ClientHello),
     /// These bytes can never become TLS.
-    NotTls(Looks),
-    /// TLS, but no usable hello.
+    NotTls(OtherProtocol),
+    /// TLS, but not a usable hello.
     Malformed(Malformed),
 }

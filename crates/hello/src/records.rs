@@ -1,5 +1,5 @@
-//! The record layer of the first message: walks record headers and puts a
-//! hello together that is spread over several records.
+//! The record layer of the first message: walks the record headers and
+//! reassembles a hello that is split over several records.
 
 use crate::limits::Limits;
 use crate::malformed::Malformed;
@@ -12,21 +12,21 @@ const LONGEST_RECORD: usize = 1 << 14;
 const HANDSHAKE: u8 = 22;
 const CLIENT_HELLO: u8 = 1;
 
-/// Walks the records as they come in. Whole records are passed once and never
-/// looked at again, so that bytes that trickle in cost constant work each.
+/// Walks the records as they arrive. A whole record is read once, so that the
+/// work for each byte is constant, however slowly the bytes arrive.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Records {
-    /// Where the first record not yet whole begins.
+    /// Start of the first incomplete record.
     at: usize,
-    /// Whole records passed.
+    /// Number of complete records.
     whole: usize,
-    /// Message bytes in the records passed.
+    /// Message bytes in the complete records.
     passed: usize,
-    /// The handshake header, as far as it lies in the records passed.
+    /// The handshake header, as far as the complete records contain it.
     header: [u8; HEADER],
 }
 
-/// Where the walk stands.
+/// State of the walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Walk {
     /// The hello does not end yet.
@@ -36,8 +36,8 @@ pub(crate) enum Walk {
 }
 
 impl Records {
-    /// Goes on over all bytes received so far, of which earlier calls saw a
-    /// prefix. The first two bytes were judged to be those of a TLS record.
+    /// Continues over all bytes received so far, of which earlier calls saw a
+    /// prefix. The first two bytes were recognised as those of a TLS record.
     pub(crate) fn walk(&mut self, raw: &[u8], limits: &Limits) -> Result<Walk, Malformed> {
         loop {
             let rest = raw.get(self.at..).unwrap_or_default();
@@ -70,8 +70,8 @@ impl Records {
         }
     }
 
-    /// Takes one record of `length` bytes of which `here` is there. None if
-    /// it is whole and the walk goes on behind it.
+    /// Reads one record of `length` bytes, of which `here` has arrived. None if
+    /// it is complete and the walk continues after it.
     fn record(
         &mut self,
         here: &[u8],
@@ -113,7 +113,7 @@ impl Records {
     }
 }
 
-/// Puts the message together from records whose headers were walked.
+/// Reassembles the message from records whose headers were walked.
 pub(crate) fn assemble(raw: &[u8], length: usize) -> Vec<u8> {
     let mut message = Vec::with_capacity(length);
     let mut rest = raw;

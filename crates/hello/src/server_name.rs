@@ -2,25 +2,24 @@
 
 use std::net::IpAddr;
 
-/// What the name in a server_name extension is.
+/// The kind of the name in a server_name extension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Name {
     /// A DNS name, perhaps with a trailing dot.
     Dns,
-    /// An IP address. The protocol forbids it; it counts as no name at all,
-    /// as clients send it and servers put up with it.
+    /// An IP address. The protocol forbids it; it counts as no name, since
+    /// clients send it and servers accept it.
     Address,
     /// Neither.
     Invalid,
 }
 
-/// Judges the bytes of a host name by the rules of rustls, so that both come
-/// to the same answer: labels of 1 to 63 letters, digits, hyphens (not at
+/// Classifies the bytes of a host name by the rules of rustls: labels of 1 to 63 letters, digits, hyphens (not at
 /// either end) and underscores, 253 bytes in all, the last label not a number.
 ///
 /// Source: RFC 6066, section 3; RFC 1035, section 2.3.1.
 /// Deviation: underscores are allowed, as clients use them.
-pub(crate) fn judge(bytes: &[u8]) -> Name {
+pub(crate) fn classify(bytes: &[u8]) -> Name {
     if is_dns_name(bytes) {
         return Name::Dns;
     }
@@ -58,24 +57,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn dns_names_addresses_and_the_rest_are_told_apart() {
+    fn dns_names_addresses_and_other_names_are_distinguished() {
         for name in ["localhost", "a.example", "A.Example.", "_x.example", "1.2.3.x4", "xn--a-b"] {
-            assert_eq!(judge(name.as_bytes()), Name::Dns, "{name}");
+            assert_eq!(classify(name.as_bytes()), Name::Dns, "{name}");
         }
         for name in ["127.0.0.1", "::1", "2001:db8::7"] {
-            assert_eq!(judge(name.as_bytes()), Name::Address, "{name}");
+            assert_eq!(classify(name.as_bytes()), Name::Address, "{name}");
         }
         let long = "a".repeat(64);
         for name in ["", ".", "a..b", "-a.b", "a-.b", "a.b-", "a b", "1.2", "a.99", "ä.de", &long]
         {
-            assert_eq!(judge(name.as_bytes()), Name::Invalid, "{name}");
+            assert_eq!(classify(name.as_bytes()), Name::Invalid, "{name}");
         }
     }
 
     #[test]
     fn a_name_has_at_most_253_bytes() {
         let name = |length: usize| "a.".repeat(length / 2) + &"b".repeat(length % 2);
-        assert_eq!(judge(name(253).as_bytes()), Name::Dns);
-        assert_eq!(judge(name(254).as_bytes()), Name::Invalid);
+        assert_eq!(classify(name(253).as_bytes()), Name::Dns);
+        assert_eq!(classify(name(254).as_bytes()), Name::Invalid);
     }
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Takes the ClientHellos in captured/ anew, from the real clients on this machine.
+"""Captures the ClientHellos in captured/ again, from the real clients on this machine.
 
 Every client talks to `openssl s_server` through a recorder on loopback, which
 stores what the client sent before the server's first byte: its first flight.
@@ -19,7 +19,7 @@ OUT = pathlib.Path(__file__).parent / "captured"
 REQUEST = b"GET /page.html HTTP/1.0\r\nHost: localhost\r\n\r\n"
 
 
-# Fetches something more long after the first connections were closed.
+# Fetches an image after the first connections were closed.
 PAGE = """<!doctype html><title>page</title><body>
 <script>
 setTimeout(() => document.body.append(Object.assign(new Image(), { src: "late.png" })), 2000)
@@ -137,7 +137,7 @@ def chromium(scratch):
             "--disable-background-networking", "--ignore-certificate-errors",
             f"--user-data-dir={scratch / 'profile'}", "--virtual-time-budget=3000", "--dump-dom",
             f"https://localhost:{recorder.port}/page.html", seconds=40)
-        # It opens two connections at once; only a later one has a ticket to show.
+        # It opens two connections at once; only a later one has a ticket to offer.
         del recorder.flights[1:-1]
         recorder.save("chromium-new", "chromium-psk")
 

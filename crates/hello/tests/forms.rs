@@ -1,9 +1,9 @@
-//! Made-up hellos: reassembly, caps, and one malformation at a time.
+//! Constructed hellos: reassembly, caps, and one malformation at a time.
 
 mod support;
 
 use support::{Draft, answer, codes, hello, message, psk, record, server_name, vector8, vector16};
-use tidegate_hello::{Ech, Fault, Field, Limits, Looks, Malformed, Progress, Reader};
+use tidegate_hello::{Ech, Fault, Field, Limits, Malformed, OtherProtocol, Progress, Reader};
 
 fn malformed(bytes: &[u8]) -> Malformed {
     match answer(bytes) {
@@ -21,7 +21,7 @@ fn fault(kind: u16, fault: Fault) -> Malformed {
 }
 
 #[test]
-fn a_hello_spread_over_records_is_the_same_hello() {
+fn a_hello_split_over_records_is_the_same_hello() {
     let draft = Draft::default().with(0, server_name("a.example")).with(43, [2, 3, 4]);
     let whole = hello(&draft.record());
     for size in [4, 5, 17, 64] {
@@ -33,7 +33,7 @@ fn a_hello_spread_over_records_is_the_same_hello() {
 }
 
 #[test]
-fn bytes_behind_the_hello_are_kept_and_not_looked_at() {
+fn bytes_after_the_hello_are_kept_and_not_read() {
     let draft = Draft::default();
     let bytes = [draft.record(), record(20, &[1]), b"whatever".to_vec()].concat();
     let mut reader = Reader::new(Limits::default());
@@ -63,7 +63,7 @@ fn records_of_a_wrong_form_are_malformed() {
 }
 
 #[test]
-fn another_message_in_place_of_or_behind_the_hello_is_malformed() {
+fn another_message_in_place_of_or_after_the_hello_is_malformed() {
     assert_eq!(malformed(&record(22, &message(2, &[0; 40]))), Malformed::NotClientHello(2));
     let two = [Draft::default().message(), message(1, &[])].concat();
     assert_eq!(malformed(&record(22, &two)), Malformed::MoreThanOneMessage);
@@ -73,7 +73,7 @@ fn another_message_in_place_of_or_behind_the_hello_is_malformed() {
 }
 
 #[test]
-fn the_cap_on_bytes_is_met_exactly() {
+fn the_cap_on_bytes_is_exact() {
     let bytes = Draft::default().record();
     let limits = |bytes| Limits { bytes, ..Limits::default() };
     assert!(matches!(with_limits(limits(bytes.len()), &bytes), Progress::Complete(_)));
@@ -90,7 +90,7 @@ fn a_hello_that_claims_16_mib_is_refused_at_its_header() {
 }
 
 #[test]
-fn the_cap_on_records_is_met_exactly() {
+fn the_cap_on_records_is_exact() {
     let bytes = Draft::default().records(10);
     let records = Draft::default().message().len().div_ceil(10);
     let limits = |records| Limits { records, ..Limits::default() };
@@ -101,7 +101,7 @@ fn the_cap_on_records_is_met_exactly() {
 }
 
 #[test]
-fn the_cap_on_extensions_is_met_exactly() {
+fn the_cap_on_extensions_is_exact() {
     for (limit, most) in [(10, 10), (1000, 128)] {
         let limits = Limits { extensions: limit, ..Limits::default() };
         let many = |count: usize| {
@@ -141,7 +141,7 @@ fn pre_shared_keys_come_last_and_each_has_a_binder() {
 }
 
 #[test]
-fn no_extension_comes_twice_known_or_not() {
+fn a_duplicate_extension_is_malformed_known_or_not() {
     for kind in [0x2a2a, 23, 35, 63, 64, 17613] {
         let twice = Draft::default().with(kind, []).with(17, []).with(kind, []);
         let expected = Malformed::DuplicateExtension(Field::Extension(kind));
@@ -213,14 +213,14 @@ fn an_old_hello_without_extensions_is_a_hello() {
 }
 
 #[test]
-fn a_server_name_that_is_an_address_is_no_name() {
+fn a_server_name_that_is_an_address_counts_as_absent() {
     let hello = |name| hello(&Draft::default().with(0, server_name(name)).record());
     assert_eq!(hello("127.0.0.1").server_name(), None);
     assert_eq!(hello("Shop.EXAMPLE").server_name(), Some("shop.example"));
 }
 
 #[test]
-fn both_kinds_of_ech_are_told_apart() {
+fn both_types_of_ech_are_distinguished() {
     let outer = [&[0, 0, 1, 0, 1, 7][..], &vector16(&[]), &vector16(&[1, 2])].concat();
     assert_eq!(hello(&Draft::default().with(0xfe0d, outer).record()).ech(), Some(Ech::Outer));
     assert_eq!(hello(&Draft::default().with(0xfe0d, [1]).record()).ech(), Some(Ech::Inner));
@@ -244,12 +244,12 @@ fn grease_everywhere_changes_no_claim() {
 }
 
 #[test]
-fn what_is_not_tls_is_told_at_its_first_bytes() {
-    assert_eq!(answer(b"GET "), Progress::NotTls(Looks::HttpInClear));
+fn other_protocols_are_recognised_at_their_first_bytes() {
+    assert_eq!(answer(b"GET "), Progress::NotTls(OtherProtocol::PlainHttp));
     assert_eq!(answer(b"GE"), Progress::NeedsMore);
-    assert_eq!(answer(b"GEX"), Progress::NotTls(Looks::Junk));
-    assert_eq!(answer(b"SSH-2.0-x"), Progress::NotTls(Looks::Ssh));
-    assert_eq!(answer(&[0x80, 0x2e, 1, 0, 2]), Progress::NotTls(Looks::SslV2));
-    assert_eq!(answer(&[0]), Progress::NotTls(Looks::Junk));
-    assert_eq!(answer(&[22, 4]), Progress::NotTls(Looks::Junk));
+    assert_eq!(answer(b"GEX"), Progress::NotTls(OtherProtocol::Unknown));
+    assert_eq!(answer(b"SSH-2.0-x"), Progress::NotTls(OtherProtocol::Ssh));
+    assert_eq!(answer(&[0x80, 0x2e, 1, 0, 2]), Progress::NotTls(OtherProtocol::SslV2));
+    assert_eq!(answer(&[0]), Progress::NotTls(OtherProtocol::Unknown));
+    assert_eq!(answer(&[22, 4]), Progress::NotTls(OtherProtocol::Unknown));
 }

@@ -1,5 +1,5 @@
-//! What the prediction says of hellos that fit or do not; `rustls_choice.rs`
-//! and `rustls_resume.rs` hold it against the real one.
+//! The prediction for hellos that are compatible and for others;
+//! `rustls_choice.rs` and `rustls_resume.rs` compare it with rustls itself.
 
 mod support;
 
@@ -7,7 +7,7 @@ use support::{Draft, codes, hello, psk, server_name, vector8, vector16};
 use tidegate_hello::ClientHello;
 use tidegate_hello::negotiate::{
     Choice, Incompatible, Obstacle, Resumption, Rules, Session, TLS12, TLS13, can_sign, choose,
-    resume, tickets,
+    resume, server_name_hash, tickets,
 };
 
 /// A client for both versions with a share for X25519.
@@ -39,14 +39,14 @@ fn suite_and_group_follow_the_clients_order() {
 }
 
 #[test]
-fn a_share_for_another_group_asks_for_a_second_hello() {
+fn a_share_for_another_group_causes_a_hello_retry_request() {
     let draft = modern().without(10).with(10, vector16(&codes(&[29, 24])));
     let choice = Choice { version: TLS13, suite: 0x1303, group: 29, retry: true };
     assert_eq!(chosen(&draft, &Rules::RSA), Ok(choice));
 }
 
 #[test]
-fn what_every_handshake_fails_on_is_named() {
+fn an_incompatible_hello_has_its_reason() {
     let versions = |versions: &[u16]| modern().without(43).with(43, vector8(&codes(versions)));
     let share = [&[0, 24][..], &vector16(&[4; 97])].concat();
     let twice = vector16(&[&share[..], &share].concat());
@@ -74,7 +74,7 @@ fn what_every_handshake_fails_on_is_named() {
 }
 
 #[test]
-fn pkcs1_signatures_serve_tls12_only() {
+fn pkcs1_signatures_are_valid_with_tls12_only() {
     let hello = hello(&modern().without(13).with(13, vector16(&codes(&[0x0401]))).record());
     let choice = choose(&hello, &Rules::RSA).expect("compatible");
     let refused = Err(Incompatible::SignatureScheme);
@@ -92,14 +92,17 @@ fn only_the_tickets_of_the_chosen_version_are_opened() {
 }
 
 #[test]
-fn a_session_resumes_only_where_all_fits() {
-    let fits =
-        Session { suite: 0x1303, server_name: Some("a.example"), extended_master_secret: false };
+fn a_session_resumes_only_if_all_its_parameters_match() {
+    let fits = Session {
+        suite: 0x1303,
+        server_name: server_name_hash(Some("a.example")),
+        extended_master_secret: false,
+    };
     let original = hello(&modern().record());
     assert_eq!(outcome(&original, &fits), Resumption::Resumed);
     let other_suite = Session { suite: 0x1301, ..fits };
     assert_eq!(outcome(&original, &other_suite), Resumption::Full(Obstacle::Suite));
-    let nameless = Session { server_name: None, ..fits };
+    let nameless = Session { server_name: server_name_hash(None), ..fits };
     assert_eq!(outcome(&original, &nameless), Resumption::Full(Obstacle::ServerName));
     let only_psk_ke = hello(&modern().without(45).with(45, [1, 0]).record());
     assert_eq!(outcome(&only_psk_ke, &fits), Resumption::Full(Obstacle::PskMode));
@@ -109,8 +112,11 @@ fn a_session_resumes_only_where_all_fits() {
 fn the_extended_master_secret_must_not_change() {
     let with = hello(&modern().without(43).record());
     let without = hello(&modern().without(43).without(23).record());
-    let old =
-        Session { suite: 0xc02f, server_name: Some("a.example"), extended_master_secret: false };
+    let old = Session {
+        suite: 0xc02f,
+        server_name: server_name_hash(Some("a.example")),
+        extended_master_secret: false,
+    };
     let new = Session { extended_master_secret: true, ..old };
     assert_eq!(outcome(&with, &new), Resumption::Resumed);
     assert_eq!(outcome(&without, &old), Resumption::Resumed);
@@ -118,6 +124,6 @@ fn the_extended_master_secret_must_not_change() {
     assert_eq!(outcome(&without, &new), Resumption::Alert);
 }
 
-fn outcome(hello: &ClientHello, session: &Session<'_>) -> Resumption {
+fn outcome(hello: &ClientHello, session: &Session) -> Resumption {
     resume(hello, &choose(hello, &Rules::RSA).expect("compatible"), session)
 }

@@ -1,4 +1,4 @@
-//! What holds for every hello, every split and every damage.
+//! Properties of every hello, every split and every change.
 
 mod support;
 
@@ -8,7 +8,7 @@ use tidegate_hello::{Limits, Progress, Reader};
 
 const SMALL: Limits = Limits { bytes: 2048, records: 4, extensions: 12, identities: 1 };
 
-/// A captured hello, anew cut into records of this many bytes.
+/// A captured hello, split into records of this many bytes.
 fn any_hello() -> impl Strategy<Value = Vec<u8>> {
     (0..CAPTURED.len(), 100..2500_usize).prop_map(|(index, size)| {
         let message = &CAPTURED[index].1[5..];
@@ -16,7 +16,7 @@ fn any_hello() -> impl Strategy<Value = Vec<u8>> {
     })
 }
 
-/// A hello with some bytes changed, taken out or put in, and some behind it.
+/// A hello with bytes changed, removed or inserted, and bytes after it.
 fn damaged() -> impl Strategy<Value = Vec<u8>> {
     let change = (any::<prop::sample::Index>(), any::<u8>(), 0..4_u8);
     let behind = prop::collection::vec(any::<u8>(), 0..40);
@@ -37,8 +37,8 @@ fn damaged() -> impl Strategy<Value = Vec<u8>> {
     )
 }
 
-/// Pushes the bytes in pieces of these lengths over and over until the answer
-/// is there; checks what the reader holds on the way.
+/// Pushes the bytes in pieces of these lengths, repeated, until there is a result;
+/// checks after each piece what the reader holds.
 fn in_pieces(bytes: &[u8], pieces: &[usize], limits: Limits) -> Progress {
     let mut reader = Reader::new(limits);
     let (mut rest, longest) = (bytes, pieces.iter().max().expect("not empty"));
@@ -75,7 +75,7 @@ fn a_good_hello_byte_by_byte_is_the_same_hello() {
 
 proptest! {
     #[test]
-    fn every_prefix_of_a_hello_over_records_needs_more(bytes in any_hello()) {
+    fn every_prefix_of_a_split_hello_needs_more(bytes in any_hello()) {
         for end in 0..bytes.len() {
             prop_assert_eq!(answer(&bytes[..end]), Progress::NeedsMore);
         }
@@ -83,7 +83,7 @@ proptest! {
     }
 
     #[test]
-    fn every_split_gives_the_same_answer(
+    fn every_split_gives_the_same_result(
         bytes in damaged(),
         pieces in prop::collection::vec(1..400_usize, 1..20),
         small in any::<bool>(),
@@ -95,7 +95,7 @@ proptest! {
     }
 
     #[test]
-    fn random_bytes_never_panic_and_never_outgrow_the_cap(
+    fn random_bytes_never_panic_and_never_exceed_the_cap(
         bytes in prop::collection::vec(any::<u8>(), 0..5000),
         tls in any::<bool>(),
         pieces in prop::collection::vec(1..700_usize, 1..9),
@@ -118,7 +118,7 @@ proptest! {
     }
 
     #[test]
-    fn a_reader_that_has_answered_stays_bounded(bytes in damaged(), more in 1..300_usize) {
+    fn a_reader_with_a_result_stays_bounded(bytes in damaged(), more in 1..300_usize) {
         let mut reader = Reader::new(SMALL);
         let _ = reader.push(&bytes);
         for _ in 0..40 {

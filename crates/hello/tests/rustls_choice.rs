@@ -1,4 +1,4 @@
-//! The predicted choice against that of the real rustls, fed with the same bytes.
+//! The predicted choice compared with that of rustls for the same bytes.
 
 mod support;
 
@@ -13,7 +13,7 @@ use tidegate_hello::negotiate::{self, Choice, Incompatible, Rules, TLS12, TLS13,
 fn compare(identity: &Identity, rules: &Rules<'_>, bytes: &[u8]) -> Result<(), TestCaseError> {
     let (real, _) = real(identity.server(rules), bytes);
     let hello = hello(bytes);
-    let foretold = match choose(&hello, rules) {
+    let predicted = match choose(&hello, rules) {
         Ok(choice) if choice.retry => Some(choice),
         Ok(choice) => negotiate::can_sign(&hello, rules, &choice).ok().map(|()| choice),
         // Known now, though rustls finds it only in the second hello.
@@ -26,12 +26,12 @@ fn compare(identity: &Identity, rules: &Rules<'_>, bytes: &[u8]) -> Result<(), T
     };
     // With TLS 1.2 the group comes in a message of its own.
     let group = |choice: Choice| if choice.version == TLS12 { 0 } else { choice.group };
-    let foretold = foretold.map(|choice| Choice { group: group(choice), ..choice });
-    prop_assert_eq!(foretold, real, "{:?}", choose(&hello, rules));
+    let predicted = predicted.map(|choice| Choice { group: group(choice), ..choice });
+    prop_assert_eq!(predicted, real, "{:?}", choose(&hello, rules));
     Ok(())
 }
 
-/// Mostly yes.
+/// True in nine of ten cases.
 fn mostly() -> impl Strategy<Value = bool> {
     prop::bool::weighted(0.9)
 }
@@ -80,7 +80,7 @@ fn any_draft() -> impl Strategy<Value = Draft> {
     })
 }
 
-/// A key share that can be computed with: any 32 bytes for X25519, the base
+/// A valid key share: any 32 bytes for X25519, the base
 /// point for P-256, one byte for GREASE.
 fn share(group: u16) -> Vec<u8> {
     const BASE: &str = "046b17d1f2e12c4247f8bce6e563a440f277037d812deb33a0f4a13945d898c2964fe342e2\
@@ -100,7 +100,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1500))]
 
     #[test]
-    fn rustls_chooses_as_foretold(
+    fn rustls_chooses_as_predicted(
         draft in any_draft(),
         key in 0..3_usize,
         (tls12, tls13) in prop::sample::select(vec![(true, true), (true, true), (true, false), (false, true)]),
@@ -113,7 +113,7 @@ proptest! {
     }
 
     #[test]
-    fn a_hello_that_rustls_takes_is_read_as_rustls_reads_it(
+    fn a_hello_that_rustls_accepts_is_read_as_rustls_reads_it(
         index in 0..CAPTURED.len(),
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..3),
     ) {
@@ -123,7 +123,7 @@ proptest! {
             bytes[place] = value;
         }
         let server = P256.server(&Rules::ECDSA_P256);
-        // rustls wants the whole message at hand before it says anything.
+        // rustls answers only once it has the whole message.
         if let Progress::NeedsMore = answer(&bytes) {
             return Ok(());
         }
@@ -147,7 +147,7 @@ proptest! {
 }
 
 #[test]
-fn real_clients_get_what_was_foretold() {
+fn the_prediction_is_right_for_real_clients() {
     for (name, bytes) in CAPTURED {
         for key in 0..3 {
             let rules = identity(key).rules;

@@ -1,4 +1,4 @@
-//! The predicted resumption against that of the real rustls, with real sessions.
+//! The predicted resumption compared with that of rustls, with real sessions.
 
 mod support;
 
@@ -20,7 +20,7 @@ use rustls::{
 use support::real::{Identity, P256, identity, real, some, versions};
 use support::{Draft, hello, server_name};
 use tidegate_hello::ClientHello;
-use tidegate_hello::negotiate::{self, Resumption, Session, choose};
+use tidegate_hello::negotiate::{self, Resumption, Session, choose, server_name_hash};
 
 /// A ticketer and what clients share to resume each other's sessions: rustls
 /// keeps sessions of different verifiers and of different own identities apart.
@@ -92,9 +92,9 @@ impl Sessions {
         server.negotiated_cipher_suite().expect("done").suite().into()
     }
 
-    /// What the prediction says of a hello whose tickets, if they open, are
-    /// of this session.
-    fn foretold(&self, hello: &ClientHello, session: &Session<'_>) -> Resumption {
+    /// The prediction for a hello whose tickets, if they open, are of this
+    /// session.
+    fn predicted(&self, hello: &ClientHello, session: &Session) -> Resumption {
         let choice = choose(hello, &self.identity.rules).expect("compatible");
         match negotiate::tickets(hello, &choice)
             .any(|ticket| self.ticketer.decrypt(ticket).is_some())
@@ -104,7 +104,7 @@ impl Sessions {
         }
     }
 
-    /// What the real server does with it.
+    /// The handshake of the rustls server.
     fn real(&self, bytes: &[u8]) -> Option<HandshakeKind> {
         let (answer, server) = real(self.server(), bytes);
         answer.and_then(|_| server.handshake_kind())
@@ -137,8 +137,8 @@ fn first_flight(mut client: ClientConnection) -> Vec<u8> {
     wire
 }
 
-fn same(foretold: Resumption, real: Option<HandshakeKind>) -> bool {
-    match foretold {
+fn same(predicted: Resumption, real: Option<HandshakeKind>) -> bool {
+    match predicted {
         Resumption::Resumed => real == Some(HandshakeKind::Resumed),
         Resumption::Full(_) => real == Some(HandshakeKind::Full),
         Resumption::Alert => real.is_none(),
@@ -149,7 +149,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(150))]
 
     #[test]
-    fn rustls_resumes_as_foretold(
+    fn rustls_resumes_as_predicted(
         first in suites(),
         second in suites(),
         before in prop::sample::select(vec![(true, true), (true, false), (false, true)]),
@@ -160,12 +160,12 @@ proptest! {
         let bytes = first_flight(sessions.client(&second, after.0, after.1));
         let session = Session {
             suite,
-            server_name: Some("a.example"),
+            server_name: server_name_hash(Some("a.example")),
             extended_master_secret: suite & 0xff00 != 0x1300,
         };
-        let foretold = sessions.foretold(&hello(&bytes), &session);
+        let predicted = sessions.predicted(&hello(&bytes), &session);
         let real = sessions.real(&bytes);
-        prop_assert!(same(foretold, real), "{:?} but {:?}", foretold, real);
+        prop_assert!(same(predicted, real), "{:?} but {:?}", predicted, real);
     }
 }
 
@@ -177,7 +177,7 @@ fn suites() -> impl Strategy<Value = Vec<u16>> {
 }
 
 #[test]
-fn real_sessions_of_both_versions_resume_as_foretold() {
+fn real_sessions_of_both_versions_resume_as_predicted() {
     for (tls12, tls13, suite) in [(true, false, 0xc02b), (false, true, 0x1301)] {
         for key in 0..3 {
             let sessions = Sessions::new(identity(key));
@@ -186,22 +186,26 @@ fn real_sessions_of_both_versions_resume_as_foretold() {
             assert!(chosen == suite || (chosen, key) == (0xc02f, 1));
             let session = Session {
                 suite: chosen,
-                server_name: Some("a.example"),
+                server_name: server_name_hash(Some("a.example")),
                 extended_master_secret: tls12,
             };
             let bytes = first_flight(sessions.client(&suites, tls12, tls13));
-            assert_eq!(sessions.foretold(&hello(&bytes), &session), Resumption::Resumed);
+            assert_eq!(sessions.predicted(&hello(&bytes), &session), Resumption::Resumed);
             assert_eq!(sessions.real(&bytes), Some(HandshakeKind::Resumed));
         }
     }
 }
 
 #[test]
-fn a_tls12_ticket_in_a_changed_hello_fares_as_foretold() {
+fn a_tls12_ticket_in_a_changed_hello_resumes_as_predicted() {
     let sessions = Sessions::new(&P256);
     let suites = [0xc02b, 0xc02c];
     let suite = sessions.visit(sessions.client(&suites, true, false));
-    let session = Session { suite, server_name: Some("a.example"), extended_master_secret: true };
+    let session = Session {
+        suite,
+        server_name: server_name_hash(Some("a.example")),
+        extended_master_secret: true,
+    };
     let original = Draft::of(&first_flight(sessions.client(&suites, true, false)));
     let reversed = Draft { suites: vec![0xc02c, 0xc02b], ..original.clone() };
     let without_id = Draft { session_id: vec![], ..original.clone() };
@@ -224,7 +228,7 @@ fn a_tls12_ticket_in_a_changed_hello_fares_as_foretold() {
     ];
     for (draft, expected) in cases {
         let bytes = draft.record();
-        assert_eq!(sessions.foretold(&hello(&bytes), &session), expected, "{draft:02x?}");
+        assert_eq!(sessions.predicted(&hello(&bytes), &session), expected, "{draft:02x?}");
         let real = sessions.real(&bytes);
         assert!(same(expected, real), "{expected:?} but {real:?}");
     }

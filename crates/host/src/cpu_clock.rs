@@ -1,4 +1,7 @@
-//! CPU clocks: how much processor time a thread or a process has used, user and system.
+//! CPU clocks: the processor time, user and system, that a thread or a process has used.
+//! Waiting, also for a processor, does not count.
+//!
+//! Source: `clock_gettime(2)`, `clock_getcpuclockid(3)`.
 
 use std::io;
 use std::time::Duration;
@@ -22,7 +25,7 @@ pub fn of_this_process() -> Duration {
     read(ClockId::ProcessCPUTime)
 }
 
-/// CPU time of the calling thread since its start.
+/// CPU time of the calling thread since its start. One system call, no allocation.
 #[inline]
 pub fn of_this_thread() -> Duration {
     read(ClockId::ThreadCPUTime)

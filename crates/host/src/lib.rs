@@ -1,6 +1,22 @@
-//! What this machine is and does: processors, affinity, CPU clocks.
+//! What this machine is and does: processors, affinity, CPU clocks, control groups,
+//! processes and their sockets, limits, and its description in results.
 
+pub mod cgroup;
 mod cores;
 pub mod cpu_clock;
+mod files;
+mod idle;
+mod kernel;
+mod machine;
+pub mod open_files;
+pub mod processes;
+mod provenance;
+pub mod sockets;
 
+pub use cgroup::CpuGroup;
 pub use cores::Cores;
+pub use files::Files;
+pub use idle::IdleTimes;
+pub use kernel::{Kernel, Live};
+pub use machine::Machine;
+pub use provenance::Provenance;

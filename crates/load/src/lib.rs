@@ -75,8 +75,6 @@ pub use result::snapshot::{RunStage, Snapshot};
 pub use result::summary::Summary;
 pub use result::totals::Totals;
 pub use rng::Rng;
-pub use run::machine::raise_open_files;
-pub use run::worker::thread_cpu;
 pub use run::{run, run_when};
 pub use scenario::Scenario;
 pub use tidegate_config::{Mistake, Mistakes};

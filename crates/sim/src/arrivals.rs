@@ -12,6 +12,9 @@ pub struct Arrivals {
     pub bursts: Option<Bursts>,
     /// A wave on top.
     pub wave: Option<Wave>,
+    /// A closed loop in place of all that: so many customers at a load of 1, each of whom
+    /// begins the next session after a think time when one has ended.
+    pub closed: Option<u32>,
 }
 
 /// A stretch of time in which the level stays or changes evenly.

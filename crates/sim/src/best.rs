@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 
 use super::capacity::Worth;
 use super::random::Random;
-use super::scenario::{Customers, Disappointed, Scenario};
+use super::scenario::{AfterFailure, Customers, Scenario};
 
 /// Sessions by which is learned how requests are spread over a session.
 const SAMPLES: u32 = 5000;
@@ -21,8 +21,10 @@ const TENTH_S: f64 = 0.1;
 /// The fluid, a tenth of a second at a time.
 pub(crate) struct Best {
     classes: Vec<Class>,
-    /// The longest that anybody waits for an answer.
+    /// The longest that any customer waits for a response.
     patience_s: f64,
+    /// In a closed loop, the most sessions per second that its customers can make.
+    closed_per_s: Option<f64>,
     /// The queue, in mean sessions.
     owed: f64,
 }
@@ -50,7 +52,7 @@ struct Newcomers {
 }
 
 impl Best {
-    pub(crate) fn new(scenario: &Scenario) -> Self {
+    pub(crate) fn new(scenario: &Scenario, load: f64) -> Self {
         let response_s = scenario.response_s();
         let class = |class: &Customers| Class {
             spread: spread(class, response_s, scenario.duration_s),
@@ -63,6 +65,10 @@ impl Best {
             classes: scenario.customers.iter().map(class).collect(),
             patience_s: scenario.customers.iter().map(|c| c.patience.mean()).fold(0.0, f64::max),
             owed: 0.0,
+            closed_per_s: scenario
+                .arrivals
+                .closed
+                .map(|number| load * f64::from(number) / cycle_s(scenario, response_s)),
         }
     }
 
@@ -76,6 +82,9 @@ impl Best {
     /// What can be carried of a tenth that ends now, in mean sessions.
     pub(crate) fn tenth(&mut self, now: f64, worth: &Worth) -> f64 {
         let all = worth.carried_per_s * TENTH_S;
+        if let Some(per_s) = self.closed_per_s {
+            return all.min(per_s * TENTH_S);
+        }
         for (class, [_, later]) in self.classes.iter_mut().zip(&worth.of_request) {
             self.owed += class.due.pop_front().unwrap_or(0.0) * later;
             let came = std::mem::take(&mut class.came);
@@ -151,11 +160,27 @@ fn spread(class: &Customers, response_s: f64, duration_s: f64) -> Vec<f64> {
     spread
 }
 
+/// How long a session and the think time after it take, undisturbed.
+///
+/// Source: Denning and Buzen 1978, "The Operational Analysis of Queueing Network
+/// Models", ACM Computing Surveys 10(3): the asymptotic bounds of a closed network,
+/// `X ≤ min(N ∕ (R + Z), 1 ∕ D_max)`.
+fn cycle_s(scenario: &Scenario, response_s: f64) -> f64 {
+    let of_class = |class: &Customers| {
+        let requests = class.requests.mean();
+        let handshake_s = scenario.work.accept + scenario.tls(class).full();
+        let round_trips = 2.0 + requests;
+        let each_s = response_s + class.think.mean();
+        class.share * (handshake_s + round_trips * class.rtt_s + requests * each_s)
+    };
+    scenario.customers.iter().map(of_class).sum()
+}
+
 /// For how long customers come back who were not let in.
 fn returns_s(class: &Customers) -> f64 {
-    match class.disappointed {
-        Disappointed::Leaves => 0.0,
-        Disappointed::Returns { back_off_s, times } => {
+    match class.after_failure {
+        AfterFailure::Leaves => 0.0,
+        AfterFailure::Returns { back_off_s, times } => {
             f64::from(times) * (back_off_s + class.patience.mean())
         }
     }
@@ -177,7 +202,8 @@ mod tests {
             returns_s: 0.0,
         };
         let worth = Worth { carried_per_s: 10.0, of_request: vec![[0.5, 0.5]] };
-        (Best { classes: vec![class], patience_s: 0.25, owed: 0.0 }, worth)
+        let best = Best { classes: vec![class], patience_s: 0.25, closed_per_s: None, owed: 0.0 };
+        (best, worth)
     }
 
     /// What is carried in each of so many tenths, of those who come in each.
@@ -248,8 +274,8 @@ mod tests {
 
     #[test]
     fn customers_come_back_as_often_as_they_say() {
-        let returns = Disappointed::Returns { back_off_s: 1.0, times: 4 };
-        let class = Customers { disappointed: returns, ..Customers::default() };
+        let returns = AfterFailure::Returns { back_off_s: 1.0, times: 4 };
+        let class = Customers { after_failure: returns, ..Customers::default() };
         assert!((returns_s(&class) - 5.0).abs() < 1e-9);
         assert_eq!(returns_s(&Customers::default()), 0.0);
     }

@@ -1,8 +1,8 @@
 //! What a service can carry at best: worked out, not simulated.
 
 use super::distribution::Distribution;
+use super::handshake_mix::HandshakeMix;
 use super::scenario::{Change, Changed, Customers, Scenario};
-use super::tls::Tls;
 
 /// CPU seconds on gate, upstream and database, and seconds of one of the
 /// upstream's threads, undisturbed.
@@ -159,7 +159,7 @@ impl Scenario {
     }
 
     /// What a class's handshakes cost.
-    pub(crate) fn tls(&self, class: &Customers) -> Tls {
+    pub(crate) fn tls(&self, class: &Customers) -> HandshakeMix {
         class.tls.unwrap_or(self.work.tls())
     }
 
@@ -263,7 +263,7 @@ mod tests {
             requests: SessionLength::power_law(5.0, 5.0),
             // Three of four pauses are longer than the connection is kept.
             think: Distribution::uniform(0.5, 1.0 / 3.0),
-            tls: Some(Tls::Handshakes { full: 200e-6, resumed: 100e-6 }),
+            tls: Some(HandshakeMix::Handshakes { full: 200e-6, resumed: 100e-6 }),
             tickets: 0.5,
             first_request: Some(Distribution::lognormal(1e-3, 9.0)),
             weight: 2.0,
@@ -273,7 +273,7 @@ mod tests {
             share: 0.25,
             requests: SessionLength::power_law(2.0, 2.0),
             think: Distribution::constant(0.1),
-            tls: Some(Tls::Clear),
+            tls: Some(HandshakeMix::Clear),
             ..Customers::default()
         };
         scenario.customers = vec![ecdsa, clear];

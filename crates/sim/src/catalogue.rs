@@ -52,6 +52,7 @@ shipped! {
     "shared-ticket",
     "lingerers",
     "many",
+    "closed-loop",
 }
 
 impl Scenario {

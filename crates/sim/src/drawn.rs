@@ -6,7 +6,7 @@
 //! that went wrong can be shown, changed and played again.
 
 use super::random::Random;
-use super::scenario::{Customers, Disappointed, Scenario};
+use super::scenario::{AfterFailure, Customers, Scenario};
 
 /// The loads of each: below the capacity, above it, and far above it.
 const LOADS: [f64; 3] = [0.9, 2.0, 10.0];
@@ -42,9 +42,9 @@ fn is_sensible(scenario: &Scenario) -> bool {
     let capacity = scenario.capacity_per_s();
     let heaviest = LOADS.into_iter().fold(0.0, f64::max);
     let per_s = capacity * heaviest * scenario.arrivals.highest();
-    let attempts = |class: &Customers| match class.disappointed {
-        Disappointed::Leaves => 1.0,
-        Disappointed::Returns { times, .. } => 1.0 + f64::from(times),
+    let attempts = |class: &Customers| match class.after_failure {
+        AfterFailure::Leaves => 1.0,
+        AfterFailure::Returns { times, .. } => 1.0 + f64::from(times),
     };
     let attempts: f64 = scenario.customers.iter().map(|class| class.share * attempts(class)).sum();
     CAPACITY_PER_S.contains(&capacity)

@@ -5,8 +5,9 @@
 //! where. Goals that compare are judged against all other policies under the same
 //! scenario at the same load.
 
-use super::expectation::{Measure, steps};
+use super::evaluation::steps;
 use super::judged::Judged;
+use super::measure::Measure;
 use super::scenario::Scenario;
 
 /// The load that is "overload": goodput is judged from here on.
@@ -247,12 +248,17 @@ fn of(run: &Judged, measure: Measure) -> f64 {
 
 /// Whether the load changes by steps only, so that it is known when they are.
 fn is_stepped(scenario: &Scenario) -> bool {
-    scenario.arrivals.wave.is_none() && scenario.arrivals.bursts.is_none()
+    let arrivals = &scenario.arrivals;
+    arrivals.wave.is_none() && arrivals.bursts.is_none() && arrivals.closed.is_none()
 }
 
 /// Whether those who come, attackers included, never exceed [`ROOM`] of what the
 /// machines carry at the time.
 fn has_room(scenario: &Scenario, load: f64) -> bool {
+    // A closed loop takes whatever there is.
+    if scenario.arrivals.closed.is_some() {
+        return false;
+    }
     let capacity = scenario.capacity_per_s();
     let attacks: f64 = scenario.attacks.iter().map(|attack| attack.load).sum();
     let comes = (load * scenario.arrivals.highest() + attacks) * capacity;

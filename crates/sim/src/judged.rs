@@ -1,10 +1,13 @@
 //! Runs of a scenario under a policy, and what they come to.
 
+use std::ops::RangeInclusive;
+
 use super::arrivals::Arrivals;
-use super::expectation::{Expectation, Measure};
-use super::judge::Judge;
+use super::expectation::Expectation;
+use super::measure::Measure;
 use super::outcome::Outcome;
 use super::policies;
+use super::policy::Policy;
 use super::scenario::Scenario;
 use super::world::run;
 use tidegate_control::PolicyKind;
@@ -51,9 +54,13 @@ impl Judged {
     }
 }
 
-/// Runs a scenario under a policy at each of its loads, with seeds 1 to
-/// `seeds`; `None`: no policy has this name.
-pub fn judged(scenario: &Scenario, policy: &str, seeds: u64) -> Option<Vec<Judged>> {
+/// Runs a scenario under a policy at each of its loads, with each of the seeds; `None`:
+/// no policy has this name.
+pub fn judged(
+    scenario: &Scenario,
+    policy: &str,
+    seeds: RangeInclusive<u64>,
+) -> Option<Vec<Judged>> {
     policies::named(policy, scenario)?;
     let calm = Scenario {
         arrivals: Arrivals::default(),
@@ -61,17 +68,17 @@ pub fn judged(scenario: &Scenario, policy: &str, seeds: u64) -> Option<Vec<Judge
         changes: Vec::new(),
         ..scenario.clone()
     };
-    let calm_p95_ms = mean((1..=seeds).map(|seed| {
+    let calm_p95_ms = mean(seeds.clone().map(|seed| {
         let mut judge = policies::named(policy, scenario).expect("it was just found");
         run(&calm, CALM, seed, judge.as_mut()).response_ms(0.95)
     }));
     let at = |load: &f64| {
-        let rate = (policy == "static").then(|| best_rate(scenario, *load, seeds));
+        let rate = (policy == "static").then(|| best_rate(scenario, *load, &seeds));
         let judge = || match rate {
             Some(per_second) => policies::production(PolicyKind::Static { per_second }),
             None => policies::named(policy, scenario).expect("it was just found"),
         };
-        judged_at(scenario, policy, *load, (seeds, calm_p95_ms), judge)
+        judged_at(scenario, policy, *load, (&seeds, calm_p95_ms), judge)
     };
     Some(scenario.loads.iter().map(at).collect())
 }
@@ -80,11 +87,11 @@ fn judged_at(
     scenario: &Scenario,
     policy: &str,
     load: f64,
-    (seeds, calm_p95_ms): (u64, Option<f64>),
-    judge: impl Fn() -> Box<dyn Judge>,
+    (seeds, calm_p95_ms): (&RangeInclusive<u64>, Option<f64>),
+    judge: impl Fn() -> Box<dyn Policy>,
 ) -> Judged {
     let outcomes: Vec<_> =
-        (1..=seeds).map(|seed| run(scenario, load, seed, judge().as_mut())).collect();
+        seeds.clone().map(|seed| run(scenario, load, seed, judge().as_mut())).collect();
     let values = Measure::ALL.map(|measure| {
         mean(outcomes.iter().map(|outcome| measure.of(outcome, scenario, load, calm_p95_ms)))
     });
@@ -95,17 +102,18 @@ fn judged_at(
 
 /// The rate with which a static limit does best in this very scenario, which
 /// nobody knows beforehand: the mean over the same seeds decides.
-fn best_rate(scenario: &Scenario, load: f64, seeds: u64) -> f64 {
+fn best_rate(scenario: &Scenario, load: f64, seeds: &RangeInclusive<u64>) -> f64 {
+    let number = seeds.clone().count() as f64;
     let most = scenario.most_carried_per_s();
     let tried = |share: f64| {
-        let runs = (1..=seeds).map(|seed| {
+        let runs = seeds.clone().map(|seed| {
             let per_second = share * most;
             let mut judge = policies::production(PolicyKind::Static { per_second });
             run(scenario, load, seed, judge.as_mut())
         });
         runs.fold(Tried { share, goodput: 0.0, p95_ms: 0.0 }, |sum, outcome| Tried {
-            goodput: sum.goodput + outcome.goodput().unwrap_or(0.0) / seeds as f64,
-            p95_ms: sum.p95_ms + outcome.response_ms(0.95).unwrap_or(f64::INFINITY) / seeds as f64,
+            goodput: sum.goodput + outcome.goodput().unwrap_or(0.0) / number,
+            p95_ms: sum.p95_ms + outcome.response_ms(0.95).unwrap_or(f64::INFINITY) / number,
             ..sum
         })
     };

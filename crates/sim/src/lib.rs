@@ -20,34 +20,39 @@ mod catalogue;
 mod distribution;
 mod drawn;
 pub mod estimators;
+mod evaluation;
 mod expectation;
 mod file;
 pub mod goals;
-mod judge;
+mod handshake_mix;
 mod judged;
 mod length;
 mod machine;
+mod measure;
 mod outcome;
 pub mod policies;
+mod policy;
 mod random;
 mod rivals;
 mod scenario;
 mod shipped;
-mod tls;
+mod variants;
 mod world;
 
 pub use arrivals::{Arrivals, Bursts, Segment, Wave};
 pub use catalogue::{CATALOGUE, text};
 pub use distribution::Distribution;
-pub use expectation::{Expectation, Measure};
-pub use judge::{Judge, Response, User};
+pub use expectation::Expectation;
+pub use handshake_mix::HandshakeMix;
 pub use judged::{Judged, judged};
 pub use length::SessionLength;
-pub use outcome::{Group, Outcome, Tenth, jain, max_min};
+pub use measure::Measure;
+pub use outcome::{Cohort, Outcome, Tenth, jain, max_min};
+pub use policy::{Policy, Response, User};
 pub use random::Random;
 pub use scenario::{
-    Attack, AttackKind, Change, Changed, Customers, Database, Disappointed, Gate, Resource,
+    AfterFailure, Attack, AttackKind, Change, Changed, Customers, Database, Gate, Pauses, Resource,
     Scenario, Telemetry, Upstream, Work,
 };
-pub use tls::Tls;
+pub use variants::{VARIANTS, Variant};
 pub use world::run;

@@ -47,9 +47,9 @@ pub struct Outcome {
     /// See above.
     pub wasted_cpu_s: f64,
     /// Short and long sessions.
-    pub by_length: [Group; 2],
+    pub by_length: [Cohort; 2],
     /// Sessions by the address prefix that they come from, attackers included.
-    pub by_prefix: [Group; 8],
+    pub by_prefix: [Cohort; 8],
     /// The course of the whole run.
     pub course: Vec<Tenth>,
     /// The policy's last word.
@@ -58,7 +58,7 @@ pub struct Outcome {
 
 /// A group of sessions whose customers came for the first time while watched.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Group {
+pub struct Cohort {
     /// Customers who came, each counted once.
     pub offered: u64,
     /// Sessions that completed; attackers who got what they wanted.
@@ -69,7 +69,7 @@ pub struct Group {
     pub under_way: u64,
 }
 
-impl Group {
+impl Cohort {
     /// Sessions served: those that completed and, of those under way, the share
     /// that will if they fare as the others did.
     pub fn served(&self) -> f64 {
@@ -305,7 +305,7 @@ mod tests {
         };
         // (60 + 3/4 × 16) ∕ 120
         assert_eq!(outcome.goodput(), Some(0.6));
-        let group = Group { offered: 40, completed: 9, abandoned: 3, under_way: 4 };
+        let group = Cohort { offered: 40, completed: 9, abandoned: 3, under_way: 4 };
         assert_eq!(group.served(), 12.0);
     }
 
@@ -317,7 +317,7 @@ mod tests {
 
     #[test]
     fn who_crowds_others_out_of_their_places_is_served_unfairly() {
-        let group = |offered, completed| Group { offered, completed, ..Group::default() };
+        let group = |offered, completed| Cohort { offered, completed, ..Cohort::default() };
         let mut outcome = Outcome::default();
         // Nine tenths come from one prefix, and everybody has the same chance.
         (outcome.by_prefix[0], outcome.by_prefix[1]) = (group(900, 90), group(100, 10));

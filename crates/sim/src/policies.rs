@@ -1,12 +1,13 @@
 //! The policies that may be compared, by name.
 
-use super::judge::Judge;
+use super::policy::Policy;
 use super::rivals::{Aimd, Breakwater, CoDel, Dagor, Gradient, Gradient2, Limited, Pace, Pi, Sbac};
 use super::scenario::Scenario;
+use super::variants;
 use tidegate_control::{Controller, PolicyKind, Settings};
 
 /// The names that [`named`] knows, in the order of a comparison.
-pub const NAMES: [&str; 15] = [
+pub const NAMES: [&str; 17] = [
     "off",
     "static",
     "eac",
@@ -21,17 +22,23 @@ pub const NAMES: [&str; 15] = [
     "pi",
     "breakwater",
     "dagor",
+    "plan-only",
+    "backlog-only",
     "tide",
 ];
 
 /// A policy that has learned nothing yet; `None`: no such name.
+///
+/// Beside [`NAMES`], it knows the [`VARIANTS`](super::VARIANTS) of `tide` and
+/// `tide:constant=value,...`, which is `tide` with other constants of its
+/// [`Tuning`](tidegate_control::Tuning).
 ///
 /// `static` admits the capacity, which nobody knows beforehand;
 /// [`judged()`](super::judged()) looks for the best rate with hindsight. `aimd`,
 /// `gradient` and `gradient2` turn away requests, as they are deployed; with
 /// `-door`, new sessions only. `codel` and `pi` are told how many threads the
 /// service has.
-pub fn named(name: &str, scenario: &Scenario) -> Option<Box<dyn Judge>> {
+pub fn named(name: &str, scenario: &Scenario) -> Option<Box<dyn Policy>> {
     let pace = pace(scenario);
     Some(match name {
         "off" => production(PolicyKind::Off),
@@ -49,7 +56,7 @@ pub fn named(name: &str, scenario: &Scenario) -> Option<Box<dyn Judge>> {
         "breakwater" => Box::new(Breakwater::new()),
         "dagor" => Box::new(Dagor::new(pace)),
         "tide" => production(PolicyKind::Tide),
-        _ => return None,
+        _ => return variants::named(name).or_else(|| variants::tuned(name)),
     })
 }
 
@@ -62,7 +69,7 @@ fn pace(scenario: &Scenario) -> Pace {
 }
 
 /// The production controller under a policy.
-pub(super) fn production(policy: PolicyKind) -> Box<dyn Judge> {
+pub(super) fn production(policy: PolicyKind) -> Box<dyn Policy> {
     Box::new(Controller::new(Settings { policy, ..Settings::default() }))
 }
 

@@ -4,8 +4,8 @@
 use super::arrivals::Arrivals;
 use super::distribution::Distribution;
 use super::expectation::Expectation;
+use super::handshake_mix::HandshakeMix;
 use super::length::SessionLength;
-use super::tls::Tls;
 
 /// A service, its customers and attackers, how they come, and what changes.
 #[derive(Clone, Debug)]
@@ -75,6 +75,25 @@ pub struct Upstream {
     /// Time that a request waits for something else: no CPU, but it holds a
     /// thread. With a mean of 0 it does not wait.
     pub wait: Distribution,
+    /// Pauses of the whole service, as for a garbage collection.
+    pub pauses: Option<Pauses>,
+}
+
+/// Pauses of a service: requests that come in one are begun at its end.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Pauses {
+    /// From the beginning of one to that of the next; the first comes after so long.
+    pub every_s: f64,
+    /// How long each lasts.
+    pub lasts_s: f64,
+}
+
+impl Pauses {
+    /// The end of the pause at a time, if there is one.
+    pub(crate) fn end(&self, at_s: f64) -> Option<f64> {
+        let began_s = (at_s / self.every_s).floor() * self.every_s;
+        (began_s > 0.0 && at_s < began_s + self.lasts_s).then_some(began_s + self.lasts_s)
+    }
 }
 
 /// The service's database on a host of its own, which the gate cannot see.
@@ -108,8 +127,8 @@ pub struct Work {
 
 impl Work {
     /// How those connect who do not say it.
-    pub fn tls(&self) -> Tls {
-        Tls::Handshakes { full: self.full_handshake, resumed: self.resumed_handshake }
+    pub fn tls(&self) -> HandshakeMix {
+        HandshakeMix::Handshakes { full: self.full_handshake, resumed: self.resumed_handshake }
     }
 }
 
@@ -128,8 +147,12 @@ pub struct Customers {
     pub think: Distribution,
     /// The longest wait for a response, drawn for each.
     pub patience: Distribution,
+    /// Round-trip time between them and the gate. A new connection takes one and a half
+    /// until its hello is there, a handshake one until the request is, a request and its
+    /// response half of one each.
+    pub rtt_s: f64,
     /// How they connect; `None`: as [`Work`] says.
-    pub tls: Option<Tls>,
+    pub tls: Option<HandshakeMix>,
     /// Of the connections that they open after their first, the share that
     /// brings a ticket. Without one they are new to the gate: see
     /// [`Customers::resumes`].
@@ -144,7 +167,7 @@ pub struct Customers {
     /// What both are multiplied by.
     pub weight: f64,
     /// What they do when they are refused or their patience ends.
-    pub disappointed: Disappointed,
+    pub after_failure: AfterFailure,
 }
 
 impl Customers {
@@ -155,13 +178,13 @@ impl Customers {
     /// refused in the middle of their visit. Their former session counts as
     /// inside until the gate forgets it.
     pub fn resumes(&self) -> f64 {
-        if self.tls == Some(Tls::Clear) { 0.0 } else { self.tickets }
+        if self.tls == Some(HandshakeMix::Clear) { 0.0 } else { self.tickets }
     }
 }
 
 /// What a customer does who was refused or has waited too long.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Disappointed {
+pub enum AfterFailure {
     /// Leaves for good.
     Leaves,
     /// Comes back as a new session after about `back_off_s` (exponential), so
@@ -301,6 +324,7 @@ impl Default for Scenario {
                 threads: 1,
                 visible: true,
                 wait: Distribution::exponential(0.0),
+                pauses: None,
             },
             database: None,
             work: Work {
@@ -346,13 +370,14 @@ impl Default for Customers {
             requests: SessionLength::bidding_mix(),
             think: Distribution::exponential(0.175),
             patience: Distribution::constant(0.250),
+            rtt_s: 0.0,
             tls: None,
             tickets: 1.0,
             close_when_done: true,
             first_request: None,
             later_request: None,
             weight: 1.0,
-            disappointed: Disappointed::Leaves,
+            after_failure: AfterFailure::Leaves,
         }
     }
 }

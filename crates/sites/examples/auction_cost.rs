@@ -1,14 +1,15 @@
-//! What each interaction of the auction site costs in CPU time, on one core:
+//! CPU time of each interaction of the auction site, on one core:
 //! `auction_cost SCALE REQUESTS [DATABASE-URL]`.
 //!
-//! Counted is the CPU time of this process without that of the thread that asks:
-//! HTTP, pages, passwords (`light`), and SQLite. A PostgreSQL
-//! server works in processes of its own and is not counted. One request is under
-//! way at a time, so every one pays for waking the site up.
+//! The figures are the CPU time of this process without that of the client's
+//! thread: HTTP, pages, passwords (`light`), and SQLite. A PostgreSQL server runs
+//! in processes of its own and is not counted. One request is in flight at a
+//! time, so each includes the wake-up of the site.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 
+use tidegate_host::cpu_clock;
 use tidegate_sites::auction::{Options, start};
 use tidegate_sites::password::PasswordCost;
 use tidegate_sites::server::available_cores;
@@ -48,28 +49,20 @@ fn main() -> Result<(), Failure> {
             asker.ask(request)?;
         }
         let (mut bytes, mut refused) = (0, 0);
-        let (all, own) = (cpu(libc::CLOCK_PROCESS_CPUTIME_ID), cpu(libc::CLOCK_THREAD_CPUTIME_ID));
+        let (all, own) = (cpu_clock::of_this_process(), cpu_clock::of_this_thread());
         for request in &prepared {
             let (status, text) = asker.ask(request)?;
             bytes += text.len();
             refused += i64::from(status != 200);
         }
-        let all = cpu(libc::CLOCK_PROCESS_CPUTIME_ID) - all;
-        let own = cpu(libc::CLOCK_THREAD_CPUTIME_ID) - own;
-        let each = (all - own) / requests as f64 * 1e6;
+        let all = cpu_clock::of_this_process() - all;
+        let own = cpu_clock::of_this_thread() - own;
+        let each = all.saturating_sub(own).as_secs_f64() / requests as f64 * 1e6;
         let status = if refused == 0 { "ok".into() } else { format!("{refused} refused") };
         println!("{name:<26} {each:>8.1} {:>9} {status:>7}", bytes as i64 / requests);
     }
     site.shutdown();
     Ok(())
-}
-
-/// CPU seconds of a clock.
-fn cpu(clock: libc::clockid_t) -> f64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is valid for writes.
-    unsafe { libc::clock_gettime(clock, &raw mut time) };
-    time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
 }
 
 struct Request {

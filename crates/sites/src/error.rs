@@ -1,38 +1,38 @@
-//! What can go wrong in a site, sorted by whose fault it is.
+//! Errors of a site, by whose fault they are.
 
 use std::fmt;
 
-/// Result of everything in this crate that can fail.
+/// Result of the fallible functions of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What went wrong, and whose fault it is.
+/// An error, by whose fault it is.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The client's: a request that cannot be carried out as it is.
+    /// The client's: a request that the site refuses.
     #[error("{0}")]
     Client(Refusal),
     /// The operator's: options, files, addresses, a database of another kind.
-    /// One line: what is wrong and what to do about it.
+    /// One line with the mistake and its remedy.
     #[error("{0}")]
     Operator(String),
     /// The upstream's: the database failed while the site was running.
     #[error("database: {0}")]
     Database(#[from] crate::database::Error),
-    /// Ours.
+    /// A defect of the site.
     #[error("internal error: {0}")]
     Internal(String),
 }
 
-/// A request refused: which status, what is wrong, and the way out of it.
+/// A refused request: its status, the reasons, and the remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
     /// HTTP status, 400 to 499.
     pub status: u16,
-    /// One short sentence that names what is wrong.
+    /// The heading: one short sentence that names the mistake.
     pub what: String,
-    /// Why, one entry for each thing to correct.
+    /// The reasons, one entry for each correction to make.
     pub why: Vec<String>,
-    /// What the person can do now.
+    /// What the user can do now.
     pub remedy: String,
 }
 

@@ -1,10 +1,9 @@
 //! The reference sites and their database layer.
 //!
-//! A site is a real one: pages rendered on the server, a real database with
-//! transactions, passwords hashed as they should be. Each site lives in a module
-//! of its own; what they share is here: the [`database`] seam (SQLite embedded,
-//! PostgreSQL by URL), the [`server`] (one runtime per core), passwords and
-//! signed tokens.
+//! A site renders its pages on the server, keeps its data in a database with
+//! transactions and hashes its passwords with argon2id. Each site is a module.
+//! The sites share the [`database`] layer (SQLite embedded, PostgreSQL by URL),
+//! the [`server`] (one runtime per core), passwords and signed tokens.
 
 pub mod auction;
 pub mod database;

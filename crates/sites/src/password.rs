@@ -1,12 +1,12 @@
-//! Passwords: argon2id, with a cost that is the operator's choice, since it is
-//! part of a site's workload.
+//! Password hashes: argon2id with a configurable cost, since hashing is part of
+//! a site's workload.
 //!
 //! Source: RFC 9106; the default cost is the first choice of OWASP's password
 //! storage cheat sheet (19 MiB, 2 passes, 1 lane).
 //!
-//! A hash says by itself how it was made. One made otherwise than is configured
-//! now, or by [`quick_hash`] for a large synthetic population, is verified as it
-//! is and replaced at that login.
+//! A stored hash names its algorithm and cost. A hash of another cost than the
+//! configured one, or one made by [`quick_hash`], is verified as it is and
+//! replaced at that login.
 
 use std::fmt;
 use std::str::FromStr;
@@ -24,15 +24,15 @@ use tokio::sync::Semaphore;
 
 use crate::{Error, Result};
 
-/// A hash quicker than this is computed where it is needed: handing it to
-/// another thread and back would cost as much as it delays others.
+/// A hash quicker than this is computed on the calling thread: a switch to
+/// another thread and back would cost as much as the delay it avoids.
 const INLINE: Duration = Duration::from_millis(1);
-/// Slow hashes computed at once on one core: bounds their memory, too.
+/// Slow hashes computed at once on one core; bounds their memory.
 const SLOW_AT_ONCE: usize = 2;
 /// Marks a hash made by [`quick_hash`].
 const QUICK: &str = "$quick$";
 
-/// What one password hash costs: memory in KiB and passes over it; one lane.
+/// Cost of one password hash: memory in KiB and passes over it; one lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PasswordCost {
     memory_kib: u32,
@@ -40,10 +40,10 @@ pub struct PasswordCost {
 }
 
 impl PasswordCost {
-    /// OWASP's first choice: 19 MiB, 2 passes. Some 20 ms on one core.
+    /// OWASP's first choice: 19 MiB, 2 passes. About 20 ms on one core.
     pub const OWASP: Self = Self { memory_kib: 19 * 1024, passes: 2 };
-    /// 64 KiB, 1 pass: for demonstrations on small machines, where the hash
-    /// should be a part of the work and not all of it. Some 50 µs.
+    /// 64 KiB, 1 pass: for demonstrations on small machines, where hashing
+    /// should not dominate the work. About 50 µs.
     pub const LIGHT: Self = Self { memory_kib: 64, passes: 1 };
 
     /// A cost of `memory_kib` (8 to 1,048,576 KiB) and `passes` (1 to 100).
@@ -60,7 +60,7 @@ impl PasswordCost {
     /// Hashes a password with this salt (16 bytes or more).
     ///
     /// # Errors
-    /// The memory cannot be had.
+    /// The memory cannot be allocated.
     pub fn hash(self, password: &str, salt: &[u8]) -> Result<String> {
         self.argon2()
             .hash_password_with_salt(password.as_bytes(), salt)
@@ -68,9 +68,9 @@ impl PasswordCost {
             .map_err(|error| Error::Internal(format!("a password cannot be hashed: {error}")))
     }
 
-    /// How long one hash takes here and now.
+    /// Measures how long one hash takes on this machine.
     pub fn measure(self) -> Duration {
-        // The first pays for the memory's pages.
+        // The first one includes the page faults of its memory.
         (0..2)
             .map(|_| {
                 let start = Instant::now();
@@ -115,9 +115,9 @@ impl FromStr for PasswordCost {
     }
 }
 
-/// A salted HMAC-SHA-256 instead of argon2id, marked as such. Only for synthetic
-/// people of a large population, whose passwords everybody knows: a million real
-/// hashes would take hours. The first login replaces it.
+/// A salted HMAC-SHA-256 in place of argon2id, marked as such. Only for the
+/// synthetic people of a large population, whose passwords are public: a million
+/// argon2id hashes would take hours. The first login replaces it.
 pub fn quick_hash(password: &str, salt: &[u8]) -> String {
     let tag = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, salt), password.as_bytes());
     format!("{QUICK}{}${}", URL_SAFE_NO_PAD.encode(salt), URL_SAFE_NO_PAD.encode(tag))
@@ -133,57 +133,58 @@ fn quick_verify(password: &str, stored: &str) -> bool {
     hmac::verify(&key, password.as_bytes(), &tag).is_ok()
 }
 
-/// What comparing a password with its hash showed.
+/// Result of comparing a password with a stored hash.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Another password.
+    /// The password does not match.
     Wrong,
-    /// The right one.
+    /// The password matches.
     Right,
-    /// The right one, and this hash should replace the stored one.
+    /// The password matches, and this hash should replace the stored one.
     RightRenew(String),
 }
 
-/// Hashes and verifies on behalf of one core.
+/// Hashes and verifies passwords for one core.
 #[derive(Clone, Debug)]
 pub struct Hasher {
     cost: PasswordCost,
     inline: bool,
     slow: Arc<Semaphore>,
-    nobody: Arc<str>,
+    dummy: Arc<str>,
 }
 
 impl Hasher {
-    /// A hasher of this cost; `takes` is what [`PasswordCost::measure`] found.
+    /// A hasher of this cost; `takes` is the result of [`PasswordCost::measure`].
     ///
     /// # Errors
-    /// The memory for a hash cannot be had.
+    /// The memory for a hash cannot be allocated.
     pub fn new(cost: PasswordCost, takes: Duration) -> Result<Self> {
         Ok(Self {
             cost,
             inline: takes < INLINE,
             slow: Arc::new(Semaphore::new(SLOW_AT_ONCE)),
-            nobody: cost.hash("nobody has this password", &salt()?)?.into(),
+            dummy: cost.hash("dummy password", &salt()?)?.into(),
         })
     }
 
     /// Hashes a new password.
     ///
     /// # Errors
-    /// The memory cannot be had.
+    /// The memory cannot be allocated.
     pub async fn hash(&self, password: String) -> Result<String> {
         let cost = self.cost;
         self.run(move || cost.hash(&password, &salt()?)).await
     }
 
-    /// Compares a password with the hash that is stored, or, where there is no
-    /// such user, with nobody's: that takes as long, and so does not tell.
+    /// Compares a password with the stored hash. Where there is no such user it
+    /// is compared with a dummy hash, so that the time taken does not reveal
+    /// whether the user exists.
     ///
     /// # Errors
-    /// The stored hash is none, or the memory cannot be had.
+    /// The stored hash is malformed, or the memory cannot be allocated.
     pub async fn verify(&self, password: String, stored: Option<String>) -> Result<Verdict> {
         let known = stored.is_some();
-        let stored = stored.unwrap_or_else(|| self.nobody.to_string());
+        let stored = stored.unwrap_or_else(|| self.dummy.to_string());
         let cost = self.cost;
         let verdict = self.run(move || compare(cost, &password, &stored)).await?;
         Ok(if known { verdict } else { Verdict::Wrong })
@@ -234,7 +235,7 @@ mod tests {
     const SALT: &[u8] = b"0123456789abcdef";
 
     #[test]
-    fn a_cost_is_read_as_it_is_written() {
+    fn a_displayed_cost_parses_to_itself() {
         for (text, cost) in [("owasp", PasswordCost::OWASP), ("light", PasswordCost::LIGHT)] {
             assert_eq!(text.parse::<PasswordCost>().unwrap(), cost);
             assert_eq!(cost.to_string().parse::<PasswordCost>().unwrap(), cost);
@@ -246,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hash_fits_its_password_only() {
+    fn a_hash_matches_only_its_password() {
         let stored = PasswordCost::LIGHT.hash("password1", SALT).unwrap();
         assert!(stored.starts_with("$argon2id$v=19$m=64,t=1,p=1$"), "{stored}");
         let light = PasswordCost::LIGHT;
@@ -268,10 +269,10 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn nobody_is_let_in_with_nobodys_password() {
+    async fn the_password_of_the_dummy_hash_is_never_right() {
         for takes in [Duration::ZERO, INLINE] {
             let hasher = Hasher::new(PasswordCost::LIGHT, takes).unwrap();
-            let verdict = hasher.verify("nobody has this password".into(), None).await.unwrap();
+            let verdict = hasher.verify("dummy password".into(), None).await.unwrap();
             assert_eq!(verdict, Verdict::Wrong);
         }
     }

@@ -1,16 +1,16 @@
-//! Signed tokens: what the site hands out in a hidden field and believes only
-//! because it comes back with its own signature.
+//! Signed tokens: the site sends one in a hidden field and trusts it when it
+//! returns with a valid signature.
 //!
 //! A token is `claims.expiry.signature`, the signature an HMAC-SHA-256 over all
-//! before it. The key is random per start: a restart ends the forms that people
-//! have open, and nothing else.
+//! before it. The key is random per start: a restart invalidates the forms that
+//! users have open, and nothing else.
 
 use aws_lc_rs::rand::SystemRandom;
 use aws_lc_rs::{hmac, rand::SecureRandom};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-/// Longest token that is looked at, bytes.
+/// Longest token that is read, bytes.
 const LONGEST: usize = 256;
 
 /// The key that signs a site's tokens.
@@ -19,12 +19,12 @@ pub struct Signer {
     key: hmac::Key,
 }
 
-/// Why a token is not believed.
+/// Why a token is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Disbelief {
+pub enum TokenError {
     /// Not signed by this key: forged, damaged, or from before a restart.
-    Foreign,
-    /// Ours, but too old.
+    Invalid,
+    /// Signed by this key, and too old.
     Expired,
 }
 
@@ -32,14 +32,14 @@ impl Signer {
     /// A signer with a new random key.
     ///
     /// # Panics
-    /// The system has no random bytes: nothing could be signed safely.
+    /// The system has no random bytes.
     pub fn random() -> Self {
         let mut key = [0; 32];
         SystemRandom::new().fill(&mut key).expect("the system provides random bytes");
         Self { key: hmac::Key::new(hmac::HMAC_SHA256, &key) }
     }
 
-    /// Signs `claims`, any numbers, till `expiry` (seconds since 1970).
+    /// Signs `claims`, any numbers, valid until `expiry` (seconds since 1970).
     pub fn sign(&self, claims: &[i64], expiry: i64) -> String {
         let mut token = String::with_capacity(96);
         for claim in claims.iter().chain([&expiry]) {
@@ -51,28 +51,28 @@ impl Signer {
         token
     }
 
-    /// The claims of a token, if it is ours and has not expired at `now`.
+    /// The claims of a token that this key signed and that has not expired at `now`.
     ///
     /// # Errors
-    /// Why it is not believed.
-    pub fn open<const N: usize>(&self, token: &str, now: i64) -> Result<[i64; N], Disbelief> {
+    /// Why the token is rejected.
+    pub fn open<const N: usize>(&self, token: &str, now: i64) -> Result<[i64; N], TokenError> {
         if token.len() > LONGEST {
-            return Err(Disbelief::Foreign);
+            return Err(TokenError::Invalid);
         }
-        let end = token.rfind('.').ok_or(Disbelief::Foreign)? + 1;
+        let end = token.rfind('.').ok_or(TokenError::Invalid)? + 1;
         let (signed, tag) = token.split_at(end);
-        let tag = URL_SAFE_NO_PAD.decode(tag).map_err(|_| Disbelief::Foreign)?;
-        hmac::verify(&self.key, signed.as_bytes(), &tag).map_err(|_| Disbelief::Foreign)?;
+        let tag = URL_SAFE_NO_PAD.decode(tag).map_err(|_| TokenError::Invalid)?;
+        hmac::verify(&self.key, signed.as_bytes(), &tag).map_err(|_| TokenError::Invalid)?;
 
         let mut numbers = signed[..end - 1].split('.').map(str::parse::<i64>);
         let mut claims = [0; N];
         for claim in &mut claims {
-            *claim = numbers.next().and_then(Result::ok).ok_or(Disbelief::Foreign)?;
+            *claim = numbers.next().and_then(Result::ok).ok_or(TokenError::Invalid)?;
         }
         match (numbers.next(), numbers.next()) {
             (Some(Ok(expiry)), None) if now < expiry => Ok(claims),
-            (Some(Ok(_)), None) => Err(Disbelief::Expired),
-            _ => Err(Disbelief::Foreign),
+            (Some(Ok(_)), None) => Err(TokenError::Expired),
+            _ => Err(TokenError::Invalid),
         }
     }
 }
@@ -83,26 +83,26 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_token_brings_its_claims_back_until_it_expires() {
+    fn a_token_returns_its_claims_until_it_expires() {
         let signer = Signer::random();
         let token = signer.sign(&[3, -1], 100);
         assert_eq!(signer.open(&token, 99), Ok([3, -1]));
-        assert_eq!(signer.open::<2>(&token, 100), Err(Disbelief::Expired));
+        assert_eq!(signer.open::<2>(&token, 100), Err(TokenError::Expired));
     }
 
     #[test]
-    fn a_token_of_another_key_or_another_shape_is_foreign() {
+    fn a_token_of_another_key_or_shape_is_invalid() {
         let token = Signer::random().sign(&[3], 100);
         let signer = Signer::random();
-        assert_eq!(signer.open::<1>(&token, 0), Err(Disbelief::Foreign));
+        assert_eq!(signer.open::<1>(&token, 0), Err(TokenError::Invalid));
         let ours = signer.sign(&[3], 100);
-        assert_eq!(signer.open::<2>(&ours, 0), Err(Disbelief::Foreign));
-        assert_eq!(signer.open::<0>(&ours, 0), Err(Disbelief::Foreign));
+        assert_eq!(signer.open::<2>(&ours, 0), Err(TokenError::Invalid));
+        assert_eq!(signer.open::<0>(&ours, 0), Err(TokenError::Invalid));
     }
 
     proptest! {
         #[test]
-        fn one_changed_byte_makes_a_token_foreign(at in 0usize..60, to in 33u8..127) {
+        fn one_changed_byte_makes_a_token_invalid(at in 0usize..60, to in 33u8..127) {
             let signer = Signer::random();
             let token = signer.sign(&[12345, 678], 1_000_000_000);
             let mut bytes = token.clone().into_bytes();
@@ -110,7 +110,7 @@ mod tests {
             prop_assume!(bytes[at] != to);
             bytes[at] = to;
             let changed = String::from_utf8(bytes).unwrap();
-            prop_assert!(signer.open::<2>(&changed, 0) == Err(Disbelief::Foreign));
+            prop_assert!(signer.open::<2>(&changed, 0) == Err(TokenError::Invalid));
         }
 
         #[test]

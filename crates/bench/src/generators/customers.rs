@@ -60,8 +60,7 @@ impl Customers {
     /// an open file of the driver, and one of the server. The limit is raised as far as it
     /// may, for the programs that are started from here as well.
     pub fn fitting(asked: u32) -> Self {
-        // Who does not know has the usual limit.
-        Self::within(asked, rlimit::increase_nofile_limit(u64::MAX).unwrap_or(1024))
+        Self::within(asked, tidegate_host::open_files::raise_limit())
     }
 
     fn within(asked: u32, files: u64) -> Self {

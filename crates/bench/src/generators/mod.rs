@@ -18,11 +18,11 @@ use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 
 use crate::machine::Machine;
-use crate::windows::CorePair;
 use customers::Customers;
 pub use report::{FILE, Report};
 use report::{Failure, Row};
 use site::Site;
+use tidegate_lab::CorePair;
 use tool::{Program, Work};
 use turn::Turn;
 

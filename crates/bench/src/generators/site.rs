@@ -9,9 +9,8 @@ use std::time::Duration;
 
 use anyhow::Context;
 
-use crate::certificate::{Certificate, Key};
-use crate::process::{Process, free_address};
-use crate::servers::nginx::{temporary_paths, user};
+use tidegate_lab::peers::nginx::{temporary_paths, user};
+use tidegate_lab::{Certificate, Key, Launch, Process, free_address};
 
 const NGINX: &str = "/usr/sbin/nginx";
 const UNTOLD: &str = "nginx does not tell what it has counted";
@@ -54,7 +53,10 @@ impl Site {
         std::fs::write(&file, text)?;
         let mut command = Command::new(NGINX);
         command.arg("-e").arg("stderr").arg("-p").arg(folder).arg("-c").arg(&file);
-        let process = Process::start(command, core, &folder.join("log"), &[tls, clear, status])
+        let process = Launch::new("nginx", command)
+            .on(&tidegate_host::Cores::one(core)?)
+            .log(&folder.join("log"))?
+            .start_listening(&[tls, clear, status])
             .context("nginx (scripts/bootstrap bench installs it)")?;
         Ok(Self { process, tls, clear, status, handshakes })
     }

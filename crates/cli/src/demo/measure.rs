@@ -1,47 +1,43 @@
-//! The measurements of the demo: the ramp that finds the capacity, one policy
-//! at one multiple of it, and the baselines between.
+//! The measurements of the demo: the ramp that finds the capacity, one policy at one
+//! multiple of it, and the baselines between.
 
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use tidegate_load::{Arrivals, RunStage, Snapshot, Stop};
 
-use super::busy::Busy;
-use super::plan::{Plan, TIME_SCALE};
+use super::cpu_use::CpuUse;
+use super::event::{Event, Label};
+use super::plan::Plan;
 use super::ramp::Ramp;
 use super::summary::{Baseline, Point, RampStep, SERVED, Second};
-use super::view::{Event, Label, View};
-use crate::lab::{Lab, PROBE_PER_S, Promise, Pulse};
+use tidegate_lab::{Probing, Pulse, Testbed};
 
-/// Everything that a measurement needs, and what it remembers.
-pub struct Experiment<'a> {
+/// Everything that a measurement needs, and what was measured so far.
+pub struct Measurement<'a> {
     pub plan: &'a Plan,
-    pub lab: Lab,
-    pub stop: Stop,
-    pub view: View,
+    testbed: &'a Testbed,
+    stop: &'a Stop,
+    show: &'a mut dyn FnMut(&Event),
     pulse: Pulse,
     began: Instant,
     peak: f64,
-    /// What the machine carries now, in sessions per second.
+    /// The current capacity, in sessions per second.
     capacity: f64,
 }
 
-/// Each further probe's share of what the one before it promised. Work costs
-/// more on a processor that mostly sleeps, so a light probe promises too little;
-/// the ramp finds the rest.
-const PROBE_SHARES: [f64; 2] = [0.6, 0.8];
-/// A baseline's load, as a share of the capacity: as near to it as a machine of
-/// changing speed lets everybody be served.
+/// A baseline's load, as a share of the capacity: the highest at which a machine of
+/// changing speed still serves every customer.
 const BASELINE_SHARE: f64 = 0.94;
-/// What is left of the capacity after a baseline that lost customers.
+/// Factor of the assumed capacity after a baseline that lost customers.
 const BACK_OFF: f64 = 0.9;
 /// Baselines in a row that may lose customers.
 const BASELINE_TRIES: usize = 2;
-/// Windows in a row in which the customers' processor may fail to keep up: on a
-/// machine shared with others that passes, and what it measured is not the server's.
+/// Attempts at a window in which the driver is saturated. On a shared machine that passes,
+/// and the figures of such a window are not the server's.
 const WINDOW_TRIES: usize = 3;
 
-/// What a measured window showed of customers, server and machine.
+/// A measured window: customers, server and machine.
 struct Window {
     summary: tidegate_load::Summary,
     at_s: f64,
@@ -49,94 +45,96 @@ struct Window {
     machine_speed: f64,
 }
 
-impl<'a> Experiment<'a> {
+impl<'a> Measurement<'a> {
+    /// Measures on a testbed until `stop`; events go to `show`.
+    ///
     /// # Errors
-    /// When the pulse cannot be taken.
-    pub fn new(plan: &'a Plan, lab: Lab, stop: Stop, view: View) -> anyhow::Result<Self> {
+    /// The pulse cannot be started.
+    pub fn new(
+        plan: &'a Plan,
+        testbed: &'a Testbed,
+        stop: &'a Stop,
+        show: &'a mut dyn FnMut(&Event),
+    ) -> anyhow::Result<Self> {
         let pulse = Pulse::start(&plan.server_cores)?;
         let began = Instant::now();
-        Ok(Self { plan, lab, stop, view, pulse, began, peak: 0.0, capacity: 0.0 })
+        Ok(Self { plan, testbed, stop, show, pulse, began, peak: 0.0, capacity: 0.0 })
     }
 
-    /// Finds the capacity without admission control: a light load's CPU time
-    /// says where to look, a staircase of offered rates says what is really
-    /// carried.
+    /// Finds the capacity without admission control: estimated by the CPU time of a session
+    /// under light load, then measured by a staircase of offered rates.
     pub fn capacity(&mut self) -> anyhow::Result<(f64, Vec<RampStep>)> {
         let phase =
             Event::Phase("Finding the capacity: the CPU time of a session under light load");
-        self.view.show(&phase);
-        let mut promise = self.probe(PROBE_PER_S)?;
-        for share in PROBE_SHARES {
-            promise = self.probe(share * promise)?;
-        }
+        (self.show)(&phase);
+        let mut estimate = self.estimate()?;
         for _ in 0..3 {
-            self.view.show(&Event::Phase("Finding the capacity: a ramp, until customers leave"));
-            let ramp = self.ramp(promise)?;
+            (self.show)(&Event::Phase("Finding the capacity: a ramp, until customers leave"));
+            let ramp = self.ramp(estimate)?;
             let found = ramp.capacity().context("the ramp had no step")?;
             match (found.sessions_per_s > 0.0, found.broke_at_per_s) {
                 (true, Some(_)) => {
                     self.capacity = found.sessions_per_s;
-                    self.view.show(&Event::Capacity(found.sessions_per_s));
+                    (self.show)(&Event::Capacity(found.sessions_per_s));
                     return Ok((found.sessions_per_s, ramp.steps()));
                 }
-                (true, None) => promise *= 1.6,
-                (false, _) => promise /= 1.6,
+                (true, None) => estimate *= 1.6,
+                (false, _) => estimate /= 1.6,
             }
         }
-        bail!("the ramp found no capacity: a step that is carried below one that is not");
+        bail!(
+            "the ramp found no capacity: it needs a step that completes, below one that does not"
+        );
     }
 
-    /// Sessions per second that the server's processors promise, by the CPU
-    /// time of site and gate for one session.
-    fn probe(&mut self, per_s: f64) -> anyhow::Result<f64> {
-        let mut load = self.load("off", Arrivals::poisson(per_s))?;
-        load.warm_up = self.plan.times.probe / 2;
-        load.measure = self.plan.times.probe;
-        let mut watched = Promise::default();
+    /// Sessions per second that the server can carry, estimated by CPU time.
+    fn estimate(&mut self) -> anyhow::Result<f64> {
         let label = Label { policy: "probe".into(), multiple: None };
-        let (summary, _) = self.drive(load, &label, &mut |snapshot, lab| {
-            if let Ok(cpu_s) = lab.cpu_s("off") {
-                watched.note(snapshot, cpu_s);
-            }
-        })?;
-        let requests = self.plan.scenario.session_length().mean_requests;
-        watched.sessions_per_s(&summary, self.lab.cpu_s("off")?, self.lab.cpus(), requests)
+        let (plan, testbed) = (self.plan, self.testbed);
+        let probing = Probing::new(plan.times.probe);
+        plan.experiment.estimate_capacity(testbed, "off", probing, &mut |load, observe| {
+            self.drive(load, &label, observe).map(|(summary, _)| summary)
+        })
     }
 
-    fn ramp(&mut self, promise: f64) -> anyhow::Result<Ramp> {
+    /// Shows an event.
+    pub fn show(&mut self, event: &Event) {
+        (self.show)(event);
+    }
+
+    fn ramp(&mut self, estimate: f64) -> anyhow::Result<Ramp> {
         let fill = self.plan.times.warm_up;
-        let mut ramp = Ramp::around(promise, self.plan.times.ramp_step);
+        let mut ramp = Ramp::around(estimate, self.plan.times.ramp_step);
         let mut load = self.load("off", ramp.arrivals(fill))?;
         (load.warm_up, load.measure) = (fill, ramp.length());
-        let broken = load.stop.clone();
+        let stop = load.stop.clone();
         let label = Label { policy: "ramp".into(), multiple: None };
-        self.drive(load, &label, &mut |snapshot, _| {
+        self.drive(load, &label, &mut |snapshot| {
             snapshot.second.filter(|second| second.measured).into_iter().for_each(|s| ramp.push(s));
             if ramp.is_broken() {
-                broken.stop();
+                stop.stop();
             }
         })?;
         for stretch in ramp.stretches(self.plan.times.window) {
-            self.carry(stretch.completed_per_s, stretch.completed_ratio);
+            self.note_peak(stretch.completed_per_s, stretch.completed_ratio);
         }
         Ok(ramp)
     }
 
-    /// One policy at one multiple of the capacity; once more where the customers'
-    /// processor did not keep up.
+    /// One policy at one multiple of the capacity; again where the driver was saturated.
     pub fn point(&mut self, policy: &str, multiple: f64, capacity: f64) -> anyhow::Result<Point> {
         let phase = format!("Policy {policy}, {multiple} times the capacity");
-        self.view.show(&Event::Phase(&phase));
+        (self.show)(&Event::Phase(&phase));
         let mut point = self.attempt(policy, multiple, capacity)?;
         for _ in 1..WINDOW_TRIES {
             if !point.driver_saturated {
                 break;
             }
-            let again = format!("{phase}, again: the customers' processor did not keep up");
-            self.view.show(&Event::Phase(&again));
+            let again = format!("{phase}, again: the driver was saturated");
+            (self.show)(&Event::Phase(&again));
             point = self.attempt(policy, multiple, capacity)?;
         }
-        self.carry(point.completed_per_s, point.admitted_completed_ratio);
+        self.note_peak(point.completed_per_s, point.admitted_completed_ratio);
         Ok(point)
     }
 
@@ -148,7 +146,7 @@ impl<'a> Experiment<'a> {
         if summary.totals.requests_ok == 0 {
             bail!("{label}: no request succeeded");
         }
-        // Failures below the capacity are no overload: something is broken.
+        // Failures below the capacity are not due to overload.
         if multiple < 1.0 && summary.totals.failed > summary.totals.offered / 20 {
             let (failed, of) = (summary.totals.failed, summary.totals.offered);
             bail!("{label}: {failed} of {of} sessions failed: {:?}", summary.totals.failed_by_kind);
@@ -177,8 +175,8 @@ impl<'a> Experiment<'a> {
         })
     }
 
-    /// The unprotected service at a load that it carries, repeated at a lighter
-    /// one where customers were lost. Tells what the machine carries now.
+    /// Measures the unprotected service just below its capacity, again at a lighter load if
+    /// customers were lost, and sets the current capacity by it.
     pub fn baselines(&mut self) -> anyhow::Result<Vec<Baseline>> {
         let mut baselines = Vec::new();
         while baselines.len() < BASELINE_TRIES {
@@ -193,15 +191,14 @@ impl<'a> Experiment<'a> {
         Ok(baselines)
     }
 
-    /// What the machine carries now, in sessions per second, by the last
-    /// baseline.
+    /// The capacity by the last baseline, in sessions per second.
     pub fn capacity_now(&self) -> f64 {
         self.capacity
     }
 
     fn baseline(&mut self) -> anyhow::Result<Baseline> {
         let label = Label { policy: "baseline".into(), multiple: None };
-        self.view.show(&Event::Phase("What the machine carries now, without admission control"));
+        (self.show)(&Event::Phase("Baseline: the current capacity without admission control"));
         let mut load = self.load("off", Arrivals::poisson(BASELINE_SHARE * self.capacity))?;
         load.warm_up = self.plan.times.baseline_warm_up;
         load.measure = self.plan.times.baseline_window;
@@ -211,38 +208,39 @@ impl<'a> Experiment<'a> {
             at_s,
             offered_per_s: summary.offered_per_s,
             carried_per_s: summary.requests_per_s
-                / self.plan.scenario.session_length().mean_requests,
+                / self.plan.experiment.scenario.session_length().mean_requests,
             completed_ratio: summary.completed_ratio,
             server_use,
             machine_speed,
         })
     }
 
-    fn carry(&mut self, completed_per_s: f64, completed_ratio: f64) {
+    fn note_peak(&mut self, completed_per_s: f64, completed_ratio: f64) {
         if completed_ratio >= SERVED {
             self.peak = self.peak.max(completed_per_s);
         }
     }
 
-    /// The most that was carried in any stretch as long as a point's window.
+    /// Most sessions completed per second in any stretch as long as a point's window in
+    /// which nearly all were completed.
     pub fn peak(&self) -> f64 {
         self.peak
     }
 
-    /// Runs the customers, and watches the server in the measured window.
+    /// Runs the customers, and observes the server in the measured window.
     fn window(
         &mut self,
         load: tidegate_load::Plan,
         policy: &str,
         label: &Label,
     ) -> anyhow::Result<Window> {
-        let (warm_up, length) = (load.warm_up, load.measure);
-        let mut busy = Busy::default();
-        let (summary, began) = self.drive(load, label, &mut |snapshot, lab| {
+        let (warm_up, length, testbed) = (load.warm_up, load.measure, self.testbed);
+        let mut cpu_use = CpuUse::default();
+        let (summary, began) = self.drive(load, label, &mut |snapshot| {
             if snapshot.stage == RunStage::Measure
-                && let Ok(cpu_s) = lab.cpu_s(policy)
+                && let Ok(cpu_s) = testbed.cpu_s(policy)
             {
-                busy.note(snapshot.elapsed_s, cpu_s);
+                cpu_use.add(snapshot.elapsed_s, cpu_s);
             }
         })?;
         let from = began + warm_up;
@@ -250,60 +248,52 @@ impl<'a> Experiment<'a> {
         Ok(Window {
             summary,
             at_s: middle.as_secs_f64(),
-            server_use: busy.cpus() / self.lab.cpus(),
+            server_use: cpu_use.cpus() / self.testbed.cpus(),
             machine_speed: self.pulse.speed(from, from + length),
         })
     }
 
-    /// What every run of the demo has in common.
+    /// A run with the lengths of a point.
     fn load(&self, policy: &str, arrivals: Arrivals) -> anyhow::Result<tidegate_load::Plan> {
-        let plan = self.plan;
-        let mut load = tidegate_load::Plan::new(plan.scenario.clone(), &self.lab.target(policy)?);
-        load.arrivals = Some(arrivals);
-        load.warm_up = plan.times.warm_up;
-        load.measure = plan.times.window;
-        load.time_scale = TIME_SCALE;
-        load.seed = plan.seed;
-        load.cores = plan.driver_cores.list().to_vec();
-        load.insecure = true;
-        load.customers = Some(self.lab.customers());
+        let mut load = self.plan.experiment.plan(self.testbed, policy, arrivals)?;
+        (load.warm_up, load.measure) = (self.plan.times.warm_up, self.plan.times.window);
         Ok(load)
     }
 
-    /// Runs the customers; every snapshot goes to the view and to `observe`.
-    /// Gives the summary and when the run began.
+    /// Runs the customers; every snapshot is shown and goes to `observe`. Returns the
+    /// summary and the time when the run began.
     fn drive(
         &mut self,
         load: tidegate_load::Plan,
         label: &Label,
-        observe: &mut dyn FnMut(&Snapshot, &Lab),
+        observe: &mut dyn FnMut(&Snapshot),
     ) -> anyhow::Result<(tidegate_load::Summary, Instant)> {
-        let pull = load.stop.clone();
+        let stop = load.stop.clone();
         let mut began = None;
         let summary = tidegate_load::run(load, &mut |snapshot| {
-            // Reading files and the first connection come before the run.
+            // Files are read and the first connection is made before the run.
             let elapsed = Duration::from_secs_f64(snapshot.elapsed_s);
             began.get_or_insert_with(|| Instant::now() - elapsed);
             if let Some(second) = snapshot.second {
-                show_second(label, &second, &mut self.view);
+                show_second(label, &second, self.show);
             }
-            observe(snapshot, &self.lab);
+            observe(snapshot);
             if self.stop.is_stopped() {
-                pull.stop();
+                stop.stop();
             }
         })
         .with_context(|| format!("{label}: the customers' run failed"))?;
         if self.stop.is_stopped() {
             bail!("stopped before the end; no results are written");
         }
-        Ok((summary, began.context("the run showed nothing")?))
+        Ok((summary, began.context("the run had no snapshot")?))
     }
 }
 
-fn show_second(label: &Label, point: &tidegate_load::Point, view: &mut View) {
+fn show_second(label: &Label, point: &tidegate_load::Point, show: &mut dyn FnMut(&Event)) {
     let handshakes = point.full_handshakes_per_s + point.resumed_handshakes_per_s;
     let share = if handshakes > 0.0 { point.full_handshakes_per_s / handshakes } else { 0.0 };
-    view.show(&Event::Second { label, second: second(point), full_handshake_share: share });
+    show(&Event::Second { label, second: second(point), full_handshake_share: share });
 }
 
 fn second(point: &tidegate_load::Point) -> Second {

@@ -1,7 +1,8 @@
-//! The demo: an auction site behind the gate meets more customers than it can
-//! serve, first without and then with admission control.
+//! `tidegate demo`: the auction site behind the gate under more load than it can serve,
+//! without and with admission control.
 
-mod busy;
+mod cpu_use;
+mod event;
 mod goals;
 mod measure;
 mod plan;
@@ -18,12 +19,13 @@ use std::time::Instant;
 use anyhow::Context;
 
 use crate::exit::Outcome;
-use crate::lab::{Lab, Setup, Times};
-use measure::Experiment;
-use plan::{JUDGED, Plan, TIME_SCALE, is_overload};
+use event::Event;
+use measure::Measurement;
+use plan::{JUDGED, Plan, is_overload};
 use summary::{POLICIES, Setting, Summary};
 use tidegate_host::Cores;
-use view::{Event, View};
+use tidegate_lab::{Setup, Testbed};
+use view::View;
 
 /// Flags of `tidegate demo`.
 #[derive(clap::Args)]
@@ -31,10 +33,10 @@ pub struct Args {
     /// Folder for the report, the raw figures, the logs and the site's database
     #[arg(long, default_value = "out/demo", value_name = "DIR")]
     pub out: PathBuf,
-    /// A short run: fewer points and shorter windows; its figures are rough
+    /// A short run with fewer points; its figures are rough
     #[arg(long)]
     pub quick: bool,
-    /// Leave site and gate running at the end, until Ctrl-C
+    /// Keep site and gates running at the end, until Ctrl-C
     #[arg(long)]
     pub keep: bool,
     /// Plain lines instead of the live screen
@@ -51,7 +53,7 @@ pub struct Args {
     pub seed: u64,
 }
 
-/// Runs the demo from an empty folder to the report.
+/// Runs the demo.
 pub fn run(args: Args) -> anyhow::Result<Outcome> {
     let began = Instant::now();
     let plan = Plan::new(&args)?;
@@ -59,24 +61,17 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     std::fs::create_dir_all(out).with_context(|| format!("cannot create {}", out.display()))?;
     let stop = crate::signals::stop_on_signal()?;
 
-    // Whatever this process does beside driving, it does on the customers' side.
+    // All threads of this process run on the customers' processors.
     plan.driver_cores.pin_this_thread()?;
     println!("{}", plan.introduction());
-    let setup = Setup {
-        cores: plan.server_cores.clone(),
-        site_scale: plan.site_scale,
-        extra_cpu_ms: 0.0,
-        extra_cpu_after_s: 0.0,
-        times: Times::scaled(TIME_SCALE),
-    };
-    let mut lab = Lab::open(setup, out)?;
+    let setup = Setup::new(&plan.server_cores, plan.experiment.time_scale);
+    let mut testbed = Testbed::open(setup, out)?;
     for policy in plan.policies {
-        lab.open_gate(policy)?;
+        testbed.open_gate(policy)?;
     }
-    let view = View::open(args.plain);
-    let mut experiment = Experiment::new(&plan, lab, stop, view)?;
-    let mut summary = measure(&mut experiment)?;
-    let Experiment { lab, stop, view, .. } = experiment;
+    let mut view = View::open(args.plain);
+    let mut show = |event: &Event| view.show(event);
+    let mut summary = measure(&mut Measurement::new(&plan, &testbed, &stop, &mut show)?)?;
     drop(view);
 
     let elapsed_s = began.elapsed().as_secs_f64();
@@ -85,44 +80,44 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     print!("{}", table::text(&summary));
     write_results(&summary, out)?;
     if args.keep {
-        keep_running(&lab, &stop)?;
+        keep_running(&testbed, &stop)?;
     }
-    lab.close();
+    drop(testbed);
     let met = summary.goals.iter().all(|goal| goal.met);
     Ok(if met { Outcome::Done } else { Outcome::GoalMissed })
 }
 
-/// The capacity, then every point. The machine changes meanwhile: a baseline
-/// goes before each load to tell what it is a multiple of, the policies take
-/// turns at it, and under overload the judged one stands between baselines, twice.
-fn measure(experiment: &mut Experiment) -> anyhow::Result<Summary> {
-    let plan = experiment.plan;
-    let (capacity_sessions_per_s, ramp) = experiment.capacity()?;
+/// The capacity, then every point. The machine's speed drifts meanwhile: a baseline before
+/// each load measures the capacity that it is a multiple of, the policies take turns at it,
+/// and under overload the judged policy is measured twice between baselines.
+fn measure(measurement: &mut Measurement) -> anyhow::Result<Summary> {
+    let plan = measurement.plan;
+    let (capacity_sessions_per_s, ramp) = measurement.capacity()?;
     let mut summary = Summary { capacity_sessions_per_s, ramp, ..Summary::default() };
     let mut capacity_is_known = false;
     for multiple in plan.multiples {
         if !capacity_is_known {
-            summary.baselines.extend(experiment.baselines()?);
+            summary.baselines.extend(measurement.baselines()?);
         }
-        let capacity = experiment.capacity_now();
+        let capacity = measurement.capacity_now();
         for policy in plan.policies {
             let judged = *policy == JUDGED && is_overload(*multiple);
             let mut windows = Vec::new();
             for _ in 0..plan.windows(judged) {
                 if judged {
-                    summary.baselines.extend(experiment.baselines()?);
+                    summary.baselines.extend(measurement.baselines()?);
                 }
-                windows.push(experiment.point(policy, *multiple, capacity)?);
+                windows.push(measurement.point(policy, *multiple, capacity)?);
             }
             if judged {
-                summary.baselines.extend(experiment.baselines()?);
+                summary.baselines.extend(measurement.baselines()?);
             }
             capacity_is_known = judged;
-            summary.peak_completed_per_s = experiment.peak();
+            summary.peak_completed_per_s = measurement.peak();
             summary.add(windows);
             let point = summary.points.last().expect("it was just added");
             let share_of_peak = summary.share_of_peak(point);
-            experiment.view.show(&Event::Point { point, share_of_peak });
+            measurement.show(&Event::Point { point, share_of_peak });
         }
     }
     summary.points.sort_by_key(|point| POLICIES.iter().position(|policy| *policy == point.policy));
@@ -142,8 +137,8 @@ fn write(path: &Path, text: &str) -> anyhow::Result<()> {
     std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
 }
 
-fn keep_running(lab: &Lab, stop: &tidegate_load::Stop) -> anyhow::Result<()> {
-    println!("\n{}\nCtrl-C ends both.", lab.addresses()?);
+fn keep_running(testbed: &Testbed, stop: &tidegate_load::Stop) -> anyhow::Result<()> {
+    println!("\n{}\nCtrl-C ends all of them.", testbed.addresses()?);
     std::io::stdout().flush()?;
     while !stop.is_stopped() {
         std::thread::sleep(std::time::Duration::from_millis(100));

@@ -1,13 +1,12 @@
-//! What the demo is going to do, fixed before anything starts.
+//! The course of the demo, fixed before anything starts.
 
 use std::time::Duration;
 
-use tidegate_load::Scenario;
-
 use super::Args;
 use super::summary::{POLICIES, Setting};
-use crate::lab::CERTIFICATE;
 use tidegate_host::Cores;
+use tidegate_lab::experiment::{CUSTOMERS, PATIENCE_S, THINK_S};
+use tidegate_lab::{CERTIFICATE, Experiment};
 
 /// The demo's course and conditions.
 pub struct Plan {
@@ -15,46 +14,33 @@ pub struct Plan {
     pub driver_cores: Cores,
     pub policies: &'static [&'static str],
     pub multiples: &'static [f64],
-    pub scenario: Scenario,
     pub times: Times,
-    pub seed: u64,
-    /// Size of the site's population against RUBiS's.
-    pub site_scale: f64,
+    /// The customers.
+    pub experiment: Experiment,
 }
 
-/// How long the parts take.
+/// The lengths of the parts.
 pub struct Times {
-    /// A light load whose CPU time tells where to look for the capacity.
+    /// A probe, by whose CPU time the capacity is estimated.
     pub probe: Duration,
-    /// One step of the ramp; its first third lets the step before it pass.
+    /// One step of the ramp; its first third is not measured.
     pub ramp_step: Duration,
     pub warm_up: Duration,
     pub window: Duration,
-    /// The same for a baseline, whose sessions do not pile up.
+    /// The same for a baseline, whose sessions do not accumulate.
     pub baseline_warm_up: Duration,
     pub baseline_window: Duration,
 }
 
-/// The policy that the goals are about.
+/// The policy that the goals judge.
 pub const JUDGED: &str = "tide";
-
-/// Human times in the demo: forty times as fast. A customer thinks 175 ms
-/// instead of 7 s and leaves after 250 ms instead of 10 s, so that a session
-/// takes seconds and the whole comparison fits into five minutes. Keep-alive
-/// and hold of the gate shrink with them.
-pub const TIME_SCALE: f64 = 1.0 / 40.0;
-
-/// The bidding mix with every row divided by its sum: sessions of a dozen
-/// requests, which end within a window.
-const SCENARIO: &str = "auction-bidding-normalised";
 
 impl Plan {
     /// # Errors
     /// When the processors asked for are not there: bad input.
     pub fn new(args: &Args) -> anyhow::Result<Self> {
         let (server_cores, driver_cores) =
-            crate::lab::apart(&args.server_cores, &args.driver_cores)?;
-        let scenario = Scenario::built_in(SCENARIO).expect("the scenario ships with the binary");
+            tidegate_lab::apart(&args.server_cores, &args.driver_cores)?;
         let seconds = Duration::from_secs;
         let times = if args.quick {
             Times {
@@ -76,31 +62,28 @@ impl Plan {
             }
         };
         Ok(Self {
+            experiment: Experiment { seed: args.seed, ..Experiment::new(&driver_cores) },
             server_cores,
             driver_cores,
             policies: &POLICIES,
             multiples: if args.quick { &[0.5, 4.0] } else { &[0.5, 1.0, 2.0, 4.0] },
-            scenario,
             times,
-            seed: args.seed,
-            site_scale: 0.01,
         })
     }
 
-    /// What the reader should know before it begins.
+    /// The introduction that is printed at the beginning.
     pub fn introduction(&self) -> String {
         let times = &self.times;
         let overloads = self.multiples.iter().filter(|multiple| is_overload(**multiple)).count();
         let judged = overloads * self.windows(true);
         let windows = (self.policies.len() * self.multiples.len() - overloads + judged) as u32;
-        // One before each load but for the one after an overload, whose capacity
-        // is known.
+        // One before each load, except after an overload, which ends with one.
         let baselines = (self.multiples.len() - overloads.saturating_sub(1)) + judged + overloads;
         let points = (times.warm_up + times.window) * windows;
         let baselines = (times.baseline_warm_up + times.baseline_window) * baselines as u32;
         format!(
             "Tidegate demo: an auction site and the gate on processor {}, customers on processor {}.\n\
-             First a ramp finds the capacity; then {} policies meet {} loads. About {:.0} minutes.",
+             First a ramp finds the capacity; then {} policies run at {} loads each. About {:.0} minutes.",
             self.server_cores,
             self.driver_cores,
             self.policies.len(),
@@ -109,8 +92,8 @@ impl Plan {
         )
     }
 
-    /// How often a point is measured. What is judged under overload is measured
-    /// twice: a machine's moods last for seconds, and one window would tell theirs.
+    /// How often a point is measured. What is judged under overload is measured twice, since
+    /// the machine's speed drifts for seconds at a time.
     pub fn windows(&self, judged: bool) -> usize {
         if judged { 2 } else { 1 }
     }
@@ -120,15 +103,15 @@ impl Plan {
         Setting {
             command: std::env::args().collect::<Vec<_>>().join(" "),
             version: env!("CARGO_PKG_VERSION").into(),
-            machine: machine(),
+            machine: tidegate_host::Machine::read().to_string(),
             server_cores: self.server_cores.to_string(),
             driver_cores: self.driver_cores.to_string(),
-            scenario: SCENARIO.into(),
-            mean_session_requests: self.scenario.session_length().mean_requests,
-            time_scale: TIME_SCALE,
-            think_mean_ms: 7000.0 * TIME_SCALE,
-            patience_ms: 10_000.0 * TIME_SCALE,
-            seed: self.seed,
+            scenario: CUSTOMERS.into(),
+            mean_session_requests: self.experiment.scenario.session_length().mean_requests,
+            time_scale: self.experiment.time_scale,
+            think_mean_ms: 1e3 * THINK_S * self.experiment.time_scale,
+            patience_ms: 1e3 * PATIENCE_S * self.experiment.time_scale,
+            seed: self.experiment.seed,
             certificate: CERTIFICATE.into(),
             warm_up_s: self.times.warm_up.as_secs_f64(),
             window_s: self.times.window.as_secs_f64(),
@@ -138,16 +121,7 @@ impl Plan {
     }
 }
 
-/// Whether more arrive than can be served.
+/// Whether the offered load is above the capacity.
 pub fn is_overload(multiple: f64) -> bool {
     multiple > 1.0
-}
-
-/// Processor model and kernel, as the system names them.
-fn machine() -> String {
-    let read = |path| std::fs::read_to_string(path).unwrap_or_default();
-    let info = read("/proc/cpuinfo");
-    let model = info.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
-    let model = model.map_or("unknown processor", |(_, name)| name.trim());
-    format!("{model}, Linux {}", read("/proc/sys/kernel/osrelease").trim())
 }

@@ -3,7 +3,7 @@
 use maud::{Markup, PreEscaped, html};
 
 use super::summary::{Goal, POLICIES, Point, Setting, Summary};
-use crate::chart::{Chart, Line, Scale};
+use tidegate_report::{Chart, Line, Scale};
 
 /// The whole page.
 pub fn page(summary: &Summary) -> String {
@@ -21,7 +21,7 @@ pub fn page(summary: &Summary) -> String {
         h2 { "How it was measured" }
         (setting(summary))
     };
-    crate::page::page("Tidegate: the auction site beyond its capacity", &content)
+    tidegate_report::page("Tidegate: the auction site beyond its capacity", &content)
 }
 
 /// The highest multiple that was measured, and the two policies there.

@@ -1,41 +1,14 @@
-//! What one sees while the demo runs: a full screen on a terminal, plain
-//! lines in a pipe. Both are told the same events; neither measures.
+//! The live view of the demo: a full screen on a terminal, plain lines in a pipe. Both show
+//! the same events.
 
 use std::io::{IsTerminal, Write};
 
 use ratatui::prelude::Color;
 
+use super::event::Event;
 use super::summary::{POLICIES, Point, Second};
 use super::table;
 use crate::screen::{self, Screen};
-
-/// What just happened.
-pub enum Event<'a> {
-    /// A new part of the demo begins.
-    Phase(&'a str),
-    /// About a second of load went by.
-    Second { label: &'a Label, second: Second, full_handshake_share: f64 },
-    /// The capacity is known, in sessions per second.
-    Capacity(f64),
-    /// A point was measured.
-    Point { point: &'a Point, share_of_peak: f64 },
-}
-
-/// Which run a second belongs to: `ramp`, or a policy at a multiple.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Label {
-    pub policy: String,
-    pub multiple: Option<f64>,
-}
-
-impl std::fmt::Display for Label {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self.multiple {
-            Some(multiple) => write!(f, "{} {multiple}×", self.policy),
-            None => f.write_str(&self.policy),
-        }
-    }
-}
 
 /// Shows events as they come.
 pub enum View {
@@ -125,7 +98,7 @@ fn cells(p: &Point, share_of_peak: f64) -> Vec<String> {
     ]
 }
 
-/// One second in words; widths are fixed so that lines stay in columns.
+/// One second as a line of text with fixed widths.
 fn figures(second: &Second, full_handshake_share: f64) -> String {
     format!(
         "offered {:>5.0}/s  completed {:>5.0}/s  refused {:>5.0}/s  abandoned {:>5.0}/s  p95 {:>6.1} ms  full handshakes {:>3.0} %",
@@ -138,7 +111,7 @@ fn figures(second: &Second, full_handshake_share: f64) -> String {
     )
 }
 
-/// A broken pipe is not the demo's concern, so write errors are dropped.
+/// Shows an event as a line. Write errors are dropped: a broken pipe does not end the run.
 fn plain(event: &Event, out: &mut impl Write) {
     let _ = match event {
         Event::Phase(text) => writeln!(out, "{text}"),
@@ -157,6 +130,7 @@ fn plain(event: &Event, out: &mut impl Write) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::demo::event::Label;
 
     #[test]
     fn plain_lines_name_policy_and_multiple() {

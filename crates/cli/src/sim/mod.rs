@@ -1,6 +1,7 @@
 //! `tidegate sim`: policies under scenarios, in virtual time, and for comparison
 //! on the real gate.
 
+mod ablation;
 mod asked;
 mod costs;
 mod goals_page;
@@ -8,6 +9,7 @@ mod overview;
 mod progress;
 mod real;
 mod report;
+mod results;
 mod runs;
 mod summary;
 mod table;
@@ -38,6 +40,10 @@ pub struct Args {
     /// Policies side by side, or "all" [default: tide; with --real, off,eac,tide]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     policy: Vec<String>,
+    /// Compare tide with tide without each of its parts, in one table; figures alone, no
+    /// verdict
+    #[arg(long, conflicts_with_all = ["policy", "real", "costs", "goals"])]
+    ablation: bool,
     /// Exit with 1 where tide misses a goal as well (without tide, where the last
     /// policy does); else goals are information
     #[arg(long, conflicts_with = "real")]
@@ -83,9 +89,12 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
         print(asked::file(name)?)?;
         return Ok(Outcome::Done);
     }
-    let (scenarios, policies) = asked(&args)?;
+    let (scenarios, mut policies) = asked(&args)?;
+    if args.ablation {
+        policies = ablation::policies();
+    }
     if args.real {
-        let cores = crate::lab::apart(&args.server_cores, &args.driver_cores)?;
+        let cores = tidegate_lab::apart(&args.server_cores, &args.driver_cores)?;
         return real::run(&scenarios, &policies, args.seeds, cores, &args.out);
     }
     let progress = Progress::begin(scenarios.len() * policies.len())?;
@@ -95,6 +104,10 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     let summary = Summary::new(&scenarios, results, args.seeds);
     let page = write(&args.out, &summary)?;
     progress.written();
+    if args.ablation {
+        print(ablation::text(&summary))?;
+        return Ok(Outcome::Done);
+    }
     print(table::text(&summary, table::width()))?;
     print(format!("plots: {}\n", page.display()))?;
     let unanswered = summary.unanswered();

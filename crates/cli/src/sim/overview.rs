@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tidegate_sim::goals::{Goal, Judgement, Unit, judge};
 use tidegate_sim::{Judged, Measure, Scenario};
 
-use super::summary::Summary;
+use super::results::Results;
 
 /// Loads from here on are overload.
 const OVERLOAD: f64 = 2.0;
@@ -52,19 +52,19 @@ pub struct Of<'s> {
 }
 
 /// One for each policy, in the order in which they were asked for.
-pub fn overviews<'s>(summary: &Summary<'s>) -> Vec<Overview<'s>> {
+pub fn overviews<'s>(results: Results<'_, 's>) -> Vec<Overview<'s>> {
     let mut policies: Vec<&'static str> = Vec::new();
-    for result in &summary.results {
+    for result in results.all {
         if !policies.contains(&result.policy) {
             policies.push(result.policy);
         }
     }
-    let mut judged = judgements(summary);
+    let mut judged = judgements(results);
     let overview = |policy: &&'static str| {
         let runs = || {
-            let results = summary.results.iter().filter(|result| result.policy == *policy);
-            results.flat_map(|result| {
-                let scenario = &summary.scenarios[result.scenario];
+            let of_policy = results.all.iter().filter(|result| result.policy == *policy);
+            of_policy.flat_map(|result| {
+                let scenario = &results.scenarios[result.scenario];
                 result.runs.iter().map(move |run| (scenario, run))
             })
         };
@@ -85,9 +85,10 @@ pub fn overviews<'s>(summary: &Summary<'s>) -> Vec<Overview<'s>> {
 }
 
 /// Every run judged beside the others of its scenario and load, by policy.
-fn judgements<'s>(summary: &Summary<'s>) -> HashMap<&'static str, Vec<Of<'s>>> {
+fn judgements<'s>(results: Results<'_, 's>) -> HashMap<&'static str, Vec<Of<'s>>> {
     let mut judged: HashMap<&'static str, Vec<Of<'s>>> = HashMap::new();
-    for (scenario, results) in summary.by_scenario() {
+    let seeds = results.seeds;
+    for (scenario, results) in results.by_scenario() {
         for result in results {
             for run in &result.runs {
                 let others: Vec<&Judged> = results
@@ -95,7 +96,7 @@ fn judgements<'s>(summary: &Summary<'s>) -> HashMap<&'static str, Vec<Of<'s>>> {
                     .filter(|other| other.policy != result.policy)
                     .filter_map(|other| other.runs.iter().find(|o| o.load == run.load))
                     .collect();
-                let all = judge(scenario, run, &others, summary.seeds).into_iter();
+                let all = judge(scenario, run, &others, seeds).into_iter();
                 let all = all.map(|judgement| Of { scenario, load: run.load, judgement });
                 judged.entry(result.policy).or_default().extend(all);
             }
@@ -225,7 +226,8 @@ fn median(mut of: Vec<f64>) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::summary::Result;
+    use super::super::results::Result;
+    use super::super::summary::Summary;
     use super::*;
     use tidegate_sim::{Attack, AttackKind, Outcome};
 
@@ -265,7 +267,7 @@ mod tests {
             result(2, "tide", vec![run("tide", 2.0, 0.1, 9.0, 0.9)]),
         ];
         let summary = Summary::new(&scenarios, results, 1);
-        let rows = overviews(&summary);
+        let rows = summary.overviews();
         let overload = rows[0].overload.as_ref().unwrap();
         assert!((overload.goodput_mean - 0.8).abs() < 1e-12);
         assert_eq!((overload.goodput_worst, overload.worst_in.name.as_str()), (0.7, "two"));
@@ -286,7 +288,8 @@ mod tests {
             result(0, "codel", vec![run("codel", 2.0, 0.99, 1.4, 0.5)]),
             result(0, "tide", vec![run("tide", 2.0, 0.96, 1.5, 0.5)]),
         ];
-        let rows = overviews(&Summary::new(&scenarios, results, 1));
+        let summary = Summary::new(&scenarios, results, 1);
+        let rows = summary.overviews();
         let of = |row: usize, goal| rows[row].goals.iter().find(|r| r.goal == goal).unwrap();
         let beaten = of(1, Goal::Unbeaten);
         assert_eq!((beaten.met(), beaten.worst().figure().as_str()), (0, "3.0 %"));

@@ -6,9 +6,10 @@ use maud::{Markup, PreEscaped, html};
 use tidegate_sim::{Judged, Measure, Scenario, Tenth};
 
 use super::goals_page;
-use super::summary::{Result, Summary};
+use super::results::Result;
+use super::summary::Summary;
 use super::table::COLUMNS;
-use crate::chart::{Chart, Line, Scale};
+use tidegate_report::{Chart, Line, Scale};
 
 /// The whole page.
 pub fn page(summary: &Summary) -> String {
@@ -43,7 +44,7 @@ pub fn page(summary: &Summary) -> String {
             (table(scenario, results))
         }
     };
-    crate::page::page("Tidegate: simulated", &content)
+    tidegate_report::page("Tidegate: simulated", &content)
 }
 
 fn charts(scenario: &Scenario, results: &[Result]) -> Markup {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tidegate_sim::{Scenario, judged};
 
 use super::progress::Progress;
-use super::summary::Result;
+use super::results::Result;
 
 /// Every policy under every scenario, with seeds 1 to `seeds`; in the order of
 /// scenarios, then policies.
@@ -27,7 +27,7 @@ pub fn simulate(
                 while let Some(task) = tasks.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let (scenario, policy) = (&scenarios[task.0], policies[task.1]);
                     let mut runs =
-                        judged(scenario, policy, seeds).expect("policies were looked up");
+                        judged(scenario, policy, 1..=seeds).expect("policies were looked up");
                     // Of all that takes memory only the course is shown.
                     runs.iter_mut().for_each(|run| run.first.waits_s = Vec::new());
                     let result = Result { scenario: task.0, policy, runs };

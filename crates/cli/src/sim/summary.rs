@@ -4,15 +4,7 @@ use serde_json::{Value, json};
 use tidegate_sim::{Expectation, Judged, Measure, Scenario};
 
 use super::overview::{Overview, overviews};
-
-/// Runs of one policy under one scenario.
-pub struct Result {
-    /// Place of the scenario.
-    pub scenario: usize,
-    pub policy: &'static str,
-    /// One per load.
-    pub runs: Vec<Judged>,
-}
+use super::results::{Result, Results};
 
 /// Everything.
 pub struct Summary<'s> {
@@ -34,9 +26,8 @@ pub struct Verdict<'s> {
 
 impl<'s> Summary<'s> {
     pub fn new(scenarios: &'s [Scenario], results: Vec<Result>, seeds: u64) -> Self {
-        let mut summary = Self { scenarios, results, seeds, overviews: Vec::new() };
-        summary.overviews = overviews(&summary);
-        summary
+        let overviews = overviews(Results { scenarios, all: &results, seeds });
+        Self { scenarios, results, seeds, overviews }
     }
 
     /// Each policy in a few figures, in the order in which they were asked for.
@@ -58,9 +49,7 @@ impl<'s> Summary<'s> {
 
     /// The results of each scenario.
     pub fn by_scenario(&self) -> impl Iterator<Item = (&'s Scenario, &[Result])> {
-        self.results
-            .chunk_by(|a, b| a.scenario == b.scenario)
-            .map(|results| (&self.scenarios[results[0].scenario], results))
+        Results { scenarios: self.scenarios, all: &self.results, seeds: self.seeds }.by_scenario()
     }
 
     /// What was expected, of those policies that were simulated.

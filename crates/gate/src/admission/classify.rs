@@ -1,19 +1,19 @@
-//! Who a connection is: new, or returning with a ticket of ours that will be
-//! resumed. Decided from the hello alone, before any public-key operation.
+//! The class of a connection: new, or returning with a ticket from which the handshake
+//! will resume. Decided from the hello alone, before any public-key operation.
 
-use crate::admission::tickets::{Claims, Closed, Terms, name_hash};
-use crate::telemetry::counters::TicketFate;
-use crate::tls::configs::Tls;
+use crate::admission::negotiation::Offer;
+use crate::admission::tickets::{Claims, Keyring, Terms, TicketError};
+use crate::telemetry::labels::TicketFate;
 use rustls::AlertDescription;
 use tidegate_hello::ClientHello;
-use tidegate_hello::negotiate::TLS13;
+use tidegate_hello::negotiate::{self, Choice, Resumption, TLS13, server_name_hash};
 
-/// What a hello amounts to.
+/// What a hello shows.
 #[derive(Clone, Copy, Debug)]
-pub struct Judgement {
-    /// What the handshake will end with, or the alert with which it must fail.
+pub struct Classification {
+    /// What the handshake will agree on, or the alert with which it must fail.
     pub terms: Result<Terms, AlertDescription>,
-    /// Hash of the server name asked for.
+    /// Hash of the requested server name.
     pub server_name: u64,
     /// What became of its ticket; `None` without one.
     pub fate: Option<TicketFate>,
@@ -21,59 +21,53 @@ pub struct Judgement {
     pub claims: Option<Claims>,
 }
 
-/// Reads a hello. `cap` is the most ticket identities looked at; a hello with
-/// more of them is new. `now` is in seconds since 1970.
-pub fn judge(tls: &Tls, hello: &ClientHello, cap: usize, now: u64) -> Judgement {
-    let terms = tls.foresee(hello);
-    let server_name = name_hash(hello.server_name());
-    let found = match terms {
-        Ok(terms) if terms.version == TLS13 => {
-            let many = hello.psk_offered() > cap;
-            let willing = hello.offers_psk_dhe_ke();
-            let tickets = hello.psk_identities();
-            match hello.psk_offered() {
-                0 => None,
-                _ if many => Some(Err(TicketFate::TooMany)),
-                _ if !willing => Some(Err(TicketFate::Unfit)),
-                _ => Some(first_good(tls, tickets, &terms, server_name, now)),
-            }
+/// Classifies a hello. A hello with more than `most_identities` ticket identities is
+/// new. `now` is in seconds since 1970.
+pub fn classify(
+    offer: &Offer,
+    keyring: &Keyring,
+    hello: &ClientHello,
+    most_identities: usize,
+    now: u64,
+) -> Classification {
+    let choice = offer.choose(hello);
+    let found = match &choice {
+        Ok(choice) if choice.version == TLS13 && hello.psk_offered() > most_identities => {
+            Some(Err(TicketFate::TooMany))
         }
-        Ok(terms) => hello
-            .ticket()
-            .filter(|ticket| !ticket.is_empty())
-            .map(|ticket| first_good(tls, [ticket], &terms, server_name, now)),
+        Ok(choice) => first_good(keyring, hello, choice, now),
         Err(_) => None,
     };
-    Judgement {
-        terms,
-        server_name,
+    Classification {
+        terms: choice.map(|choice| Terms::of(hello, &choice)),
+        server_name: server_name_hash(hello.server_name()),
         fate: found.map(|found| found.err().unwrap_or(TicketFate::Good)),
         claims: found.and_then(Result::ok),
     }
 }
 
-/// The claims of the first ticket that the TLS library will resume, as it
-/// passes over those that do not open or do not fit.
-fn first_good<'a>(
-    tls: &Tls,
-    tickets: impl IntoIterator<Item = &'a [u8]>,
-    terms: &Terms,
-    server_name: u64,
+/// The claims of the first ticket from which the TLS library will resume; it skips
+/// those that do not open or do not fit. `None` without a ticket.
+fn first_good(
+    keyring: &Keyring,
+    hello: &ClientHello,
+    choice: &Choice,
     now: u64,
-) -> Result<Claims, TicketFate> {
-    let mut why = TicketFate::Foreign;
-    for ticket in tickets {
-        match tls.keyring.open(ticket, now) {
+) -> Option<Result<Claims, TicketFate>> {
+    let mut why = None;
+    for ticket in negotiate::tickets(hello, choice) {
+        let fate = match keyring.open(ticket, now) {
             Ok(opened) => {
-                let claims = opened.claims;
-                if claims.terms == *terms && claims.server_name == server_name {
-                    return Ok(claims);
+                let session = opened.claims.resumable();
+                if negotiate::resume(hello, choice, &session) == Resumption::Resumed {
+                    return Some(Ok(opened.claims));
                 }
-                why = TicketFate::Unfit;
+                TicketFate::Unfit
             }
-            Err(Closed::Expired) => why = TicketFate::Expired,
-            Err(Closed::Foreign) => {}
-        }
+            Err(TicketError::Expired) => TicketFate::Expired,
+            Err(TicketError::Foreign) => why.unwrap_or(TicketFate::Foreign),
+        };
+        why = Some(fate);
     }
-    Err(why)
+    why.map(Err)
 }

@@ -1,119 +1,137 @@
-//! The decision about a connection, made once its hello is whole, or in clear
-//! once it speaks: who is inside goes in, who is new stands in line. Counted
-//! before any handshake.
+//! The decision about a connection, made once its hello is complete or, by plain HTTP,
+//! once a byte has arrived: connections of active sessions are admitted, new sessions
+//! are queued. It is counted before any handshake.
 
-use crate::admission::classify::{Judgement, judge};
-use crate::admission::sessions::Seat;
-use crate::admission::tickets::{Terms, new_session_id};
-use crate::listen::core::Core;
-use crate::telemetry::counters::{Class, TicketFate};
-use crate::tls::configs::{Bearer, unix_now};
+use crate::admission::classify::{Classification, classify};
+use crate::admission::negotiation::Offer;
+use crate::admission::sessions::{SessionConnection, Sessions};
+use crate::admission::ticketer::TicketHolder;
+use crate::admission::tickets::{Keyring, Terms, new_session_id};
+use crate::context::CoreContext;
+use crate::telemetry::clock::unix_now;
+use crate::telemetry::labels::{Class, TicketFate};
 use rustls::AlertDescription;
+use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
-use tidegate_control::Decision;
+use tidegate_control::{Decision, Moment};
 use tidegate_hello::ClientHello;
 
-/// What a customer needs to go in.
-pub struct Pass {
+/// The admission of a connection.
+pub struct Admitted {
     /// New or returning.
     pub class: Class,
-    /// Her session's open connection.
-    pub seat: Seat,
-    /// What her next ticket will say; in clear there is none.
-    pub bearer: Option<Bearer>,
+    /// The session's open connection.
+    pub session: SessionConnection,
+    /// What the session's next ticket will contain; none by plain HTTP.
+    pub holder: Option<TicketHolder>,
 }
 
 /// The decision.
 pub enum Verdict {
-    /// Go in: she is inside already.
-    Admit(Pass),
-    /// Stand in line for the budget.
-    Line(Newcomer),
-    /// Go away: the places that are left are for those inside.
-    Full,
-    /// No handshake can come of this hello: the alert that says why.
-    Impossible(AlertDescription),
+    /// Of an active session: admit.
+    Admit(Admitted),
+    /// A new session: queue it until the budget admits it.
+    Queue(NewSession),
+    /// A new session: refuse it, since the rest of the connection limit is reserved for
+    /// active sessions.
+    Refuse,
+    /// No handshake with this hello can succeed: the alert with the reason.
+    Reject(AlertDescription),
 }
 
-/// What is known of a new customer.
+/// What is known of a new session.
 #[derive(Clone, Copy, Debug)]
-pub enum Newcomer {
-    /// What the handshake will end with, and the hash of the server name.
+pub enum NewSession {
+    /// What the handshake will agree on, and the hash of the server name.
     Tls(Terms, u64),
     /// Nothing.
-    Clear,
+    PlainHttp,
 }
 
-impl Core {
+/// Decides on the connections of one core.
+pub struct Decider {
+    /// The core.
+    pub context: Rc<CoreContext>,
+    /// What the gate offers in a handshake.
+    pub offer: Arc<Offer>,
+    /// The keys of the tickets.
+    pub keyring: Arc<Keyring>,
+    /// The sessions of the gate.
+    pub sessions: Arc<Sessions>,
+}
+
+impl Decider {
     /// Decides on a connection by its hello.
     pub fn decide(&self, hello: &ClientHello) -> Verdict {
-        let unix = unix_now();
-        let judgement = judge(&self.shared.tls, hello, self.identities, unix);
-        if let Some(pass) = self.recognise(&judgement) {
-            self.counters.admitted[Class::Returning as usize].add(1);
-            self.shared.controller().returning(self.shared.now());
-            return Verdict::Admit(pass);
+        let CoreContext { shared, counters, .. } = &*self.context;
+        let most_identities = shared.config.limits.ticket_identities;
+        let now = unix_now();
+        let class = classify(&self.offer, &self.keyring, hello, most_identities, now);
+        if let Some(admitted) = self.admit_returning(&class) {
+            counters.admitted[Class::Returning].add(1);
+            shared.controller().returning(shared.now());
+            return Verdict::Admit(admitted);
         }
-        // No handshake comes of a hello without common terms, so it must not
-        // use up a place that a customer could have had.
-        match judgement.terms {
-            Ok(terms) => self.line_up(Newcomer::Tls(terms, judgement.server_name)),
-            Err(alert) => Verdict::Impossible(alert),
+        // No handshake with a hello without common terms can succeed, so it must not use
+        // up a place in the queue.
+        match class.terms {
+            Ok(terms) => self.decide_new(NewSession::Tls(terms, class.server_name)),
+            Err(alert) => Verdict::Reject(alert),
         }
     }
 
-    /// Decides on a newcomer.
-    pub fn line_up(&self, newcomer: Newcomer) -> Verdict {
-        if self.is_full_for_newcomers() {
-            self.counters.refused[Class::New as usize].add(1);
-            return Verdict::Full;
+    /// Decides on a new session.
+    pub fn decide_new(&self, new: NewSession) -> Verdict {
+        if self.context.is_full_for_new_sessions() {
+            self.context.counters.refused[Class::New].add(1);
+            return Verdict::Refuse;
         }
-        Verdict::Line(newcomer)
+        Verdict::Queue(new)
     }
 
-    /// May the next in the line in, given what is in flight at this moment and how much
-    /// of it may lie before her?
-    pub fn ask(&self, bearable: Duration) -> Decision {
-        let (handshakes, requests) = self.shared.in_flight();
-        let mut controller = self.shared.controller();
-        controller.in_flight(handshakes, requests);
-        controller.bears(bearable);
-        controller.ask_again(self.shared.now())
+    /// Whether the next new session is admitted, given what is in flight at this moment
+    /// and how much of it may be served before that session.
+    pub fn ask_controller(&self, allowed_backlog: Duration) -> Decision {
+        let shared = &self.context.shared;
+        let (handshakes, requests) = shared.in_flight();
+        let moment = Moment { handshakes, requests, allowed_backlog };
+        shared.controller().decide(shared.now(), moment)
     }
 
-    /// Begins a newcomer's session; `None` where the system has no randomness
-    /// to name it.
-    pub fn admit(&self, newcomer: Newcomer) -> Option<Pass> {
-        let session = new_session_id().ok()?;
-        let seat = self.shared.sessions.start(session, self.shared.now());
-        let bearer = match newcomer {
-            Newcomer::Tls(terms, server_name) => {
-                Some(Bearer { session, began: unix_now(), uses: 0, terms, server_name })
+    /// Begins a new session; `None` if the system's random generator failed.
+    pub fn admit_new(&self, new: NewSession) -> Option<Admitted> {
+        let id = new_session_id().ok()?;
+        let session = self.sessions.start(id, self.context.shared.now());
+        let holder = match new {
+            NewSession::Tls(terms, server_name) => {
+                Some(TicketHolder { session: id, began: unix_now(), uses: 0, terms, server_name })
             }
-            Newcomer::Clear => None,
+            NewSession::PlainHttp => None,
         };
-        Some(Pass { class: Class::New, seat, bearer })
+        Some(Admitted { class: Class::New, session, holder })
     }
 
-    /// The pass of a customer with a good ticket, unless her session connects
-    /// more often than it may.
-    fn recognise(&self, judgement: &Judgement) -> Option<Pass> {
-        let Some(claims) = &judgement.claims else {
-            if let Some(fate) = judgement.fate {
-                self.counters.tickets[fate as usize].add(1);
+    /// Admits a connection with a good ticket, unless its session connects above its
+    /// rate.
+    fn admit_returning(&self, class: &Classification) -> Option<Admitted> {
+        let tickets = &self.context.counters.tickets;
+        let Some(claims) = &class.claims else {
+            if let Some(fate) = class.fate {
+                tickets[fate].add(1);
             }
             return None;
         };
-        let seat = self.shared.sessions.enter(claims.session, self.shared.now());
-        let fate = if seat.is_some() { TicketFate::Good } else { TicketFate::OverRate };
-        self.counters.tickets[fate as usize].add(1);
-        let bearer = Bearer {
+        let session = self.sessions.connect(claims.session, self.context.shared.now());
+        let fate = if session.is_some() { TicketFate::Good } else { TicketFate::OverRate };
+        tickets[fate].add(1);
+        let holder = TicketHolder {
             session: claims.session,
             began: claims.began,
             uses: claims.uses.saturating_add(1),
             terms: claims.terms,
             server_name: claims.server_name,
         };
-        Some(Pass { class: Class::Returning, seat: seat?, bearer: Some(bearer) })
+        Some(Admitted { class: Class::Returning, session: session?, holder: Some(holder) })
     }
 }

@@ -1,155 +1,184 @@
-//! Sees to those in a core's line: asks for them, leads them in, and turns them
-//! away when their time is up.
+//! The dispatcher of a core's admission queue: asks the controller whether the next
+//! queued connection is admitted, and refuses those whose time is up.
 //!
-//! It works after everything else that the event loop had to do: only then is
-//! it known what those inside have asked for, and whether there is a lull.
+//! It runs after everything else that the event loop had to do: only then is it known
+//! which requests of active sessions have arrived, and whether the backlog is below its
+//! limit.
 
-use crate::admission::decide::Newcomer;
-use crate::connection::life::{self, Counted};
-use crate::listen::core::Core;
-use crate::listen::shutdown::Tide;
-use crate::listen::socket::{self, Arrival};
-use crate::telemetry::counters::{Class, End};
+use crate::admission::decide::{Admitted, Decider, NewSession};
+use crate::admission::queue::AdmissionQueue;
+use crate::context::{CoreContext, Counted};
+use crate::refusal::refuse;
+use crate::shutdown::Phase;
+use crate::socket::{self, Arrival};
+use crate::telemetry::labels::{Class, End};
+use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Instant;
 use tidegate_control::{Decision, Discipline};
+use tokio::sync::Notify;
 use tokio::task::yield_now;
 use tokio::time::timeout_at;
 
-/// A newcomer in the line.
-pub struct Held {
+/// A new session's connection in the queue.
+pub struct Queued {
     arrival: Arrival,
-    said: Vec<u8>,
-    newcomer: Newcomer,
+    first_flight: Vec<u8>,
+    new: NewSession,
     _open: Counted,
 }
 
-/// Only newcomers stand in line.
-const NEW: usize = Class::New as usize;
+/// Called with each connection that is admitted from the queue: the connection, the bytes
+/// that it sent, and its admission.
+pub type Begin<'a> = &'a dyn Fn(Arrival, Vec<u8>, Admitted);
 
-impl Core {
-    /// Puts a newcomer into the line. The usher asks for her in the same turn
-    /// of the event loop, unless she stands behind others.
-    pub fn stand_in_line(&self, held: Held) {
+/// The admission queue of a core and its dispatcher.
+pub struct Dispatcher {
+    context: Rc<CoreContext>,
+    decider: Rc<Decider>,
+    queue: AdmissionQueue<Queued>,
+    wake: Notify,
+    /// When the next decision of the controller is worthwhile.
+    next_decision: Cell<Instant>,
+}
+
+impl Dispatcher {
+    /// An empty queue.
+    pub fn new(decider: Rc<Decider>) -> Rc<Self> {
+        let context = decider.context.clone();
+        let admission = &context.shared.config.admission;
+        let most = context.share_of(admission.hold_connections);
+        let most_bytes = context.share_of(admission.hold_bytes);
+        let counters = context.counters.clone();
+        Rc::new(Self {
+            queue: AdmissionQueue::new(most, most_bytes, admission.hold_time, counters),
+            wake: Notify::new(),
+            next_decision: Cell::new(Instant::now()),
+            decider,
+            context,
+        })
+    }
+
+    /// Queues a new session. The dispatcher asks for it in the same turn of the event
+    /// loop, unless others are before it.
+    pub fn enqueue(&self, arrival: Arrival, first_flight: Vec<u8>, new: NewSession) {
         let now = Instant::now();
-        if self.line.is_empty() || self.line.newest_first(now) {
-            self.ask_at.set(now);
+        if self.queue.is_empty() || self.queue.newest_first(now) {
+            self.next_decision.set(now);
         }
-        self.shared.controller().stands_in_line();
-        let bytes = held.said.len();
-        self.line.join(held, bytes, now);
-        self.someone_came.notify_one();
+        self.context.shared.controller().offered();
+        let bytes = first_flight.len();
+        let open = self.context.count_open();
+        self.queue.push(Queued { arrival, first_flight, new, _open: open }, bytes, now);
+        self.wake.notify_one();
     }
 
-    /// Work was done: the usher asks for those who stand in line at the end of
-    /// this turn of the event loop, whatever the last answer was. A handshake may
-    /// take a tenth of the shortest time that a timer can wait.
-    pub fn ask_soon(&self) {
-        if !self.line.is_empty() {
-            self.ask_at.set(Instant::now());
-            self.someone_came.notify_one();
+    /// Work was done: the dispatcher asks again at the end of this turn of the event
+    /// loop, whatever the last decision was. A handshake may take a tenth of the shortest
+    /// time of a timer.
+    pub fn decide_soon(&self) {
+        if !self.queue.is_empty() {
+            self.next_decision.set(Instant::now());
+            self.wake.notify_one();
         }
     }
 
-    /// Sees to the line for ever.
-    pub async fn usher(self: Rc<Self>) {
+    /// Dispatches until dropped.
+    pub async fn run(self: Rc<Self>, begin: impl Fn(Arrival, Vec<u8>, Admitted)) {
         let mut again: Option<Instant> = None;
         loop {
             match again {
-                None => self.someone_came.notified().await,
-                Some(at) => drop(timeout_at(at.into(), self.someone_came.notified()).await),
+                None => self.wake.notified().await,
+                Some(at) => drop(timeout_at(at.into(), self.wake.notified()).await),
             }
-            // Those inside go first: what they have sent by now is read.
+            // Active sessions first: what they have sent by now is read.
             yield_now().await;
-            again = self.see_to_line(Instant::now());
+            again = self.dispatch(Instant::now(), &begin);
         }
     }
 
-    /// Turns away everybody who waits: the gate closes.
-    pub fn clear_line(&self) {
+    /// Refuses all queued connections: the gate closes.
+    pub fn refuse_all(&self) {
         let now = Instant::now();
-        while let Some((held, fresh)) = self.line.take_oldest(now) {
-            self.turn_away(held, fresh, now);
+        while let Some((queued, undecided)) = self.queue.pop_oldest(now) {
+            self.refuse(queued, undecided, now);
         }
     }
 
-    /// Leads in whom the controller lets in, and turns away whose time is up or for
-    /// whom there is no room; when to come again, `None` if nobody waits.
-    fn see_to_line(self: &Rc<Self>, now: Instant) -> Option<Instant> {
-        if self.bell.tide() != Tide::Open {
-            self.clear_line();
+    /// Admits as many as the controller allows, and refuses those beyond a limit of the
+    /// queue. Returns when to dispatch again, `None` if the queue is empty.
+    fn dispatch(&self, now: Instant, begin: Begin<'_>) -> Option<Instant> {
+        if self.context.shutdown.phase() != Phase::Open {
+            self.refuse_all();
         }
-        // First whom the controller lets in: nobody is turned away for having waited
-        // while the event loop was busy.
-        while now >= self.ask_at.get() {
-            let next = self.line.look(now, |held, fresh| (held.has_left(), fresh));
-            let Some((left, fresh)) = next else { break };
+        // Admissions first: no session is refused because it waited while the event loop
+        // was busy.
+        while now >= self.next_decision.get() {
+            let next = self.queue.peek(now, |queued, undecided| (queued.has_left(), undecided));
+            let Some((left, undecided)) = next else { break };
             if left {
-                drop(self.line.take(now));
-                self.left(now);
+                drop(self.queue.pop(now));
+                self.note_left(now);
                 continue;
             }
-            match self.ask(self.line.bearable(now)) {
-                Decision::Admit => self.lead_in(self.line.take(now)?, fresh, now),
+            match self.decider.ask_controller(self.queue.allowed_backlog(now)) {
+                Decision::Admit => self.admit(self.queue.pop(now)?, undecided, now, begin),
                 Decision::NotNow { retry_after } => {
-                    self.ask_at.set(now + Discipline::ask_again_after(retry_after));
+                    self.next_decision.set(now + Discipline::ask_again_after(retry_after));
                 }
             }
         }
-        while self.line.is_over() || self.line.expires(now).is_some_and(|at| at <= now) {
-            let (oldest, fresh) = self.line.take_oldest(now)?;
-            self.turn_away(oldest, fresh, now);
+        while self.queue.exceeds_limits() || self.queue.expires(now).is_some_and(|at| at <= now) {
+            let (oldest, undecided) = self.queue.pop_oldest(now)?;
+            self.refuse(oldest, undecided, now);
         }
-        self.counters.held[NEW].add(self.line.settle() as u64);
-        self.line.expires(now).map(|at| at.min(self.ask_at.get()))
+        self.context.counters.held[Class::New].add(self.queue.mark_decided() as u64);
+        self.queue.expires(now).map(|at| at.min(self.next_decision.get()))
     }
 
-    fn lead_in(self: &Rc<Self>, held: Held, fresh: bool, now: Instant) {
-        let Some(pass) = self.admit(held.newcomer) else {
-            return self.turn_away(held, fresh, now);
+    /// Admits a connection; `undecided` if it is its first decision.
+    fn admit(&self, queued: Queued, undecided: bool, now: Instant, begin: Begin<'_>) {
+        let Some(admitted) = self.decider.admit_new(queued.new) else {
+            return self.refuse(queued, undecided, now);
         };
-        match fresh {
-            true => self.counters.admitted[NEW].add(1),
-            false => self.counters.hold_admitted[0].add(1),
+        match undecided {
+            true => self.context.counters.admitted[Class::New].add(1),
+            false => self.context.counters.hold_admitted.add(1),
         }
-        life::begin(self, held.arrival, life::Start::Admitted(held.said, pass));
+        begin(queued.arrival, queued.first_flight, admitted);
     }
 
-    /// Refuses somebody from the line; `fresh` is who never had to wait.
-    fn turn_away(&self, held: Held, fresh: bool, now: Instant) {
-        if held.has_left() {
-            return self.left(now);
+    /// Refuses a queued connection; `undecided` if it never had to wait.
+    fn refuse(&self, queued: Queued, undecided: bool, now: Instant) {
+        if queued.has_left() {
+            return self.note_left(now);
         }
-        self.line.turn_away(now);
-        match fresh {
+        self.queue.note_refusal(now);
+        let counters = &self.context.counters;
+        match undecided {
             true => {
-                self.counters.refused[NEW].add(1);
-                self.counters.end(End::Refused);
+                counters.refused[Class::New].add(1);
+                counters.end(End::Refused);
             }
             false => {
-                self.counters.hold_expired[0].add(1);
-                self.counters.end(End::HoldExpired);
+                counters.hold_expired.add(1);
+                counters.end(End::HoldExpired);
             }
         }
-        self.refuse(held.arrival);
+        refuse(self.context.shared.config.admission.refuse, queued.arrival);
     }
 
-    /// Who left by herself had waited in vain as well: to the discipline she is as
-    /// good as turned away.
-    fn left(&self, now: Instant) {
-        self.line.turn_away(now);
-        self.counters.hold_left[0].add(1);
-        self.counters.end(End::HoldLeft);
+    /// A customer who left waited in vain as well: to the discipline it is a refusal.
+    fn note_left(&self, now: Instant) {
+        self.queue.note_refusal(now);
+        self.context.counters.hold_left.add(1);
+        self.context.counters.end(End::HoldLeft);
     }
 }
 
-impl Held {
-    /// A connection, what it said so far, and what is known of the customer.
-    pub fn new(core: &Rc<Core>, arrival: Arrival, said: Vec<u8>, newcomer: Newcomer) -> Self {
-        Self { arrival, said, newcomer, _open: Counted::open(core) }
-    }
-
-    /// Whether the customer hung up. Unknown, and no, where she sent more first.
+impl Queued {
+    /// Whether the customer has closed. Not known, and false, where further bytes arrived
+    /// before.
     fn has_left(&self) -> bool {
         socket::has_ended(&self.arrival.socket)
     }
@@ -158,71 +187,67 @@ impl Held {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::admission::negotiation::Offer;
+    use crate::admission::sessions::{Rules, Sessions};
+    use crate::admission::tickets::Keyring;
     use crate::config::Config;
-    use crate::http::upstream::Route;
-    use crate::listen::socket::Scheme;
     use crate::shared::{Addresses, Shared};
-    use crate::tls::configs::Tls;
+    use crate::socket::Scheme;
     use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
     use std::sync::Arc;
+    use std::time::Duration;
 
-    fn core() -> Rc<Core> {
+    fn dispatcher() -> Rc<Dispatcher> {
         let text = "[upstream]\nurl = \"http://127.0.0.1:9\"\n[admission]\npolicy = \"off\"\n";
         let config = Config::from_toml(text, "t").unwrap();
-        let tls = Tls::new(&config, &config.identity().unwrap()).unwrap();
-        let route = Route::new(&config, &tls.provider).unwrap();
         let addresses = Addresses { tls: SocketAddr::from((Ipv4Addr::LOCALHOST, 9)), clear: None };
-        Core::new(Arc::new(Shared::new(config, tls, addresses, vec![0])), 0, route)
+        let rules = Rules { rate: 1.0, burst: 1.0, linger: Duration::ZERO, capacity: 10 };
+        let hour = Duration::from_secs(3600);
+        let provider = rustls::crypto::aws_lc_rs::default_provider();
+        let algorithm = rustls::SignatureAlgorithm::ECDSA;
+        Dispatcher::new(Rc::new(Decider {
+            context: CoreContext::new(Arc::new(Shared::new(config, addresses, vec![0])), 0),
+            offer: Arc::new(Offer::new(&provider, algorithm, true)),
+            keyring: Arc::new(Keyring::new(hour, hour, 0).unwrap()),
+            sessions: Sessions::new(rules),
+        }))
     }
 
-    /// Runs in a runtime like that of a core.
-    fn in_runtime(test: impl Future<Output = ()>) {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build_local(tokio::runtime::LocalOptions::default())
-            .unwrap();
-        runtime.block_on(test);
-    }
-
-    /// A customer who stands in the line of a core, and her end of the connection.
-    fn waiting(core: &Rc<Core>, door: &TcpListener) -> TcpStream {
-        let customer = TcpStream::connect(door.local_addr().unwrap()).unwrap();
-        let (socket, peer) = door.accept().unwrap();
+    /// A customer in the queue, and their end of the connection.
+    fn queued(dispatcher: &Dispatcher, listener: &TcpListener) -> TcpStream {
+        let customer = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (socket, peer) = listener.accept().unwrap();
         socket.set_nonblocking(true).unwrap();
         let arrival = Arrival { socket, peer, scheme: Scheme::Http };
-        core.stand_in_line(Held::new(core, arrival, b"GET".to_vec(), Newcomer::Clear));
+        dispatcher.enqueue(arrival, b"GET".to_vec(), NewSession::PlainHttp);
         customer
     }
 
     #[test]
-    fn who_comes_in_counts_at_once_for_whoever_is_next() {
-        in_runtime(async {
-            let core = core();
-            let door = TcpListener::bind("127.0.0.1:0").unwrap();
-            let _customers = [(); 3].map(|()| waiting(&core, &door));
-            assert_eq!(core.shared.in_flight(), (0, 0));
-            core.see_to_line(Instant::now());
-            // No task has run: nothing was awaited.
-            assert_eq!(core.shared.in_flight(), (3, 0));
-        });
+    fn all_are_admitted_while_the_controller_allows_it() {
+        let dispatcher = dispatcher();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let _customers = [(); 3].map(|()| queued(&dispatcher, &listener));
+        let admitted = Cell::new(0);
+        dispatcher.dispatch(Instant::now(), &|_, _, _| admitted.set(admitted.get() + 1));
+        assert_eq!(admitted.get(), 3);
+        assert_eq!(dispatcher.context.counters.admitted[Class::New].get(), 3);
     }
 
     #[test]
-    fn customers_who_leave_the_line_tell_of_a_lasting_overload_too() {
-        in_runtime(async {
-            let core = core();
-            let door = TcpListener::bind("127.0.0.1:0").unwrap();
-            let hold_time = core.shared.config.admission.hold_time;
-            let now = Instant::now();
-            // One leaves every half hold time, for more than two hold times.
-            for half in 0..=5 {
-                drop(waiting(&core, &door));
-                let now = now + half * hold_time / 2;
-                core.ask_at.set(now);
-                core.see_to_line(now);
-                assert!(core.line.is_empty());
-                assert_eq!(core.line.newest_first(now), half == 5);
-            }
-        });
+    fn customers_who_leave_the_queue_show_a_lasting_overload_too() {
+        let dispatcher = dispatcher();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let hold_time = dispatcher.context.shared.config.admission.hold_time;
+        let now = Instant::now();
+        // One leaves every half hold time, for more than two hold times.
+        for half in 0..=5 {
+            drop(queued(&dispatcher, &listener));
+            let now = now + half * hold_time / 2;
+            dispatcher.next_decision.set(now);
+            dispatcher.dispatch(now, &|_, _, _| unreachable!("all have left"));
+            assert!(dispatcher.queue.is_empty());
+            assert_eq!(dispatcher.queue.newest_first(now), half == 5);
+        }
     }
 }

@@ -1,8 +1,10 @@
-//! Who is let in: classify, decide, queue.
+//! Admission: classify a connection, decide on it, queue new sessions.
 
 pub mod classify;
 pub mod decide;
 pub mod dispatcher;
+pub mod negotiation;
 pub mod queue;
 pub mod sessions;
+pub mod ticketer;
 pub mod tickets;

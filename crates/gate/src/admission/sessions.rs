@@ -1,38 +1,52 @@
-//! Who is inside: every session with its open connections and its allowance
-//! of new ones. Sharded, since all cores ask; bounded, since tickets are many.
+//! The sessions of the gate: their open connections and the rate at which each may open
+//! new ones. Sharded, since all cores use it; bounded in number.
 
 use crate::admission::tickets::SessionId;
+use crate::config::Admission;
+use crate::limits::SESSIONS;
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use tidegate_control::{Thinking, Thoughts};
+use tidegate_control::{CensusCounts, ThinkTimeCensus};
 
 const SHARDS: usize = 64;
 
-/// How much one session may ask for, and how long it is remembered.
+/// How often one session may connect, and how long it is remembered.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
     /// Connections per second, on average.
     pub rate: f64,
     /// Connections at once, before the rate counts.
     pub burst: f64,
-    /// How long a session whose last connection the gate closed counts as inside.
+    /// How long a session whose last connection the gate closed counts as active.
     pub linger: Duration,
     /// Most sessions remembered. Those with open connections stay beyond it:
     /// connections have a bound of their own.
     pub capacity: usize,
 }
 
-/// All sessions that the gate knows of. Times are since an origin of the caller.
+impl Rules {
+    /// The configured rules.
+    pub fn of(admission: &Admission) -> Self {
+        Self {
+            rate: admission.session_rate,
+            burst: f64::from(admission.session_burst),
+            linger: admission.session_linger,
+            capacity: SESSIONS,
+        }
+    }
+}
+
+/// All sessions of the gate. Times are since an origin of the caller.
 #[derive(Debug)]
 pub struct Sessions {
     shards: Vec<Mutex<Shard>>,
     rules: Rules,
     active: AtomicU64,
     started: AtomicU64,
-    /// Sessions inside that have no connection.
-    thinking: Mutex<Thinking>,
+    /// Think times of active sessions without a connection.
+    think_times: Mutex<ThinkTimeCensus>,
 }
 
 #[derive(Debug, Default)]
@@ -46,25 +60,24 @@ struct Shard {
 #[derive(Debug)]
 struct Session {
     open: u32,
-    /// Counts as inside.
+    /// Counts as active.
     active: bool,
     tokens: f64,
     refilled: Duration,
     /// When the last connection closed.
     left: Duration,
-    /// The tick since which it thinks, if it is inside and has no connection.
+    /// The tick since which it is thinking, if it is active and has no connection.
     thinks_since: Option<u64>,
 }
 
-/// Who closed a session's connection.
+/// The side that closed a session's connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClosedBy {
-    /// The customer: with her last connection she has left.
+    /// The customer: with the last connection the session ends.
     Customer,
-    /// The gate, after so many ticks in which nothing was under way on it: the customer
-    /// may come back.
+    /// The gate: the customer may return.
     Gate {
-        /// Ticks.
+        /// Ticks in which no request was under way on it.
         idle_ticks: u64,
     },
 }
@@ -78,40 +91,39 @@ impl Sessions {
             rules,
             active: AtomicU64::new(0),
             started: AtomicU64::new(0),
-            thinking: Mutex::default(),
+            think_times: Mutex::default(),
         })
     }
 
-    /// Sessions inside now.
+    /// Sessions active now.
     pub fn active(&self) -> u64 {
         self.active.load(Relaxed)
     }
 
-    /// A tick has come. Adds what is known of sessions without connections.
-    pub fn tick(&self, thoughts: &mut Thoughts) {
-        let thinking = lock(&self.thinking);
-        thinking.tick();
-        thinking.add_to(thoughts);
+    /// Advances the think-time census by a tick, and adds its counts.
+    pub fn tick(&self, counts: &mut CensusCounts) {
+        let think_times = lock(&self.think_times);
+        think_times.tick();
+        think_times.add_to(counts);
     }
 
-    /// Sessions begun since the start.
+    /// Sessions begun since the gate's start.
     pub fn started(&self) -> u64 {
         self.started.load(Relaxed)
     }
 
-    /// A new session with one open connection. `id` must be fresh.
-    pub fn start(self: &Arc<Self>, id: SessionId, now: Duration) -> Seat {
+    /// Begins a session with one open connection. `id` must be unused.
+    pub fn start(self: &Arc<Self>, id: SessionId, now: Duration) -> SessionConnection {
         self.started.fetch_add(1, Relaxed);
         let mut shard = self.shard(&id);
         self.make_room(&mut shard);
-        self.seat_new(&mut shard, id, now);
-        Seat { sessions: self.clone(), id }
+        self.insert(&mut shard, id, now);
+        SessionConnection { sessions: self.clone(), id }
     }
 
-    /// One more connection of a session whose ticket was opened; `None` if it
-    /// connects more often than it may. A session that was forgotten is
-    /// remembered again.
-    pub fn enter(self: &Arc<Self>, id: SessionId, now: Duration) -> Option<Seat> {
+    /// Adds a connection of a session whose ticket was opened; `None` if the session
+    /// connects above its rate. A session that was forgotten is remembered again.
+    pub fn connect(self: &Arc<Self>, id: SessionId, now: Duration) -> Option<SessionConnection> {
         let mut shard = self.shard(&id);
         if let Some(session) = shard.sessions.get_mut(&id) {
             let grown = now.saturating_sub(session.refilled).as_secs_f64() * self.rules.rate;
@@ -123,18 +135,18 @@ impl Sessions {
             session.tokens -= 1.0;
             session.open += 1;
             match session.thinks_since.take() {
-                Some(since) => lock(&self.thinking).asks(since),
-                None => lock(&self.thinking).asks_besides(),
+                Some(since) => lock(&self.think_times).asks(since),
+                None => lock(&self.think_times).asks_besides(),
             }
             if !std::mem::replace(&mut session.active, true) {
                 self.active.fetch_add(1, Relaxed);
             }
         } else {
-            lock(&self.thinking).asks_besides();
+            lock(&self.think_times).asks_besides();
             self.make_room(&mut shard);
-            self.seat_new(&mut shard, id, now);
+            self.insert(&mut shard, id, now);
         }
-        Some(Seat { sessions: self.clone(), id })
+        Some(SessionConnection { sessions: self.clone(), id })
     }
 
     /// Forgets sessions that have had no connection for the linger time.
@@ -151,7 +163,7 @@ impl Sessions {
         }
     }
 
-    fn seat_new(&self, shard: &mut Shard, id: SessionId, now: Duration) {
+    fn insert(&self, shard: &mut Shard, id: SessionId, now: Duration) {
         let tokens = self.rules.burst - 1.0;
         let session =
             Session { open: 1, active: true, tokens, refilled: now, left: now, thinks_since: None };
@@ -167,12 +179,12 @@ impl Sessions {
         }
     }
 
-    /// Removes a session if it is still as it was when it began to leave.
+    /// Removes a session if it is unchanged since its last connection closed.
     fn forget(&self, shard: &mut Shard, left: Duration, id: &SessionId) {
         if shard.sessions.get(id).is_some_and(|session| session.open == 0 && session.left == left) {
             let gone = shard.sessions.remove(id);
             if let Some(since) = gone.as_ref().and_then(|session| session.thinks_since) {
-                lock(&self.thinking).ends(since);
+                lock(&self.think_times).ends(since);
             }
             if gone.is_some_and(|session| session.active) {
                 self.active.fetch_sub(1, Relaxed);
@@ -180,7 +192,7 @@ impl Sessions {
         }
     }
 
-    fn leave(&self, id: &SessionId, by: ClosedBy, now: Duration) {
+    fn close(&self, id: &SessionId, by: ClosedBy, now: Duration) {
         let mut shard = self.shard(id);
         let Some(session) = shard.sessions.get_mut(id) else { return };
         session.open = session.open.saturating_sub(1);
@@ -195,9 +207,9 @@ impl Sessions {
                 }
             }
             ClosedBy::Gate { idle_ticks } => {
-                let thinking = lock(&self.thinking);
-                let since = thinking.now().saturating_sub(idle_ticks);
-                thinking.began(since);
+                let think_times = lock(&self.think_times);
+                let since = think_times.now().saturating_sub(idle_ticks);
+                think_times.began(since);
                 session.thinks_since = Some(since);
             }
         }
@@ -221,23 +233,23 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// An open connection of a session; must be given back with [`Seat::leave`] or
-/// [`Seat::end`].
+/// An open connection of a session; ends with [`SessionConnection::close`] or
+/// [`SessionConnection::end_session`].
 #[derive(Debug)]
-pub struct Seat {
+pub struct SessionConnection {
     sessions: Arc<Sessions>,
     id: SessionId,
 }
 
-impl Seat {
+impl SessionConnection {
     /// The connection closed.
-    pub fn leave(self, by: ClosedBy, now: Duration) {
-        self.sessions.leave(&self.id, by, now);
+    pub fn close(self, by: ClosedBy, now: Duration) {
+        self.sessions.close(&self.id, by, now);
     }
 
-    /// The only connection of a session closed to which nobody can come back:
-    /// it is forgotten.
-    pub fn end(self) {
+    /// The only connection closed of a session that has no ticket, and so cannot
+    /// return: the session is forgotten.
+    pub fn end_session(self) {
         let gone = self.sessions.shard(&self.id).sessions.remove(&self.id);
         if gone.is_some_and(|session| session.active) {
             self.sessions.active.fetch_sub(1, Relaxed);
@@ -266,28 +278,28 @@ mod tests {
     fn a_burst_passes_and_then_the_rate_counts() {
         let sessions = sessions(10);
         let _first = sessions.start(ALICE, at(0));
-        let passed = (0..500).filter(|_| sessions.enter(ALICE, at(0)).is_some()).count();
+        let passed = (0..500).filter(|_| sessions.connect(ALICE, at(0)).is_some()).count();
         assert_eq!(passed, 99);
-        let passed = (0..500).filter(|_| sessions.enter(ALICE, at(1_000)).is_some()).count();
+        let passed = (0..500).filter(|_| sessions.connect(ALICE, at(1_000)).is_some()).count();
         assert_eq!(passed, 20);
     }
 
     #[test]
-    fn a_customer_who_closes_her_last_connection_has_left() {
+    fn a_session_ends_when_its_customer_closes_the_last_connection() {
         let sessions = sessions(10);
-        let (one, two) = (sessions.start(ALICE, at(0)), sessions.enter(ALICE, at(1)).unwrap());
-        one.leave(ClosedBy::Customer, at(2));
+        let (one, two) = (sessions.start(ALICE, at(0)), sessions.connect(ALICE, at(1)).unwrap());
+        one.close(ClosedBy::Customer, at(2));
         assert_eq!(sessions.active(), 1);
-        two.leave(ClosedBy::Customer, at(3));
+        two.close(ClosedBy::Customer, at(3));
         assert_eq!(sessions.active(), 0);
-        let _back = sessions.enter(ALICE, at(4)).unwrap();
+        let _back = sessions.connect(ALICE, at(4)).unwrap();
         assert_eq!((sessions.active(), sessions.started()), (1, 1));
     }
 
     #[test]
     fn a_session_whose_connection_the_gate_closed_lingers() {
         let sessions = sessions(10);
-        sessions.start(ALICE, at(0)).leave(GATE, at(5));
+        sessions.start(ALICE, at(0)).close(GATE, at(5));
         sessions.expire(at(20_004));
         assert_eq!(sessions.active(), 1);
         sessions.expire(at(20_005));
@@ -295,71 +307,71 @@ mod tests {
     }
 
     #[test]
-    fn a_session_that_lingers_thinks_until_it_comes_back_or_is_forgotten() {
+    fn a_session_that_lingers_is_thinking_until_it_returns_or_is_forgotten() {
         let sessions = sessions(10);
         let known = || {
-            let mut thoughts = Thoughts::default();
-            sessions.tick(&mut thoughts);
-            (thoughts.thinking.iter().sum::<u64>(), thoughts.asked)
+            let mut counts = CensusCounts::default();
+            sessions.tick(&mut counts);
+            (counts.thinking.iter().sum::<u64>(), counts.asked)
         };
         let mut asked = [0; AGES];
         (0..10).for_each(|_| _ = known());
-        sessions.start(ALICE, at(0)).leave(ClosedBy::Gate { idle_ticks: 6 }, at(1_000));
+        sessions.start(ALICE, at(0)).close(ClosedBy::Gate { idle_ticks: 6 }, at(1_000));
         assert_eq!(known(), (1, asked));
-        // She thinks since tick 4; it is the eleventh.
-        let open = sessions.enter(ALICE, at(1_100)).unwrap();
+        // The session has been thinking since tick 4; this is the eleventh.
+        let open = sessions.connect(ALICE, at(1_100)).unwrap();
         asked[age(7)] += 1;
         assert_eq!(known(), (0, asked));
-        // One more connection beside it comes of no thought.
-        sessions.enter(ALICE, at(1_200)).unwrap().leave(GATE, at(1_300));
+        // A further connection does not end a think time.
+        sessions.connect(ALICE, at(1_200)).unwrap().close(GATE, at(1_300));
         asked[0] += 1;
         assert_eq!(known(), (0, asked));
-        open.leave(GATE, at(1_400));
+        open.close(GATE, at(1_400));
         assert_eq!(known(), (1, asked));
         sessions.expire(at(60_000));
         assert_eq!(known(), (0, asked));
-        // Who has left, or was forgotten, comes of no thought either.
-        sessions.enter(ALICE, at(60_001)).unwrap().leave(ClosedBy::Customer, at(60_002));
-        sessions.enter(ALICE, at(60_003)).unwrap().leave(ClosedBy::Customer, at(60_004));
+        // A session that has ended or was forgotten has no think time either.
+        sessions.connect(ALICE, at(60_001)).unwrap().close(ClosedBy::Customer, at(60_002));
+        sessions.connect(ALICE, at(60_003)).unwrap().close(ClosedBy::Customer, at(60_004));
         asked[0] += 2;
         assert_eq!(known(), (0, asked));
     }
 
     #[test]
-    fn a_session_that_has_ended_leaves_no_trail() {
+    fn a_session_that_has_ended_is_forgotten_at_once() {
         let sessions = sessions(10);
-        sessions.start(ALICE, at(0)).end();
+        sessions.start(ALICE, at(0)).end_session();
         assert_eq!((sessions.active(), sessions.started()), (0, 1));
         let shard = lock(&sessions.shards[1]);
         assert!(shard.sessions.is_empty() && shard.leaving.is_empty());
     }
 
     #[test]
-    fn a_session_that_came_back_is_not_expired_by_its_former_leave() {
+    fn a_session_that_returned_is_not_expired_by_its_former_close() {
         let sessions = sessions(10);
-        sessions.start(ALICE, at(0)).leave(GATE, at(5));
-        let _open = sessions.enter(ALICE, at(10)).unwrap();
+        sessions.start(ALICE, at(0)).close(GATE, at(5));
+        let _open = sessions.connect(ALICE, at(10)).unwrap();
         sessions.expire(at(60_000));
         assert_eq!(sessions.active(), 1);
     }
 
     #[test]
-    fn the_oldest_leavers_make_room_and_open_sessions_stay() {
+    fn the_oldest_sessions_without_connections_make_room_and_open_sessions_stay() {
         let sessions = sessions(SHARDS);
         let id = |n: u8| [0, n, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
         let _open = sessions.start(id(1), at(0));
         for n in 2..50 {
-            sessions.start(id(n), at(1)).leave(GATE, at(1));
+            sessions.start(id(n), at(1)).close(GATE, at(1));
         }
         assert_eq!(sessions.active(), 2);
     }
 
     #[test]
-    fn coming_and_going_leaves_no_trail() {
+    fn connecting_and_closing_repeatedly_takes_no_memory() {
         let sessions = sessions(10);
-        sessions.start(ALICE, at(0)).leave(GATE, at(0));
+        sessions.start(ALICE, at(0)).close(GATE, at(0));
         for n in 0..2_000 {
-            sessions.enter(ALICE, at(n * 100)).unwrap().leave(GATE, at(n * 100));
+            sessions.connect(ALICE, at(n * 100)).unwrap().close(GATE, at(n * 100));
         }
         assert!(lock(&sessions.shards[1]).leaving.len() < 100);
     }

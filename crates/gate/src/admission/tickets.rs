@@ -1,35 +1,36 @@
-//! Tickets: what a customer brings to show that she is already inside.
+//! Tickets: the proof that a connection belongs to an active session.
 //!
 //! On the wire a ticket is `key name (8) · nonce (12) · sealed · tag (16)`,
 //! AES-256-GCM with the header as associated data. Sealed are the [`Claims`]
 //! and after them the TLS library's own state. Keys rotate: new tickets are
-//! sealed with the newest, older keys open until the lifetime has passed.
-//! Nothing in a ticket is believed before it was opened.
+//! sealed with the newest; older keys open until the lifetime has passed.
+//! Nothing in a ticket is trusted before it was opened.
 
 use arc_swap::ArcSwap;
 use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use aws_lc_rs::{error::Unspecified, rand};
 use std::sync::Arc;
 use std::time::Duration;
+use tidegate_hello::negotiate;
 
 const NAME_LEN: usize = 8;
 const TAG_LEN: usize = 16;
 const CLAIMS_LEN: usize = 46;
 const HEADER_LEN: usize = NAME_LEN + NONCE_LEN;
-/// Form of the claims; a ticket of another form does not open.
-const FORM: u8 = 1;
+/// Version of the claims' encoding; a ticket of another version does not open.
+const ENCODING: u8 = 1;
 
-/// How long after its hello was judged a ticket must still open: longer than
+/// How long after its hello was classified a ticket must still open: longer than
 /// any handshake may take.
 pub const GRACE: Duration = Duration::from_secs(90);
 
-/// What names a session: random, unguessable, never shown outside a ticket.
+/// Identifies a session: random, unguessable, never sent outside a ticket.
 pub type SessionId = [u8; 16];
 
-/// Draws a new session's name.
+/// Draws a new session's identifier.
 ///
 /// # Errors
-/// The system has no randomness.
+/// The system's random generator failed.
 pub fn new_session_id() -> Result<SessionId, Unspecified> {
     let mut id = [0; 16];
     rand::fill(&mut id)?;
@@ -48,10 +49,10 @@ pub struct Terms {
     pub extended_master_secret: bool,
 }
 
-/// What the gate itself writes into a ticket.
+/// The gate's own part of a ticket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Claims {
-    /// Whose ticket it is.
+    /// The session of the ticket.
     pub session: SessionId,
     /// When the session began, in seconds since 1970.
     pub began: u64,
@@ -59,15 +60,24 @@ pub struct Claims {
     pub issued: u64,
     /// How many connections the session had before the one that got this ticket.
     pub uses: u32,
-    /// What the TLS library would resume.
+    /// What the handshake agreed on.
     pub terms: Terms,
-    /// Of the server name asked for, see [`name_hash`].
+    /// Of the requested server name, see `tidegate_hello::negotiate::server_name_hash`.
     pub server_name: u64,
 }
 
 impl Claims {
+    /// What decides whether the session of the ticket is resumed.
+    pub fn resumable(&self) -> negotiate::Session {
+        negotiate::Session {
+            suite: self.terms.suite,
+            server_name: self.server_name,
+            extended_master_secret: self.terms.extended_master_secret,
+        }
+    }
+
     fn encode(&self, out: &mut Vec<u8>) {
-        out.push(FORM);
+        out.push(ENCODING);
         out.extend(self.session);
         out.extend(self.began.to_be_bytes());
         // Seconds in 32 bits last until 2106.
@@ -86,7 +96,7 @@ impl Claims {
             Some(*head)
         }
         let mut rest = &bytes[..];
-        if take::<1>(&mut rest)? != [FORM] {
+        if take::<1>(&mut rest)? != [ENCODING] {
             return None;
         }
         Some(Self {
@@ -104,31 +114,21 @@ impl Claims {
     }
 }
 
-/// A 64-bit hash (FNV-1a) of a server name in lower case, 0 where there is
-/// none. It sits sealed in a ticket and guards no secret: who makes two names
-/// collide only meets the TLS library's own comparison.
-pub fn name_hash(name: Option<&str>) -> u64 {
-    let Some(name) = name else { return 0 };
-    name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    })
-}
-
-/// Why a ticket shows nothing.
+/// Why a ticket does not open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Closed {
-    /// None of our keys sealed it, or it was changed.
+pub enum TicketError {
+    /// None of the gate's keys sealed it, or it was changed.
     Foreign,
-    /// Ours, but older than the lifetime.
+    /// Sealed by the gate, but older than the lifetime.
     Expired,
 }
 
 /// A ticket that was opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Opened {
-    /// What the gate wrote.
+pub struct OpenedTicket {
+    /// The gate's part.
     pub claims: Claims,
-    /// What the TLS library wrote.
+    /// The TLS library's part.
     pub state: Vec<u8>,
 }
 
@@ -164,26 +164,26 @@ impl Key {
 }
 
 impl Keyring {
-    /// One fresh key. A ticket lives for `lifetime`; [`Keyring::rotate`]
+    /// One new key. A ticket is valid for `lifetime`; [`Keyring::rotate`]
     /// replaces the sealing key after `rotation`. `now` is in seconds since 1970.
     ///
     /// # Errors
-    /// The system has no randomness.
+    /// The system's random generator failed.
     pub fn new(lifetime: Duration, rotation: Duration, now: u64) -> Result<Self, Unspecified> {
         let keys = ArcSwap::from_pointee(vec![Arc::new(Key::random(now)?)]);
         Ok(Self { keys, lifetime, rotation })
     }
 
-    /// How long a ticket is good for.
+    /// How long a ticket is valid.
     pub fn lifetime(&self) -> Duration {
         self.lifetime
     }
 
-    /// Brings a fresh key if it is time, and forgets keys all of whose tickets
+    /// Adds a new key if it is time, and drops keys all of whose tickets
     /// are expired. Returns whether anything changed. Call it every few seconds.
     ///
     /// # Errors
-    /// The system has no randomness; the old keys stay.
+    /// The system's random generator failed; the old keys stay.
     pub fn rotate(&self, now: u64) -> Result<bool, Unspecified> {
         let keys = self.keys.load();
         if now < keys[0].since.saturating_add(self.rotation.as_secs().max(1)) {
@@ -202,7 +202,7 @@ impl Keyring {
         Ok(true)
     }
 
-    /// Seals a ticket; `None` where the system has no randomness.
+    /// Seals a ticket; `None` if the system's random generator failed.
     pub fn seal(&self, claims: &Claims, state: &[u8]) -> Option<Vec<u8>> {
         let keys = self.keys.load();
         let key = keys.first()?;
@@ -225,24 +225,24 @@ impl Keyring {
     /// Opens a ticket at `now`, in seconds since 1970.
     ///
     /// # Errors
-    /// It is none of ours, or expired.
-    pub fn open(&self, ticket: &[u8], now: u64) -> Result<Opened, Closed> {
-        let (name, rest) = ticket.split_first_chunk::<NAME_LEN>().ok_or(Closed::Foreign)?;
-        let (nonce, sealed) = rest.split_first_chunk::<NONCE_LEN>().ok_or(Closed::Foreign)?;
+    /// It was not sealed by the gate, or has expired.
+    pub fn open(&self, ticket: &[u8], now: u64) -> Result<OpenedTicket, TicketError> {
+        let (name, rest) = ticket.split_first_chunk::<NAME_LEN>().ok_or(TicketError::Foreign)?;
+        let (nonce, sealed) = rest.split_first_chunk::<NONCE_LEN>().ok_or(TicketError::Foreign)?;
         let keys = self.keys.load();
-        let key = keys.iter().find(|key| key.name == *name).ok_or(Closed::Foreign)?;
+        let key = keys.iter().find(|key| key.name == *name).ok_or(TicketError::Foreign)?;
         let mut buffer = sealed.to_vec();
         let nonce = Nonce::assume_unique_for_key(*nonce);
         let plain = key.key.open_in_place(nonce, Aad::from(*name), &mut buffer);
-        let length = plain.map_err(|_| Closed::Foreign)?.len();
+        let length = plain.map_err(|_| TicketError::Foreign)?.len();
         buffer.truncate(length);
         let claims = buffer.first_chunk::<CLAIMS_LEN>().and_then(Claims::decode);
-        let claims = claims.ok_or(Closed::Foreign)?;
+        let claims = claims.ok_or(TicketError::Foreign)?;
         if now > claims.issued.saturating_add(self.lifetime.as_secs()) {
-            return Err(Closed::Expired);
+            return Err(TicketError::Expired);
         }
         buffer.drain(..CLAIMS_LEN);
-        Ok(Opened { claims, state: buffer })
+        Ok(OpenedTicket { claims, state: buffer })
     }
 }
 
@@ -260,7 +260,7 @@ mod tests {
             issued: 2_000,
             uses: 3,
             terms: Terms { version: 0x0303, suite: 0xc02b, extended_master_secret: true },
-            server_name: name_hash(Some("shop.example")),
+            server_name: negotiate::server_name_hash(Some("shop.example")),
         }
     }
 
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn claims_take_the_length_they_say() {
+    fn encoded_claims_have_their_fixed_length() {
         let mut bytes = Vec::new();
         claims().encode(&mut bytes);
         assert_eq!(bytes.len(), CLAIMS_LEN);
@@ -280,7 +280,7 @@ mod tests {
         let ring = ring();
         let ticket = ring.seal(&claims(), b"state").unwrap();
         let opened = ring.open(&ticket, 2_001).unwrap();
-        assert_eq!(opened, Opened { claims: claims(), state: b"state".to_vec() });
+        assert_eq!(opened, OpenedTicket { claims: claims(), state: b"state".to_vec() });
     }
 
     #[test]
@@ -288,13 +288,13 @@ mod tests {
         let ring = ring();
         let ticket = ring.seal(&claims(), b"state").unwrap();
         assert!(ring.open(&ticket, 5_600).is_ok());
-        assert_eq!(ring.open(&ticket, 5_601), Err(Closed::Expired));
+        assert_eq!(ring.open(&ticket, 5_601), Err(TicketError::Expired));
     }
 
     #[test]
     fn another_gates_ticket_is_foreign() {
         let ticket = ring().seal(&claims(), b"state").unwrap();
-        assert_eq!(ring().open(&ticket, 2_001), Err(Closed::Foreign));
+        assert_eq!(ring().open(&ticket, 2_001), Err(TicketError::Foreign));
     }
 
     #[test]
@@ -307,7 +307,7 @@ mod tests {
         assert!(ring.rotate(5_600).unwrap());
         assert!(ring.open(&ticket, 7_399).is_ok());
         assert!(ring.rotate(7_491).unwrap());
-        assert_eq!(ring.open(&ticket, 7_399), Err(Closed::Foreign));
+        assert_eq!(ring.open(&ticket, 7_399), Err(TicketError::Foreign));
         assert!(ring.keys.load().len() <= 4);
     }
 
@@ -322,7 +322,7 @@ mod tests {
             let mut ticket = ring.seal(&claims(), &state).unwrap();
             let at = at.index(ticket.len());
             ticket[at] ^= flip;
-            prop_assert_eq!(ring.open(&ticket, 2_001), Err(Closed::Foreign));
+            prop_assert_eq!(ring.open(&ticket, 2_001), Err(TicketError::Foreign));
         }
 
         #[test]
@@ -330,14 +330,14 @@ mod tests {
             let ring = ring();
             let ticket = ring.seal(&claims(), b"state").unwrap();
             let shorter = &ticket[..cut.index(ticket.len())];
-            prop_assert_eq!(ring.open(shorter, 2_001), Err(Closed::Foreign));
+            prop_assert_eq!(ring.open(shorter, 2_001), Err(TicketError::Foreign));
             let longer = [ticket.clone(), vec![0; more]].concat();
-            prop_assert_eq!(ring.open(&longer, 2_001), Err(Closed::Foreign));
+            prop_assert_eq!(ring.open(&longer, 2_001), Err(TicketError::Foreign));
         }
 
         #[test]
         fn junk_never_opens(junk in proptest::collection::vec(any::<u8>(), 0..300)) {
-            prop_assert_eq!(ring().open(&junk, 2_001), Err(Closed::Foreign));
+            prop_assert_eq!(ring().open(&junk, 2_001), Err(TicketError::Foreign));
         }
     }
 }

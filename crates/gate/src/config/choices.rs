@@ -1,12 +1,7 @@
-//! Settings that are a choice between words.
+//! Keys whose values are words.
 
 use serde::{Deserialize, Serialize};
-
-/// A type whose values are words of the configuration file.
-pub trait Word: Copy + Sized + 'static {
-    /// The word of each value.
-    fn word(self) -> &'static str;
-}
+use tidegate_config::Word;
 
 /// Declares an enum whose variants are words, with its list of all values.
 macro_rules! words {
@@ -56,19 +51,19 @@ macro_rules! words {
 }
 
 words! {
-    /// Who decides about newcomers.
+    /// How the gate decides about new sessions.
     pub enum Policy {
-        /// Nobody: all are let in.
+        /// Every session is admitted.
         Off = "off",
-        /// A fixed rate.
+        /// A fixed rate of new sessions.
         Static = "static",
-        /// The rule of 2007.
+        /// The admission control of the study of 2007.
         Eac = "eac",
         /// Measured costs against measured capacity.
         Tide = "tide",
     }
 
-    /// How a newcomer is refused.
+    /// How a new session is refused.
     pub enum Refusal {
         /// A TCP reset.
         Reset = "reset",
@@ -84,7 +79,7 @@ words! {
         Rsa2048 = "rsa-2048",
     }
 
-    /// Oldest TLS version spoken.
+    /// Lowest TLS version accepted.
     pub enum MinimumVersion {
         /// TLS 1.2 and 1.3.
         Tls12 = "1.2",
@@ -92,19 +87,19 @@ words! {
         Tls13 = "1.3",
     }
 
-    /// What becomes of the `X-Forwarded-*` header fields of a request.
+    /// What the gate does with the `X-Forwarded-*` header fields of a request.
     pub enum Forwarded {
-        /// The customer's are removed and the gate's own set.
+        /// Those of the request are removed and the gate's own are set.
         Replace = "replace",
-        /// The gate's own are added to those that came.
+        /// The gate's own are added to those of the request.
         Append = "append",
-        /// They pass as they came; the gate adds none.
+        /// They pass unchanged; the gate adds none.
         Off = "off",
     }
 
-    /// Which `Host` the upstream sees.
+    /// Which `Host` the upstream receives.
     pub enum Host {
-        /// The one the customer asked for.
+        /// The one of the customer's request.
         Keep = "keep",
         /// Host and port of `upstream.url`.
         Upstream = "upstream",
@@ -114,12 +109,12 @@ words! {
     pub enum LogFormat {
         /// For people.
         Text = "text",
-        /// One JSON object a line.
+        /// One JSON object per line.
         Json = "json",
     }
 }
 
-/// Processor cores to work on.
+/// Processor cores to run on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cores {
     /// Every core that the process's affinity allows.
@@ -133,10 +128,10 @@ impl Cores {
     /// Never empty.
     ///
     /// # Errors
-    /// The kernel does not tell the affinity.
+    /// The affinity cannot be read from the kernel.
     pub fn resolve(&self) -> std::io::Result<Vec<usize>> {
         match self {
-            Self::All => crate::usage::own_affinity(),
+            Self::All => tidegate_host::Cores::of_this_process().map(|cores| cores.list().to_vec()),
             Self::List(list) => Ok(list.clone()),
         }
     }
@@ -145,9 +140,9 @@ impl Cores {
 /// Processes that make up the upstream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Processes {
-    /// Whoever listens on the upstream's port, if that is on this host.
+    /// The process that listens on the upstream's port, if that is on this host.
     Auto,
-    /// Not looked at.
+    /// None is measured.
     None,
     /// These process ids.
     List(Vec<u32>),

@@ -1,11 +1,11 @@
 //! The gate's certificate chain and private key, from PEM files.
 
-use super::rule::Problem;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use std::fmt;
 use std::io::Read;
 use std::path::Path;
+use tidegate_config::Problem;
 
 /// A certificate chain and the private key of its first certificate.
 pub struct Identity {
@@ -83,7 +83,7 @@ pub fn read_key(path: &Path) -> Result<PrivateKeyDer<'static>, Problem> {
 /// Puts both together and sees whether the key is that of the certificate.
 ///
 /// # Errors
-/// The setting that is wrong (`certificate` or `key`) and why.
+/// The key of the configuration that is wrong, and why.
 pub fn join(
     chain: Vec<CertificateDer<'static>>,
     key: PrivateKeyDer<'static>,
@@ -91,7 +91,7 @@ pub fn join(
     let provider = rustls::crypto::aws_lc_rs::default_provider();
     let signing = provider.key_provider.load_private_key(key.clone_key()).map_err(|error| {
         let remedy = "use RSA of 2048 bits or more, ECDSA P-256, P-384 or P-521, or Ed25519";
-        ("key", Problem::new(format!("is a key that cannot be used ({error})"), remedy))
+        ("tls.key", Problem::new(format!("is a key that cannot be used ({error})"), remedy))
     })?;
     let certified = rustls::sign::CertifiedKey::new(chain, signing);
     match certified.keys_match() {
@@ -100,11 +100,11 @@ pub fn join(
         Err(rustls::Error::InconsistentKeys(_)) => {
             let remedy = "name the key that the certificate was made with; the server's own \
                           certificate must come first in its file";
-            return Err(("key", Problem::new("is not the key of tls.certificate", remedy)));
+            return Err(("tls.key", Problem::new("is not the key of tls.certificate", remedy)));
         }
         Err(error) => {
             let rule = format!("its first certificate cannot be read ({error})");
-            return Err(("certificate", Problem::new(rule, "export it again as X.509 in PEM")));
+            return Err(("tls.certificate", Problem::new(rule, "export it again as X.509 in PEM")));
         }
     }
     Ok(Identity { chain: certified.cert, key, self_signed: false })

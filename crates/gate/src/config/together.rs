@@ -1,24 +1,33 @@
-//! Rules between settings, and what is allowed but worth a word.
+//! Rules between keys, and warnings about what is allowed but risky.
 
-use super::reader::Reader;
-use super::rule::Problem;
-use super::{Config, Cores, Origin, Policy};
+use super::checked::Config;
+use super::choices::{Cores, Policy};
+use super::origin::Origin;
 use std::net::{IpAddr, SocketAddr};
+use tidegate_config::{Problem, Section, one_line, show_duration};
+use tidegate_host::open_files;
 
-/// Most ticket keys kept at once; each is 80 bytes, but a ticket's key must be found.
+/// Most ticket keys kept at once: the key of a ticket is searched among them.
 const TICKET_KEYS: u128 = 64;
 
-/// Judges settings together; one that is wrong by itself is left out.
-pub(super) fn check(config: &Config, reader: &mut Reader) {
-    let mut rule = |paths: &[(&str, &str)], broken: bool, problem: Problem| {
-        if broken && reader.are_sound(paths) {
-            reader.mistake(paths[0].0, paths[0].1, problem);
+impl Config {
+    /// What an operator should know though nothing is wrong, a sentence each.
+    pub fn warnings(&self) -> Vec<String> {
+        warnings(self)
+    }
+}
+
+/// Checks values against each other; one that is wrong by itself is left out.
+pub(super) fn check(config: &Config, root: &Section<'_>) {
+    let rule = |keys: &[&str], broken: bool, problem: Problem| {
+        if broken && keys.iter().all(|key| root.reader.is_sound(key)) {
+            root.wrong_key(keys[0], problem);
         }
     };
     let Config { listen, tls, upstream, admission, admin, .. } = config;
 
-    const CERTIFICATE: (&str, &str) = ("tls", "certificate");
-    const KEY: (&str, &str) = ("tls", "key");
+    const CERTIFICATE: &str = "tls.certificate";
+    const KEY: &str = "tls.key";
     let remedy = "add key = \"key.pem\" under [tls], or give --key";
     rule(
         &[CERTIFICATE, KEY],
@@ -32,9 +41,9 @@ pub(super) fn check(config: &Config, reader: &mut Reader) {
         Problem::new("is a key without its certificate", remedy),
     );
 
-    const ROTATION: (&str, &str) = ("tls", "ticket_rotation");
-    const LIFETIME: (&str, &str) = ("tls", "ticket_lifetime");
-    let lifetime = super::units::show_duration(tls.ticket_lifetime);
+    const ROTATION: &str = "tls.ticket_rotation";
+    const LIFETIME: &str = "tls.ticket_lifetime";
+    let lifetime = show_duration(tls.ticket_lifetime);
     rule(
         &[ROTATION, LIFETIME],
         tls.ticket_rotation > tls.ticket_lifetime,
@@ -49,12 +58,12 @@ pub(super) fn check(config: &Config, reader: &mut Reader) {
         keys > TICKET_KEYS,
         Problem::new(
             format!("must be at least 1/{TICKET_KEYS} of tls.ticket_lifetime, {lifetime}"),
-            "rotate less often, or let tickets live shorter",
+            "rotate less often, or shorten the lifetime",
         ),
     );
 
     rule(
-        &[("admission", "rate"), ("admission", "policy")],
+        &["admission.rate", "admission.policy"],
         admission.policy == Policy::Static && admission.rate.is_none(),
         Problem::new(
             "must be set for the policy static",
@@ -63,34 +72,34 @@ pub(super) fn check(config: &Config, reader: &mut Reader) {
     );
 
     rule(
-        &[("upstream", "ca"), ("upstream", "url")],
+        &["upstream.ca", "upstream.url"],
         upstream.ca.is_some() && !upstream.url.tls,
         Problem::new("is for an https upstream only", "leave it out, or make upstream.url https"),
     );
     rule(
-        &[("upstream", "insecure"), ("upstream", "ca")],
+        &["upstream.insecure", "upstream.ca"],
         upstream.insecure && upstream.ca.is_some(),
-        Problem::new("makes upstream.ca useless", "leave one of them out"),
+        Problem::new("has no effect together with upstream.ca", "leave one of them out"),
     );
     rule(
-        &[("upstream", "url"), ("listen", "address")],
+        &["upstream.url", "listen.address"],
         is_own(&upstream.url, listen.address),
         Problem::new(
             format!("is the gate's own address, {}", listen.address),
-            "name the service's port, or let the gate listen on another",
+            "name the service's port, or set another for the gate",
         ),
     );
     if let Some(clear) = listen.clear {
         rule(
-            &[("upstream", "url"), ("listen", "clear")],
+            &["upstream.url", "listen.clear"],
             is_own(&upstream.url, clear),
             Problem::new(
-                format!("is the gate's own address in clear, {clear}"),
-                "name the service's port, or let the gate listen on another",
+                format!("is the gate's own address for plain HTTP, {clear}"),
+                "name the service's port, or set another for the gate",
             ),
         );
         rule(
-            &[("listen", "clear"), ("listen", "address")],
+            &["listen.clear", "listen.address"],
             collide(clear, listen.address),
             Problem::new(
                 format!("must differ from listen.address, {}", listen.address),
@@ -99,7 +108,7 @@ pub(super) fn check(config: &Config, reader: &mut Reader) {
         );
         if let Some(admin) = admin.address {
             rule(
-                &[("listen", "clear"), ("admin", "address")],
+                &["listen.clear", "admin.address"],
                 collide(clear, admin),
                 Problem::new(
                     format!("must differ from admin.address, {admin}"),
@@ -109,7 +118,7 @@ pub(super) fn check(config: &Config, reader: &mut Reader) {
         }
     }
     rule(
-        &[("admin", "address"), ("listen", "address")],
+        &["admin.address", "listen.address"],
         admin.address.is_some_and(|admin| collide(admin, listen.address)),
         Problem::new(
             format!("must differ from listen.address, {}", listen.address),
@@ -117,13 +126,13 @@ pub(super) fn check(config: &Config, reader: &mut Reader) {
         ),
     );
 
-    if let (Cores::List(list), Ok(own)) = (&listen.cores, crate::usage::own_affinity())
-        && let Some(core) = list.iter().find(|core| !own.contains(core))
+    if let (Cores::List(list), Ok(own)) = (&listen.cores, tidegate_host::Cores::of_this_process())
+        && let Some(core) = list.iter().find(|core| !own.list().contains(core))
     {
-        let own: Vec<_> = own.iter().map(usize::to_string).collect();
+        let own: Vec<_> = own.list().iter().map(usize::to_string).collect();
         let rule_text = format!("core {core} is not among those this process may use");
-        let remedy = format!("those are {}", super::document::one_line(&own.join(", ")));
-        rule(&[("listen", "cores")], true, Problem::new(rule_text, remedy));
+        let remedy = format!("those are {}", one_line(&own.join(", ")));
+        rule(&["listen.cores"], true, Problem::new(rule_text, remedy));
     }
 }
 
@@ -148,28 +157,28 @@ fn is_own(origin: &Origin, listen: SocketAddr) -> bool {
 }
 
 /// What an operator should know though nothing is wrong.
-pub(super) fn warnings(config: &Config) -> Vec<String> {
+fn warnings(config: &Config) -> Vec<String> {
     let mut warnings = Vec::new();
     if let Some(address) = config.listen.clear
         && !address.ip().is_loopback()
     {
         warnings.push(format!(
-            "listen.clear = {address}: whoever sits between customers and the gate can read and \
-             change everything; 127.0.0.1 keeps it on this machine"
+            "listen.clear = {address}: plain HTTP can be read and changed on the way to the gate; \
+             127.0.0.1 keeps it on this machine"
         ));
     }
     if let Some(address) = config.admin.address
         && !address.ip().is_loopback()
     {
         warnings.push(format!(
-            "admin.address = {address}: everyone who reaches it can read metrics and status; \
-             127.0.0.1 keeps it on this machine"
+            "admin.address = {address}: metrics and status can be read from other machines; \
+             127.0.0.1 keeps them on this one"
         ));
     }
     if config.upstream.insecure && config.upstream.url.tls {
         warnings.push(format!(
-            "upstream.insecure = true: whoever sits between the gate and {} can read and \
-             change everything",
+            "upstream.insecure = true: the connection to {} can be intercepted, because its \
+             certificate is not verified",
             config.upstream.url
         ));
     }
@@ -178,11 +187,10 @@ pub(super) fn warnings(config: &Config) -> Vec<String> {
         warnings.push(format!("admission.rate has no effect with the policy {policy}"));
     }
     let needed = FILES_BESIDES + FILES_PER_CONNECTION * config.limits.max_connections as u64;
-    if let Some(files) = file_limit()
-        && files < needed
-    {
+    let files = open_files::hard_limit();
+    if files < needed {
         warnings.push(format!(
-            "limits.max_connections = {}: they take up to {needed} files and this process may \
+            "limits.max_connections = {}: these need up to {needed} open files and this process may \
              open {files}; raise the hard limit (ulimit -Hn, LimitNOFILE)",
             config.limits.max_connections
         ));
@@ -194,11 +202,3 @@ pub(super) fn warnings(config: &Config) -> Vec<String> {
 const FILES_PER_CONNECTION: u64 = 2;
 /// Listeners, runtimes, logs, the admin address.
 const FILES_BESIDES: u64 = 200;
-
-/// Most files that this process may open once it raises its soft limit.
-fn file_limit() -> Option<u64> {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the pointer is to a live rlimit, which the call fills.
-    let result = unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) };
-    (result == 0).then_some(limit.rlim_max)
-}

@@ -1,5 +1,6 @@
-//! One connection from its first byte to its end.
+//! One connection: its task, its state and deadlines, and the transport below HTTP.
 
 pub mod deadlines;
-pub mod life;
+pub mod state;
+pub mod task;
 pub mod transport;

@@ -1,19 +1,18 @@
-//! Watches requests pass and notes those that bear both Content-Length and
-//! Transfer-Encoding. The HTTP library resolves the conflict silently (the
-//! length is dropped, the connection closed after it), so nothing can be
-//! smuggled past it; but such a request is an attack or a broken client, and
-//! both should be told.
+//! Finds requests that have both Content-Length and Transfer-Encoding. The HTTP library
+//! resolves the conflict silently (it drops the length and closes the connection after
+//! the request), so nothing can be smuggled past it; but such a request is an attack or a
+//! broken client, and is answered with an error.
 //!
 //! Source: RFC 9112, section 6.1: a server MAY reject such a request.
 
 use std::collections::VecDeque;
 
-/// Longest line of which the name is looked at.
+/// Length of the longest field name that is compared.
 const NAME_MAX: usize = 17;
 
 /// Follows the bytes of a connection from request to request.
 #[derive(Debug)]
-pub struct Guard {
+pub struct LengthGuard {
     state: State,
     /// Of the line being read: its beginning in lower case, and its length.
     line: [u8; 40],
@@ -22,11 +21,11 @@ pub struct Guard {
     started: bool,
     content_length: Option<u64>,
     both: (bool, bool),
-    /// Verdicts on heads read that nobody asked for yet.
+    /// Verdicts on heads read that were not taken yet.
     verdicts: VecDeque<bool>,
 }
 
-impl Default for Guard {
+impl Default for LengthGuard {
     fn default() -> Self {
         Self {
             state: State::Head,
@@ -43,19 +42,19 @@ impl Default for Guard {
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum State {
     Head,
-    /// So many bytes of body to go.
+    /// So many bytes of body are left.
     Body(u64),
     /// In the line that gives a chunk's size.
     ChunkSize,
-    /// So many bytes of a chunk to go, its line end included.
+    /// So many bytes of a chunk are left, its line end included.
     Chunk(u64),
     Trailers,
-    /// Something is wrong; the HTTP library will see it too.
+    /// The request is malformed; the HTTP library detects it too.
     Lost,
 }
 
-impl Guard {
-    /// Takes bytes in the order in which they came.
+impl LengthGuard {
+    /// Reads bytes in the order of their arrival.
     pub fn feed(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             match self.state {
@@ -82,7 +81,7 @@ impl Guard {
         }
     }
 
-    /// The verdict on the oldest head not asked for: does it bear both?
+    /// The verdict on the oldest head not taken yet: whether it has both fields.
     pub fn conflict(&mut self) -> bool {
         self.verdicts.pop_front().unwrap_or(false)
     }
@@ -127,7 +126,7 @@ impl Guard {
     }
 
     fn field(&mut self, line: &[u8]) {
-        // Most names have another length or first letter than the two sought.
+        // Only names of at most this length are compared.
         let Some(colon) = line.iter().take(NAME_MAX + 1).position(|byte| *byte == b':') else {
             return;
         };
@@ -144,7 +143,7 @@ impl Guard {
     fn head_end(&mut self) {
         let (length, encoding) = std::mem::take(&mut self.both);
         self.started = false;
-        // Only requests with a coding ask, see `conflict`.
+        // Only requests with a coding take their verdict, see `conflict`.
         if encoding {
             self.verdicts.push_back(length);
         }
@@ -173,7 +172,7 @@ mod tests {
         "POST / HTTP/1.1\r\ncontent-LENGTH: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n";
 
     fn verdicts(text: &str) -> Vec<bool> {
-        let mut guard = Guard::default();
+        let mut guard = LengthGuard::default();
         guard.feed(text.as_bytes());
         assert_ne!(guard.state, State::Lost);
         guard.verdicts.into()
@@ -188,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_that_looks_like_a_head_is_none() {
+    fn a_body_that_looks_like_a_head_is_skipped() {
         let hidden = format!("POST / HTTP/1.1\r\nContent-Length: {}\r\n\r\n{BOTH}", BOTH.len());
         assert_eq!(verdicts(&[&hidden, CHUNKED].concat()), [false]);
     }
@@ -199,8 +198,8 @@ mod tests {
     }
 
     #[test]
-    fn endless_lines_take_no_room() {
-        let mut guard = Guard::default();
+    fn endless_lines_take_no_memory() {
+        let mut guard = LengthGuard::default();
         for _ in 0..1_000 {
             guard.feed(&[b'a'; 1_000]);
         }
@@ -214,14 +213,14 @@ mod tests {
             let mut cuts: Vec<_> = cuts.into_iter().map(|cut| cut.min(text.len())).collect();
             cuts.extend([0, text.len()]);
             cuts.sort_unstable();
-            let mut guard = Guard::default();
+            let mut guard = LengthGuard::default();
             cuts.windows(2).for_each(|pair| guard.feed(&text.as_bytes()[pair[0]..pair[1]]));
             prop_assert_eq!(guard.verdicts, [false, true, false]);
         }
 
         #[test]
-        fn junk_does_no_harm(junk in proptest::collection::vec(any::<u8>(), 0..500)) {
-            Guard::default().feed(&junk);
+        fn any_bytes_are_accepted(junk in proptest::collection::vec(any::<u8>(), 0..500)) {
+            LengthGuard::default().feed(&junk);
         }
     }
 }

@@ -4,8 +4,8 @@
 //! section 3.2 (Host and the forms of a request's target).
 
 use crate::config::Forwarded;
-use crate::http::pages::Answer;
-use crate::listen::socket::Scheme;
+use crate::http::pages::ErrorPage;
+use crate::socket::Scheme;
 use http::header::{
     CONNECTION, CONTENT_LENGTH, Entry, HOST, HeaderMap, HeaderName, HeaderValue, TE,
     TRANSFER_ENCODING, UPGRADE, VIA,
@@ -27,8 +27,8 @@ const HTTP: HeaderValue = HeaderValue::from_static("http");
 const HOP_BY_HOP: [&str; 6] =
     ["connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade", "te"];
 
-/// Removes what concerns one hop only: the fields that Connection names, and
-/// those that always do.
+/// Removes the hop-by-hop fields: those that Connection names, and those that always
+/// are.
 pub fn remove_hop_by_hop(headers: &mut HeaderMap) {
     if !headers.keys().any(|name| HOP_BY_HOP.contains(&name.as_str())) {
         return;
@@ -46,7 +46,7 @@ pub fn remove_hop_by_hop(headers: &mut HeaderMap) {
         headers.remove(name);
     }
     if let Some(te) = headers.get(TE) {
-        // The one member that a gate may promise to the next hop.
+        // The one member that a gate may pass to the next hop.
         let trailers = te.as_bytes().eq_ignore_ascii_case(b"trailers");
         headers.remove(TE);
         if trailers {
@@ -57,7 +57,7 @@ pub fn remove_hop_by_hop(headers: &mut HeaderMap) {
 }
 
 /// Removes the fields that Connection names, but never one that decides where
-/// a message goes or ends: a customer must not take those from the upstream.
+/// a message goes or ends: a customer must not withhold those from the upstream.
 fn remove_named(headers: &mut HeaderMap) {
     let named: Vec<HeaderName> = headers
         .get_all(CONNECTION)
@@ -71,41 +71,45 @@ fn remove_named(headers: &mut HeaderMap) {
     }
 }
 
-/// What the gate knows about a customer, ready to be sent.
+/// What the upstream learns about the customer.
 #[derive(Debug)]
-pub struct Origins {
+pub struct Forwarding {
     /// How to treat `X-Forwarded-*`.
-    pub forwarded: Forwarded,
+    pub mode: Forwarded,
     /// The customer's address.
     pub address: HeaderValue,
-    /// What she speaks.
+    /// The protocol that the customer uses.
     pub scheme: Scheme,
     /// What to put in place of the customer's `Host`, if anything.
     pub host: Option<HeaderValue>,
 }
 
-/// Makes of a customer's request the one to the upstream.
+/// Turns a customer's request into the one to the upstream.
 ///
 /// # Errors
-/// The answer to a request that cannot be passed on.
-pub fn to_upstream(parts: &mut Parts, origins: &Origins, chunked: bool) -> Result<(), Answer> {
+/// The error page for a request that cannot be forwarded.
+pub fn to_upstream(
+    parts: &mut Parts,
+    forwarding: &Forwarding,
+    chunked: bool,
+) -> Result<(), ErrorPage> {
     if parts.method == Method::CONNECT {
-        return Err(Answer::Connect);
+        return Err(ErrorPage::Connect);
     }
     if chunked && !is_only_chunked(&parts.headers) {
-        return Err(Answer::Coding);
+        return Err(ErrorPage::Coding);
     }
-    if asks_for_websocket(&parts.headers) {
-        return Err(Answer::Upgrade);
+    if requests_websocket(&parts.headers) {
+        return Err(ErrorPage::Upgrade);
     }
-    settle_target(parts)?;
+    normalize_target(parts)?;
     remove_hop_by_hop(&mut parts.headers);
     parts.headers.remove(http::header::EXPECT);
     if chunked {
         parts.headers.insert(TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
     }
-    set_forwarded(&mut parts.headers, origins);
-    if let Some(host) = &origins.host {
+    set_forwarded(&mut parts.headers, forwarding);
+    if let Some(host) = &forwarding.host {
         parts.headers.insert(HOST, host.clone());
     }
     parts.headers.append(VIA, OUR_VIA);
@@ -114,8 +118,8 @@ pub fn to_upstream(parts: &mut Parts, origins: &Origins, chunked: bool) -> Resul
     Ok(())
 }
 
-/// Whether the body's one transfer coding is `chunked`. Another would be
-/// undone by nobody: it belongs to this hop (RFC 9112 6.1).
+/// Whether the body's only transfer coding is `chunked`. No other is decoded, and a
+/// coding belongs to this hop (RFC 9112, section 6.1).
 fn is_only_chunked(headers: &HeaderMap) -> bool {
     let mut codings = headers.get_all(TRANSFER_ENCODING).iter();
     let one =
@@ -123,23 +127,23 @@ fn is_only_chunked(headers: &HeaderMap) -> bool {
     one && codings.next().is_none()
 }
 
-fn asks_for_websocket(headers: &HeaderMap) -> bool {
-    // Other upgrades may be ignored by whoever does not know them.
+fn requests_websocket(headers: &HeaderMap) -> bool {
+    // A recipient may ignore other upgrades.
     headers.get(UPGRADE).is_some_and(|value| {
         let mut protocols = value.as_bytes().split(|byte| *byte == b',');
         protocols.any(|protocol| protocol.trim_ascii().eq_ignore_ascii_case(b"websocket"))
     })
 }
 
-/// Brings the target into origin-form (or `*`), and the host into one Host.
-fn settle_target(parts: &mut Parts) -> Result<(), Answer> {
+/// Normalizes the target to origin-form (or `*`), and the host to one Host field.
+fn normalize_target(parts: &mut Parts) -> Result<(), ErrorPage> {
     if let Some(authority) = parts.uri.authority() {
-        // Absolute-form: its authority goes before any Host. Without a scheme
+        // Absolute-form: its authority replaces any Host. Without a scheme
         // it is authority-form, which is for CONNECT alone.
         if parts.uri.scheme().is_none() || authority.as_str().contains('@') {
-            return Err(Answer::BadTarget);
+            return Err(ErrorPage::BadTarget);
         }
-        let host = HeaderValue::from_str(authority.as_str()).map_err(|_| Answer::BadHost)?;
+        let host = HeaderValue::from_str(authority.as_str()).map_err(|_| ErrorPage::BadHost)?;
         parts.headers.insert(HOST, host);
         let path = parts.uri.path_and_query().cloned();
         let path = path.unwrap_or_else(|| PathAndQuery::from_static("/"));
@@ -148,13 +152,13 @@ fn settle_target(parts: &mut Parts) -> Result<(), Answer> {
     }
     let path = parts.uri.path();
     if !(path.starts_with('/') || (path == "*" && parts.method == Method::OPTIONS)) {
-        return Err(Answer::BadTarget);
+        return Err(ErrorPage::BadTarget);
     }
     let mut hosts = parts.headers.get_all(HOST).iter();
     match (hosts.next(), hosts.next()) {
         (Some(host), None) if is_host(host.as_bytes()) => Ok(()),
         (None, _) if parts.version < Version::HTTP_11 => Ok(()),
-        _ => Err(Answer::BadHost),
+        _ => Err(ErrorPage::BadHost),
     }
 }
 
@@ -165,8 +169,8 @@ fn is_host(value: &[u8]) -> bool {
         .any(|byte| matches!(byte, b'/' | b'?' | b'#' | b'@' | b',' | b' ' | b'\t' | b'\\'))
 }
 
-/// Removes what says where a request came from, in every spelling that an
-/// upstream could trust: CGI and WSGI make `X_Forwarded_For` and
+/// Removes the fields that claim an origin, in every spelling that an upstream could
+/// trust: CGI and WSGI make `X_Forwarded_For` and
 /// `X-Forwarded-For` the same variable.
 fn remove_claims_of_origin(headers: &mut HeaderMap) {
     let claims = |name: &&HeaderName| {
@@ -193,21 +197,21 @@ const CLAIMS_OF_ORIGIN: [&str; 7] = [
     "x-forwarded-server",
 ];
 
-fn set_forwarded(headers: &mut HeaderMap, origins: &Origins) {
-    match origins.forwarded {
+fn set_forwarded(headers: &mut HeaderMap, forwarding: &Forwarding) {
+    match forwarding.mode {
         Forwarded::Off => return,
         Forwarded::Replace => {
             remove_claims_of_origin(headers);
-            headers.insert(X_FORWARDED_FOR, origins.address.clone());
+            headers.insert(X_FORWARDED_FOR, forwarding.address.clone());
         }
         Forwarded::Append => {
-            headers.append(X_FORWARDED_FOR, origins.address.clone());
+            headers.append(X_FORWARDED_FOR, forwarding.address.clone());
             if headers.contains_key(X_FORWARDED_PROTO) {
                 return;
             }
         }
     }
-    let scheme = match origins.scheme {
+    let scheme = match forwarding.scheme {
         Scheme::Https => HTTPS,
         Scheme::Http => HTTP,
     };
@@ -226,7 +230,7 @@ mod tests {
     use super::*;
     use http::Request;
 
-    fn passed(request: http::request::Builder, forwarded: Forwarded) -> Result<Parts, Answer> {
+    fn passed(request: http::request::Builder, forwarded: Forwarded) -> Result<Parts, ErrorPage> {
         passed_over(Scheme::Https, request, forwarded)
     }
 
@@ -234,11 +238,11 @@ mod tests {
         scheme: Scheme,
         request: http::request::Builder,
         forwarded: Forwarded,
-    ) -> Result<Parts, Answer> {
+    ) -> Result<Parts, ErrorPage> {
         let mut parts = request.body(()).unwrap().into_parts().0;
         let address = HeaderValue::from_static("192.0.2.7");
-        let origins = Origins { forwarded, address, scheme, host: None };
-        to_upstream(&mut parts, &origins, false).map(|()| parts)
+        let forwarding = Forwarding { mode: forwarded, address, scheme, host: None };
+        to_upstream(&mut parts, &forwarding, false).map(|()| parts)
     }
 
     fn get(headers: &HeaderMap, name: &str) -> String {
@@ -247,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn what_concerns_one_hop_is_removed() {
+    fn hop_by_hop_fields_are_removed() {
         let request = Request::get("/a?b")
             .header("host", "shop")
             .header("connection", "keep-alive, X-Secret")
@@ -290,11 +294,11 @@ mod tests {
     }
 
     #[test]
-    fn the_upstream_learns_the_scheme_unless_a_trusted_proxy_knows_better() {
-        let proto = |scheme, forwarded, told: Option<&str>| {
+    fn the_upstream_learns_the_scheme_unless_a_trusted_proxy_has_set_it() {
+        let proto = |scheme, forwarded, given: Option<&str>| {
             let mut request = Request::get("/").header("host", "shop");
-            if let Some(told) = told {
-                request = request.header("x-forwarded-proto", told);
+            if let Some(given) = given {
+                request = request.header("x-forwarded-proto", given);
             }
             get(&passed_over(scheme, request, forwarded).unwrap().headers, "x-forwarded-proto")
         };
@@ -305,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn an_absolute_target_gives_the_host() {
+    fn an_absolute_target_sets_the_host() {
         let request = Request::get("http://shop.example:81/a?b").header("host", "other");
         let parts = passed(request, Forwarded::Off).unwrap();
         assert_eq!(parts.uri, "/a?b");
@@ -313,15 +317,18 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_passed_on_is_answered() {
+    fn requests_that_cannot_be_forwarded_get_an_error_page() {
         let host = |request: http::request::Builder| request.header("host", "shop");
         let answer = |request| passed(request, Forwarded::Replace).unwrap_err();
-        assert_eq!(answer(Request::get("/")), Answer::BadHost);
-        assert_eq!(answer(host(host(Request::get("/")))), Answer::BadHost);
-        assert_eq!(answer(Request::get("/").header("host", "a/b")), Answer::BadHost);
-        assert_eq!(answer(Request::connect("shop:443")), Answer::Connect);
-        assert_eq!(answer(Request::get("shop:443").header("host", "a")), Answer::BadTarget);
-        assert_eq!(answer(host(Request::get("/")).header("upgrade", "websocket")), Answer::Upgrade);
+        assert_eq!(answer(Request::get("/")), ErrorPage::BadHost);
+        assert_eq!(answer(host(host(Request::get("/")))), ErrorPage::BadHost);
+        assert_eq!(answer(Request::get("/").header("host", "a/b")), ErrorPage::BadHost);
+        assert_eq!(answer(Request::connect("shop:443")), ErrorPage::Connect);
+        assert_eq!(answer(Request::get("shop:443").header("host", "a")), ErrorPage::BadTarget);
+        assert_eq!(
+            answer(host(Request::get("/")).header("upgrade", "websocket")),
+            ErrorPage::Upgrade
+        );
         assert!(passed(host(Request::options("*")), Forwarded::Off).is_ok());
         assert!(passed(host(Request::get("/")).header("upgrade", "h2c"), Forwarded::Off).is_ok());
     }

@@ -1,33 +1,33 @@
-//! The gate's own answers: short, honest, and the same for every customer.
+//! The gate's own error pages, the same for every customer.
 
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use http::{Response, StatusCode};
 
-/// Why the gate answers itself.
+/// The reason why the gate answers a request itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum ErrorPage {
     /// Content-Length and Transfer-Encoding in one request.
     TwoLengths,
-    /// No Host, more than one, or one that is none.
+    /// No Host, more than one, or one that is malformed.
     BadHost,
     /// A request target that a gate cannot serve.
     BadTarget,
-    /// CONNECT: the gate is no forward proxy.
+    /// CONNECT: the gate is not a forward proxy.
     Connect,
-    /// A protocol upgrade that the gate does not pass on.
+    /// A protocol upgrade that the gate does not forward.
     Upgrade,
     /// A transfer coding other than chunked.
     Coding,
-    /// The upstream takes no connections.
+    /// The upstream does not accept a connection.
     Unreachable,
-    /// The upstream hung up or broke HTTP.
+    /// The upstream closed, or broke HTTP.
     BrokenUpstream,
-    /// The upstream took too long.
+    /// The upstream did not respond in time.
     Late,
 }
 
-impl Answer {
+impl ErrorPage {
     /// The status code.
     pub fn code(self) -> StatusCode {
         match self {
@@ -41,11 +41,11 @@ impl Answer {
 
     /// Whether the request broke HTTP so that what follows it cannot be trusted.
     pub fn closes(self) -> bool {
-        use Answer::{BadHost, BadTarget, Coding, Connect, TwoLengths};
+        use ErrorPage::{BadHost, BadTarget, Coding, Connect, TwoLengths};
         matches!(self, TwoLengths | BadHost | BadTarget | Connect | Coding)
     }
 
-    fn says(self) -> (&'static str, &'static str) {
+    fn text(self) -> (&'static str, &'static str) {
         match self {
             Self::TwoLengths => (
                 "Bad request",
@@ -80,9 +80,9 @@ impl Answer {
         }
     }
 
-    /// The response with its page; `retry_after` in seconds, where it makes sense.
+    /// The response with its page.
     pub fn response(self) -> Response<Bytes> {
-        let (title, text) = self.says();
+        let (title, text) = self.text();
         let code = self.code().as_u16();
         let page = format!(
             "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\">\
@@ -110,41 +110,14 @@ impl Answer {
     }
 }
 
-/// What a customer is sent who speaks HTTP in clear to the TLS port.
-pub const CLEAR_HTTP: &[u8] = b"HTTP/1.1 400 Bad Request\r\n\
-Content-Type: text/plain; charset=utf-8\r\nContent-Length: 69\r\nConnection: close\r\n\r\n\
-This port speaks HTTPS only. Please use https:// instead of http://\r\n";
-
-/// What a customer is sent who speaks anything but HTTP to the port in clear: a
-/// browser that tried TLS does not show it, but those who look see what it was.
-pub const NOT_HTTP: &[u8] = b"HTTP/1.1 400 Bad Request\r\n\
-Content-Type: text/plain; charset=utf-8\r\nContent-Length: 77\r\nConnection: close\r\n\r\n\
-This port speaks HTTP in clear only. Please use http:// instead of https://\r\n";
-
-/// What a newcomer in clear is sent who is refused with a word.
-pub const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\n\
-Content-Type: text/plain; charset=utf-8\r\nContent-Length: 68\r\nCache-Control: no-store\r\n\
-Retry-After: 5\r\nConnection: close\r\n\r\n\
-The site is full at the moment. Please try again in a few seconds.\r\n";
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn the_clear_answers_are_as_long_as_they_say() {
-        for answer in [CLEAR_HTTP, NOT_HTTP, FULL] {
-            let text = std::str::from_utf8(answer).unwrap();
-            let (head, body) = text.split_once("\r\n\r\n").unwrap();
-            let length = format!("Content-Length: {}\r\n", body.len());
-            assert!(head.contains(&length), "{head} {length}");
-        }
-    }
-
-    #[test]
-    fn only_what_certainly_did_not_reach_the_site_asks_for_a_retry() {
-        let retry = |answer: Answer| answer.response().headers().contains_key(RETRY_AFTER);
-        assert!(retry(Answer::Unreachable));
-        assert!(!retry(Answer::BrokenUpstream) && !retry(Answer::Late));
+    fn only_a_request_that_did_not_reach_the_site_is_to_be_retried() {
+        let retry = |page: ErrorPage| page.response().headers().contains_key(RETRY_AFTER);
+        assert!(retry(ErrorPage::Unreachable));
+        assert!(!retry(ErrorPage::BrokenUpstream) && !retry(ErrorPage::Late));
     }
 }

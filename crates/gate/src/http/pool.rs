@@ -1,9 +1,10 @@
-//! A core's unused connections to the upstream: last in, first out, so that
-//! the fewest are kept busy and the rest grow old and go.
+//! A core's idle connections to the upstream. The last one returned is used first, so that
+//! as few as possible stay in use and the rest reach the idle timeout.
 
-use crate::http::upstream::{Lane, Route};
+use crate::http::upstream::{Connector, UpstreamConnection};
 use crate::telemetry::clock;
-use crate::telemetry::counters::{Counters, UpstreamFault};
+use crate::telemetry::counters::Counters;
+use crate::telemetry::labels::UpstreamFault;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::io;
@@ -14,96 +15,97 @@ use std::time::{Duration, Instant};
 
 /// The pool of one core.
 pub struct Pool {
-    route: Route,
-    idle: RefCell<VecDeque<(Box<Lane>, Instant)>>,
+    connector: Connector,
+    idle: RefCell<VecDeque<(Box<UpstreamConnection>, Instant)>>,
     size: usize,
     idle_timeout: Duration,
     counters: Arc<Counters>,
 }
 
 impl Pool {
-    /// An empty pool of at most `size` unused connections.
+    /// An empty pool of at most `size` idle connections.
     pub fn new(
-        route: Route,
+        connector: Connector,
         size: usize,
         idle_timeout: Duration,
         counters: Arc<Counters>,
     ) -> Rc<Self> {
-        Rc::new(Self { route, idle: RefCell::default(), size, idle_timeout, counters })
+        Rc::new(Self { connector, idle: RefCell::default(), size, idle_timeout, counters })
     }
 
-    /// A connection that was used before and is still good, if there is one.
-    pub fn take(self: &Rc<Self>, cx: &mut Context<'_>) -> Option<Borrowed> {
+    /// Removes an idle connection that accepts a request, if there is one.
+    pub fn pop(self: &Rc<Self>, cx: &mut Context<'_>) -> Option<Pooled> {
         loop {
-            let (mut lane, since) = self.idle.borrow_mut().pop_back()?;
+            let (mut connection, since) = self.idle.borrow_mut().pop_back()?;
             let idle = clock::now().saturating_duration_since(since);
-            if idle < self.idle_timeout && lane.is_ready(cx) {
-                return Some(Borrowed { lane: Some(lane), pool: self.clone() });
+            if idle < self.idle_timeout && connection.is_ready(cx) {
+                return Some(Pooled { connection: Some(connection), pool: self.clone() });
             }
-            self.counters.upstream_open[0].sub(1);
+            self.counters.upstream_open.sub(1);
         }
     }
 
-    /// A new connection.
+    /// Opens a new connection.
     ///
     /// # Errors
     /// It could not be opened.
-    pub async fn connect(self: &Rc<Self>) -> io::Result<Borrowed> {
-        match self.route.connect().await {
-            Ok(lane) => {
-                self.counters.upstream_connects[0].add(1);
-                self.counters.upstream_open[0].add(1);
-                Ok(Borrowed { lane: Some(Box::new(lane)), pool: self.clone() })
+    pub async fn connect(self: &Rc<Self>) -> io::Result<Pooled> {
+        match self.connector.connect().await {
+            Ok(connection) => {
+                self.counters.upstream_connects.add(1);
+                self.counters.upstream_open.add(1);
+                Ok(Pooled { connection: Some(Box::new(connection)), pool: self.clone() })
             }
             Err(error) => {
-                self.counters.upstream_faults[UpstreamFault::Connect as usize].add(1);
+                self.counters.upstream_faults[UpstreamFault::Connect].add(1);
                 Err(error)
             }
         }
     }
 
-    /// Drops connections that ended or grew old; call it about once a second.
+    /// Drops connections that ended or reached the idle timeout; call it about once a
+    /// second.
     pub fn sweep(&self) {
         let cx = &mut Context::from_waker(Waker::noop());
-        let now = clock::look();
+        let now = clock::read();
         let timeout = self.idle_timeout;
         let mut idle = self.idle.borrow_mut();
         let before = idle.len();
-        idle.retain_mut(|(lane, since)| {
-            now.saturating_duration_since(*since) < timeout && lane.is_ready(cx)
+        idle.retain_mut(|(connection, since)| {
+            now.saturating_duration_since(*since) < timeout && connection.is_ready(cx)
         });
-        self.counters.upstream_open[0].sub((before - idle.len()) as u64);
+        self.counters.upstream_open.sub((before - idle.len()) as u64);
     }
 }
 
-/// A connection in use. Dropped, it is closed; see [`Borrowed::give_back`].
-pub struct Borrowed {
-    lane: Option<Box<Lane>>,
+/// A connection in use. Dropped, it is closed; see [`Pooled::release`].
+pub struct Pooled {
+    connection: Option<Box<UpstreamConnection>>,
     pool: Rc<Pool>,
 }
 
-impl Borrowed {
+impl Pooled {
     /// The connection.
-    pub fn lane(&mut self) -> &mut Lane {
-        self.lane.as_mut().expect("present until given back")
+    pub fn get(&mut self) -> &mut UpstreamConnection {
+        self.connection.as_mut().expect("present until released")
     }
 
-    /// Makes it available again: the response was read to its end.
-    pub fn give_back(mut self) {
-        let Some(lane) = self.lane.take() else { return };
+    /// Returns it to the pool: the response was read to its end.
+    pub fn release(mut self) {
+        let Some(connection) = self.connection.take() else { return };
         let mut idle = self.pool.idle.borrow_mut();
-        if lane.ended() || idle.len() >= self.pool.size {
-            self.pool.counters.upstream_open[0].sub(1);
+        if connection.ended() || idle.len() >= self.pool.size {
+            self.pool.counters.upstream_open.sub(1);
         } else {
-            idle.push_back((lane, clock::now()));
+            idle.push_back((connection, clock::now()));
         }
     }
 }
 
-impl Drop for Borrowed {
+impl Drop for Pooled {
     fn drop(&mut self) {
-        if self.lane.is_some() {
-            self.pool.counters.upstream_open[0].sub(1);
+        if self.connection.is_some() {
+            self.pool.counters.upstream_open.sub(1);
         }
     }
 }

@@ -1,13 +1,14 @@
-//! One request: from the customer to the upstream and the response back.
+//! One request: from the customer to the upstream, and the response back.
 
-use crate::connection::deadlines::Watch;
-use crate::http::body::{Reply, UnderWay, Upload};
-use crate::http::guard::Guard;
-use crate::http::headers::{self, Origins};
-use crate::http::pages::Answer;
-use crate::http::pool::{Borrowed, Pool};
+use crate::connection::state::ConnectionState;
+use crate::http::guard::LengthGuard;
+use crate::http::headers::{self, Forwarding};
+use crate::http::pages::ErrorPage;
+use crate::http::pool::{Pool, Pooled};
+use crate::http::request_body::RequestBody;
+use crate::http::response_body::{RequestGuard, ResponseBody};
 use crate::telemetry::clock;
-use crate::telemetry::counters::UpstreamFault;
+use crate::telemetry::labels::UpstreamFault;
 use http::header::TRANSFER_ENCODING;
 use http::request::Parts;
 use http::{HeaderMap, Method, Request, Response, StatusCode, Version};
@@ -19,147 +20,148 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::task::Poll;
 
-/// What serving one customer's requests takes.
-pub struct Customer {
-    /// What her connection is doing.
-    pub watch: Rc<Watch>,
-    /// Watches for conflicting lengths.
-    pub guard: Rc<RefCell<Guard>>,
-    /// What the upstream is told about her.
-    pub origins: Origins,
-    /// The way to the upstream.
+/// The reverse proxy of one connection.
+pub struct Proxy {
+    /// The state of the connection.
+    pub state: Rc<ConnectionState>,
+    /// Detects conflicting lengths.
+    pub guard: Rc<RefCell<LengthGuard>>,
+    /// What the upstream learns about the customer.
+    pub forwarding: Forwarding,
+    /// Connections to the upstream.
     pub pool: Rc<Pool>,
 }
 
-/// Serves one request. Never fails: what goes wrong becomes an answer, or
-/// breaks the response's body off.
+/// Serves one request. Never fails: an error becomes an error page, or cuts the
+/// response's body.
 pub async fn serve(
-    customer: Rc<Customer>,
+    proxy: Rc<Proxy>,
     request: Request<Incoming>,
-) -> Result<Response<Reply>, Infallible> {
-    let watch = &customer.watch;
-    let begun = watch.request(!request.body().is_end_stream());
-    let under_way = UnderWay::begin(watch, begun);
-    let response = match pass_on(&customer, request).await {
-        Ok((response, lane)) => {
+) -> Result<Response<ResponseBody>, Infallible> {
+    let state = &proxy.state;
+    let begun = state.request(!request.body().is_end_stream());
+    let request_guard = RequestGuard::new(state, begun);
+    let response = match forward(&proxy, request).await {
+        Ok((response, connection)) => {
             let (mut parts, body) = response.into_parts();
             headers::remove_hop_by_hop(&mut parts.headers);
             parts.version = Version::HTTP_11;
-            Response::from_parts(parts, Reply::upstream(body, lane, under_way))
+            Response::from_parts(parts, ResponseBody::upstream(body, connection, request_guard))
         }
-        Err(answer) => {
-            if answer.closes() {
-                watch.offend();
+        Err(page) => {
+            if page.closes() {
+                state.note_malformed();
             }
-            let fault = match answer {
-                Answer::Late => Some(UpstreamFault::Timeout),
-                Answer::BrokenUpstream => Some(UpstreamFault::Broken),
+            let fault = match page {
+                ErrorPage::Late => Some(UpstreamFault::Timeout),
+                ErrorPage::BrokenUpstream => Some(UpstreamFault::Broken),
                 _ => None,
             };
             if let Some(fault) = fault {
-                watch.counters.upstream_faults[fault as usize].add(1);
+                state.counters.upstream_faults[fault].add(1);
             }
-            answer.response().map(|page| Reply::page(page, under_way))
+            page.response().map(|body| ResponseBody::page(body, request_guard))
         }
     };
-    watch.counters.code(response.status().as_u16());
-    watch.reply(clock::now());
+    state.counters.code(response.status().as_u16());
+    state.response(clock::now());
     Ok(response)
 }
 
-async fn pass_on(
-    customer: &Customer,
+async fn forward(
+    proxy: &Proxy,
     request: Request<Incoming>,
-) -> Result<(Response<Incoming>, Borrowed), Answer> {
+) -> Result<(Response<Incoming>, Pooled), ErrorPage> {
     let (mut parts, body) = request.into_parts();
     let chunked = parts.headers.contains_key(TRANSFER_ENCODING);
-    if chunked && customer.guard.borrow_mut().conflict() {
-        return Err(Answer::TwoLengths);
+    if chunked && proxy.guard.borrow_mut().conflict() {
+        return Err(ErrorPage::TwoLengths);
     }
-    headers::to_upstream(&mut parts, &customer.origins, chunked)?;
-    let again = body.is_end_stream().then(|| Again::of(&parts)).flatten();
-    let request = Request::from_parts(parts, Upload::new(body, &customer.watch));
+    headers::to_upstream(&mut parts, &proxy.forwarding, chunked)?;
+    let copy = body.is_end_stream().then(|| RetryCopy::of(&parts)).flatten();
+    let request = Request::from_parts(parts, RequestBody::new(body, &proxy.state));
 
-    let pooled = poll_fn(|cx| Poll::Ready(customer.pool.take(cx))).await;
-    let Some(mut lane) = pooled else {
-        return fresh(customer, request).await;
+    let pooled = poll_fn(|cx| Poll::Ready(proxy.pool.pop(cx))).await;
+    let Some(mut connection) = pooled else {
+        return on_new_connection(proxy, request).await;
     };
-    match exchange(&customer.watch, &mut lane, request).await {
-        Ok(response) => Ok((response, lane)),
-        Err(Trouble::Late) => Err(Answer::Late),
-        Err(Trouble::Broken(unsent)) => {
-            // The connection had died while it lay in the pool. What was not
-            // sent, or may safely be sent twice, gets a second try.
+    match exchange(&proxy.state, &mut connection, request).await {
+        Ok(response) => Ok((response, connection)),
+        Err(ExchangeError::Late) => Err(ErrorPage::Late),
+        Err(ExchangeError::Broken(unsent)) => {
+            // The connection had gone stale in the pool. A request that was not sent, or
+            // may safely be sent twice, is tried a second time.
             let unsent = unsent.map(|request| *request);
-            let Some(request) = unsent.or_else(|| again.map(Again::request)) else {
-                return Err(Answer::BrokenUpstream);
+            let Some(request) = unsent.or_else(|| copy.map(RetryCopy::request)) else {
+                return Err(ErrorPage::BrokenUpstream);
             };
-            customer.watch.counters.upstream_retries[0].add(1);
-            drop(lane);
-            fresh(customer, request).await
+            proxy.state.counters.upstream_retries.add(1);
+            drop(connection);
+            on_new_connection(proxy, request).await
         }
     }
 }
 
 /// Sends a request over a new connection.
-async fn fresh(
-    customer: &Customer,
-    request: Request<Upload>,
-) -> Result<(Response<Incoming>, Borrowed), Answer> {
-    let mut lane = customer.pool.connect().await.map_err(|error| {
-        tracing::debug!(%error, "the upstream takes no connection");
-        Answer::Unreachable
+async fn on_new_connection(
+    proxy: &Proxy,
+    request: Request<RequestBody>,
+) -> Result<(Response<Incoming>, Pooled), ErrorPage> {
+    let mut connection = proxy.pool.connect().await.map_err(|error| {
+        tracing::debug!(%error, "the upstream does not accept a connection");
+        ErrorPage::Unreachable
     })?;
-    match exchange(&customer.watch, &mut lane, request).await {
-        Ok(response) => Ok((response, lane)),
-        Err(Trouble::Late) => Err(Answer::Late),
-        Err(Trouble::Broken(_)) => Err(Answer::BrokenUpstream),
+    match exchange(&proxy.state, &mut connection, request).await {
+        Ok(response) => Ok((response, connection)),
+        Err(ExchangeError::Late) => Err(ErrorPage::Late),
+        Err(ExchangeError::Broken(_)) => Err(ErrorPage::BrokenUpstream),
     }
 }
 
-/// Why an exchange brought no response.
-enum Trouble {
+/// Why an exchange ended without a response.
+enum ExchangeError {
+    /// The upstream did not respond in time.
     Late,
     /// The connection broke; with the request if nothing of it was sent.
-    Broken(Option<Box<Request<Upload>>>),
+    Broken(Option<Box<Request<RequestBody>>>),
 }
 
-/// Sends a request and drives the connection until the response's head is there.
+/// Sends a request and drives the connection until the response's head has arrived.
 async fn exchange(
-    watch: &Watch,
-    lane: &mut Borrowed,
-    request: Request<Upload>,
-) -> Result<Response<Incoming>, Trouble> {
+    state: &ConnectionState,
+    connection: &mut Pooled,
+    request: Request<RequestBody>,
+) -> Result<Response<Incoming>, ExchangeError> {
     let sent = clock::now();
-    let mut response = pin!(lane.lane().sender.try_send_request(request));
+    let mut response = pin!(connection.get().sender.try_send_request(request));
     let response = poll_fn(|cx| {
-        lane.lane().drive(cx);
+        connection.get().drive(cx);
         match response.as_mut().poll(cx) {
             Poll::Ready(result) => Poll::Ready(result.map_err(|mut error| {
-                tracing::debug!(error = %error.error(), "the upstream broke off");
-                Trouble::Broken(error.take_message().map(Box::new))
+                tracing::debug!(error = %error.error(), "the connection to the upstream broke");
+                ExchangeError::Broken(error.take_message().map(Box::new))
             })),
-            Poll::Pending if watch.upstream_late() => Poll::Ready(Err(Trouble::Late)),
+            Poll::Pending if state.upstream_late() => Poll::Ready(Err(ExchangeError::Late)),
             Poll::Pending => Poll::Pending,
         }
     })
     .await?;
     if response.status() == StatusCode::SWITCHING_PROTOCOLS {
-        return Err(Trouble::Broken(None));
+        return Err(ExchangeError::Broken(None));
     }
-    watch.counters.upstream(clock::now().saturating_duration_since(sent));
+    state.counters.upstream_response(clock::now().saturating_duration_since(sent));
     Ok(response)
 }
 
-/// What a request without a body takes to be sent again.
-struct Again {
+/// A copy of a request without a body, to be sent again.
+struct RetryCopy {
     method: Method,
     uri: http::Uri,
     headers: HeaderMap,
 }
 
-impl Again {
-    /// Keeps a request that may be sent twice.
+impl RetryCopy {
+    /// A copy of a request that may be sent twice.
     ///
     /// Source: RFC 9110, section 9.2.2.
     fn of(parts: &Parts) -> Option<Self> {
@@ -170,8 +172,8 @@ impl Again {
         })
     }
 
-    fn request(self) -> Request<Upload> {
-        let mut request = Request::new(Upload::empty());
+    fn request(self) -> Request<RequestBody> {
+        let mut request = Request::new(RequestBody::empty());
         *request.method_mut() = self.method;
         *request.uri_mut() = self.uri;
         *request.headers_mut() = self.headers;

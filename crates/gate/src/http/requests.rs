@@ -1,20 +1,24 @@
-//! The requests of a connection, from the first to the end: HTTP, its
-//! deadlines, and how it closes.
+//! The requests of a connection, from the first to the end: HTTP, its deadlines, and how
+//! the connection closes.
 
 use crate::config::Host;
-use crate::connection::deadlines::{Phase, Watch};
-use crate::connection::transport::Wire;
-use crate::http::headers::Origins;
-use crate::http::proxy::{self, Customer};
+use crate::connection::deadlines::RequestDeadlines;
+use crate::connection::state::{Activity, ConnectionState};
+use crate::connection::task::Client;
+use crate::connection::transport::Transport;
+use crate::context::CoreContext;
+use crate::http::headers::Forwarding;
+use crate::http::pool::Pool;
+use crate::http::proxy::{self, Proxy};
 use crate::http::stream::Stream;
-use crate::listen::core::Core;
-use crate::listen::shutdown::Tide;
-use crate::listen::socket::Scheme;
+use crate::http::upstream::Connector;
+use crate::shutdown::Phase;
 use crate::telemetry::clock;
-use crate::telemetry::counters::{Class, End};
+use crate::telemetry::labels::End;
 use http::HeaderValue;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
 use std::future::poll_fn;
 use std::net::{IpAddr, SocketAddr};
 use std::pin::{Pin, pin};
@@ -22,52 +26,164 @@ use std::rc::Rc;
 use std::task::Poll;
 use tokio::time::sleep_until;
 
-/// Serves a customer's requests until the connection ends.
-pub async fn serve(
-    core: &Rc<Core>,
-    wire: Wire,
-    (peer, scheme): (SocketAddr, Scheme),
-    class: Class,
-) -> End {
-    let config = &core.shared.config;
-    let watch = Watch::new(class, core.patience, core.counters.clone(), clock::look());
-    let watch = Rc::new(watch);
-    let guard = Rc::default();
-    let origins = Origins {
-        forwarded: config.upstream.forwarded,
-        address: address_of(peer),
-        scheme,
-        host: (config.upstream.host == Host::Upstream)
-            .then(|| HeaderValue::from_str(&config.upstream.url.authority()).ok())
-            .flatten(),
-    };
-    let customer = Customer {
-        watch: watch.clone(),
-        guard: Rc::clone(&guard),
-        origins,
-        pool: core.pool.clone(),
-    };
-    let customer = Rc::new(customer);
-    let service = service_fn(move |request| proxy::serve(customer.clone(), request));
-    let stream = Stream::new(wire, watch.clone(), guard);
-    let connection = builder(core).serve_connection(stream, service);
-    drive(core, &watch, connection).await
+/// Serves the requests of a core's connections.
+pub struct HttpServer {
+    context: Rc<CoreContext>,
+    /// Idle connections to the upstream.
+    pub pool: Rc<Pool>,
+    deadlines: RequestDeadlines,
 }
 
-fn builder(core: &Core) -> http1::Builder {
-    let limits = &core.shared.config.limits;
-    let mut builder = http1::Builder::new();
-    // Deadlines are the watch's: no timer per request.
-    builder.header_read_timeout(None);
-    builder.max_buf_size(limits.head_max_bytes.max(64 * 1024));
-    builder.max_header_size(limits.head_max_bytes);
-    if limits.head_max_fields != 100 {
-        builder.max_headers(limits.head_max_fields);
+impl HttpServer {
+    /// A server with an empty pool.
+    pub fn new(context: Rc<CoreContext>, connector: Connector) -> Rc<Self> {
+        let config = &context.shared.config;
+        let (size, idle) = (config.upstream.pool_size, config.upstream.idle_timeout);
+        Rc::new(Self {
+            pool: Pool::new(connector, size, idle, context.counters.clone()),
+            deadlines: RequestDeadlines::of(config),
+            context,
+        })
     }
-    builder
+
+    /// Serves requests until the connection ends. Returns why it ended.
+    pub async fn serve(&self, transport: Transport, client: Client) -> End {
+        let config = &self.context.shared.config;
+        let counters = self.context.counters.clone();
+        let state = ConnectionState::new(client.class, self.deadlines, counters, clock::read());
+        let state = Rc::new(state);
+        let guard = Rc::default();
+        let forwarding = Forwarding {
+            mode: config.upstream.forwarded,
+            address: address_of(client.peer),
+            scheme: client.scheme,
+            host: (config.upstream.host == Host::Upstream)
+                .then(|| HeaderValue::from_str(&config.upstream.url.authority()).ok())
+                .flatten(),
+        };
+        let proxy = Rc::new(Proxy {
+            state: state.clone(),
+            guard: Rc::clone(&guard),
+            forwarding,
+            pool: self.pool.clone(),
+        });
+        let service = service_fn(move |request| proxy::serve(proxy.clone(), request));
+        let stream = TokioIo::new(Stream::new(transport, state.clone(), guard));
+        let connection = self.builder().serve_connection(stream, service);
+        self.drive(&state, connection).await
+    }
+
+    fn builder(&self) -> http1::Builder {
+        let limits = &self.context.shared.config.limits;
+        let mut builder = http1::Builder::new();
+        // `ConnectionState` has the deadlines: no timer per request.
+        builder.header_read_timeout(None);
+        builder.max_buf_size(limits.head_max_bytes.max(64 * 1024));
+        builder.max_header_size(limits.head_max_bytes);
+        if limits.head_max_fields != 100 {
+            builder.max_headers(limits.head_max_fields);
+        }
+        builder
+    }
+
+    async fn drive<S, B>(
+        &self,
+        state: &ConnectionState,
+        connection: http1::Connection<TokioIo<Stream>, S>,
+    ) -> End
+    where
+        S: hyper::service::HttpService<hyper::body::Incoming, ResBody = B>,
+        S::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+        B: http_body::Body + 'static,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let shutdown = &self.context.shutdown;
+        let mut connection = connection;
+        let ended = {
+            let mut sleep = pin!(sleep_until(state.deadline().into()));
+            let mut subscription = None;
+            let mut draining = false;
+            poll_fn(|cx| {
+                clock::read();
+                subscription.get_or_insert_with(|| shutdown.subscribe(cx.waker()));
+                if shutdown.phase() != Phase::Open {
+                    if shutdown.phase() == Phase::Closed || state.activity() == Activity::Idle {
+                        return Poll::Ready(Ended::Closed(End::Drain));
+                    }
+                    if !std::mem::replace(&mut draining, true) {
+                        Pin::new(&mut connection).graceful_shutdown();
+                    }
+                }
+                loop {
+                    if let Poll::Ready(over) = Pin::new(&mut connection).poll(cx) {
+                        return Poll::Ready(Ended::Over(over));
+                    }
+                    // Armed lazily: the timer moves only when it fires, or when the
+                    // deadline came nearer.
+                    let deadline = state.deadline();
+                    if sleep.deadline() > deadline.into() {
+                        sleep.as_mut().reset(deadline.into());
+                    }
+                    loop {
+                        if sleep.as_mut().poll(cx).is_pending() {
+                            return Poll::Pending;
+                        }
+                        if deadline > clock::read() {
+                            sleep.as_mut().reset(deadline.into());
+                            continue;
+                        }
+                        match state.activity() {
+                            Activity::Idle => return Poll::Ready(Ended::Closed(End::Idle)),
+                            Activity::Head => return Poll::Ready(Ended::Closed(End::HeadDeadline)),
+                            Activity::Upload | Activity::Response => {
+                                return Poll::Ready(Ended::Closed(End::BodyDeadline));
+                            }
+                            Activity::Waiting => state.give_up_waiting(),
+                        }
+                        break;
+                    }
+                }
+            })
+            .await
+        };
+        let malformed = match &ended {
+            Ended::Closed(_) => false,
+            Ended::Over(Ok(())) => state.malformed(),
+            Ended::Over(Err(error)) => error.is_parse(),
+        };
+        if malformed {
+            // The customer may still be sending; the answer must reach them all the same.
+            connection.into_parts().io.into_inner().close_lingering().await;
+            return End::BadRequest;
+        }
+        match ended {
+            Ended::Closed(end) => {
+                let stream = connection.into_parts().io.into_inner();
+                match end {
+                    // Nothing is on its way: a proper end.
+                    End::Idle | End::Drain if state.activity() == Activity::Idle => {
+                        stream.close().await
+                    }
+                    _ => stream.cut(),
+                }
+                end
+            }
+            Ended::Over(Ok(())) if state.closed_by_customer() => End::Customer,
+            Ended::Over(Ok(())) if shutdown.phase() != Phase::Open => End::Drain,
+            Ended::Over(Ok(())) => End::Finished,
+            Ended::Over(Err(_)) => {
+                connection.into_parts().io.into_inner().cut();
+                match state.activity() {
+                    _ if state.truncated() => End::Truncated,
+                    Activity::Idle => End::Customer,
+                    _ => End::Broken,
+                }
+            }
+        }
+    }
 }
 
-/// The customer's address as the upstream is told it.
+/// The customer's address as the upstream receives it.
 fn address_of(peer: SocketAddr) -> HeaderValue {
     let ip = match peer.ip() {
         IpAddr::V6(ip) => ip.to_ipv4_mapped().map_or(IpAddr::V6(ip), IpAddr::V4),
@@ -76,103 +192,10 @@ fn address_of(peer: SocketAddr) -> HeaderValue {
     HeaderValue::from_str(&ip.to_string()).unwrap_or(HeaderValue::from_static("unknown"))
 }
 
-/// What ended the driving of a connection.
+/// How a connection ended.
 enum Ended {
-    /// By itself.
+    /// The HTTP library finished.
     Over(hyper::Result<()>),
     /// The gate closes it.
-    By(End),
-}
-
-async fn drive<S, B>(
-    core: &Rc<Core>,
-    watch: &Watch,
-    connection: http1::Connection<Stream, S>,
-) -> End
-where
-    S: hyper::service::HttpService<hyper::body::Incoming, ResBody = B>,
-    S::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
-    B: http_body::Body + 'static,
-    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
-{
-    let mut connection = connection;
-    let ended = {
-        let mut sleep = pin!(sleep_until(watch.deadline().into()));
-        let mut listening = None;
-        let mut draining = false;
-        poll_fn(|cx| {
-            clock::look();
-            listening.get_or_insert_with(|| core.bell.listen(cx.waker()));
-            if core.bell.tide() != Tide::Open {
-                if core.bell.tide() == Tide::Closed || watch.phase() == Phase::Idle {
-                    return Poll::Ready(Ended::By(End::Drain));
-                }
-                if !std::mem::replace(&mut draining, true) {
-                    Pin::new(&mut connection).graceful_shutdown();
-                }
-            }
-            loop {
-                if let Poll::Ready(over) = Pin::new(&mut connection).poll(cx) {
-                    return Poll::Ready(Ended::Over(over));
-                }
-                // Armed lazily: the timer moves only when it rings, or when the
-                // deadline came nearer.
-                let deadline = watch.deadline();
-                if sleep.deadline() > deadline.into() {
-                    sleep.as_mut().reset(deadline.into());
-                }
-                loop {
-                    if sleep.as_mut().poll(cx).is_pending() {
-                        return Poll::Pending;
-                    }
-                    if deadline > clock::look() {
-                        sleep.as_mut().reset(deadline.into());
-                        continue;
-                    }
-                    match watch.phase() {
-                        Phase::Idle => return Poll::Ready(Ended::By(End::Idle)),
-                        Phase::Head => return Poll::Ready(Ended::By(End::HeadDeadline)),
-                        Phase::Upload | Phase::Reply => {
-                            return Poll::Ready(Ended::By(End::BodyDeadline));
-                        }
-                        Phase::Waiting => watch.give_up_waiting(),
-                    }
-                    break;
-                }
-            }
-        })
-        .await
-    };
-    let offended = match &ended {
-        Ended::By(_) => false,
-        Ended::Over(Ok(())) => watch.offended(),
-        Ended::Over(Err(error)) => error.is_parse(),
-    };
-    if offended {
-        // She may still be sending; the answer must reach her all the same.
-        connection.into_parts().io.close_gently().await;
-        return End::BadRequest;
-    }
-    match ended {
-        Ended::By(end) => {
-            let stream = connection.into_parts().io;
-            match end {
-                // Nothing is on its way: a proper goodbye.
-                End::Idle | End::Drain if watch.phase() == Phase::Idle => stream.close().await,
-                _ => stream.cut(),
-            }
-            end
-        }
-        Ended::Over(Ok(())) if watch.hung_up() => End::Customer,
-        Ended::Over(Ok(())) if core.bell.tide() != Tide::Open => End::Drain,
-        Ended::Over(Ok(())) => End::Finished,
-        Ended::Over(Err(_)) => {
-            connection.into_parts().io.cut();
-            match watch.phase() {
-                _ if watch.truncated() => End::Truncated,
-                Phase::Idle => End::Customer,
-                _ => End::Broken,
-            }
-        }
-    }
+    Closed(End),
 }

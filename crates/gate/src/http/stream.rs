@@ -1,67 +1,39 @@
-//! A customer's connection as HTTP sees it: plain bytes in and out, and an end
-//! at which the last word is still heard.
+//! A customer's connection as the HTTP library sees it: plain bytes in and out, and a
+//! lingering close where the customer may still be sending.
 
-use crate::connection::deadlines::Watch;
-use crate::connection::transport::{Tap, Wire};
-use crate::http::guard::Guard;
-use hyper::rt::{Read, ReadBufCursor, Write};
+use crate::connection::state::ConnectionState;
+use crate::connection::transport::Transport;
+use crate::http::guard::LengthGuard;
+use crate::linger::{LINGER, Linger};
 use std::cell::RefCell;
-use std::future::{Future, poll_fn};
+use std::future::poll_fn;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
-use tokio::io::{AsyncRead, ReadBuf};
-use tokio::net::TcpStream;
-use tokio::time::Sleep;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// A wire with HTTP on it.
+/// A transport with HTTP on it.
 pub struct Stream {
-    wire: Wire,
-    tap: Tap,
-    /// Hears out a customer who was answered in the middle of an upload.
+    transport: Transport,
+    state: Rc<ConnectionState>,
+    guard: Rc<RefCell<LengthGuard>>,
+    /// Linger at the close although no request's body is incomplete.
+    lingers: bool,
     linger: Option<Linger>,
 }
 
-/// Reading on after the last word: a socket that is closed with unread bytes
-/// is reset, and the reset would overtake the answer (RFC 9112, section 9.6).
-struct Linger {
-    until: Pin<Box<Sleep>>,
-    left: usize,
-}
-
-impl Linger {
-    /// Bytes that are heard out: an upload longer than that has not noticed.
-    const MOST: usize = 4 << 20;
-
-    fn new() -> Self {
-        let until = Box::pin(tokio::time::sleep(crate::listen::socket::LINGER));
-        Self { until, left: Self::MOST }
-    }
-
-    /// Ready when the customer has closed, or was heard long enough.
-    fn poll(&mut self, socket: &mut TcpStream, cx: &mut Context<'_>) -> Poll<()> {
-        let mut scratch = [0; 8192];
-        while self.left > 0 && self.until.as_mut().poll(cx).is_pending() {
-            let mut buf = ReadBuf::new(&mut scratch);
-            match ready!(Pin::new(&mut *socket).poll_read(cx, &mut buf)) {
-                Ok(()) if !buf.filled().is_empty() => {
-                    self.left = self.left.saturating_sub(buf.filled().len());
-                }
-                _ => break,
-            }
-        }
-        Poll::Ready(())
-    }
-}
-
 impl Stream {
-    /// Puts HTTP on a wire that is ready for it.
-    pub fn new(wire: Wire, watch: Rc<Watch>, guard: Rc<RefCell<Guard>>) -> Self {
-        Self { wire, tap: Tap { watch, guard }, linger: None }
+    /// HTTP on a transport that is ready for it.
+    pub fn new(
+        transport: Transport,
+        state: Rc<ConnectionState>,
+        guard: Rc<RefCell<LengthGuard>>,
+    ) -> Self {
+        Self { transport, state, guard, lingers: false, linger: None }
     }
 
-    /// Says goodbye and closes, as far as the socket takes it at once.
+    /// Ends the sending side, as far as the socket accepts it at once, and closes.
     pub async fn close(mut self) {
         poll_fn(|cx| {
             let _ = Pin::new(&mut self).poll_shutdown(cx);
@@ -70,34 +42,41 @@ impl Stream {
         .await;
     }
 
-    /// Breaks off, so that a cut is seen to be one.
+    /// Breaks off, in a way that the customer can tell from a proper end.
     pub fn cut(self) {
-        self.wire.cut();
+        self.transport.cut();
     }
 
-    /// Closes so that what was sent last reaches the customer although she is
-    /// still sending: says goodbye, then reads and forgets what comes.
-    pub async fn close_gently(mut self) {
-        let goodbye = async {
-            let _ = poll_fn(|cx| Pin::new(&mut self).poll_shutdown(cx)).await;
-            crate::listen::socket::drain(self.wire.socket()).await;
-        };
-        let _ = tokio::time::timeout(crate::listen::socket::LINGER, goodbye).await;
+    /// Closes, lingering, so that the last response reaches a customer who is still
+    /// sending.
+    pub async fn close_lingering(mut self) {
+        self.lingers = true;
+        let shutdown = poll_fn(|cx| Pin::new(&mut self).poll_shutdown(cx));
+        let _ = tokio::time::timeout(LINGER, shutdown).await;
     }
 }
 
-impl Read for Stream {
+impl AsyncRead for Stream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-        mut buf: ReadBufCursor<'_>,
+        buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let Self { wire, tap, .. } = &mut *self;
-        wire.poll_read(cx, &mut buf, tap)
+        let Self { transport, state, guard, .. } = &mut *self;
+        let before = buf.filled().len();
+        ready!(transport.poll_read(cx, buf, state))?;
+        match &buf.filled()[before..] {
+            [] => state.note_close(),
+            read => {
+                guard.borrow_mut().feed(read);
+                state.received();
+            }
+        }
+        Poll::Ready(Ok(()))
     }
 }
 
-impl Write for Stream {
+impl AsyncWrite for Stream {
     fn poll_write(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -114,8 +93,8 @@ impl Write for Stream {
         if bufs.iter().all(|buf| buf.is_empty()) {
             return Poll::Ready(Ok(0));
         }
-        let Self { wire, tap, .. } = &mut *self;
-        wire.poll_write(cx, bufs, tap)
+        let Self { transport, state, .. } = &mut *self;
+        transport.poll_write(cx, bufs, state)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -123,17 +102,17 @@ impl Write for Stream {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let Self { wire, tap, .. } = &mut *self;
-        ready!(wire.poll_flush(cx, tap))?;
-        tap.watch.flushed();
+        let Self { transport, state, .. } = &mut *self;
+        ready!(transport.poll_flush(cx, state))?;
+        state.flushed();
         Poll::Ready(Ok(()))
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let Self { wire, tap, linger } = &mut *self;
-        ready!(wire.poll_close(cx, tap))?;
-        if tap.watch.uploading() {
-            ready!(linger.get_or_insert_with(Linger::new).poll(wire.socket(), cx));
+        let Self { transport, state, lingers, linger, .. } = &mut *self;
+        ready!(transport.poll_close(cx, state))?;
+        if *lingers || state.uploading() {
+            ready!(linger.get_or_insert_with(Linger::new).poll(transport.socket(), cx));
         }
         Poll::Ready(Ok(()))
     }

@@ -2,10 +2,10 @@
 
 use crate::config::Config;
 use crate::error::Error;
-use crate::http::body::Upload;
-use crate::listen::socket;
+use crate::http::request_body::RequestBody;
+use crate::socket;
 use hyper::client::conn::http1::{Builder, Connection, SendRequest};
-use hyper::rt::{Read, ReadBufCursor, Write};
+use hyper_util::rt::TokioIo;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
@@ -21,9 +21,9 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-/// How to reach the upstream; shared by all cores.
+/// Opens connections to the upstream; each core has a copy.
 #[derive(Clone)]
-pub struct Route {
+pub struct Connector {
     host: String,
     port: u16,
     tls: Option<(TlsConnector, ServerName<'static>)>,
@@ -31,8 +31,8 @@ pub struct Route {
     builder: Builder,
 }
 
-impl Route {
-    /// Reads the way from the configuration.
+impl Connector {
+    /// The connector for the configured upstream.
     ///
     /// # Errors
     /// An https upstream without any root to trust it by, or with a host that
@@ -59,40 +59,40 @@ impl Route {
     /// Opens a connection, within the connect timeout.
     ///
     /// # Errors
-    /// What went wrong; `TimedOut` if nothing did in time.
-    pub async fn connect(&self) -> io::Result<Lane> {
+    /// It was refused or broke; `TimedOut` if it was not open in time.
+    pub async fn connect(&self) -> io::Result<UpstreamConnection> {
         let timed = tokio::time::timeout(self.timeout, self.open()).await;
         let socket = timed.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
         let (sender, connection) =
-            self.builder.handshake(socket).await.map_err(io::Error::other)?;
-        Ok(Lane { sender, connection, ended: false })
+            self.builder.handshake(TokioIo::new(socket)).await.map_err(io::Error::other)?;
+        Ok(UpstreamConnection { sender, connection, ended: false })
     }
 
-    async fn open(&self) -> io::Result<Socket> {
+    async fn open(&self) -> io::Result<UpstreamSocket> {
         let socket = match self.host.parse::<IpAddr>() {
             Ok(address) => TcpStream::connect(SocketAddr::new(address, self.port)).await?,
             Err(_) => TcpStream::connect((self.host.as_str(), self.port)).await?,
         };
         socket.set_nodelay(true)?;
         Ok(match &self.tls {
-            None => Socket::Plain(socket),
+            None => UpstreamSocket::Plain(socket),
             Some((connector, name)) => {
-                Socket::Tls(Box::new(connector.connect(name.clone(), socket).await?))
+                UpstreamSocket::Tls(Box::new(connector.connect(name.clone(), socket).await?))
             }
         })
     }
 }
 
-/// An open connection to the upstream. Nobody drives it but who uses it: so a
-/// response wakes the customer's task directly, and no other.
-pub struct Lane {
-    /// Takes requests.
-    pub sender: SendRequest<Upload>,
-    connection: Connection<Socket, Upload>,
+/// An open connection to the upstream. The task that uses it drives it: so a response
+/// wakes the customer's task directly, and no other.
+pub struct UpstreamConnection {
+    /// Accepts requests.
+    pub sender: SendRequest<RequestBody>,
+    connection: Connection<TokioIo<UpstreamSocket>, RequestBody>,
     ended: bool,
 }
 
-impl Lane {
+impl UpstreamConnection {
     /// Moves bytes. Does nothing once the connection has ended.
     pub fn drive(&mut self, cx: &mut Context<'_>) {
         if !self.ended && Pin::new(&mut self.connection).poll(cx).is_ready() {
@@ -100,7 +100,7 @@ impl Lane {
         }
     }
 
-    /// Whether it takes a request now: looks for its end first.
+    /// Whether it accepts a request now: checks for its end first.
     pub fn is_ready(&mut self, cx: &mut Context<'_>) -> bool {
         self.drive(cx);
         !self.ended && matches!(self.sender.poll_ready(cx), Poll::Ready(Ok(())))
@@ -137,7 +137,7 @@ fn client_config(
     Ok(Arc::new(builder.with_root_certificates(roots).with_no_client_auth()))
 }
 
-/// Trusts any certificate, as the operator asked; signatures are still checked.
+/// Trusts any certificate, as configured; signatures are still verified.
 #[derive(Debug)]
 struct AnyCertificate(Arc<CryptoProvider>);
 
@@ -178,13 +178,13 @@ impl ServerCertVerifier for AnyCertificate {
     }
 }
 
-/// A socket to the upstream, in clear or not.
-enum Socket {
+/// A socket to the upstream, with or without TLS.
+enum UpstreamSocket {
     Plain(TcpStream),
     Tls(Box<TlsStream<TcpStream>>),
 }
 
-/// Calls a method of tokio's traits on whichever socket it is.
+/// Calls a method of tokio's traits on either socket.
 macro_rules! on_socket {
     ($self:ident, $socket:ident => $call:expr) => {
         match $self.get_mut() {
@@ -200,23 +200,17 @@ macro_rules! on_socket {
     };
 }
 
-impl Read for Socket {
+impl AsyncRead for UpstreamSocket {
     fn poll_read(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-        mut buf: ReadBufCursor<'_>,
+        buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        // SAFETY: only tokio's reader writes here, and it never un-initialises.
-        let mut room = ReadBuf::uninit(unsafe { buf.as_mut() });
-        let polled = on_socket!(self, socket => socket.poll_read(cx, &mut room));
-        let filled = room.filled().len();
-        // SAFETY: `room` lies over `buf`, and its first `filled` bytes are written.
-        unsafe { buf.advance(filled) };
-        polled
+        on_socket!(self, socket => socket.poll_read(cx, buf))
     }
 }
 
-impl Write for Socket {
+impl AsyncWrite for UpstreamSocket {
     fn poll_write(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,

@@ -1,73 +1,73 @@
-//! What a customer says before the gate decides about her: over TLS her whole
-//! hello, in clear the first bytes of a request.
+//! The first flight of a connection, on which the gate decides: over TLS the whole
+//! hello, over plain HTTP the first bytes of a request.
 
-use crate::listen::socket::Scheme;
-use tidegate_hello::{ClientHello, Limits, Looks, Malformed, Progress, Reader};
+use crate::socket::Scheme;
+use tidegate_hello::{ClientHello, Limits, Malformed, OtherProtocol, Progress, Reader};
 
-/// Collects it.
-pub enum Opening {
+/// Collects a first flight.
+pub enum FirstFlightReader {
     /// Over TLS.
     Tls(Reader),
-    /// In clear: what was read at once.
-    Clear(Vec<u8>),
+    /// Over plain HTTP: the bytes so far.
+    Plain(Vec<u8>),
 }
 
-/// What it amounts to so far.
-pub enum Heard {
-    /// Nothing yet that could be judged.
-    NotEnough,
+/// A first flight, as far as it has arrived.
+pub enum FirstFlight {
+    /// Not enough to decide on.
+    Incomplete,
     /// A whole hello.
     Hello(ClientHello),
-    /// What may be the beginning of a request in clear.
+    /// What may be the beginning of a plain HTTP request.
     Request,
-    /// It will never be TLS.
-    NotTls(Looks),
-    /// A hello that breaks TLS or a cap.
+    /// Something other than TLS.
+    NotTls(OtherProtocol),
+    /// A hello that breaks TLS or a limit.
     Malformed(Malformed),
-    /// On the port in clear: it will never be HTTP.
+    /// On the plain HTTP port: something other than HTTP.
     NotHttp,
 }
 
-impl Opening {
-    /// Nothing was said yet.
+impl FirstFlightReader {
+    /// Nothing has arrived yet.
     pub fn new(scheme: Scheme, limits: Limits) -> Self {
         match scheme {
             Scheme::Https => Self::Tls(Reader::new(limits)),
-            Scheme::Http => Self::Clear(Vec::new()),
+            Scheme::Http => Self::Plain(Vec::new()),
         }
     }
 
-    /// Takes what arrived, and answers for all so far.
-    pub fn push(&mut self, bytes: &[u8]) -> Heard {
+    /// Adds bytes that arrived. Returns what all bytes so far are.
+    pub fn push(&mut self, bytes: &[u8]) -> FirstFlight {
         match self {
             Self::Tls(reader) => match reader.push(bytes) {
-                Progress::NeedsMore => Heard::NotEnough,
-                Progress::Complete(hello) => Heard::Hello(hello),
-                Progress::NotTls(looks) => Heard::NotTls(looks),
-                Progress::Malformed(malformed) => Heard::Malformed(malformed),
+                Progress::NeedsMore => FirstFlight::Incomplete,
+                Progress::Complete(hello) => FirstFlight::Hello(hello),
+                Progress::NotTls(looks) => FirstFlight::NotTls(looks),
+                Progress::Malformed(malformed) => FirstFlight::Malformed(malformed),
             },
-            Self::Clear(said) => {
-                said.extend_from_slice(bytes);
-                match said.first() {
-                    None => Heard::NotEnough,
-                    Some(first) if may_begin_request(*first) => Heard::Request,
-                    Some(_) => Heard::NotHttp,
+            Self::Plain(received) => {
+                received.extend_from_slice(bytes);
+                match received.first() {
+                    None => FirstFlight::Incomplete,
+                    Some(first) if may_begin_request(*first) => FirstFlight::Request,
+                    Some(_) => FirstFlight::NotHttp,
                 }
             }
         }
     }
 
-    /// All that was said, verbatim.
+    /// All bytes that arrived.
     pub fn into_raw(self) -> Vec<u8> {
         match self {
             Self::Tls(reader) => reader.into_raw(),
-            Self::Clear(said) => said,
+            Self::Plain(received) => received,
         }
     }
 }
 
 /// Whether a request may begin with this byte: that of a method's name, or of
-/// an empty line before it. No record of TLS does.
+/// an empty line before it. A TLS record never begins so.
 ///
 /// Source: RFC 9110, section 5.6.2 (token); RFC 9112, section 2.2.
 fn may_begin_request(byte: u8) -> bool {
@@ -79,15 +79,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn in_clear_the_first_byte_tells_a_request_from_what_is_none() {
-        let heard = |bytes: &[u8]| Opening::new(Scheme::Http, Limits::default()).push(bytes);
+    fn the_first_byte_of_plain_http_shows_whether_it_may_be_a_request() {
+        let read =
+            |bytes: &[u8]| FirstFlightReader::new(Scheme::Http, Limits::default()).push(bytes);
         for request in ["GET / HTTP/1.1\r\n", "p", "\r\nPOST /", "M-SEARCH *", "!x"] {
-            assert!(matches!(heard(request.as_bytes()), Heard::Request), "{request}");
+            assert!(matches!(read(request.as_bytes()), FirstFlight::Request), "{request}");
         }
         for other in [&b"\x16\x03\x01\x02\x00"[..], b"\x80\x2e\x01", b"\0", b" GET", b"(", b"\xff"]
         {
-            assert!(matches!(heard(other), Heard::NotHttp), "{other:?}");
+            assert!(matches!(read(other), FirstFlight::NotHttp), "{other:?}");
         }
-        assert!(matches!(heard(b""), Heard::NotEnough));
+        assert!(matches!(read(b""), FirstFlight::Incomplete));
     }
 }

@@ -1,6 +1,6 @@
-//! Sockets, accept loops and the first bytes of a connection.
+//! Listening, accepting, and the first flight of a connection.
 
+pub mod accept;
 pub mod core;
 pub mod first_flight;
-pub mod shutdown;
-pub mod socket;
+pub mod listener;

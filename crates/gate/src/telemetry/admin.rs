@@ -3,7 +3,7 @@
 //! Read only. Deviation: hyper without axum, whose `serve` has neither a cap on
 //! connections nor deadlines; for four fixed pages a router is no gain.
 
-use crate::telemetry::metrics::Snapshot;
+use crate::telemetry::snapshot::Snapshot;
 use http::{HeaderValue, Method, Request, Response, StatusCode, Uri, header};
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};

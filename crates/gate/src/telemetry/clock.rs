@@ -1,25 +1,38 @@
 //! The time as of the piece of work that runs on this thread. A request is
-//! timed at ten places; most of them are microseconds apart, and asking the
-//! kernel at each would cost more than it tells.
+//! timed at ten places, most of them microseconds apart; the kernel's clock is
+//! read once for all of them.
 
 use std::cell::Cell;
-use std::time::Instant;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 thread_local! {
     static NOW: Cell<Option<Instant>> = const { Cell::new(None) };
 }
 
-/// Looks at the clock, for all that follows in this piece of work.
+/// Reads the clock, for all that follows in this piece of work.
 #[inline]
-pub fn look() -> Instant {
+pub fn read() -> Instant {
     let now = Instant::now();
     NOW.set(Some(now));
     now
 }
 
-/// The time of the last [`look`] on this thread; behind by no more than the
+/// The time of the last [`read`] on this thread; behind by no more than the
 /// current piece of work has taken.
 #[inline]
 pub fn now() -> Instant {
-    NOW.get().unwrap_or_else(look)
+    NOW.get().unwrap_or_else(read)
+}
+
+/// Seconds since 1970; 0 for a clock set before that.
+pub fn unix_now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO).as_secs()
+}
+
+/// Time between two ticks of the control loop.
+pub const TICK: Duration = Duration::from_millis(100);
+
+/// The ticks within a time.
+pub fn ticks(time: Duration) -> u64 {
+    (time.as_millis() / TICK.as_millis()) as u64
 }

@@ -1,4 +1,3 @@
 //! TLS towards customers.
 
 pub mod configs;
-pub mod selfsigned;

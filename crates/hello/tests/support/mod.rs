@@ -1,4 +1,4 @@
-//! Hellos for the tests: the captured ones, and a builder for made-up ones.
+//! Hellos for the tests: the captured ones, and a builder for constructed ones.
 
 #![allow(dead_code, reason = "every test binary uses a part of it")]
 
@@ -33,7 +33,7 @@ pub fn captured(name: &str) -> &'static [u8] {
     CAPTURED.iter().find(|(known, _)| *known == name).expect("a captured hello's name").1
 }
 
-/// The answer to these bytes in one piece.
+/// The result of these bytes in one piece.
 pub fn answer(bytes: &[u8]) -> Progress {
     Reader::new(Limits::default()).push(bytes)
 }
@@ -46,7 +46,7 @@ pub fn hello(bytes: &[u8]) -> ClientHello {
     }
 }
 
-/// A hello in the making.
+/// A hello under construction.
 #[derive(Clone, Debug)]
 pub struct Draft {
     pub legacy_version: u16,
@@ -70,7 +70,7 @@ impl Default for Draft {
 }
 
 impl Draft {
-    /// Takes a hello in one record apart, except for its random bytes.
+    /// Parses a hello in one record, except for its random bytes.
     pub fn of(record: &[u8]) -> Self {
         let hello = hello(record);
         let at = 5 + 4 + 34 + 1 + hello.session_id().len();
@@ -151,7 +151,7 @@ pub fn vector16(bytes: &[u8]) -> Vec<u8> {
     [&u16::try_from(bytes.len()).expect("short").to_be_bytes(), bytes].concat()
 }
 
-/// Code points one after the other.
+/// Code points in wire format.
 pub fn codes(codes: &[u16]) -> Vec<u8> {
     codes.iter().flat_map(|code| code.to_be_bytes()).collect()
 }

@@ -1,4 +1,4 @@
-//! A real rustls server, fed with bytes, and what it answers.
+//! A rustls server that receives given bytes, and its answer.
 
 #![allow(dead_code, reason = "every test binary uses a part of it")]
 
@@ -63,7 +63,7 @@ pub fn versions(tls12: bool, tls13: bool) -> Vec<&'static SupportedProtocolVersi
     all.into_iter().filter(|(enabled, _)| *enabled).map(|(_, version)| version).collect()
 }
 
-/// What a real server answers: its choice (the group only with TLS 1.3), or
+/// The answer of a rustls server: its choice (the group only with TLS 1.3), or
 /// None for an alert.
 pub fn real(config: ServerConfig, bytes: &[u8]) -> (Option<Choice>, ServerConnection) {
     let mut server = ServerConnection::new(Arc::new(config)).expect("a server");

@@ -1,13 +1,15 @@
 //! Runs a plan: checks it, probes the target, starts the worker threads, aggregates their
 //! events, and returns the result.
 
-pub(crate) mod machine;
+mod machine;
 mod probe;
 mod source;
 pub(crate) mod worker;
 
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use tidegate_host::{cpu_clock, open_files};
 
 use crate::client::target::Target;
 use crate::client::tls::config::ClientTls;
@@ -22,7 +24,7 @@ use crate::result::shard::{ShardResult, Test};
 use crate::result::snapshot::Snapshot;
 use crate::result::summarize::summarize;
 use crate::result::summary::Summary;
-use worker::{Assignment, thread_cpu, work};
+use worker::{Assignment, work};
 
 /// Capacity of the channel of batches from the worker threads.
 const BATCHES: usize = 256;
@@ -78,7 +80,7 @@ pub fn run_when(
     let threads = plan.cores.len().max(1);
     let mut recorder = Recorder::new(&plan, threads)?;
     let rules = *plan.scenario.session();
-    let files = machine::raise_open_files().saturating_sub(OTHER_FILES) as usize;
+    let files = open_files::raise_limit().saturating_sub(OTHER_FILES) as usize;
     // The simulation of session lengths must not run while load is generated.
     plan.scenario.session_length();
     let (start, started_at) = wait_for_start(ready().or(plan.start_at), &plan.stop)?;
@@ -112,10 +114,11 @@ pub fn run_when(
         length: plan.warm_up + plan.measure,
         stop: plan.stop.clone(),
     };
-    let cpu_before = thread_cpu();
+    let cpu_before = cpu_clock::of_this_thread();
     drive(&assignment, shard, &plan.cores, &mut recorder, observer)?;
     let mut recorded = recorder.finish(|snapshot| observer(snapshot));
-    recorded.driver.folding_cpu_s = (thread_cpu().saturating_sub(cpu_before)).as_secs_f64();
+    recorded.driver.folding_cpu_s =
+        (cpu_clock::of_this_thread().saturating_sub(cpu_before)).as_secs_f64();
     let driver = DriverShard {
         shard,
         machine: machine::describe(),

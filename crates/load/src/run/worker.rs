@@ -6,6 +6,8 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError};
 use std::time::{Duration, Instant};
 
+use tidegate_host::{Cores, cpu_clock};
+
 use super::source;
 use crate::arrivals::Arrivals;
 use crate::client::connection::Connector;
@@ -176,7 +178,7 @@ impl Reporter<'_> {
         context.log.drain_into(&mut batch, || self.spare.try_recv().unwrap_or_default());
         batch.thread = self.thread;
         batch.until = context.since_start(until);
-        batch.cpu = thread_cpu();
+        batch.cpu = cpu_clock::of_this_thread();
         batch.in_flight = context.in_flight() as u64;
         batch.last = last;
         if last {
@@ -188,33 +190,9 @@ impl Reporter<'_> {
     }
 }
 
-/// CPU time of the calling thread, in which waiting for the processor does not count.
-pub fn thread_cpu() -> Duration {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the pointer is to a timespec that lives through the call.
-    let result = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
-    if result != 0 {
-        return Duration::ZERO;
-    }
-    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
-}
-
 /// Binds the calling thread to one processor.
 fn pin(core: usize) -> Result<(), Error> {
     let what = "pinning a load generator thread to its processor";
-    // SAFETY: cpu_set_t is plain bits, for which zero is valid; CPU_SET is
-    // given an index within it; the set lives through the call.
-    let result = unsafe {
-        let mut set: libc::cpu_set_t = std::mem::zeroed();
-        if core >= 8 * size_of::<libc::cpu_set_t>() {
-            let source = std::io::Error::other(format!("there is no processor {core}"));
-            return Err(Error::System { what, source });
-        }
-        libc::CPU_SET(core, &mut set);
-        libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const set)
-    };
-    if result != 0 {
-        return Err(Error::System { what, source: std::io::Error::last_os_error() });
-    }
-    Ok(())
+    let pinned = Cores::one(core).and_then(|cores| cores.pin_this_thread());
+    pinned.map_err(|source| Error::System { what, source })
 }

@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_found_is_told_with_what_came() {
+    fn what_is_not_found_is_reported_with_what_came() {
         let css = r#"extract = { token = { css = "input", attribute = "value" } }"#;
         let told = ("css \"input\", attribute \"value\"".to_owned(), "<p>none here".to_owned());
         assert_eq!(unmet(css, "<p>none\nhere"), told);

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use super::{ConnectionCosts, Estimators, NAMES};
-use crate::judge::{Judge, Response, User};
+use crate::policy::{Policy, Response, User};
 use crate::scenario::{Changed, Scenario};
 use crate::{policies, run};
-use tidegate_control::{Decision, Reading, Time};
+use tidegate_control::{self as control, Decision, Reading, Time};
 
 /// What was played, and what everybody said at each tick.
 #[derive(Clone, Debug)]
@@ -59,7 +59,7 @@ pub fn played(scenario: &Scenario, seeds: u64) -> Course {
 /// The production policy, with estimators that listen in on its readings.
 struct Listener<'a> {
     scenario: &'a Scenario,
-    policy: Box<dyn Judge>,
+    policy: Box<dyn Policy>,
     estimators: Estimators,
     /// New sessions that came and that were let in since the last reading.
     offered: u64,
@@ -84,14 +84,14 @@ impl<'a> Listener<'a> {
     }
 }
 
-impl Judge for Listener<'_> {
-    fn stands_in_line(&mut self) {
+impl Policy for Listener<'_> {
+    fn offered(&mut self) {
         self.offered += 1;
-        self.policy.stands_in_line();
+        self.policy.offered();
     }
 
-    fn new_session(&mut self, now: Time, user: User) -> Decision {
-        let decision = self.policy.new_session(now, user);
+    fn decide(&mut self, now: Time, user: User, moment: control::Moment) -> Decision {
+        let decision = self.policy.decide(now, user, moment);
         self.admitted += u64::from(decision.is_admit());
         decision
     }
@@ -104,20 +104,12 @@ impl Judge for Listener<'_> {
         self.policy.gives_up(now, waited)
     }
 
-    fn in_flight(&mut self, handshakes: u32, requests: u32) {
-        self.policy.in_flight(handshakes, requests);
-    }
-
-    fn bears(&mut self, bearable: Duration) {
-        self.policy.bears(bearable);
-    }
-
     fn returning(&mut self, now: Time) {
         self.policy.returning(now);
     }
 
-    fn request(&mut self, now: Time, user: User) -> bool {
-        self.policy.request(now, user)
+    fn request(&mut self, now: Time, user: User, moment: control::Moment) -> bool {
+        self.policy.request(now, user, moment)
     }
 
     fn responded(&mut self, now: Time, response: &Response) {

@@ -7,7 +7,7 @@ use crate::arrivals::{Arrivals, Bursts, Segment, Wave};
 use crate::scenario::{Attack, AttackKind, Change, Changed, Resource, Scenario};
 
 pub(super) fn arrivals(section: &Section<'_>, duration_s: f64) -> Arrivals {
-    section.only(&["segments", "bursts", "wave"]);
+    section.only(&["segments", "bursts", "wave", "closed"]);
     let mut arrivals = Arrivals::default();
     if let Some(list) = section.get("segments") {
         for section in sections(&list) {
@@ -18,7 +18,7 @@ pub(super) fn arrivals(section: &Section<'_>, duration_s: f64) -> Arrivals {
             let mut to_level = level;
             number(&section, "to", LOADS, &mut to_level);
             if arrivals.segments.last().is_some_and(|last| last.from_s >= from_s) {
-                section.wrong("begins no later than the one before", "put them in order of time");
+                section.wrong("does not begin later than the one before", "order them by time");
             }
             arrivals.segments.push(Segment { from_s, level, to_level });
         }
@@ -39,7 +39,7 @@ pub(super) fn arrivals(section: &Section<'_>, duration_s: f64) -> Arrivals {
         number(section, "share", 0.001..=0.999, &mut bursts.share);
         if bursts.factor * bursts.share > 1.0 {
             let remedy = "make factor or share smaller: their product is 1 at most";
-            section.wrong("brings more in bursts than in all", remedy);
+            section.wrong("has more arrivals in bursts than in all", remedy);
         }
         arrivals.bursts = Some(bursts);
     });
@@ -50,6 +50,13 @@ pub(super) fn arrivals(section: &Section<'_>, duration_s: f64) -> Arrivals {
         number(section, "amplitude", 0.0..=1.0, &mut wave.amplitude);
         arrivals.wave = Some(wave);
     });
+    if let Some(value) = section.get("closed") {
+        arrivals.closed = value.integer(1..=100_000).map(|number| number as u32);
+        if ["segments", "bursts", "wave"].iter().any(|key| section.get(key).is_some()) {
+            let remedy = "remove it, or segments, bursts and wave";
+            value.wrong("cannot be combined with a schedule of arrivals", remedy);
+        }
+    }
     arrivals
 }
 
@@ -78,7 +85,7 @@ pub(super) fn attack(section: &Section<'_>, s: &Scenario) -> Option<Attack> {
 pub(super) fn in_order(section: &Section<'_>, (from_s, until_s): (f64, f64), duration_s: f64) {
     if from_s >= duration_s {
         let rule = format!("begins at {from_s} s of {duration_s} s");
-        section.wrong(rule, "let it begin earlier, or the run last longer");
+        section.wrong(rule, "make from earlier, or the run longer");
     } else if until_s <= from_s {
         section.wrong(
             format!("begins at {from_s} s and ends at {until_s} s"),

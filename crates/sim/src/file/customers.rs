@@ -7,9 +7,9 @@ use tidegate_config::Section;
 use super::distributions::{Unit, distribution, times};
 use super::values::{CPU, number, seconds, whole, yes_or_no};
 use crate::distribution::Distribution;
+use crate::handshake_mix::HandshakeMix;
 use crate::length::SessionLength;
-use crate::scenario::{Customers, Disappointed, Work};
-use crate::tls::Tls;
+use crate::scenario::{AfterFailure, Customers, Work};
 
 /// Requests of a session.
 const REQUESTS: RangeInclusive<f64> = 1.0..=10_000.0;
@@ -23,6 +23,7 @@ pub(super) fn customers(section: &Section<'_>, work: &Work) -> Customers {
         "requests_max",
         "think",
         "patience",
+        "rtt",
         "tls",
         "tickets",
         "close_when_done",
@@ -44,6 +45,7 @@ pub(super) fn customers(section: &Section<'_>, work: &Work) -> Customers {
     }
     times(section, "think", 0.0..=3600.0, &mut class.think);
     times(section, "patience", 0.001..=3600.0, &mut class.patience);
+    seconds(section, "rtt", 0.0..=10.0, &mut class.rtt_s);
     tls(section, &mut class);
     for (key, own, usual) in [
         ("first_request", &mut class.first_request, &work.first_request),
@@ -62,7 +64,7 @@ pub(super) fn customers(section: &Section<'_>, work: &Work) -> Customers {
         (false, false) => {}
         (true, true) => {
             let times = attempts as u32 - 1;
-            class.disappointed = Disappointed::Returns { back_off_s, times };
+            class.after_failure = AfterFailure::Returns { back_off_s, times };
         }
         _ => section.wrong(
             "has one of back_off and attempts",
@@ -88,8 +90,8 @@ fn requests(section: &Section<'_>) -> Option<SessionLength> {
         return Some(SessionLength::power_law(mean, max));
     };
     if let Some(max) = section.get("requests_max") {
-        let remedy = "take it out: the distribution says how long sessions are";
-        max.wrong("stands beside a distribution of requests", remedy);
+        let remedy = "remove it: the distribution says how long sessions are";
+        max.wrong("cannot be combined with a distribution of requests", remedy);
     }
     let usual = Distribution::exponential(11.0);
     distribution(&table, &Unit::AfterTheFirst(REQUESTS), &usual).map(SessionLength::one_and)
@@ -99,28 +101,32 @@ fn requests(section: &Section<'_>) -> Option<SessionLength> {
 fn tls(section: &Section<'_>, class: &mut Customers) {
     if let Some(value) = section.get("tls") {
         class.tls = match value.is_table() {
-            false => value.choice(&Tls::NAMES).and_then(|place| Tls::named(Tls::NAMES[place])),
+            false => value
+                .choice(&HandshakeMix::NAMES)
+                .and_then(|place| HandshakeMix::named(HandshakeMix::NAMES[place])),
             true => value.section().and_then(|section| handshakes(&section)),
         };
     }
     number(section, "tickets", 0.0..=1.0, &mut class.tickets);
-    if let (Some(Tls::Clear), Some(tickets)) = (class.tls, section.get("tickets")) {
-        tickets
-            .wrong("stands beside tls = \"clear\"", "take it out: in clear there are no tickets");
+    if let (Some(HandshakeMix::Clear), Some(tickets)) = (class.tls, section.get("tickets")) {
+        tickets.wrong(
+            "cannot be combined with tls = \"clear\"",
+            "remove it: clear text has no tickets",
+        );
     }
 }
 
-fn handshakes(section: &Section<'_>) -> Option<Tls> {
+fn handshakes(section: &Section<'_>) -> Option<HandshakeMix> {
     section.only(&["full", "resumed"]);
     let (mut full, mut resumed) = (0.0, 0.0);
     seconds(section, "full", CPU, &mut full);
     seconds(section, "resumed", CPU, &mut resumed);
     if section.get("full").is_none() || section.get("resumed").is_none() {
         let remedy = "write { full = \"700us\", resumed = \"160us\" }, or the name of a kind";
-        section.wrong("has not the costs of both handshakes", remedy);
+        section.wrong("must have the costs of both handshakes", remedy);
         return None;
     }
-    Some(Tls::Handshakes { full, resumed })
+    Some(HandshakeMix::Handshakes { full, resumed })
 }
 
 #[cfg(test)]
@@ -138,10 +144,10 @@ mod tests {
     fn handshakes_are_of_a_kind_or_cost_what_is_said() {
         assert_eq!(class("").unwrap().tls, None);
         let named = class("tls = \"tls12-rsa-2048\"\ntickets = 0.5").unwrap();
-        assert_eq!((named.tls, named.resumes()), (Tls::named("tls12-rsa-2048"), 0.5));
+        assert_eq!((named.tls, named.resumes()), (HandshakeMix::named("tls12-rsa-2048"), 0.5));
         assert_eq!(class("tls = \"clear\"").unwrap().resumes(), 0.0);
         let own = class("tls = { full = \"2ms\", resumed = \"10us\" }").unwrap();
-        assert_eq!(own.tls, Some(Tls::Handshakes { full: 2e-3, resumed: 10e-6 }));
+        assert_eq!(own.tls, Some(HandshakeMix::Handshakes { full: 2e-3, resumed: 10e-6 }));
     }
 
     #[test]
@@ -159,15 +165,15 @@ mod tests {
     }
 
     #[test]
-    fn every_mistake_is_told_with_its_line_and_remedy() {
+    fn every_mistake_is_reported_with_its_line_and_remedy() {
         for (text, words) in [
-            ("tls = \"rsa-2049\"", "tls: = \"rsa-2049\" is not known; did you mean rsa-2048?"),
-            ("tls = { full = \"1ms\" }", "tls: has not the costs of both handshakes; write {"),
-            ("tls = { ful = \"1ms\" }", "ful: is not a known key; did you mean full?"),
-            ("tickets = 1.5", "tickets: = 1.5 must be 0 to 1"),
-            ("tls = \"clear\"\ntickets = 1.0", "in clear there are no tickets"),
-            ("requests = { mean = 3 }\nrequests_max = 9", "stands beside a distribution"),
-            ("requests = { mean = 0.5 }", "must be 1 to 10000"),
+            ("tls = \"rsa-2049\"", "tls = \"rsa-2049\": must be one of ecdsa-p256,"),
+            ("tls = { full = \"1ms\" }", "tls: must have the costs of both handshakes; write {"),
+            ("tls = { ful = \"1ms\" }", "ful = \"1ms\": is not a known key; did you mean full?"),
+            ("tickets = 1.5", "tickets = 1.5: must be a number of 0 to 1"),
+            ("tls = \"clear\"\ntickets = 1.0", "clear text has no tickets"),
+            ("requests = { mean = 3 }\nrequests_max = 9", "cannot be combined with a distribution"),
+            ("requests = { mean = 0.5 }", "must be a number of 1 to 10000"),
             ("requests = 70", "requests above requests_max"),
             ("think = { distribution = \"gamma\" }", "think: has no scv"),
         ] {

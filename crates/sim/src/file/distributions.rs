@@ -85,7 +85,10 @@ pub(super) fn distribution(
 fn measured(section: &Section<'_>, list: &Value<'_>, unit: &Unit) -> Option<Distribution> {
     for key in ["mean", "distribution", "scv", "stages", "index", "max"] {
         if let Some(value) = section.get(key) {
-            value.wrong("stands beside values", "take it out: values say it all");
+            value.wrong(
+                "cannot be combined with values",
+                "remove it: values define the distribution",
+            );
         }
     }
     let list = list.list()?;
@@ -113,7 +116,7 @@ fn shaped(section: &Section<'_>, unit: &Unit, usual: &Distribution) -> Option<Di
         Some(family) => Some(FAMILIES[family.choice(&FAMILIES)?]),
     };
     if let Some(weights) = section.get("weights") {
-        weights.wrong("stand without values", format!("write {}", unit.example()));
+        weights.wrong("cannot be used without values", format!("write {}", unit.example()));
     }
     let parameters: &[&str] = match family {
         None => &["scv"],
@@ -126,7 +129,7 @@ fn shaped(section: &Section<'_>, unit: &Unit, usual: &Distribution) -> Option<Di
         match section.get(key) {
             Some(value) if !parameters.contains(&key) => {
                 let of = family.map_or("a distribution".to_owned(), |name| format!("\"{name}\""));
-                value.wrong(format!("is no parameter of {of}"), remedy(family, parameters));
+                value.wrong(format!("is not a parameter of {of}"), remedy(family, parameters));
             }
             None if family.is_some() && parameters.contains(&key) => {
                 section.wrong(format!("has no {key}"), remedy(family, parameters));
@@ -169,7 +172,7 @@ fn pareto(section: &Section<'_>, unit: &Unit, mean: f64) -> Option<Distribution>
 fn remedy(family: Option<&str>, parameters: &[&str]) -> String {
     match (family, parameters) {
         (None, _) => format!("name a distribution: {}", FAMILIES.join(", ")),
-        (Some(name), []) => format!("take it out: \"{name}\" has its mean alone"),
+        (Some(name), []) => format!("remove it: \"{name}\" has its mean alone"),
         (Some(name), _) => format!("\"{name}\" has mean and {}", parameters.join(" and ")),
     }
 }
@@ -226,23 +229,26 @@ mod tests {
     }
 
     #[test]
-    fn every_mistake_is_told_with_its_line_and_remedy() {
+    fn every_mistake_is_reported_with_its_line_and_remedy() {
         for (value, words) in [
-            ("{ distribution = \"lognorml\", scv = 1 }", "did you mean lognormal?"),
+            ("{ distribution = \"lognorml\", scv = 1 }", "did you mean \"lognormal\"?"),
             ("{ distribution = \"lognormal\" }", "has no scv; \"lognormal\" has mean and scv"),
-            ("{ distribution = \"exponential\", scv = 2 }", "scv: is no parameter of"),
-            ("{ distribution = \"uniform\", scv = 2 }", "scv: = 2 must be 0 to 0.334"),
+            ("{ distribution = \"exponential\", scv = 2 }", "scv = 2: is not a parameter of"),
+            ("{ distribution = \"uniform\", scv = 2 }", "scv = 2: must be a number of 0 to 0.334"),
             ("{ distribution = \"pareto\", index = 1.5 }", "has no max"),
             ("{ distribution = \"pareto\", index = 1.5, max = \"1us\" }", "above the mean"),
             ("{ index = 1.5 }", "name a distribution: constant"),
-            ("{ mean = 3 }", "must be a duration in quotes"),
-            ("{ mena = \"3ms\" }", "mena: is not a known key; did you mean mean?"),
+            ("{ mean = 3 }", "must be a duration"),
+            ("{ mena = \"3ms\" }", "mena = \"3ms\": is not a known key; did you mean mean?"),
             ("{ values = [] }", "needs values, a weight for each"),
             ("{ values = [\"1ms\"], weights = [1, 2] }", "a weight for each"),
             ("{ values = [\"1ms\"], weights = [0] }", "a weight above 0"),
             ("{ values = [\"1ms\", \"2h\"] }", "must be"),
-            ("{ values = [\"1ms\"], mean = \"1ms\" }", "mean: stands beside values"),
-            ("{ weights = [1] }", "stand without values"),
+            (
+                "{ values = [\"1ms\"], mean = \"1ms\" }",
+                "mean = \"1ms\": cannot be combined with values",
+            ),
+            ("{ weights = [1] }", "cannot be used without values"),
             ("3", "must be a duration"),
         ] {
             let found = scenario(&format!("[work]\nfirst_request = {value}")).unwrap_err();

@@ -3,7 +3,8 @@
 use tidegate_config::Section;
 
 use super::values::{LOADS, number, numbers};
-use crate::expectation::{Expectation, Measure};
+use crate::expectation::Expectation;
+use crate::measure::Measure;
 use crate::policies;
 
 pub(super) fn expectations(section: &Section<'_>, known: &[f64]) -> Vec<Expectation> {
@@ -37,7 +38,7 @@ pub(super) fn expectations(section: &Section<'_>, known: &[f64]) -> Vec<Expectat
         found.push(Expectation { policy, loads, measure, range: (min, max) });
     }
     if found.is_empty() {
-        section.wrong("expects nothing", format!("name one of {}", names.join(", ")));
+        section.wrong("has no expectation", format!("name one of {}", names.join(", ")));
     }
     found
 }

@@ -15,7 +15,7 @@ use self::distributions::times;
 use self::expectations::expectations;
 use self::values::{CORES, CPU, in_section, number, numbers, seconds, sections, whole, yes_or_no};
 use super::distribution::Distribution;
-use super::scenario::{Customers, Database, Disappointed, Resource, Scenario};
+use super::scenario::{AfterFailure, Customers, Database, Pauses, Resource, Scenario};
 
 /// Most arrivals of a run: a mistyped number must not take all memory.
 const MOST_SESSIONS: f64 = 20e6;
@@ -56,7 +56,7 @@ fn scenario(root: &Section<'_>, name: &str) -> Option<Scenario> {
     let mut s = Scenario { name: name.to_owned(), ..Scenario::default() };
     match root.get("about") {
         Some(about) => s.about = about.string().unwrap_or_default().trim().to_owned(),
-        None => root.wrong("does not say what it is about", "add about = \"...\""),
+        None => root.wrong("has no about", "add about = \"...\""),
     }
     if let Some(loads) = root.get("loads") {
         s.loads = numbers(&loads, 0.01..=100.0);
@@ -69,7 +69,7 @@ fn scenario(root: &Section<'_>, name: &str) -> Option<Scenario> {
     if s.watch_from_s > s.duration_s - 1.0 {
         root.wrong(
             format!("watches from {} s of {} s on", s.watch_from_s, s.duration_s),
-            "leave at least a second to watch: mend duration or watch_from",
+            "leave at least a second after watch_from, or make duration longer",
         );
     }
     in_section(root, "gate", |section| gate(section, &mut s));
@@ -108,8 +108,8 @@ fn scenario(root: &Section<'_>, name: &str) -> Option<Scenario> {
     let sessions = sessions_at_most(&s);
     if sessions > MOST_SESSIONS {
         root.wrong(
-            format!("brings {:.0} million sessions", sessions / 1e6),
-            "make work dearer, loads lower, attempts fewer or duration shorter: 20 million at most",
+            format!("has {:.0} million sessions", sessions / 1e6),
+            "make work costlier, loads lower, attempts fewer or duration shorter: 20 million at most",
         );
     }
     Some(s)
@@ -117,9 +117,9 @@ fn scenario(root: &Section<'_>, name: &str) -> Option<Scenario> {
 
 /// Sessions of a run at its heaviest load if nobody gets in, attempts and all.
 fn sessions_at_most(s: &Scenario) -> f64 {
-    let attempts = |class: &Customers| match class.disappointed {
-        Disappointed::Leaves => 1.0,
-        Disappointed::Returns { back_off_s, times } => {
+    let attempts = |class: &Customers| match class.after_failure {
+        AfterFailure::Leaves => 1.0,
+        AfterFailure::Returns { back_off_s, times } => {
             1.0 + f64::from(times).min(s.duration_s / back_off_s)
         }
     };
@@ -152,13 +152,23 @@ fn gate(section: &Section<'_>, s: &mut Scenario) {
 }
 
 fn upstream(section: &Section<'_>, s: &mut Scenario) {
-    section.only(&["cores", "threads", "visible", "wait"]);
+    section.only(&["cores", "threads", "visible", "wait", "pauses"]);
     let mut cores = 0.0;
     number(section, "cores", CORES, &mut cores);
     s.upstream.cores = (cores > 0.0).then_some(cores);
     whole(section, "threads", 1..=1_000_000, &mut s.upstream.threads);
     yes_or_no(section, "visible", &mut s.upstream.visible);
     times(section, "wait", 0.0..=60.0, &mut s.upstream.wait);
+    in_section(section, "pauses", |section| {
+        section.only(&["every", "lasts"]);
+        let mut pauses = Pauses { every_s: 5.0, lasts_s: 0.2 };
+        seconds(section, "every", 0.01..=3600.0, &mut pauses.every_s);
+        seconds(section, "lasts", 0.001..=60.0, &mut pauses.lasts_s);
+        if pauses.lasts_s >= pauses.every_s {
+            section.wrong("lasts until the next pause", "make every longer than lasts");
+        }
+        s.upstream.pauses = Some(pauses);
+    });
 }
 
 fn work(section: &Section<'_>, s: &mut Scenario) {
@@ -253,26 +263,26 @@ mod tests {
     }
 
     #[test]
-    fn every_mistake_is_told_with_its_line_and_remedy() {
+    fn every_mistake_is_reported_with_its_line_and_remedy() {
         let text = "loads = [-1]\n[gate]\ncroes = 2\ntick = \"1h\"\n[[customers]]\nshare = 0.5\n\
                     back_off = \"1s\"\n[[attacks]]\nkind = \"forged\"\n[[expect]]\n\
                     policy = \"tidee\"\n[[changes]]\nat = \"1s\"\n";
         let found = Scenario::from_toml(text, "a.toml").unwrap_err().to_string();
         let found: Vec<_> = found.lines().collect();
         for (line, words) in [
-            (1, "does not say what it is about"),
-            (1, "= -1 must be 0.01 to 100"),
-            (3, "croes: is not a known key; did you mean cores?"),
-            (4, "must be 10ms to 1s"),
+            (1, "has no about"),
+            (1, "= -1: must be a number of 0.01 to 100"),
+            (3, "croes = 2: is not a known key; did you mean cores?"),
+            (4, "must be a duration of 10ms to 1s"),
             (5, "shares that add up to 0.5"),
             (5, "one of back_off and attempts"),
-            (9, "\"forged\" is not known"),
-            (11, "\"tidee\" is not known; did you mean tide?"),
+            (9, "\"forged\": must be one of"),
+            (11, "did you mean \"tide\"?"),
             (12, "changes nothing"),
         ] {
             let begins = format!("a.toml:{line}:");
-            let told = found.iter().any(|f| f.starts_with(&begins) && f.contains(words));
-            assert!(told, "{begins} {words}\n{}", found.join("\n"));
+            let reported = found.iter().any(|f| f.starts_with(&begins) && f.contains(words));
+            assert!(reported, "{begins} {words}\n{}", found.join("\n"));
         }
     }
 
@@ -284,7 +294,7 @@ mod tests {
         let text = "about = \"x\"\nloads = [100]\n[[customers]]\nattempts = 1000\n\
                     back_off = \"1ms\"\n";
         let found = Scenario::from_toml(text, "a.toml").unwrap_err().to_string();
-        assert!(found.contains("brings 902 million sessions"), "{found}");
+        assert!(found.contains("has 902 million sessions"), "{found}");
     }
 
     #[test]

@@ -18,7 +18,7 @@
 
 use super::Pace;
 use super::limit::Limit;
-use crate::judge::Response;
+use crate::policy::Response;
 use tidegate_control::Time;
 
 const LEAST: f64 = 20.0;

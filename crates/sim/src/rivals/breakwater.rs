@@ -22,8 +22,8 @@
 //! (p95 eleven times the calm one).
 
 use super::admit_if;
-use crate::judge::{Judge, Response, User};
-use tidegate_control::{Decision, Reading, Time};
+use crate::policy::{Policy, Response, User};
+use tidegate_control::{Decision, Moment, Reading, Time};
 
 /// The target of queueing delay, in mean service times.
 const TARGET: f64 = 6.0;
@@ -72,13 +72,10 @@ impl Breakwater {
     }
 }
 
-impl Judge for Breakwater {
-    fn new_session(&mut self, _: Time, _: User) -> Decision {
+impl Policy for Breakwater {
+    fn decide(&mut self, _: Time, _: User, moment: Moment) -> Decision {
+        self.in_flight = f64::from(moment.handshakes + moment.requests);
         admit_if(self.in_flight < self.credits)
-    }
-
-    fn in_flight(&mut self, handshakes: u32, requests: u32) {
-        self.in_flight = f64::from(handshakes + requests);
     }
 
     fn responded(&mut self, now: Time, response: &Response) {

@@ -22,8 +22,8 @@
 use std::time::Duration;
 
 use super::admit_if;
-use crate::judge::{Judge, User};
-use tidegate_control::{Decision, Reading, Time};
+use crate::policy::{Policy, User};
+use tidegate_control::{Decision, Moment, Reading, Time};
 
 const TARGET: Duration = Duration::from_millis(5);
 const INTERVAL: Duration = Duration::from_millis(100);
@@ -73,13 +73,10 @@ impl CoDel {
     }
 }
 
-impl Judge for CoDel {
-    fn new_session(&mut self, _: Time, _: User) -> Decision {
+impl Policy for CoDel {
+    fn decide(&mut self, _: Time, _: User, moment: Moment) -> Decision {
+        self.in_flight = moment.handshakes + moment.requests;
         admit_if(f64::from(self.in_flight) < self.most())
-    }
-
-    fn in_flight(&mut self, handshakes: u32, requests: u32) {
-        self.in_flight = handshakes + requests;
     }
 
     fn gives_up(&mut self, now: Time, waited: Duration) -> bool {
@@ -159,8 +156,7 @@ mod tests {
     fn a_server_takes_what_its_processors_and_threads_are_busy_with() {
         let mut codel = CoDel::new(60);
         let open = |codel: &mut CoDel, requests| {
-            codel.in_flight(1, requests);
-            codel.new_session(Time::ZERO, User(0)).is_admit()
+            codel.decide(Time::ZERO, User(0), Moment::in_flight(1, requests)).is_admit()
         };
         // 1.2 × 60 = 72.
         assert!(open(&mut codel, 70) && !open(&mut codel, 71));

@@ -18,8 +18,8 @@
 //! whoever is inside fails when the level passes her.
 
 use super::{NOT_NOW, Pace};
-use crate::judge::{Judge, Response, User};
-use tidegate_control::{Decision, Reading, Time};
+use crate::policy::{Policy, Response, User};
+use tidegate_control::{Decision, Moment, Reading, Time};
 
 /// User priorities, and those of both business priorities.
 const USERS: usize = 128;
@@ -80,8 +80,8 @@ impl Dagor {
     }
 }
 
-impl Judge for Dagor {
-    fn new_session(&mut self, _: Time, user: User) -> Decision {
+impl Policy for Dagor {
+    fn decide(&mut self, _: Time, user: User, _: Moment) -> Decision {
         if self.passes(true, user) { Decision::Admit } else { NOT_NOW }
     }
 
@@ -89,7 +89,7 @@ impl Judge for Dagor {
         true
     }
 
-    fn request(&mut self, _: Time, user: User) -> bool {
+    fn request(&mut self, _: Time, user: User, _: Moment) -> bool {
         self.passes(false, user)
     }
 
@@ -137,9 +137,10 @@ mod tests {
         assert_eq!(window(&mut dagor, 2.0, 0.006), 249);
         // 242 + 2.56 wanted: two levels more.
         assert_eq!(window(&mut dagor, 3.0, 0.004), 251);
-        let admits = |dagor: &mut Dagor, user| dagor.new_session(Time::ZERO, User(user)).is_admit();
+        let admits =
+            |dagor: &mut Dagor, user| dagor.decide(Time::ZERO, User(user), Moment::IDLE).is_admit();
         assert!(admits(&mut dagor, 245) && !admits(&mut dagor, 246));
-        assert!(dagor.request(Time::ZERO, User(255)), "who is inside comes first");
+        assert!(dagor.request(Time::ZERO, User(255), Moment::IDLE), "who is inside comes first");
     }
 
     #[test]
@@ -154,7 +155,10 @@ mod tests {
             &Response { queued_s: 1.0, ..Response::default() },
         );
         assert_eq!(dagor.level, 121);
-        assert!(!dagor.request(Time::ZERO, User(255)) && dagor.request(Time::ZERO, User(0)));
+        assert!(
+            !dagor.request(Time::ZERO, User(255), Moment::IDLE)
+                && dagor.request(Time::ZERO, User(0), Moment::IDLE)
+        );
     }
 
     #[test]

@@ -18,7 +18,7 @@
 //! the crowd is inside: as one does who starts a proxy in calm.
 
 use super::limit::Limit;
-use crate::judge::Response;
+use crate::policy::Response;
 use tidegate_control::Time;
 
 /// Limit while the best response time is measured, and the least of all.

@@ -16,7 +16,7 @@
 
 use super::Pace;
 use super::limit::Limit;
-use crate::judge::Response;
+use crate::policy::Response;
 use tidegate_control::Time;
 
 /// Windows that are averaged before the mean becomes an exponential one, and the

@@ -3,8 +3,8 @@
 //! at the door only, where they never turn away a customer who is inside.
 
 use super::admit_if;
-use crate::judge::{Judge, Response, User};
-use tidegate_control::{Decision, Reading, Time};
+use crate::policy::{Policy, Response, User};
+use tidegate_control::{Decision, Moment, Reading, Time};
 
 /// A limit on requests in flight.
 pub(crate) trait Limit {
@@ -42,23 +42,25 @@ impl<L: Limit> Limited<L> {
         Self { limit, place: Place::Door, handshakes: 0, requests: 0 }
     }
 
+    fn see(&mut self, moment: Moment) {
+        (self.handshakes, self.requests) = (moment.handshakes, moment.requests);
+    }
+
     fn has_room_for_one_beside(&self, in_flight: u32) -> bool {
         f64::from(in_flight) < self.limit.limit()
     }
 }
 
-impl<L: Limit> Judge for Limited<L> {
-    fn new_session(&mut self, _: Time, _: User) -> Decision {
+impl<L: Limit> Policy for Limited<L> {
+    fn decide(&mut self, _: Time, _: User, moment: Moment) -> Decision {
+        self.see(moment);
         // A handshake is the beginning of a request.
         let in_flight = self.requests + self.handshakes;
         admit_if(self.place == Place::Requests || self.has_room_for_one_beside(in_flight))
     }
 
-    fn in_flight(&mut self, handshakes: u32, requests: u32) {
-        (self.handshakes, self.requests) = (handshakes, requests);
-    }
-
-    fn request(&mut self, _: Time, _: User) -> bool {
+    fn request(&mut self, _: Time, _: User, moment: Moment) -> bool {
+        self.see(moment);
         self.place == Place::Door || self.has_room_for_one_beside(self.requests)
     }
 
@@ -94,19 +96,18 @@ mod tests {
             Limited::at_the_door(Aimd::new(Pace(1.0))),
             Limited::on_requests(Aimd::new(Pace(1.0))),
         );
-        door.in_flight(0, 20);
-        requests.in_flight(0, 20);
-        let user = User(0);
-        assert!(!door.new_session(Time::ZERO, user).is_admit() && door.request(Time::ZERO, user));
-        assert!(requests.new_session(Time::ZERO, user).is_admit());
-        assert!(!requests.request(Time::ZERO, user));
+        let (user, moment) = (User(0), Moment::in_flight(0, 20));
+        assert!(!door.decide(Time::ZERO, user, moment).is_admit());
+        assert!(door.request(Time::ZERO, user, moment));
+        assert!(requests.decide(Time::ZERO, user, moment).is_admit());
+        assert!(!requests.request(Time::ZERO, user, moment));
     }
 
     #[test]
     fn a_handshake_uses_the_limit_at_the_door_only() {
         let response = Response { in_flight: 9, ..Response::default() };
         let grown = |mut limited: Limited<Aimd>| {
-            limited.in_flight(1, 9);
+            limited.see(Moment::in_flight(1, 9));
             limited.responded(Time::ZERO, &response);
             limited.limit.limit()
         };

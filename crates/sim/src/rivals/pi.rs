@@ -19,9 +19,9 @@
 //! most). A smaller Ki loses more of those let in, a greater one swings.
 
 use super::admit_if;
-use crate::judge::{Judge, User};
+use crate::policy::{Policy, User};
 use crate::random::Random;
-use tidegate_control::{Decision, Reading, Time};
+use tidegate_control::{Decision, Moment, Reading, Time};
 
 const KP: f64 = 0.1;
 const KI: f64 = 1.4;
@@ -47,8 +47,8 @@ impl Pi {
     }
 }
 
-impl Judge for Pi {
-    fn new_session(&mut self, _: Time, _: User) -> Decision {
+impl Policy for Pi {
+    fn decide(&mut self, _: Time, _: User, _: Moment) -> Decision {
         admit_if(self.random.uniform() >= self.rejected)
     }
 
@@ -108,7 +108,8 @@ mod tests {
     fn so_many_are_turned_away_as_it_says() {
         let mut pi = Pi::new(1);
         pi.rejected = 0.75;
-        let admitted = (0..4000).filter(|_| pi.new_session(Time::ZERO, User(0)).is_admit()).count();
+        let admitted =
+            (0..4000).filter(|_| pi.decide(Time::ZERO, User(0), Moment::IDLE).is_admit()).count();
         assert!((900..1100).contains(&admitted), "{admitted}");
     }
 }

@@ -17,8 +17,8 @@
 //! learns too late (63 %).
 
 use super::{NOT_NOW, Pace};
-use crate::judge::{Judge, User};
-use tidegate_control::{Decision, Reading, Time, Usage};
+use crate::policy::{Policy, User};
+use tidegate_control::{Decision, Moment, Reading, Time, Usage};
 
 const THRESHOLD: f64 = 0.95;
 const WEIGHT: f64 = 1.0;
@@ -42,8 +42,8 @@ impl Sbac {
     }
 }
 
-impl Judge for Sbac {
-    fn new_session(&mut self, _: Time, _: User) -> Decision {
+impl Policy for Sbac {
+    fn decide(&mut self, _: Time, _: User, _: Moment) -> Decision {
         if self.predicted > THRESHOLD { NOT_NOW } else { Decision::Admit }
     }
 
@@ -93,7 +93,7 @@ mod tests {
             for _ in 0..2 {
                 sbac.observe(Time::ZERO, &Reading { elapsed, gate, ..Reading::default() });
             }
-            sbac.new_session(Time::ZERO, User(0)).is_admit()
+            sbac.decide(Time::ZERO, User(0), Moment::IDLE).is_admit()
         };
         // Of 0.1 CPU seconds in half an interval: 96, 94 and 100 %.
         assert_eq!([0.096, 0.094, 0.1].map(&mut open_after), [false, true, false]);
@@ -105,8 +105,8 @@ mod tests {
         let gate = Usage { capacity_cpus: 1.0, used_cpu_s: Some(0.1), idle: None };
         let reading = Reading { elapsed: Duration::from_millis(100), gate, ..Reading::default() };
         sbac.observe(Time::ZERO, &reading);
-        assert!(sbac.new_session(Time::ZERO, User(0)).is_admit());
+        assert!(sbac.decide(Time::ZERO, User(0), Moment::IDLE).is_admit());
         sbac.observe(Time::ZERO, &reading);
-        assert!(!sbac.new_session(Time::ZERO, User(0)).is_admit());
+        assert!(!sbac.decide(Time::ZERO, User(0), Moment::IDLE).is_admit());
     }
 }

@@ -2,10 +2,10 @@
 
 use super::{Customer, Event, Session, Stage, World};
 use crate::distribution::Distribution;
-use crate::judge::User;
+use crate::handshake_mix::HandshakeMix;
+use crate::policy::User;
 use crate::random::Random;
-use crate::scenario::{AttackKind, Customers, Disappointed};
-use crate::tls::Tls;
+use crate::scenario::{AfterFailure, AttackKind, Customers};
 use crate::world::GATE;
 
 /// After so long a system asks for a connection again, and after twice as long
@@ -34,8 +34,10 @@ impl<'a> World<'a> {
     }
 
     pub(super) fn arrives(&mut self) {
-        self.schedule_arrival();
-        // Her own, so that whatever became of others she is the same.
+        if self.scenario.arrivals.closed.is_none() {
+            self.schedule_arrival();
+        }
+        // Each customer has numbers of their own, the same whatever becomes of others.
         let mut random = self.customers.split();
         let draw = random.uniform();
         let mut sum = 0.0;
@@ -104,8 +106,41 @@ impl<'a> World<'a> {
             let patience_s = self.draws(session, |class| &class.patience);
             self.schedule(self.now + patience_s, Event::Impatience(session, 0));
         }
-        self.connects(session, 0);
+        self.dials(session);
         session
+    }
+
+    /// Opens a connection, whose hello arrives after one and a half round trips.
+    fn dials(&mut self, session: u32) {
+        let rtt_s = self.class(session).rtt_s;
+        if rtt_s > 0.0 {
+            let request = self.sessions[session as usize].request;
+            self.schedule(self.now + 1.5 * rtt_s, Event::Hello(session, request));
+        } else {
+            self.connects(session, 0);
+        }
+    }
+
+    /// Sends a request, which arrives after so many round trips.
+    pub(super) fn sends(&mut self, session: u32, round_trips: f64) {
+        let after_s = round_trips * self.class(session).rtt_s;
+        if after_s > 0.0 {
+            let request = self.sessions[session as usize].request;
+            self.schedule(self.now + after_s, Event::Request(session, request));
+        } else {
+            self.forward(session);
+        }
+    }
+
+    /// The response is on its way, and arrives after half a round trip.
+    pub(super) fn receives(&mut self, session: u32) {
+        let after_s = 0.5 * self.class(session).rtt_s;
+        if after_s > 0.0 {
+            let request = self.sessions[session as usize].request;
+            self.schedule(self.now + after_s, Event::Response(session, request));
+        } else {
+            self.answered(session);
+        }
     }
 
     /// Asks for a connection, for the so many'th time beyond the first.
@@ -146,9 +181,9 @@ impl<'a> World<'a> {
         let closed = self.now - s.idle_since > self.scenario.gate.keep_alive_s;
         if closed {
             self.reconnects(session);
-            self.connects(session, 0);
+            self.dials(session);
         } else {
-            self.forward(session);
+            self.sends(session, 0.5);
         }
         self.schedule(self.now + patience_s, impatient);
     }
@@ -173,7 +208,8 @@ impl<'a> World<'a> {
     fn counted_until(&self, session: u32) -> f64 {
         let (s, gate) = (&self.sessions[session as usize], &self.scenario.gate);
         // A session in clear ends with its connection: nobody can come back to it.
-        let lingers = s.customer.attacker.is_some() || self.class(session).tls != Some(Tls::Clear);
+        let lingers =
+            s.customer.attacker.is_some() || self.class(session).tls != Some(HandshakeMix::Clear);
         s.idle_since + gate.keep_alive_s + if lingers { gate.linger_s } else { 0.0 }
     }
 
@@ -201,19 +237,29 @@ impl<'a> World<'a> {
         if inside {
             self.leaves(session);
         }
-        self.is_disappointed(session);
+        self.has_failed(session);
     }
 
-    pub(super) fn is_disappointed(&mut self, session: u32) {
+    pub(super) fn has_failed(&mut self, session: u32) {
         if self.sessions[session as usize].customer.attacker.is_some() {
             return;
         }
-        if let Disappointed::Returns { back_off_s, times } = self.class(session).disappointed
+        if let AfterFailure::Returns { back_off_s, times } = self.class(session).after_failure
             && self.sessions[session as usize].attempt < times
         {
             let customer = &mut self.sessions[session as usize].customer;
             let at = self.now + customer.random.exponential(back_off_s);
             self.schedule(at, Event::ComesBack(session));
+        } else {
+            self.is_followed(session);
+        }
+    }
+
+    /// In a closed loop, the next session follows one that has ended.
+    fn is_followed(&mut self, session: u32) {
+        if self.scenario.arrivals.closed.is_some() {
+            let think_s = self.draws(session, |class| &class.think);
+            self.schedule(self.now + think_s, Event::Arrival);
         }
     }
 
@@ -274,6 +320,7 @@ impl<'a> World<'a> {
         self.outcome.carried += worth;
         self.count(|outcome| &mut outcome.completed);
         self.count_group(session, |group| &mut group.completed);
+        self.is_followed(session);
         if self.class(session).close_when_done {
             self.leaves(session);
         } else {

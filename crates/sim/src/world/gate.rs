@@ -7,10 +7,10 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::{Event, GATE, Stage, UPSTREAM, World};
-use crate::judge::User;
-use crate::tls::Tls;
+use crate::handshake_mix::HandshakeMix;
+use crate::policy::User;
 use tidegate_control::times;
-use tidegate_control::{Decision, Discipline, Reading, Thoughts, Usage};
+use tidegate_control::{CensusCounts, Decision, Discipline, Moment, Reading, Usage};
 
 /// Sees to those in line. It is one of the gate's tasks, and has its turn when
 /// everything else that was ready has had its own.
@@ -45,7 +45,7 @@ impl World<'_> {
         if self.held.is_empty() || self.discipline.newest_first(self.time()) {
             self.usher.ask_at = self.now;
         }
-        self.judge.stands_in_line();
+        self.policy.offered();
         self.held.push_back((session, self.now));
         self.call_usher();
     }
@@ -54,9 +54,10 @@ impl World<'_> {
         self.sessions[session as usize].customer.user
     }
 
-    pub(super) fn tell_in_flight(&mut self) {
-        let reading = &self.reading;
-        self.judge.in_flight(reading.in_flight_handshakes, reading.in_flight_requests);
+    /// What the gate knows at a decision.
+    pub(super) fn moment(&self, allowed_backlog: Duration) -> Moment {
+        let Reading { in_flight_handshakes, in_flight_requests, .. } = self.reading;
+        Moment { handshakes: in_flight_handshakes, requests: in_flight_requests, allowed_backlog }
     }
 
     /// Work was done: whatever the last answer was, it is worth asking.
@@ -93,7 +94,7 @@ impl World<'_> {
             && let Some((_, since)) = self.held.front().copied()
         {
             let waited = Duration::from_secs_f64((self.now - since).max(0.0));
-            if !self.judge.gives_up(self.time(), waited) {
+            if !self.policy.gives_up(self.time(), waited) {
                 break;
             }
             self.refuse_oldest();
@@ -104,13 +105,13 @@ impl World<'_> {
             let Some((session, _)) = next.copied() else { break };
             // The end of her connection stands behind her hello.
             let gone = self.sessions[session as usize].gone;
-            self.tell_in_flight();
             let oldest = self.held.front().map_or(self.now, |(_, since)| *since);
             let waited = Duration::from_secs_f64((self.now - oldest).max(0.0));
-            self.judge.bears(self.discipline.bearable(waited));
-            let decision = (!gone).then(|| self.judge.new_session(self.time(), self.user(session)));
+            let moment = self.moment(self.discipline.allowed_backlog(waited));
+            let decision =
+                (!gone).then(|| self.policy.decide(self.time(), self.user(session), moment));
             if let Some(Decision::NotNow { retry_after }) = decision
-                && !self.judge.turns_away()
+                && !self.policy.turns_away()
             {
                 let after = Discipline::ask_again_after(retry_after);
                 self.usher.ask_at = self.now + after.as_secs_f64();
@@ -170,7 +171,7 @@ impl World<'_> {
             self.abandons(session);
         }
         if !left_before {
-            self.is_disappointed(session);
+            self.has_failed(session);
         }
     }
 
@@ -197,7 +198,7 @@ impl World<'_> {
 
     pub(super) fn returns(&mut self, session: u32) {
         self.asks(session);
-        self.judge.returning(self.time());
+        self.policy.returning(self.time());
         self.reading.returning.connections += 1;
         self.reading.in_flight_handshakes += 1;
         self.count(|outcome| &mut outcome.resumed_handshakes);
@@ -206,7 +207,7 @@ impl World<'_> {
     }
 
     /// How somebody connects; attackers as the scenario's work says.
-    fn tls(&self, session: u32) -> Tls {
+    fn tls(&self, session: u32) -> HandshakeMix {
         match self.sessions[session as usize].customer.attacker {
             Some(_) => self.scenario.work.tls(),
             None => self.scenario.tls(self.class(session)),
@@ -214,7 +215,7 @@ impl World<'_> {
     }
 
     pub(super) fn is_in_clear(&self, session: u32) -> bool {
-        self.tls(session) == Tls::Clear
+        self.tls(session) == HandshakeMix::Clear
     }
 
     /// Sends a reading to the policy, which may be late or wrong.
@@ -228,7 +229,7 @@ impl World<'_> {
         while let Some((_, reading)) =
             self.telegraph.under_way.pop_front_if(|(at, _)| *at <= self.now + 1e-9)
         {
-            self.judge.observe(self.time(), &reading);
+            self.policy.observe(self.time(), &reading);
         }
     }
 
@@ -265,7 +266,7 @@ impl World<'_> {
             ..Reading::default()
         };
         self.thinking.tick();
-        let mut thoughts = Thoughts::default();
+        let mut thoughts = CensusCounts::default();
         self.thinking.add_to(&mut thoughts);
         let before = std::mem::replace(&mut self.thoughts, thoughts);
         let reading = Reading {

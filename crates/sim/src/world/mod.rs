@@ -2,6 +2,8 @@
 
 mod customers;
 mod gate;
+#[cfg(test)]
+mod tests;
 mod threads;
 mod work;
 
@@ -15,19 +17,19 @@ use self::work::{Job, Stage};
 use super::arrivals::Stream;
 use super::best::Best;
 use super::capacity::Worth;
-use super::judge::{Judge, User};
 use super::machine::{Host, Ordered, Station};
-use super::outcome::{Group, Outcome, Tenth};
+use super::outcome::{Cohort, Outcome, Tenth};
+use super::policy::{Policy, User};
 use super::random::Random;
 use super::scenario::{AttackKind, Changed, Resource, Scenario};
-use tidegate_control::{Discipline, Reading, Thinking, Thoughts};
+use tidegate_control::{CensusCounts, Discipline, Reading, ThinkTimeCensus};
 
 /// Runs a scenario at a load, judged by a policy.
-pub fn run(scenario: &Scenario, load: f64, seed: u64, judge: &mut dyn Judge) -> Outcome {
-    let mut world = World::new(scenario, load, seed, judge);
+pub fn run(scenario: &Scenario, load: f64, seed: u64, policy: &mut dyn Policy) -> Outcome {
+    let mut world = World::new(scenario, load, seed, policy);
     while world.step() {}
     world.end();
-    let why = world.judge.why(world.time());
+    let why = world.policy.why(world.time());
     let mut outcome = world.outcome;
     outcome.waits_s.sort_by(f64::total_cmp);
     outcome.seconds = scenario.duration_s - scenario.watch_from_s;
@@ -48,10 +50,14 @@ enum Event {
     Wish(u32),
     Impatience(u32, u32),
     Waited(u32),
+    Resumed(u32),
     Left(u32, u32),
     Forgotten(u64),
     Usher,
     Redial(u32, u32, u32),
+    Hello(u32, u32),
+    Request(u32, u32),
+    Response(u32, u32),
     Tick,
     Tenth,
     Change(usize),
@@ -106,7 +112,7 @@ impl Session {
 
 struct World<'a> {
     scenario: &'a Scenario,
-    judge: &'a mut dyn Judge,
+    policy: &'a mut dyn Policy,
     now: f64,
     stream: Stream,
     /// What customers come from, and those of each attack.
@@ -131,8 +137,8 @@ struct World<'a> {
     usher: Usher,
     discipline: Discipline,
     active: u32,
-    thinking: Thinking,
-    thoughts: Thoughts,
+    thinking: ThinkTimeCensus,
+    thoughts: CensusCounts,
     reading: Reading,
     telegraph: Telegraph,
     tenth: Tenth,
@@ -144,7 +150,7 @@ struct World<'a> {
 }
 
 impl<'a> World<'a> {
-    fn new(scenario: &'a Scenario, load: f64, seed: u64, judge: &'a mut dyn Judge) -> Self {
+    fn new(scenario: &'a Scenario, load: f64, seed: u64, policy: &'a mut dyn Policy) -> Self {
         let [gate, upstream, database] = scenario.cores(-1.0);
         let mut hosts = vec![Host::new(gate)];
         let mut own = |cores: f64| {
@@ -162,7 +168,7 @@ impl<'a> World<'a> {
         let mut random = Random::new(seed);
         let mut world = Self {
             scenario,
-            judge,
+            policy,
             now: 0.0,
             stream: Stream::new(&scenario.arrivals, capacity_per_s * load, random.split()),
             customers: random.split(),
@@ -185,14 +191,14 @@ impl<'a> World<'a> {
             usher: Usher::default(),
             discipline: Discipline::new(Duration::from_secs_f64(scenario.gate.hold_s)),
             active: 0,
-            thinking: Thinking::default(),
-            thoughts: Thoughts::default(),
+            thinking: ThinkTimeCensus::default(),
+            thoughts: CensusCounts::default(),
             reading: Reading::default(),
             telegraph: Telegraph::new([gate, upstream]),
             tenth: Tenth::default(),
             connections: 0,
             worth: scenario.worth(0.0, 0.0),
-            best: Best::new(scenario),
+            best: Best::new(scenario, load),
             outcome: Outcome::default(),
         };
         for (index, change) in scenario.changes.iter().enumerate() {
@@ -203,7 +209,16 @@ impl<'a> World<'a> {
         }
         world.schedule(scenario.gate.tick_s, Event::Tick);
         world.schedule(0.1, Event::Tenth);
-        world.schedule_arrival();
+        match scenario.arrivals.closed {
+            None => world.schedule_arrival(),
+            Some(number) => {
+                // Not all at once: evenly over the first tenth of a second.
+                let number = (f64::from(number) * load).round();
+                for place in 0..number as u32 {
+                    world.schedule(0.1 * f64::from(place) / number, Event::Arrival);
+                }
+            }
+        }
         world
     }
 
@@ -240,6 +255,7 @@ impl<'a> World<'a> {
             Event::Wish(session) => self.wishes(session),
             Event::Impatience(session, request) => self.loses_patience(session, request),
             Event::Waited(job) => self.compute(UPSTREAM, job),
+            Event::Resumed(job) => self.serve(job),
             Event::Left(session, request) => {
                 let s = &self.sessions[session as usize];
                 if s.request == request && s.inside {
@@ -252,6 +268,17 @@ impl<'a> World<'a> {
             }
             Event::Usher => self.usher_comes(),
             Event::Redial(session, request, times) => self.redials(session, request, times),
+            Event::Hello(session, request) => self.redials(session, request, 0),
+            Event::Request(session, request) => {
+                if self.is_wanted(session, request) {
+                    self.forward(session);
+                }
+            }
+            Event::Response(session, request) => {
+                if self.is_wanted(session, request) {
+                    self.answered(session);
+                }
+            }
             Event::Tick => self.tick(),
             Event::Tenth => self.end_tenth(),
             Event::Change(index) => self.change(index),
@@ -324,13 +351,19 @@ impl<'a> World<'a> {
 
     /// Counts something of a session in both of its groups, if it is watched from
     /// its beginning.
-    fn count_group(&mut self, session: u32, what: impl Fn(&mut Group) -> &mut u64) {
+    fn count_group(&mut self, session: u32, what: impl Fn(&mut Cohort) -> &mut u64) {
         let s = &self.sessions[session as usize];
         if s.counted {
             let group = group(self.scenario, s);
             *what(&mut self.outcome.by_length[group]) += 1;
             *what(&mut self.outcome.by_prefix[s.customer.prefix as usize]) += 1;
         }
+    }
+
+    /// Whether a request is still waited for.
+    fn is_wanted(&self, session: u32, request: u32) -> bool {
+        let s = &self.sessions[session as usize];
+        !s.gone && s.request == request
     }
 
     fn time(&self) -> Duration {
@@ -368,388 +401,4 @@ fn group(scenario: &Scenario, session: &Session) -> usize {
     let Customer { class, length, .. } = session.customer;
     let class = &scenario.customers[class as usize];
     usize::from(f64::from(length) > class.requests.mean())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{
-        Arrivals, Bursts, Change, Customers, Distribution, Segment, SessionLength, Tls, Upstream,
-        policies,
-    };
-    use tidegate_control::Decision;
-
-    fn demo(policy: &str, load: f64, duration_s: f64) -> Outcome {
-        let scenario = Scenario { duration_s, watch_from_s: 0.0, ..Scenario::default() };
-        let mut judge = policies::named(policy, &scenario).unwrap();
-        run(&scenario, load, 1, judge.as_mut())
-    }
-
-    #[test]
-    fn a_light_load_is_carried_whole_and_every_session_is_accounted_for() {
-        let outcome = demo("off", 0.4, 20.0);
-        assert_eq!((outcome.refused, outcome.abandoned), (0, 0));
-        assert_eq!(outcome.offered, outcome.admitted);
-        assert!((outcome.goodput().unwrap() - 1.0).abs() < 0.15, "{:?}", outcome.goodput());
-    }
-
-    #[test]
-    fn the_cpu_time_of_a_run_is_that_of_its_sessions() {
-        let outcome = demo("off", 0.5, 60.0);
-        assert!((outcome.cpu_s / 60.0 - 0.5).abs() < 0.03, "{}", outcome.cpu_s / 60.0);
-        assert!(outcome.wasted().unwrap() < 0.01, "{:?}", outcome.wasted());
-    }
-
-    #[test]
-    fn nobody_carries_more_than_the_best_possible() {
-        let bursts = Bursts { factor: 5.0, lasts_s: 0.5, share: 0.1 };
-        let bursts = Arrivals { bursts: Some(bursts), ..Arrivals::default() };
-        let segment = |from_s, level| Segment { from_s, level, to_level: level };
-        let crowd = vec![segment(0.0, 0.05), segment(4.0, 1.0), segment(10.0, 0.05)];
-        let crowd = Arrivals { segments: crowd, ..Arrivals::default() };
-        let mut later = Scenario::default().work;
-        later.first_request = later.first_request.with_mean(100e-6);
-        later.later_request = later.later_request.with_mean(1e-3);
-        for (arrivals, work, load, policy, least) in [
-            // 0.95 on average over seeds.
-            (bursts.clone(), Scenario::default().work, 0.5, "tide", 0.92),
-            (bursts, Scenario::default().work, 0.5, "off", 0.8),
-            (crowd, Scenario::default().work, 10.0, "tide", 0.95),
-            // Sessions that it loses are long, and it completes short ones instead.
-            (Arrivals::default(), later, 10.0, "off", 0.0),
-        ] {
-            let scenario = Scenario {
-                duration_s: 30.0,
-                watch_from_s: 4.0,
-                arrivals,
-                work,
-                ..Scenario::default()
-            };
-            let outcome =
-                run(&scenario, load, 1, policies::named(policy, &scenario).unwrap().as_mut());
-            let goodput = outcome.goodput().unwrap();
-            assert!((least..1.02).contains(&goodput), "{policy} at {load}: {goodput}");
-        }
-    }
-
-    #[test]
-    fn sessions_longer_than_the_run_count_for_what_they_got() {
-        // Sessions last 84 s and more, and nobody can complete one in 30.
-        let class = |requests, share| Customers {
-            requests: SessionLength::power_law(requests, requests),
-            share,
-            ..Customers::default()
-        };
-        let scenario = Scenario {
-            watch_from_s: 2.0,
-            customers: vec![class(2.0, 0.9), class(480.0, 0.1)],
-            ..Scenario::default()
-        };
-        let outcome = run(&scenario, 4.0, 1, policies::named("tide", &scenario).unwrap().as_mut());
-        let goodput = outcome.goodput().unwrap();
-        assert!((0.9..1.02).contains(&goodput), "{goodput}");
-        assert!(outcome.fair_lengths().unwrap() > 0.98, "{:?}", outcome.by_length);
-    }
-
-    #[test]
-    fn waiting_for_a_thread_is_a_queue_and_an_idle_thread_is_room() {
-        // Two threads for two requests a second each; processors have nothing to do.
-        let mut scenario = Scenario {
-            duration_s: 20.0,
-            watch_from_s: 5.0,
-            customers: vec![Customers {
-                patience: Distribution::constant(5.0),
-                ..Customers::default()
-            }],
-            ..Scenario::default()
-        };
-        scenario.upstream = Upstream {
-            cores: Some(4.0),
-            threads: 2,
-            visible: true,
-            wait: Distribution::exponential(0.01),
-        };
-        let at =
-            |load| run(&scenario, load, 1, policies::named("off", &scenario).unwrap().as_mut());
-        let (calm, crowd) = (at(0.5), at(3.0));
-        assert!(crowd.standing_ms() > 1000.0, "{}", crowd.standing_ms());
-        assert!(calm.standing_ms() < 50.0, "{}", calm.standing_ms());
-        let room =
-            |outcome: &Outcome| outcome.course[60..].iter().map(|tenth| tenth.room).sum::<f64>();
-        assert!(room(&crowd) < 0.02 * room(&calm), "{} {}", room(&crowd), room(&calm));
-    }
-
-    #[test]
-    fn added_cores_are_used() {
-        let cores = Changed::Cores { resource: Resource::Gate, cores: 2.0, seen: true };
-        let mut scenario = Scenario {
-            duration_s: 20.0,
-            watch_from_s: 10.0,
-            changes: vec![Change { at_s: 5.0, what: cores }],
-            ..Scenario::default()
-        };
-        scenario.upstream.threads = 2;
-        let outcome = run(&scenario, 4.0, 1, policies::named("tide", &scenario).unwrap().as_mut());
-        let goodput = outcome.goodput().unwrap();
-        assert!(goodput > 0.95 && outcome.cpu_s > 18.0, "{goodput}, {} s", outcome.cpu_s);
-    }
-
-    #[test]
-    fn a_wait_given_up_counts_for_as_long_as_it_was() {
-        // Nearly everybody inside waits for her 250 ms, and in vain.
-        let outcome = demo("off", 10.0, 10.0);
-        assert!(outcome.lost().unwrap() > 0.5, "{:?}", outcome.lost());
-        assert!((outcome.response_ms(0.95).unwrap() - 250.0).abs() < 1e-6);
-        assert!(outcome.waits_s.len() as u64 > outcome.answered);
-    }
-
-    /// One class of customers at a load, under a policy.
-    fn class(customers: Customers, policy: &str, load: f64, watch_from_s: f64) -> Outcome {
-        let scenario = Scenario {
-            duration_s: 90.0,
-            watch_from_s,
-            customers: vec![customers],
-            ..Scenario::default()
-        };
-        run(&scenario, load, 1, policies::named(policy, &scenario).unwrap().as_mut())
-    }
-
-    #[test]
-    fn the_cpu_time_is_as_worked_out_whatever_the_work_the_tls_and_the_tickets_are() {
-        for (tls, tickets) in [(None, 0.3), (Some(Tls::Clear), 1.0), (Tls::named("rsa-4096"), 0.0)]
-        {
-            let outcome = class(
-                Customers {
-                    requests: SessionLength::one_and(Distribution::gamma(5.0, 0.5)),
-                    think: Distribution::lognormal(0.2, 1.5),
-                    patience: Distribution::uniform(0.5, 0.01),
-                    tls,
-                    tickets,
-                    first_request: Some(Distribution::weibull(200e-6, 2.0)),
-                    later_request: Some(Distribution::pareto(100e-6, 2.0, 5e-3)),
-                    ..Customers::default()
-                },
-                "off",
-                0.5,
-                10.0,
-            );
-            assert!((outcome.cpu_s / 80.0 - 0.5).abs() < 0.03, "{tls:?}: {}", outcome.cpu_s / 80.0);
-            assert_eq!((outcome.refused, outcome.cut_off), (0, 0));
-            let resumes = tls.is_none();
-            assert_eq!(outcome.resumed_handshakes > 0, resumes, "{tls:?}");
-            assert_eq!(outcome.full_handshakes > 0, tls != Some(Tls::Clear));
-        }
-    }
-
-    #[test]
-    fn who_brings_no_ticket_may_be_refused_in_the_middle_of_her_visit() {
-        let with_tickets = class(Customers::default(), "tide", 4.0, 0.0);
-        assert_eq!(with_tickets.cut_off, 0);
-        let without = class(Customers { tickets: 0.0, ..Customers::default() }, "tide", 4.0, 0.0);
-        assert_eq!(without.resumed_handshakes, 0);
-        assert!(without.cut_off > 1000 && without.cut_off <= without.abandoned, "{without:?}");
-        // Whoever was let in and cut off is not refused once more, and counts once.
-        assert!(without.admitted + without.refused <= without.offered);
-        let under_way = without.admitted - without.completed - without.abandoned;
-        assert!(under_way < without.admitted / 50, "{under_way} of {}", without.admitted);
-        assert!(without.lost().unwrap() >= without.cut_off().unwrap());
-        // More connections are let in than sessions.
-        assert!(without.full_handshakes > without.admitted);
-    }
-
-    #[test]
-    fn former_sessions_of_those_without_tickets_are_forgotten_in_the_end() {
-        let outcome = class(Customers { tickets: 0.0, ..Customers::default() }, "off", 0.3, 10.0);
-        // 62.6 sessions a second, with 11.3 pauses. A seat is taken for as long as a pause, or,
-        // where that is longer than 250 ms (0.24 of them), for these and the linger time:
-        // 73.1 + 0.24 × 1250 = 372.7 ms. Together 263.7, and a few who are served.
-        let inside = outcome.course[100..].iter().map(|tenth| f64::from(tenth.inside));
-        let mean = inside.clone().sum::<f64>() / inside.count() as f64;
-        assert!((mean / 265.0 - 1.0).abs() < 0.05, "{mean}");
-    }
-
-    fn from_toml(more: &str) -> Scenario {
-        let text = format!("about = \"x\"\nduration = \"8s\"\nwatch_from = \"0s\"\n{more}");
-        Scenario::from_toml(&text, "x").unwrap()
-    }
-
-    #[test]
-    fn where_nobody_is_held_whoever_may_come_in_does() {
-        let scenario = from_toml("[gate]\nhold = \"0s\"");
-        let at = |policy, load| {
-            let mut judge = policies::named(policy, &scenario).unwrap();
-            run(&scenario, load, 1, judge.as_mut())
-        };
-        assert_eq!(at("off", 0.4).refused, 0);
-        let light = at("tide", 0.4);
-        assert!(light.refused().unwrap() < 0.05, "{:?}", light.refused());
-        let heavy = at("tide", 4.0);
-        let goodput = heavy.goodput().unwrap();
-        assert!(heavy.refused > heavy.admitted && goodput > 0.5, "{goodput}");
-    }
-
-    #[test]
-    fn nobody_is_turned_away_whom_the_policy_lets_in_however_busy_the_gate_is() {
-        // Turns of the event loop take longer than the hold time of 75 ms.
-        let outcome = demo("off", 4.0, 20.0);
-        // What is left are customers who gave up before it was their turn.
-        let refused = outcome.refused().unwrap();
-        assert!(refused < 0.1, "{refused}");
-    }
-
-    #[test]
-    fn customers_who_leave_the_line_tell_of_a_lasting_overload_too() {
-        // Nobody's hold time of 75 ms is ever up: they leave before.
-        let scenario = from_toml("customers = [{ patience = \"60ms\" }]");
-        let mut judge = policies::named("tide", &scenario).unwrap();
-        let outcome = run(&scenario, 3.0, 1, judge.as_mut());
-        // Seven in ten if they do not; some are lost until it is noticed.
-        let lost = outcome.lost().unwrap();
-        assert!(lost < 0.15, "{lost}");
-    }
-
-    #[test]
-    fn what_nobody_waits_for_does_not_stay_in_flight() {
-        // Many give up while the gate has their requests and the upstream has not.
-        let scenario = from_toml(
-            "customers = [{ patience = \"30ms\" }]\n[arrivals]\n\
-             segments = [{ level = 1.0 }, { from = \"2s\", level = 0.0 }]",
-        );
-        let mut judge = policies::named("off", &scenario).unwrap();
-        let mut world = World::new(&scenario, 4.0, 1, judge.as_mut());
-        while world.step() {}
-        assert!(world.outcome.abandoned > 100, "{}", world.outcome.abandoned);
-        let Reading { in_flight_handshakes, in_flight_requests, .. } = world.reading;
-        assert_eq!((in_flight_handshakes, in_flight_requests), (0, 0));
-    }
-
-    #[test]
-    fn no_more_is_wasted_than_was_spent_while_watched() {
-        // The processor is gone when the watch begins, and all inside give up in it.
-        let cores = Changed::Cores { resource: Resource::Gate, cores: 0.01, seen: false };
-        let scenario = Scenario {
-            duration_s: 6.0,
-            watch_from_s: 4.0,
-            changes: vec![Change { at_s: 3.9, what: cores }],
-            ..Scenario::default()
-        };
-        let outcome = run(&scenario, 0.9, 1, policies::named("off", &scenario).unwrap().as_mut());
-        assert!(outcome.abandoned > 100, "{}", outcome.abandoned);
-        assert!(outcome.wasted_cpu_s <= outcome.cpu_s, "{outcome:?}");
-    }
-
-    /// Lets everybody in, and keeps the readings.
-    #[derive(Default)]
-    pub(super) struct Open(pub(super) Vec<Reading>);
-
-    impl Judge for Open {
-        fn new_session(&mut self, _: Duration, _: User) -> Decision {
-            Decision::Admit
-        }
-        fn observe(&mut self, _: Duration, reading: &Reading) {
-            self.0.push(reading.clone());
-        }
-        fn why(&self, _: Duration) -> String {
-            String::new()
-        }
-    }
-
-    #[test]
-    fn a_request_that_nobody_waited_for_was_one_all_the_same() {
-        // Without it, connections of a crowd that gives up would look cheap.
-        let scenario = from_toml(
-            "customers = [{ requests = 1, patience = \"30ms\" }]\n[arrivals]\n\
-             segments = [{ level = 1.0 }, { from = \"2s\", level = 0.0 }]\n\
-             [work]\nfull_handshake = \"100us\"",
-        );
-        let mut judge = Open::default();
-        let outcome = run(&scenario, 4.0, 1, &mut judge);
-        let sum = |of: fn(&Reading) -> u64| judge.0.iter().map(of).sum::<u64>();
-        let (requests, responses) = (sum(|r| r.new.requests), sum(|r| r.upstream_responses));
-        assert!(responses + 100 < requests, "{responses} of {requests}");
-        assert!(requests <= responses + outcome.abandoned, "{requests}, {responses}");
-    }
-
-    #[test]
-    fn the_gate_knows_who_came_in_clear_and_takes_nothing_for_a_handshake_there() {
-        let scenario = from_toml("customers = [{ tls = \"clear\" }]");
-        let mut judge = Open::default();
-        run(&scenario, 0.5, 1, &mut judge);
-        let sum = |of: fn(&Reading) -> u64| judge.0.iter().map(of).sum::<u64>();
-        let (connections, in_clear) = (sum(|r| r.new.connections), sum(|r| r.new.in_clear));
-        // The last ones are on their way in when the run ends.
-        assert!(connections > 1000 && connections - in_clear < 5, "{in_clear} of {connections}");
-        assert_eq!(sum(|r| r.new.handshakes), 0);
-    }
-
-    #[test]
-    fn nothing_is_in_flight_when_all_have_left() {
-        let segment = |from_s, level| Segment { from_s, level, to_level: level };
-        let segments = vec![segment(0.0, 1.0), segment(3.0, 0.0)];
-        let arrivals = Arrivals { segments, ..Arrivals::default() };
-        let scenario = Scenario { duration_s: 30.0, arrivals, ..Scenario::default() };
-        let mut judge = Open::default();
-        let outcome = run(&scenario, 4.0, 1, &mut judge);
-        let inside = outcome.course.last().unwrap().inside;
-        let last = judge.0.last().unwrap();
-        let in_flight = (last.in_flight_handshakes, last.in_flight_requests);
-        assert_eq!((inside, in_flight), (0, (0, 0)));
-    }
-
-    /// A run under a policy: when who came for the first time, and the sessions.
-    fn came(scenario: &Scenario, policy: &str) -> (Vec<(u64, Customer)>, Vec<Session>) {
-        let mut judge = policies::named(policy, scenario).unwrap();
-        let mut world = World::new(scenario, 4.0, 1, judge.as_mut());
-        let (mut came, mut seen) = (Vec::new(), 0);
-        while world.step() {
-            let news = world.sessions[seen..].iter().filter(|session| session.attempt == 0);
-            came.extend(news.map(|session| (world.now.to_bits(), session.customer.clone())));
-            seen = world.sessions.len();
-        }
-        (came, world.sessions)
-    }
-
-    #[test]
-    fn whatever_a_policy_does_the_same_customers_and_attackers_come_at_the_same_times() {
-        let scenario = from_toml(
-            "[arrivals]\nbursts = { factor = 3.0, share = 0.2 }\n\
-             [[customers]]\nback_off = \"500ms\"\nattempts = 3\ntickets = 0.5\n\
-             [[attacks]]\nkind = \"forged-tickets\"\n[telemetry]\nnoise = 0.1\n",
-        );
-        let [off, tide, codel] = ["off", "tide", "codel"].map(|policy| came(&scenario, policy));
-        assert!(off.0.len() > 10_000 && off.0 == tide.0 && off.0 == codel.0);
-        // They did decide differently: who comes back is another one.
-        assert!(off.1.len() != tide.1.len() && off.1.len() != codel.1.len());
-    }
-
-    #[test]
-    fn who_completes_under_two_policies_takes_the_same_work() {
-        let scenario = from_toml(
-            "[database]\nrequest = \"10us\"\n\
-             [[customers]]\ntickets = 0.5\npatience = { mean = \"300ms\", scv = 0.1 }\n",
-        );
-        let [(_, tide), (_, codel)] = ["tide", "codel"].map(|policy| came(&scenario, policy));
-        let both = tide.iter().zip(&codel).filter(|(one, other)| one.completed && other.completed);
-        let work: Vec<_> = both.map(|(one, other)| (one.spent, other.spent)).collect();
-        let completed = tide.iter().filter(|session| session.completed).count();
-        assert!(work.len() > 100 && work.len() < completed, "{} of {completed}", work.len());
-        assert!(work.iter().all(|(one, other)| (one / other - 1.0).abs() < 1e-9));
-    }
-
-    #[test]
-    fn a_run_follows_from_its_seed() {
-        assert_eq!(demo("tide", 2.0, 2.0).completed, demo("tide", 2.0, 2.0).completed);
-    }
-
-    #[test]
-    fn all_that_was_offered_was_admitted_or_refused_or_still_stands_there() {
-        for policy in ["off", "eac", "tide"] {
-            let outcome = demo(policy, 4.0, 5.0);
-            let settled = outcome.admitted + outcome.refused;
-            assert!(settled <= outcome.offered, "{policy}");
-            // Those held, and for `off` those in the gate's queue.
-            let waiting = (outcome.offered - settled) as f64 / outcome.offered as f64;
-            assert!(waiting < 0.05, "{policy}: {waiting}");
-        }
-    }
 }

@@ -1,8 +1,9 @@
 //! Work: what each stage of a connection and a request needs, and what follows.
 
 use super::{DATABASE, Event, GATE, Session, UPSTREAM, World};
-use crate::judge::Response;
+use crate::policy::Response;
 use crate::scenario::AttackKind;
+use std::time::Duration;
 use tidegate_control::ClassWork;
 
 /// Where a piece of work belongs.
@@ -116,7 +117,10 @@ impl World<'_> {
     }
 
     /// The upstream begins a request that has one of its threads.
-    fn serve(&mut self, job: u32) {
+    pub(super) fn serve(&mut self, job: u32) {
+        if let Some(end_s) = self.scenario.upstream.pauses.and_then(|pauses| pauses.end(self.now)) {
+            return self.schedule(end_s, Event::Resumed(job));
+        }
         let wait = &self.scenario.upstream.wait;
         if wait.mean() == 0.0 {
             return self.compute(UPSTREAM, job);
@@ -166,12 +170,13 @@ impl World<'_> {
                     self.sessions[job.session as usize].gone = true;
                     self.leaves(job.session);
                 } else if wanted {
-                    self.forward(job.session);
+                    // A request in clear text comes with the hello.
+                    self.sends(job.session, if in_clear { 0.0 } else { 1.0 });
                 }
             }
             Stage::Forward => {
-                self.tell_in_flight();
-                if self.judge.request(self.time(), self.user(job.session)) {
+                let moment = self.moment(Duration::ZERO);
+                if self.policy.request(self.time(), self.user(job.session), moment) {
                     self.hand_over(job.session);
                 } else {
                     let work = self.scenario.gate_request() * 0.4;
@@ -199,7 +204,7 @@ impl World<'_> {
                 self.reading.upstream_time_ln += (waited * 1e9).max(1.0).ln();
                 if wanted {
                     self.thinks(job.session);
-                    self.answered(job.session);
+                    self.receives(job.session);
                 }
             }
             Stage::Reject => {
@@ -248,7 +253,7 @@ impl World<'_> {
                 self.reading.given_up_time_ln += (took_s * 1e9).max(1.0).ln();
             }
         }
-        self.judge.responded(self.time(), &response);
+        self.policy.responded(self.time(), &response);
     }
 
     /// A request has come to its end, whichever: the gate counts those that nobody

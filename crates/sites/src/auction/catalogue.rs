@@ -1,4 +1,4 @@
-//! What never changes: the categories and regions.
+//! The fixed categories and regions.
 //!
 //! Source: the 20 categories and their numbers of active items are those of eBay
 //! on 20 September 2001 that RUBiS uses. RUBiS has 62 regions; these are ours.

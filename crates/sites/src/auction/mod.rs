@@ -1,8 +1,8 @@
-//! An auction site after RUBiS, as a real one: all 27 interactions, rendered on
-//! the server, on SQLite or PostgreSQL.
+//! An auction site after RUBiS: all 27 interactions, rendered on the server, on
+//! SQLite or PostgreSQL.
 //!
 //! Source: RUBiS 1.4 (Rice University, E. Cecchet and J. Marguerite, 2002) for
-//! the interactions, tables and population; all code and words are our own.
+//! the interactions, tables and population; all code and texts are our own.
 //!
 //! | interaction | request |
 //! | --- | --- |
@@ -23,13 +23,14 @@
 //! | SellItemForm, RegisterItem | `POST /sell/form`, `POST /items` |
 //! | AboutMeAuth, AboutMe | `GET`, `POST /me` |
 //!
-//! Who signs in does so for one thing: the next form carries a signed, expiring
-//! token that says who and what for. Auctions that end are closed within seconds;
-//! those of the synthetic population are then offered again, so that the site
-//! keeps its size under load. While the site is stopped, auctions stand still.
+//! A user signs in for one purpose: the next form carries a signed, expiring
+//! token with the user and the purpose. Auctions that end are closed within
+//! seconds; those of the synthetic population are then offered again, so that
+//! the site keeps its size under load. While the site is stopped, auctions are
+//! paused.
 
 mod catalogue;
-mod dearer;
+mod extra_cpu;
 mod money;
 mod options;
 mod population;

@@ -10,7 +10,7 @@ use std::fmt;
 pub struct Cents(pub i64);
 
 impl Cents {
-    /// The most that a form takes: one million.
+    /// Highest amount that a form accepts: one million.
     pub const MOST: Self = Self(100_000_000);
 
     /// Reads `12`, `12.5` or `12.50`; no sign, no other characters, at most
@@ -41,7 +41,7 @@ impl Cents {
 }
 
 impl fmt::Display for Cents {
-    /// For people: `$1,234.50`.
+    /// For display: `$1,234.50`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sign = if self.0 < 0 { "-" } else { "" };
         let (whole, cents) = (self.0.unsigned_abs() / 100, self.0.unsigned_abs() % 100);
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_number_field_sends_is_read_exactly() {
+    fn the_value_of_a_number_field_is_read_exactly() {
         for (text, cents) in
             [("12", 1200), ("12.5", 1250), ("12.50", 1250), ("0.07", 7), ("12.", 1200)]
         {

@@ -1,4 +1,4 @@
-//! How an auction site is to be started.
+//! Options of the auction site.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -11,11 +11,11 @@ use crate::{Error, Result};
 /// Options of the auction site. `Default` is a small site on this machine.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Where to listen; port 0 takes a free one.
+    /// Address to listen on; port 0 takes a free one.
     pub listen: SocketAddr,
     /// URL of the database; without one, a SQLite file in `data`.
     pub database: Option<String>,
-    /// Folder of the SQLite file; made if it is not there.
+    /// Folder of the SQLite file; created if it is missing.
     pub data: PathBuf,
     /// Size of the population, 0.0005 to 10: 1.0 is a million users and 32,667
     /// active items. `None` takes the database as it is, or [`Options::SCALE`]
@@ -23,12 +23,12 @@ pub struct Options {
     pub scale: Option<f64>,
     /// Seed of the population. `None` takes the database as it is, or 1.
     pub seed: Option<u64>,
-    /// What hashing a password costs.
+    /// Cost of a password hash.
     pub password_cost: PasswordCost,
-    /// CPU time, at most 1 s, that every request takes on top, but for that of
-    /// the front page: what a dearer site would do.
+    /// CPU time, at most 1 s, added to every request but that of the front page,
+    /// to emulate a costlier site.
     pub extra_cpu: Duration,
-    /// From how long after the start on it does.
+    /// How long after the start `extra_cpu` applies.
     pub extra_cpu_after: Duration,
     /// The cores to run on, one runtime pinned to each; without, one runtime per
     /// processor that this process may use, not pinned.
@@ -36,12 +36,12 @@ pub struct Options {
 }
 
 impl Options {
-    /// Scale of a new population if none is asked for: 10,000 users.
+    /// Default scale of a new population: 10,000 users.
     pub const SCALE: f64 = 0.01;
-    /// Seed of a new population if none is asked for.
+    /// Default seed of a new population.
     pub const SEED: u64 = 1;
 
-    /// Most CPU time on top of a request: a site that takes more answers nobody.
+    /// Most CPU time added to a request.
     pub const MOST_EXTRA_CPU: Duration = Duration::from_secs(1);
 
     /// Where the database is.

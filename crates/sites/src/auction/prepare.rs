@@ -1,4 +1,4 @@
-//! Opens the database, and makes it first where that is needed.
+//! Opens the database, and populates an empty one.
 
 use std::fs::File;
 use std::path::Path;
@@ -11,37 +11,36 @@ use crate::database::{Connection, Location};
 use crate::password::PasswordCost;
 use crate::{Error, Result};
 
-/// A site that was not seen for so long had been stopped, seconds.
+/// A site that was last noted as running so long ago was stopped, seconds.
 const ABSENCE: i64 = 90;
 /// Key of PostgreSQL's advisory lock under which one process populates.
 const LOCK: i64 = 0x7469_6465;
 
-/// What [`prepare`] found or made.
+/// A database that is ready.
 #[derive(Clone, Debug)]
 pub struct Prepared {
     /// Where the database is.
     pub location: Location,
-    /// It was made just now.
+    /// It was populated just now.
     pub created: bool,
     /// The scale of its population.
     pub scale: f64,
     /// The seed of its population.
     pub seed: u64,
-    /// How many synthetic people there are: `user1` and so on.
+    /// Number of synthetic people: `user1` and so on.
     pub users: i64,
 }
 
 /// Opens the database; an empty one is populated, with a progress bar on a
-/// terminal, and one whose population was interrupted is populated anew.
+/// terminal, and one whose population was interrupted is populated again.
 ///
 /// # Errors
-/// What only the operator can solve: the database is not there, locked, not
-/// writable, of another kind or version, or was populated otherwise than is
-/// asked now.
+/// Errors for the operator: the database is missing, locked, not writable, of
+/// another kind or version, or was populated with other options.
 pub fn prepare(options: &Options) -> Result<Prepared> {
     let location = options.location()?;
     let options = options.clone();
-    // A thread of its own, so that it does not matter whether the caller is async.
+    // A thread of its own, so that async callers may call this too.
     let prepared = std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime
@@ -78,15 +77,15 @@ async fn with(
     let scale_differs =
         options.scale.is_some_and(|scale| scale.to_string() != plan.scale.to_string());
     if scale_differs || options.seed.is_some_and(|seed| seed != plan.seed) {
-        let asked = Plan {
+        let requested = Plan {
             scale: options.scale.unwrap_or(plan.scale),
             seed: options.seed.unwrap_or(plan.seed),
         };
         return Err(Error::Operator(format!(
-            "{place}: was populated with {plan}, not with {asked} as asked; leave --scale and --seed out to use it, delete it to make it anew, or name another database"
+            "{place}: was populated with {plan}, not with {requested} as requested; leave --scale and --seed out to use it, delete it to populate it again, or name another database"
         )));
     }
-    wake(connection, when::now()).await?;
+    resume(connection, when::now()).await?;
     Ok(Prepared {
         location: location.clone(),
         created,
@@ -96,7 +95,7 @@ async fn with(
     })
 }
 
-/// Populates under a lock, so that two sites started at once do not do it both.
+/// Populates under a lock, so that of two sites started at once only one does.
 async fn make(
     connection: &mut Connection,
     location: &Location,
@@ -105,7 +104,7 @@ async fn make(
 ) -> Result<()> {
     let busy = || {
         Error::Operator(format!(
-            "{location}: another process is populating it; wait till it is done, then try again"
+            "{location}: another process is populating it; wait until it is done, then try again"
         ))
     };
     let _lock = match location {
@@ -118,13 +117,12 @@ async fn make(
             None
         }
     };
-    // Another process may have been quicker.
+    // Another process may have populated it meanwhile.
     if schema::look(connection, &location.to_string()).await? == Found::Ready {
         return Ok(());
     }
     tracing::info!(database = %location, %plan, "populating");
     population::populate(connection, plan, cost, when::now()).await?;
-    // The planner's figures and all statements are fresh for what follows.
     if let Location::Sqlite(file) = location {
         let _ = std::fs::remove_file(lock_path(file));
     }
@@ -151,9 +149,9 @@ fn lock_file(file: &Path) -> Result<Option<File>> {
     }
 }
 
-/// Auctions stand still while the site is stopped: their times move on by as
-/// long as nobody saw it. Writing the time also shows whether it can be written.
-async fn wake(connection: &mut Connection, now: i64) -> Result<()> {
+/// Auctions are paused while the site is stopped: their times move by its
+/// length. Writing the time also shows whether the database is writable.
+async fn resume(connection: &mut Connection, now: i64) -> Result<()> {
     let seen = schema::note(connection, "last_seen").await?;
     let away = seen.and_then(|seen| seen.parse::<i64>().ok()).map_or(0, |seen| now - seen);
     connection.run("BEGIN", &[]).await?;

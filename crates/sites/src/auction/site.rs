@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use super::dearer::dearer;
+use super::extra_cpu::with_extra_cpu;
 use super::options::Options;
 use super::prepare::{Prepared, prepare};
 use super::store::sales;
@@ -17,10 +17,10 @@ use crate::token::Signer;
 
 /// How often ended auctions are closed.
 const CLOSING: Duration = Duration::from_secs(2);
-/// How often it is noted that the site is running, in closings.
+/// How often the time is noted at which the site was running, in closings.
 const NOTED: u32 = 10;
 
-/// An auction site that runs.
+/// A running auction site.
 #[derive(Debug)]
 pub struct Site {
     server: Server,
@@ -30,13 +30,14 @@ pub struct Site {
 /// Prepares the database, as [`prepare`] does, and starts the site.
 ///
 /// # Errors
-/// What [`prepare`] says; the address is in use or not ours; a core is not there.
+/// Those of [`prepare`]; the address is in use or not of this machine; a core
+/// does not exist.
 pub fn start(options: Options) -> Result<Site> {
     let prepared = prepare(&options)?;
     let count = options.cores.as_ref().map_or_else(|| available_cores().len(), Vec::len);
     let signer = Signer::random();
     let takes = options.password_cost.measure();
-    let dearer_from = Instant::now() + options.extra_cpu_after;
+    let extra_cpu_from = Instant::now() + options.extra_cpu_after;
     let services = Database::for_cores(&prepared.location, count)
         .into_iter()
         .enumerate()
@@ -44,13 +45,13 @@ pub fn start(options: Options) -> Result<Site> {
             let hasher = Hasher::new(options.password_cost, takes)?;
             let signer = signer.clone();
             let make = move || Service {
-                chores: (core == 0).then(|| -> crate::server::Chores {
+                background: (core == 0).then(|| -> crate::server::BackgroundTask {
                     Box::pin(close_auctions(database.clone()))
                 }),
-                router: dearer(
+                router: with_extra_cpu(
                     router(App::new(database, hasher, signer)),
                     options.extra_cpu,
-                    dearer_from,
+                    extra_cpu_from,
                 ),
             };
             Ok(Box::new(make) as Box<dyn FnOnce() -> Service + Send>)
@@ -61,24 +62,24 @@ pub fn start(options: Options) -> Result<Site> {
 }
 
 impl Site {
-    /// Where it listens.
+    /// The address it listens on.
     pub fn address(&self) -> SocketAddr {
         self.server.address()
     }
 
-    /// The database that it runs on.
+    /// Its database.
     pub fn prepared(&self) -> &Prepared {
         &self.prepared
     }
 
-    /// Stops accepting, lets the requests under way finish (at most 5 s), and
-    /// returns when all has stopped.
+    /// Stops accepting, waits for the requests in flight (at most 5 s), and
+    /// returns when every core has stopped.
     pub fn shutdown(self) {
         self.server.shutdown();
     }
 }
 
-/// Closes auctions as they end, and notes that the site is awake.
+/// Closes auctions as they end, and notes that the site is running.
 async fn close_auctions(database: Database) {
     let mut turn: u32 = 0;
     loop {
@@ -87,7 +88,7 @@ async fn close_auctions(database: Database) {
                 tokio::task::yield_now().await;
             }
             if turn.is_multiple_of(NOTED) {
-                sales::note_awake(&database, when::now()).await?;
+                sales::note_running(&database, when::now()).await?;
             }
             Result::<()>::Ok(())
         };

@@ -40,7 +40,7 @@ impl fmt::Display for Moment {
     }
 }
 
-/// Shows how long it still takes: `3 d 4 h`, `2 h 10 min`, `45 s`, or `ended`.
+/// Shows the time that is left: `3 d 4 h`, `2 h 10 min`, `45 s`, or `ended`.
 #[derive(Clone, Copy, Debug)]
 pub struct Left(pub i64);
 

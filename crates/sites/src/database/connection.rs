@@ -6,7 +6,7 @@ use super::postgres::Postgres;
 use super::sqlite::Sqlite;
 use super::{Record, Result, Value};
 
-/// Which SQL is spoken. The few statements that differ ask for it.
+/// The SQL dialect, for the few statements that differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
     /// SQLite 3.35 or later.
@@ -25,7 +25,7 @@ pub enum Connection {
 }
 
 impl Connection {
-    /// The SQL spoken on this connection.
+    /// The SQL dialect of this connection.
     pub fn dialect(&self) -> Dialect {
         match self {
             Self::Sqlite(_) => Dialect::Sqlite,
@@ -36,7 +36,7 @@ impl Connection {
     /// All rows of a query.
     ///
     /// # Errors
-    /// Whatever the database answers; a placeholder without a value, or a value
+    /// An error of the database; a placeholder without a value, or a value
     /// without a placeholder.
     pub async fn all<R: Record>(
         &mut self,
@@ -80,7 +80,7 @@ impl Connection {
     /// statement may hold a semicolon itself.
     ///
     /// # Errors
-    /// Whatever the database answers.
+    /// An error of the database.
     pub async fn script(&mut self, sql: String) -> Result<()> {
         match self {
             Self::Sqlite(sqlite) => sqlite.script(&sql).await,
@@ -88,7 +88,7 @@ impl Connection {
         }
     }
 
-    /// Closes the connection and waits till the database has taken note.
+    /// Closes the connection and waits until the database has closed it too.
     pub async fn close(self) {
         let closed = match self {
             Self::Sqlite(sqlite) => sqlite.close(),

@@ -24,7 +24,7 @@ impl Location {
     /// Reads `postgres://user:password@host/name`, `sqlite:FILE` or `sqlite://FILE`.
     ///
     /// # Errors
-    /// The text is none of these: the operator's mistake.
+    /// The text is none of these: a mistake of the operator.
     pub fn parse(text: &str) -> Result<Self> {
         if let Some(file) = text.strip_prefix("sqlite:") {
             let file = file.strip_prefix("//").unwrap_or(file);
@@ -46,11 +46,11 @@ impl Location {
         // The text may hold a password: only its scheme is repeated.
         let scheme = text.split_once(':').map_or("", |(scheme, _)| scheme);
         Err(Error::Operator(format!(
-            "database: {scheme:?} is no known kind of database; use postgres://… or sqlite:FILE"
+            "database: {scheme:?} is not a known kind of database; use postgres://… or sqlite:FILE"
         )))
     }
 
-    /// The SQL spoken there.
+    /// Its SQL dialect.
     pub fn dialect(&self) -> Dialect {
         match self {
             Self::Sqlite(_) => Dialect::Sqlite,
@@ -61,8 +61,8 @@ impl Location {
     /// Opens a connection; a missing SQLite file is created.
     ///
     /// # Errors
-    /// Not there, not reachable, locked, unreadable, no database: one line that
-    /// says which, for the operator.
+    /// Missing, unreachable, locked, unreadable, or not a database: one line for
+    /// the operator.
     pub async fn connect(&self) -> Result<Connection> {
         let opened = match self {
             Self::Sqlite(file) => Sqlite::open(file).await.map(Connection::Sqlite),
@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_spellings_of_a_file_are_read() {
+    fn both_forms_of_a_file_url_are_read() {
         for text in ["sqlite:some/auction.db", "sqlite://some/auction.db"] {
             assert_eq!(Location::parse(text).unwrap().to_string(), "some/auction.db");
         }

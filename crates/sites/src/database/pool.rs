@@ -1,4 +1,4 @@
-//! The connections of one core, and transactions on them.
+//! The connection pools of one core, and transactions.
 
 use std::sync::{Arc, Mutex};
 
@@ -8,21 +8,20 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use super::{Connection, Dialect, Location, Record, Value};
 use crate::{Error, Result, database};
 
-/// Connections of one core to a PostgreSQL server: queries wait for its answer,
-/// so several may be under way.
+/// Connections of one core to a PostgreSQL server. A query waits for the server,
+/// so several may be in flight.
 const POSTGRES_CONNECTIONS: usize = 8;
 
-/// The database as one core sees it: a few connections, opened when needed.
+/// The database of one core: a few connections, opened on demand.
 ///
 /// SQLite has one connection that reads and one that writes: the core runs one
 /// query at a time anyway, but readers must not wait while a writer waits for
 /// another process. Writers of all cores queue at one semaphore instead of
 /// polling SQLite's file lock.
 ///
-/// No query of SQLite yields to the other requests of its core, nor is that made
-/// up for between two of them: a page takes a fraction of a millisecond in all,
-/// and a transaction that ran through has kept the write lock no longer than it
-/// had to, whatever else the core has to do.
+/// A SQLite query does not yield to the other requests of its core, and there is
+/// no yield between two queries: a page takes a fraction of a millisecond in all,
+/// and a transaction that runs through holds the write lock for the shortest time.
 #[derive(Clone, Debug)]
 pub struct Database {
     read: Arc<Pool>,
@@ -50,17 +49,17 @@ impl Database {
     /// All rows of a query that only reads.
     ///
     /// # Errors
-    /// Whatever the database answers.
+    /// An error of the database.
     pub async fn all<R: Record>(&self, sql: &'static str, values: &[Value<'_>]) -> Result<Vec<R>> {
         let mut lease = self.read.lease().await?;
         let answer = lease.connection().all(sql, values).await;
-        Ok(lease.judge(answer)?)
+        Ok(lease.checked(answer)?)
     }
 
     /// The first row of a query that only reads.
     ///
     /// # Errors
-    /// Whatever the database answers.
+    /// An error of the database.
     pub async fn first<R: Record>(
         &self,
         sql: &'static str,
@@ -68,21 +67,21 @@ impl Database {
     ) -> Result<Option<R>> {
         let mut lease = self.read.lease().await?;
         let answer = lease.connection().first(sql, values).await;
-        Ok(lease.judge(answer)?)
+        Ok(lease.checked(answer)?)
     }
 
     /// Begins a transaction that writes. In SQLite it takes the write lock at
-    /// once (`BEGIN IMMEDIATE`), so that it cannot fail halfway for want of it.
+    /// once (`BEGIN IMMEDIATE`), so that it cannot fail halfway because of it.
     ///
     /// # Errors
-    /// Whatever the database answers.
+    /// An error of the database.
     pub async fn begin(&self) -> Result<Transaction> {
         let mut lease = self.write.lease().await?;
         let begin = match lease.connection().dialect() {
             Dialect::Sqlite => "BEGIN IMMEDIATE",
             Dialect::Postgres => "BEGIN",
         };
-        lease.sound = false;
+        lease.reusable = false;
         lease.connection().run(begin, &[]).await?;
         Ok(Transaction { lease })
     }
@@ -94,25 +93,25 @@ impl Database {
     }
 }
 
-/// A transaction under way. Dropped without [`commit`](Self::commit) it is
-/// undone: its connection is closed, which rolls back in both databases, also
-/// where the request was cancelled halfway.
+/// An open transaction. Dropped without [`commit`](Self::commit) it is rolled
+/// back: its connection is closed, which both databases treat as a rollback. So
+/// a cancelled request leaves no change.
 #[derive(Debug)]
 pub struct Transaction {
     lease: Lease,
 }
 
 impl Transaction {
-    /// The SQL spoken here.
+    /// The SQL dialect.
     pub fn dialect(&mut self) -> Dialect {
         self.lease.connection().dialect()
     }
 
-    /// The first row of a query, locked against other writers till the end of
-    /// the transaction. `sql` must select from one table.
+    /// The first row of a query, locked against other writers until the end
+    /// of the transaction. `sql` must select from one table.
     ///
     /// # Errors
-    /// Whatever the database answers.
+    /// An error of the database.
     pub async fn lock<R: Record>(
         &mut self,
         sql: LockingSql,
@@ -129,7 +128,7 @@ impl Transaction {
     /// All rows of a query.
     ///
     /// # Errors
-    /// Whatever the database answers.
+    /// An error of the database.
     pub async fn all<R: Record>(
         &mut self,
         sql: impl SqlSafeStr,
@@ -141,7 +140,7 @@ impl Transaction {
     /// The first row of a query.
     ///
     /// # Errors
-    /// Whatever the database answers.
+    /// An error of the database.
     pub async fn first<R: Record>(
         &mut self,
         sql: impl SqlSafeStr,
@@ -153,28 +152,28 @@ impl Transaction {
     /// Runs a statement.
     ///
     /// # Errors
-    /// Whatever the database answers.
+    /// An error of the database.
     pub async fn run(&mut self, sql: impl SqlSafeStr, values: &[Value<'_>]) -> Result<()> {
         Ok(self.lease.connection().run(sql, values).await?)
     }
 
-    /// Undoes the changes because the request is refused, and hands `refusal`
-    /// back. Cheaper than dropping the transaction: the connection lives on.
+    /// Rolls back because the request is refused, and returns `refusal`. Costs
+    /// less than dropping the transaction: the connection stays open.
     pub async fn undo(mut self, refusal: impl Into<Error>) -> Error {
         if let Err(error) = self.lease.connection().run("ROLLBACK", &[]).await {
             return error.into();
         }
-        self.lease.sound = true;
+        self.lease.reusable = true;
         refusal.into()
     }
 
-    /// Makes the changes last.
+    /// Commits the changes.
     ///
     /// # Errors
-    /// Whatever the database answers; then nothing was changed.
+    /// An error of the database; then nothing was changed.
     pub async fn commit(mut self) -> Result<()> {
         self.lease.connection().run("COMMIT", &[]).await?;
-        self.lease.sound = true;
+        self.lease.reusable = true;
         Ok(())
     }
 }
@@ -220,7 +219,7 @@ impl Pool {
         };
         Ok(Lease {
             connection: Some(connection),
-            sound: true,
+            reusable: true,
             pool: Arc::clone(self),
             _permit: permit,
         })
@@ -234,12 +233,12 @@ impl Pool {
     }
 }
 
-/// A connection in use. It goes back to its pool unless it is unsound: in the
-/// middle of a transaction, or broken.
+/// A connection in use. It returns to its pool unless it is in the middle of a
+/// transaction or broken.
 #[derive(Debug)]
 struct Lease {
     connection: Option<Connection>,
-    sound: bool,
+    reusable: bool,
     pool: Arc<Pool>,
     _permit: OwnedSemaphorePermit,
 }
@@ -249,12 +248,12 @@ impl Lease {
         self.connection.as_mut().expect("present until dropped")
     }
 
-    /// After an error that is not the statement's own neither this connection
-    /// nor the idle ones are used again: the server may have been restarted, or
-    /// the file replaced.
-    fn judge<T>(&mut self, answer: database::Result<T>) -> database::Result<T> {
+    /// Passes `answer` on. After an error of the connection neither it nor the
+    /// idle ones are used again: the server may have been restarted, or the file
+    /// replaced.
+    fn checked<T>(&mut self, answer: database::Result<T>) -> database::Result<T> {
         if answer.as_ref().is_err_and(database::Error::is_of_connection) {
-            self.sound = false;
+            self.reusable = false;
             self.pool.idle.lock().expect("no panic under this lock").clear();
         }
         answer
@@ -263,7 +262,7 @@ impl Lease {
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        if let (true, Some(connection)) = (self.sound, self.connection.take()) {
+        if let (true, Some(connection)) = (self.reusable, self.connection.take()) {
             self.pool.idle.lock().expect("no panic under this lock").push(connection);
         }
     }
@@ -280,7 +279,7 @@ mod tests {
     const INSERT: &str = "INSERT INTO t VALUES (1)";
 
     #[tokio::test(start_paused = true)]
-    async fn what_is_not_committed_is_undone_and_holds_no_lock() {
+    async fn an_uncommitted_change_is_rolled_back_and_holds_no_lock() {
         let (_folder, location, database) = open().await;
         let mut dropped = database.begin().await.unwrap();
         dropped.run(INSERT, &[]).await.unwrap();
@@ -292,7 +291,7 @@ mod tests {
         kept.run(INSERT, &[]).await.unwrap();
         kept.commit().await.unwrap();
         assert_eq!(count(&database).await, 1);
-        // Nor does the connection that lives on hold a lock against others.
+        // The connection that stays open holds no lock either.
         let began = Instant::now();
         let mut other = location.connect().await.unwrap();
         other.run("BEGIN IMMEDIATE", &[]).await.unwrap();
@@ -300,7 +299,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_waits_for_another_process_and_gives_up_frees_the_way() {
+    async fn a_cancelled_wait_for_a_lock_releases_the_writers_queue() {
         let (_folder, location, database) = open().await;
         let mut other = location.connect().await.unwrap();
         other.run("BEGIN IMMEDIATE", &[]).await.unwrap();

@@ -19,7 +19,7 @@ impl Postgres {
     /// Opens a connection.
     ///
     /// # Errors
-    /// The server is not there, does not answer within 10 s, or refuses.
+    /// The server is missing, does not answer within 10 s, or refuses.
     pub async fn open(options: &PgConnectOptions) -> Result<Self> {
         let options = options.clone().application_name("tidegate-site").disable_statement_logging();
         match tokio::time::timeout(CONNECT, options.connect()).await {
@@ -31,7 +31,7 @@ impl Postgres {
     /// All rows of a query.
     ///
     /// # Errors
-    /// Whatever the server answers.
+    /// An error of the server.
     pub async fn all<R: Record>(
         &mut self,
         sql: impl SqlSafeStr,
@@ -43,7 +43,7 @@ impl Postgres {
     /// The first row of a query, if there is one.
     ///
     /// # Errors
-    /// Whatever the server answers.
+    /// An error of the server.
     pub async fn first<R: Record>(
         &mut self,
         sql: impl SqlSafeStr,
@@ -55,7 +55,7 @@ impl Postgres {
     /// Runs a statement.
     ///
     /// # Errors
-    /// Whatever the server answers.
+    /// An error of the server.
     pub async fn run(&mut self, sql: impl SqlSafeStr, values: &[Value<'_>]) -> Result<()> {
         query(sql, values).execute(&mut *self.0).await?;
         Ok(())
@@ -64,16 +64,16 @@ impl Postgres {
     /// Runs several statements without values, separated by semicolons.
     ///
     /// # Errors
-    /// Whatever the server answers.
+    /// An error of the server.
     pub async fn script(&mut self, sql: String) -> Result<()> {
         sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut *self.0).await?;
         Ok(())
     }
 
-    /// Closes the connection and waits till the server has taken note.
+    /// Closes the connection and waits until the server has closed it too.
     ///
     /// # Errors
-    /// The server cannot be reached any more.
+    /// The server can no longer be reached.
     pub async fn close(self) -> Result<()> {
         Ok(self.0.close().await?)
     }

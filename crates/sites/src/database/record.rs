@@ -44,7 +44,7 @@ pub trait Fields {
     fn text(&self, column: usize) -> Result<String>;
 }
 
-/// Something that a row is read into.
+/// A type that a row is read into.
 pub trait Record: Sized {
     /// Reads the columns in the order in which the query names them.
     ///

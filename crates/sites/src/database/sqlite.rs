@@ -1,10 +1,10 @@
-//! A connection to a SQLite file, on the thread that asks.
+//! A connection to a SQLite file, on the calling thread.
 //!
-//! A query of the site takes some ten microseconds and waits for nobody, so it
-//! runs where it is asked, not on a thread of its own two switches away. Only a
-//! lock that another process holds lasts longer. SQLite would sleep for it, and
-//! the core with it; here the statement is tried again a little later, and the
-//! core serves others meanwhile.
+//! A query of the site takes about ten microseconds and does not block, so it
+//! runs on the calling thread: a thread of its own would cost two context
+//! switches. Only a lock that another process holds takes longer. SQLite would
+//! sleep for it and block the core; here the statement is tried again after a
+//! pause, and the core serves other requests meanwhile.
 
 use std::path::Path;
 use std::sync::Once;
@@ -17,17 +17,17 @@ use tokio::time::{Instant, sleep};
 
 use super::{Error, Fields, Record, Result, Value};
 
-/// How long a statement is tried again while another process holds the lock.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// Pause between two tries. Writers of this process queue elsewhere, so at most
-/// one of them tries.
+/// How long a statement is retried while another process holds the lock.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
+/// Pause between two attempts. The writers of this process queue in the pool,
+/// so at most one of them attempts.
 const PAUSE: Duration = Duration::from_millis(5);
 /// Statements kept prepared, several times as many as the site has.
 const PREPARED: usize = 256;
 
-/// Set on every connection: readers and the writer do not wait for each other,
-/// and a commit survives the process at once, the machine from the next
-/// checkpoint on; pages are read from a memory map of up to 1 GiB without system
+/// Set on every connection: readers and the writer do not wait for each other;
+/// a commit survives a crash of the process at once, and one of the machine from
+/// the next checkpoint on; pages are read from a memory map of up to 1 GiB without system
 /// calls, over a cache of 16 MiB.
 const PRAGMAS: &str = "
 PRAGMA foreign_keys = ON;
@@ -43,23 +43,23 @@ PRAGMA temp_store = MEMORY;
 pub struct Sqlite(Connection);
 
 impl Sqlite {
-    /// Opens a file, which is made if it is missing.
+    /// Opens a file; a missing one is created.
     ///
     /// # Errors
-    /// It cannot be opened or made, is locked, or is no database.
+    /// It cannot be opened or created, is locked, or is not a database.
     pub async fn open(file: &Path) -> Result<Self> {
         static FIRST: Once = Once::new();
-        FIRST.call_once(count_no_memory);
+        FIRST.call_once(disable_memory_statistics);
         // Without SQLite's own mutex: `&mut` is the lock.
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
             | OpenFlags::SQLITE_OPEN_CREATE
             | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(file, flags)?;
-        // It is `persist` that waits.
+        // `persist` retries; SQLite itself must not sleep.
         connection.busy_timeout(Duration::ZERO)?;
         connection.set_prepared_statement_cache_capacity(PREPARED);
-        // No plan depends on a value that is bound: else SQLite prepares a
-        // statement anew whenever such a value changes, an OFFSET for one.
+        // Plans do not depend on bound values: otherwise SQLite prepares a
+        // statement again whenever such a value changes, for example an OFFSET.
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
         let mut sqlite = Self(connection);
         sqlite.script(PRAGMAS).await?;
@@ -69,7 +69,7 @@ impl Sqlite {
     /// All rows of a query.
     ///
     /// # Errors
-    /// Whatever SQLite answers; another process keeps the database locked for 5 s.
+    /// An error of SQLite; another process keeps the database locked for 5 s.
     pub async fn all<R: Record>(
         &mut self,
         sql: impl SqlSafeStr,
@@ -91,7 +91,7 @@ impl Sqlite {
     /// The first row of a query, if there is one.
     ///
     /// # Errors
-    /// Whatever SQLite answers; another process keeps the database locked for 5 s.
+    /// An error of SQLite; another process keeps the database locked for 5 s.
     pub async fn first<R: Record>(
         &mut self,
         sql: impl SqlSafeStr,
@@ -108,7 +108,7 @@ impl Sqlite {
     /// Runs a statement.
     ///
     /// # Errors
-    /// Whatever SQLite answers; another process keeps the database locked for 5 s.
+    /// An error of SQLite; another process keeps the database locked for 5 s.
     pub async fn run(&mut self, sql: impl SqlSafeStr, values: &[Value<'_>]) -> Result<()> {
         let sql = sql.into_sql_str();
         self.persist(|connection| {
@@ -124,9 +124,9 @@ impl Sqlite {
     /// holds a semicolon itself.
     ///
     /// # Errors
-    /// Whatever SQLite answers; another process keeps the database locked for 5 s.
+    /// An error of SQLite; another process keeps the database locked for 5 s.
     pub async fn script(&mut self, sql: &str) -> Result<()> {
-        // Each by itself: trying one again must not repeat those before it.
+        // One at a time: a retry must not repeat the statements before.
         for statement in sql.split(';') {
             self.persist(|connection| Ok(connection.execute_batch(statement)?)).await?;
         }
@@ -136,14 +136,14 @@ impl Sqlite {
     /// Closes the connection.
     ///
     /// # Errors
-    /// Whatever SQLite answers.
+    /// An error of SQLite.
     pub fn close(self) -> Result<()> {
         self.0.close().map_err(|(_, error)| error.into())
     }
 
-    /// Does `work`, and does it again while another process holds the lock that
-    /// it needs. `work` leaves nothing under way behind it, so the future may be
-    /// dropped between two tries.
+    /// Runs `work`, and repeats it while another process holds the lock that it
+    /// needs. `work` leaves no statement open, so the future may be dropped
+    /// between two attempts.
     async fn persist<T>(&mut self, work: impl Fn(&Connection) -> Result<T>) -> Result<T> {
         let mut until = None;
         loop {
@@ -151,7 +151,7 @@ impl Sqlite {
                 Err(Error::Sqlite(error)) if is_busy(&error) => error,
                 done => return done,
             };
-            if Instant::now() >= *until.get_or_insert_with(|| Instant::now() + PATIENCE) {
+            if Instant::now() >= *until.get_or_insert_with(|| Instant::now() + LOCK_TIMEOUT) {
                 return Err(busy.into());
             }
             sleep(PAUSE).await;
@@ -159,19 +159,19 @@ impl Sqlite {
     }
 }
 
-/// Tells SQLite to keep no account of the memory that it uses: nobody asks, and
-/// each allocation would take a lock that all cores share.
-fn count_no_memory() {
+/// Turns SQLite's memory statistics off: they are not used, and each allocation
+/// would take a lock that all cores share.
+fn disable_memory_statistics() {
     // SAFETY: this option takes one int, and no other thread is in SQLite: every
     // connection of this process is opened after this.
     unsafe { ffi::sqlite3_config(ffi::SQLITE_CONFIG_MEMSTATUS, 0) };
 }
 
-/// Prepares a statement, or takes it from those prepared, and binds its values.
+/// Prepares a statement, or takes it from the cache, and binds its values.
 ///
-/// To SQLite `$2` is a name like any other, and its place is the order in which
-/// names first appear; so each place is given the value that its name asks for.
-/// A plain `?` takes the value of its place.
+/// For SQLite `$2` is a name, and its index is the order in which names first
+/// appear; so each index is bound to the value that its name refers to. A plain
+/// `?` is bound to the value of its index.
 ///
 /// # Errors
 /// The statement is wrong, or its placeholders are not exactly those of `values`.
@@ -215,31 +215,14 @@ impl Fields for Row<'_> {
     }
 }
 
-/// Somebody else holds the lock and will let go of it. Not so where a
-/// transaction has read what another has changed since (`SQLITE_BUSY_SNAPSHOT`):
-/// no waiting makes that good.
+/// Whether another connection holds the lock and will release it. Waiting does
+/// not help a transaction that has read what another has changed since
+/// (`SQLITE_BUSY_SNAPSHOT`).
 fn is_busy(error: &rusqlite::Error) -> bool {
     matches!(
         error.sqlite_extended_error_code(),
         Some(ffi::SQLITE_BUSY | ffi::SQLITE_BUSY_RECOVERY | ffi::SQLITE_BUSY_TIMEOUT)
     )
-}
-
-/// Whether the file under the connection is to blame and not the statement.
-pub(super) fn is_of_file(error: &rusqlite::Error) -> bool {
-    use ErrorCode::{CannotOpen, DatabaseCorrupt, NotADatabase, SystemIoFailure};
-    matches!(
-        error.sqlite_error_code(),
-        Some(CannotOpen | DatabaseCorrupt | NotADatabase | SystemIoFailure)
-    )
-}
-
-/// SQLite's words with its extended result code, by which they can be looked up.
-pub(super) fn words(error: &rusqlite::Error) -> String {
-    match error.sqlite_extended_error_code() {
-        Some(code) => format!("{error} (SQLite result {code})"),
-        None => error.to_string(),
-    }
 }
 
 /// What an operator can do about an error met while opening or preparing.
@@ -258,7 +241,9 @@ pub(super) fn explain(error: &Error) -> String {
         Some(ErrorCode::SystemIoFailure) => {
             format!("reading or writing failed ({error}); check the disk")
         }
-        Some(ErrorCode::DatabaseCorrupt) => "damaged; delete it, and it is made anew".into(),
+        Some(ErrorCode::DatabaseCorrupt) => {
+            "damaged; delete it, and the next start creates it again".into()
+        }
         Some(ErrorCode::DiskFull) => {
             "the disk is full; make room or choose another folder with --data".into()
         }
@@ -289,7 +274,7 @@ mod tests {
             ("SELECT $2 || $1 || $2 || $3 || $1", "bab3a"),
             ("SELECT ? || ? || ?", "ab3"),
         ] {
-            // The second time the statement is one of those prepared.
+            // The second time the statement comes from the cache.
             for _ in 0..2 {
                 let read: Option<String> = sqlite.first(sql, &values).await.unwrap();
                 assert_eq!(read.as_deref(), Some(expected), "{sql}");
@@ -346,7 +331,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_lock_of_another_holds_up_one_writer_and_nobody_else() {
+    async fn a_lock_of_another_process_delays_the_writer_and_no_reader() {
         let (_folder, [mut other, mut writer, mut reader]) = open().await;
         let began = Instant::now();
         other.run("BEGIN IMMEDIATE", &[]).await.unwrap();
@@ -367,19 +352,19 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_lock_that_stays_is_told_after_five_seconds() {
+    async fn a_lock_that_stays_is_an_error_after_five_seconds() {
         let (_folder, [mut other, mut writer]) = open().await;
         let began = Instant::now();
         other.run("BEGIN IMMEDIATE", &[]).await.unwrap();
         let error = writer.run("BEGIN IMMEDIATE", &[]).await.unwrap_err();
-        assert!(began.elapsed() >= PATIENCE && began.elapsed() < PATIENCE + PAUSE * 2);
+        assert!(began.elapsed() >= LOCK_TIMEOUT && began.elapsed() < LOCK_TIMEOUT + PAUSE * 2);
         assert!(explain(&error).contains("locked by another process"), "{error}");
         assert_eq!(error.to_string(), "database is locked (SQLite result 5)");
         assert!(!error.is_of_connection());
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_writer_who_no_longer_waits_leaves_nothing_behind() {
+    async fn a_cancelled_writer_leaves_no_transaction_and_no_change() {
         let (_folder, [mut other, mut writer]) = open().await;
         other.run("BEGIN IMMEDIATE", &[]).await.unwrap();
         let insert = writer.run("INSERT INTO t VALUES (1)", &[]);
@@ -387,7 +372,7 @@ mod tests {
         let begin = writer.run("BEGIN IMMEDIATE", &[]);
         assert!(timeout(Duration::from_millis(100), begin).await.is_err());
         other.run("COMMIT", &[]).await.unwrap();
-        // Neither is a transaction open here, nor was anything written later.
+        // No transaction is open, and nothing was written afterwards.
         writer.run("BEGIN IMMEDIATE", &[]).await.unwrap();
         assert_eq!(count(&mut writer).await, 0);
     }
@@ -405,7 +390,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_script_goes_on_where_it_had_to_wait() {
+    async fn a_script_continues_after_a_lock_was_released() {
         let (_folder, [mut other, mut writer]) = open().await;
         other.run("BEGIN IMMEDIATE", &[]).await.unwrap();
         let script = tokio::spawn(async move {
@@ -417,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_says_what_to_do_also_by_its_extended_code() {
+    fn an_error_and_its_extended_codes_have_a_remedy() {
         for (code, remedy) in [
             (ffi::SQLITE_BUSY, "stop that process"),
             (ffi::SQLITE_BUSY_RECOVERY, "stop that process"),

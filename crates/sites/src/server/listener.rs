@@ -7,13 +7,13 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::{Error, Result};
 
-/// Connections that the kernel keeps waiting for each core.
+/// Backlog of each listener.
 const BACKLOG: i32 = 4096;
 
 /// Opens `count` listeners on one address (port 0: one free port for all).
 ///
 /// # Errors
-/// The address is in use, not this machine's, or needs more rights.
+/// The address is in use, not of this machine, or needs more privileges.
 pub(super) fn listen(address: SocketAddr, count: usize) -> Result<Vec<TcpListener>> {
     let explain = |error: io::Error| {
         Error::Operator(match error.kind() {
@@ -32,8 +32,8 @@ pub(super) fn listen(address: SocketAddr, count: usize) -> Result<Vec<TcpListene
             _ => format!("listen {address}: {error}"),
         })
     };
-    // The first socket is bound without SO_REUSEPORT: else a second site on the
-    // same port would be let in silently and take half of the connections.
+    // The first socket is bound without SO_REUSEPORT: otherwise a second site on
+    // the same port would start without an error and take half of the connections.
     let first = bind(address, false).map_err(explain)?;
     if count == 1 {
         first.listen(BACKLOG).map_err(explain)?;
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_port_in_use_is_refused_also_with_many_cores() {
+    fn a_port_in_use_is_refused_with_one_core_and_with_several() {
         let any: SocketAddr = "127.0.0.1:0".parse().unwrap();
         let taken = listen(any, 2).unwrap();
         let address = taken[0].local_addr().unwrap();

@@ -1,6 +1,6 @@
 //! Serves a site over HTTP/1.1: one current-thread runtime per core, each with
 //! a listener of its own on one address (`SO_REUSEPORT`), so that the cores
-//! share nothing on the way of a request.
+//! share nothing while they serve a request.
 
 mod affinity;
 mod connection;
@@ -19,10 +19,10 @@ pub use affinity::available_cores;
 
 use crate::{Error, Result};
 
-/// How long a shutdown waits for the requests that are under way.
+/// How long a shutdown waits for the requests in flight.
 const DRAIN: Duration = Duration::from_secs(5);
 
-/// A server that runs; dropped without [`shutdown`](Self::shutdown) it stops as well.
+/// A running server. Dropping it stops it without waiting.
 #[derive(Debug)]
 pub struct Server {
     address: SocketAddr,
@@ -30,24 +30,24 @@ pub struct Server {
     threads: Vec<JoinHandle<()>>,
 }
 
-/// What one core serves: made on the core's own runtime, so that its database
-/// connections belong to that core.
+/// What one core serves. It is built on the core's own runtime, so that its
+/// database connections belong to that core.
 pub struct Service {
     /// The site.
     pub router: Router,
     /// Runs beside the site until the server stops.
-    pub chores: Option<Chores>,
+    pub background: Option<BackgroundTask>,
 }
 
-/// Work that goes on beside the requests.
-pub type Chores = std::pin::Pin<Box<dyn Future<Output = ()> + Send>>;
+/// Work that runs beside the requests.
+pub type BackgroundTask = std::pin::Pin<Box<dyn Future<Output = ()> + Send>>;
 
 impl Server {
     /// Listens on `address` (port 0: any free one) and serves what `services`
     /// make, one per core; `pinned` names the core of each, or none.
     ///
     /// # Errors
-    /// The address is taken or not ours, a core is not there.
+    /// The address is in use or not of this machine, or a core does not exist.
     pub fn start(
         address: SocketAddr,
         pinned: Option<&[usize]>,
@@ -78,12 +78,12 @@ impl Server {
         Ok(server)
     }
 
-    /// Where it listens.
+    /// The address it listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Stops accepting, lets the requests under way finish (at most 5 s), and
+    /// Stops accepting, waits for the requests in flight (at most 5 s), and
     /// returns when every core has stopped.
     pub fn shutdown(mut self) {
         self.stop.send_replace(true);
@@ -127,11 +127,11 @@ fn run(
                 return drop(ready.send(Err(Error::Operator(format!("listen: {error}")))));
             }
         };
-        let chores = service.chores.map(tokio::spawn);
+        let background = service.background.map(tokio::spawn);
         let _ = ready.send(Ok(()));
         connection::accept(listener, Arc::new(service.router), stopped, DRAIN).await;
-        if let Some(chores) = chores {
-            chores.abort();
+        if let Some(background) = background {
+            background.abort();
         }
     });
     runtime.shutdown_timeout(Duration::from_secs(1));

@@ -4,12 +4,12 @@ use crate::browser::between;
 use crate::database::TestSite;
 
 on_both_databases![
-    a_bid_leads_and_is_noted,
-    a_bid_below_what_was_shown_is_refused,
+    a_higher_bid_leads_and_is_stored,
+    a_bid_below_the_shown_minimum_is_refused,
     a_purchase_takes_from_the_stock,
     a_sold_out_item_is_closed_and_offered_again,
-    what_has_no_fixed_price_cannot_be_bought,
-    nobody_trades_with_themselves,
+    an_item_without_a_fixed_price_cannot_be_bought,
+    a_seller_cannot_bid_on_or_buy_their_own_item,
 ];
 
 /// An item with its seller.
@@ -30,7 +30,7 @@ fn other(user: i64) -> i64 {
     user % 500 + 1
 }
 
-fn a_bid_leads_and_is_noted(site: &TestSite) {
+fn a_higher_bid_leads_and_is_stored(site: &TestSite) {
     let (item, seller) = an_item(site);
     let bids = site.number("SELECT COUNT(*) FROM bids");
     assert!(site.browser.page(&format!("/items/{item}/bid")).contains("type=\"password\""));
@@ -48,7 +48,7 @@ fn a_bid_leads_and_is_noted(site: &TestSite) {
     assert!(page.contains("somebody was quicker"));
 }
 
-fn a_bid_below_what_was_shown_is_refused(site: &TestSite) {
+fn a_bid_below_the_shown_minimum_is_refused(site: &TestSite) {
     let (item, seller) = an_item(site);
     let bids = site.number("SELECT COUNT(*) FROM bids");
     let auth = site.browser.token(&format!("/items/{item}/bid"), other(seller), &[]);
@@ -115,7 +115,7 @@ fn a_sold_out_item_is_closed_and_offered_again(site: &TestSite) {
     );
 }
 
-fn what_has_no_fixed_price_cannot_be_bought(site: &TestSite) {
+fn an_item_without_a_fixed_price_cannot_be_bought(site: &TestSite) {
     let (item, seller) = for_sale(site);
     let auth = site.browser.token(&format!("/items/{item}/buy"), other(seller), &[]);
     site.run("UPDATE items SET buy_now = 0");
@@ -127,7 +127,7 @@ fn what_has_no_fixed_price_cannot_be_bought(site: &TestSite) {
     assert!(answer.text.contains("Place a bid on it instead"));
 }
 
-fn nobody_trades_with_themselves(site: &TestSite) {
+fn a_seller_cannot_bid_on_or_buy_their_own_item(site: &TestSite) {
     let (item, seller) = for_sale(site);
     let fields =
         [("nickname", &*format!("user{seller}")), ("password", &*format!("password{seller}"))];

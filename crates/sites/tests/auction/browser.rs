@@ -1,4 +1,4 @@
-//! As much of a browser as the tests need.
+//! A small HTTP client for the tests.
 
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
@@ -31,7 +31,7 @@ impl Browser {
         self.send(&format!("GET {path} HTTP/1.1\r\nhost: site\r\nconnection: close\r\n\r\n"))
     }
 
-    /// Gets a page that must be there.
+    /// Gets a page; any status but 200 is a failure.
     pub fn page(&self, path: &str) -> String {
         let answer = self.get(path);
         assert_eq!(answer.status, 200, "{path}: {}", answer.text);
@@ -48,15 +48,15 @@ impl Browser {
         ))
     }
 
-    /// Sends a form that must be taken.
+    /// Sends a form; any status but 200 is a failure.
     pub fn done(&self, path: &str, fields: &[(&str, &str)]) -> String {
         let answer = self.post(path, fields);
         assert_eq!(answer.status, 200, "{path} {fields:?}: {}", answer.text);
         answer.text
     }
 
-    /// Signs in as this synthetic person at a form, and takes the token that the
-    /// next form carries.
+    /// Signs in as this synthetic person at a form, and returns the token of the
+    /// next form.
     pub fn token(&self, path: &str, user: i64, more: &[(&str, &str)]) -> String {
         hidden(&self.sign_in(path, user, more), "auth")
     }

@@ -1,21 +1,21 @@
-//! Looking around: pages that change nothing.
+//! Browsing: pages that change nothing.
 
 use crate::browser::{between, items};
 use crate::database::TestSite;
 
 on_both_databases![
-    fixed_pages_are_there_and_safe,
+    fixed_pages_have_their_security_headers,
     categories_show_how_many_items_they_have,
     regions_show_how_many_items_they_have,
     paging_through_a_category_shows_every_item_once,
-    a_region_shows_its_own_items_and_what_is_elsewhere,
+    a_region_shows_its_own_items_and_those_elsewhere,
     an_item_is_shown_before_and_after_its_end,
     the_history_of_an_item_lists_its_bids,
     a_person_is_shown_with_what_others_say,
     pages_are_small_and_static_files_are_kept,
 ];
 
-fn fixed_pages_are_there_and_safe(site: &TestSite) {
+fn fixed_pages_have_their_security_headers(site: &TestSite) {
     for (path, heading) in [
         ("/", "Things with a past"),
         ("/register", "Open an account"),
@@ -93,7 +93,7 @@ fn paging_through_a_category_shows_every_item_once(site: &TestSite) {
     assert_eq!(seen, expected);
 }
 
-fn a_region_shows_its_own_items_and_what_is_elsewhere(site: &TestSite) {
+fn a_region_shows_its_own_items_and_those_elsewhere(site: &TestSite) {
     let (region, category) =
         site.query::<(i64, i64)>("SELECT region, category FROM items ORDER BY id LIMIT 1")[0];
     let page = site.browser.page(&format!("/regions/{region}/categories/{category}"));

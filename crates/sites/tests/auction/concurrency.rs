@@ -1,4 +1,4 @@
-//! Many people at once: nothing is lost, nothing is sold twice.
+//! Many users at once: no bid is lost, no item is sold twice.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicI64, Ordering};

@@ -4,13 +4,13 @@ use crate::browser::Browser;
 use crate::database::TestSite;
 
 on_both_databases![
-    numbers_that_lead_nowhere_get_a_page_that_says_so,
-    a_token_is_good_for_what_it_was_made_for_only,
-    text_that_looks_like_sql_is_only_text,
+    unknown_numbers_get_an_error_page,
+    a_token_is_valid_for_its_purpose_only,
+    text_that_looks_like_sql_is_stored_as_text,
     bodies_are_limited_and_must_be_forms,
 ];
 
-fn numbers_that_lead_nowhere_get_a_page_that_says_so(site: &TestSite) {
+fn unknown_numbers_get_an_error_page(site: &TestSite) {
     for path in [
         "/categories/0",
         "/categories/21",
@@ -43,7 +43,7 @@ fn numbers_that_lead_nowhere_get_a_page_that_says_so(site: &TestSite) {
     assert_eq!(answer.status, 405);
 }
 
-fn a_token_is_good_for_what_it_was_made_for_only(site: &TestSite) {
+fn a_token_is_valid_for_its_purpose_only(site: &TestSite) {
     let items: Vec<i64> = site.query("SELECT id FROM items WHERE seller <> 9 ORDER BY id LIMIT 2");
     let (one, two) = (items[0], items[1]);
     let to_bid = site.browser.token(&format!("/items/{one}/bid"), 9, &[]);
@@ -74,7 +74,7 @@ fn a_token_is_good_for_what_it_was_made_for_only(site: &TestSite) {
     }
 }
 
-fn text_that_looks_like_sql_is_only_text(site: &TestSite) {
+fn text_that_looks_like_sql_is_stored_as_text(site: &TestSite) {
     let users = site.number("SELECT COUNT(*) FROM users");
     for nickname in ["' OR '1'='1", "user1'--", "\"; DROP TABLE users"] {
         let answer = site.browser.post("/me", &[("nickname", nickname), ("password", "password1")]);

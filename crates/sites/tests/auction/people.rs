@@ -4,11 +4,11 @@ use crate::browser::hidden;
 use crate::database::TestSite;
 
 on_both_databases![
-    who_registers_can_sign_in,
+    a_registered_user_can_sign_in,
     a_nickname_belongs_to_one_person,
     a_wrong_password_and_an_unknown_name_look_the_same,
     a_comment_is_stored_and_counts,
-    ones_own_page_shows_what_one_does,
+    a_users_own_page_shows_their_trades,
 ];
 
 const ANN: [(&str, &str); 6] = [
@@ -20,7 +20,7 @@ const ANN: [(&str, &str); 6] = [
     ("region", "3"),
 ];
 
-fn who_registers_can_sign_in(site: &TestSite) {
+fn a_registered_user_can_sign_in(site: &TestSite) {
     let page = site.browser.done("/register", &ANN);
     assert!(page.contains("Welcome, Ann"));
     let stored: Vec<String> = site.query("SELECT password FROM users WHERE nickname = 'ann.lee'");
@@ -80,7 +80,7 @@ fn a_comment_is_stored_and_counts(site: &TestSite) {
     assert_eq!(own.status, 403);
 }
 
-fn ones_own_page_shows_what_one_does(site: &TestSite) {
+fn a_users_own_page_shows_their_trades(site: &TestSite) {
     let bidder = site.number(
         "SELECT b.user_id FROM bids b JOIN items i ON i.id = b.item_id AND i.high_bidder = b.user_id
          ORDER BY b.id LIMIT 1",

@@ -1,5 +1,5 @@
 //! A PostgreSQL server of the tests' own: in a folder of its own, reached by a
-//! Unix socket only, stopped and removed when the tests end, however they end.
+//! Unix socket only, stopped and removed when the tests end, whatever ends them.
 
 use std::fs;
 use std::io::Write as _;
@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// The server of this test process.
 struct Cluster {
     folder: PathBuf,
-    // Its input is open as long as this process lives.
+    // Its standard input is open as long as this process runs.
     _watcher: Child,
 }
 

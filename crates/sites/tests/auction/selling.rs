@@ -3,7 +3,7 @@
 use crate::browser::{between, hidden};
 use crate::database::TestSite;
 
-on_both_databases![an_item_is_listed_in_three_steps, mistakes_in_an_offer_are_told_at_once];
+on_both_databases![an_item_is_listed_in_three_steps, mistakes_in_an_offer_are_reported_at_once];
 
 fn an_item_is_listed_in_three_steps(site: &TestSite) {
     let before = site.number("SELECT items FROM active_counts WHERE region = 0 AND category = 14");
@@ -37,7 +37,7 @@ fn an_item_is_listed_in_three_steps(site: &TestSite) {
     assert!(site.browser.sign_in("/me", 7, &[]).contains(&format!("/items/{item}\"")));
 }
 
-fn mistakes_in_an_offer_are_told_at_once(site: &TestSite) {
+fn mistakes_in_an_offer_are_reported_at_once(site: &TestSite) {
     let items = site.number("SELECT COUNT(*) FROM items");
     let auth = site.browser.token("/sell", 7, &[]);
     let answer = site.browser.post(

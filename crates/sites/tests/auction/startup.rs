@@ -26,7 +26,7 @@ fn both() -> [TestSite; 2] {
 }
 
 #[test]
-fn a_second_start_finds_what_the_first_made() {
+fn a_second_start_finds_the_population_of_the_first() {
     for mut site in both() {
         let users = site.number("SELECT COUNT(*) FROM users");
         site.stop();
@@ -52,7 +52,7 @@ fn every_page_but_the_front_page_takes_the_extra_cpu_time() {
         browser.page(path);
         begun.elapsed()
     };
-    // The quickest of some: a slow machine must not look like a dear page.
+    // The minimum of several: a slow machine must not look like a costly page.
     assert!((0..5).map(|_| takes("/")).min() < Some(extra_cpu));
     assert!(takes("/browse") >= extra_cpu);
     site.shutdown();
@@ -93,7 +93,7 @@ fn both_databases_and_every_start_have_the_same_population() {
 }
 
 #[test]
-fn an_interrupted_population_is_made_anew() {
+fn an_interrupted_population_is_repeated() {
     for mut site in both() {
         site.stop();
         site.run("UPDATE site_notes SET value = 'populating' WHERE name = 'state'; DROP TABLE comments; DELETE FROM users WHERE id > 5");
@@ -105,7 +105,7 @@ fn an_interrupted_population_is_made_anew() {
 }
 
 #[test]
-fn auctions_stand_still_while_the_site_is_stopped() {
+fn auctions_are_paused_while_the_site_is_stopped() {
     for mut site in both() {
         site.stop();
         let sum = "SELECT CAST(SUM(end_date) AS BIGINT) FROM items";
@@ -146,7 +146,7 @@ fn a_file_that_is_no_database_and_a_folder_that_cannot_be_made_are_named() {
 }
 
 #[test]
-fn a_locked_file_is_called_locked() {
+fn a_locked_file_is_reported_as_locked() {
     let mut site = TestSite::on_sqlite();
     site.stop();
     let file = site.options.data.join("auction.db");
@@ -161,12 +161,12 @@ fn a_locked_file_is_called_locked() {
 }
 
 #[test]
-fn a_server_or_database_that_is_not_there_is_named() {
+fn a_missing_server_or_database_is_named() {
     let folder = tempfile::tempdir().unwrap();
     for (database, expected) in [
         (postgres::absent_database(), "there is no such database"),
         ("postgres://postgres@127.0.0.1:1/x".into(), "cannot be reached"),
-        ("mysql://x".into(), "no known kind of database"),
+        ("mysql://x".into(), "not a known kind of database"),
         ("postgres://[".into(), "the URL cannot be read"),
     ] {
         let line = complaint(&Options { database: Some(database), ..options(folder.path()) });
@@ -196,12 +196,12 @@ fn options_out_of_range_are_refused() {
 }
 
 #[test]
-fn a_site_that_is_told_to_stop_finishes_what_it_began() {
+fn a_stopping_site_finishes_the_requests_in_flight() {
     for mut site in both() {
         let browser = site.browser;
         std::thread::scope(|scope| {
-            let asked = scope.spawn(move || browser.sign_in("/me", 3, &[]));
-            assert!(asked.join().unwrap().contains("Hello, user3"));
+            let request = scope.spawn(move || browser.sign_in("/me", 3, &[]));
+            assert!(request.join().unwrap().contains("Hello, user3"));
             site.stop();
         });
         assert!(std::net::TcpStream::connect(browser.address()).is_err());

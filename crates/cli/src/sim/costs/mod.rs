@@ -3,7 +3,7 @@
 //! gate.
 
 mod page;
-mod play;
+mod real;
 mod samples;
 mod table;
 
@@ -40,10 +40,10 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     }
     let comparison = match args.real {
         true => {
-            let plays = play::named(&args.scenarios)?;
-            let cores = crate::lab::apart(&args.server_cores, &args.driver_cores)?;
+            let schedules = real::named(&args.scenarios)?;
+            let cores = tidegate_lab::apart(&args.server_cores, &args.driver_cores)?;
             make(&args.out)?;
-            Comparison { courses: play::all(&plays, cores, &args.out)?, source: Source::Real }
+            Comparison { courses: real::run(&schedules, cores, &args.out)?, source: Source::Real }
         }
         false => simulated(&args)?,
     };

@@ -5,7 +5,7 @@ use maud::{Markup, PreEscaped, html};
 use tidegate_sim::estimators::{ConnectionCosts, Course, Moment, NAMES};
 
 use super::{Comparison, Source, table};
-use crate::chart::{Chart, Line, Scale};
+use tidegate_report::{Chart, Line, Scale};
 
 /// The whole page.
 pub fn page(comparison: &Comparison) -> String {
@@ -32,7 +32,7 @@ pub fn page(comparison: &Comparison) -> String {
             }
         }
     };
-    crate::page::page("Tidegate: what a connection costs", &content)
+    tidegate_report::page("Tidegate: what a connection costs", &content)
 }
 
 /// What was said in the first run, a point per second.

@@ -1,5 +1,5 @@
-//! What the real gate and its site did, sampled ten times a second: readings
-//! for the estimators, and the truth afterwards.
+//! Samples of the real gate and its site, ten a second: readings for the estimators, and
+//! the truth afterwards.
 
 use std::collections::HashMap;
 use std::io::{Read, Write};
@@ -19,7 +19,7 @@ pub struct Sample {
     site_cpu_s: f64,
 }
 
-/// What is needed of the gate's `/status`.
+/// The part of the gate's `/status` that is used.
 #[derive(Clone, Debug, Deserialize)]
 struct Status {
     uptime_s: f64,
@@ -44,21 +44,21 @@ struct Handshakes {
     ok: u64,
 }
 
-/// A page is there at once, or something is wrong.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// Longer than any status.
+/// Longest time for a page of the admin address.
+const DEADLINE: Duration = Duration::from_secs(5);
+/// Most bytes of a page; the status is far shorter.
 const LONGEST: u64 = 1 << 20;
-/// The truth of a moment is that of the time around it, before and after.
+/// Seconds before and after a sample over which its true costs are measured.
 const AROUND_S: f64 = 2.5;
 
 impl Sample {
-    /// Of the gate whose admin address is `http://IP:PORT`.
+    /// A sample of the gate whose admin address is `http://IP:PORT`.
     ///
     /// # Errors
-    /// When the gate, or `site_cpu_s`, does not tell.
+    /// The gate, or `site_cpu_s`, does not report.
     pub fn take(admin: &str, site_cpu_s: impl Fn() -> anyhow::Result<f64>) -> anyhow::Result<Self> {
         let status = page(admin, "/status")?;
-        let gate = serde_json::from_str(&status).context("the gate's status is another one")?;
+        let gate = serde_json::from_str(&status).context("the gate's status has other fields")?;
         Ok(Self { gate, site_cpu_s: site_cpu_s()? })
     }
 
@@ -67,8 +67,7 @@ impl Sample {
         self.gate.uptime_s
     }
 
-    /// What was done since an earlier sample, and how many new sessions were
-    /// refused meanwhile.
+    /// The work since an earlier sample, and the number of new sessions refused meanwhile.
     pub fn since(&self, before: &Self) -> (Reading, u64) {
         let (now, then) = (&self.gate, &before.gate);
         let class = |name: &str,
@@ -106,16 +105,16 @@ impl Sample {
         of(self) - of(before)
     }
 
-    /// What connections cost from an earlier sample to this: their arrival, their
-    /// handshake, and their requests in the gate, by its threads' clocks, and in
-    /// the site, by its process's clock. All requests cost the site alike, which
-    /// is up to who plays the customers. The gate's upkeep is nobody's.
+    /// The mean cost of connections since an earlier sample: arrival, handshake and
+    /// requests in the gate, by its threads' clocks, and requests in the site, by its
+    /// process's clock. All requests cost the site the same, which the customers'
+    /// scenario must ensure. The gate's upkeep belongs to no connection.
     fn costs(&self, before: &Self) -> ConnectionCosts {
         let (reading, refused) = self.since(before);
         let (new, returning) = (&reading.new, &reading.returning);
         let per = |amount: f64, of: u64| if of > 0 { amount / of as f64 } else { 0.0 };
-        let came = new.connections + returning.connections + refused;
-        let arrival = per(self.spent(before, "arrival"), came);
+        let arrived = new.connections + returning.connections + refused;
+        let arrival = per(self.spent(before, "arrival"), arrived);
         let site = per(self.site_cpu_s - before.site_cpu_s, new.requests + returning.requests);
         let connection = |class: &ClassWork| {
             let requests = per(class.requests as f64, class.connections);
@@ -129,8 +128,8 @@ impl Sample {
     }
 }
 
-/// The truth at each sample: what connections cost around it, before a jump of
-/// costs or after it, but never across.
+/// The true costs at each sample: those of connections around it, either before a step of
+/// costs or after it.
 pub fn truth(samples: &[Sample], step_s: Option<f64>) -> Vec<ConnectionCosts> {
     let side = |sample: &Sample| step_s.is_some_and(|step_s| sample.at_s() > step_s);
     let at = |sample: &Sample| {
@@ -143,9 +142,9 @@ pub fn truth(samples: &[Sample], step_s: Option<f64>) -> Vec<ConnectionCosts> {
     samples.iter().map(at).collect()
 }
 
-/// How much dearer for the site a request was in the last seconds than in those
-/// before costs jumped, in CPU seconds; `None`: there were no requests.
-pub fn dearer_cpu_s(samples: &[Sample], step_s: f64) -> Option<f64> {
+/// By how many CPU seconds of the site a request in the last seconds cost more than one in
+/// the seconds before the step; `None` without requests.
+pub fn added_cpu_s(samples: &[Sample], step_s: f64) -> Option<f64> {
     let end_s = samples.last()?.at_s();
     let request = |from_s: f64, until_s: f64| {
         let mut within = samples.iter().filter(|s| (from_s..=until_s).contains(&s.at_s()));
@@ -162,16 +161,16 @@ pub fn dearer_cpu_s(samples: &[Sample], step_s: f64) -> Option<f64> {
 fn page(admin: &str, path: &str) -> anyhow::Result<String> {
     let host = admin.trim_start_matches("http://");
     let address = host.parse().with_context(|| format!("{admin} is no admin address"))?;
-    let mut stream = TcpStream::connect_timeout(&address, PATIENCE)
+    let mut stream = TcpStream::connect_timeout(&address, DEADLINE)
         .with_context(|| format!("the gate does not answer at {admin}"))?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(DEADLINE))?;
+    stream.set_write_timeout(Some(DEADLINE))?;
     write!(stream, "GET {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n")?;
-    let mut answer = String::new();
-    stream.take(LONGEST).read_to_string(&mut answer)?;
-    match answer.split_once("\r\n\r\n") {
+    let mut response = String::new();
+    stream.take(LONGEST).read_to_string(&mut response)?;
+    match response.split_once("\r\n\r\n") {
         Some((head, body)) if head.starts_with("HTTP/1.1 200") => Ok(body.to_owned()),
-        _ => bail!("{admin}{path}: {}", answer.lines().next().unwrap_or("no answer")),
+        _ => bail!("{admin}{path}: {}", response.lines().next().unwrap_or("no response")),
     }
 }
 
@@ -216,19 +215,19 @@ mod tests {
     }
 
     #[test]
-    fn what_a_page_got_dearer_by_is_told_by_the_sites_clock() {
+    fn the_added_cost_of_a_page_follows_from_the_sites_clock() {
         let mut samples: Vec<Sample> = (0..200).map(|n| sample(n, 90.0)).collect();
         for (n, sample) in samples.iter_mut().enumerate().skip(100) {
             sample.site_cpu_s += (n - 99) as f64 * 14.0 * 200e-6;
         }
-        let dearer = dearer_cpu_s(&samples, 9.95).unwrap();
-        assert!((dearer - 200e-6).abs() < 1e-9, "{dearer}");
-        assert_eq!(dearer_cpu_s(&[], 1.0), None);
-        assert_eq!(dearer_cpu_s(&samples[..1], 1.0), None);
+        let added = added_cpu_s(&samples, 9.95).unwrap();
+        assert!((added - 200e-6).abs() < 1e-9, "{added}");
+        assert_eq!(added_cpu_s(&[], 1.0), None);
+        assert_eq!(added_cpu_s(&samples[..1], 1.0), None);
     }
 
     #[test]
-    fn the_truth_worked_out_by_hand() {
+    fn the_true_costs_are_those_computed_by_hand() {
         let samples: Vec<Sample> = (0..100).map(|n| sample(n, 90.0)).collect();
         for costs in truth(&samples, Some(5.0)) {
             // 10 + 500 + 3 × (50 + 90) µs; 10 + 100 + 2 × (100 + 90).

@@ -1,12 +1,10 @@
-//! Scenarios on the real gate: site, gate and customers play them, and what came
-//! of it stands beside what the simulator says.
+//! `tidegate sim --real`: scenarios on the real gate, with their measured figures beside
+//! the simulated ones.
 
-mod act;
-mod neighbour;
+mod experiment;
+mod observed;
 mod page;
-mod quota;
-mod seen;
-mod stage;
+mod schedule;
 mod table;
 
 use std::path::Path;
@@ -15,49 +13,49 @@ use tidegate_sim::{Scenario, judged};
 
 use crate::exit::{Outcome, bad_input};
 use crate::stdout::print;
-use act::Act;
-use seen::Seen;
-use stage::{Played, Stage};
+use experiment::{GateExperiment, Run};
+use observed::Observed;
+use schedule::Schedule;
 use tidegate_host::Cores;
 
 pub use page::page;
 
-/// What is played if nothing else is asked for: steady load, a crowd and its
-/// end, dear pages behind a cheap one, a quota, a neighbour, an attack.
+/// The scenarios that run unless others are named: steady load, a crowd and its end,
+/// costly pages behind a front page of low cost, a quota, a neighbour, an attack.
 pub const SCENARIOS: [&str; 6] =
     ["demo", "flash-crowd", "heavy-later", "quota-cut", "noisy-neighbour", "forged-tickets"];
-/// The policies that a gate has and that need no parameter.
+/// The gate's policies without parameters.
 pub const POLICIES: [&str; 3] = ["off", "eac", "tide"];
-/// The heaviest load that is played, in capacities: more is more than a driver
-/// on one processor puts on.
-const HEAVIEST: f64 = 4.0;
+/// The highest load that is run, as a multiple of the capacity: the driver on one
+/// processor cannot offer more.
+const HIGHEST_LOAD: f64 = 4.0;
 
-/// A scenario played and simulated.
+/// A scenario, measured and simulated.
 pub struct Comparison {
     pub scenario: Scenario,
     pub load: f64,
-    /// Sessions per second that the server was found to carry.
+    /// Measured capacity of the server, in sessions per second.
     pub capacity_per_s: f64,
     pub pairs: Vec<Pair>,
 }
 
-/// What came of it under one policy.
+/// The figures under one policy.
 pub struct Pair {
     pub policy: &'static str,
-    /// What it carried in this run, by its speed: what the simulator was told.
+    /// The capacity during this run, by the machine's speed: the simulator's input.
     pub capacity_per_s: f64,
-    pub measured: Seen,
-    pub simulated: Seen,
-    /// Why the measured figures are not the server's; empty if they are.
+    pub measured: Observed,
+    pub simulated: Observed,
+    /// Why the measured figures are not the server's; empty where they are.
     pub driver_saturated: Vec<String>,
 }
 
-/// Plays and simulates each scenario, once, at its heaviest load up to four
-/// times the capacity.
+/// Runs and simulates each scenario once, at its highest load up to four times the
+/// capacity.
 ///
 /// # Errors
-/// Bad input: a scenario or a policy that cannot be played, processors that are
-/// not there. Otherwise when a run fails.
+/// Bad input: a scenario or a policy that cannot run on the real gate. Otherwise a run
+/// failed.
 pub fn run(
     scenarios: &[Scenario],
     policies: &[&'static str],
@@ -65,7 +63,7 @@ pub fn run(
     (server, driver): (Cores, Cores),
     out: &Path,
 ) -> anyhow::Result<Outcome> {
-    let acts = acts(scenarios, policies, server.list().len() as f64)?;
+    let schedules = schedules(scenarios, policies, server.list().len() as f64)?;
     super::make(out)?;
     let stop = crate::signals::stop_on_signal()?;
     driver.pin_this_thread()?;
@@ -74,9 +72,9 @@ pub fn run(
         (minutes(scenarios, policies.len())).ceil()
     ))?;
     let mut comparisons = Vec::new();
-    for (scenario, act) in scenarios.iter().zip(acts) {
-        let stage = Stage::open(act, (&server, &driver), out, &stop)?;
-        let comparison = compare(stage, scenario, policies, seeds)?;
+    for (scenario, schedule) in scenarios.iter().zip(schedules) {
+        let experiment = GateExperiment::open(schedule, (&server, &driver), out, &stop)?;
+        let comparison = compare(experiment, scenario, policies, seeds)?;
         print(table::text(&comparison))?;
         comparisons.push(comparison);
     }
@@ -84,43 +82,47 @@ pub fn run(
     Ok(Outcome::Done)
 }
 
-fn acts(scenarios: &[Scenario], policies: &[&str], cpus: f64) -> anyhow::Result<Vec<Act>> {
-    let (acts, cannot): (Vec<_>, Vec<_>) =
-        scenarios.iter().map(|scenario| Act::of(scenario, cpus)).partition(Result::is_ok);
+fn schedules(
+    scenarios: &[Scenario],
+    policies: &[&str],
+    cpus: f64,
+) -> anyhow::Result<Vec<Schedule>> {
+    let (schedules, cannot): (Vec<_>, Vec<_>) =
+        scenarios.iter().map(|scenario| Schedule::of(scenario, cpus)).partition(Result::is_ok);
     let mut cannot: Vec<String> = cannot.into_iter().filter_map(Result::err).flatten().collect();
     let rivals = policies.iter().filter(|policy| !POLICIES.contains(policy));
     cannot.extend(rivals.map(|policy| {
         format!("--policy {policy}: simulated only; a gate has {}", POLICIES.join(", "))
     }));
     match cannot.is_empty() {
-        true => Ok(acts.into_iter().flatten().collect()),
-        false => Err(bad_input(format!("cannot be played for real:\n{}", cannot.join("\n")))),
+        true => Ok(schedules.into_iter().flatten().collect()),
+        false => Err(bad_input(format!("cannot run on the real gate:\n{}", cannot.join("\n")))),
     }
 }
 
 fn compare(
-    mut stage: Stage,
+    mut experiment: GateExperiment,
     scenario: &Scenario,
     policies: &[&'static str],
     seeds: u64,
 ) -> anyhow::Result<Comparison> {
     let load = load(scenario);
     print(format!("\n{}: {}\n", scenario.name, scenario.about))?;
-    let capacity = stage.capacity(scenario)?;
+    let capacity = experiment.capacity(scenario)?;
     let capacity_per_s = capacity.sessions_per_s;
     let mut pairs = Vec::new();
     for policy in policies {
-        let Played { summary, capacity_per_s: now_per_s } =
-            stage.play(scenario, policy, (load, capacity))?;
-        // As many customers come to a machine that is as fast as the real one was.
+        let Run { summary, capacity_per_s: now_per_s } =
+            experiment.run(scenario, policy, (load, capacity))?;
+        // The same arrivals at a machine of the speed that the real one had.
         let twin = Scenario {
             loads: vec![load * capacity_per_s / now_per_s],
             attacks: scenario.attacks.iter().map(|a| a.times(capacity_per_s / now_per_s)).collect(),
             ..scenario.at_capacity(now_per_s)
         };
-        let judged = judged(&twin, policy, seeds).expect("policies were looked up");
-        let simulated = Seen::simulated(&judged[0]);
-        let measured = Seen::measured(&summary, simulated.best_per_s);
+        let judged = judged(&twin, policy, 1..=seeds).expect("policies were looked up");
+        let simulated = Observed::simulated(&judged[0]);
+        let measured = Observed::measured(&summary, simulated.best_per_s);
         let driver_saturated = summary.driver.saturated_because;
         pairs.push(Pair {
             policy,
@@ -134,9 +136,9 @@ fn compare(
     Ok(Comparison { scenario, load, capacity_per_s, pairs })
 }
 
-/// The heaviest load of a scenario that is played.
+/// The load at which a scenario runs, as a multiple of the capacity.
 fn load(scenario: &Scenario) -> f64 {
-    scenario.loads.iter().copied().fold(0.0, f64::max).min(HEAVIEST)
+    scenario.loads.iter().copied().fold(0.0, f64::max).min(HIGHEST_LOAD)
 }
 
 fn minutes(scenarios: &[Scenario], policies: usize) -> f64 {

@@ -1,19 +1,19 @@
-//! The page: for each scenario and policy, the course that was measured and the
-//! one that was simulated, in one plot. One HTML file that needs nothing else.
+//! The page: for each scenario and policy the measured and the simulated course in one
+//! plot.
 
 use maud::{Markup, PreEscaped, html};
 
-use super::seen::{Second, Seen};
+use super::observed::{Observed, Second};
 use super::{Comparison, Pair, table};
-use crate::chart::{Chart, Line, Scale};
+use tidegate_report::{Chart, Line, Scale};
 
 /// The whole page.
 pub fn page(comparisons: &[Comparison]) -> String {
     let content = html! {
         h1 { "Scenarios on the real gate, and simulated" }
         p.lead {
-            "Site, gate and customers on two processors; beside it the simulator, told nothing but \
-            how many sessions per second this machine carried meanwhile."
+            "Site and gate run on one processor, the customers on another. The simulator knows only \
+            how many sessions per second this machine could complete during the run."
         }
         @for comparison in comparisons {
             h2 id=(comparison.scenario.name) { (comparison.scenario.name) " at " (comparison.load) "×" }
@@ -22,7 +22,7 @@ pub fn page(comparisons: &[Comparison]) -> String {
             (charts(comparison))
         }
     };
-    crate::page::page("Tidegate: measured and simulated", &content)
+    tidegate_report::page("Tidegate: measured and simulated", &content)
 }
 
 fn charts(comparison: &Comparison) -> Markup {
@@ -32,7 +32,7 @@ fn charts(comparison: &Comparison) -> Markup {
         .pairs
         .iter()
         .flat_map(|pair| [&pair.measured, &pair.simulated])
-        .flat_map(|seen| seen.course.iter().map(answered))
+        .flat_map(|observed| observed.course.iter().map(answered))
         .fold(0.0, f64::max);
     html! { div.charts {
         @for pair in &comparison.pairs {
@@ -51,9 +51,9 @@ fn course(
     y_max: Option<f64>,
     y: impl Fn(&Second) -> f64,
 ) -> Markup {
-    let line = |name: &str, seen: &Seen| Line {
+    let line = |name: &str, observed: &Observed| Line {
         name: name.to_owned(),
-        points: seen.course.iter().map(|second| (second.at_s, y(second))).collect(),
+        points: observed.course.iter().map(|second| (second.at_s, y(second))).collect(),
     };
     let lines = [line("simulated", &pair.simulated), line("measured", &pair.measured)];
     let end = comparison.scenario.duration_s;
@@ -84,12 +84,12 @@ fn figures(comparison: &Comparison) -> Markup {
             th { "p95, ms" } th { "refused, %" } th { "lost, %" }
         }
         @for pair in &comparison.pairs {
-            @for (how, seen) in [("measured", &pair.measured), ("simulated", &pair.simulated)] {
+            @for (how, observed) in [("measured", &pair.measured), ("simulated", &pair.simulated)] {
                 tr {
                     td class=(pair.policy) { (pair.policy) } td { (how) }
-                    td { (one(seen.completed_per_s)) } td { (one(100.0 * seen.goodput)) }
-                    td { (one(seen.p50_ms)) } td { (one(seen.p95_ms)) }
-                    td { (one(100.0 * seen.refused)) } td { (one(100.0 * seen.lost)) }
+                    td { (one(observed.completed_per_s)) } td { (one(100.0 * observed.goodput)) }
+                    td { (one(observed.p50_ms)) } td { (one(observed.p95_ms)) }
+                    td { (one(100.0 * observed.refused)) } td { (one(100.0 * observed.lost)) }
                 }
             }
         }

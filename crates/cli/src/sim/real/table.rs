@@ -1,8 +1,8 @@
-//! Measured beside simulated, as text and for programs.
+//! Measured beside simulated figures, as text and as JSON.
 
 use serde_json::{Value, json};
 
-use super::seen::Seen;
+use super::observed::Observed;
 use super::{Comparison, Pair};
 
 /// One scenario, two lines for each policy.
@@ -17,7 +17,7 @@ pub fn text(comparison: &Comparison) -> String {
     text
 }
 
-/// Why a pair's measured figures are not the server's.
+/// A note if the driver was saturated, so that the measured figures are not the server's.
 pub fn note(pair: &Pair) -> Option<String> {
     let because = pair.driver_saturated.join("; ");
     (!because.is_empty()).then(|| format!("{}: the driver was saturated: {because}", pair.policy))
@@ -28,19 +28,19 @@ const HEAD: &str = "\
                           /s        %       ms       ms        %      %
 ";
 
-fn row(policy: &str, how: &str, seen: &Seen) -> String {
+fn row(policy: &str, how: &str, observed: &Observed) -> String {
     format!(
         "{policy:<8} {how:<10} {:>8.0} {:>8.1} {:>8.1} {:>8.1} {:>8.1} {:>6.1}\n",
-        seen.completed_per_s,
-        100.0 * seen.goodput,
-        seen.p50_ms,
-        seen.p95_ms,
-        100.0 * seen.refused,
-        100.0 * seen.lost,
+        observed.completed_per_s,
+        100.0 * observed.goodput,
+        observed.p50_ms,
+        observed.p95_ms,
+        100.0 * observed.refused,
+        100.0 * observed.lost,
     )
 }
 
-/// For programs: one entry per policy.
+/// One JSON object per policy.
 pub fn json(comparison: &Comparison) -> Vec<Value> {
     let point = |pair: &Pair| {
         json!({

@@ -1,123 +1,91 @@
-//! What carries a customer's bytes: TLS over her socket, or the bare socket.
+//! The transport of a customer's connection: TLS over the socket, or the bare socket.
 
-mod clear;
+mod plain;
 mod tls;
 
-pub use clear::Clear;
-pub use tls::Tls;
+pub use plain::PlainStream;
+pub use tls::TlsStream;
 
-use crate::connection::deadlines::{Phase, Watch};
-use crate::http::guard::Guard;
-use hyper::rt::ReadBufCursor;
-use std::cell::RefCell;
+use crate::connection::state::ConnectionState;
 use std::io::{self, IoSlice};
-use std::rc::Rc;
 use std::task::{Context, Poll};
+use tokio::io::ReadBuf;
 use tokio::net::TcpStream;
 
 /// A connection that is ready for HTTP.
-pub enum Wire {
+pub enum Transport {
     /// Over TLS.
-    Tls(Tls),
-    /// In clear.
-    Clear(Clear),
+    Tls(TlsStream),
+    /// Plain HTTP.
+    Plain(PlainStream),
 }
 
-impl Wire {
-    /// What it runs over.
+impl Transport {
+    /// The socket below.
     pub fn socket(&mut self) -> &mut TcpStream {
         match self {
             Self::Tls(tls) => tls.socket(),
-            Self::Clear(clear) => clear.socket(),
+            Self::Plain(plain) => plain.socket(),
         }
     }
 
-    /// Takes what arrived for HTTP, at most what `buf` has room for.
+    /// Reads bytes of HTTP that have arrived, at most what `buf` has room for.
     pub fn poll_read(
         &mut self,
         cx: &mut Context<'_>,
-        buf: &mut ReadBufCursor<'_>,
-        tap: &Tap,
+        buf: &mut ReadBuf<'_>,
+        state: &ConnectionState,
     ) -> Poll<io::Result<()>> {
         match self {
-            Self::Tls(tls) => tls.poll_read(cx, buf, tap),
-            Self::Clear(clear) => clear.poll_read(cx, buf, tap),
+            Self::Tls(tls) => tls.poll_read(cx, buf, state),
+            Self::Plain(plain) => plain.poll_read(cx, buf, state),
         }
     }
 
-    /// Takes bytes of HTTP; how many.
+    /// Accepts bytes of HTTP to send. Returns how many.
     pub fn poll_write(
         &mut self,
         cx: &mut Context<'_>,
         bufs: &[IoSlice<'_>],
-        tap: &Tap,
+        state: &ConnectionState,
     ) -> Poll<io::Result<usize>> {
         match self {
-            Self::Tls(tls) => tls.poll_write(cx, bufs, tap),
-            Self::Clear(clear) => clear.poll_write(cx, bufs, tap),
+            Self::Tls(tls) => tls.poll_write(cx, bufs, state),
+            Self::Plain(plain) => plain.poll_write(cx, bufs, state),
         }
     }
 
-    /// Sends all that HTTP wrote.
-    pub fn poll_flush(&mut self, cx: &mut Context<'_>, tap: &Tap) -> Poll<io::Result<()>> {
+    /// Sends all that was accepted.
+    pub fn poll_flush(
+        &mut self,
+        cx: &mut Context<'_>,
+        state: &ConnectionState,
+    ) -> Poll<io::Result<()>> {
         match self {
-            Self::Tls(tls) => tls.poll_flush(cx, tap),
-            // The kernel has it already.
-            Self::Clear(_) => Poll::Ready(Ok(())),
+            Self::Tls(tls) => tls.poll_flush(cx, state),
+            // The kernel has all of it.
+            Self::Plain(_) => Poll::Ready(Ok(())),
         }
     }
 
-    /// Says goodbye where there is a word for it, and that no more will be sent.
-    pub fn poll_close(&mut self, cx: &mut Context<'_>, tap: &Tap) -> Poll<io::Result<()>> {
+    /// Ends the sending side: with a close_notify over TLS, then of the socket.
+    pub fn poll_close(
+        &mut self,
+        cx: &mut Context<'_>,
+        state: &ConnectionState,
+    ) -> Poll<io::Result<()>> {
         match self {
-            Self::Tls(tls) => tls.poll_close(cx, tap),
-            Self::Clear(clear) => clear.poll_close(cx),
+            Self::Tls(tls) => tls.poll_close(cx, state),
+            Self::Plain(plain) => plain.poll_close(cx),
         }
     }
 
-    /// Breaks off so that the customer sees it.
+    /// Breaks off in a way that the customer can tell from a proper end.
     pub fn cut(self) {
         match self {
-            // The missing goodbye says it.
+            // The close_notify is missing.
             Self::Tls(tls) => drop(tls),
-            Self::Clear(clear) => clear.cut(),
+            Self::Plain(plain) => plain.cut(),
         }
-    }
-}
-
-/// Notes what passes on a wire, for the counters, the deadlines and the guard.
-pub struct Tap {
-    /// What the connection is doing.
-    pub watch: Rc<Watch>,
-    /// Watches for conflicting lengths.
-    pub guard: Rc<RefCell<Guard>>,
-}
-
-impl Tap {
-    /// Bytes came over the wire.
-    fn received(&self, bytes: usize) {
-        self.watch.counters.bytes_in[0].add(bytes as u64);
-    }
-
-    /// Bytes of HTTP go to the reader of requests; none of them is the end.
-    fn heard(&self, plain: &[u8]) {
-        if plain.is_empty() {
-            return self.watch.hang_up();
-        }
-        self.guard.borrow_mut().feed(plain);
-        self.watch.received();
-    }
-
-    /// Bytes went over the wire.
-    fn sent(&self, bytes: usize) {
-        if bytes > 0 {
-            self.watch.counters.bytes_out[0].add(bytes as u64);
-            self.watch.reply_progress();
-        }
-    }
-
-    /// Whether no request is under way.
-    fn awaits_request(&self) -> bool {
-        matches!(self.watch.phase(), Phase::Idle | Phase::Head)
     }
 }

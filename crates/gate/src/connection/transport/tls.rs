@@ -1,13 +1,12 @@
 //! TLS over a customer's socket: the handshake, then plain bytes for HTTP.
 //!
-//! It drives rustls itself, since it replays a hello that was read before,
-//! tells the ticketer for whom it works, and lets the ticket of TLS 1.3 travel
-//! with the first response where the request is already there.
+//! It drives rustls itself, since it replays a hello that was read before, sets the
+//! [`TicketHolder`] around each step, and delays the ticket of TLS 1.3 to the first
+//! response where the request has already arrived.
 
-use super::Tap;
-use crate::listen::socket;
-use crate::tls::configs::Bearer;
-use hyper::rt::ReadBufCursor;
+use crate::admission::ticketer::TicketHolder;
+use crate::connection::state::ConnectionState;
+use crate::socket;
 use rustls::{HandshakeKind, ProtocolVersion, ServerConfig, ServerConnection};
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
@@ -20,7 +19,7 @@ use tokio::net::TcpStream;
 /// Why a handshake failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
-    /// The customer hung up or the network broke.
+    /// The customer closed, or the network failed.
     #[error("the connection broke: {0}")]
     Io(io::Error),
     /// TLS failed; the alert was sent.
@@ -29,18 +28,18 @@ pub enum Failure {
 }
 
 /// A socket with a TLS session on it.
-pub struct Tls {
+pub struct TlsStream {
     socket: TcpStream,
     session: Box<ServerConnection>,
-    /// HTTP has written nothing yet: TLS has at most a ticket to send, which
-    /// travels with the first response if its request is already there.
-    silent: bool,
+    /// HTTP has written nothing yet: TLS has at most a ticket to send, which goes with
+    /// the first response if its request has already arrived.
+    unwritten: bool,
     /// A close_notify has been queued.
     closing: bool,
 }
 
-impl Tls {
-    /// Shakes hands. `hello` is everything that was read so far.
+impl TlsStream {
+    /// Performs the handshake. `hello` is everything that was read so far.
     ///
     /// # Errors
     /// The connection broke, or TLS failed.
@@ -48,10 +47,10 @@ impl Tls {
         socket: std::net::TcpStream,
         config: Arc<ServerConfig>,
         hello: &[u8],
-        bearer: &Bearer,
+        holder: &TicketHolder,
     ) -> Result<Self, Failure> {
         let mut session = Box::new(ServerConnection::new(config).map_err(Failure::Tls)?);
-        let fed = bearer.during(|| {
+        let fed = holder.during(|| {
             let mut rest = hello;
             while !rest.is_empty() {
                 session.read_tls(&mut rest).map_err(Failure::Io)?;
@@ -59,21 +58,21 @@ impl Tls {
             }
             Ok(())
         });
-        // The first flight goes before the runtime knows the socket: else it
-        // would wait for a first word from the kernel that there is room.
+        // The first flight is sent before the runtime registers the socket: else it
+        // would wait for the kernel to report that there is room.
         let mut blocked = false;
         while session.wants_write() && !blocked {
             blocked = session.write_tls(&mut &socket).map_or(true, |n| n == 0);
         }
         let socket = TcpStream::from_std(socket).map_err(Failure::Io)?;
-        let mut tls = Self { socket, session, silent: true, closing: false };
+        let mut tls = Self { socket, session, unwritten: true, closing: false };
         if let Err(failure) = fed {
-            return Err(tls.tell(failure).await);
+            return Err(tls.send_alert(failure).await);
         }
-        let done = poll_fn(|cx| tls.poll_handshake(cx, bearer)).await;
+        let done = poll_fn(|cx| tls.poll_handshake(cx, holder)).await;
         match done {
             Ok(()) => Ok(tls),
-            Err(failure) => Err(tls.tell(failure).await),
+            Err(failure) => Err(tls.send_alert(failure).await),
         }
     }
 
@@ -82,106 +81,110 @@ impl Tls {
         self.session.handshake_kind()
     }
 
-    /// What it runs over.
+    /// The socket below.
     pub fn socket(&mut self) -> &mut TcpStream {
         &mut self.socket
     }
 
-    /// Takes what arrived for HTTP, at most what `buf` has room for.
+    /// Reads bytes of HTTP that have arrived, at most what `buf` has room for.
     pub fn poll_read(
         &mut self,
         cx: &mut Context<'_>,
-        buf: &mut ReadBufCursor<'_>,
-        tap: &Tap,
+        buf: &mut ReadBuf<'_>,
+        state: &ConnectionState,
     ) -> Poll<io::Result<()>> {
         loop {
             match self.session.reader().into_first_chunk() {
                 Ok(chunk) => {
                     let n = chunk.len().min(buf.remaining());
-                    tap.heard(&chunk[..n]);
                     buf.put_slice(&chunk[..n]);
                     io::BufRead::consume(&mut self.session.reader(), n);
                     return Poll::Ready(Ok(()));
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                // No close_notify: an end all the same; HTTP sees what is missing.
-                Err(_) => {
-                    tap.heard(&[]);
-                    return Poll::Ready(Ok(()));
-                }
+                // Without a close_notify it is an end as well; HTTP detects what is missing.
+                Err(_) => return Poll::Ready(Ok(())),
             }
             let received = match self.poll_receive(cx) {
                 Poll::Ready(received) => received?,
                 Poll::Pending => {
-                    if self.silent && tap.awaits_request() {
-                        self.silent = false;
-                        self.send_out(cx, tap)?;
+                    if self.unwritten && state.awaits_request() {
+                        self.unwritten = false;
+                        self.send_out(cx, state)?;
                     }
                     return Poll::Pending;
                 }
             };
-            tap.received(received);
+            state.bytes_received(received);
             if let Err(error) = self.session.process_new_packets() {
-                let _ = self.send_out(cx, tap);
+                let _ = self.send_out(cx, state);
                 return Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, error)));
             }
         }
     }
 
-    /// Takes bytes of HTTP; how many.
+    /// Accepts bytes of HTTP to send. Returns how many.
     pub fn poll_write(
         &mut self,
         cx: &mut Context<'_>,
         bufs: &[IoSlice<'_>],
-        tap: &Tap,
+        state: &ConnectionState,
     ) -> Poll<io::Result<usize>> {
         use io::Write as _;
-        self.silent = false;
+        self.unwritten = false;
         loop {
-            let taken = self.session.writer().write_vectored(bufs)?;
-            let gone = self.send_out(cx, tap)?;
-            match (taken, gone) {
+            let accepted = self.session.writer().write_vectored(bufs)?;
+            let all_sent = self.send_out(cx, state)?;
+            match (accepted, all_sent) {
                 (0, false) => return Poll::Pending,
                 (0, true) => {}
-                (taken, _) => return Poll::Ready(Ok(taken)),
+                (accepted, _) => return Poll::Ready(Ok(accepted)),
             }
         }
     }
 
-    /// Sends all that HTTP wrote.
-    pub fn poll_flush(&mut self, cx: &mut Context<'_>, tap: &Tap) -> Poll<io::Result<()>> {
-        if self.silent || self.send_out(cx, tap)? {
+    /// Sends all that was accepted.
+    pub fn poll_flush(
+        &mut self,
+        cx: &mut Context<'_>,
+        state: &ConnectionState,
+    ) -> Poll<io::Result<()>> {
+        if self.unwritten || self.send_out(cx, state)? {
             return Poll::Ready(Ok(()));
         }
         Poll::Pending
     }
 
-    /// Says goodbye, and that no more will be sent.
-    pub fn poll_close(&mut self, cx: &mut Context<'_>, tap: &Tap) -> Poll<io::Result<()>> {
+    /// Sends a close_notify and ends the sending side.
+    pub fn poll_close(
+        &mut self,
+        cx: &mut Context<'_>,
+        state: &ConnectionState,
+    ) -> Poll<io::Result<()>> {
         if !self.closing {
             self.closing = true;
             self.session.send_close_notify();
         }
-        if !self.send_out(cx, tap)? {
+        if !self.send_out(cx, state)? {
             return Poll::Pending;
         }
         Pin::new(&mut self.socket).poll_shutdown(cx)
     }
 
-    /// Sends what TLS has to send; whether all of it went.
-    fn send_out(&mut self, cx: &mut Context<'_>, tap: &Tap) -> io::Result<bool> {
+    /// Sends what TLS has to send. Returns whether all of it was sent.
+    fn send_out(&mut self, cx: &mut Context<'_>, state: &ConnectionState) -> io::Result<bool> {
         let (sent, all) = self.send(cx)?;
-        tap.sent(sent);
+        state.bytes_sent(sent);
         Ok(all)
     }
 
     fn poll_handshake(
         &mut self,
         cx: &mut Context<'_>,
-        bearer: &Bearer,
+        holder: &TicketHolder,
     ) -> Poll<Result<(), Failure>> {
         loop {
-            // The last flight of TLS 1.2 must go; tickets of 1.3 may wait.
+            // The last flight of TLS 1.2 must be sent; tickets of 1.3 may wait.
             let over = !self.session.is_handshaking();
             if over && self.session.protocol_version() == Some(ProtocolVersion::TLSv1_3) {
                 return Poll::Ready(Ok(()));
@@ -195,12 +198,12 @@ impl Tls {
             if ready!(self.poll_receive(cx)).map_err(Failure::Io)? == 0 {
                 return Poll::Ready(Err(Failure::Io(io::ErrorKind::UnexpectedEof.into())));
             }
-            bearer.during(|| self.session.process_new_packets()).map_err(Failure::Tls)?;
+            holder.during(|| self.session.process_new_packets()).map_err(Failure::Tls)?;
         }
     }
 
     /// Sends the alert of a failed handshake.
-    async fn tell(&mut self, failure: Failure) -> Failure {
+    async fn send_alert(&mut self, failure: Failure) -> Failure {
         if let Failure::Tls(_) = failure {
             poll_fn(|cx| match self.send(cx) {
                 Ok((_, false)) => Poll::Pending,
@@ -211,12 +214,12 @@ impl Tls {
         failure
     }
 
-    /// Sends what TLS has to send: how many bytes went, and whether all did.
-    /// If not, the task is woken when there is room.
+    /// Sends what TLS has to send. Returns how many bytes were sent, and whether all of
+    /// it was. If not, the task is woken when there is room.
     fn send(&mut self, cx: &mut Context<'_>) -> io::Result<(usize, bool)> {
         let mut sent = 0;
         while self.session.wants_write() {
-            let mut socket = Now { socket: &mut self.socket, cx };
+            let mut socket = NonBlocking { socket: &mut self.socket, cx };
             match self.session.write_tls(&mut socket) {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
                 Ok(n) => sent += n,
@@ -231,7 +234,7 @@ impl Tls {
 
     /// Reads once from the socket into TLS; 0 is its end.
     fn poll_receive(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
-        let mut socket = Now { socket: &mut self.socket, cx };
+        let mut socket = NonBlocking { socket: &mut self.socket, cx };
         match self.session.read_tls(&mut socket) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Poll::Pending,
             result => Poll::Ready(result),
@@ -239,13 +242,14 @@ impl Tls {
     }
 }
 
-/// A socket as rustls wants it: what is not ready at once would block.
-struct Now<'a, 'b> {
+/// A socket with the interface that rustls needs: what is not ready returns
+/// `WouldBlock`.
+struct NonBlocking<'a, 'b> {
     socket: &'a mut TcpStream,
     cx: &'a mut Context<'b>,
 }
 
-impl io::Read for Now<'_, '_> {
+impl io::Read for NonBlocking<'_, '_> {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         let mut buf = ReadBuf::new(buf);
         match Pin::new(&mut *self.socket).poll_read(self.cx, &mut buf) {
@@ -255,7 +259,7 @@ impl io::Read for Now<'_, '_> {
     }
 }
 
-impl io::Write for Now<'_, '_> {
+impl io::Write for NonBlocking<'_, '_> {
     fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
         self.write_vectored(&[IoSlice::new(buf)])
     }

@@ -8,47 +8,45 @@ use crate::arrivals::{
     Arrivals, Bursts, Closed, Model, Process, Rate, Schedule, Segment, Wave, replay,
 };
 use tidegate_config::Preset::{Else, Is, Required, Unset};
-use tidegate_config::{
-    Key, Mistakes, Number, Other, Rule, Section, Text, Time, Value, Whole, Words, keys,
-};
+use tidegate_config::{Mistakes, Number, Other, Section, Text, Time, Value, Whole, Words, keys};
 
 keys! {
-    /// When customers come: `[arrivals]`, or several side by side as `[[arrivals]]`. One of
-    /// `rate`, `segments`, `wave`, `bursts`, `times`, `replay` and `customers` must be there.
+    /// Arrivals of customers: `[arrivals]`, or several at the same time as `[[arrivals]]`. One of
+    /// `rate`, `segments`, `wave`, `bursts`, `times`, `replay` and `customers` must be set.
     pub(super) static ARRIVALS: ArrivalKeys {
-        /// Per second, the same rate for ever.
+        /// A constant rate, per second.
         rate: Number(0.0, Rate::FASTEST) = Unset;
-        /// Steps and ramps; the last rate holds.
+        /// Steps and ramps; the last rate continues.
         segments: Other("list of tables", "1 to 100000, see below") = Unset;
         /// A rate that rises and falls as a sine.
         wave: Other("table", "see below") = Unset;
-        /// Two rates in turn, each for a negative exponential time (MMPP).
+        /// Two rates in turn, each for an exponentially distributed time (MMPP).
         bursts: Other("table", "see below") = Unset;
-        /// Exactly these instants, from the start of the run.
+        /// These times, from the start of the run.
         times: Other("list of durations", "0s to 24h") = Unset;
-        /// The instants in a log.
+        /// The times of a log.
         replay: Other("table", "see below") = Unset;
-        /// So many customers for ever (closed model): each begins a new session when the last
-        /// has ended and after a think time.
+        /// Closed model with this many customers: each begins a new session a think time after the
+        /// last one has ended.
         customers: Whole(1, Arrivals::CUSTOMERS as i64) = Unset;
-        /// What arrives: sessions, requests that are each a session of their own, or (with
+        /// What arrives: sessions, single requests that are each a session of their own, or (with
         /// `customers`) always the same customers.
         model: Words(&["partly-open", "open", "closed"]) = Else("`\"closed\"` with `customers`, otherwise `\"partly-open\"`");
-        /// The class of the customers.
-        class: Text("a class's name") = Else("drawn by the classes' shares");
-        /// Instants at random, or evenly spaced; not with `times`, `replay` and `customers`.
-        process: Words(&["poisson", "even"]) = Is("\"poisson\"");
-        /// Mean think time between two sessions, negative exponential; with `customers` only.
-        think: Time(Duration::ZERO, DAY) = Else("the class's, else the session's");
-        /// Their first sessions begin evenly spaced over this time; with `customers` only.
-        within: Time(Duration::ZERO, DAY) = Else("the think time");
+        /// The class of the customers that arrive.
+        class: Text("a class's name") = Else("drawn by the shares of the classes");
+        /// A Poisson process, or evenly spaced; not with `times`, `replay` and `customers`.
+        process: Words(&["poisson", "even"]) = Is("poisson");
+        /// Mean think time between two sessions, exponentially distributed; with `customers` only.
+        think: Time("0s", "24h") = Else("the class's, else the session's");
+        /// The first sessions begin evenly spaced over this time; with `customers` only.
+        within: Time("0s", "24h") = Else("the think time");
     }
 
     /// A segment: `rate`, or `from` and `to`.
     pub(super) static SEGMENT: SegmentKeys {
-        /// How long.
-        r#for: Time(SHORTEST, DAY) = Required;
-        /// The same rate all the time, per second.
+        /// Its length.
+        r#for: Time("1ms", "24h") = Required("30s");
+        /// A constant rate, per second.
         rate: Number(0.0, Rate::FASTEST) = Unset;
         /// The rate at its beginning, per second.
         from: Number(0.0, Rate::FASTEST) = Unset;
@@ -59,34 +57,35 @@ keys! {
     /// A wave.
     pub(super) static WAVE: WaveKeys {
         /// Mean rate, per second.
-        mean: Number(0.0, Rate::FASTEST) = Required;
-        /// How far it rises and falls, as a part of the mean.
-        swing: Number(0.0, 1.0) = Required;
-        /// From peak to peak.
-        period: Time(Duration::from_secs(1), DAY) = Is("\"24h\"");
-        /// When the first peak is.
-        peak: Time(Duration::ZERO, DAY) = Else("half the period");
+        mean: Number(0.0, Rate::FASTEST) = Required("5");
+        /// Amplitude, as a share of the mean.
+        swing: Number(0.0, 1.0) = Required("0.5");
+        /// Time from peak to peak.
+        period: Time("1s", "24h") = Is("24h");
+        /// Time of the first peak.
+        peak: Time("0s", "24h") = Else("half the period");
     }
 
     /// Bursts.
     pub(super) static BURSTS: BurstKeys {
-        /// Rate of the calm, per second.
-        calm: Number(0.0, Rate::FASTEST) = Required;
-        /// Rate of a burst, per second.
-        burst: Number(0.0, Rate::FASTEST) = Required;
-        /// Mean length of the calm.
-        calm_for: Time(SHORTEST_BURST, DAY) = Required;
+        /// Rate between bursts, per second.
+        calm: Number(0.0, Rate::FASTEST) = Required("5");
+        /// Rate during a burst, per second.
+        burst: Number(0.0, Rate::FASTEST) = Required("5");
+        /// Mean time between bursts.
+        calm_for: Time("10ms", "24h") = Required("10s");
         /// Mean length of a burst.
-        burst_for: Time(SHORTEST_BURST, DAY) = Required;
+        burst_for: Time("10ms", "24h") = Required("10s");
     }
 
-    /// A log that is replayed, from its earliest instant on.
+    /// A log that is replayed, from its earliest time on.
     pub(super) static REPLAY: ReplayKeys {
-        /// A `.har` file, whose requests count, a `.log` file as web servers write it, or a CSV file with a head line.
-        file: Text("path from the scenario's folder") = Required;
-        /// Column of the instants: seconds, or dates as 2024-05-01T12:00:00Z.
-        column: Text("a column's name") = Is("\"time\"");
-        /// So many times as fast.
+        /// A `.har` file (its requests), a `.log` file of a web server, or a CSV file with a header
+        /// line.
+        file: Text("path from the scenario's folder") = Required("log.csv");
+        /// Column of the times: seconds, or dates such as 2024-05-01T12:00:00Z.
+        column: Text("a column's name") = Is("time");
+        /// Factor by which the replay is faster.
         speed: Number(0.001, 1e6) = Is("1");
     }
 }
@@ -95,8 +94,6 @@ keys! {
 const SEGMENTS: usize = 100_000;
 /// The keys that define a schedule; one of them is required.
 const WHENS: [&str; 7] = ["rate", "segments", "wave", "bursts", "times", "replay", "customers"];
-const SHORTEST: Duration = Duration::from_millis(1);
-const SHORTEST_BURST: Duration = Duration::from_millis(10);
 
 impl Arrivals {
     /// Reads the inside of an `[arrivals]` table from one line, such as
@@ -162,7 +159,7 @@ fn model(section: &Section<'_>, file: &str) -> Option<Model> {
         _ => &["model", "class", "process"],
     };
     section.only(&[&WHENS, rest].concat());
-    let named = section.read_some(&ARRIVALS.model)?;
+    let named = section.optional(&ARRIVALS.model)?;
     let [when] = given.as_slice() else {
         section.wrong(
             format!("has {} of {}, must have one", given.len(), WHENS.join(", ")),
@@ -185,14 +182,14 @@ fn model(section: &Section<'_>, file: &str) -> Option<Model> {
 }
 
 fn closed(section: &Section<'_>) -> Option<Model> {
-    let customers = section.read(&ARRIVALS.customers);
-    let (think, within) = (section.read_some(&ARRIVALS.think), section.read_some(&ARRIVALS.within));
+    let customers = section.given(&ARRIVALS.customers);
+    let (think, within) = (section.optional(&ARRIVALS.think), section.optional(&ARRIVALS.within));
     Some(Model::Closed(Closed { customers: customers? as u32, think: think?, within: within? }))
 }
 
 fn schedule(section: &Section<'_>, when: &str, file: &str) -> Option<Schedule> {
     let value = section.get(when)?;
-    let process = [Process::Poisson, Process::Even][section.read_or(&ARRIVALS.process, 0)?];
+    let process = [Process::Poisson, Process::Even][section.read(&ARRIVALS.process)?];
     let rate = match when {
         "times" => {
             let times = value.list()?;
@@ -203,22 +200,9 @@ fn schedule(section: &Section<'_>, when: &str, file: &str) -> Option<Schedule> {
         "segments" => segments(&value)?,
         "wave" => wave(&value.section()?)?,
         "bursts" => bursts(&value.section()?)?,
-        _ => Rate::constant(section.read(&ARRIVALS.rate)?),
+        _ => Rate::constant(section.given(&ARRIVALS.rate)?),
     };
     Some(Schedule::Rate(process, rate))
-}
-
-/// A key that must be there; its absence is a mistake.
-fn need<'r, R: Rule>(section: &Section<'r>, key: &Key<R>, example: &str) -> Option<R::Read<'r>> {
-    let name = key.name;
-    if section.get(name).is_none() {
-        section.wrong(format!("has no {name}"), format!("write {name} = {example}"));
-    }
-    section.read(key)
-}
-
-fn per_s(section: &Section<'_>, key: &Key<Number>) -> Option<f64> {
-    need(section, key, "5")
 }
 
 fn segments(value: &Value<'_>) -> Option<Rate> {
@@ -232,7 +216,7 @@ fn segments(value: &Value<'_>) -> Option<Rate> {
         .map(|value| {
             let section = value.section()?;
             section.known(&SEGMENT);
-            let lasts = need(&section, &SEGMENT.r#for, "\"30s\"");
+            let lasts = section.read(&SEGMENT.r#for);
             let given = [&SEGMENT.rate, &SEGMENT.from, &SEGMENT.to];
             let (from, to) = match given.map(|key| section.get(key.name).is_some()) {
                 [true, false, false] => (&SEGMENT.rate, &SEGMENT.rate),
@@ -242,7 +226,7 @@ fn segments(value: &Value<'_>) -> Option<Rate> {
                     return None;
                 }
             };
-            let (from_per_s, to_per_s) = (per_s(&section, from), per_s(&section, to));
+            let (from_per_s, to_per_s) = (section.read(from), section.read(to));
             Some(Segment { lasts: lasts?, from_per_s: from_per_s?, to_per_s: to_per_s? })
         })
         .collect();
@@ -251,19 +235,19 @@ fn segments(value: &Value<'_>) -> Option<Rate> {
 
 fn wave(section: &Section<'_>) -> Option<Rate> {
     section.known(&WAVE);
-    let mean_per_s = per_s(section, &WAVE.mean);
-    let swing = need(section, &WAVE.swing, "0.5");
-    let period = section.read_or(&WAVE.period, DAY);
-    let peak = section.read_or(&WAVE.peak, period.unwrap_or_default() / 2);
-    let (mean_per_s, swing, period, peak) = (mean_per_s?, swing?, period?, peak?);
+    let mean_per_s = section.read(&WAVE.mean);
+    let swing = section.read(&WAVE.swing);
+    let period = section.read(&WAVE.period);
+    let peak = section.optional(&WAVE.peak);
+    let (mean_per_s, swing, period) = (mean_per_s?, swing?, period?);
+    let peak = peak?.unwrap_or(period / 2);
     Some(Rate::Wave(Wave { mean_per_s, swing, period, peak }))
 }
 
 fn bursts(section: &Section<'_>) -> Option<Rate> {
     section.known(&BURSTS);
-    let (calm, burst) = (per_s(section, &BURSTS.calm), per_s(section, &BURSTS.burst));
-    let length = |key| need(section, key, "\"10s\"");
-    let (calm_for, burst_for) = (length(&BURSTS.calm_for), length(&BURSTS.burst_for));
+    let (calm, burst) = (section.read(&BURSTS.calm), section.read(&BURSTS.burst));
+    let (calm_for, burst_for) = (section.read(&BURSTS.calm_for), section.read(&BURSTS.burst_for));
     let (calm_per_s, burst_per_s) = (calm?, burst?);
     Some(Rate::Bursts(Bursts {
         calm_per_s,
@@ -276,9 +260,9 @@ fn bursts(section: &Section<'_>) -> Option<Rate> {
 fn replayed(value: &Value<'_>, file: &str) -> Option<Vec<Duration>> {
     let section = value.section()?;
     section.known(&REPLAY);
-    let name = need(&section, &REPLAY.file, "\"log.csv\"");
-    let column = section.read_or(&REPLAY.column, "time");
-    let speed = section.read_or(&REPLAY.speed, 1.0);
+    let name = section.read(&REPLAY.file);
+    let column = section.read(&REPLAY.column);
+    let speed = section.read(&REPLAY.speed);
     let (name, column, speed) = (name?, column?, speed?);
     let log = section.get(REPLAY.file.name)?;
     let path = Path::new(file).parent().unwrap_or(Path::new("")).join(name);
@@ -341,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn all_mistakes_of_all_arrivals_are_told_together() {
+    fn all_mistakes_of_all_arrivals_are_reported_together() {
         let text = r#"[[arrivals]]
 rate = -1
 proces = "even"
@@ -364,26 +348,23 @@ customers = 0
 process = "even"
 "#;
         let expected = [
-            "shop.toml:2: arrivals[0].rate: = -1 must be 0 to 1000000; \
-             choose a value in this range",
-            "shop.toml:3: arrivals[0].proces: is not a known key; did you mean process?",
+            "shop.toml:2: arrivals[0].rate = -1: must be a number of 0 to 1000000; try 0",
+            "shop.toml:3: arrivals[0].proces = \"even\": is not a known key; did you mean process?",
             "shop.toml:4: arrivals[1]: has 2 of rate, segments, wave, bursts, times, replay, \
              customers, must have one; write rate = 5 for five sessions per second, \
              or customers = 50",
             "shop.toml:7: arrivals[2]: has a model that does not go with customers; \
              closed goes with customers, open and partly-open with all others",
-            "shop.toml:11: arrivals[3].wave: has no mean; write mean = 5",
-            "shop.toml:11: arrivals[3].wave.swing: = 2 must be 0 to 1; \
-             choose a value in this range",
+            "shop.toml:11: arrivals[3].wave.mean: must be set; add mean = 5",
+            "shop.toml:11: arrivals[3].wave.swing = 2: must be a number of 0 to 1; try 1",
             "shop.toml:13: arrivals[4].segments[0]: must have either rate, or from and to; \
              write rate = 5",
-            "shop.toml:13: arrivals[4].segments[1]: has no for; write for = \"30s\"",
-            "shop.toml:15: arrivals[5].bursts: has no burst_for; write burst_for = \"10s\"",
-            "shop.toml:17: arrivals[6].replay.file: nowhere.csv cannot be read: \
+            "shop.toml:13: arrivals[4].segments[1].for: must be set; add for = \"30s\"",
+            "shop.toml:15: arrivals[5].bursts.burst_for: must be set; add burst_for = \"10s\"",
+            "shop.toml:17: arrivals[6].replay.file = \"nowhere.csv\": nowhere.csv cannot be read: \
              No such file or directory (os error 2); the path is relative to the scenario's file",
-            "shop.toml:19: arrivals[7].customers: = 0 must be 1 to 1000000; \
-             choose a value in this range",
-            "shop.toml:20: arrivals[7].process: is not a known key; known keys: rate, segments, \
+            "shop.toml:19: arrivals[7].customers = 0: must be a whole number of 1 to 1000000; try 1",
+            "shop.toml:20: arrivals[7].process = \"even\": is not a known key; known keys: rate, segments, \
              wave, bursts, times, replay, customers, model, class, think, within",
         ];
         assert_eq!(read(text).unwrap_err(), expected);
@@ -404,8 +385,8 @@ process = "even"
         let times = vec![Duration::ZERO, Duration::from_secs(1)];
         assert_eq!(read().unwrap(), Arrivals::times(times));
         std::fs::write(&log, "at\n10\nlater\n").unwrap();
-        let told = read().unwrap_err();
-        assert_eq!((told.0[0].line, told.0[0].rule.as_str()), (3, "\"later\" is no time"));
-        assert_eq!(told.0[0].file, log.to_string_lossy());
+        let found = read().unwrap_err();
+        assert_eq!(found.0[0].place, format!("{}:3", log.display()));
+        assert_eq!(found.0[0].rule, "\"later\" is no time");
     }
 }

@@ -1,7 +1,7 @@
 //! Reads `[[classes]]`: the classes of customers, with what they have in common.
 
 use tidegate_config::Preset::{Else, Required};
-use tidegate_config::{Number, Other, Section, Table, Text, Value, keys};
+use tidegate_config::{Keys, Number, Other, Section, Text, Value, keys};
 
 use super::session::{SESSION, own, rules};
 use super::{duration, steps, transitions};
@@ -11,14 +11,14 @@ use crate::scenario::page::Page;
 use crate::scenario::session_rules::SessionRules;
 
 keys! {
-    /// Classes of customers. A class also has the keys of `[session]` except `customers`, whose
-    /// values are its defaults.
+    /// Classes of customers. Besides these keys a class may have those of `[session]`, except
+    /// `customers`; those that it does not set it takes from there.
     pub(super) static CLASS: ClassKeys {
-        /// Name.
-        name: Text("letters, digits, `-`, `_` and spaces, 30 at most") = Required;
-        /// Share of the sessions whose arrivals name no class, relative to the other classes.
-        share: Number(0.0, 1e6) = Else("must be there, unless arrivals name the class");
-        /// Transitions of its sessions, as in `[transitions]`.
+        /// Its name.
+        name: Text("letters, digits, `-`, `_` and spaces, 30 at most") = Required("bots");
+        /// Its weight among the sessions whose arrivals name no class.
+        share: Number(0.0, 1e6) = Else("must be set, unless arrivals name the class");
+        /// The transitions of its sessions.
         transitions: Other("table", "as `[transitions]`") = Else("`[transitions]`");
     }
 }
@@ -50,7 +50,7 @@ pub(super) fn read(
         return (rules, class.map(|class| vec![class]));
     };
     if let (Some(steps), Some(_)) = (section.get("steps"), &transitions) {
-        steps.wrong("stand beside [transitions]", "remove one of them");
+        steps.wrong("cannot be combined with [transitions]", "remove one of them");
     }
     let Some(list) = list.list() else { return (rules, None) };
     if list.is_empty() || list.len() > MOST {
@@ -64,7 +64,7 @@ pub(super) fn read(
             let section = value.section()?;
             section.only(&[own(), CLASS.names()].concat());
             let (name, share) = (name(&section), share(&section, root));
-            let own = section.read(&CLASS.transitions);
+            let own = section.given(&CLASS.transitions);
             let class = class(&section, own.as_ref(), &common, pages, file);
             Some(Class { name: name?, share: share?, ..class? })
         })
@@ -104,16 +104,16 @@ fn class(
     file: &str,
 ) -> Option<Class> {
     let session = rules(section, common.rules);
-    let own_steps = section.read(&SESSION.steps);
+    let own_steps = section.given(&SESSION.steps);
     if let (Some(steps), Some(_)) = (&own_steps, own) {
-        steps.wrong("stand beside [transitions]", "remove one of them");
+        steps.wrong("cannot be combined with [transitions]", "remove one of them");
         return None;
     }
     let inherits = own_steps.is_none() && own.is_none();
-    let steps = own_steps.or_else(|| common.section.read(&SESSION.steps).filter(|_| inherits));
+    let steps = own_steps.or_else(|| common.section.given(&SESSION.steps).filter(|_| inherits));
     if let Some(value) = steps {
         if let Some(start) = section.get(SESSION.start.name) {
-            start.wrong("stands beside steps, which begin with their first", "remove it");
+            start.wrong("cannot be combined with steps, which begin with their first", "remove it");
         }
         duration::refuse(section);
         let steps = steps::read(&value, pages)?;
@@ -157,14 +157,14 @@ fn start(section: &Section<'_>, common: &Section<'_>, pages: &[Page]) -> Option<
     match pages.iter().position(|page| page.name == name) {
         Some(index) if pages[index].reads_last_page() => {
             value.wrong(
-                format!("= \"{name}\" follows the last page, but there is none yet"),
+                "follows the last page, but there is none yet",
                 "start at a page with a path",
             );
             None
         }
         Some(index) => Some(index as u16),
         None => {
-            value.wrong(format!("= \"{name}\" is no page"), "name one of [pages]");
+            value.wrong("is not a page", "name one of [pages]");
             None
         }
     }
@@ -179,7 +179,7 @@ fn name(section: &Section<'_>) -> Option<String> {
     let good = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | ' ');
     if name.trim().is_empty() || name.chars().count() > LONGEST_NAME || !name.chars().all(good) {
         value.wrong(
-            format!("= {name:?} must be letters, digits, -, _ and spaces, {LONGEST_NAME} at most"),
+            format!("must be letters, digits, -, _ and spaces, {LONGEST_NAME} at most"),
             "write name = \"bots\"",
         );
         return None;
@@ -190,7 +190,7 @@ fn name(section: &Section<'_>) -> Option<String> {
 /// The share; not required for a class with arrivals of its own.
 fn share(section: &Section<'_>, root: &Section<'_>) -> Option<f64> {
     match section.get(CLASS.share.name) {
-        Some(_) => section.read(&CLASS.share),
+        Some(_) => section.given(&CLASS.share),
         None if arrivals(root).iter().any(|own| own.is_some() && *own == word(section, "name")) => {
             Some(0.0)
         }
@@ -217,7 +217,7 @@ fn arrivals_without_class(root: &Section<'_>) -> bool {
     all.is_empty() || all.iter().any(Option::is_none)
 }
 
-/// A string if it is one; mistakes are reported elsewhere.
+/// A string if it is one; a mistake in it is reported elsewhere.
 fn word<'r>(section: &Section<'r>, key: &str) -> Option<&'r str> {
     section.get(key).filter(Value::is_str).and_then(|value| value.string())
 }
@@ -290,7 +290,7 @@ Item = { End = 1 }
     }
 
     #[test]
-    fn every_mistake_of_steps_and_classes_is_told_with_line_and_remedy() {
+    fn every_mistake_of_steps_and_classes_is_reported_with_line_and_remedy() {
         let text = r#"[session]
 steps = ["Home", "Hmoe", { page = "Home", repeat = 0 }, { think = "1s" }]
 [pages]
@@ -323,27 +323,27 @@ class = "c"
 "#;
         let found = mistakes(text);
         for expected in [
-            "shop.toml:2: session.steps[1]: = \"Hmoe\" is no page; name one of [pages]",
-            "shop.toml:2: session.steps[2].repeat: = 0 must be 1 to 10000;",
+            "shop.toml:2: session.steps[1] = \"Hmoe\": is not a page; name one of [pages]",
+            "shop.toml:2: session.steps[2].repeat = 0: must be a whole number of 1 to 10000;",
             "shop.toml:2: session.steps[3]: has no page;",
             "shop.toml:9: classes[1]: has the name of another class; choose another name",
-            "shop.toml:12: classes[1].steps[0]: follows the last page, but there is none yet;",
+            "shop.toml:12: classes[1].steps[0] = \"Item\": follows the last page, but there is none yet;",
             "shop.toml:13: classes[2]: has no name; write name = \"bots\"",
-            "shop.toml:15: classes[2].start: stands beside steps",
+            "shop.toml:15: classes[2].start = \"Home\": cannot be combined with steps",
             "shop.toml:16: classes[2].steps: are 9 requests, more than max_requests = 5;",
             "shop.toml:18: classes[3]: has neither a share nor arrivals of its own;",
-            "shop.toml:20: classes[3].steps: stand beside [transitions]; remove one of them",
-            "shop.toml:23: classes[4].name: = \"a\\tb\" must be letters",
-            "shop.toml:24: classes[4].share: = -1 must be 0 to 1000000;",
+            "shop.toml:20: classes[3].steps = [\"Home\"]: cannot be combined with [transitions]; remove one of them",
+            "shop.toml:23: classes[4].name = \"a\\tb\": must be letters",
+            "shop.toml:24: classes[4].share = -1: must be a number of 0 to 1000000;",
             "shop.toml:25: classes[4].transitions.Home: row sums to 0.5, must be 1;",
-            "shop.toml:29: arrivals.class: = \"c\" is not known;",
+            "shop.toml:29: arrivals.class = \"c\": must be one of a, a, b, a b; try \"a\"",
         ] {
             assert!(found.iter().any(|line| line.starts_with(expected)), "{expected}\n{found:#?}");
         }
         assert_eq!(found.len(), 14, "{found:#?}");
 
         let both = SHOP.replace("start = \"Home\"", "steps = [\"Home\"]");
-        let expected = "shop.toml:3: session.steps: stand beside [transitions]; remove one of them";
+        let expected = "shop.toml:3: session.steps = [\"Home\"]: cannot be combined with [transitions]; remove one of them";
         assert_eq!(mistakes(&both), [expected]);
         let zero = format!("{SHOP}[[classes]]\nname = \"a\"\nshare = 0\n");
         let expected = "shop.toml:12: classes[0]: and all other classes have share = 0; \

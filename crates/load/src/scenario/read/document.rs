@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use tidegate_config::Preset::{Else, Is, Required, Unset};
-use tidegate_config::{Flag, Key, Mistakes, Number, Other, Section, Text, Value, keys};
+use tidegate_config::{Boolean, Key, Mistakes, Number, Other, Section, Text, Value, keys};
 
 use super::arrivals::arrivals as arrivals_of;
 use super::fields::field_rules;
@@ -20,38 +20,38 @@ keys! {
     pub(super) static SCENARIO: ScenarioKeys {
         /// Name in reports.
         name: Text("") = Else("the file's name");
-        /// Description, a sentence.
-        description: Text("") = Is("\"\"");
-        /// An attack goes only against a target on loopback, unless `--attack-remote` is
-        /// given.
-        attack: Flag = Is("false");
-        /// Rules of all sessions.
-        session: Other("table", "see below") = Required;
-        /// The pages, each under its name.
-        pages: Other("table", "at most 1000") = Required;
-        /// Parameters: names in braces within paths and texts.
+        /// Its description, in a sentence.
+        description: Text("") = Is("");
+        /// An attack runs only against a target on loopback, unless `--attack-remote` confirms that
+        /// the service is your own.
+        attack: Boolean = Is("false");
+        /// Rules of every session.
+        session: Other("table", "see below") = Required("");
+        /// The pages by name.
+        pages: Other("table", "at most 1000") = Required("");
+        /// Parameters: names in braces in paths and texts.
         parameters: Other("table", "see below") = Unset;
-        /// Values of form fields of all pages, by name: a text, or a rule, see below.
+        /// Values of form fields of all pages by name: a text, or a rule, see below.
         fields: Other("table", "texts and rules") = Unset;
-        /// Transitions between pages.
-        transitions: Other("table", "see below") = Else("must be there, unless there are `steps`");
+        /// The next page of a session.
+        transitions: Other("table", "see below") = Else("must be set, unless `steps` is");
         /// Classes of customers.
-        classes: Other("list of tables", "1 to 100, see below") = Else("a single class");
+        classes: Other("list of tables", "1 to 100, see below") = Else("all customers are alike");
         /// Arrivals of customers.
         arrivals: Other("table or list of tables", "at most 100, see below") = Else("given by flags");
-        /// Connection settings.
+        /// Reuse and close of connections.
         connections: Other("table", "see below") = Unset;
-        /// TLS settings.
+        /// TLS of the customers.
         tls: Other("table", "see below") = Unset;
-        /// Thresholds, which determine the exit code.
+        /// Thresholds that decide the exit code.
         thresholds: Other("table", "see below") = Unset;
     }
 
-    /// A limit on a figure: at least one of these.
+    /// A limit of a figure: at least one of these keys.
     pub(super) static THRESHOLD: ThresholdKeys {
-        /// The figure is not to be below this.
+        /// Smallest value of the figure.
         min: Number(0.0, f64::MAX) = Unset;
-        /// The figure is not to be above this.
+        /// Largest value of the figure.
         max: Number(0.0, f64::MAX) = Unset;
     }
 }
@@ -64,20 +64,20 @@ fn parts(root: &Section<'_>, file: &str) -> Option<Parts> {
     root.known(&SCENARIO);
     let text = |key: &Key<Text>| root.read(key).unwrap_or_default().to_owned();
     let (name, description) = (text(&SCENARIO.name), text(&SCENARIO.description));
-    let attack = root.read(&SCENARIO.attack).unwrap_or_default();
+    let attack = root.given(&SCENARIO.attack).unwrap_or_default();
     let mut names = Names::of(root);
-    let fields = root.read(&SCENARIO.fields).and_then(|value| value.section());
+    let fields = root.given(&SCENARIO.fields).and_then(|value| value.section());
     let fields = fields.map(|section| field_rules(&section, &names)).unwrap_or_default();
     let pages = pages(root, &mut names);
     let (session, classes) = classes::read(root, &pages, file);
     let class_names = class_names(root);
-    let arrivals = root.read(&SCENARIO.arrivals);
+    let arrivals = root.given(&SCENARIO.arrivals);
     let arrivals = arrivals.and_then(|value| arrivals_of(&value, file, Some(&class_names)));
-    let connections = root.read(&SCENARIO.connections).and_then(|value| value.section());
+    let connections = root.given(&SCENARIO.connections).and_then(|value| value.section());
     let connections = connections.map(|section| connections::read(&section)).unwrap_or_default();
-    let tls = root.read(&SCENARIO.tls).and_then(|value| value.section());
+    let tls = root.given(&SCENARIO.tls).and_then(|value| value.section());
     let tls = tls.map(|section| tls::read(&section, file)).unwrap_or_default();
-    let thresholds = root.read(&SCENARIO.thresholds).and_then(|value| value.section());
+    let thresholds = root.given(&SCENARIO.thresholds).and_then(|value| value.section());
     let thresholds = thresholds.map(|section| limits(&section)).unwrap_or_default();
     unknown_values(root, &pages, &names);
     let classes = classes?;
@@ -123,7 +123,7 @@ fn limits(section: &Section<'_>) -> Vec<Threshold> {
         }
         let inner = value.section()?;
         inner.known(&THRESHOLD);
-        let (min, max) = (inner.read(&THRESHOLD.min), inner.read(&THRESHOLD.max));
+        let (min, max) = (inner.given(&THRESHOLD.min), inner.given(&THRESHOLD.max));
         if inner.get("min").is_none() && inner.get("max").is_none() {
             inner.wrong("has no limit", "write { max = 500 } or { min = 0.98 }");
         }
@@ -198,20 +198,20 @@ response_p95_ms = { maximum = 5 }
 "#;
         let found = mistakes(text);
         for expected in [
-            "shop.toml:1: nmae: is not a known key; did you mean name?",
-            "shop.toml:3: session.start: = \"Hmoe\" is no page; name one of [pages]",
-            "shop.toml:4: session.patience: = \"soon\" is not a duration; write \"7s\" or \"250ms\"",
-            "shop.toml:5: session.max_requests: = 0 must be 1 to 1000000; \
-             choose a value in this range",
-            "shop.toml:7: pages.Home.path: \"home\" must begin with /; \
+            "shop.toml:1: nmae = \"shop\": is not a known key; did you mean name?",
+            "shop.toml:3: session.start = \"Hmoe\": is not a page; name one of [pages]",
+            "shop.toml:4: session.patience = \"soon\": must be a duration of 1ms to 24h; \
+             write a number and one of ms, s, m, h, d, as in \"10s\"",
+            "shop.toml:5: session.max_requests = 0: must be a whole number of 1 to 1000000; try 1",
+            "shop.toml:7: pages.Home.path = \"home\": \"home\" must begin with /; \
              write a path such as \"/items/{item}\"",
             "shop.toml:8: pages.Item: has 2 of path, link and form, must have one; \
              path makes the address up, link and form follow the last page",
-            "shop.toml:9: pages.Search.path: has {word}, which no link, extraction or parameter gives; \
+            "shop.toml:9: pages.Search.path = \"/search?q={word}\": has {word}, which no link, extraction or parameter gives; \
              add [parameters] word = { uniform = [1, 20] }",
-            "shop.toml:12: transitions.Item.Nowhere: is neither a page nor Back, Stay or End; \
+            "shop.toml:12: transitions.Item.Nowhere = 1: is neither a page nor Back, Stay or End; \
              name one of [pages], or remove it",
-            "shop.toml:14: thresholds.response_p95_ms.maximum: is not a known key; \
+            "shop.toml:14: thresholds.response_p95_ms.maximum = 5: is not a known key; \
              known keys: min, max",
         ] {
             assert!(found.iter().any(|line| line == expected), "{expected}\nin {found:#?}");
@@ -249,10 +249,9 @@ response_p95_ms = { maximum = 5 }
         let (start, _) = GOOD.split_once("[transitions]").unwrap();
         let text = format!("{start}[transitions]\nfile = \"table.csv\"\n");
         let found = scenario(&text, &file.to_string_lossy()).map(drop).unwrap_err();
-        assert_eq!(found.0[0].line, 3);
-        assert!(found.0[0].file.ends_with("table.csv"));
+        assert!(found.0[0].place.ends_with("table.csv:3"));
         assert_eq!(found.0[0].rule, "row sums to 1.1, must be 1");
-        assert_eq!(found.0[1].rule, "\"x\" is no probability");
+        assert_eq!(found.0[1].rule, "\"x\" is not a probability");
         let normalised = format!("{text}form = \"normalised\"\n");
         let found = scenario(&normalised, &file.to_string_lossy()).map(drop).unwrap_err();
         assert_eq!(found.0.len(), 1, "{found}");
@@ -270,7 +269,7 @@ response_p95_ms = { maximum = 5 }
     #[test]
     fn syntax_errors_have_their_line() {
         let found = mistakes("[session\nstart = \n");
-        assert!(found[0].starts_with("shop.toml:1: TOML:"), "{found:?}");
+        assert!(found[0].starts_with("shop.toml:1: is not TOML:"), "{found:?}");
     }
 
     proptest::proptest! {

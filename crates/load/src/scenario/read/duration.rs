@@ -22,19 +22,21 @@ pub(super) fn read(
     start: u16,
     pages: &[Page],
 ) -> Option<Option<MinimumDuration>> {
-    let published = transitions.section()?.read(&TRANSITIONS.table);
+    let published = transitions.section()?.given(&TRANSITIONS.table);
     let published = published.and_then(|index| builtin::duration(builtin::TABLES[index]));
-    let given = section.read(&SESSION.duration).or_else(|| common.read(&SESSION.duration));
+    let given = section.given(&SESSION.duration).or_else(|| common.given(&SESSION.duration));
     let Some(mean) = given.or(published) else {
         for name in [SESSION.duration_cap.name, SESSION.end_at.name] {
             if let Some(value) = section.get(name) {
-                value
-                    .wrong("stands without a duration", "write duration = \"15min\", or remove it");
+                value.wrong(
+                    "has no effect without a duration",
+                    "write duration = \"15min\", or remove it",
+                );
             }
         }
         return Some(None);
     };
-    let cap = section.read(&SESSION.duration_cap).or_else(|| common.read(&SESSION.duration_cap));
+    let cap = section.given(&SESSION.duration_cap).or_else(|| common.given(&SESSION.duration_cap));
     let named = [section, common].into_iter().find_map(|it| it.get(SESSION.end_at.name));
     let end_at = match &named {
         Some(value) => steps::page(value, pages)?,
@@ -44,7 +46,7 @@ pub(super) fn read(
         return Some(Some(MinimumDuration { mean, cap: cap.unwrap_or(CAP), end_at }));
     }
     let mut own = [SESSION.end_at.name, SESSION.duration.name].into_iter();
-    // What others have may be of no use to a class.
+    // A duration of [session] need not apply to a class.
     let Some(value) = own.find_map(|name| section.get(name)) else { return Some(None) };
     let name = &pages[usize::from(end_at)].name;
     value.wrong(
@@ -66,7 +68,7 @@ pub(super) fn wanted<'a>(
     };
     if classes.all(|(class, lasting)| lasting.is_none() || has_own(class)) {
         value.wrong(
-            "applies to no class: none uses it and moves to end_at",
+            "has no effect: no class uses it and moves to end_at",
             "write end_at = the name of a page that customers come to again and again, or remove \
              it",
         );
@@ -77,7 +79,7 @@ pub(super) fn wanted<'a>(
 pub(super) fn refuse(section: &Section<'_>) {
     for name in [SESSION.duration.name, SESSION.duration_cap.name, SESSION.end_at.name] {
         if let Some(value) = section.get(name) {
-            value.wrong("stands beside steps, which end with their last", "remove it");
+            value.wrong("cannot be combined with steps, which end with their last", "remove it");
         }
     }
 }
@@ -183,7 +185,7 @@ About = { Item = 1 }
             let home = scenario.pages().iter().position(|page| page.name == "Home").unwrap();
             let expected = MinimumDuration { mean: 15 * MINUTES, cap: 4.0, end_at: home as u16 };
             assert_eq!(scenario.classes()[0].duration, Some(expected));
-            // 126 thoughts of 7 s, and then until she comes by Home.
+            // 126 thoughts of 7 s, and then until the session comes to Home.
             let length = scenario.session_length();
             assert!((127.0..160.0).contains(&length.mean_requests), "{mix}: {length:?}");
             assert!(length.p99_requests < 700, "{mix}: {length:?}");
@@ -206,36 +208,39 @@ About = { Item = 1 }
     }
 
     #[test]
-    fn every_mistake_is_told_with_line_and_remedy() {
-        let told = |session: &str| {
+    fn every_mistake_is_reported_with_line_and_remedy() {
+        let mistake = |session: &str| {
             let found = mistakes(&shop(session));
             assert_eq!(found.len(), 1, "{found:#?}");
             found[0].clone()
         };
         for (session, expected) in [
-            ("duration = \"0s\"", "shop.toml:5: session.duration: = \"0s\" must be 1ms to 86400s;"),
+            (
+                "duration = \"0s\"",
+                "shop.toml:5: session.duration = \"0s\": must be a duration of 1ms to 24h;",
+            ),
             (
                 "duration = \"1min\"\nend_at = \"Itme\"",
-                "shop.toml:6: session.end_at: = \"Itme\" is no page; name one of [pages]",
+                "shop.toml:6: session.end_at = \"Itme\": is not a page; name one of [pages]",
             ),
             (
                 "duration = \"1min\"\nend_at = \"About\"",
-                "shop.toml:6: session.end_at: sessions cannot end at About: none moves to it;",
+                "shop.toml:6: session.end_at = \"About\": sessions cannot end at About: none moves to it;",
             ),
             (
                 "end_at = \"Item\"",
-                "shop.toml:5: session.end_at: stands without a duration; \
+                "shop.toml:5: session.end_at = \"Item\": has no effect without a duration; \
                  write duration = \"15min\", or remove it",
             ),
         ] {
-            assert!(told(session).starts_with(expected), "{}", told(session));
+            assert!(mistake(session).starts_with(expected), "{}", mistake(session));
         }
         let class = |more: &str| format!("[[classes]]\nname = \"a\"\nshare = 1\n{more}\n");
         let of_classes = |more: &str| {
             shop("duration = \"1min\"") + &class(more).repeat(2).replacen("\"a\"", "\"b\"", 1)
         };
-        let expected = "shop.toml:5: session.duration: applies to no class: none uses it \
-             and moves to end_at; write end_at = the name of a page that customers come to again \
+        let expected = "shop.toml:5: session.duration = \"1min\": has no effect: no class uses it and \
+             moves to end_at; write end_at = the name of a page that customers come to again \
              and again, or remove it";
         for own in
             ["steps = [\"Home\"]", "duration = \"2min\"", "transitions = { Home = { End = 1 } }"]
@@ -247,12 +252,12 @@ About = { Item = 1 }
             + &class("").replace("\"a\"", "\"b\"");
         assert!(lasting(&one)[1].is_some());
         let ends = shop("duration = \"1min\"").replace("Home = 1", "End = 1");
-        let expected = "shop.toml:5: session.duration: sessions cannot end at Home: none moves to it; \
+        let expected = "shop.toml:5: session.duration = \"1min\": sessions cannot end at Home: none moves to it; \
              write end_at = the name of a page that customers come to again and again";
         assert_eq!(mistakes(&ends), [expected]);
         let (head, _) = SHOP.split_once("[transitions]").unwrap();
         let script = head.replace("start = \"Home\"", "steps = [\"Home\"]\nduration = \"1min\"");
-        let expected = "shop.toml:4: session.duration: stands beside steps, which end with their \
+        let expected = "shop.toml:4: session.duration = \"1min\": cannot be combined with steps, which end with their \
                         last; remove it";
         assert_eq!(mistakes(&script), [expected]);
     }

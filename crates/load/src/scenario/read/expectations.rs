@@ -9,40 +9,40 @@ use crate::html::css::{self, Selector, Wanted};
 use crate::scenario::expected::{Check, Expected, Find};
 
 keys! {
-    /// A value taken from the answer: one of these, of which `css` may have an `attribute`.
+    /// A value taken from the response by one of these; `css` may have an `attribute`.
     pub(super) static EXTRACT: ExtractKeys {
-        /// Of the first element that fits (and has the attribute).
+        /// The first element that matches (and has the attribute).
         css: Text("a CSS selector") = Unset;
-        /// This attribute of it.
+        /// The attribute of the element.
         attribute: Text("an attribute's name") = Else("its text");
         /// The text, number or truth value at this place of a JSON document.
         json: Text("a JSON pointer (RFC 6901)") = Unset;
-        /// The first group of the first match, or all of it.
+        /// The first group of the first match, or the whole match.
         regex: Text("a regular expression") = Unset;
-        /// A header field of the answer, or of a redirect on the way to it.
+        /// A header field of the response, or of a redirect before it.
         header: Text("a header field's name") = Unset;
     }
 
-    /// What an answer must have.
+    /// Checks of a response.
     pub(super) static CHECK: CheckKeys {
-        /// Its status is one of these, which are no failures then.
+        /// The status is one of these, which then do not count as failures.
         status: Other("list of whole numbers", "200 to 599") = Unset;
-        /// Its body has this text.
+        /// The body contains this text.
         contains: Other("text or list of texts", "not empty") = Unset;
-        /// Its body does not have this text.
+        /// The body does not contain this text.
         lacks: Other("text or list of texts", "not empty") = Unset;
-        /// Its body fits.
+        /// The body matches.
         regex: Other("text or list of texts", "regular expressions") = Unset;
-        /// Its body is a JSON document with a value.
+        /// The body is a JSON document with a value.
         json: Other("table or list of tables", "see below") = Unset;
     }
 
     /// `json` of a check.
     pub(super) static CHECK_JSON: CheckJsonKeys {
-        /// Where the value is.
-        pointer: Text("a JSON pointer (RFC 6901)") = Required;
-        /// What it is.
-        equals: Other("text, number, true or false", "") = Else("any value will do");
+        /// Place of the value.
+        pointer: Text("a JSON pointer (RFC 6901)") = Required("/ok");
+        /// The value.
+        equals: Other("text, number, true or false", "") = Else("any value");
     }
 }
 
@@ -117,7 +117,7 @@ fn find(section: &Section<'_>) -> Option<Find> {
         _ => {
             let name = value.string()?;
             if name.is_empty() || !name.bytes().all(|b| b.is_ascii_graphic() && b != b':') {
-                value.wrong("is no name of a header field", "write \"location\"");
+                value.wrong("is not a name of a header field", "write \"location\"");
                 return None;
             }
             Some(Find::Header(name.to_ascii_lowercase()))
@@ -128,7 +128,7 @@ fn find(section: &Section<'_>) -> Option<Find> {
 fn checks_of(section: &Section<'_>) -> Vec<Check> {
     section.known(&CHECK);
     let mut checks = Vec::new();
-    if let Some(list) = section.read(&CHECK.status).and_then(|value| value.list()) {
+    if let Some(list) = section.given(&CHECK.status).and_then(|value| value.list()) {
         let statuses = list.iter().filter_map(|value| value.integer(200..=599));
         checks.push(Check::Status(statuses.map(|status| status as u16).collect()));
     }
@@ -165,7 +165,7 @@ fn json(section: &Section<'_>) -> Option<Check> {
         section.wrong("has no pointer", "write { pointer = \"/ok\", equals = true }");
         return None;
     };
-    let equals = match section.read(&CHECK_JSON.equals) {
+    let equals = match section.given(&CHECK_JSON.equals) {
         Some(value) if value.is_str() => Some(value.string()?.into()),
         Some(value) if value.is_boolean() => Some(value.boolean()?.into()),
         Some(value) if value.is_integer() => Some(value.integer(i64::MIN..=i64::MAX)?.into()),
@@ -181,7 +181,7 @@ fn pointer(value: &Value<'_>) -> Option<String> {
     if text.is_empty() || text.starts_with('/') {
         return Some(text.to_owned());
     }
-    value.wrong(format!("\"{text}\" must begin with /"), format!("write \"/{text}\""));
+    value.wrong("must begin with /", format!("write \"/{text}\""));
     None
 }
 
@@ -193,7 +193,7 @@ fn regex(value: &Value<'_>) -> Option<Regex> {
             let error = error.to_string();
             let what = error.lines().last().unwrap_or_default();
             value.wrong(
-                format!("is no regular expression: {}", what.trim_start_matches("error: ")),
+                format!("is not a regular expression: {}", what.trim_start_matches("error: ")),
                 "write one as docs.rs/regex has them, such as 'code=([0-9]+)'",
             );
             None
@@ -206,7 +206,7 @@ mod tests {
     use crate::scenario::Scenario;
 
     #[test]
-    fn every_mistake_of_a_page_is_told_with_line_and_remedy() {
+    fn every_mistake_of_a_page_is_reported_with_line_and_remedy() {
         let text = r#"[session]
 start = "Home"
 [pages.Home]
@@ -240,24 +240,24 @@ Buy = { End = 1 }
         let found = Scenario::from_toml(text, "shop.toml").unwrap_err();
         let found: Vec<String> = found.0.iter().map(ToString::to_string).collect();
         for expected in [
-            "shop.toml:4: pages.Home.path: has {tokn}, which no link, extraction or parameter",
-            "shop.toml:5: pages.Home.method: = \"PUSH\" must be one of GET, HEAD, POST, PUT, PATCH, DELETE;",
-            "shop.toml:7: pages.Home.extract.token.css: \"input:first\" has a ':', which is not known",
-            "shop.toml:8: pages.Home.extract.id.json: \"items/0\" must begin with /; write \"/items/0\"",
-            "shop.toml:9: pages.Home.extract.code.regex: is no regular expression: unclosed group;",
+            "shop.toml:4: pages.Home.path = \"/?t={tokn}\": has {tokn}, which no link, extraction or parameter",
+            "shop.toml:5: pages.Home.method = \"PUSH\": must be one of GET, HEAD, POST, PUT, PATCH, DELETE;",
+            "shop.toml:7: pages.Home.extract.token.css = \"input:first\": \"input:first\" has a ':', which is not known",
+            "shop.toml:8: pages.Home.extract.id.json = \"items/0\": must begin with /; write \"/items/0\"",
+            "shop.toml:9: pages.Home.extract.code.regex = \"(\": is not a regular expression: unclosed group;",
             "shop.toml:10: pages.Home.extract.two: has 2 of css, json, regex and header",
             "shop.toml:11: pages.Home.extract.run: is a name that every customer has already;",
-            "shop.toml:12: pages.Home.extract.more.attribute: goes with css; remove it",
-            "shop.toml:14: pages.Home.check.status[0]: = 20 must be 200 to 599;",
-            "shop.toml:15: pages.Home.check.contains: is empty;",
+            "shop.toml:12: pages.Home.extract.more.attribute = \"y\": goes with css; remove it",
+            "shop.toml:14: pages.Home.check.status[0] = 20: must be a whole number of 200 to 599;",
+            "shop.toml:15: pages.Home.check.contains = \"\": is empty;",
             "shop.toml:16: pages.Home.check.json: has no pointer;",
-            "shop.toml:20: pages.Buy.body: does not go with this method; write method = \"POST\"",
-            "shop.toml:20: pages.Buy.body: {idd} is neither customer, session, request, random, run nor",
-            "shop.toml:21: pages.Buy.content_type: = \"json\" is no media type;",
-            "shop.toml:23: pages.Buy.headers.X Token: is no name of a header field;",
-            "shop.toml:24: pages.Buy.headers.Host: is a header field that the user agent sets;",
-            "shop.toml:25: pages.Buy.headers.X-Line: has a line break or control character;",
-            "shop.toml:26: pages.Buy.headers.X-Token: {tokn} is neither",
+            "shop.toml:20: pages.Buy.body = \"{idd}\": does not go with this method; write method = \"POST\"",
+            "shop.toml:20: pages.Buy.body = \"{idd}\": {idd} is neither customer, session, request, random, run nor",
+            "shop.toml:21: pages.Buy.content_type = \"json\": is not a media type;",
+            "shop.toml:23: pages.Buy.headers.X Token = \"a\": is not a name of a header field;",
+            "shop.toml:24: pages.Buy.headers.Host = \"b\": is a header field that the load generator sets;",
+            "shop.toml:25: pages.Buy.headers.X-Line = \"a\\nb\": has a line break or control character;",
+            "shop.toml:26: pages.Buy.headers.X-Token = \"{tokn}\": {tokn} is neither",
         ] {
             assert!(found.iter().any(|line| line.starts_with(expected)), "{expected}\n{found:#?}");
         }

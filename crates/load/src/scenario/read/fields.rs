@@ -1,7 +1,7 @@
 //! Reads the rules for form fields.
 
 use tidegate_config::Preset::Unset;
-use tidegate_config::{Flag, Other, Pair, Section, Text, Value, keys};
+use tidegate_config::{Boolean, Other, Pair, Section, Text, Value, keys};
 
 use super::names::Names;
 use crate::scenario::field::{FieldRule, TextPart};
@@ -10,23 +10,23 @@ use crate::scenario::field::{FieldRule, TextPart};
 const SMALL: i64 = 1_000_000;
 
 keys! {
-    /// Where the value of a form field comes from, if it is not a text: one of these.
+    /// A rule for the value of a form field: one of these keys.
     pub(super) static FIELD: FieldKeys {
-        /// A whole number, both ends included.
+        /// A random whole number of this range.
         uniform: Pair(-1_000_000_000, 1_000_000_000) = Unset;
-        /// The input's `min` (0 if it has none) plus a whole number, at most its `max`.
+        /// The input's `min` (0 if it has none) plus a random whole number, at most its `max`.
         above_min: Pair(0, SMALL) = Unset;
-        /// The value given to this other field, which stands before it, plus `by`, at most the
-        /// input's `max`.
+        /// The value of this other field, which must come before it, plus `by`, at most the input's
+        /// `max`.
         above: Text("a field's name") = Unset;
-        /// What is added, with `above`.
+        /// Range of what `above` adds.
         by: Pair(0, SMALL) = Unset;
-        /// Random words of so many characters in all.
+        /// Random words; the range is their total length in characters.
         text: Pair(0, 65_536) = Unset;
-        /// One of these.
+        /// One of these, at random.
         one_of: Other("list of texts", "") = Unset;
-        /// The value of the page.
-        keep: Flag = Unset;
+        /// The value that the page has.
+        keep: Boolean = Unset;
     }
 }
 
@@ -59,28 +59,28 @@ fn field_rule(value: &Value<'_>, names: &Names) -> Option<FieldRule> {
     let short = |(a, b): (i64, i64)| (a as u32, b as u32);
     let has = |key: &str| section.get(key).is_some();
     if has(FIELD.uniform.name) {
-        return section.read(&FIELD.uniform).map(|(a, b)| FieldRule::Uniform(a, b));
+        return section.given(&FIELD.uniform).map(|(a, b)| FieldRule::Uniform(a, b));
     }
     if has(FIELD.above_min.name) {
-        return section.read(&FIELD.above_min).map(short).map(|(a, b)| FieldRule::AboveMin(a, b));
+        return section.given(&FIELD.above_min).map(short).map(|(a, b)| FieldRule::AboveMin(a, b));
     }
     if has(FIELD.text.name) {
-        return section.read(&FIELD.text).map(short).map(|(a, b)| FieldRule::RandomText(a, b));
+        return section.given(&FIELD.text).map(short).map(|(a, b)| FieldRule::RandomText(a, b));
     }
     if has(FIELD.above.name) && has(FIELD.by.name) {
-        let (other, (a, b)) = (section.read(&FIELD.above)?, section.read(&FIELD.by).map(short)?);
+        let (other, (a, b)) = (section.given(&FIELD.above)?, section.given(&FIELD.by).map(short)?);
         return Some(FieldRule::AboveField(other.to_owned(), a, b));
     }
-    if let Some(list) = section.read(&FIELD.one_of) {
+    if let Some(list) = section.given(&FIELD.one_of) {
         let choices: Vec<String> =
             list.list()?.iter().filter_map(|v| v.string().map(str::to_owned)).collect();
         if !choices.is_empty() {
             return Some(FieldRule::OneOf(choices));
         }
     }
-    if section.read(&FIELD.keep) == Some(true) {
+    if section.given(&FIELD.keep) == Some(true) {
         return Some(FieldRule::Keep);
     }
-    section.wrong("is no rule for a field", REMEDY);
+    section.wrong("is not a rule for a field", REMEDY);
     None
 }

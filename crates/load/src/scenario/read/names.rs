@@ -8,10 +8,10 @@ use crate::scenario::field::NAMES;
 use crate::scenario::template::{Parameter, Template};
 
 keys! {
-    /// A parameter, under its name, that paths and texts may have in braces.
+    /// A parameter, by its name, which paths and texts may have in braces.
     pub(super) static PARAMETER: ParameterKeys {
-        /// Whole numbers to draw from, both ends included, where no page offers a value.
-        uniform: Pair(0, i64::MAX) = Required;
+        /// Range of whole numbers to draw from if no page offers a value.
+        uniform: Pair(0, i64::MAX) = Required("");
     }
 }
 
@@ -28,7 +28,7 @@ impl Names {
         if let Some(section) = root.get("parameters").and_then(|value| value.section()) {
             parameters(&section, &mut names);
         }
-        // Mistakes in them are reported where they are read.
+        // Their mistakes are reported where they are read.
         fn table<'r>(value: Value<'r>) -> Option<Section<'r>> {
             value.is_table().then(|| value.section()).flatten()
         }
@@ -78,7 +78,7 @@ fn parameters(section: &Section<'_>, names: &mut Names) {
         }
         let Some(inner) = value.section() else { continue };
         inner.known(&PARAMETER);
-        match inner.get(PARAMETER.uniform.name).map(|_| inner.read(&PARAMETER.uniform)) {
+        match inner.get(PARAMETER.uniform.name).map(|_| inner.given(&PARAMETER.uniform)) {
             Some(Some((first, last))) => {
                 names.give(name);
                 let index = names.index(name);

@@ -1,58 +1,56 @@
 //! Reads `[pages]` and `[parameters]`.
 
-use std::time::Duration;
-
 use super::expectations;
 use super::fields::{field_rules, text};
-use super::limits::{DAY, MOVES};
+use super::limits::MOVES;
 use super::names::Names;
 use crate::scenario::field::TextPart;
 use crate::scenario::page::{Body, Method, Page, Source};
 use crate::scenario::template::Template;
 use tidegate_config::Preset::{Else, Is, Unset};
-use tidegate_config::{Flag, Key, Other, Section, Text, Time, Value, keys};
+use tidegate_config::{Boolean, Key, Other, Section, Text, Time, Value, keys};
 
 /// Paths with parameters in braces.
 const PATH: &str = "begins with `/`; parameters in braces, as in `/items/{item}`";
 
 keys! {
-    /// A page, under its name. One of `path`, `link` and `form` must be there.
+    /// A page, by its name. One of `path`, `link` and `form` must be set.
     pub(super) static PAGE: PageKeys {
-        /// The customer requests this path.
+        /// The customer requests this address.
         path: Text(PATH) = Unset;
-        /// The customer follows one of the matching links of the last page.
+        /// The customer follows a matching link of the last page.
         link: Text(PATH) = Unset;
-        /// The customer submits a form of the last page with a matching action.
+        /// The customer submits a form of the last page whose action matches.
         form: Text(PATH) = Unset;
         /// Method of the request.
         method: Text("`GET`, `HEAD`, `POST`, `PUT`, `PATCH` or `DELETE`; of a form `GET` or `POST`")
             = Else("the form's own; `\"POST\"` with a body; otherwise `\"GET\"`");
-        /// Links of the last page from which parameters are taken, where none of them is the
-        /// request itself.
+        /// Links of the last page from which parameters are taken, where the request follows no
+        /// link.
         ids: Text(PATH) = Unset;
-        /// Where the last page has no such link, the id seen last may do.
-        guess: Flag = Is("true");
-        /// The page to go to instead, where the last page does not offer this one.
+        /// Whether the last known id is used if the last page has no such link.
+        guess: Boolean = Is("true");
+        /// The page that is requested instead if the last page does not offer this one.
         via: Text("another page's name") = Unset;
-        /// Values of form fields, by name; they go before those of `[fields]`. Each is a text
-        /// or a rule, see below.
+        /// Values of form fields by name: a text, or a rule, see below. They override those of
+        /// `[fields]`.
         fields: Other("table", "texts and rules") = Unset;
         /// Body of the request.
         body: Text("names in braces stand for their values") = Unset;
         /// Media type of the body.
-        content_type: Text("a media type") = Is("\"application/json\"");
-        /// Additional header fields of the request.
+        content_type: Text("a media type") = Is("application/json");
+        /// Further header fields of the request.
         headers: Other("table of texts", "names in braces stand for their values") = Unset;
-        /// Values extracted from the response, by name, see below.
+        /// Values that are taken from the response, by name, see below.
         extract: Other("table", "at most 64") = Unset;
         /// Checks of the response, see below.
         check: Other("table", "see below") = Unset;
-        /// Statuses that are not failures.
+        /// Statuses that do not count as failures.
         allow: Other("list of whole numbers", "400 to 599") = Unset;
         /// Whether Back and Stay may send the request again.
-        repeat: Flag = Else("true of GET and HEAD, which always may");
-        /// Mean think time before this page, negative exponential.
-        think: Time(Duration::ZERO, DAY) = Else("the session's");
+        repeat: Boolean = Else("`true` for GET and HEAD, which may always be sent again");
+        /// Mean think time before this page, exponentially distributed.
+        think: Time("0s", "24h") = Else("the session's");
     }
 }
 
@@ -86,10 +84,7 @@ pub(super) fn pages(root: &Section<'_>, names: &mut Names) -> Vec<Page> {
         let index = |name: &str| pages.iter().position(|page| page.name == name);
         match (index(name), index(target)) {
             (Some(page), Some(other)) if page != other => pages[page].via = Some(other as u16),
-            (Some(_), _) => via.wrong(
-                format!("= \"{target}\" is no other page"),
-                "name the page that offers this one",
-            ),
+            (Some(_), _) => via.wrong("is not another page", "name the page that offers this one"),
             (None, _) => {}
         }
     }
@@ -128,9 +123,9 @@ fn page(name: &str, section: &Section<'_>, names: &mut Names) -> Option<Page> {
     // The default method with a body is POST.
     let method = method.or(section.get(PAGE.body.name).map(|_| Method::Post));
     let unsafe_ = method.map_or(sends_form, |method| !method.is_safe());
-    let repeat = section.read(&PAGE.repeat).unwrap_or(false);
-    let fields = section.read(&PAGE.fields).and_then(|value| value.section());
-    let allow = section.read(&PAGE.allow).and_then(|value| value.list()).unwrap_or_default();
+    let repeat = section.given(&PAGE.repeat).unwrap_or(false);
+    let fields = section.given(&PAGE.fields).and_then(|value| value.section());
+    let allow = section.given(&PAGE.allow).and_then(|value| value.list()).unwrap_or_default();
     Some(Page {
         name: name.to_owned(),
         method,
@@ -142,9 +137,9 @@ fn page(name: &str, section: &Section<'_>, names: &mut Names) -> Option<Page> {
         expected: expectations::read(section, names),
         allow: allow.iter().filter_map(|v| v.integer(400..=599)).map(|code| code as u16).collect(),
         repeat: repeat || !unsafe_,
-        guess: section.read(&PAGE.guess).unwrap_or(true),
+        guess: section.given(&PAGE.guess).unwrap_or(true),
         via: None,
-        think: section.read(&PAGE.think),
+        think: section.given(&PAGE.think),
     })
 }
 
@@ -156,7 +151,7 @@ fn method(section: &Section<'_>, sends_form: bool) -> Option<Method> {
     if found.is_none() {
         let known: Vec<_> = known.iter().map(|method| method.as_str()).collect();
         let known = known.join(", ");
-        value.wrong(format!("= \"{given}\" must be one of {known}"), "write \"GET\"");
+        value.wrong(format!("must be one of {known}"), "write \"GET\"");
     }
     found
 }
@@ -182,7 +177,7 @@ fn body(section: &Section<'_>, method: Option<Method>, names: &Names) -> Option<
             let good =
                 text.contains('/') && text.bytes().all(|b| b.is_ascii_graphic() || b == b' ');
             if !good {
-                value.wrong(format!("= {text:?} is no media type"), "write \"application/json\"");
+                value.wrong("is not a media type", "write \"application/json\"");
             }
             good
         }),
@@ -191,24 +186,24 @@ fn body(section: &Section<'_>, method: Option<Method>, names: &Names) -> Option<
     Some(Body { content_type: content_type?.to_owned(), text: text? })
 }
 
-/// Header fields that the user agent sets.
+/// Header fields that the load generator sets itself.
 const OWN_HEADERS: [&str; 7] =
     ["host", "connection", "content-length", "transfer-encoding", "content-type", "cookie", "te"];
 
 fn headers(section: &Section<'_>, names: &Names) -> Vec<(String, Vec<TextPart>)> {
-    let Some(headers) = section.read(&PAGE.headers).and_then(|value| value.section()) else {
+    let Some(headers) = section.given(&PAGE.headers).and_then(|value| value.section()) else {
         return Vec::new();
     };
     let read = |(name, value): (&str, Value<'_>)| {
         // Source: RFC 9110, section 5.6.2.
         let token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
         if name.is_empty() || !name.bytes().all(token) {
-            value.wrong("is no name of a header field", "write \"X-Token\" = \"{token}\"");
+            value.wrong("is not a name of a header field", "write \"X-Token\" = \"{token}\"");
             return None;
         }
         if OWN_HEADERS.iter().any(|own| name.eq_ignore_ascii_case(own)) {
             value.wrong(
-                "is a header field that the user agent sets",
+                "is a header field that the load generator sets",
                 "remove it; content_type has a key of its own",
             );
             return None;

@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use tidegate_config::{Preset, Row, Table, joined};
+use tidegate_config::{Keys, write_keys};
 
 use super::arrivals::{ARRIVALS, BURSTS, REPLAY, SEGMENT, WAVE};
 use super::classes::CLASS;
@@ -26,11 +26,10 @@ use crate::scenario::thresholds::METRICS;
 /// range, default and meaning of its keys.
 pub fn reference() -> String {
     let mut page = INTRODUCTION.to_owned();
-    for (title, table) in tables() {
-        let _ = write!(page, "\n## {title}\n\n{}\n\n", joined(table.about()));
-        page.push_str("| key | type | range | default | meaning |\n");
-        page.push_str("| --- | --- | --- | --- | --- |\n");
-        table.rows().iter().for_each(|row| write_row(&mut page, row));
+    for (title, keys) in tables() {
+        let table = keys.table();
+        let _ = write!(page, "\n## {title}\n\n{}\n\n", table.about);
+        write_keys(&mut page, &table);
         if title == "[thresholds]" {
             write_metrics(&mut page);
         }
@@ -39,8 +38,8 @@ pub fn reference() -> String {
     page
 }
 
-/// Every table, in the order of the page; with its heading.
-fn tables() -> Vec<(&'static str, &'static dyn Table)> {
+/// Every table, in the order of the page; a heading tells where it stands.
+fn tables() -> Vec<(&'static str, &'static dyn Keys)> {
     vec![
         ("A scenario", &SCENARIO),
         ("[session]", &SESSION),
@@ -70,28 +69,17 @@ fn tables() -> Vec<(&'static str, &'static dyn Table)> {
 const INTRODUCTION: &str = "\
 # Scenario files
 
-<!-- Made from the load generator's source; a test fails when both differ. -->
+<!-- Generated from the load generator's source; a test fails if they differ. -->
 
-EventKind customers do, when they come and how they connect: a TOML file that `tidegate load FILE
+Pages, customers, arrivals and connections of a load test: a TOML file that `tidegate load FILE
 --target URL` runs and `tidegate check FILE` checks. All mistakes are reported at once, a line
-each: `file:LINE: table.key: rule; remedy`. `tidegate load --reference` prints this page.
-[load.md](load.md) says what goes on behind these keys, [load-example.toml](load-example.toml)
-is a file to look at.
+each: `file:LINE: table.key = value: rule; remedy`. `tidegate load --reference` prints this page.
+[load.md](load.md) describes the models behind these keys, [load-example.toml](load-example.toml)
+is an example.
 
 Durations are text with a unit: `\"250ms\"`, `\"7s\"`, `\"2min\"`, `\"1h\"`. Paths of files start in
 the folder of the scenario.
 ";
-
-fn write_row(page: &mut String, row: &Row) {
-    let preset = match row.preset {
-        Preset::Is(value) => format!("`{value}`"),
-        Preset::Else(words) => words.to_owned(),
-        Preset::Unset => "not set".to_owned(),
-        Preset::Required => "must be there".to_owned(),
-    };
-    let cells = [&row.kind, &row.range, &preset, &row.meaning].map(|cell| cell.replace('|', "\\|"));
-    let _ = writeln!(page, "| `{}` | {} |", row.name, cells.join(" | "));
-}
 
 /// The figures that a threshold can be about.
 fn write_metrics(page: &mut String) {
@@ -196,10 +184,10 @@ mod tests {
     }
 
     #[test]
-    fn every_key_of_the_page_is_one_that_the_reader_looks_at() {
+    fn every_key_of_the_page_is_read() {
         let mut unread = Vec::new();
-        for ((title, table), places) in tables().into_iter().zip(PLACES) {
-            for row in table.rows() {
+        for ((title, keys), places) in tables().into_iter().zip(PLACES) {
+            for row in keys.table().rows {
                 // No key takes a date.
                 let line = format!("{} = 1979-05-27", row.name);
                 let told = |place: &&str| {
@@ -218,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_page_calls_a_default_changes_nothing_when_it_is_written_down() {
+    fn a_default_of_the_page_changes_nothing_when_it_is_set() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("times.csv"), "time\n0\n1\n").unwrap();
         let file = folder.path().join("shop.toml");
@@ -226,9 +214,9 @@ mod tests {
             let parts = scenario(&with(place, line), &file.to_string_lossy());
             parts.map(|parts| format!("{parts:?}"))
         };
-        for ((title, table), places) in tables().into_iter().zip(PLACES) {
-            for row in table.rows() {
-                let Preset::Is(value) = row.preset else { continue };
+        for ((title, keys), places) in tables().into_iter().zip(PLACES) {
+            for row in keys.table().rows {
+                let Some(value) = row.default else { continue };
                 let line = format!("{} = {value}", row.name);
                 let same = |place: &&str| {
                     // A list in braces must not end with a comma.
@@ -244,11 +232,11 @@ mod tests {
     #[test]
     fn every_key_and_figure_has_a_line_of_five_cells() {
         let page = reference();
-        let keys: usize = tables().iter().map(|(_, table)| table.rows().len()).sum();
+        let keys: usize = tables().iter().map(|(_, keys)| keys.table().rows.len()).sum();
         let lines: Vec<&str> = page.lines().filter(|line| line.starts_with("| `")).collect();
         assert_eq!(lines.len(), keys + METRICS.len() + 3, "and three of names");
-        for (_, table) in tables() {
-            for row in table.rows() {
+        for (_, keys) in tables() {
+            for row in keys.table().rows {
                 assert!(row.meaning.ends_with('.') && !row.kind.is_empty(), "{row:?}");
                 let start = format!("| `{}` | {} |", row.name, row.kind);
                 let line = lines.iter().find(|line| line.starts_with(&start)).unwrap();

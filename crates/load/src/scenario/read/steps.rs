@@ -1,11 +1,8 @@
 //! Reads `steps`.
 
-use std::time::Duration;
-
 use tidegate_config::Preset::{Else, Is, Required};
 use tidegate_config::{Text, Time, Value, Whole, keys};
 
-use super::limits::DAY;
 use crate::scenario::navigation::ScriptStep;
 use crate::scenario::page::Page;
 
@@ -13,13 +10,13 @@ use crate::scenario::page::Page;
 const LONGEST: usize = 10_000;
 
 keys! {
-    /// A step of a script with more than the name of its page.
+    /// A step of a script, if it has more than the name of its page.
     pub(super) static STEP: StepKeys {
-        /// The requested page.
-        page: Text("a page's name") = Required;
+        /// The page that is requested.
+        page: Text("a page's name") = Required("Home");
         /// Mean think time before it.
-        think: Time(Duration::ZERO, DAY) = Else("the page's, else the session's");
-        /// Number of repetitions, each from the page before it.
+        think: Time("0s", "24h") = Else("the page's, else the session's");
+        /// How many times the step is taken, each time from the page before it.
         repeat: Whole(1, LONGEST as i64) = Is("1");
     }
 }
@@ -61,8 +58,8 @@ fn step(value: &Value<'_>, pages: &[Page]) -> Option<(ScriptStep, usize)> {
         section.wrong("has no page", "write { page = \"Home\", think = \"3s\" }");
         return None;
     };
-    let times = section.read_or(&STEP.repeat, 1);
-    let think = section.read_some(&STEP.think);
+    let times = section.read(&STEP.repeat);
+    let think = section.optional(&STEP.think);
     let page = page(&name, pages);
     Some((ScriptStep { page: page?, think: think? }, times? as usize))
 }
@@ -72,7 +69,7 @@ pub(super) fn page(value: &Value<'_>, pages: &[Page]) -> Option<u16> {
     let name = value.string()?;
     let found = pages.iter().position(|page| page.name == name);
     if found.is_none() {
-        value.wrong(format!("= \"{name}\" is no page"), "name one of [pages]");
+        value.wrong("is not a page", "name one of [pages]");
     }
     found.map(|index| index as u16)
 }

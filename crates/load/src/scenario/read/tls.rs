@@ -10,44 +10,45 @@ use crate::client::tls::certificate::ClientCertificate;
 use crate::client::tls::rules::{TicketsOf, TlsRules, TlsVersions};
 
 keys! {
-    /// TLS settings for an `https` target.
+    /// TLS with an `https` target.
     pub(super) static TLS: TlsKeys {
         /// Versions of TLS that customers offer.
-        versions: Words(&["both", "1.2", "1.3"]) = Is("\"both\"");
+        versions: Words(&["both", "1.2", "1.3"]) = Is("both");
         /// Cipher suites that customers offer, the preferred one first.
         suites: Other("list of texts", "names of IANA or OpenSSL, at least one") = Else("all, AES-128 first");
         /// Key exchange groups that customers offer, the preferred one first.
         groups: Other("list of texts", "names of IANA or OpenSSL, at least one")
             = Else("x25519, secp256r1, secp384r1, X25519MLKEM768");
-        /// Client certificate for servers that request one, the same for all customers.
+        /// Client certificate, sent to a server that requests one.
         certificate: Text("path of a PEM file, from the scenario's folder") = Unset;
         /// Its private key, not encrypted, if it is not in the same file.
         key: Text("path of a PEM file, from the scenario's folder") = Unset;
-        /// Share of the handshakes that are full; all others are resumed.
-        full_share: Number(0.0, 1.0) = Else("every customer with a ticket resumes");
-        /// Tickets for resumption: the customer's own, those of all customers, or one TLS 1.3
-        /// ticket for all handshakes.
-        tickets: Words(&["customer", "all", "one"]) = Else("`\"all\"` beside `full_share`, otherwise `\"customer\"`");
+        /// Share of connections with a full handshake; all others are resumed.
+        full_share: Number(0.0, 1.0) = Else("connections with a ticket are resumed");
+        /// Tickets for resumption: the customer's own, those of all customers, or one ticket of
+        /// TLS 1.3 for all.
+        tickets: Words(&["customer", "all", "one"]) = Else("`\"all\"` with `full_share`, otherwise `\"customer\"`");
     }
 }
 
 /// `file` is the scenario's, from which files named in it are found.
 pub(super) fn read(section: &Section<'_>, file: &str) -> TlsRules {
     section.known(&TLS);
-    let versions = section.read(&TLS.versions);
+    let versions = section.given(&TLS.versions);
     let versions =
         versions.map(|at| [TlsVersions::Both, TlsVersions::Only12, TlsVersions::Only13][at]);
     let tickets = section
-        .read(&TLS.tickets)
+        .given(&TLS.tickets)
         .map(|at| [TicketsOf::Customer, TicketsOf::All, TicketsOf::One][at]);
-    let suites = section.read(&TLS.suites).and_then(|value| names(&value, Suite::parse));
-    let groups = section.read(&TLS.groups).and_then(|value| names(&value, KeyExchangeGroup::parse));
+    let suites = section.given(&TLS.suites).and_then(|value| names(&value, Suite::parse));
+    let groups =
+        section.given(&TLS.groups).and_then(|value| names(&value, KeyExchangeGroup::parse));
     let rules = TlsRules {
         versions: versions.unwrap_or_default(),
         suites: suites.unwrap_or_default(),
         groups: groups.unwrap_or_default(),
         certificate: certificate(section, file),
-        full_share: section.read(&TLS.full_share),
+        full_share: section.given(&TLS.full_share),
         tickets,
     };
     if let Err(wrong) = Offer::new(rules.versions, &rules.suites, &rules.groups)
@@ -116,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn tls_is_read_and_every_mistake_is_told() {
+    fn tls_is_read_and_every_mistake_is_reported() {
         let good = "[tls]\nversions = \"1.3\"\nfull_share = 0.3\ntickets = \"one\"\n\
                     suites = [\"TLS13_AES_256_GCM_SHA384\"]\ngroups = [\"X25519\", \"P-256\"]";
         let rules = read_text(good).unwrap();
@@ -130,35 +131,41 @@ mod tests {
         assert_eq!(
             read_text(bad).unwrap_err(),
             [
-                "shop.toml:2: tls.versions: = \"1.1\" is not known; did you mean 1.2?",
-                "shop.toml:3: tls.full_share: = 30 must be 0 to 1; choose a value in this range",
-                "shop.toml:4: tls.ticket: is not a known key; did you mean tickets?",
-                "shop.toml:5: tls.suites[0]: \"TLS_AES_128_GCM_SHA265\" is no cipher suite that \
+                "shop.toml:2: tls.versions = \"1.1\": must be one of both, 1.2, 1.3; did you mean \"1.2\"?",
+                "shop.toml:3: tls.full_share = 30: must be a number of 0 to 1; try 1",
+                "shop.toml:4: tls.ticket = \"all\": is not a known key; did you mean tickets?",
+                "shop.toml:5: tls.suites[0] = \"TLS_AES_128_GCM_SHA265\": \"TLS_AES_128_GCM_SHA265\" is no cipher suite that \
                  can be offered; did you mean TLS_AES_128_GCM_SHA256?",
-                "shop.toml:5: tls.suites[1]: is an integer, must be a string; write it in quotes",
-                "shop.toml:6: tls.groups: lists nothing; list at least one, or leave it out",
+                "shop.toml:5: tls.suites[1] = 1: must be text in quotes; write it as \"1\"",
+                "shop.toml:6: tls.groups = []: lists nothing; list at least one, or leave it out",
             ]
         );
         let files = "[tls]\ncertificate = \"none.pem\"\nkey = 1";
         assert_eq!(
             read_text(files).unwrap_err(),
-            ["shop.toml:3: tls.key: is an integer, must be a string; write it in quotes"]
+            ["shop.toml:3: tls.key = 1: must be text in quotes; write it as \"1\""]
         );
         let files = "[tls]\ncertificate = \"none.pem\"";
         assert_eq!(
             read_text(files).unwrap_err(),
-            ["shop.toml:2: tls.certificate: none.pem: No such file or directory (os error 2); \
-              name a file that can be read; paths are relative to the scenario's file"]
+            [
+                "shop.toml:2: tls.certificate = \"none.pem\": none.pem: No such file or directory (os error 2); \
+              name a file that can be read; paths are relative to the scenario's file"
+            ]
         );
         assert_eq!(
             read_text("[tls]\nkey = \"a.key\"").unwrap_err(),
-            ["shop.toml:2: tls.key: has no certificate; name one: certificate = \"client.pem\""]
+            [
+                "shop.toml:2: tls.key = \"a.key\": has no certificate; name one: certificate = \"client.pem\""
+            ]
         );
         let contradiction = "[tls]\nversions = \"1.3\"\nsuites = [\"ECDHE-RSA-AES128-GCM-SHA256\"]";
         assert_eq!(
             read_text(contradiction).unwrap_err(),
-            ["shop.toml:3: tls.suites: none is of TLS 1.3, and no other version is offered; \
-              list a suite of that version, or offer another"]
+            [
+                "shop.toml:3: tls.suites = [\"ECDHE-RSA-AES128-GCM-SHA256\"]: none is of TLS 1.3, and no other version is offered; \
+              list a suite of that version, or offer another"
+            ]
         );
     }
 }

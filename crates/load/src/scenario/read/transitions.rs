@@ -11,20 +11,20 @@ use tidegate_config::Preset::{Is, Unset};
 use tidegate_config::{Other, Reader, Section, Text, Value, Words, keys};
 
 keys! {
-    /// How sessions go on: a row for each page that is reached, such as
+    /// The next page of a session: a row for each page that is reached, such as
     /// `Home = { Item = 0.5, Back = 0.1, End = 0.4 }`, or one of `table`, `file` and `weights`.
-    /// A row names pages, `Back` (to the page before), `Stay` (the same request again) and
-    /// `End`, each with its probability.
+    /// A row has the probabilities of pages, `Back` (to the page before), `Stay` (the same
+    /// request again) and `End`.
     pub(super) static TRANSITIONS: TransitionKeys {
-        /// A published table; `[pages]` has to name its states.
+        /// A published table; `[pages]` must have its states.
         table: Words(&builtin::TABLES) = Unset;
         /// A table in a file: the first line names the states, each further line is a row.
         file: Text("path of a CSV file, from the scenario's folder") = Unset;
-        /// From every page the same way on, whatever the page; with no other key.
+        /// One row for every page; with no other key.
         weights: Other("table of numbers", "a page, `Back`, `Stay` or `End` each; not all 0") = Unset;
-        /// Rows sum to one as they are; are divided by their sum; or are read as a client does
-        /// that draws a number and walks along the row.
-        form: Words(&["as-is", "normalised", "effective"]) = Is("\"as-is\"");
+        /// `as-is`: rows must sum to one. `normalised`: each row is divided by its sum.
+        /// `effective`: a row counts up to a sum of one, and the rest to one is `Stay`.
+        form: Words(&["as-is", "normalised", "effective"]) = Is("as-is");
     }
 }
 
@@ -45,10 +45,10 @@ pub(super) fn read(
     file: &str,
 ) -> Option<Table> {
     let section = value.section()?;
-    let form = section.read_or(&TRANSITIONS.form, 0)?;
+    let form = section.read(&TRANSITIONS.form)?;
     let form = [Form::AsIs, Form::Normalised, Form::Effective][form];
     let with_form = |key| section.only(&[key, TRANSITIONS.form.name]);
-    if let Some(weights) = section.read(&TRANSITIONS.weights) {
+    if let Some(weights) = section.given(&TRANSITIONS.weights) {
         section.only(&[TRANSITIONS.weights.name]);
         let row = row(&weights.section()?, pages);
         let rows = vec![row; pages.len()];
@@ -62,7 +62,7 @@ pub(super) fn read(
     }
     let csv = if section.get(TRANSITIONS.table.name).is_some() {
         with_form(TRANSITIONS.table.name);
-        let name = builtin::TABLES[section.read(&TRANSITIONS.table)?];
+        let name = builtin::TABLES[section.given(&TRANSITIONS.table)?];
         Some((name.to_owned(), builtin::table(name)?.to_owned()))
     } else if let Some(value) = section.get(TRANSITIONS.file.name) {
         with_form(TRANSITIONS.file.name);
@@ -143,7 +143,7 @@ fn inline(section: &Section<'_>, pages: &[Page]) -> (Rows, Places) {
                     rows[state] = row(&entries, pages);
                 }
             }
-            None => value.wrong("is no page", "name one of [pages]"),
+            None => value.wrong("is not a page", "name one of [pages]"),
         }
     }
     (rows, vec![None; pages.len()])
@@ -206,7 +206,7 @@ fn from_csv(reader: &Reader<'_>, file: &str, text: &str, pages: &[Page]) -> Opti
         let mut cells = line.split(',').map(str::trim);
         let name = cells.next().unwrap_or_default();
         let Some(Move::Page(index)) = state(name, pages) else {
-            reader.wrong_in(file, number, name, "is no page", "add it to [pages]");
+            reader.wrong_in(file, number, name, "is not a page", "add it to [pages]");
             continue;
         };
         let index = index as usize;
@@ -224,7 +224,7 @@ fn from_csv(reader: &Reader<'_>, file: &str, text: &str, pages: &[Page]) -> Opti
                     file,
                     number,
                     name,
-                    format!("\"{cell}\" is no probability"),
+                    format!("\"{cell}\" is not a probability"),
                     "write a number from 0",
                 ),
             }

@@ -1,4 +1,4 @@
-//! Rows gathered and written many at a time.
+//! Rows collected and written many at a time.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use sqlx::AssertSqlSafe;
 
 use crate::database::{self, Connection, Dialect, Value};
 
-/// Most values in one statement: both databases take some 32,000.
+/// Most values in one statement: both databases accept about 32,000.
 const VALUES: usize = 12_000;
 
 /// Rows for one table that wait to be written.
@@ -18,7 +18,7 @@ pub struct Batch {
     full: Option<Arc<str>>,
 }
 
-/// A value of its own.
+/// An owned value.
 pub enum Cell {
     /// A number.
     Int(i64),
@@ -103,7 +103,7 @@ fn statement(head: &str, columns: usize, rows: usize, dialect: Dialect) -> Strin
                 sql.push(',');
             }
             // SQLite looks every `$1` up in a list of all: with thousands of them
-            // that takes longer than the insert itself.
+            // the lookup takes longer than the insert itself.
             match dialect {
                 Dialect::Sqlite => sql.push('?'),
                 Dialect::Postgres => {

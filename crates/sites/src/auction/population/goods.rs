@@ -21,7 +21,7 @@ pub struct Goods {
     pub category: i64,
     /// Its name.
     pub name: String,
-    /// The seller's words.
+    /// The seller's text.
     pub description: String,
     /// Cents.
     pub initial_price: i64,
@@ -56,7 +56,7 @@ pub struct Bid {
     pub date: i64,
 }
 
-/// What is said about a seller after an item.
+/// A comment on a seller after an item.
 #[derive(Clone, Debug)]
 pub struct Remark {
     /// About whom.
@@ -81,7 +81,7 @@ impl Goods {
         let buy_now = random.percent(10).then(|| random.between(1, 1000) * 100);
         let lasts = random.between(1, 7) * DAY;
         let end = if active {
-            // None ends while the site is being looked at for the first time.
+            // None ends in the first minutes of a new site.
             random.between(1200, lasts - 3600)
         } else {
             -random.between(1, 365 * DAY)
@@ -128,7 +128,7 @@ impl Goods {
             .collect()
     }
 
-    /// Who bought this ended item at its fixed price, if anybody did.
+    /// The buyer of this ended item at its fixed price, if it was bought.
     pub fn buyer(&self, seed: u64, users: i64) -> Option<i64> {
         let mut random = Random::of(seed, Kind::Purchase, self.id);
         (self.buy_now > 0 && random.percent(80))
@@ -137,7 +137,7 @@ impl Goods {
 }
 
 impl Remark {
-    /// What is said after the item of this id, if anything is.
+    /// The comment after the item of this id, if there is one.
     pub fn after(seed: u64, item: i64, users: i64) -> Option<Self> {
         // The first draw of an item's own stream is its seller.
         let to = Random::of(seed, Kind::Item, item).between(1, users);
@@ -145,15 +145,14 @@ impl Remark {
         random.percent(95).then(|| Self {
             to,
             from: somebody_else(&mut random, to, users),
-            // People who trade are content more often than not; RUBiS draws
-            // the five ratings evenly.
+            // Good ratings are more frequent; RUBiS draws the five ratings evenly.
             rating: random.pick(&[-5, -3, 0, 3, 5]),
             date: -random.between(1, 300 * DAY),
             random,
         })
     }
 
-    /// Its words: sentences of 1 to 2048 bytes in all.
+    /// Its text: sentences of 1 to 2048 bytes in all.
     pub fn comment(mut self) -> String {
         text(&mut self.random, &COMMENTS, 2048)
     }

@@ -1,21 +1,24 @@
-//! Fills an empty database with people and items: the same for a scale and seed
-//! everywhere.
+//! Fills an empty database with people and items. The same scale and seed give
+//! the same population on every machine.
 
 mod batch;
 mod goods;
 mod people;
+mod plan;
 mod random;
 mod tables;
 mod words;
+mod writer;
 
 use std::time::Duration;
-
-use indicatif::{ProgressBar, ProgressStyle};
 
 use batch::Batch;
 use goods::{Goods, Remark};
 use people::{Hashing, Person, hash_passwords, region_of};
 use tables::ItemTables;
+use writer::Writer;
+
+pub use plan::Plan;
 
 use super::catalogue::{CATEGORIES, CATEGORY_COUNT, REGION_COUNT, REGIONS};
 use super::schema;
@@ -23,52 +26,16 @@ use crate::database::{Connection, Dialect};
 use crate::password::PasswordCost;
 use crate::{Error, Result};
 
-/// Longest that the population's passwords may take to hash; above that they
-/// are kept by the quick scheme.
+/// Longest that hashing the population's passwords may take; above that they
+/// are stored as quick hashes.
 const HASHING: Duration = Duration::from_secs(8);
-/// Rows of one transaction, roughly.
-const TRANSACTION: u64 = 20_000;
 /// People hashed and written at once.
 const PEOPLE: i64 = 4_000;
 
-/// How large a population is and from which seed.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Plan {
-    /// 1.0 is the size of the benchmark.
-    pub scale: f64,
-    /// Another seed makes other people and items.
-    pub seed: u64,
-}
-
-impl Plan {
-    /// People: a million at scale 1; at least ten.
-    pub fn users(&self) -> i64 {
-        self.scaled(1_000_000.0).max(10)
-    }
-
-    /// Items whose auctions have ended: 500,000 at scale 1.
-    pub fn old_items(&self) -> i64 {
-        self.scaled(500_000.0)
-    }
-
-    /// Active items by category: 32,667 in all at scale 1, at least one each.
-    pub fn active_items(&self) -> Vec<i64> {
-        CATEGORIES
-            .iter()
-            .map(|category| self.scaled(f64::from(category.active_items)).max(1))
-            .collect()
-    }
-
-    #[expect(clippy::cast_possible_truncation, reason = "the scale is at most 10")]
-    fn scaled(&self, at_one: f64) -> i64 {
-        (at_one * self.scale).round() as i64
-    }
-}
-
-/// Fills the database. Whatever of ours is there is dropped first.
+/// Fills the database. Tables of an earlier population are dropped first.
 ///
 /// # Errors
-/// Whatever the database answers, or the memory for a hash cannot be had.
+/// A database error, or no memory for a hash.
 pub async fn populate(
     connection: &mut Connection,
     plan: Plan,
@@ -77,13 +44,13 @@ pub async fn populate(
 ) -> Result<()> {
     schema::drop_tables(connection).await?;
     if connection.dialect() == Dialect::Sqlite {
-        // Gives back the room of what an interrupted population had written.
+        // Returns the space that an interrupted population had used.
         connection.script("VACUUM".into()).await?;
     }
     schema::create_notes(connection).await?;
     schema::create_tables(connection).await?;
     if connection.dialect() == Dialect::Sqlite {
-        // An interrupted population is made anew, so no write need be durable.
+        // An interrupted population is discarded, so no write has to be durable.
         connection.script("PRAGMA synchronous = OFF".into()).await?;
     }
     let mut writer = Writer::new(connection, plan, cost, now);
@@ -118,49 +85,7 @@ pub async fn populate(
     Ok(())
 }
 
-struct Writer<'a> {
-    connection: &'a mut Connection,
-    plan: Plan,
-    cost: PasswordCost,
-    now: i64,
-    users: i64,
-    bar: ProgressBar,
-    uncommitted: u64,
-}
-
-impl<'a> Writer<'a> {
-    fn new(connection: &'a mut Connection, plan: Plan, cost: PasswordCost, now: i64) -> Self {
-        let active: i64 = plan.active_items().iter().sum();
-        let total = plan.users() + plan.old_items() + active;
-        // Hidden by itself where standard error is no terminal.
-        let bar = ProgressBar::new(u64::try_from(total).unwrap_or(0));
-        let style = "{msg:>18} [{bar:32}] {human_pos} of {human_len}, {eta} left";
-        bar.set_style(ProgressStyle::with_template(style).expect("a valid template"));
-        Self { users: plan.users(), connection, plan, cost, now, bar, uncommitted: 0 }
-    }
-
-    async fn begin(&mut self) -> Result<()> {
-        self.connection.run("BEGIN", &[]).await?;
-        Ok(())
-    }
-
-    async fn commit(&mut self) -> Result<()> {
-        self.connection.run("COMMIT", &[]).await?;
-        Ok(())
-    }
-
-    /// Counts rows, and ends the transaction when it has become long.
-    async fn done(&mut self, rows: u64) -> Result<()> {
-        self.bar.inc(rows);
-        self.uncommitted += rows;
-        if self.uncommitted >= TRANSACTION {
-            self.uncommitted = 0;
-            self.commit().await?;
-            self.begin().await?;
-        }
-        Ok(())
-    }
-
+impl Writer<'_> {
     async fn catalogue(&mut self) -> Result<()> {
         let mut categories = Batch::new("categories", "id, name");
         for (id, category) in (1..).zip(&CATEGORIES) {
@@ -174,7 +99,7 @@ impl<'a> Writer<'a> {
         Ok(regions.write(self.connection).await?)
     }
 
-    /// What others say of each person: the sum of the ratings and their number.
+    /// The sum and the number of the ratings of each person.
     fn reputation(&self) -> Vec<(i64, i64)> {
         let mut reputation = vec![(0, 0); index(self.users) + 1];
         let active: i64 = self.plan.active_items().iter().sum();
@@ -245,7 +170,7 @@ impl<'a> Writer<'a> {
         let total: i64 = active.iter().sum();
         let mut id = 0;
         for (category, number) in (1..=CATEGORY_COUNT).zip(&active) {
-            // Old items are spread over the categories as the active ones are.
+            // Ended items have the same shares of the categories as active ones.
             let until =
                 active[..index(category)].iter().sum::<i64>() * self.plan.old_items() / total;
             debug_assert!(*number > 0);
@@ -284,35 +209,15 @@ fn index(id: i64) -> usize {
     usize::try_from(id).expect("ids are not negative")
 }
 
-impl std::fmt::Display for Plan {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "scale {}, seed {}", self.scale, self.seed)
-    }
-}
-
-/// Reads the plan by which a database was made.
+/// Reads the plan that a database was populated with.
 pub async fn plan_of(connection: &mut Connection) -> Result<Plan> {
     let scale = schema::note(connection, "scale").await?.and_then(|scale| scale.parse().ok());
     let seed = schema::note(connection, "seed").await?.and_then(|seed| seed.parse().ok());
     match (scale, seed) {
         (Some(scale), Some(seed)) => Ok(Plan { scale, seed }),
         _ => Err(Error::Operator(
-            "the database does not say how it was populated; delete it, and it is made anew".into(),
+            "the database lacks the scale and seed of its population; delete it and start again"
+                .into(),
         )),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn scale_one_is_the_benchmark_and_a_tiny_one_has_something_of_everything() {
-        let one = Plan { scale: 1.0, seed: 1 };
-        assert_eq!((one.users(), one.old_items()), (1_000_000, 500_000));
-        assert_eq!(one.active_items().iter().sum::<i64>(), 32_667);
-        let tiny = Plan { scale: 0.0005, seed: 1 };
-        assert_eq!((tiny.users(), tiny.old_items()), (500, 250));
-        assert!(tiny.active_items().iter().all(|&items| items >= 1));
     }
 }

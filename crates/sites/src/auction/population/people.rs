@@ -21,7 +21,7 @@ pub struct Person {
     pub lastname: &'static str,
     /// Where they are: number modulo regions, as in RUBiS.
     pub region: i64,
-    /// Signed up so long before the population was made, seconds.
+    /// Age of the account when the population was made, seconds.
     pub age: i64,
     salt: [u8; 16],
 }
@@ -54,12 +54,12 @@ pub fn region_of(id: i64) -> i64 {
     id % REGION_COUNT + 1
 }
 
-/// How the passwords of a population are kept.
+/// How the passwords of a population are hashed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hashing {
     /// Each by argon2id at the configured cost.
     Full(PasswordCost),
-    /// Each by [`quick_hash`], replaced at the first login: where full hashes
+    /// Each by [`quick_hash`], replaced at the first login; used where argon2id
     /// would take too long.
     Quick,
 }
@@ -67,7 +67,7 @@ pub enum Hashing {
 /// Hashes of the passwords of these people, computed on all processors.
 ///
 /// # Errors
-/// The memory for a hash cannot be had.
+/// The memory for a hash cannot be allocated.
 pub fn hash_passwords(people: &[Person], hashing: Hashing) -> Result<Vec<String>> {
     let threads = std::thread::available_parallelism().map_or(1, NonZero::get);
     let share = people.len().div_ceil(threads).max(1);

@@ -4,16 +4,16 @@
 //! Generators" (SplitMix64). Every person and item has a stream of its own, so
 //! that what is drawn for one does not depend on the order of the others.
 
-/// Which kind of thing a stream belongs to.
+/// What a stream belongs to.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind {
     /// A person.
     User = 1,
     /// An item, with its bids.
     Item = 2,
-    /// What is said after an item.
+    /// The comment after an item.
     Comment = 3,
-    /// Who buys an item at its fixed price.
+    /// The buyer of an item at its fixed price.
     Purchase = 4,
 }
 
@@ -22,7 +22,7 @@ pub enum Kind {
 pub struct Random(u64);
 
 impl Random {
-    /// The stream of one thing.
+    /// The stream of one person, item, comment or purchase.
     pub fn of(seed: u64, kind: Kind, id: i64) -> Self {
         let mut mixer = Self(seed);
         let seeded = mixer.next() ^ (kind as u64).wrapping_mul(0xA24B_AED4_963E_E407);
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges_are_met_at_both_ends_and_never_left() {
+    fn draws_reach_both_ends_of_a_range_and_never_leave_it() {
         let mut random = Random::of(7, Kind::Item, 1);
         let drawn: Vec<i64> = (0..1000).map(|_| random.between(-2, 3)).collect();
         assert_eq!((drawn.iter().min(), drawn.iter().max()), (Some(&-2), Some(&3)));

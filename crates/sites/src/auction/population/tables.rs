@@ -1,9 +1,9 @@
-//! Where a synthetic item and what belongs to it are written.
+//! The tables of a synthetic item with its bids, comment and purchase.
 
-use super::Writer;
 use super::batch::Batch;
 use super::goods::{Goods, Remark};
 use super::people::region_of;
+use super::writer::Writer;
 use crate::Result;
 use crate::auction::schema::ITEM_COLUMNS;
 use crate::database::Connection;
@@ -32,7 +32,7 @@ impl ItemTables {
         }
     }
 
-    /// Adds an item with its bids, what is said after it, and who bought it.
+    /// Adds an item with its bids, comment and purchase.
     pub async fn push(
         &mut self,
         writer: &mut Writer<'_>,

@@ -1,4 +1,4 @@
-//! The words that synthetic people use.
+//! Words for the names, descriptions and comments of a population.
 
 /// First names.
 pub const FIRST_NAMES: [&str; 40] = [
@@ -17,7 +17,7 @@ pub const LAST_NAMES: [&str; 40] = [
     "Walker", "Wolf",
 ];
 
-/// What goes before the thing.
+/// Adjectives before the noun of an item's name.
 pub const ADJECTIVES: [&str; 28] = [
     "Vintage",
     "Rare",
@@ -49,7 +49,7 @@ pub const ADJECTIVES: [&str; 28] = [
     "French",
 ];
 
-/// What goes after it; often nothing.
+/// Additions after the noun; often none.
 pub const TAILS: [&str; 12] = [
     "with case",
     "in original box",
@@ -65,7 +65,7 @@ pub const TAILS: [&str; 12] = [
     "with key",
 ];
 
-/// The things, ten for each category, in the order of the categories.
+/// Nouns, ten for each category, in the order of the categories.
 pub const THINGS: [[&str; 10]; 20] = [
     [
         "oil painting",

@@ -4,7 +4,7 @@ use crate::auction::money::Cents;
 use crate::database::{self, Database, Fields, LockingSql, Record};
 use crate::{Refusal, Result, locking};
 
-/// A bid that somebody wants to place.
+/// A new bid.
 #[derive(Clone, Copy, Debug)]
 pub struct NewBid {
     /// Who bids.
@@ -15,13 +15,13 @@ pub struct NewBid {
     pub quantity: i64,
     /// How much.
     pub bid: Cents,
-    /// Up to how much, noted with the bid.
+    /// Up to how much, stored with the bid.
     pub max_bid: Cents,
     /// Now.
     pub date: i64,
 }
 
-/// What became of a bid.
+/// Result of a bid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Placed {
     /// It is the highest.
@@ -59,7 +59,7 @@ impl Record for PastBid {
     }
 }
 
-/// What a bid must know of its item.
+/// The columns of an item that a bid depends on.
 struct Target {
     quantity: i64,
     nb_of_bids: i64,
@@ -90,12 +90,12 @@ pub async fn history(database: &Database, item: i64, from: i64) -> Result<Vec<Pa
     database.all(HISTORY, &[item.into(), from.into()]).await
 }
 
-/// Places a bid in one transaction: the item is locked, the bid noted, and the
-/// item's number of bids and highest bid follow. A bid that another has passed
-/// meanwhile is kept, as in RUBiS, but does not lead.
+/// Places a bid in one transaction: locks the item, stores the bid and updates
+/// the item's number of bids and highest bid. A bid that another has exceeded
+/// meanwhile is stored, as in RUBiS, but does not lead.
 ///
 /// # Errors
-/// The auction has ended, or there are fewer of the item: the client's.
+/// The auction has ended, or fewer items are left: errors of the client.
 pub async fn place(database: &Database, new: NewBid) -> Result<Placed> {
     let mut transaction = database.begin().await?;
     let target = transaction.lock::<Target>(TARGET, &[new.item.into()]).await?;
@@ -131,13 +131,13 @@ pub async fn place(database: &Database, new: NewBid) -> Result<Placed> {
     Ok(Placed { leads, highest: new.bid.max(target.max_bid), nb_of_bids: target.nb_of_bids + 1 })
 }
 
-/// The refusal of something that came after the end of an auction.
+/// The refusal of a bid or purchase after the end of an auction.
 pub fn ended(why: &str) -> Refusal {
     let remedy = "Look for another item: new ones are listed all the time.";
     Refusal::new(409, "This auction has ended", why, remedy)
 }
 
-/// The refusal of more items than there are.
+/// The refusal of a quantity that is not left.
 pub fn too_few(left: i64) -> Refusal {
     let why = match left {
         1 => "Only one is left.".into(),

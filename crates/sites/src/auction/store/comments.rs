@@ -1,4 +1,4 @@
-//! What people say about each other.
+//! Comments of people on each other.
 
 use crate::database::{self, Database, Fields, Record};
 use crate::{Refusal, Result};
@@ -6,7 +6,7 @@ use crate::{Refusal, Result};
 /// Comments on one page: each may be long.
 pub const COMMENTS_PAGE: i64 = 5;
 
-/// A comment that somebody writes.
+/// A new comment.
 #[derive(Clone, Copy, Debug)]
 pub struct NewComment<'a> {
     /// Who writes.
@@ -17,7 +17,7 @@ pub struct NewComment<'a> {
     pub item: i64,
     /// -5 to 5.
     pub rating: i64,
-    /// The words.
+    /// The text.
     pub comment: &'a str,
     /// Now.
     pub date: i64,
@@ -36,7 +36,7 @@ pub struct Comment {
     pub rating: i64,
     /// When.
     pub date: i64,
-    /// The words.
+    /// The text.
     pub comment: String,
 }
 
@@ -63,11 +63,11 @@ pub async fn about(database: &Database, user: i64, from: i64) -> Result<Vec<Comm
     database.all(ABOUT, &[user.into(), from.into()]).await
 }
 
-/// Stores a comment; the person's rating and number of comments follow in the
-/// same transaction. The nickname of the person that it is about.
+/// Stores a comment and updates the person's rating and number of comments in
+/// one transaction. Returns the nickname of that person.
 ///
 /// # Errors
-/// There is no such person: the client's.
+/// There is no such person: an error of the client.
 pub async fn add(database: &Database, new: NewComment<'_>) -> Result<String> {
     let mut transaction = database.begin().await?;
     let sql = "UPDATE users SET rating = rating + $1, nb_of_comments = nb_of_comments + 1

@@ -34,7 +34,7 @@ pub struct Item {
     pub region: i64,
     /// Its category.
     pub category: i64,
-    /// The seller's words.
+    /// The seller's text.
     pub description: String,
     /// The seller's nickname.
     pub seller_nickname: String,
@@ -50,7 +50,7 @@ impl Item {
         self.max_bid.max(self.initial_price)
     }
 
-    /// The least that a new bid must be: one dollar above the highest, or the
+    /// The lowest new bid: one dollar above the highest, or the
     /// initial price before the first.
     pub fn minimum_bid(&self) -> Cents {
         if self.nb_of_bids == 0 { self.initial_price } else { Cents(self.max_bid.0 + 100) }

@@ -115,9 +115,8 @@ pub async fn count_by_region(database: &Database) -> Result<Vec<(i64, i64)>> {
 const WHOLE_SITE: LockingSql =
     locking!("SELECT items FROM active_counts WHERE region = 0 AND category = 0");
 
-/// Notes that a region and category have `change` more active items. All
-/// writers lock the row of the whole site first, so none waits for another in
-/// a circle.
+/// Adds `change` to the number of active items of a region and category. All
+/// writers lock the row of the whole site first, so they cannot deadlock.
 pub async fn count_change(
     transaction: &mut Transaction,
     region: i64,

@@ -1,4 +1,4 @@
-//! What a person has to do with: bids, wins, purchases, sales.
+//! A person's bids, wins, purchases and sales.
 
 use crate::Result;
 use crate::auction::money::Cents;
@@ -25,7 +25,7 @@ pub struct Line {
     pub date: i64,
 }
 
-/// All that a person has to do with, at most eight lines of each kind.
+/// A person's own page, at most eight lines of each kind.
 #[derive(Debug, Default)]
 pub struct Mine {
     /// Active items that they bid on.
@@ -40,8 +40,8 @@ pub struct Mine {
     pub sold: Vec<Line>,
 }
 
-/// All lists in one statement: on PostgreSQL each of its own would be a round
-/// trip. The first column says which list a line belongs to.
+/// All lists in one statement: on PostgreSQL each more would be a round trip.
+/// The first column is the list that a line belongs to.
 pub(crate) const ALL: &str = "
 SELECT * FROM (
     SELECT CAST(0 AS BIGINT) AS list, i.id, i.name, i.max_bid, part_bids.own, i.nb_of_bids, i.end_date
@@ -98,7 +98,7 @@ pub async fn mine(database: &Database, user: i64, now: i64) -> Result<Mine> {
             _ => mine.sold.push(line),
         }
     }
-    // No order is promised across a union.
+    // A union has no defined order.
     mine.bidding.sort_by_key(|line| line.date);
     mine.selling.sort_by_key(|line| line.date);
     for past in [&mut mine.won, &mut mine.bought, &mut mine.sold] {

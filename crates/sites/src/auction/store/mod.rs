@@ -1,7 +1,7 @@
 //! The site's queries, one file per concept. Every statement is a constant;
-//! what people send is only ever bound to a placeholder.
+//! user input is only ever bound to a placeholder.
 //!
-//! Limits stand in the statements as numbers, so that a plan is made for them.
+//! Limits are literals in the statements, so that the planner knows them.
 
 pub mod bids;
 pub mod comments;

@@ -1,4 +1,4 @@
-//! Checks how SQLite carries out the queries of the pages.
+//! Tests of SQLite's plans for the queries of the pages.
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, StatementStatus};
@@ -32,7 +32,7 @@ fn no_page_scans_a_table() {
     for statement in ALL {
         let steps = plan(&connection, statement);
         for step in &steps {
-            // Parts are the few rows that a query has gathered before.
+            // Subqueries are the few rows that a query has read before.
             let fine = !step.starts_with("SCAN ") || step.starts_with("SCAN part_");
             assert!(fine, "{statement}\n{steps:#?}");
         }
@@ -51,7 +51,7 @@ fn lists_come_from_their_index_in_order() {
 }
 
 #[test]
-fn other_values_do_not_prepare_a_statement_anew() {
+fn other_values_do_not_prepare_a_statement_again() {
     let (_folder, connection) = open();
     for statement in ALL {
         let mut prepared = connection.prepare(statement).unwrap();

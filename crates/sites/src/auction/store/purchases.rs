@@ -5,7 +5,7 @@ use crate::auction::money::Cents;
 use crate::database::{self, Database, Fields, LockingSql, Record};
 use crate::{Refusal, Result, locking};
 
-/// A purchase that somebody wants to make.
+/// A new purchase.
 #[derive(Clone, Copy, Debug)]
 pub struct NewPurchase {
     /// Who buys.
@@ -18,7 +18,7 @@ pub struct NewPurchase {
     pub date: i64,
 }
 
-/// What became of a purchase.
+/// Result of a purchase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bought {
     /// What one costs.
@@ -49,7 +49,8 @@ const OFFER: LockingSql = locking!("SELECT quantity, buy_now, end_date FROM item
 /// the last one its auction ends.
 ///
 /// # Errors
-/// The auction has ended, has no fixed price, or there are fewer: the client's.
+/// The auction has ended or has no fixed price, or fewer items are left: errors
+/// of the client.
 pub async fn buy(database: &Database, new: NewPurchase) -> Result<Bought> {
     let mut transaction = database.begin().await?;
     let offer = transaction.lock::<Offer>(OFFER, &[new.item.into()]).await?;
@@ -74,7 +75,7 @@ pub async fn buy(database: &Database, new: NewPurchase) -> Result<Bought> {
     Ok(Bought { price, left })
 }
 
-/// The refusal of a purchase where only bids are taken.
+/// The refusal of a purchase of an item without a fixed price.
 pub fn no_fixed_price() -> Refusal {
     let why = "Its seller takes bids only.";
     Refusal::new(409, "This item has no fixed price", why, "Place a bid on it instead.")

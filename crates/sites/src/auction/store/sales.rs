@@ -7,7 +7,7 @@ use crate::auction::schema::ITEM_COLUMNS;
 use crate::auction::when::DAY;
 use crate::database::{self, Database, Dialect, Fields, Record, Transaction};
 
-/// An item that somebody offers.
+/// A new item.
 #[derive(Clone, Copy, Debug)]
 pub struct NewItem<'a> {
     /// Its name.
@@ -36,7 +36,7 @@ pub struct NewItem<'a> {
     pub relist: i64,
 }
 
-/// Offers an item; its id.
+/// Stores a new item and returns its id.
 pub async fn offer(database: &Database, new: &NewItem<'_>) -> Result<i64> {
     let mut transaction = database.begin().await?;
     let id = insert(&mut transaction, new).await?;
@@ -114,12 +114,12 @@ impl Record for Again {
 pub(crate) const ENDED: &str = "SELECT id, region, category, relist FROM items
      WHERE end_date <= $1 ORDER BY end_date LIMIT 20";
 
-/// Moves up to 20 ended auctions to `old_items`, few so that bidders never wait
-/// long; how many. A synthetic seller
-/// offers the same again at once, so that a site that is used for days, or under
-/// a heavy load of buyers, keeps its size.
+/// Moves up to 20 ended auctions to `old_items` and returns how many; few, so
+/// that bidders never wait long for the lock. A synthetic seller offers the same
+/// item again at once, so that a site keeps its size over days and under a heavy
+/// load of buyers.
 pub async fn close_ended(database: &Database, now: i64) -> Result<usize> {
-    // Looking costs no lock; only what was found is worth one.
+    // Reading takes no lock; only an ended auction does.
     let due: Vec<Ended> = database.all(ENDED, &[now.into()]).await?;
     if due.is_empty() {
         return Ok(0);
@@ -133,7 +133,7 @@ pub async fn close_ended(database: &Database, now: i64) -> Result<usize> {
     };
     let mut closed = 0;
     for id in ids {
-        // Another process may have closed it, or a late bidder holds it.
+        // Another process may have closed it, or a late bidder holds its lock.
         if transaction.first::<i64>(lock, &[id.into()]).await?.is_none() {
             continue;
         }
@@ -171,7 +171,7 @@ async fn close(transaction: &mut Transaction, ended: &Ended, now: i64) -> Result
         seller: again.seller,
         region: ended.region,
         start_date: now,
-        // An item sold early has lasted less than its seller had meant.
+        // An item sold early lasted less than its seller intended.
         end_date: now + again.lasted.clamp(DAY, 7 * DAY),
         relist: ended.relist,
     };
@@ -179,8 +179,8 @@ async fn close(transaction: &mut Transaction, ended: &Ended, now: i64) -> Result
     Ok(())
 }
 
-/// Notes that the site was running at `now`: auctions stand still while it is not.
-pub async fn note_awake(database: &Database, now: i64) -> Result<()> {
+/// Notes that the site was running at `now`: auctions are paused while it is not.
+pub async fn note_running(database: &Database, now: i64) -> Result<()> {
     let mut transaction = database.begin().await?;
     let sql = "UPDATE site_notes SET value = $1 WHERE name = 'last_seen'";
     transaction.run(sql, &[now.to_string().as_str().into()]).await?;

@@ -1,9 +1,9 @@
-//! People: who they are, signing up, signing in.
+//! Accounts: profiles, registration, signing in.
 
 use crate::database::{self, Database, Fields, Record};
 use crate::{Refusal, Result};
 
-/// What everybody may see of a person.
+/// The public profile of a person.
 #[derive(Clone, Debug)]
 pub struct User {
     /// Their id.
@@ -48,14 +48,14 @@ impl Record for Account {
     }
 }
 
-/// Someone who signs up. The password is hashed already.
+/// A new account. The password is hashed already.
 #[derive(Debug)]
 pub struct NewUser<'a> {
     /// First name.
     pub firstname: &'a str,
     /// Last name.
     pub lastname: &'a str,
-    /// Nickname, nobody else's.
+    /// Nickname, unique.
     pub nickname: &'a str,
     /// Hash of the password.
     pub password: &'a str,
@@ -84,7 +84,7 @@ pub async fn account(database: &Database, nickname: &str) -> Result<Option<Accou
     database.first(BY_NICKNAME, &[nickname.into()]).await
 }
 
-/// Replaces the hash of a password, unless somebody else just did.
+/// Replaces the hash of a password, unless it has changed meanwhile.
 pub async fn renew_password(database: &Database, id: i64, old: &str, new: &str) -> Result<()> {
     let mut transaction = database.begin().await?;
     let sql = "UPDATE users SET password = $1 WHERE id = $2 AND password = $3";
@@ -92,10 +92,10 @@ pub async fn renew_password(database: &Database, id: i64, old: &str, new: &str) 
     transaction.commit().await
 }
 
-/// Signs somebody up; their id.
+/// Creates an account and returns its id.
 ///
 /// # Errors
-/// The nickname is taken: the client's to change.
+/// The nickname is taken: an error of the client.
 pub async fn register(database: &Database, new: &NewUser<'_>) -> Result<i64> {
     let mut transaction = database.begin().await?;
     let sql = "INSERT INTO users (firstname, lastname, nickname, password, email, rating, balance,

@@ -1,4 +1,4 @@
-//! What the pages of one core share, and signing in.
+//! State that the pages of one core share, and signing in.
 
 use std::sync::{Arc, Mutex};
 
@@ -10,17 +10,17 @@ use crate::auction::store::users::{self, User};
 use crate::auction::when;
 use crate::database::Database;
 use crate::password::{Hasher, Verdict};
-use crate::token::{Disbelief, Signer};
+use crate::token::{Signer, TokenError};
 use crate::{Refusal, Result};
 
-/// How long a form may be filled in, seconds.
+/// How long a form stays valid, seconds.
 const FORM_LASTS: i64 = 3600;
 
 /// The state of one core.
 #[derive(Clone, Debug)]
 pub struct App(Arc<State>);
 
-/// What [`App`] holds.
+/// Content of [`App`].
 #[derive(Debug)]
 pub struct State {
     /// The database.
@@ -29,7 +29,7 @@ pub struct State {
     pub hasher: Hasher,
     /// Signs tokens.
     pub signer: Signer,
-    /// What the home page shows of the auctions, and since when (seconds).
+    /// The auctions on the home page, and when they were read (seconds).
     pub shelf: Mutex<Option<(i64, Markup)>>,
 }
 
@@ -41,7 +41,7 @@ impl std::ops::Deref for App {
     }
 }
 
-/// What a form was handed out for. A token for one thing does nothing else.
+/// What a form was issued for. A token is valid for one purpose only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// A bid on this item of at least so many cents.
@@ -60,10 +60,10 @@ impl App {
         Self(Arc::new(State { database, hasher, signer, shelf: Mutex::default() }))
     }
 
-    /// The person whose nickname and password a form brings.
+    /// The person whose nickname and password a form contains.
     ///
     /// # Errors
-    /// They do not belong together; which one is wrong is not said.
+    /// They do not match; the message does not say which one is wrong.
     pub async fn sign_in(&self, posted: &Posted) -> Result<User> {
         let mut form = posted.check();
         let nickname = form.text("nickname", "Nickname", 1..=32);
@@ -89,7 +89,7 @@ impl App {
         }
     }
 
-    /// A token by which the next form says who fills it in, and what for.
+    /// A token for the next form, with the person and the purpose.
     pub fn token(&self, user: i64, purpose: Purpose) -> String {
         let [kind, subject, extra] = match purpose {
             Purpose::Bid { item, minimum } => [1, item, minimum],
@@ -100,16 +100,16 @@ impl App {
         self.signer.sign(&[kind, user, subject, extra], when::now() + FORM_LASTS)
     }
 
-    /// Who filled in a form, and what for.
+    /// The person and the purpose of a form's token.
     ///
     /// # Errors
-    /// The token is missing, forged, or too old.
-    pub fn bearer(&self, posted: &Posted) -> Result<(i64, Purpose)> {
+    /// The token is missing, forged, or expired.
+    pub fn token_holder(&self, posted: &Posted) -> Result<(i64, Purpose)> {
         let token = posted.get("auth").unwrap_or_default();
         let [kind, user, subject, extra] =
-            self.signer.open(token, when::now()).map_err(|disbelief| match disbelief {
-                Disbelief::Foreign => refused("It does not show who filled it in."),
-                Disbelief::Expired => refused("It was open for more than an hour."),
+            self.signer.open(token, when::now()).map_err(|error| match error {
+                TokenError::Invalid => refused("It does not show who filled it in."),
+                TokenError::Expired => refused("It was open for more than an hour."),
             })?;
         let purpose = match kind {
             1 => Purpose::Bid { item: subject, minimum: extra },
@@ -130,7 +130,7 @@ impl App {
     }
 }
 
-/// The refusal of a form that was not handed out for this.
+/// The refusal of a form that was issued for another purpose.
 pub fn refused(why: &str) -> Refusal {
     Refusal::new(
         403,

@@ -1,20 +1,16 @@
-//! What browsers keep: the style sheet, the logo, the pictures. Their addresses
-//! carry a hash of their content, so that they can be kept for a year.
+//! The style sheet and the logo. Their URLs carry a hash of their content, so
+//! that a browser can cache them for a year.
 
 use std::sync::LazyLock;
 
-use axum::extract::Path;
-use axum::http::header::{self, HeaderName, HeaderValue};
-use axum::response::{IntoResponse, Response};
-
-use super::failure::{Failure, missing};
-use super::picture;
-
 /// A file that is part of the program.
 pub struct Asset {
-    path: &'static str,
-    kind: &'static str,
-    text: &'static str,
+    /// Its name below `/static/`.
+    pub path: &'static str,
+    /// Its media type.
+    pub kind: &'static str,
+    /// Its content.
+    pub text: &'static str,
     url: LazyLock<String>,
 }
 
@@ -35,43 +31,16 @@ pub static LOGO: Asset = Asset {
 };
 
 impl Asset {
-    /// Its address, which changes with its content.
+    /// Its URL, which changes with its content.
     pub fn url(&self) -> &str {
         &self.url
     }
 }
 
 fn versioned(path: &str, text: &str) -> String {
-    // FNV-1a: tells contents apart, nothing more is needed.
+    // FNV-1a: a hash that tells contents apart is enough.
     let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     });
     format!("/static/{path}?v={hash:016x}")
-}
-
-fn headers(kind: &'static str) -> [(HeaderName, HeaderValue); 4] {
-    [
-        (header::CONTENT_TYPE, HeaderValue::from_static(kind)),
-        (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
-        // An SVG opened by itself is a document: it may do nothing either.
-        (
-            header::CONTENT_SECURITY_POLICY,
-            HeaderValue::from_static("default-src 'none'; style-src 'unsafe-inline'"),
-        ),
-        (header::CACHE_CONTROL, HeaderValue::from_static("public, max-age=31536000, immutable")),
-    ]
-}
-
-/// GET /static/{file}
-pub async fn file(Path(file): Path<String>) -> Result<Response, Failure> {
-    let asset = [&STYLE, &LOGO].into_iter().find(|asset| asset.path == file);
-    let asset = asset.ok_or_else(|| missing("file", "There is no such file here."))?;
-    Ok((headers(asset.kind), asset.text).into_response())
-}
-
-/// GET /static/pictures/{name}: `CATEGORY-VARIANT.svg`
-pub async fn picture(Path(name): Path<String>) -> Result<Response, Failure> {
-    let picture = picture::by_name(&name);
-    let picture = picture.ok_or_else(|| missing("picture", "There is no such picture here."))?;
-    Ok((headers("image/svg+xml"), picture).into_response())
 }

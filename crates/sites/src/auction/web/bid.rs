@@ -33,7 +33,7 @@ pub async fn find_active(app: &App, text: &str) -> Result<Item> {
     Ok(item)
 }
 
-/// The refusal of trading with oneself.
+/// The refusal of a seller who bids on or buys their own item.
 pub fn own_item() -> Refusal {
     let why = "Sellers neither bid on their own items nor buy them.";
     Refusal::new(403, "This is your own item", why, "Look for something that others offer.")
@@ -94,7 +94,7 @@ pub async fn store(
     posted: Posted,
 ) -> Result<Page, Failure> {
     let item = id(&text, "item")?;
-    let (user, purpose) = app.bearer(&posted)?;
+    let (user, purpose) = app.token_holder(&posted)?;
     let Purpose::Bid { item: signed, minimum } = purpose else {
         return Err(refused("It was handed out for something else.").into());
     };
@@ -102,8 +102,8 @@ pub async fn store(
         return Err(refused("It was handed out for another item.").into());
     }
     let mut form = posted.check();
-    // The least is what this person was shown, not what others have made of it
-    // since: who is overtaken while typing has made no mistake.
+    // The minimum is the one that the form showed. A higher bid of another user
+    // meanwhile is no mistake of this one.
     let bid = form.money("bid", "Your bid", Cents(minimum));
     let max_bid = form.money("max_bid", "Your limit", Cents(minimum));
     form.require(max_bid >= bid, || "Your limit: must not be below your bid.".into());

@@ -74,7 +74,7 @@ pub async fn store(
     posted: Posted,
 ) -> Result<Page, Failure> {
     let item = id(&text, "item")?;
-    let (user, purpose) = app.bearer(&posted)?;
+    let (user, purpose) = app.token_holder(&posted)?;
     if purpose != (Purpose::Buy { item }) {
         return Err(refused("It was handed out for something else.").into());
     }

@@ -1,4 +1,4 @@
-//! What a person sees when something did not work: what, why, and what to do.
+//! Error pages: what failed, why, and what the user can do.
 
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
@@ -7,7 +7,7 @@ use maud::html;
 use super::layout::{Crumb, Page};
 use crate::{Error, Refusal};
 
-/// An error on its way to the browser.
+/// An error as a response.
 #[derive(Debug)]
 pub struct Failure(Error);
 
@@ -17,18 +17,18 @@ impl<E: Into<Error>> From<E> for Failure {
     }
 }
 
-/// What is not there.
+/// The refusal of an address whose subject does not exist.
 pub fn missing(what: &str, why: &str) -> Refusal {
     let remedy = "Check the address, or begin again at the home page.";
     Refusal::new(404, &format!("There is no such {what}"), why, remedy)
 }
 
-/// GET of an address that leads nowhere.
+/// The answer to an unknown address.
 pub async fn not_found() -> Failure {
     missing("page", "Nothing is at this address.").into()
 }
 
-/// A method that an address does not take.
+/// The answer to a method that an address does not support.
 pub async fn not_allowed() -> Failure {
     let why = "This address does not take requests of this method.";
     Refusal::new(405, "That is not possible here", why, "Begin again at the home page.").into()

@@ -1,4 +1,4 @@
-//! Fields of forms, each with a label and what may go in.
+//! Form fields, each with its label and constraints.
 
 use maud::{Markup, html};
 
@@ -14,7 +14,7 @@ pub fn email(label: &str, name: &str) -> Markup {
     input(label, name, "email", (3, 50), "email", "")
 }
 
-/// The pair of fields with which one signs in.
+/// The two fields to sign in.
 pub fn sign_in() -> Markup {
     html! {
         (input("Nickname", "nickname", "text", (1, 32), "username", ""))
@@ -66,7 +66,7 @@ pub fn number(label: &str, name: &str, least: i64, most: i64, value: i64) -> Mar
     }
 }
 
-/// An amount of at least `least`, and at most the most that is taken.
+/// An amount from `least` to [`Cents::MOST`].
 pub fn money(label: &str, name: &str, least: Cents, hint: &str) -> Markup {
     let (value, required) = (least.plain(), least > Cents(0));
     html! {
@@ -98,7 +98,7 @@ pub fn select<'a>(
     }
 }
 
-/// A field that is sent and not shown.
+/// A hidden field.
 pub fn hidden(name: &str, value: impl maud::Render) -> Markup {
     html! { input type="hidden" name=(name) value=(value); }
 }

@@ -1,5 +1,5 @@
-//! What forms bring: read within limits of size and time, then checked field by
-//! field, so that a person hears of all mistakes at once.
+//! Submitted forms: read within limits of size and time, then checked field by
+//! field, so that the answer names all mistakes at once.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -21,7 +21,7 @@ const SLOWEST: Duration = Duration::from_secs(10);
 /// Most fields of a form.
 const FIELDS: usize = 40;
 
-/// A form as it came.
+/// A submitted form.
 #[derive(Debug)]
 pub struct Posted(Vec<(String, String)>);
 
@@ -62,7 +62,7 @@ impl Posted {
         )
     }
 
-    /// A field as it came.
+    /// A field as submitted.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0.iter().find(|(field, _)| field == name).map(|(_, value)| value.as_str())
     }
@@ -73,8 +73,8 @@ impl Posted {
     }
 }
 
-/// Checks fields and gathers what is wrong with them. A field that is wrong
-/// gives an empty value, which [`done`](Self::done) keeps from being used.
+/// Checks fields and collects the mistakes. A field with a mistake reads as an
+/// empty value, which [`done`](Self::done) keeps from being used.
 #[derive(Debug)]
 pub struct Check<'a> {
     posted: &'a Posted,
@@ -124,7 +124,7 @@ impl<'a> Check<'a> {
         text
     }
 
-    /// A password: as it is, of so many characters.
+    /// A password of so many characters, not trimmed.
     pub fn secret(&mut self, name: &str, label: &str, length: RangeInclusive<usize>) -> &'a str {
         let text = self.posted.get(name).unwrap_or_default();
         self.length(text, label, &length);
@@ -180,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_mistakes_are_told_at_once() {
+    fn all_mistakes_are_reported_at_once() {
         let posted = Posted::parse(b"name=+&age=x&price=1.234&note=a%00b");
         let mut form = posted.check();
         form.text("name", "Name", 1..=20);
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_come_back_trimmed_and_decoded() {
+    fn fields_are_trimmed_and_decoded() {
         let posted = Posted::parse("name=+J%C3%BCrgen+&price=12.5&reserve=".as_bytes());
         let mut form = posted.check();
         assert_eq!(form.text("name", "Name", 1..=6), "Jürgen");
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flood_of_fields_is_cut() {
+    fn fields_beyond_the_limit_are_dropped() {
         let posted = Posted::parse("a=1&".repeat(1000).as_bytes());
         assert_eq!(posted.0.len(), FIELDS);
     }

@@ -13,7 +13,7 @@ use crate::auction::catalogue::CATEGORIES;
 use crate::auction::store::listing;
 use crate::auction::when;
 
-/// How old the home page's items may be, seconds.
+/// Longest age of the home page's items, seconds.
 const FRESH: i64 = 2;
 
 /// GET /: Home
@@ -52,8 +52,8 @@ pub async fn home(State(app): State<App>) -> Result<Page, Failure> {
     Ok(Page::bare("Auctions by the water", &[], body))
 }
 
-/// The items that end first. Everybody sees the same, so it is looked up once in
-/// two seconds and not for every visitor.
+/// The items that end first. They are the same for every visitor, so they are
+/// read once in two seconds and not for each request.
 pub async fn shelf(app: &App) -> Result<Markup> {
     let now = when::now();
     if let Some((since, shelf)) = &*app.shelf.lock().expect("no panic under this lock")

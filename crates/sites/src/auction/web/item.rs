@@ -118,7 +118,7 @@ pub async fn history(
     Ok(Page::new(&format!("Bids on {}", item.name), &crumbs, body))
 }
 
-/// An item in one line, for pages that are about something else.
+/// An item in one line, for pages with another subject.
 pub fn summary(item: &Item) -> Markup {
     html! {
         a.summary href={ "/items/" (item.id) } {

@@ -1,4 +1,4 @@
-//! The frame of every page, and the small pieces that pages share.
+//! The frame of every page, and small elements that pages share.
 
 use axum::http::StatusCode;
 use axum::http::header::{self, HeaderName, HeaderValue};
@@ -25,7 +25,7 @@ const HEADERS: [(HeaderName, HeaderValue); 6] = [
     (header::CACHE_CONTROL, HeaderValue::from_static("private, no-cache")),
 ];
 
-/// A page on its way to the browser.
+/// A page as a response.
 pub struct Page {
     status: StatusCode,
     text: String,
@@ -38,7 +38,7 @@ impl Page {
         Self::with_heading(title, crumbs, &heading, &body)
     }
 
-    /// A page that brings a heading of its own.
+    /// A page with a heading of its own.
     pub fn bare(title: &str, crumbs: &[Crumb<'_>], body: Markup) -> Self {
         Self::with_heading(title, crumbs, &Markup::default(), &body)
     }
@@ -172,7 +172,7 @@ pub fn rating(rating: i64) -> Markup {
     html! { span class=(class) title="Sum of all ratings" { (shown) } }
 }
 
-/// What somebody wrote, with the line breaks that they made.
+/// Text written by a user, with its line breaks.
 pub fn prose(text: &str) -> Markup {
     html! { div.prose { (text) } }
 }

@@ -14,7 +14,7 @@ use crate::auction::store::comments;
 use crate::auction::store::mine::{self, Line};
 use crate::auction::when::{self, Left, Moment};
 
-/// Comments on the page.
+/// Most comments on the page.
 const COMMENTS: usize = 3;
 
 /// GET /me: AboutMeAuth

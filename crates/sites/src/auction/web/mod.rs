@@ -15,6 +15,7 @@ mod picture;
 mod register;
 mod search;
 mod sell;
+mod static_files;
 mod user;
 
 use axum::Router;
@@ -45,8 +46,8 @@ pub fn router(app: App) -> Router {
         .route("/sell", get(sell::sign_in).post(sell::categories))
         .route("/sell/form", post(sell::form))
         .route("/me", get(me::sign_in).post(me::view))
-        .route("/static/{file}", get(assets::file))
-        .route("/static/pictures/{name}", get(assets::picture))
+        .route("/static/{file}", get(static_files::file))
+        .route("/static/pictures/{name}", get(static_files::picture))
         .route("/healthz", get(health))
         .fallback(failure::not_found)
         .method_not_allowed_fallback(failure::not_allowed)

@@ -1,6 +1,5 @@
-//! Pictures of the items: drawn, not photographed. A category has a glyph, an
-//! item one of 24 colours and arrangements of it, so that a browser soon has
-//! all that it needs.
+//! Drawn pictures of the items. A category has a glyph, an item one of 24
+//! colours and arrangements of it, so that a browser soon has all in its cache.
 
 use std::fmt::Write as _;
 
@@ -35,8 +34,8 @@ const GLYPHS: [&str; 20] = [
     "M8 22l24-12 24 12v24L32 58 8 46zM8 22l24 12 24-12M32 34v24M20 16l24 12v8",
 ];
 
-/// The picture of an item, with room kept for it. It says nothing that the name
-/// beside it does not say, so it has no text of its own.
+/// The picture of an item, with its size set. The name stands beside it, so it
+/// has no alternative text.
 pub fn of_item(category: i64, item: i64, width: i64) -> Markup {
     html! {
         img src={ "/static/pictures/" (category) "-" (item.rem_euclid(VARIANTS)) ".svg" }
@@ -58,7 +57,7 @@ pub fn by_name(name: &str) -> Option<String> {
 }
 
 fn draw(category: usize, variant: i64) -> String {
-    // Colours of sea, sand and dusk: hues keep clear of a shrill green and pink.
+    // Muted hues, without bright green and pink.
     let hue = [186, 200, 214, 232, 258, 14, 28, 40, 160, 172, 344, 4]
         [usize::try_from(variant).unwrap_or(0) * 5 % 12];
     let (turn, lean) = (variant * 37 % 13 - 6, variant * 29 % 60);
@@ -92,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_category_has_its_pictures_and_nothing_else_has() {
+    fn pictures_exist_for_every_category_and_for_no_other_name() {
         for category in 1..=20 {
             for variant in 0..VARIANTS {
                 assert!(by_name(&format!("{category}-{variant}.svg")).is_some());

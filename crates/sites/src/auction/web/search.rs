@@ -13,7 +13,7 @@ use crate::auction::store::{PAGE, pages};
 use crate::auction::when::{self, Left};
 use crate::{Refusal, Result};
 
-/// Items of other regions on the page of a region that has none.
+/// Most items of other regions on the page of a region that has none.
 const ELSEWHERE: usize = 8;
 
 /// The `?page=N` of a list.
@@ -23,10 +23,10 @@ pub struct PageQuery {
 }
 
 impl PageQuery {
-    /// The page asked for, counted from 1, of a list of `pages`.
+    /// The requested page, counted from 1, of a list of `pages`.
     ///
     /// # Errors
-    /// No number, or beyond the end.
+    /// Not a number, or beyond the end.
     pub fn of(&self, pages: i64) -> Result<i64, Refusal> {
         let text = self.page.as_deref().unwrap_or("1");
         let remedy = "Go back to the list and follow its links.";
@@ -164,7 +164,7 @@ pub async fn in_region(
     let title = format!("{name} in {region_name}");
     let mut body = list(&items, now, &path, (page, pages, entries));
     if items.is_empty() {
-        // Few regions have something of everything.
+        // Few regions have items in every category.
         let elsewhere = listing::in_category(&app.database, category, now, 0).await?;
         body = html! {
             (body)

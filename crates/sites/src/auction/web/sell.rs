@@ -14,7 +14,7 @@ use crate::auction::money::Cents;
 use crate::auction::store::sales::{self, NewItem};
 use crate::auction::when::{self, DAY, Moment};
 
-/// The least that bidding may begin at.
+/// Lowest starting price.
 const LEAST: Cents = Cents(100);
 
 /// GET /sell: Sell
@@ -62,7 +62,7 @@ pub async fn categories(State(app): State<App>, posted: Posted) -> Result<Page, 
 }
 
 fn seller(app: &App, posted: &Posted) -> Result<i64> {
-    match app.bearer(posted)? {
+    match app.token_holder(posted)? {
         (seller, Purpose::Sell) => Ok(seller),
         _ => Err(refused("It was handed out for something else.").into()),
     }

@@ -1,4 +1,4 @@
-//! A person, and what others say about them.
+//! A person and the comments on them.
 
 use axum::extract::{Path, Query, State};
 use maud::{Markup, html};
@@ -17,7 +17,7 @@ use crate::auction::store::users::User;
 use crate::auction::when::{self, Moment};
 use crate::{Refusal, Result};
 
-/// The ratings that may be given, with their words.
+/// The possible ratings with their labels.
 const RATINGS: [(i64, &str); 5] =
     [(5, "+5 Excellent"), (3, "+3 Good"), (0, "0 Neutral"), (-3, "−3 Poor"), (-5, "−5 Bad")];
 
@@ -155,7 +155,7 @@ pub async fn store_comment(
     posted: Posted,
 ) -> Result<Page, Failure> {
     let to = id(&text, "person")?;
-    let (from, purpose) = app.bearer(&posted)?;
+    let (from, purpose) = app.token_holder(&posted)?;
     let mut form = posted.check();
     let item = form.number("item", "Item", 1..=i64::MAX);
     if purpose != (Purpose::Comment { to, item }) {

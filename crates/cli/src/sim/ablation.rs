@@ -1,0 +1,88 @@
+//! `tide` without each of its parts, beside `tide`, in one table.
+
+use tidegate_sim::{Judged, Measure, VARIANTS};
+
+use super::overview::Overview;
+use super::summary::Summary;
+
+/// What everything is compared with.
+const WHOLE: &str = "tide";
+
+/// The policies of the table, `tide` first.
+pub fn policies() -> Vec<&'static str> {
+    std::iter::once(WHOLE).chain(VARIANTS.iter().map(|variant| variant.name)).collect()
+}
+
+/// A row for each policy: its figures over all scenarios without attacks at twice the
+/// capacity and more, its p95 in that of `tide` over all runs, goals and expectations.
+pub fn text(summary: &Summary) -> String {
+    let mut text = format!(
+        "{:<17}{:>9}{:>9}{:>9}{:>8}{:>9}{:>11}{:>8}  {}\n",
+        "policy", "goodput", "worst", "p95, in", "lost", "refused", "goals", "missed", "lacks"
+    );
+    text += &format!(
+        "{:<17}{:>9}{:>9}{:>9}{:>8}{:>9}{:>11}{:>8}\n",
+        "", "mean, %", "%", "tide's", "%", "at 0.9, %", "met", "ranges"
+    );
+    for overview in summary.overviews() {
+        text += &row(summary, overview);
+    }
+    text
+}
+
+fn row(summary: &Summary, overview: &Overview) -> String {
+    let of_overload = |figure: fn(&super::overview::Overload) -> f64| {
+        overview.overload.as_ref().map_or("-".to_owned(), |o| format!("{:.2}", 100.0 * figure(o)))
+    };
+    let refused = overview.refused_below.map_or("-".to_owned(), |r| format!("{:.2}", 100.0 * r));
+    let p95 = p95_in_that_of_the_whole(summary, overview.policy);
+    let p95 = p95.map_or("-".to_owned(), |times| format!("{times:.3}"));
+    // Variants are no rivals of each other.
+    let goals = || overview.goals.iter().filter(|reached| !reached.goal.compares());
+    let met: usize = goals().map(|reached| reached.met()).sum();
+    let judged: usize = goals().map(|reached| reached.runs.len()).sum();
+    let lacks = VARIANTS.iter().find(|variant| variant.name == overview.policy);
+    format!(
+        "{:<17}{:>9}{:>9}{:>9}{:>8}{:>9}{:>11}{:>8}  {}\n",
+        overview.policy,
+        of_overload(|o| o.goodput_mean),
+        of_overload(|o| o.goodput_worst),
+        p95,
+        of_overload(|o| o.lost_mean),
+        refused,
+        format!("{met}/{judged}"),
+        missed(summary, overview.policy),
+        lacks.map_or("nothing", |variant| variant.lacks),
+    )
+}
+
+/// The geometric mean over all runs of p95 in that of `tide`.
+fn p95_in_that_of_the_whole(summary: &Summary, policy: &str) -> Option<f64> {
+    let mut logarithms = Vec::new();
+    for (_, results) in summary.by_scenario() {
+        let of = |policy: &str| results.iter().find(|result| result.policy == policy);
+        let (whole, part) = (of(WHOLE)?, of(policy)?);
+        for (whole, part) in whole.runs.iter().zip(&part.runs) {
+            let p95 = |run: &Judged| run.value(Measure::P95);
+            if let Some((whole, part)) = p95(whole).zip(p95(part)) {
+                logarithms.push((part / whole).ln());
+            }
+        }
+    }
+    let sum: f64 = logarithms.iter().sum();
+    (!logarithms.is_empty()).then(|| (sum / logarithms.len() as f64).exp())
+}
+
+/// How many of the ranges that hold for `tide` a policy misses.
+fn missed(summary: &Summary, policy: &str) -> usize {
+    let results = summary.results.iter().filter(|result| result.policy == policy);
+    results
+        .flat_map(|result| {
+            let expectations = &summary.scenarios[result.scenario].expectations;
+            result.runs.iter().map(|run| {
+                let concerning = expectations.iter().filter(|e| e.concerns(WHOLE, run.load));
+                concerning.filter(|e| !e.is_met_by(run.value(e.measure))).count()
+            })
+        })
+        .sum()
+}

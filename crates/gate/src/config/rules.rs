@@ -1,0 +1,177 @@
+//! Rules of the gate's own values: processor cores, processes, host names, log
+//! filters, control groups.
+
+use super::choices::{Cores, Processes};
+use std::path::PathBuf;
+use tidegate_config::{Problem, Rule, Value, did_you_mean, text_of};
+
+/// Processor cores.
+pub struct CoreList;
+
+/// The kernel's own limit on processors is below this.
+const CORES: usize = 8192;
+
+impl Rule for CoreList {
+    type Read<'r> = Cores;
+
+    fn read(&self, value: &Value<'_>) -> Result<Cores, Problem> {
+        let rule = "must be \"all\" or numbers of processor cores";
+        let problem = || Problem::new(rule, "write \"all\", \"0,2-3\" or [0, 2, 3]");
+        let list = match value.text() {
+            Some("all") => return Ok(Cores::All),
+            Some(text) => {
+                text.parse::<tidegate_host::Cores>().ok().map(|cores| cores.list().to_vec())
+            }
+            None => value.whole_numbers(),
+        };
+        let mut list = list.ok_or_else(problem)?;
+        list.sort_unstable();
+        list.dedup();
+        if list.is_empty() || list.iter().any(|core| *core >= CORES) {
+            return Err(problem());
+        }
+        Ok(Cores::List(list))
+    }
+
+    fn kind(&self) -> String {
+        "cores".into()
+    }
+
+    fn range(&self) -> String {
+        "all, a list in quotes such as 0,2-3, or an array".into()
+    }
+}
+
+/// Process ids.
+pub struct ProcessList;
+
+/// The kernel's largest `pid_max`.
+const PIDS: u32 = 4_194_304;
+/// Most process ids of a list.
+const PROCESSES: usize = 1024;
+
+impl Rule for ProcessList {
+    type Read<'r> = Processes;
+
+    fn read(&self, value: &Value<'_>) -> Result<Processes, Problem> {
+        let rule = "must be \"auto\", \"none\" or process ids";
+        let problem = || Problem::new(rule, "write \"auto\", \"none\" or [1234]");
+        let list: Vec<u32> = match value.text() {
+            Some("auto") => return Ok(Processes::Auto),
+            Some("none") => return Ok(Processes::None),
+            Some(_) => return Err(problem()),
+            None => value.whole_numbers().ok_or_else(problem)?,
+        };
+        let known = |pid: &u32| (1..=PIDS).contains(pid);
+        if list.is_empty() || list.len() > PROCESSES || !list.iter().all(known) {
+            return Err(problem());
+        }
+        Ok(Processes::List(list))
+    }
+
+    fn kind(&self) -> String {
+        "word or process ids".into()
+    }
+
+    fn range(&self) -> String {
+        "auto, none, or an array of process ids".into()
+    }
+}
+
+/// Host names and addresses.
+pub struct Names;
+
+impl Rule for Names {
+    type Read<'r> = Vec<String>;
+
+    fn read(&self, value: &Value<'_>) -> Result<Vec<String>, Problem> {
+        let rule = "must be 1 to 100 host names or IP addresses";
+        let problem = || Problem::new(rule, "write [\"localhost\", \"127.0.0.1\"]");
+        let names = value.texts().ok_or_else(problem)?;
+        if names.is_empty() || names.len() > 100 {
+            return Err(problem());
+        }
+        let is_name = |name: &str| {
+            name.parse::<std::net::IpAddr>().is_ok()
+                || rustls::pki_types::DnsName::try_from(name).is_ok()
+        };
+        match names.iter().find(|name| !is_name(name)) {
+            Some(name) => Err(Problem::new(rule, format!("{name:?} is neither"))),
+            None => Ok(names.into_iter().map(str::to_owned).collect()),
+        }
+    }
+
+    fn kind(&self) -> String {
+        "list of names".into()
+    }
+
+    fn range(&self) -> String {
+        "1 to 100 host names or IP addresses".into()
+    }
+
+    fn toml(&self, bare: &str) -> String {
+        let quoted: Vec<_> = bare.split(',').map(|name| format!("{:?}", name.trim())).collect();
+        format!("[{}]", quoted.join(", "))
+    }
+}
+
+/// A filter of log levels.
+pub struct Filter;
+
+const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
+
+impl Rule for Filter {
+    type Read<'r> = String;
+
+    fn read(&self, value: &Value<'_>) -> Result<String, Problem> {
+        let given = text_of(value, "info")?;
+        for part in given.split(',') {
+            let (target, level) = part.split_once('=').unwrap_or(("", part));
+            let named = target.chars().all(|c| c.is_ascii_alphanumeric() || "_:-".contains(c));
+            if !named || !LEVELS.contains(&level) || (target.is_empty() && part.contains('=')) {
+                let remedy = did_you_mean(level, &LEVELS);
+                return Err(Problem::new(
+                    format!("must be {}", self.range()),
+                    remedy.unwrap_or_else(|| "try \"info\"".into()),
+                ));
+            }
+        }
+        Ok(given.to_owned())
+    }
+
+    fn kind(&self) -> String {
+        "log filter".into()
+    }
+
+    fn range(&self) -> String {
+        format!("{}; or target=level, several with commas", LEVELS.join(", "))
+    }
+}
+
+/// A control group.
+pub struct GroupPath;
+
+impl Rule for GroupPath {
+    type Read<'r> = PathBuf;
+
+    fn read(&self, value: &Value<'_>) -> Result<PathBuf, Problem> {
+        let given = text_of(value, "/shop.slice")?;
+        let rule = "must be a control group's path, beginning with /";
+        if let Some(below) = given.strip_prefix("/sys/fs/cgroup/") {
+            return Err(Problem::new(rule, format!("leave out the mount: try \"/{below}\"")));
+        }
+        let plain = !given.contains('\0') && given.split('/').all(|part| part != "..");
+        if !given.starts_with('/') || !plain {
+            return Err(Problem::new(rule, "write it as \"/shop.slice\""));
+        }
+        Ok(given.into())
+    }
+
+    fn kind(&self) -> String {
+        "path".into()
+    }
+
+    fn range(&self) -> String {
+        "absolute, below the cgroup mount".into()
+    }
+}

@@ -1,0 +1,105 @@
+//! A self-signed certificate for trying the gate without one.
+
+use super::choices::SelfSigned;
+use super::identity::Identity;
+
+/// The pair could not be made.
+#[derive(Debug, thiserror::Error)]
+#[error("a self-signed certificate could not be made: {0}")]
+pub struct Error(#[from] rcgen::Error);
+
+/// Makes a key and a certificate of it, signed by itself, for the given host
+/// names and IP addresses. RSA takes up to a second.
+///
+/// # Errors
+/// A name cannot stand in a certificate, or no key could be made.
+pub fn make(kind: SelfSigned, names: &[String]) -> Result<Identity, Error> {
+    let key = match kind {
+        SelfSigned::EcdsaP256 => rcgen::KeyPair::generate_for(&rcgen::PKCS_ECDSA_P256_SHA256)?,
+        SelfSigned::Rsa2048 => {
+            rcgen::KeyPair::generate_rsa_for(&rcgen::PKCS_RSA_SHA256, rcgen::RsaKeySize::_2048)?
+        }
+    };
+    let certificate = rcgen::CertificateParams::new(names)?.self_signed(&key)?;
+    Ok(Identity {
+        chain: vec![certificate.der().clone()],
+        key: rustls::pki_types::PrivatePkcs8KeyDer::from(key.serialize_der()).into(),
+        self_signed: true,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustls::pki_types::ServerName;
+    use std::sync::Arc;
+
+    fn names() -> Vec<String> {
+        ["localhost", "127.0.0.1", "::1"].map(String::from).to_vec()
+    }
+
+    /// Whether a client that trusts the certificate finishes a handshake for a name.
+    fn serves(kind: SelfSigned, name: &str) -> bool {
+        let identity = make(kind, &names()).unwrap();
+        let mut roots = rustls::RootCertStore::empty();
+        roots.add(identity.chain[0].clone()).unwrap();
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let server = rustls::ServerConfig::builder_with_provider(provider.clone())
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(identity.chain.clone(), identity.key.clone_key())
+            .unwrap();
+        let client = rustls::ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        let name = ServerName::try_from(name.to_owned()).unwrap();
+        let mut client = rustls::ClientConnection::new(Arc::new(client), name).unwrap();
+        let mut server = rustls::ServerConnection::new(Arc::new(server)).unwrap();
+        while client.is_handshaking() || server.is_handshaking() {
+            let mut wire = Vec::new();
+            while client.wants_write() {
+                client.write_tls(&mut wire).unwrap();
+            }
+            let mut rest = wire.as_slice();
+            while !rest.is_empty() {
+                server.read_tls(&mut rest).unwrap();
+                if server.process_new_packets().is_err() {
+                    return false;
+                }
+            }
+            let mut wire = Vec::new();
+            while server.wants_write() {
+                server.write_tls(&mut wire).unwrap();
+            }
+            let mut rest = wire.as_slice();
+            while !rest.is_empty() {
+                client.read_tls(&mut rest).unwrap();
+                if client.process_new_packets().is_err() {
+                    return false;
+                }
+            }
+        }
+        true
+    }
+
+    #[test]
+    fn a_client_that_trusts_it_finds_it_right_for_its_names_only() {
+        assert!(serves(SelfSigned::EcdsaP256, "localhost"));
+        assert!(serves(SelfSigned::EcdsaP256, "127.0.0.1"));
+        assert!(serves(SelfSigned::EcdsaP256, "::1"));
+        assert!(!serves(SelfSigned::EcdsaP256, "shop.example"));
+    }
+
+    #[test]
+    fn rsa_has_2048_bits_and_serves() {
+        assert!(serves(SelfSigned::Rsa2048, "localhost"));
+        let identity = make(SelfSigned::Rsa2048, &names()).unwrap();
+        let key = rustls::crypto::aws_lc_rs::sign::any_supported_type(&identity.key).unwrap();
+        let signer = key.choose_scheme(&[rustls::SignatureScheme::RSA_PSS_SHA256]).unwrap();
+        // A signature is as long as the modulus: 2048 bits.
+        assert_eq!(signer.sign(b"x").unwrap().len(), 256);
+    }
+}

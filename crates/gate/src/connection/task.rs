@@ -1,0 +1,230 @@
+//! The task of an admitted connection: handshake, requests, end.
+
+use crate::admission::decide::Admitted;
+use crate::admission::dispatcher::Dispatcher;
+use crate::admission::sessions::ClosedBy;
+use crate::admission::ticketer::TicketHolder;
+use crate::connection::transport::{PlainStream, TlsStream, Transport};
+use crate::context::{CoreContext, Counted};
+use crate::socket::{Arrival, Scheme};
+use crate::telemetry::clock::ticks;
+use crate::telemetry::cpu::Metered;
+use crate::telemetry::labels::{Bucket, Class, End, Kind};
+use crate::tls::configs::ServerConfigs;
+use std::future::poll_fn;
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use tokio::task::spawn_local;
+
+/// The client of a connection.
+#[derive(Clone, Copy, Debug)]
+pub struct Client {
+    /// Its address.
+    pub peer: SocketAddr,
+    /// The protocol of the listener.
+    pub scheme: Scheme,
+    /// The class of the connection.
+    pub class: Class,
+}
+
+/// What the tasks of a core's connections share.
+pub struct Tasks {
+    /// The core.
+    pub context: Rc<CoreContext>,
+    /// TLS towards customers.
+    pub tls: Arc<ServerConfigs>,
+    /// Asked again after each handshake.
+    pub dispatcher: Rc<Dispatcher>,
+}
+
+impl Tasks {
+    /// Begins the task of a connection. `serve` serves the requests on a transport that is
+    /// ready for HTTP, and returns why the connection ended.
+    pub fn begin(
+        self: &Rc<Self>,
+        arrival: Arrival,
+        first_flight: Vec<u8>,
+        admitted: Admitted,
+        serve: impl AsyncFnOnce(Transport, Client) -> End + 'static,
+    ) {
+        let open = self.context.count_open();
+        let starting = Starting::new(self);
+        let task = run(self.clone(), open, arrival, first_flight, admitted, serve);
+        spawn_local(until_first_turn(starting, task));
+    }
+}
+
+/// Counts an admitted connection as in flight: from the verdict, so that the next decision
+/// includes it, to the end of its first turn, in which nearly all work of a handshake is
+/// done. What follows waits for the customer, and another session may be admitted.
+struct Starting {
+    tasks: Rc<Tasks>,
+    _counted: Counted,
+}
+
+impl Starting {
+    fn new(tasks: &Rc<Tasks>) -> Self {
+        let counted = tasks.context.count(|counters| &counters.starting);
+        Self { tasks: tasks.clone(), _counted: counted }
+    }
+}
+
+impl Drop for Starting {
+    fn drop(&mut self) {
+        // The dispatcher asks after this turn, when it is no longer counted.
+        self.tasks.dispatcher.decide_soon();
+    }
+}
+
+async fn until_first_turn(starting: Starting, task: impl Future<Output = ()>) {
+    let (mut starting, mut task) = (Some(starting), pin!(task));
+    poll_fn(|cx| {
+        let poll = task.as_mut().poll(cx);
+        starting = None;
+        poll
+    })
+    .await;
+}
+
+async fn run(
+    tasks: Rc<Tasks>,
+    _open: Counted,
+    arrival: Arrival,
+    first_flight: Vec<u8>,
+    admitted: Admitted,
+    serve: impl AsyncFnOnce(Transport, Client) -> End,
+) {
+    let context = &tasks.context;
+    let Arrival { socket, peer, scheme } = arrival;
+    let Admitted { class, session, holder } = admitted;
+    let transport = match &holder {
+        Some(holder) => shake_hands(&tasks, socket, first_flight, class, holder).await,
+        None => {
+            context.counters.in_clear.add(1);
+            let stream = PlainStream::new(socket, first_flight);
+            stream.map(Transport::Plain).map_err(|_| End::Broken)
+        }
+    };
+    let end = match transport {
+        Ok(transport) => {
+            let served = serve(transport, Client { peer, scheme, class });
+            Metered::new(Bucket::request(class), served).await
+        }
+        Err(end) => end,
+    };
+    context.counters.end(end);
+    match holder {
+        Some(_) => session.close(closed_by(context, end), context.shared.now()),
+        None => session.end_session(),
+    }
+}
+
+/// Performs the handshake. Fails with the reason why the connection ends.
+async fn shake_hands(
+    tasks: &Tasks,
+    socket: std::net::TcpStream,
+    hello: Vec<u8>,
+    class: Class,
+    holder: &TicketHolder,
+) -> Result<Transport, End> {
+    let context = &tasks.context;
+    let (config, expected) = match class {
+        Class::New => (&tasks.tls.full, Kind::Full),
+        Class::Returning => (&tasks.tls.returning, Kind::Resumed),
+    };
+    let in_handshake = context.count(|counters| &counters.in_handshake);
+    let result = Metered::new(Bucket::handshake(class), async {
+        let accept = TlsStream::accept(socket, config.clone(), &hello, holder);
+        tokio::time::timeout(context.shared.config.limits.handshake_deadline, accept).await
+    })
+    .await;
+    drop(in_handshake);
+    let counters = &context.counters;
+    counters.handshakes_by_class[class].add(1);
+    let end = match result {
+        Ok(Ok(tls)) => {
+            let kind = match tls.kind() {
+                Some(rustls::HandshakeKind::Resumed) => Kind::Resumed,
+                _ => Kind::Full,
+            };
+            counters.handshakes_ok[kind].add(1);
+            return Ok(Transport::Tls(tls));
+        }
+        Err(_) => End::HandshakeDeadline,
+        Ok(Err(failure)) => {
+            tracing::debug!(%failure, "the handshake failed");
+            End::HandshakeFailed
+        }
+    };
+    counters.handshakes_failed[expected].add(1);
+    Err(end)
+}
+
+/// The side that closed, by the reason of the end: with the last connection that a
+/// customer closes, the session ends.
+fn closed_by(context: &CoreContext, end: End) -> ClosedBy {
+    let idle_deadline = context.shared.config.limits.idle_deadline;
+    match end {
+        End::Customer | End::Broken | End::HandshakeDeadline | End::HandshakeFailed => {
+            ClosedBy::Customer
+        }
+        End::Idle => ClosedBy::Gate { idle_ticks: ticks(idle_deadline) },
+        _ => ClosedBy::Gate { idle_ticks: 0 },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::admission::decide::{Decider, NewSession};
+    use crate::admission::sessions::{Rules, Sessions};
+    use crate::config::Config;
+    use crate::shared::{Addresses, Shared};
+    use std::net::{Ipv4Addr, TcpListener};
+
+    fn tasks() -> (Rc<Decider>, Rc<Tasks>) {
+        let text = "[upstream]\nurl = \"http://127.0.0.1:9\"\n[admission]\npolicy = \"off\"\n";
+        let config = Config::from_toml(text, "t").unwrap();
+        let tls = Arc::new(ServerConfigs::new(&config, &config.identity().unwrap()).unwrap());
+        let addresses = Addresses { tls: SocketAddr::from((Ipv4Addr::LOCALHOST, 9)), clear: None };
+        let sessions = Sessions::new(Rules::of(&config.admission));
+        let context = CoreContext::new(Arc::new(Shared::new(config, addresses, vec![0])), 0);
+        let decider = Rc::new(Decider {
+            context: context.clone(),
+            offer: tls.offer.clone(),
+            keyring: tls.keyring.clone(),
+            sessions,
+        });
+        let dispatcher = Dispatcher::new(decider.clone());
+        (decider, Rc::new(Tasks { context, tls, dispatcher }))
+    }
+
+    #[test]
+    fn an_admitted_connection_is_in_flight_until_its_task_has_run_once() {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build_local(tokio::runtime::LocalOptions::default())
+            .unwrap();
+        runtime.block_on(async {
+            let (decider, tasks) = tasks();
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            let _customers = [(); 3].map(|()| {
+                let customer = std::net::TcpStream::connect(listener.local_addr().unwrap());
+                let (socket, peer) = listener.accept().unwrap();
+                socket.set_nonblocking(true).unwrap();
+                let arrival = Arrival { socket, peer, scheme: Scheme::Http };
+                let admitted = decider.admit_new(NewSession::PlainHttp).unwrap();
+                tasks.begin(arrival, b"GET".to_vec(), admitted, async |_, _| End::Customer);
+                customer
+            });
+            // No task has run: nothing was awaited.
+            assert_eq!(tasks.context.shared.in_flight(), (3, 0));
+            while tasks.context.counters.open.get() > 0 {
+                tokio::task::yield_now().await;
+            }
+            assert_eq!(tasks.context.shared.in_flight(), (0, 0));
+        });
+    }
+}

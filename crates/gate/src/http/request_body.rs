@@ -1,0 +1,60 @@
+//! A request's body on its way to the upstream. It streams: no more is read before what
+//! was read has been sent.
+
+use crate::connection::state::ConnectionState;
+use bytes::Bytes;
+use http_body::{Body, Frame, SizeHint};
+use hyper::body::Incoming;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+/// The body of a request to the upstream.
+pub struct RequestBody {
+    from: Option<(Incoming, Rc<ConnectionState>)>,
+}
+
+impl RequestBody {
+    /// Forwards the customer's body.
+    pub fn new(from: Incoming, state: &Rc<ConnectionState>) -> Self {
+        if from.is_end_stream() {
+            Self::empty()
+        } else {
+            Self { from: Some((from, state.clone())) }
+        }
+    }
+
+    /// No body.
+    pub fn empty() -> Self {
+        Self { from: None }
+    }
+}
+
+impl Body for RequestBody {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        let Some((incoming, state)) = &mut self.from else { return Poll::Ready(None) };
+        let polled = Pin::new(&mut *incoming).poll_frame(cx);
+        match &polled {
+            Poll::Ready(Some(Ok(frame))) if !incoming.is_end_stream() => {
+                state.upload_progress(frame.data_ref().map_or(0, Bytes::len));
+            }
+            Poll::Ready(_) => state.upload_end(),
+            Poll::Pending => {}
+        }
+        polled
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.from.as_ref().is_none_or(|(incoming, _)| incoming.is_end_stream())
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.from.as_ref().map_or(SizeHint::with_exact(0), |(incoming, _)| incoming.size_hint())
+    }
+}

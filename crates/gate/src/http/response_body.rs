@@ -1,0 +1,135 @@
+//! A response's body on its way to the customer. It streams: no more is read before what
+//! was read has been sent.
+
+use crate::connection::state::ConnectionState;
+use crate::http::pool::Pooled;
+use crate::telemetry::clock;
+use crate::telemetry::labels::UpstreamFault;
+use bytes::Bytes;
+use http_body::{Body, Frame, SizeHint};
+use hyper::body::Incoming;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+use std::time::Instant;
+
+/// A request under way, from its head to the end of its response, as long as this lives.
+pub struct RequestGuard {
+    state: Rc<ConnectionState>,
+    begun: Instant,
+}
+
+impl RequestGuard {
+    /// Counts a request as under way.
+    pub fn new(state: &Rc<ConnectionState>, begun: Instant) -> Self {
+        state.counters.in_requests.add(1);
+        Self { state: state.clone(), begun }
+    }
+}
+
+impl Drop for RequestGuard {
+    fn drop(&mut self) {
+        let counters = &self.state.counters;
+        counters.in_requests.sub(1);
+        counters.requests[self.state.class].add(1);
+        counters.duration(clock::now().saturating_duration_since(self.begun));
+        self.state.response_end();
+    }
+}
+
+/// The body of a response to the customer.
+pub struct ResponseBody {
+    from: From,
+    request: RequestGuard,
+}
+
+enum From {
+    /// The gate's own page.
+    Page(Option<Bytes>),
+    /// The upstream, over a connection that returns to its pool at the end.
+    Upstream(Incoming, Option<Pooled>),
+}
+
+impl ResponseBody {
+    /// The gate's own page.
+    pub fn page(page: Bytes, request: RequestGuard) -> Self {
+        Self { from: From::Page(Some(page)), request }
+    }
+
+    /// The upstream's body.
+    pub fn upstream(incoming: Incoming, connection: Pooled, request: RequestGuard) -> Self {
+        let mut body = Self { from: From::Upstream(incoming, Some(connection)), request };
+        body.release_if_over();
+        body
+    }
+
+    fn release_if_over(&mut self) {
+        if let From::Upstream(incoming, connection) = &mut self.from
+            && incoming.is_end_stream()
+        {
+            release(connection, &self.request.state);
+        }
+    }
+}
+
+/// Returns a connection whose response is over to its pool, or closes it where the
+/// upstream responded before it had the whole request.
+fn release(connection: &mut Option<Pooled>, state: &ConnectionState) {
+    if let Some(connection) = connection.take()
+        && !state.uploading()
+    {
+        connection.release();
+    }
+}
+
+impl Body for ResponseBody {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        let this = &mut *self;
+        let (incoming, connection) = match &mut this.from {
+            From::Page(page) => return Poll::Ready(page.take().map(|page| Ok(Frame::data(page)))),
+            From::Upstream(incoming, connection) => (incoming, connection),
+        };
+        let mut polled = Pin::new(&mut *incoming).poll_frame(cx);
+        if let (Poll::Pending, Some(connection)) = (&polled, connection.as_mut()) {
+            connection.get().drive(cx);
+            polled = Pin::new(&mut *incoming).poll_frame(cx);
+        }
+        match &polled {
+            Poll::Pending => {}
+            Poll::Ready(Some(Ok(_))) => {
+                this.request.state.response_progress();
+                this.release_if_over();
+            }
+            Poll::Ready(None) => release(connection, &this.request.state),
+            Poll::Ready(Some(Err(_))) => {
+                let state = &this.request.state;
+                state.truncate();
+                state.counters.upstream_faults[UpstreamFault::Truncated].add(1);
+                connection.take();
+            }
+        }
+        polled
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match &self.from {
+            From::Page(page) => page.is_none(),
+            From::Upstream(incoming, _) => incoming.is_end_stream(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.from {
+            From::Page(page) => {
+                SizeHint::with_exact(page.as_ref().map_or(0, |page| page.len() as u64))
+            }
+            From::Upstream(incoming, _) => incoming.size_hint(),
+        }
+    }
+}

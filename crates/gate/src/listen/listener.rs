@@ -1,0 +1,92 @@
+//! Listening with several cores on one port, and accepting without a runtime.
+
+use crate::error::Error;
+use crate::socket::{Arrival, Scheme};
+use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+/// Seconds for which the kernel does not report a connection on which nothing has
+/// arrived. Clients of TLS and HTTP send first, so an accepted connection has its hello
+/// or request with it: one wake-up instead of two, and a connection without data costs
+/// the gate nothing.
+const DEFER_ACCEPT_S: libc::c_int = 1;
+
+/// Opens one listening socket per core on one port; port 0 chooses a free one.
+///
+/// # Errors
+/// The address cannot be listened on.
+pub fn listen(address: SocketAddr, cores: usize, backlog: u32) -> Result<Vec<TcpListener>, Error> {
+    let mut address = address;
+    if address.port() != 0 {
+        probe(address).map_err(|source| Error::Listen { address, source })?;
+    }
+    let mut listeners = Vec::with_capacity(cores);
+    for _ in 0..cores {
+        let opened = open(address, backlog);
+        let listener = opened.map_err(|source| Error::Listen { address, source })?;
+        if address.port() == 0 {
+            let bound = listener.local_addr();
+            address = bound.map_err(|source| Error::Listen { address, source })?;
+        }
+        listeners.push(listener);
+    }
+    Ok(listeners)
+}
+
+/// Fails if a process listens there already. The kernel lets all processes of a user
+/// share a port with `SO_REUSEPORT`, as the cores of a gate do; but two gates on one
+/// port are a mistake, which this reports.
+fn probe(address: SocketAddr) -> io::Result<()> {
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+    socket.set_reuse_address(true)?;
+    socket.bind(&address.into())
+}
+
+fn open(address: SocketAddr, backlog: u32) -> io::Result<TcpListener> {
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+    socket.set_reuse_address(true)?;
+    socket.set_reuse_port(true)?;
+    if address.is_ipv6() {
+        let _ = socket.set_only_v6(false);
+    }
+    // Accepted sockets inherit this.
+    socket.set_tcp_nodelay(true)?;
+    socket.set_nonblocking(true)?;
+    socket.bind(&address.into())?;
+    socket.listen(i32::try_from(backlog).unwrap_or(i32::MAX))?;
+    let seconds = DEFER_ACCEPT_S;
+    // SAFETY: the option's value is a live c_int of the given size. Failure is
+    // harmless: connections are then accepted before their first bytes.
+    unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_DEFER_ACCEPT,
+            (&raw const seconds).cast(),
+            size_of_val(&seconds) as libc::socklen_t,
+        );
+    }
+    Ok(socket.into())
+}
+
+/// Accepts one connection; `WouldBlock` if there is none.
+///
+/// # Errors
+/// The kernel's error.
+pub fn accept(listener: &TcpListener, scheme: Scheme) -> io::Result<Arrival> {
+    let accept = |storage: *mut libc::sockaddr_storage, length: *mut libc::socklen_t| {
+        let flags = libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+        // SAFETY: both pointers are valid for writing, as `try_init` provides them.
+        match unsafe { libc::accept4(listener.as_raw_fd(), storage.cast(), length, flags) } {
+            -1 => Err(io::Error::last_os_error()),
+            // SAFETY: the descriptor is new and has no other owner.
+            fd => Ok(unsafe { OwnedFd::from_raw_fd(fd) }),
+        }
+    };
+    // SAFETY: on success the kernel has filled in the address and its length.
+    let (fd, peer) = unsafe { SockAddr::try_init(|at, length| accept(at.cast(), length)) }?;
+    let peer = peer.as_socket().unwrap_or_else(|| SocketAddr::from(([0, 0, 0, 0], 0)));
+    Ok(Arrival { socket: fd.into(), peer, scheme })
+}

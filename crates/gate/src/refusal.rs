@@ -1,0 +1,57 @@
+//! Answers to connections that the gate closes before HTTP: resets, TLS alerts and
+//! fixed responses. They cost as little as possible.
+
+use crate::config::Refusal;
+use crate::socket::{self, Arrival, Scheme};
+use rustls::AlertDescription;
+use std::net::TcpStream;
+
+/// The answer to plain HTTP on the TLS port.
+pub const CLEAR_HTTP: &[u8] = b"HTTP/1.1 400 Bad Request\r\n\
+Content-Type: text/plain; charset=utf-8\r\nContent-Length: 69\r\nConnection: close\r\n\r\n\
+This port speaks HTTPS only. Please use https:// instead of http://\r\n";
+
+/// The answer to anything but HTTP on the plain HTTP port: a browser that tried TLS
+/// does not show it, but a packet capture does.
+pub const NOT_HTTP: &[u8] = b"HTTP/1.1 400 Bad Request\r\n\
+Content-Type: text/plain; charset=utf-8\r\nContent-Length: 77\r\nConnection: close\r\n\r\n\
+This port speaks HTTP in clear only. Please use http:// instead of https://\r\n";
+
+/// The answer to a new session that is refused over plain HTTP.
+const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\n\
+Content-Type: text/plain; charset=utf-8\r\nContent-Length: 68\r\nCache-Control: no-store\r\n\
+Retry-After: 5\r\nConnection: close\r\n\r\n\
+The site is full at the moment. Please try again in a few seconds.\r\n";
+
+/// Refuses a connection as configured.
+pub fn refuse(how: Refusal, arrival: Arrival) {
+    let Arrival { socket, scheme, .. } = arrival;
+    match (how, scheme) {
+        (Refusal::Reset, _) => socket::reset(socket),
+        // The alert says that the fault is not the client's.
+        (Refusal::Alert, Scheme::Https) => send_alert(socket, AlertDescription::InternalError),
+        (Refusal::Alert, Scheme::Http) => socket::send_and_close(socket, FULL),
+    }
+}
+
+/// Sends a fatal alert, unencrypted, and closes.
+///
+/// Source: RFC 8446, section 6.
+pub fn send_alert(socket: TcpStream, alert: AlertDescription) {
+    socket::send_and_close(socket, &[21, 3, 3, 0, 2, 2, u8::from(alert)]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_fixed_answers_have_the_length_that_they_declare() {
+        for answer in [CLEAR_HTTP, NOT_HTTP, FULL] {
+            let text = std::str::from_utf8(answer).unwrap();
+            let (head, body) = text.split_once("\r\n\r\n").unwrap();
+            let length = format!("Content-Length: {}\r\n", body.len());
+            assert!(head.contains(&length), "{head} {length}");
+        }
+    }
+}

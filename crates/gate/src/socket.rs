@@ -1,0 +1,95 @@
+//! A customer's socket before it belongs to the runtime: reading without waiting,
+//! closing by reset, and writing several buffers at once.
+
+use socket2::SockRef;
+use std::io::{self, IoSlice};
+use std::mem::MaybeUninit;
+use std::net::{SocketAddr, TcpStream};
+use std::os::fd::AsFd;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::io::AsyncWrite;
+
+/// The protocol of a listener.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scheme {
+    /// HTTP over TLS.
+    Https,
+    /// Plain HTTP.
+    Http,
+}
+
+/// An accepted connection.
+pub struct Arrival {
+    /// Its socket, not blocking.
+    pub socket: TcpStream,
+    /// The customer's address.
+    pub peer: SocketAddr,
+    /// The protocol of its listener.
+    pub scheme: Scheme,
+}
+
+/// Reads what has arrived; `WouldBlock` if nothing has.
+///
+/// # Errors
+/// The kernel's error.
+pub fn receive(socket: &TcpStream, buffer: &mut [u8]) -> io::Result<usize> {
+    io::Read::read(&mut &*socket, buffer)
+}
+
+/// Whether the peer has closed or reset, with nothing left to read before it.
+pub fn has_ended(socket: &TcpStream) -> bool {
+    match socket.peek(&mut [0]) {
+        Ok(read) => read == 0,
+        Err(error) => error.kind() != io::ErrorKind::WouldBlock,
+    }
+}
+
+/// Closes by reset, so that nothing of the connection stays in the kernel.
+pub fn reset(socket: TcpStream) {
+    reset_on_close(&socket);
+}
+
+/// Makes the close that follows a reset.
+pub fn reset_on_close(socket: &impl AsFd) {
+    let _ = SockRef::from(socket).set_linger(Some(Duration::ZERO));
+}
+
+/// Sends a few last bytes as far as the kernel accepts them at once, and closes without
+/// waiting: for refusals, which must cost little.
+pub fn send_and_close(socket: TcpStream, bytes: &[u8]) {
+    let _ = SockRef::from(&socket).send(bytes);
+    // Bytes left unread would turn the close into a reset, and the reset could
+    // overtake the last bytes.
+    let mut rest = [MaybeUninit::uninit(); 4096];
+    let _ = SockRef::from(&socket).shutdown(std::net::Shutdown::Write);
+    let _ = SockRef::from(&socket).recv(&mut rest);
+}
+
+/// Up to this many bytes in several buffers cost less to copy than to have the kernel
+/// gather: a head with a small page.
+const COPIED: usize = 4096;
+
+/// Writes as much as the kernel accepts.
+pub fn poll_write(
+    socket: &mut tokio::net::TcpStream,
+    cx: &mut Context<'_>,
+    bufs: &[IoSlice<'_>],
+) -> Poll<io::Result<usize>> {
+    let socket = Pin::new(socket);
+    let length: usize = bufs.iter().map(|buf| buf.len()).sum();
+    match bufs {
+        [buf] => socket.poll_write(cx, buf),
+        bufs if length <= COPIED => {
+            let mut copied = [0; COPIED];
+            let mut end = 0;
+            for buf in bufs {
+                copied[end..end + buf.len()].copy_from_slice(buf);
+                end += buf.len();
+            }
+            socket.poll_write(cx, &copied[..end])
+        }
+        bufs => socket.poll_write_vectored(cx, bufs),
+    }
+}

@@ -1,0 +1,93 @@
+//! The snapshot of a gate: counters, gauges and the controller's state in one value.
+
+use crate::admission::sessions::Sessions;
+use crate::shared::Shared;
+use crate::telemetry::counters::Totals;
+use crate::telemetry::durations::Durations;
+use crate::telemetry::labels::{
+    Bucket, Class, End, Kind, OTHER_PROTOCOLS, TicketFate, UpstreamFault,
+};
+use crate::telemetry::snapshot::{Handshakes, Snapshot, Verdicts};
+use std::net::SocketAddr;
+use tidegate_host::cpu_clock;
+
+/// The snapshot at this moment, for a gate with admin pages at this address.
+pub fn snapshot(shared: &Shared, sessions: &Sessions, admin: Option<SocketAddr>) -> Snapshot {
+    let totals = shared.totals();
+    let now = shared.now();
+    let text = |address: Option<SocketAddr>| address.map(|at| at.to_string()).unwrap_or_default();
+    Snapshot {
+        version: env!("CARGO_PKG_VERSION"),
+        uptime_s: now.as_secs_f64(),
+        address: shared.addresses.tls.to_string(),
+        clear_address: text(shared.addresses.clear),
+        admin_address: text(admin),
+        upstream: shared.config.upstream.url.to_string(),
+        upstream_note: shared.upstream_note.get(),
+        draining: shared.draining(),
+        new: Verdicts {
+            admitted: totals.admitted[Class::New] + totals.hold_admitted,
+            held: totals.held[Class::New],
+            refused: totals.refused[Class::New] + totals.hold_expired,
+        },
+        returning: Verdicts {
+            admitted: totals.admitted[Class::Returning],
+            held: totals.held[Class::Returning],
+            refused: totals.refused[Class::Returning],
+        },
+        full_handshakes: handshakes(&totals, Kind::Full),
+        resumed_handshakes: handshakes(&totals, Kind::Resumed),
+        handshakes_active: totals.in_handshake,
+        held: totals.holding,
+        held_bytes: totals.holding_bytes,
+        connections_active: totals.open,
+        sessions_active: sessions.active(),
+        sessions_started: sessions.started(),
+        requests_active: totals.in_requests,
+        requests: totals.codes().collect(),
+        class_requests: Class::ALL
+            .iter()
+            .map(|class| (class.name(), totals.requests[*class]))
+            .collect(),
+        durations: Durations {
+            buckets: *totals.durations.values(),
+            sum_s: seconds(totals.duration_ns),
+        },
+        bytes_received: totals.bytes_in,
+        bytes_sent: totals.bytes_out,
+        connections_ended: End::ALL
+            .iter()
+            .map(|end| (end.name(), totals.ends[*end]))
+            .filter(|(_, count)| *count > 0)
+            .collect(),
+        // All of them, also those that never occurred: an alert on the rate of
+        // one must see the first.
+        tickets: TicketFate::ALL.iter().map(|fate| (fate.name(), totals.tickets[*fate])).collect(),
+        not_tls: OTHER_PROTOCOLS
+            .iter()
+            .map(|protocol| (protocol.name(), totals.not_tls[*protocol]))
+            .collect(),
+        accept_errors: totals.accept_errors,
+        upstream_connections: totals.upstream_open,
+        upstream_errors: UpstreamFault::ALL
+            .iter()
+            .map(|fault| (fault.name(), totals.upstream_faults[*fault]))
+            .filter(|(_, count)| *count > 0)
+            .collect(),
+        upstream_retries: totals.upstream_retries,
+        cpu_seconds: cpu_clock::of_this_process().as_secs_f64(),
+        work_cpu_seconds: Bucket::ALL
+            .iter()
+            .map(|bucket| (bucket.name(), seconds(totals.cpu_ns[*bucket])))
+            .collect(),
+        control: Some(shared.controller().status(now)),
+    }
+}
+
+fn handshakes(totals: &Totals, kind: Kind) -> Handshakes {
+    Handshakes { ok: totals.handshakes_ok[kind], failed: totals.handshakes_failed[kind] }
+}
+
+fn seconds(ns: u64) -> f64 {
+    ns as f64 / 1e9
+}

@@ -1,0 +1,271 @@
+//! The labels by which the gate's counters are told apart. Each is an enum with its
+//! name in metrics; [`By`] is an array with one value per label.
+
+use std::array;
+use std::marker::PhantomData;
+use std::ops::{Index, IndexMut};
+use tidegate_hello::OtherProtocol;
+
+/// An index of a [`By`].
+pub trait Key: Copy {
+    /// Its place, from 0.
+    fn place(self) -> usize;
+}
+
+/// One value for each key.
+#[derive(Clone, Debug, PartialEq)]
+pub struct By<K, T, const N: usize>([T; N], PhantomData<K>);
+
+impl<K, T: Default, const N: usize> Default for By<K, T, N> {
+    fn default() -> Self {
+        Self(array::from_fn(|_| T::default()), PhantomData)
+    }
+}
+
+impl<K: Key, T, const N: usize> Index<K> for By<K, T, N> {
+    type Output = T;
+
+    #[inline]
+    fn index(&self, key: K) -> &T {
+        &self.0[key.place()]
+    }
+}
+
+impl<K: Key, T, const N: usize> IndexMut<K> for By<K, T, N> {
+    #[inline]
+    fn index_mut(&mut self, key: K) -> &mut T {
+        &mut self.0[key.place()]
+    }
+}
+
+impl<K, T, const N: usize> By<K, T, N> {
+    /// The values in the order of the keys' places.
+    pub fn values(&self) -> &[T; N] {
+        &self.0
+    }
+
+    /// The values in the order of the keys' places, to be changed.
+    pub fn values_mut(&mut self) -> &mut [T; N] {
+        &mut self.0
+    }
+}
+
+/// Declares an enum of labels.
+macro_rules! labels {
+    ($(
+        $(#[doc = $about:literal])*
+        pub enum $Name:ident { $( $(#[doc = $doc:literal])* $Variant:ident = $label:literal, )* }
+    )*) => {$(
+        $(#[doc = $about])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum $Name { $( $(#[doc = $doc])* $Variant, )* }
+
+        impl $Name {
+            /// All, in the order of their places.
+            pub const ALL: &'static [Self] = &[$(Self::$Variant),*];
+            /// How many there are.
+            pub const COUNT: usize = Self::ALL.len();
+
+            /// The label in metrics.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$Variant => $label),* }
+            }
+        }
+
+        impl Key for $Name {
+            #[inline]
+            fn place(self) -> usize {
+                self as usize
+            }
+        }
+    )*};
+}
+
+labels! {
+    /// The class of a connection.
+    pub enum Class {
+        /// Of a new session.
+        New = "new",
+        /// Of an active session, shown by a ticket that one of the gate's keys sealed.
+        Returning = "returning",
+    }
+
+    /// What processor time is spent on.
+    pub enum Bucket {
+        /// Accepting, reading and classifying hellos; queueing and refusing.
+        Arrival = "arrival",
+        /// Handshakes of new connections.
+        HandshakeNew = "handshake_new",
+        /// Handshakes of returning connections.
+        HandshakeReturning = "handshake_returning",
+        /// Requests on connections that were admitted as new.
+        RequestNew = "request_new",
+        /// Requests on connections that were admitted as returning.
+        RequestReturning = "request_returning",
+        /// Timers and upkeep.
+        Upkeep = "upkeep",
+    }
+
+    /// The kind of a TLS handshake.
+    pub enum Kind {
+        /// With a signature by the certificate's key.
+        Full = "full",
+        /// From a ticket.
+        Resumed = "resumed",
+    }
+
+    /// Why a connection ended.
+    pub enum End {
+        /// The customer closed it between two requests.
+        Customer = "customer",
+        /// No request within the idle deadline.
+        Idle = "idle",
+        /// The response closed the connection, or the request asked for that.
+        Finished = "finished",
+        /// The gate is draining.
+        Drain = "drain",
+        /// The hello was not complete in time; in clear text, nothing came.
+        HelloDeadline = "hello_deadline",
+        /// The customer closed before the hello was complete; in clear text, before
+        /// the first byte.
+        HelloHungUp = "hello_hung_up",
+        /// Plain HTTP on the TLS port; answered with a 400.
+        ClearHttp = "clear_http",
+        /// Something else that is not TLS.
+        NotTls = "not_tls",
+        /// TLS or other bytes on the plain HTTP port; answered with a 400.
+        NotHttp = "not_http",
+        /// A hello that breaks TLS or a limit.
+        MalformedHello = "malformed_hello",
+        /// Refused at once.
+        Refused = "refused",
+        /// Held, then refused because the time was up.
+        HoldExpired = "hold_expired",
+        /// Held, and closed by the customer meanwhile.
+        HoldLeft = "hold_left",
+        /// Too many connections.
+        TooMany = "too_many",
+        /// The handshake was not complete in time.
+        HandshakeDeadline = "handshake_deadline",
+        /// The handshake failed.
+        HandshakeFailed = "handshake_failed",
+        /// A request's head was not complete in time.
+        HeadDeadline = "head_deadline",
+        /// No progress in a body in time, in either direction.
+        BodyDeadline = "body_deadline",
+        /// A request that breaks HTTP.
+        BadRequest = "bad_request",
+        /// The upstream cut the response.
+        Truncated = "truncated",
+        /// The connection broke while a request or response was on its way.
+        Broken = "broken",
+    }
+
+    /// How the upstream failed.
+    pub enum UpstreamFault {
+        /// It did not accept a connection.
+        Connect = "connect",
+        /// It did not respond in time.
+        Timeout = "timeout",
+        /// It closed, or broke HTTP, before the head of its response.
+        Broken = "broken",
+        /// It closed in the middle of its response.
+        Truncated = "truncated",
+    }
+
+    /// What became of the ticket in a hello.
+    pub enum TicketFate {
+        /// Opened, and rustls will resume from it.
+        Good = "good",
+        /// Sealed by none of the gate's keys.
+        Foreign = "foreign",
+        /// The gate's, older than the lifetime.
+        Expired = "expired",
+        /// The gate's, made for another server name, version, suite or mode.
+        Unfit = "unfit",
+        /// More identities than the limit.
+        TooMany = "too_many",
+        /// The gate's and good, but its session connects above its rate.
+        OverRate = "over_rate",
+    }
+}
+
+impl Bucket {
+    /// The bucket of a handshake of a class.
+    pub const fn handshake(class: Class) -> Self {
+        match class {
+            Class::New => Self::HandshakeNew,
+            Class::Returning => Self::HandshakeReturning,
+        }
+    }
+
+    /// The bucket of requests of a class.
+    pub const fn request(class: Class) -> Self {
+        match class {
+            Class::New => Self::RequestNew,
+            Class::Returning => Self::RequestReturning,
+        }
+    }
+}
+
+/// The protocols that are told apart on the TLS port, in the order of their places.
+pub const OTHER_PROTOCOLS: [OtherProtocol; 5] = [
+    OtherProtocol::PlainHttp,
+    OtherProtocol::Ssh,
+    OtherProtocol::SslV2,
+    OtherProtocol::ProxyProtocol,
+    OtherProtocol::Unknown,
+];
+
+impl Key for OtherProtocol {
+    fn place(self) -> usize {
+        let unknown = OTHER_PROTOCOLS.len() - 1;
+        OTHER_PROTOCOLS.iter().position(|known| *known == self).unwrap_or(unknown)
+    }
+}
+
+/// A status code from 100 to 599.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StatusCode(u16);
+
+impl StatusCode {
+    /// How many there are.
+    pub const COUNT: usize = 500;
+
+    /// A code; `None` outside the range.
+    pub fn new(code: u16) -> Option<Self> {
+        (100..600).contains(&code).then_some(Self(code))
+    }
+
+    /// The code at a place.
+    pub fn at(place: usize) -> u16 {
+        place as u16 + 100
+    }
+}
+
+impl Key for StatusCode {
+    #[inline]
+    fn place(self) -> usize {
+        usize::from(self.0) - 100
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_key_has_a_place_of_its_own() {
+        let mut by = By::<End, u32, { End::COUNT }>::default();
+        for (place, end) in End::ALL.iter().enumerate() {
+            by[*end] = place as u32 + 1;
+        }
+        assert!(by.values().iter().copied().eq(1..=End::COUNT as u32));
+        let protocols = OTHER_PROTOCOLS.map(Key::place);
+        assert_eq!(protocols, [0, 1, 2, 3, 4]);
+        let edges = [100, 599].map(|code| StatusCode::new(code).unwrap().place());
+        assert_eq!(edges, [0, StatusCode::COUNT - 1]);
+        assert!(StatusCode::new(99).is_none() && StatusCode::new(600).is_none());
+        assert_eq!(StatusCode::at(100), 200);
+    }
+}

@@ -1,0 +1,132 @@
+//! What the gate counted, as a plain [`Snapshot`].
+//!
+//! Counters run from the gate's start and never fall; gauges are values at the
+//! moment of the snapshot.
+
+use crate::telemetry::durations::Durations;
+use serde::Serialize;
+
+/// Verdicts on the connections of one class.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Verdicts {
+    /// Connections admitted: counted at the decision, before the handshake, and
+    /// once, also where they were held first.
+    pub admitted: u64,
+    /// Connections that had to wait; each of them is counted as admitted or
+    /// refused as well when its wait is over (or, when its customer left
+    /// before, as neither).
+    pub held: u64,
+    /// Connections refused, at once or after a hold.
+    pub refused: u64,
+}
+
+/// Handshakes of one kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Handshakes {
+    /// Finished.
+    pub ok: u64,
+    /// Broken off by either side, or past their deadline.
+    pub failed: u64,
+}
+
+/// Everything the gate counted up to a moment.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Snapshot {
+    /// Version of the gate, as in its package.
+    pub version: &'static str,
+    /// Seconds since the gate started.
+    pub uptime_s: f64,
+    /// Where customers connect: as bound, so never port 0.
+    pub address: String,
+    /// Where customers connect by plain HTTP, as bound; empty when that is off.
+    pub clear_address: String,
+    /// Where this is served; empty when it is off.
+    pub admin_address: String,
+    /// The upstream's URL.
+    pub upstream: String,
+    /// Why the upstream's CPU time is not known, or not all of it, and what to
+    /// do: a sentence. None when all is well.
+    pub upstream_note: Option<String>,
+    /// Whether the gate is finishing its connections and takes no new ones;
+    /// `/healthz` then answers 503.
+    pub draining: bool,
+    /// Verdicts on connections of class new.
+    pub new: Verdicts,
+    /// Verdicts on connections of class returning: all of them are admitted. One
+    /// above its session's own rate is classified as new and counted there.
+    pub returning: Verdicts,
+    /// Full handshakes, by what was agreed at the end; a handshake that failed
+    /// counts as the kind that its hello was admitted for.
+    pub full_handshakes: Handshakes,
+    /// Resumed handshakes.
+    pub resumed_handshakes: Handshakes,
+    /// Handshakes running now.
+    pub handshakes_active: u64,
+    /// New connections waiting now.
+    pub held: u64,
+    /// Bytes of their hellos, or of their plain HTTP requests, now.
+    pub held_bytes: u64,
+    /// Connections to customers open now, those in hold included.
+    pub connections_active: u64,
+    /// Sessions active now.
+    pub sessions_active: u64,
+    /// Sessions begun.
+    pub sessions_started: u64,
+    /// Requests running now.
+    pub requests_active: u64,
+    /// Finished requests by the status code sent to the customer; ascending,
+    /// each code once, only those that occurred.
+    #[serde(serialize_with = "as_object")]
+    pub requests: Vec<(u16, u64)>,
+    /// Requests over, answered or given up, by the class of their connection
+    /// (`new`, `returning`): each class once.
+    #[serde(serialize_with = "as_object")]
+    pub class_requests: Vec<(&'static str, u64)>,
+    /// How long they took.
+    pub durations: Durations,
+    /// Bytes read from customers, TLS included.
+    pub bytes_received: u64,
+    /// Bytes written to customers, TLS included.
+    pub bytes_sent: u64,
+    /// Ended connections by reason (`done`, `idle`, `hello_deadline`, `not_tls`,
+    /// `reset`, …): snake case, each reason once.
+    #[serde(serialize_with = "as_object")]
+    pub connections_ended: Vec<(&'static str, u64)>,
+    /// What became of the tickets that were shown (`good`, `foreign`, `expired`,
+    /// `unfit`, `too_many`, `over_rate`): each fate once.
+    #[serde(serialize_with = "as_object")]
+    pub tickets: Vec<(&'static str, u64)>,
+    /// What arrived on the TLS port and was not TLS, by what it looks like
+    /// (`http_in_clear`, `ssh`, …): each once.
+    #[serde(serialize_with = "as_object")]
+    pub not_tls: Vec<(&'static str, u64)>,
+    /// Failures to accept a connection for want of something, such as
+    /// descriptors; after each the core waits 20 ms.
+    pub accept_errors: u64,
+    /// Connections to the upstream open now.
+    pub upstream_connections: u64,
+    /// Requests that the upstream failed, by reason (`connect`, `timeout`,
+    /// `broken`, …): snake case, each reason once.
+    #[serde(serialize_with = "as_object")]
+    pub upstream_errors: Vec<(&'static str, u64)>,
+    /// Requests sent to the upstream a second time, since the first connection
+    /// had gone stale.
+    pub upstream_retries: u64,
+    /// CPU seconds used by the gate's process since its start.
+    pub cpu_seconds: f64,
+    /// Those of them that the cores' threads spent, by what on (`arrival`,
+    /// `handshake_new`, `handshake_returning`, `request_new`,
+    /// `request_returning`, `upkeep`): each once.
+    #[serde(serialize_with = "as_object")]
+    pub work_cpu_seconds: Vec<(&'static str, f64)>,
+    /// The controller's own state: policy, budget, costs, resources, why.
+    pub control: Option<tidegate_control::Status>,
+}
+
+/// Writes pairs as an object: JSON's own form of what is found by name.
+fn as_object<K: std::fmt::Display, V: Serialize, S: serde::Serializer>(
+    pairs: &[(K, V)],
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(pairs.iter().map(|(key, value)| (key.to_string(), value)))
+}

@@ -1,0 +1,12 @@
+//! How much CPU time the gate and its upstream may use, and how much they use: what the
+//! controller's reading needs of the host. `tidegate_host` reads the kernel; here is only
+//! what concerns the gate, its upstream, and the capacity of both together.
+
+mod meter;
+mod note;
+#[cfg(test)]
+mod tests;
+mod upstream;
+
+pub use meter::{Sample, UsageMeter};
+pub use note::Note;

@@ -1,0 +1,113 @@
+//! Processes and their descendants. Some servers pass connections to workers that do not
+//! hold the listening socket themselves.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::Files;
+
+/// Most processes that one search reads.
+const PROCESSES: usize = 32_768;
+/// Most generations that a search follows upwards.
+const GENERATIONS: usize = 64;
+
+/// The given processes and all their descendants, ascending, without `own` and its
+/// descendants. The descendants of an ancestor of `own` are left out too, as of a test
+/// that serves and starts a gate.
+pub fn with_descendants(files: &Files, heads: &[u32], own: u32) -> Vec<u32> {
+    let parents = parents(files);
+    let ancestors_of = |pid: u32| {
+        std::iter::successors(parents.get(&pid).copied(), |pid| parents.get(pid).copied())
+            .take(GENERATIONS)
+    };
+    let own_ancestors: BTreeSet<u32> = ancestors_of(own).collect();
+    let roots: BTreeSet<u32> =
+        heads.iter().copied().filter(|head| !own_ancestors.contains(head)).collect();
+    let descends = |pid: &u32| {
+        let mut from_root = false;
+        for ancestor in ancestors_of(*pid) {
+            if ancestor == own {
+                return false;
+            }
+            from_root |= roots.contains(&ancestor);
+        }
+        from_root
+    };
+    let mut found: BTreeSet<u32> = parents.keys().copied().filter(descends).collect();
+    found.extend(heads);
+    found.remove(&own);
+    found.into_iter().collect()
+}
+
+/// The name of a process (`comm`, at most 15 bytes); `None` if it has ended.
+///
+/// Source: `proc_pid_comm(5)`.
+pub fn name(files: &Files, pid: u32) -> Option<String> {
+    Some(files.read(format!("/proc/{pid}/comm"))?.trim().to_owned())
+}
+
+/// The numbers of all processes, in no order.
+pub(crate) fn all(files: &Files) -> impl Iterator<Item = u32> {
+    let names = files.names("/proc").into_iter().flatten();
+    names.filter_map(|name| name.parse().ok())
+}
+
+/// The parent of each process.
+fn parents(files: &Files) -> BTreeMap<u32, u32> {
+    let parent = |pid| parse_parent(&files.read(format!("/proc/{pid}/stat"))?);
+    all(files).take(PROCESSES).filter_map(|pid| Some((pid, parent(pid)?))).collect()
+}
+
+/// The parent in the text of `/proc/PID/stat`: `pid (name) state parent …`, where the
+/// name may hold anything, also `)`.
+///
+/// Not by procfs's `Stat`: it parses all 52 fields of each of up to 32,768 processes, and
+/// indexes out of bounds where the parentheses do not stand as expected.
+///
+/// Source: `proc_pid_stat(5)`.
+fn parse_parent(stat: &str) -> Option<u32> {
+    stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_parent_is_found_behind_any_name() {
+        assert_eq!(parse_parent("18147 (python3) S 18106 18096 0"), Some(18_106));
+        assert_eq!(parse_parent("1 (a) R 7 (b) ) S 9 1"), Some(9));
+        for bad in ["", "1 (a", "1 (a) S", "1 (a) S -1", "1 (a) S x"] {
+            assert_eq!(parse_parent(bad), None, "{bad:?}");
+        }
+    }
+
+    fn host(parents: &[(u32, u32)]) -> (tempfile::TempDir, Files) {
+        let root = tempfile::tempdir().unwrap();
+        for (pid, parent) in parents {
+            let folder = root.path().join(format!("proc/{pid}"));
+            std::fs::create_dir_all(&folder).unwrap();
+            std::fs::write(folder.join("stat"), format!("{pid} (x) S {parent} 1")).unwrap();
+        }
+        let files = Files::new(root.path());
+        (root, files)
+    }
+
+    #[test]
+    fn workers_and_their_children_belong_to_the_server() {
+        let (_root, files) = host(&[(1, 0), (10, 1), (11, 10), (12, 11), (20, 1), (30, 20)]);
+        assert_eq!(with_descendants(&files, &[10], 20), [10, 11, 12]);
+    }
+
+    #[test]
+    fn the_own_process_and_its_children_never_do() {
+        let (_root, files) = host(&[(1, 0), (10, 1), (20, 10), (21, 20), (22, 10)]);
+        assert_eq!(with_descendants(&files, &[10], 20), [10]);
+        assert_eq!(with_descendants(&files, &[21], 20), [21], "unless it is given itself");
+    }
+
+    #[test]
+    fn a_circle_of_parents_ends() {
+        let (_root, files) = host(&[(10, 11), (11, 10), (12, 12)]);
+        assert_eq!(with_descendants(&files, &[10], 99), [10, 11]);
+    }
+}

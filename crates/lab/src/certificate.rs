@@ -1,0 +1,69 @@
+//! Self-signed certificates that all servers of a run share.
+
+use rcgen::{CertificateParams, KeyPair, PKCS_ECDSA_P256_SHA256, PKCS_RSA_SHA256, RsaKeySize};
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+
+/// The host name of the certificates.
+pub const NAME: &str = "bench.test";
+
+/// Type of the certificate's key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Key {
+    /// ECDSA over P-256.
+    P256,
+    /// RSA of 2048 bits.
+    Rsa2048,
+}
+
+/// One self-signed certificate in PEM files.
+#[derive(Clone, Debug)]
+pub struct Certificate {
+    /// The certificate alone.
+    pub chain: PathBuf,
+    /// The private key alone.
+    pub key: PathBuf,
+    /// Both in one file, as HAProxy reads them.
+    pub both: PathBuf,
+}
+
+impl Certificate {
+    /// Makes a key and a certificate and writes them below `folder`.
+    ///
+    /// # Errors
+    /// A file cannot be written.
+    pub fn make(kind: Key, folder: &Path) -> anyhow::Result<Self> {
+        let pair = match kind {
+            Key::P256 => KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?,
+            Key::Rsa2048 => KeyPair::generate_rsa_for(&PKCS_RSA_SHA256, RsaKeySize::_2048)?,
+        };
+        let chain = CertificateParams::new(vec![NAME.to_owned()])?.self_signed(&pair)?.pem();
+        let key = pair.serialize_pem();
+        let name = format!("{kind:?}").to_lowercase();
+        let write = |suffix: &str, text: &str| -> std::io::Result<PathBuf> {
+            let path = folder.join(format!("{name}.{suffix}"));
+            std::fs::write(&path, text).map(|()| path)
+        };
+        Ok(Self {
+            both: write("both.pem", &format!("{chain}{key}"))?,
+            chain: write("crt", &chain)?,
+            key: write("key", &key)?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_kinds_are_written_as_pem() {
+        let folder = tempfile::tempdir().unwrap();
+        for kind in [Key::P256, Key::Rsa2048] {
+            let files = Certificate::make(kind, folder.path()).unwrap();
+            let both = std::fs::read_to_string(files.both).unwrap();
+            assert!(both.contains("BEGIN CERTIFICATE") && both.contains("PRIVATE KEY"));
+        }
+    }
+}

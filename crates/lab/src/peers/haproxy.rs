@@ -1,0 +1,70 @@
+//! HAProxy with one thread.
+
+use super::Work;
+use super::{Server, Setup};
+use crate::free_address;
+use std::net::SocketAddr;
+use std::process::Command;
+
+/// Starts HAProxy for one kind of work.
+///
+/// # Errors
+/// It does not start.
+pub fn start(work: Work, setup: &Setup) -> anyhow::Result<Server> {
+    let target = free_address()?;
+    let file = setup.folder.join("haproxy.cfg");
+    std::fs::write(&file, configuration(work, setup, target))?;
+    let mut command = Command::new(&setup.program);
+    command.arg("-db").arg("-f").arg(&file);
+    let process = setup.launch("HAProxy", command)?.start_listening(&[target])?;
+    Ok(Server { process, target, metrics: None })
+}
+
+fn configuration(work: Work, setup: &Setup, target: SocketAddr) -> String {
+    format!(
+        "global
+    nbthread 1
+    maxconn 4096
+    ssl-default-bind-options ssl-min-ver TLSv1.2
+defaults
+    timeout connect 5s
+    timeout client 60s
+    timeout server 60s
+    timeout http-keep-alive 60s
+{}",
+        if work == Work::Refused { refusing(setup, target) } else { proxying(work, setup, target) }
+    )
+}
+
+/// Reads the ClientHello, decides on it and closes.
+fn refusing(setup: &Setup, target: SocketAddr) -> String {
+    format!(
+        "listen refusing
+    mode tcp
+    bind {target}
+    tcp-request inspect-delay 5s
+    tcp-request content reject if {{ req_ssl_hello_type 1 }}
+    server upstream {}
+",
+        setup.upstream
+    )
+}
+
+fn proxying(work: Work, setup: &Setup, target: SocketAddr) -> String {
+    let (bind, scheme) = match work {
+        Work::KeepAliveClear => (String::new(), "http"),
+        _ => (format!(" ssl crt {}", setup.certificate.both.display()), "https"),
+    };
+    format!(
+        "listen proxying
+    mode http
+    bind {target}{bind}
+    http-reuse always
+    option forwardfor
+    http-request set-header X-Forwarded-Proto {scheme}
+    http-request set-header X-Forwarded-Host %[req.hdr(host)]
+    server upstream {}
+",
+        setup.upstream
+    )
+}

@@ -1,0 +1,157 @@
+//! The servers that are measured, each configured for the same work.
+
+mod haproxy;
+pub mod nginx;
+mod tidegate;
+mod work;
+
+pub use work::{Version, Work};
+
+use crate::{Certificate, Launch, Process};
+use anyhow::Context;
+use serde::{Deserialize, Serialize};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use tidegate_host::Cores;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+/// A server, and for the gate its policy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// The gate as it comes, with the policy `tide`; goals are judged on it.
+    Tide,
+    /// The gate with the policy `off`: what admission control itself costs.
+    Off,
+    /// nginx.
+    Nginx,
+    /// HAProxy.
+    Haproxy,
+}
+
+impl Kind {
+    /// All of them, in the table's order.
+    pub const ALL: [Self; 4] = [Self::Tide, Self::Off, Self::Nginx, Self::Haproxy];
+
+    /// Name in flags and results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Tide => "tide",
+            Self::Off => "off",
+            Self::Nginx => "nginx",
+            Self::Haproxy => "haproxy",
+        }
+    }
+
+    /// Heading in the table.
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::Tide => "tidegate",
+            Self::Off => "policy off",
+            Self::Nginx => "nginx",
+            Self::Haproxy => "HAProxy",
+        }
+    }
+
+    /// The first line that the program reports about its version.
+    ///
+    /// # Errors
+    /// It cannot be run.
+    pub fn version(self, program: &Path) -> anyhow::Result<String> {
+        let flag = if matches!(self, Self::Tide | Self::Off) { "--version" } else { "-v" };
+        let output = Command::new(program)
+            .arg(flag)
+            .output()
+            .with_context(|| format!("cannot run {}", program.display()))?;
+        let text = [output.stdout, output.stderr].concat();
+        Ok(String::from_utf8_lossy(&text).lines().next().unwrap_or_default().to_owned())
+    }
+}
+
+/// What a server is started with.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// Its program.
+    pub program: PathBuf,
+    /// Folder of its own, for configuration and logs.
+    pub folder: PathBuf,
+    /// The certificate it presents.
+    pub certificate: Certificate,
+    /// Where requests go.
+    pub upstream: SocketAddr,
+    /// The core it runs on.
+    pub core: usize,
+}
+
+impl Setup {
+    fn launch(&self, name: &str, command: Command) -> anyhow::Result<Launch> {
+        Launch::new(name, command).on(&Cores::one(self.core)?).log(&self.folder.join("log"))
+    }
+}
+
+/// A running server.
+#[derive(Debug)]
+pub struct Server {
+    /// Its processes.
+    pub process: Process,
+    /// The address that does the row's work.
+    pub target: SocketAddr,
+    /// The address of the gate's metrics.
+    pub metrics: Option<SocketAddr>,
+}
+
+impl Server {
+    /// New connections that the gate has queued so far (verdict `held`); 0 for its peers.
+    ///
+    /// # Errors
+    /// The gate does not report it.
+    pub async fn held(&self) -> anyhow::Result<u64> {
+        let Some(address) = self.metrics else { return Ok(0) };
+        let mut stream = TcpStream::connect(address).await?;
+        stream
+            .write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+            .await?;
+        let mut text = String::new();
+        stream.take(1024 * 1024).read_to_string(&mut text).await?;
+        held_in(&text).context("the gate's metrics do not report how many connections were held")
+    }
+}
+
+/// The counter of held new connections in a page of metrics.
+fn held_in(metrics: &str) -> Option<u64> {
+    metrics
+        .lines()
+        .filter(|line| line.starts_with("tidegate_connections_total{"))
+        .find(|line| line.contains("class=\"new\"") && line.contains("verdict=\"held\""))
+        .and_then(|line| line.rsplit(' ').next()?.parse().ok())
+}
+
+/// Starts a server for one row; `None` if it cannot do that work.
+///
+/// # Errors
+/// It does not start.
+pub fn start(kind: Kind, work: Work, setup: &Setup) -> anyhow::Result<Option<Server>> {
+    std::fs::create_dir_all(&setup.folder)?;
+    match kind {
+        Kind::Nginx => nginx::start(work, setup).map(Some),
+        Kind::Haproxy => haproxy::start(work, setup).map(Some),
+        Kind::Tide | Kind::Off => tidegate::start(kind, work, setup),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_held_counter_is_found_among_its_neighbours() {
+        let metrics = "# TYPE tidegate_connections counter\n\
+            tidegate_connections_total{class=\"new\",verdict=\"admitted\"} 7\n\
+            tidegate_connections_total{class=\"new\",verdict=\"held\"} 3\n\
+            tidegate_connections_total{class=\"returning\",verdict=\"held\"} 0\n";
+        assert_eq!(held_in(metrics), Some(3));
+        assert_eq!(held_in("tidegate_up 1\n"), None);
+    }
+}

@@ -1,0 +1,67 @@
+//! The gate with one core.
+
+use super::Work;
+use super::{Kind, Server, Setup};
+use crate::free_address;
+use std::net::SocketAddr;
+use std::process::Command;
+
+/// Starts the gate for one kind of work; `None` where another policy does the same
+/// work.
+///
+/// # Errors
+/// It does not start.
+pub fn start(kind: Kind, work: Work, setup: &Setup) -> anyhow::Result<Option<Server>> {
+    let policy = match (kind, work) {
+        (Kind::Off, Work::Refused) => return Ok(None),
+        (_, Work::Refused) => "static",
+        (Kind::Off, _) => "off",
+        _ => "tide",
+    };
+    let (tls, admin) = (free_address()?, free_address()?);
+    let clear = (work == Work::KeepAliveClear).then(free_address).transpose()?;
+    let target = clear.unwrap_or(tls);
+    let clear = clear.map(|clear| format!("clear = \"{clear}\"\n")).unwrap_or_default();
+    let file = setup.folder.join("tidegate.toml");
+    std::fs::write(&file, configuration(policy, setup, (tls, &clear), admin))?;
+    let mut command = Command::new(&setup.program);
+    command.arg("gate").arg("--config").arg(&file);
+    let process = setup.launch("gate", command)?.start_listening(&[target, admin])?;
+    Ok(Some(Server { process, target, metrics: Some(admin) }))
+}
+
+/// The defaults, with two differences: sixteen sessions reconnect thousands of times a
+/// second, which the session rate must allow, and the upstream shares its process with
+/// the driver, so that its CPU time must not be read.
+fn configuration(
+    policy: &str,
+    setup: &Setup,
+    (tls, clear): (SocketAddr, &str),
+    admin: SocketAddr,
+) -> String {
+    let (core, upstream) = (setup.core, setup.upstream);
+    let (chain, key) = (setup.certificate.chain.display(), setup.certificate.key.display());
+    let refusal = if policy == "static" { "rate = 0.01\nhold_time = \"0s\"\n" } else { "" };
+    format!(
+        "[listen]
+address = \"{tls}\"
+{clear}cores = [{core}]
+[tls]
+certificate = \"{chain}\"
+key = \"{key}\"
+[upstream]
+url = \"http://{upstream}\"
+processes = \"none\"
+[admission]
+policy = \"{policy}\"
+{refusal}session_rate = 100000.0
+session_burst = 1000000
+[limits]
+idle_deadline = \"60s\"
+[admin]
+address = \"{admin}\"
+[log]
+level = \"warn\"
+"
+    )
+}

@@ -1,0 +1,61 @@
+//! A CPU quota that can be changed while the processes run: a control group of its own.
+
+use std::time::Duration;
+
+use anyhow::Context;
+use tidegate_host::CpuGroup;
+
+/// A control group below that of this process.
+#[derive(Debug)]
+pub struct Quota {
+    group: CpuGroup,
+}
+
+/// Period of the quota. With the kernel's default, 100 ms, a quota of one half would stop
+/// the server for 50 ms at a time.
+const PERIOD: Duration = Duration::from_millis(10);
+
+/// The remedy in error messages.
+const REFUSED: &str = "a scenario whose quota changes needs a control group of its own: run as \
+                       root where those can be made, or leave such scenarios out";
+
+impl Quota {
+    /// A group without a quota and without processes.
+    ///
+    /// # Errors
+    /// This process may not make one.
+    pub fn new() -> anyhow::Result<Self> {
+        let own = CpuGroup::own().context("this system has no control groups")?;
+        let name = format!("tidegate-{}", std::process::id());
+        Ok(Self { group: own.create_below(&name).context(REFUSED)? })
+    }
+
+    /// Moves processes with all their threads into the group.
+    ///
+    /// # Errors
+    /// The kernel refuses, or a process has ended.
+    pub fn add(&self, processes: &[u32]) -> anyhow::Result<()> {
+        processes.iter().try_for_each(|process| self.group.add(*process)).context(REFUSED)
+    }
+
+    /// Limits the group to so many processors; `None` removes the limit.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn set(&self, cpus: Option<f64>) -> anyhow::Result<()> {
+        self.group.set_quota(cpus, PERIOD).context(REFUSED)
+    }
+}
+
+impl Drop for Quota {
+    /// The processes have ended by now; the kernel may count them for some milliseconds.
+    fn drop(&mut self) {
+        for _ in 0..50 {
+            if self.group.remove().is_ok() {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        eprintln!("{} is left behind: rmdir it", self.group.folder().display());
+    }
+}

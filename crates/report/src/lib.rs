@@ -1,0 +1,7 @@
+//! Figures as SVG and self-contained HTML pages.
+
+mod chart;
+mod page;
+
+pub use chart::{Chart, Line, Scale};
+pub use page::page;

@@ -1,0 +1,83 @@
+//! The measures of a run.
+
+/// What runs of one scenario, policy and load came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Measure {
+    /// Completed sessions, as a share of the best possible: see
+    /// [`Outcome::goodput`](crate::Outcome::goodput).
+    Goodput,
+    /// Median of the waits of customers inside, in milliseconds.
+    P50,
+    /// 95th percentile of it.
+    P95,
+    /// 99th percentile of it.
+    P99,
+    /// 95th percentile, in those of the same scenario at a steady 0.8.
+    P95Ratio,
+    /// Queue that stands a second or longer, in milliseconds.
+    Standing,
+    /// Longest queue, in milliseconds.
+    Overshoot,
+    /// Refused, of those offered.
+    Refused,
+    /// Refused although there was time, of those offered.
+    RefusedIdle,
+    /// Not completed, of those admitted.
+    Lost,
+    /// Refused in the middle of their visit, of those admitted.
+    CutOff,
+    /// CPU time that came to nothing, of that spent.
+    Wasted,
+    /// Seconds until settled after the load stepped above the capacity.
+    Settle,
+    /// Seconds until nobody is refused after it stepped below.
+    Reopen,
+    /// Jain's index between short and long sessions.
+    FairLengths,
+    /// Jain's index between address prefixes.
+    FairPrefixes,
+}
+
+impl Measure {
+    /// All of them, in the order of a table.
+    pub const ALL: [Self; 16] = [
+        Self::Goodput,
+        Self::P50,
+        Self::P95,
+        Self::P99,
+        Self::P95Ratio,
+        Self::Standing,
+        Self::Overshoot,
+        Self::Refused,
+        Self::RefusedIdle,
+        Self::Lost,
+        Self::CutOff,
+        Self::Wasted,
+        Self::Settle,
+        Self::Reopen,
+        Self::FairLengths,
+        Self::FairPrefixes,
+    ];
+
+    /// Its name in files and results, with its unit at the end.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Goodput => "goodput",
+            Self::P50 => "p50_ms",
+            Self::P95 => "p95_ms",
+            Self::P99 => "p99_ms",
+            Self::P95Ratio => "p95_ratio",
+            Self::Standing => "standing_ms",
+            Self::Overshoot => "overshoot_ms",
+            Self::Refused => "refused",
+            Self::RefusedIdle => "refused_idle",
+            Self::Lost => "lost",
+            Self::CutOff => "cut_off",
+            Self::Wasted => "wasted",
+            Self::Settle => "settle_s",
+            Self::Reopen => "reopen_s",
+            Self::FairLengths => "fair_lengths",
+            Self::FairPrefixes => "fair_prefixes",
+        }
+    }
+}
