@@ -1,15 +1,17 @@
 //! The command line.
 
+use crate::binary;
 use crate::rows::{ROWS, Row};
 use clap::Parser;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
+use tidegate_lab::BadInput;
 use tidegate_lab::peers::Kind;
 
 /// Server CPU per operation of the gate beside nginx and HAProxy.
 ///
 /// Exit codes: 0 every goal met; 1 a goal was missed; 2 bad flags, or a
-/// program that is not there; 3 the run failed.
+/// missing program; 3 the run failed.
 #[derive(Debug, Parser)]
 #[command(name = "tidegate-bench", version, args_conflicts_with_subcommands = true)]
 pub struct Args {
@@ -30,7 +32,7 @@ pub struct Args {
     /// Connections that are busy at once
     #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=512))]
     pub connections: u32,
-    /// Fewer and shorter windows: for a first look, not for a record
+    /// Fewer and shorter windows, for a quick look
     #[arg(long)]
     pub quick: bool,
     /// Show costs corrected by the calibration loop that runs beside each window
@@ -54,28 +56,16 @@ pub struct Args {
     /// Core of the driver and the upstream
     #[arg(long, default_value_t = 1)]
     pub driver_core: usize,
-    /// Seed of the order in which the servers take their turns
+    /// Seed of the order of the servers in each round
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
 }
 
-/// What else can be measured.
+/// Other measurements.
 #[derive(Debug, clap::Subcommand)]
 pub enum Command {
     /// CPU per operation of load generators: tidegate load, wrk, h2load, hey and oha
     Load(crate::generators::Args),
-}
-
-/// A mistake in what the user gave: exit code 2.
-pub use tidegate_lab::BadInput;
-
-/// What brings Tidegate's own binary.
-pub const BUILD: &str = "build it with cargo build --release, or give --tidegate";
-
-/// Where Tidegate's own binary should be: as given, or beside this program.
-pub fn tidegate(given: Option<&Path>) -> PathBuf {
-    let beside = || Some(std::env::current_exe().ok()?.parent()?.join("tidegate"));
-    given.map(Path::to_owned).or_else(beside).unwrap_or_default()
 }
 
 impl Args {
@@ -96,7 +86,10 @@ impl Args {
     pub fn rows(&self) -> Result<Vec<&'static Row>, BadInput> {
         let ids = || ROWS.iter().map(|row| row.id).collect::<Vec<_>>().join(", ");
         if let Some(unknown) = self.rows.iter().find(|id| ROWS.iter().all(|row| row.id != **id)) {
-            return Err(BadInput(format!("--rows: there is no row \"{unknown}\": {}", ids())));
+            return Err(BadInput(format!(
+                "--rows: there is no row \"{unknown}\": choose from {}",
+                ids()
+            )));
         }
         let wanted = |row: &&Row| self.rows.is_empty() || self.rows.iter().any(|id| id == row.id);
         Ok(ROWS.iter().filter(wanted).collect())
@@ -111,26 +104,29 @@ impl Args {
         if let Some(unknown) =
             self.servers.iter().find(|name| Kind::ALL.iter().all(|kind| kind.name() != **name))
         {
-            return Err(BadInput(format!("--servers: \"{unknown}\" is none of {}", names())));
+            return Err(BadInput(format!(
+                "--servers: unknown server \"{unknown}\": choose from {}",
+                names()
+            )));
         }
         let wanted = |kind: &Kind| self.servers.iter().any(|name| name == kind.name());
         Ok(Kind::ALL.into_iter().filter(wanted).collect())
     }
 
-    /// Where a server's program is.
+    /// The path of a server's program.
     ///
     /// # Errors
-    /// It is not there; the message says what brings it.
+    /// It is missing; the message names how to install it.
     pub fn program(&self, kind: Kind) -> Result<PathBuf, BadInput> {
         let (path, remedy) = match kind {
             Kind::Nginx => (self.nginx.clone(), "run scripts/bootstrap bench"),
             Kind::Haproxy => (self.haproxy.clone(), "run scripts/bootstrap bench"),
-            Kind::Tide | Kind::Off => (tidegate(self.tidegate.as_deref()), BUILD),
+            Kind::Tide | Kind::Off => (binary::path(self.tidegate.as_deref()), binary::BUILD),
         };
         if path.is_file() {
             return Ok(path);
         }
-        Err(BadInput(format!("{}: there is no {}: {remedy}", kind.name(), path.display())))
+        Err(BadInput(format!("{}: {} is missing: {remedy}", kind.name(), path.display())))
     }
 }
 
@@ -140,7 +136,7 @@ mod tests {
 
     fn parsed(line: &str) -> Args {
         Args::try_parse_from(std::iter::once("tidegate-bench").chain(line.split_whitespace()))
-            .expect("these flags are good")
+            .expect("valid flags")
     }
 
     #[test]
@@ -152,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_keep_the_order_of_the_table_whatever_the_order_of_the_flag() {
+    fn rows_are_in_the_order_of_the_table_whatever_the_order_of_the_flag() {
         let ids: Vec<_> =
             parsed("--rows refused,full13-p256").rows().unwrap().iter().map(|row| row.id).collect();
         assert_eq!(ids, ["full13-p256", "refused"]);

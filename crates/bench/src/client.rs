@@ -1,8 +1,8 @@
 //! A small HTTPS client: one TLS version, one suite, one group, so that every
-//! server does the same cryptography, and tickets that are kept or forgotten.
+//! server does the same cryptography, and tickets that are kept or dropped.
 //!
-//! The server's signature is not verified: that would cost the driver more
-//! than the server, and nothing here is a secret.
+//! The server's signature is not verified: that would cost the driver more than
+//! the server, and nothing here is secret.
 
 use crate::upstream::BODY;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -22,11 +22,12 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 pub const REQUEST: &[u8] = b"GET /1k HTTP/1.1\r\nHost: bench.test\r\n\
     User-Agent: tidegate-bench\r\nAccept: */*\r\n\r\n";
 
-/// A client's configuration. `resume`: keep the latest ticket for the next
-/// connection; else be a new customer every time, who still accepts tickets.
+/// A client's configuration. `resume`: the latest ticket is kept for the next
+/// connection; otherwise every connection is of a new customer, and tickets are
+/// accepted and dropped.
 pub fn config(version: Version, resume: bool) -> Arc<ClientConfig> {
-    // Second comes the curve of the certificate: OpenSSL shows none whose curve
-    // a TLS 1.2 client does not name.
+    // The second is the curve of the certificate: OpenSSL selects no certificate
+    // whose curve a TLS 1.2 client does not offer.
     with_groups(version, resume, vec![provider::kx_group::X25519, provider::kx_group::SECP256R1])
 }
 
@@ -56,13 +57,13 @@ fn with_groups(
         .with_protocol_versions(&[versions])
         .expect("the suites are of that version")
         .dangerous()
-        .with_custom_certificate_verifier(Arc::new(Anyone))
+        .with_custom_certificate_verifier(Arc::new(AcceptAny))
         .with_no_client_auth();
     config.resumption = Resumption::store(Arc::new(Tickets { keep: resume, ..Tickets::default() }));
     Arc::new(config)
 }
 
-/// The name that clients ask for.
+/// The server name in every hello.
 pub fn server_name() -> ServerName<'static> {
     ServerName::try_from(NAME).expect("a host name")
 }
@@ -70,7 +71,7 @@ pub fn server_name() -> ServerName<'static> {
 /// The first flight of a new customer, as bytes.
 ///
 /// # Errors
-/// The TLS library refuses its own configuration.
+/// The TLS library rejects its configuration.
 pub fn hello(version: Version) -> anyhow::Result<Vec<u8>> {
     first_flight(config(version, false))
 }
@@ -79,7 +80,7 @@ pub fn hello(version: Version) -> anyhow::Result<Vec<u8>> {
 /// browsers send it.
 ///
 /// # Errors
-/// The TLS library refuses its own configuration.
+/// The TLS library rejects its configuration.
 pub fn post_quantum_hello() -> anyhow::Result<Vec<u8>> {
     use provider::kx_group::{SECP256R1, X25519, X25519MLKEM768};
     let groups = vec![X25519MLKEM768, X25519, SECP256R1];
@@ -116,7 +117,7 @@ pub async fn get(
     if expected == Some(buffer.len()) { Ok(()) } else { Err(ErrorKind::InvalidData.into()) }
 }
 
-/// Length of a response's head, once it is whole.
+/// Length of a response's head, once it is complete.
 fn head_length(bytes: &[u8]) -> io::Result<Option<usize>> {
     let Some(end) = bytes.windows(4).position(|four| four == b"\r\n\r\n") else { return Ok(None) };
     if bytes.starts_with(b"HTTP/1.1 200") {
@@ -170,9 +171,9 @@ impl ClientSessionStore for Tickets {
 
 /// Accepts any certificate and any signature.
 #[derive(Debug)]
-struct Anyone;
+struct AcceptAny;
 
-impl ServerCertVerifier for Anyone {
+impl ServerCertVerifier for AcceptAny {
     fn verify_server_cert(
         &self,
         _: &CertificateDer<'_>,
@@ -212,7 +213,7 @@ mod tests {
     use super::*;
     use tokio::io::duplex;
 
-    async fn answered_with(response: &'static [u8]) -> io::Result<()> {
+    async fn response_of(response: &'static [u8]) -> io::Result<()> {
         let (mut near, mut far) = duplex(64 * 1024);
         far.write_all(response).await?;
         far.shutdown().await?;
@@ -220,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hello_is_one_handshake_record_that_asks_for_the_name() {
+    fn a_hello_is_one_handshake_record_with_the_server_name() {
         let hello = hello(Version::Tls13).unwrap();
         assert_eq!(hello[0], 22);
         assert_eq!(usize::from(hello[3]) * 256 + usize::from(hello[4]) + 5, hello.len());
@@ -228,15 +229,15 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn only_a_whole_200_is_a_completed_operation() {
-        let kind = async |response| answered_with(response).await.unwrap_err().kind();
+    async fn only_a_complete_200_is_an_operation() {
+        let kind = async |response| response_of(response).await.unwrap_err().kind();
         assert_eq!(kind(b"HTTP/1.1 502 Bad Gateway\r\n\r\n").await, ErrorKind::InvalidData);
         assert_eq!(kind(b"HTTP/1.1 200 OK\r\n\r\nshort").await, ErrorKind::UnexpectedEof);
         assert_eq!(kind(&[b'x'; 9]).await, ErrorKind::UnexpectedEof);
     }
 
     #[test]
-    fn a_head_is_whole_with_its_empty_line() {
+    fn a_head_is_complete_with_its_empty_line() {
         assert_eq!(head_length(b"HTTP/1.1 200 OK\r\nA: b\r\n").unwrap(), None);
         assert_eq!(head_length(b"HTTP/1.1 200 OK\r\n\r\nxy").unwrap(), Some(19));
     }

@@ -1,4 +1,4 @@
-//! What a decision of the controller costs.
+//! Cost of a decision of the controller.
 
 use crate::in_process;
 use anyhow::bail;
@@ -14,9 +14,9 @@ const TICK: Duration = Duration::from_millis(100);
 /// Cost of one kind of call of the controller with its default policy.
 #[derive(Clone, Debug, Serialize)]
 pub struct DecisionCost {
-    /// What is asked or told.
+    /// The call.
     pub what: &'static str,
-    /// Whether a connection waits for it; what comes once per tick does not count.
+    /// Whether it is made for each connection; else once per tick.
     pub per_connection: bool,
     /// Nanoseconds per call.
     pub nanoseconds: Summary,
@@ -25,19 +25,20 @@ pub struct DecisionCost {
 /// Measures as many batches as there are rounds.
 ///
 /// # Errors
-/// The controller decides otherwise than its situation demands: a defect.
+/// The controller does not decide as its state requires, which is a defect.
 pub fn measure(rounds: u32, core: usize, home: usize) -> anyhow::Result<Vec<DecisionCost>> {
     in_process::pinned(core, home, || all(rounds))
 }
 
 fn all(rounds: u32) -> anyhow::Result<Vec<DecisionCost>> {
-    let (mut calm, mut crowded, mut learning) = (house(500), house(100_000), house(500));
+    let (mut calm, mut crowded, mut learning) =
+        (controller(500), controller(100_000), controller(500));
     Ok(vec![
-        cost("a newcomer, let in", true, rounds, |now| {
+        cost("a new session, admitted", true, rounds, |now| {
             calm.offered();
             calm.decide(now, Moment::in_flight(0, 0)).is_admit()
         })?,
-        cost("a newcomer, told not now", true, rounds, |now| {
+        cost("a new session, not admitted yet", true, rounds, |now| {
             crowded.offered();
             !crowded.decide(now, Moment::in_flight(3, 40)).is_admit()
         })?,
@@ -52,8 +53,8 @@ fn all(rounds: u32) -> anyhow::Result<Vec<DecisionCost>> {
     ])
 }
 
-/// A controller with so many sessions inside.
-fn house(sessions: u32) -> Controller {
+/// A controller with so many active sessions.
+fn controller(sessions: u32) -> Controller {
     let mut controller = Controller::new(Settings::default());
     for tick in 1..100 {
         controller.observe(TICK * tick, &reading(sessions));
@@ -91,7 +92,7 @@ fn reading(sessions_active: u32) -> Reading {
 }
 
 /// Measures `call`, whose argument is a time that grows by 20 ms a call and
-/// which says whether the controller did as it should.
+/// which returns whether the controller decided as required.
 fn cost(
     what: &'static str,
     per_connection: bool,
@@ -102,7 +103,7 @@ fn cost(
     let nanoseconds = in_process::nanoseconds(rounds, || {
         now += Duration::from_millis(20);
         if !black_box(call(black_box(now))) {
-            bail!("the controller does not do as it should: {what}");
+            bail!("the controller does not decide as required: {what}");
         }
         Ok(())
     })?;
@@ -114,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_controller_does_as_its_situation_demands_and_takes_time_for_it() {
+    fn every_call_decides_as_required_and_takes_time() {
         let core = tidegate_host::Cores::of_this_thread().unwrap().list()[0];
         let costs = measure(1, core, core).unwrap();
         assert_eq!(costs.len(), 4);

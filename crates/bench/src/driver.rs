@@ -17,26 +17,25 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 /// How long one operation may take.
-const PATIENCE: Duration = Duration::from_secs(5);
+const OPERATION_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The key exchange of every handshake that has one: without it the servers
-/// would not do the same work.
+/// The group of every key exchange, so that all servers do the same work.
 const GROUP: NamedGroup = NamedGroup::X25519;
 
 /// Most operations of one window, whatever its length.
 const MOST: u64 = 200_000;
 
-/// What a window came to.
+/// Result of a window.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Tally {
-    /// Operations that were completed as the row wants them.
+    /// Operations completed as the row requires.
     pub operations: u64,
     /// Operations that failed.
     pub failures: u64,
-    /// Operations whose handshake was full where the row wants a resumed one,
-    /// or the other way round, or with another group; not among `operations`.
+    /// Operations whose handshake was full where the row requires a resumed one,
+    /// or the reverse, or with another group; not counted in `operations`.
     pub other_kind: u64,
-    /// What the first failure was.
+    /// The first failure.
     pub first_failure: Option<String>,
 }
 
@@ -57,17 +56,17 @@ pub struct Driver {
 }
 
 impl Driver {
-    /// As many customers as there shall be connections at once.
+    /// One customer for each concurrent connection.
     ///
     /// # Errors
-    /// The TLS library refuses its configuration.
+    /// The TLS library rejects its configuration.
     pub fn new(work: Work, target: SocketAddr, connections: u32) -> anyhow::Result<Self> {
         let customers = (0..connections).map(|_| Customer::new(work, target));
         Ok(Self { customers: customers.collect::<anyhow::Result<_>>()? })
     }
 
-    /// Keeps all customers busy for so long, then lets each finish what it is
-    /// at. When this returns nothing is under way.
+    /// Keeps all customers busy for `length`, then lets each finish its operation.
+    /// When this returns no operation is in progress.
     pub async fn run(&mut self, length: Duration) -> Tally {
         let end = Instant::now() + length;
         let most = MOST / self.customers.len().max(1) as u64;
@@ -98,10 +97,9 @@ impl Driver {
     }
 }
 
-/// Keeps the driver's thread from ever sleeping. On one machine a write to a
-/// sleeping peer wakes it, at the writer's cost: up to a fifth of a keep-alive
-/// request, and the more the faster the server is. Behind a network card no
-/// server pays that.
+/// Keeps the driver's thread from sleeping. On one machine a write to a sleeping
+/// peer wakes it, at the writer's cost: up to a fifth of a keep-alive request, and
+/// more often the faster the server is. Over a network no server has that cost.
 async fn stay_awake() {
     loop {
         tokio::task::yield_now().await;
@@ -154,7 +152,7 @@ impl Customer {
     async fn run(&mut self, end: Instant, most: u64) -> Tally {
         let mut tally = Tally::default();
         while Instant::now() < end && tally.operations + tally.other_kind < most {
-            let done = timeout(PATIENCE, self.operation()).await;
+            let done = timeout(OPERATION_TIMEOUT, self.operation()).await;
             match done.unwrap_or_else(|_| Err(ErrorKind::TimedOut.into())) {
                 Ok(true) => tally.operations += 1,
                 Ok(false) => tally.other_kind += 1,
@@ -162,7 +160,7 @@ impl Customer {
                     self.open = Open::Nothing;
                     tally.failures += 1;
                     tally.first_failure.get_or_insert_with(|| error.to_string());
-                    // A server that fails at once shall not be hammered.
+                    // A server that fails at once must not be flooded.
                     tokio::time::sleep(Duration::from_millis(10)).await;
                 }
             }
@@ -170,7 +168,7 @@ impl Customer {
         tally
     }
 
-    /// Does one operation; tells whether it was of the kind that is wanted.
+    /// Does one operation; returns whether its handshake was of the required kind.
     async fn operation(&mut self) -> io::Result<bool> {
         match self.work {
             Work::Full(_) => self.connection(HandshakeKind::Full).await,
@@ -180,14 +178,14 @@ impl Customer {
         }
     }
 
-    async fn connection(&mut self, wanted: HandshakeKind) -> io::Result<bool> {
+    async fn connection(&mut self, required: HandshakeKind) -> io::Result<bool> {
         let mut stream = self.handshake().await?;
         client::get(&mut stream, &mut self.buffer).await?;
         let tls = stream.get_ref().1;
-        let as_wanted = tls.handshake_kind() == Some(wanted)
+        let as_required = tls.handshake_kind() == Some(required)
             && tls.negotiated_key_exchange_group().is_none_or(|group| group.name() == GROUP);
         stream.shutdown().await?;
-        Ok(as_wanted)
+        Ok(as_required)
     }
 
     async fn request(&mut self) -> io::Result<()> {
@@ -205,7 +203,7 @@ impl Customer {
     }
 
     /// A refusal is a reset, a close or an alert in answer to the hello. A
-    /// handshake record in answer means that we were let in.
+    /// handshake record means that the connection was admitted.
     async fn refused(&mut self) -> io::Result<()> {
         let mut stream = self.connect().await?;
         stream.write_all(&self.hello).await?;
@@ -275,7 +273,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_server_that_lets_in_has_not_refused() {
+    async fn a_handshake_record_is_not_a_refusal() {
         LocalSet::new()
             .run_until(async {
                 let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();

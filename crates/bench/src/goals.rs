@@ -1,4 +1,4 @@
-//! What must come out, and whether it did.
+//! The goals, and whether a run met them.
 
 use crate::decision_cost::DecisionCost;
 use crate::hello_cost::HelloCost;
@@ -10,22 +10,22 @@ use tidegate_lab::peers::Kind;
 /// One goal and its measured value, both as ratios.
 #[derive(Clone, Debug, Serialize)]
 pub struct Goal {
-    /// Id of the row that it is about.
+    /// Id of its row.
     pub row: &'static str,
-    /// What is compared with what.
+    /// The two figures that are compared.
     pub what: String,
     /// The measured ratio.
     pub value: f64,
-    /// The ratio that must not be exceeded; at 1 it must be below.
+    /// Highest ratio that meets the goal; a limit of 1 itself does not.
     pub limit: f64,
-    /// Whether the median keeps the limit.
+    /// Whether the median meets the limit.
     pub met: bool,
-    /// Whether the interval of the ratio lies on both sides of the limit: then
-    /// this run cannot tell, and the median decides.
+    /// Whether the interval of the ratio contains the limit: then this run is not
+    /// conclusive, and the median decides.
     pub close: bool,
 }
 
-/// What is said of a goal, and of one whose interval lies on both sides of its limit.
+/// The verdict on a goal as text; `close`: the interval contains the limit.
 pub fn verdict(met: bool, close: bool) -> &'static str {
     match (met, close) {
         (true, false) => "met",
@@ -35,19 +35,19 @@ pub fn verdict(met: bool, close: bool) -> &'static str {
     }
 }
 
-/// What a decision may cost at most, in CPU nanoseconds.
+/// Highest cost of a decision, in CPU nanoseconds.
 const DECISION_NS: f64 = 1000.0;
 
 impl Goal {
     fn new(row: &'static str, what: String, value: f64, limit: f64, spread: (f64, f64)) -> Self {
-        // At 1 the gate must be cheaper; below 1 the limit itself will do.
+        // At 1 the gate must cost less; below 1 the limit itself is enough.
         let met = if limit < 1.0 { value <= limit } else { value < limit };
         Self { row, what, value, limit, met, close: spread.0 < limit && limit < spread.1 }
     }
 }
 
-/// Judges everything that was measured; what was not has no goal.
-pub fn judge(rows: &[RowSummary], hellos: &[HelloCost], decisions: &[DecisionCost]) -> Vec<Goal> {
+/// The goals for everything that was measured.
+pub fn of(rows: &[RowSummary], hellos: &[HelloCost], decisions: &[DecisionCost]) -> Vec<Goal> {
     let mut goals: Vec<Goal> = rows.iter().flat_map(against_peers).collect();
     let cost = |id| {
         let row = rows.iter().find(|summary| summary.row.id == id)?;
@@ -107,12 +107,12 @@ mod tests {
     }
 
     #[test]
-    fn every_row_must_be_below_both_peers_and_some_far_below() {
+    fn every_row_must_cost_less_than_both_peers_and_some_much_less() {
         let costs = [(Kind::Tide, 46.0), (Kind::Nginx, 46.0), (Kind::Haproxy, 100.0)];
-        let goals = judge(&[summary("full13-p256", &costs)], &[], &[]);
+        let goals = of(&[summary("full13-p256", &costs)], &[], &[]);
         let verdicts: Vec<_> = goals.iter().map(|goal| (goal.limit, goal.met)).collect();
         assert_eq!(verdicts, [(1.0, false), (0.45, false)]);
-        let goals = judge(&[summary("resumed13", &costs)], &[], &[]);
+        let goals = of(&[summary("resumed13", &costs)], &[], &[]);
         assert!(!goals[0].met && goals[1].met);
     }
 
@@ -124,29 +124,29 @@ mod tests {
         ];
         let hello =
             HelloCost { hello: "any", bytes: 200, nanoseconds: Summary::of(&[341.0]).unwrap() };
-        let goals = judge(&rows, &[hello], &[]);
+        let goals = of(&rows, &[hello], &[]);
         assert_eq!(goals.iter().map(|goal| goal.met).collect::<Vec<_>>(), [true, false]);
     }
 
     #[test]
-    fn a_decision_that_a_connection_waits_for_may_cost_a_microsecond() {
+    fn a_decision_for_a_connection_may_cost_a_microsecond() {
         let decision = |per_connection, ns| DecisionCost {
             what: "any",
             per_connection,
             nanoseconds: Summary::of(&[ns]).unwrap(),
         };
         let decisions = [decision(true, 999.0), decision(true, 1000.0), decision(false, 5000.0)];
-        let goals = judge(&[], &[], &decisions);
+        let goals = of(&[], &[], &decisions);
         assert_eq!(goals.iter().map(|goal| goal.met).collect::<Vec<_>>(), [true, false]);
     }
 
     #[test]
-    fn what_was_not_measured_is_not_judged() {
-        assert!(judge(&[summary("refused", &[(Kind::Nginx, 20.0)])], &[], &[]).is_empty());
+    fn figures_that_were_not_measured_have_no_goal() {
+        assert!(of(&[summary("refused", &[(Kind::Nginx, 20.0)])], &[], &[]).is_empty());
     }
 
     #[test]
-    fn a_limit_within_the_interval_is_close() {
+    fn a_goal_is_close_if_its_interval_contains_the_limit() {
         assert!(Goal::new("r", String::new(), 0.44, 0.45, (0.43, 0.46)).close);
         assert!(!Goal::new("r", String::new(), 0.44, 0.45, (0.43, 0.449)).close);
     }

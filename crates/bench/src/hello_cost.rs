@@ -1,4 +1,4 @@
-//! What reading a hello costs.
+//! Cost of reading a hello.
 
 use crate::client;
 use crate::in_process;
@@ -12,7 +12,7 @@ use tidegate_stats::Summary;
 /// Cost of reading one kind of hello, copying its bytes included.
 #[derive(Clone, Debug, Serialize)]
 pub struct HelloCost {
-    /// What the hello offers.
+    /// Key shares of the hello.
     pub hello: &'static str,
     /// Its bytes on the wire.
     pub bytes: usize,
@@ -23,7 +23,7 @@ pub struct HelloCost {
 /// Measures as many batches as there are rounds.
 ///
 /// # Errors
-/// The reader does not accept the hello: then it has a defect.
+/// The reader does not accept the hello, which is a defect.
 pub fn measure(rounds: u32, core: usize, home: usize) -> anyhow::Result<Vec<HelloCost>> {
     let hellos = [
         ("TLS 1.3, X25519", client::hello(Version::Tls13)?),
@@ -39,7 +39,7 @@ fn cost(hello: &'static str, bytes: &[u8], rounds: u32) -> anyhow::Result<HelloC
         let mut reader = Reader::new(Limits::default());
         let progress = reader.push(black_box(bytes));
         if !matches!(black_box(&progress), Progress::Complete(_)) {
-            bail!("the hello reader says {progress:?} of a good hello ({hello})");
+            bail!("the hello reader returns {progress:?} for a valid hello ({hello})");
         }
         Ok(())
     })?;
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_hellos_are_read_and_the_post_quantum_one_is_the_longer() {
+    fn both_hellos_are_read_and_the_post_quantum_one_is_longer() {
         let core = tidegate_host::Cores::of_this_thread().unwrap().list()[0];
         let costs = measure(1, core, core).unwrap();
         assert!(costs[1].bytes > costs[0].bytes + 1000);

@@ -1,15 +1,15 @@
-//! Costs of a share of a microsecond, which disappear in any measurement from
-//! outside: measured in this process, on the servers' core.
+//! Costs of a fraction of a microsecond, which no measurement from outside can
+//! resolve: measured in this process, on the servers' core.
 
 use tidegate_stats::Summary;
 
 /// Calls in one batch.
 const BATCH: u32 = 20_000;
 
-/// Does `work` on one processor, and goes home to another.
+/// Runs `work` pinned to one processor, then pins the thread to `home`.
 ///
 /// # Errors
-/// A processor is not allowed here, or `work` failed.
+/// A processor is not allowed, or `work` failed.
 pub fn pinned<T>(
     core: usize,
     home: usize,

@@ -1,10 +1,11 @@
 //! `tidegate-bench`: server CPU per operation of the gate, nginx and HAProxy,
 //! in interleaved windows of one run; `tidegate-bench load`: CPU per operation of
-//! load generators. docs/benchmarks.md explains the methods.
+//! load generators. docs/benchmarks.md describes the methods.
 //!
 //! The driver shares no code with the gate that it measures.
 
 mod args;
+mod binary;
 mod client;
 mod decision_cost;
 mod driver;
@@ -35,12 +36,12 @@ fn main() -> ExitCode {
         Ok(code) => code,
         Err(error) => {
             eprintln!("tidegate-bench: {error:#}");
-            ExitCode::from(if error.is::<args::BadInput>() { 2 } else { 3 })
+            ExitCode::from(if error.is::<tidegate_lab::BadInput>() { 2 } else { 3 })
         }
     }
 }
 
-/// Servers: the gate and its peers.
+/// Measures servers: the gate and its peers.
 fn gate(args: &Args) -> anyhow::Result<ExitCode> {
     let report = run::run(args)?;
     report.write(&args.out)?;
@@ -49,11 +50,11 @@ fn gate(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(report.verdict().exit_code())
 }
 
-/// Load generators: `tidegate load` and its peers.
+/// Measures load generators: `tidegate load` and its peers.
 fn load(args: &generators::Args) -> anyhow::Result<ExitCode> {
     let report = generators::run(args)?;
     report.write(&args.out)?;
-    print!("{}", report.render());
+    print!("{}", generators::render(&report));
     println!("raw windows: {}", args.out.join(generators::FILE).display());
     Ok(report.exit_code())
 }

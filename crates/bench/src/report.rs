@@ -1,4 +1,4 @@
-//! The whole result: raw windows, figures, goals, and where it was made.
+//! The result of a run: raw windows, figures, goals, machine and command.
 
 use crate::decision_cost::DecisionCost;
 use crate::goals::Goal;
@@ -17,14 +17,14 @@ use tidegate_stats::Summary;
 /// Name of the file within the output folder.
 pub const FILE: &str = "bench.json";
 
-/// Everything about one run.
+/// The result of one run.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
     /// Machine, commit, command.
     pub machine: Machine,
-    /// What each server says of its version.
+    /// Version that each server reports.
     pub versions: Vec<(Kind, String)>,
-    /// Which core did what.
+    /// Cores of the servers and of the driver.
     pub cores: CorePair,
     /// Connections busy at once.
     pub connections: u32,
@@ -36,7 +36,7 @@ pub struct Report {
     pub seed: u64,
     /// The calibration loop over the whole run, in milliseconds.
     pub calibration_ms: Option<Summary>,
-    /// Goals, met or not.
+    /// The goals with their measured values.
     pub goals: Vec<Goal>,
     /// Cost of reading a hello.
     pub hellos: Vec<HelloCost>,

@@ -1,4 +1,4 @@
-//! The rows of the table: what is measured, and what it must come to.
+//! The rows of the table: what is measured, and its goals.
 
 use serde::Serialize;
 use tidegate_lab::Key;
@@ -9,7 +9,7 @@ use tidegate_lab::peers::{Version, Work};
 pub struct Row {
     /// Name in flags and results.
     pub id: &'static str,
-    /// What it is, in the table.
+    /// Heading in the table.
     pub title: &'static str,
     /// What the driver does.
     pub work: Work,
@@ -21,7 +21,7 @@ pub struct Row {
     pub most_of_haproxy: f64,
 }
 
-/// The row that a refusal is compared with.
+/// The row that a refusal is compared to.
 pub const FULL_CONNECTION: &str = "full13-p256";
 
 /// The row of refusals.
@@ -31,7 +31,7 @@ pub const REFUSAL: &str = "refused";
 pub const REFUSAL_OF_FULL: f64 = 0.1;
 
 /// Most that reading a hello may cost against a refusal, as a ratio: less than
-/// the spread of the windows, so that no measurement from outside can see it.
+/// the spread of the windows, which no measurement from outside can resolve.
 pub const INSPECTION_OF_REFUSAL: f64 = 0.02;
 
 const fn row(id: &'static str, title: &'static str, work: Work, key: Key) -> Row {
@@ -53,7 +53,7 @@ pub const ROWS: &[Row] = &[
         most_of_haproxy: 0.8,
         ..row("keepalive-tls", "keep-alive GET 1 KiB, TLS 1.3", Work::KeepAliveTls, Key::P256)
     },
-    row("keepalive-clear", "keep-alive GET 1 KiB, in clear", Work::KeepAliveClear, Key::P256),
+    row("keepalive-clear", "keep-alive GET 1 KiB, plain HTTP", Work::KeepAliveClear, Key::P256),
     row(REFUSAL, "refused after the hello", Work::Refused, Key::P256),
 ];
 

@@ -1,4 +1,5 @@
-//! The run: for each row all servers are up, and take turns window by window.
+//! The run: for each row all servers are started and measured in turns, window by
+//! window.
 
 use crate::args::Args;
 use crate::driver::Driver;
@@ -21,18 +22,18 @@ use tidegate_stats::Summary;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::LocalSet;
 
-/// Tasks that are polled before the sockets are looked at again. Small, since
-/// the task that keeps the driver awake is always ready.
+/// Tasks that are polled between two polls of the sockets. Small, since the task
+/// that keeps the driver awake is always ready.
 const EVENT_INTERVAL: u32 = 16;
 
 /// Load for each server before the first window of a row.
-const LEARNING: Duration = Duration::from_millis(500);
+const ROW_WARM_UP: Duration = Duration::from_millis(500);
 
-/// Measures everything that the flags ask for.
+/// Measures what the flags select.
 ///
 /// # Errors
-/// `BadInput` for flags that cannot be followed; anything else is a run that
-/// failed. In either case no server is left running.
+/// `BadInput` for invalid flags; anything else is a run that failed. In either
+/// case no server is left running.
 pub fn run(args: &Args) -> anyhow::Result<Report> {
     let plan = Plan::new(args)?;
     tidegate_host::Cores::one(args.driver_core)?.pin_this_thread()?;
@@ -52,7 +53,7 @@ pub fn run(args: &Args) -> anyhow::Result<Report> {
     })
 }
 
-/// Checked flags and what follows from them.
+/// The checked flags.
 struct Plan<'a> {
     args: &'a Args,
     machine: Machine,
@@ -110,7 +111,7 @@ impl<'a> Plan<'a> {
             window_ms: args.window().as_millis() as u64,
             seed: args.seed,
             calibration_ms,
-            goals: goals::judge(&rows, &hellos, &decisions),
+            goals: goals::of(&rows, &hellos, &decisions),
             hellos,
             decisions,
             rows,
@@ -118,7 +119,7 @@ impl<'a> Plan<'a> {
         })
     }
 
-    /// Measures one row at every server; tells which cannot do its work.
+    /// Measures one row at every server; returns the servers that cannot do its work.
     async fn row(
         &self,
         row: &'static Row,
@@ -147,9 +148,9 @@ impl<'a> Plan<'a> {
                 None => absent.push((*kind, why_absent(*kind, row.work))),
             }
         }
-        // Caches, pools and what the gate learns about costs: not measured.
+        // Fills caches and pools, and the gate learns its costs.
         for Running { driver, .. } in &mut running {
-            driver.run(LEARNING).await;
+            driver.run(ROW_WARM_UP).await;
             driver.close().await;
         }
         let first = windows.len();
@@ -172,7 +173,7 @@ impl<'a> Plan<'a> {
                 windows.push(window);
             }
         }
-        tell(row, &self.servers, &windows[first..]);
+        log_row(row, &self.servers, &windows[first..]);
         Ok(absent)
     }
 }
@@ -192,13 +193,15 @@ fn certificate(key: Key, folder: &Path) -> anyhow::Result<Certificate> {
 
 fn why_absent(kind: Kind, work: Work) -> &'static str {
     match (kind, work) {
-        (Kind::Off, Work::Refused) => "refuses nobody; the first column is with policy static",
+        (Kind::Off, Work::Refused) => {
+            "policy off never refuses; the first column is with policy static"
+        }
         _ => "cannot do this",
     }
 }
 
 /// One line per row on standard error, while the run goes on.
-fn tell(row: &Row, servers: &[(Kind, PathBuf, String)], windows: &[Window]) {
+fn log_row(row: &Row, servers: &[(Kind, PathBuf, String)], windows: &[Window]) {
     let mut line = format!("{}:", row.id);
     for (kind, ..) in servers {
         let costs: Vec<f64> = windows
@@ -219,8 +222,8 @@ mod tests {
     use crate::rows::ROWS;
     use clap::Parser;
 
-    /// Both peers do every row's work as the driver checks it: full and resumed
-    /// handshakes, keep-alive, refusals. Says nothing about speed.
+    /// Checks that both peers do the work of every row: full and resumed
+    /// handshakes, keep-alive, refusals. Checks no speed.
     #[test]
     fn nginx_and_haproxy_do_the_work_of_every_row() {
         let (cores, present) =
@@ -236,13 +239,13 @@ mod tests {
         let pair = ["--server-core", &server, "--driver-core", &driver];
         let args = Args::parse_from(["tidegate-bench"].into_iter().chain(flags).chain(pair));
 
-        // The run binds its thread to a core; the test's own thread is spared.
+        // The run pins its thread to a core; hence a thread of its own.
         let report = std::thread::spawn(move || run(&args).unwrap()).join().unwrap();
 
         assert_eq!(report.windows.len(), 2 * ROWS.len());
         for window in &report.windows {
-            let as_wanted = window.operations > 0 && window.failures + window.other_kind == 0;
-            assert!(as_wanted, "{window:?}");
+            let as_expected = window.operations > 0 && window.failures + window.other_kind == 0;
+            assert!(as_expected, "{window:?}");
         }
         let refused = report.windows.iter().filter(|window| window.row == "refused");
         assert!(refused.into_iter().all(|window| window.upstream_requests == 0));

@@ -15,21 +15,21 @@ pub const HELD: f64 = 0.01;
 pub struct Cell {
     /// The server.
     pub server: Kind,
-    /// CPU microseconds per operation; `None` where nothing could be measured.
+    /// CPU microseconds per operation; `None` without a valid window.
     pub cpu_us: Option<Summary>,
     /// The same, with each window scaled by its calibration loop.
     pub normalised_cpu_us: Option<Summary>,
     /// Connections that the server opened to the upstream, per request: near 0
-    /// where it keeps them open.
+    /// with keep-alive.
     pub upstream_connections_per_request: f64,
-    /// Share of the operations that the gate first made wait for its budget; the
-    /// cost of waiting is in the figure.
+    /// Share of the operations that the gate first held; the cost of holding is
+    /// included.
     pub held_share: f64,
     /// Share of its core that the server used, median of the windows.
     pub utilisation: f64,
-    /// Why there is nothing, or less than planned.
+    /// Why there is no cost, or from fewer windows than planned.
     pub note: Option<String>,
-    /// The cell was to be measured and could not be: the run failed.
+    /// Half or more of its windows are invalid: the run failed.
     pub failed: bool,
 }
 
@@ -49,17 +49,17 @@ pub struct RowSummary {
     pub row: &'static Row,
     /// One cell per server, in the table's order.
     pub cells: Vec<Cell>,
-    /// The gate that goals are judged on: its default, unless that made
-    /// customers wait. Then the cost of waiting is in the figure, which no peer
-    /// has, and the gate without admission is compared.
+    /// The gate that goals are judged on: its default policy, unless it held
+    /// customers. Its cost then includes holding, which no peer does, and the gate
+    /// without admission control is compared.
     pub judged: Kind,
     /// The gate against its peers.
     pub against: Vec<Against>,
 }
 
 impl RowSummary {
-    /// Summarises the windows of one row. `absent`: servers that have no way
-    /// to do this work, and why.
+    /// Summarises the windows of one row. `absent`: servers that cannot do this
+    /// work, with the reason.
     pub fn of(
         row: &'static Row,
         servers: &[Kind],
@@ -114,7 +114,7 @@ fn of<'a>(row: &Row, server: Kind, windows: &'a [Window]) -> impl Iterator<Item 
     windows.iter().filter(move |window| window.row == id && window.server == server)
 }
 
-/// Costs by round; what does not count is not a number, and left out of pairs.
+/// Costs by round; an invalid window is NaN and left out of pairs.
 fn series(row: &Row, server: Kind, windows: &[Window]) -> Vec<f64> {
     let mut windows: Vec<_> = of(row, server, windows).collect();
     windows.sort_by_key(|window| window.round);
@@ -132,9 +132,9 @@ fn cell(row: &Row, server: Kind, windows: &[Window], reference_ms: f64) -> Cell 
         .iter()
         .map(|window| window.cpu_us_per_operation * reference_ms / window.calibration())
         .collect();
-    let complaint = all.iter().find_map(|window| window.complaint());
-    let note = complaint.map(|why| {
-        format!("{} of {} windows do not count: {why}", all.len() - valid.len(), all.len())
+    let fault = all.iter().find_map(|window| window.fault());
+    let note = fault.map(|why| {
+        format!("{} of {} windows are invalid: {why}", all.len() - valid.len(), all.len())
     });
     let sum = |of: fn(&Window) -> u64| valid.iter().map(|window| of(window)).sum::<u64>() as f64;
     let requests = sum(|window| window.upstream_requests);
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gate_that_made_customers_wait_is_compared_without_admission() {
+    fn a_gate_that_held_customers_is_compared_without_admission_control() {
         let mut all =
             windows(&[(Kind::Tide, [50.0; 3]), (Kind::Off, [40.0; 3]), (Kind::Nginx, [100.0; 3])]);
         assert_eq!(RowSummary::of(&ROWS[0], &Kind::ALL, &[], &all, 5.0).judged, Kind::Tide);
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cell_without_a_majority_of_good_windows_has_failed_and_an_absent_one_has_not() {
+    fn a_cell_without_a_majority_of_valid_windows_has_failed_and_an_absent_one_has_not() {
         let mut all = windows(&[(Kind::Tide, [40.0; 3])]);
         all[0].failures = 500;
         assert!(!RowSummary::of(&ROWS[0], &SERVERS, &[], &all, 5.0).cells[0].failed);

@@ -1,4 +1,4 @@
-//! The result for people.
+//! The result as text.
 
 use crate::goals::{Goal, verdict};
 use crate::hello_cost::HelloCost;
@@ -87,7 +87,7 @@ fn decisions(text: &mut String, report: &Report) {
     nanoseconds(text, "A decision of the controller", costs);
 }
 
-/// What was measured in this process: names and costs under a title.
+/// Costs measured in this process, under a title.
 fn nanoseconds(text: &mut String, title: &str, costs: impl Iterator<Item = (String, Summary)>) {
     for (index, (name, cost)) in costs.enumerate() {
         if index == 0 {
@@ -126,13 +126,16 @@ fn remarks(text: &mut String, report: &Report) {
                 put!(text, "{}, {}: held ", row.row.id, cell.server.title());
                 put!(text, "{:.0} % of the customers ", 100.0 * cell.held_share);
                 put!(text, "(using {:.0} % of its core), ", 100.0 * cell.utilisation);
-                put!(text, "and waiting is in its cost; ");
+                put!(text, "and its cost includes their waiting; ");
                 put!(text, "the row is judged on: {}\n", row.judged.title());
             }
             let opened = 100.0 * cell.upstream_connections_per_request;
             if opened > 1.0 {
                 put!(text, "{}, {}: opened an upstream ", row.row.id, cell.server.title());
-                put!(text, "connection for {opened:.0} % of its requests, which costs it extra\n");
+                put!(
+                    text,
+                    "connection for {opened:.0} % of its requests, which adds to its cost\n"
+                );
             }
         }
     }
@@ -150,10 +153,8 @@ fn remarks(text: &mut String, report: &Report) {
         put!(text, "driver {:.0} % (100 on an idle machine)\n", 100.0 * driver.median);
     }
     text.push_str(match report.verdict() {
-        Verdict::Met if report.goals.is_empty() => {
-            "no goal was judged: the gate was not measured\n"
-        }
-        Verdict::Met => "all goals that could be judged are met\n",
+        Verdict::Met if report.goals.is_empty() => "no goals: the gate was not measured\n",
+        Verdict::Met => "all goals are met\n",
         Verdict::Missed => "a goal is missed\n",
         Verdict::Failed => "the run failed: see the remarks above\n",
     });

@@ -1,6 +1,6 @@
 //! The upstream that all servers share: 1 KiB of text for every request, over
 //! connections that stay open. It runs in the driver's thread, so that its
-//! cost never reaches the servers' core.
+//! cost is not on the servers' core.
 
 use std::cell::Cell;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -12,10 +12,10 @@ use tokio::task::spawn_local;
 /// Bytes of the body.
 pub const BODY: usize = 1024;
 
-/// What the upstream has seen since it started.
+/// Counts of the upstream since it started.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Seen {
-    /// Connections accepted: few if the server before it keeps them open.
+pub struct Counts {
+    /// Connections accepted: few if the server keeps them open.
     pub connections: u64,
     /// Requests answered.
     pub requests: u64,
@@ -25,7 +25,7 @@ pub struct Seen {
 #[derive(Clone, Debug)]
 pub struct Upstream {
     address: SocketAddr,
-    seen: Rc<Cell<Seen>>,
+    seen: Rc<Cell<Counts>>,
 }
 
 impl Upstream {
@@ -46,25 +46,25 @@ impl Upstream {
         Ok(upstream)
     }
 
-    /// Where it listens.
+    /// The address it listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// What it has seen so far.
-    pub fn seen(&self) -> Seen {
+    /// The counts so far.
+    pub fn seen(&self) -> Counts {
         self.seen.get()
     }
 }
 
-fn count(seen: &Cell<Seen>, change: impl FnOnce(&mut Seen)) {
+fn count(seen: &Cell<Counts>, change: impl FnOnce(&mut Counts)) {
     let mut now = seen.get();
     change(&mut now);
     seen.set(now);
 }
 
 /// Answers requests without a body, one after the other.
-async fn serve(mut stream: TcpStream, seen: Rc<Cell<Seen>>) -> std::io::Result<()> {
+async fn serve(mut stream: TcpStream, seen: Rc<Cell<Counts>>) -> std::io::Result<()> {
     stream.set_nodelay(true)?;
     let response = response();
     let mut head = Vec::with_capacity(2048);

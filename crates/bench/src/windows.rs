@@ -1,5 +1,5 @@
-//! One window: a server's CPU time over a while of load, with everything that
-//! is needed to judge it later.
+//! One window: a server's CPU time over a period of load, with everything that is
+//! needed to judge it later.
 
 use crate::driver::Driver;
 use crate::upstream::Upstream;
@@ -12,11 +12,11 @@ use tokio::time::sleep;
 /// Time for the last connections to be torn down before a clock is read.
 const SETTLE: Duration = Duration::from_millis(10);
 
-/// Load before a window: at least a tick of the gate's controller, which has
-/// seen no customer since its last window.
+/// Load before a window: at least a tick of the gate's controller, which has had
+/// no customer since its last window.
 const WARM_UP: Duration = Duration::from_millis(150);
 
-/// Fewest operations that make a window worth something.
+/// Fewest operations of a valid window.
 const FEWEST: u64 = 20;
 
 /// A measured window, raw.
@@ -36,7 +36,7 @@ pub struct Window {
     pub failures: u64,
     /// Operations with the other kind of handshake.
     pub other_kind: u64,
-    /// What the first failure was.
+    /// The first failure.
     pub first_failure: Option<String>,
     /// Length of the load.
     pub wall_ms: f64,
@@ -46,8 +46,8 @@ pub struct Window {
     pub cpu_us_per_operation: f64,
     /// Share of its core that the server used.
     pub utilisation: f64,
-    /// Share of its core that driver and upstream used: all of it, unless other
-    /// programs took some.
+    /// Share of its core that driver and upstream used: near 1, unless other
+    /// programs used it too.
     pub driver_utilisation: f64,
     /// The calibration loop right before and right after.
     pub calibration_ms: [f64; 2],
@@ -55,7 +55,7 @@ pub struct Window {
     pub upstream_connections: u64,
     /// Requests that reached the upstream.
     pub upstream_requests: u64,
-    /// New connections that the gate made wait for its budget.
+    /// New connections that the gate held.
     pub held: u64,
 }
 
@@ -63,7 +63,7 @@ impl Window {
     /// Measures one window. The connections are closed at its end.
     ///
     /// # Errors
-    /// The server is gone, or a core is not allowed.
+    /// The server has ended, or a core is not allowed.
     pub async fn measure(
         at: (&'static str, Kind, u32, usize),
         server: &Server,
@@ -116,14 +116,14 @@ impl Window {
         })
     }
 
-    /// Whether the window counts: enough operations, and at most one in a
-    /// hundred that was not what the row is about.
+    /// Whether the window is valid: enough operations, and at most one in a hundred
+    /// failed or of the other kind.
     pub fn valid(&self) -> bool {
         self.operations >= FEWEST && (self.failures + self.other_kind) * 100 <= self.operations
     }
 
-    /// Why it does not count, in a few words.
-    pub fn complaint(&self) -> Option<String> {
+    /// Why it is invalid.
+    pub fn fault(&self) -> Option<String> {
         if self.valid() {
             return None;
         }
@@ -149,7 +149,7 @@ fn milliseconds(time: Duration) -> f64 {
 pub mod tests {
     use super::*;
 
-    /// A good window, for tests.
+    /// A valid window, for tests.
     pub fn window(row: &'static str, server: Kind, round: u32, us: f64) -> Window {
         Window {
             row,
@@ -173,17 +173,17 @@ pub mod tests {
     }
 
     #[test]
-    fn one_failure_in_a_hundred_is_the_most() {
+    fn a_valid_window_has_at_most_one_failure_in_a_hundred() {
         let mut window = window("r", Kind::Tide, 0, 1.0);
         window.failures = 10;
-        assert!(window.valid() && window.complaint().is_none());
+        assert!(window.valid() && window.fault().is_none());
         window.other_kind = 1;
         assert!(!window.valid());
-        assert!(window.complaint().unwrap().contains("10 failed, 1 of the other kind"));
+        assert!(window.fault().unwrap().contains("10 failed, 1 of the other kind"));
     }
 
     #[test]
-    fn a_window_with_hardly_an_operation_does_not_count() {
+    fn a_window_with_too_few_operations_is_invalid() {
         let mut window = window("r", Kind::Tide, 0, 1.0);
         window.operations = 19;
         assert!(!window.valid());

@@ -1,4 +1,4 @@
-//! `tidegate check`: validate a file without starting anything.
+//! `tidegate check`: validate files without starting anything.
 
 use std::path::{Path, PathBuf};
 
@@ -16,7 +16,7 @@ pub struct Args {
     files: Vec<PathBuf>,
 }
 
-/// Checks every file and reports all mistakes of all of them together.
+/// Checks every file and reports the mistakes of all files together.
 pub fn run(args: Args) -> anyhow::Result<Outcome> {
     let mut mistakes = Vec::new();
     for file in &args.files {
@@ -52,8 +52,8 @@ fn check(file: &Path) -> anyhow::Result<String> {
     Ok(report)
 }
 
-/// A scenario is told by its tables; a file that is neither gets the gate's
-/// messages, which name every unknown key.
+/// A load scenario has one of these tables. A file that is neither gets the messages of the
+/// gate's configuration, which name every unknown key.
 fn is_scenario(text: &str) -> bool {
     let begins = |line: &str| {
         ["[session", "[pages", "[transitions", "[arrivals", "[thresholds"]
@@ -63,8 +63,8 @@ fn is_scenario(text: &str) -> bool {
     text.lines().any(|line| begins(line.trim_start()))
 }
 
-/// A simulated scenario says what it is about, before its first table; a text that
-/// is no TOML yet is told as well.
+/// A simulated scenario has the key `about` before its first table. Text that is not valid
+/// TOML is recognised too.
 fn is_simulated(text: &str) -> bool {
     let lines = text.lines().map(str::trim_start).take_while(|line| !line.starts_with('['));
     let keys = lines.filter_map(|line| line.split_once('=').map(|(key, _)| key.trim()));
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_simulated_scenario_is_told_by_its_key_however_it_is_written() {
+    fn a_simulated_scenario_is_recognised_by_its_key() {
         for text in
             ["about = \"x\"", "about=\"x\"", "loads=[1]\n  \"about\"\t= 'x'\n[gate]", "about="]
         {

@@ -1,4 +1,4 @@
-//! `tidegate gate`: stand in front of a service.
+//! `tidegate gate`: run the gate before a service.
 
 use std::path::PathBuf;
 
@@ -10,10 +10,10 @@ use crate::exit::{Outcome, bad_input};
 use crate::signals::Signals;
 use tidegate_lab::READY;
 
-/// Flags of `tidegate gate`. A flag goes before what the file says.
+/// Flags of `tidegate gate`. A flag overrides the configuration file.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Configuration file; every setting is in docs/configuration.md
+    /// Configuration file; docs/configuration.md lists every key
     #[arg(long, value_name = "FILE", required_unless_present = "upstream")]
     config: Option<PathBuf>,
     /// The service behind the gate, http or https
@@ -22,7 +22,7 @@ pub struct Args {
     /// Address that customers connect to [default: 0.0.0.0:8443]
     #[arg(long, value_name = "ADDR")]
     listen: Option<String>,
-    /// Address for customers in clear (plain HTTP) as well [default: off]
+    /// Address for plain HTTP as well [default: off]
     #[arg(long, value_name = "ADDR")]
     clear: Option<String>,
     /// Certificate chain (PEM); without one the gate makes a self-signed one
@@ -34,7 +34,7 @@ pub struct Args {
     /// Address of metrics, health and status [default: 127.0.0.1:9443]
     #[arg(long, value_name = "ADDR")]
     admin: Option<String>,
-    /// Who is let in: off, static, eac or tide [default: tide]
+    /// Admission policy: off, static, eac or tide [default: tide]
     #[arg(long, value_name = "POLICY")]
     policy: Option<String>,
     /// New sessions per second of the policy `static`
@@ -48,11 +48,11 @@ pub struct Args {
     log: Option<String>,
 }
 
-/// Serves until told to stop, then drains.
+/// Serves until SIGTERM or SIGINT, then drains.
 pub fn run(args: Args) -> anyhow::Result<Outcome> {
     let config = configuration(args)?;
     start_log(&config)?;
-    let gate = Gate::start(config).map_err(blame)?;
+    let gate = Gate::start(config).map_err(classify)?;
     let mut signals = Signals::catch().context("cannot wait for signals")?;
     announce(&gate);
     signals.wait();
@@ -71,7 +71,7 @@ fn configuration(args: Args) -> anyhow::Result<Config> {
     .map_err(bad_input)
 }
 
-fn blame(error: tidegate_gate::Error) -> anyhow::Error {
+fn classify(error: tidegate_gate::Error) -> anyhow::Error {
     use tidegate_gate::Error::{Admin, Certificate, Core, Listen, Roots, SelfSigned, System};
     match error {
         Listen { .. } | Admin(_) | Core { .. } | Certificate(_) | Roots(_) => bad_input(error),
@@ -79,8 +79,7 @@ fn blame(error: tidegate_gate::Error) -> anyhow::Error {
     }
 }
 
-/// Standard output is for scripts: where customers and operators connect, and
-/// that they can.
+/// Announces addresses and readiness on standard output, for scripts.
 fn announce(gate: &Gate) {
     println!("gate: https://{}", gate.address());
     if let Some(clear) = gate.clear_address() {

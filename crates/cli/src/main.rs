@@ -1,4 +1,4 @@
-//! The one binary: parse, run, exit code.
+//! The `tidegate` binary.
 
 mod check;
 mod demo;
@@ -18,8 +18,8 @@ use crate::exit::Outcome;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Keeps an HTTPS service at its peak when more customers arrive than it can
-/// serve, and tells its owner beforehand how many that is.
+/// Keeps an HTTPS service at its peak throughput when more customers arrive than it
+/// can serve, and measures its capacity beforehand.
 #[derive(Parser)]
 #[command(name = "tidegate", version, after_help = EXIT_CODES)]
 struct Cli {
@@ -32,23 +32,23 @@ const EXIT_CODES: &str = "Exit codes: 0 done; 1 a goal or threshold was missed; 
 
 #[derive(Subcommand)]
 enum Command {
-    /// Stand in front of a service: admit what it can carry to the end
+    /// Run the gate before a service: admit the sessions that it can serve to their end
     Gate(gate::Args),
     /// Validate a gate configuration or a scenario without starting anything
     Check(check::Args),
-    /// Drive a service as customers do
+    /// Load a service with customers' sessions, and measure it
     Load(Box<load::Args>),
-    /// Run a reference site to try things on
+    /// Run a reference site
     Site(site::Args),
     /// Simulate admission policies under scenarios, in virtual time
     Sim(sim::Args),
-    /// Show what overload does to an auction site, without and with the gate
+    /// Measure an auction site under overload, without and with the gate
     Demo(demo::Args),
 }
 
 fn main() -> std::process::ExitCode {
     let cli = Cli::parse();
-    // Gate and site hold a file for each connection, and a shell allows 1024.
+    // Every connection is an open file, and a shell's limit is 1024.
     tidegate_host::open_files::raise_limit();
     let outcome = match cli.command {
         Command::Gate(args) => gate::run(args),

@@ -1,5 +1,5 @@
-//! The live view on a terminal: sessions and response time as they go, and a
-//! table of what has been measured. Told figures, it only draws them.
+//! The live view on a terminal: sessions and response times over time, and a table of
+//! results. It draws figures that others measure.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -9,40 +9,39 @@ use ratatui::prelude::{Color, Frame, Line, Modifier, Span, Style};
 use ratatui::symbols::Marker;
 use ratatui::widgets::{Axis, Block, Chart, Dataset, GraphType, Paragraph, Row, Table};
 
-/// A terminal taken over until dropped. A panic gives it back before its message.
-pub struct TakenOver(DefaultTerminal);
+/// A terminal in full-screen mode until dropped. A panic restores it before its message.
+pub struct FullScreen(DefaultTerminal);
 
-/// Whether a terminal is taken over.
-static TAKEN: AtomicBool = AtomicBool::new(false);
+/// Whether a terminal is in full-screen mode.
+static ACTIVE: AtomicBool = AtomicBool::new(false);
 
-/// Gives the terminal back where it is taken over: for whoever ends the process.
-pub fn give_back() {
-    if TAKEN.swap(false, Ordering::Relaxed) {
+/// Restores the terminal if it is in full-screen mode. Call before the process exits.
+pub fn restore() {
+    if ACTIVE.swap(false, Ordering::Relaxed) {
         ratatui::restore();
     }
 }
 
-impl TakenOver {
-    /// Takes the terminal over.
+impl FullScreen {
+    /// Switches the terminal to full-screen mode.
     ///
     /// # Errors
-    /// When the terminal cannot do it.
+    /// The terminal does not support it.
     pub fn new() -> std::io::Result<Self> {
         let terminal = ratatui::try_init().inspect_err(|_| ratatui::restore())?;
-        TAKEN.store(true, Ordering::Relaxed);
+        ACTIVE.store(true, Ordering::Relaxed);
         keep_signals();
         Ok(Self(terminal))
     }
 
-    /// Draws. A terminal that went away must not end a measurement, so errors are
-    /// dropped.
+    /// Draws. Errors are dropped: a terminal that is gone must not end a measurement.
     pub fn draw(&mut self, draw: impl FnOnce(&mut Frame)) {
         let _ = self.0.draw(draw);
     }
 }
 
-/// Ctrl-C stays a signal, as without a view: whoever takes the terminal over need
-/// not read keys to be ended. The terminal's state of before is kept by crossterm.
+/// Ctrl-C stays a signal, as without a view, so that no keys need to be read. crossterm
+/// keeps the terminal's earlier state.
 fn keep_signals() {
     // SAFETY: plain data, for which all zeros is a value.
     let mut state: libc::termios = unsafe { std::mem::zeroed() };
@@ -54,23 +53,23 @@ fn keep_signals() {
     }
 }
 
-impl Drop for TakenOver {
+impl Drop for FullScreen {
     fn drop(&mut self) {
-        give_back();
+        restore();
     }
 }
 
-/// A terminal with the view of several runs in turn.
+/// The view of several runs, one after another.
 pub struct Screen {
-    terminal: TakenOver,
-    /// What it shows; change it, then [`Screen::draw`].
+    terminal: FullScreen,
+    /// What it shows after the next [`Screen::draw`].
     pub state: State,
 }
 
 /// Everything on the screen.
 #[derive(Default)]
 pub struct State {
-    /// What is being done.
+    /// The current phase.
     pub title: String,
     /// Name and colour of the run whose figures are shown.
     pub label: String,
@@ -108,12 +107,12 @@ const ROWS: usize = 14;
 const SOFT: Style = Style::new().fg(Color::DarkGray);
 
 impl Screen {
-    /// Takes the terminal over.
+    /// Switches the terminal to full-screen mode.
     ///
     /// # Errors
-    /// When the terminal cannot do it.
+    /// The terminal does not support it.
     pub fn open() -> std::io::Result<Self> {
-        Ok(Self { terminal: TakenOver::new()?, state: State::default() })
+        Ok(Self { terminal: FullScreen::new()?, state: State::default() })
     }
 
     /// Draws the state.
@@ -168,8 +167,8 @@ impl State {
     }
 
     fn draw_sessions(&self, frame: &mut Frame, area: Rect) {
-        // Four times the capacity would squeeze what matters into the lowest
-        // quarter, so the axis ends above the capacity and offered load leaves it.
+        // The axis ends at 1.5 times the capacity, and offered load above is cut off: at
+        // four times the capacity the rest would fill only the lowest quarter.
         let highest = self.offered.iter().map(|p| p.1).fold(10.0, f64::max);
         let top = self.capacity.map_or(highest * 1.1, |capacity| capacity * 1.5);
         let offered: Vec<_> = self.offered.iter().map(|(x, y)| (*x, y.min(top))).collect();
@@ -261,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tiny_terminal_is_no_reason_to_panic() {
+    fn a_tiny_terminal_does_not_panic() {
         for (width, height) in [(1, 1), (10, 3), (30, 8)] {
             drawn(&State::default(), width, height);
         }

@@ -1,4 +1,4 @@
-//! Waiting for the operator's word to stop.
+//! SIGTERM and SIGINT.
 
 use tidegate_load::Stop;
 use tokio::runtime::Runtime;
@@ -12,8 +12,8 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// Installs the handlers: before a service says that it is ready, so that
-    /// nobody's first word ends it unawares.
+    /// Installs the handlers. A service does so before it reports that it is ready, so that
+    /// every later signal stops it in order.
     ///
     /// # Errors
     /// When the handlers cannot be installed.
@@ -38,22 +38,22 @@ impl Signals {
     }
 }
 
-/// A stop that Ctrl-C and SIGTERM pull; the second one ends the demo at once.
+/// A stop that the first SIGTERM or SIGINT requests; the second one ends the process at once.
 ///
 /// # Errors
 /// When the handlers or their thread cannot be started.
 pub fn stop_on_signal() -> anyhow::Result<Stop> {
     let stop = Stop::default();
-    let pulled = stop.clone();
+    let requested = stop.clone();
     let mut signals = Signals::catch()?;
     std::thread::Builder::new().name("signals".into()).spawn(move || {
         loop {
             signals.wait();
-            if pulled.is_stopped() {
-                crate::screen::give_back();
+            if requested.is_stopped() {
+                crate::screen::restore();
                 std::process::exit(3);
             }
-            pulled.stop();
+            requested.stop();
         }
     })?;
     Ok(stop)

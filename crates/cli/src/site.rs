@@ -31,7 +31,7 @@ struct AuctionArgs {
     /// Address to listen on
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8080")]
     listen: SocketAddr,
-    /// PostgreSQL to use, postgres://user@host/name; without, SQLite in --data
+    /// PostgreSQL database, postgres://user@host/name [default: SQLite in --data]
     #[arg(long, value_name = "URL")]
     database: Option<String>,
     /// Folder of the SQLite file
@@ -43,15 +43,15 @@ struct AuctionArgs {
     /// Seed of a new population [default: 1]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// What hashing a password costs: owasp, light, or m=KIB,t=PASSES
+    /// Cost of a password hash: owasp, light, or m=KIB,t=PASSES
     #[arg(long, value_name = "COST", default_value = "owasp")]
     password_cost: PasswordCost,
-    /// CPU time that every page but the front page takes on top, in
-    /// milliseconds: to try what a dearer site would do
+    /// CPU time that every page but the front page uses in addition, in
+    /// milliseconds: a costlier site
     #[arg(long, value_name = "MS", default_value_t = 0.0, value_parser = milliseconds)]
     extra_cpu: f64,
-    /// With --extra-cpu, from so many seconds after the start on: a site that
-    /// gets dearer while it serves
+    /// With --extra-cpu, seconds from the start until it applies: a site whose
+    /// cost rises while it serves
     #[arg(long, value_name = "S", default_value_t = 0.0, requires = "extra_cpu", value_parser = seconds)]
     extra_cpu_after: f64,
     /// Processors to run on, one thread pinned to each, such as 0,2-3
@@ -59,7 +59,7 @@ struct AuctionArgs {
     cores: Option<Cores>,
 }
 
-/// Serves until told to stop.
+/// Serves until SIGTERM or SIGINT.
 pub fn run(args: Args) -> anyhow::Result<Outcome> {
     let Site::Auction(args) = args.site;
     let options = Options {
@@ -73,7 +73,7 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
         extra_cpu_after: Duration::from_secs_f64(args.extra_cpu_after),
         cores: args.cores.map(|cores| cores.list().to_vec()),
     };
-    let site = auction::start(options).map_err(blame)?;
+    let site = auction::start(options).map_err(classify)?;
     let mut signals = Signals::catch()?;
     println!("site: http://{}", site.address());
     println!("{READY}");
@@ -93,7 +93,7 @@ fn seconds(text: &str) -> Result<f64, String> {
     value.ok_or_else(|| "must be 0 to 86400 seconds, such as 30".to_owned())
 }
 
-fn blame(error: tidegate_sites::Error) -> anyhow::Error {
+fn classify(error: tidegate_sites::Error) -> anyhow::Error {
     match error {
         tidegate_sites::Error::Operator(_) => bad_input(error),
         other => other.into(),

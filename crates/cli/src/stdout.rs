@@ -1,11 +1,10 @@
-//! Standard output whose reader may have seen enough: `head`, or a pager that was
-//! left.
+//! Standard output whose reader may close it early, such as `head` or a pager.
 
 use std::fmt::Display;
 use std::io::{self, Write};
 
-/// Prints a text. Where nobody reads any more it goes nowhere, and the command ends
-/// as it would have.
+/// Prints a text. If the reader has closed the pipe, the text is dropped and the command
+/// goes on.
 ///
 /// # Errors
 /// When it cannot be written for another reason, such as a full disk.
@@ -26,7 +25,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reader_who_left_is_no_failure_and_a_full_disk_is_one() {
+    fn a_closed_pipe_is_no_failure_and_a_full_disk_is_one() {
         let failed = |kind: io::ErrorKind| unless_closed(Err(kind.into()));
         assert!(failed(io::ErrorKind::BrokenPipe).is_ok());
         assert!(failed(io::ErrorKind::StorageFull).is_err());

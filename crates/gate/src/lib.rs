@@ -1,6 +1,6 @@
 //! The gate: listener, admission, TLS, HTTP proxy, telemetry, admin.
 //!
-//! The folders follow the life of a connection: `listen` accepts it and reads its first
+//! The folders follow a connection: `listen` accepts it and reads its first
 //! flight, `admission` classifies it and admits, queues or refuses it, `connection` has
 //! its task, state and transport, [`tls`] the configurations of its handshake, and `http`
 //! serves its requests. [`telemetry`] counts all of it, and `control_loop` reports to the

@@ -9,22 +9,22 @@ use std::net::TcpStream;
 use std::sync::Arc;
 use tidegate_gate::telemetry::labels::Class;
 
-/// One newcomer may come in, and then for long no other.
+/// One new session is admitted, and no other for a long time.
 fn one_only(more: &str) -> String {
     format!("[admission]\npolicy = \"static\"\nrate = 0.01\n{more}\n")
 }
 
 #[test]
-fn a_refusal_is_a_reset_and_who_is_inside_comes_in_all_the_same() {
+fn a_refusal_is_a_reset_and_active_sessions_are_admitted_all_the_same() {
     for version in [&rustls::version::TLS12, &rustls::version::TLS13] {
         let gate = gate(hello(), &one_only("hold_time = \"0s\""));
-        let inside = Arc::new(client(&[version]));
-        get(&mut connect(&gate, &inside), "/").unwrap();
-        for turned_away in 1..=3 {
+        let active = Arc::new(client(&[version]));
+        get(&mut connect(&gate, &active), "/").unwrap();
+        for refused in 1..=3 {
             let error = get(&mut connect(&gate, &any_client()), "/").unwrap_err();
             assert_eq!(error.kind(), ErrorKind::ConnectionReset);
-            assert_eq!(gate.totals().refused[Class::New], turned_away);
-            let mut again = connect(&gate, &inside);
+            assert_eq!(gate.totals().refused[Class::New], refused);
+            let mut again = connect(&gate, &active);
             assert_eq!(get(&mut again, "/").unwrap().text(), "hello");
             let seen = again.get_ref().conn.protocol_version();
             assert_eq!(seen, Some(version.version));
@@ -44,7 +44,7 @@ fn a_refusal_may_be_an_alert() {
 }
 
 #[test]
-fn who_is_held_comes_in_with_the_next_budget_in_order() {
+fn held_sessions_are_admitted_in_order_with_the_next_budget() {
     let gate =
         gate(hello(), "[admission]\npolicy = \"static\"\nrate = 20.0\nhold_time = \"20s\"\n");
     let customers: Vec<_> = (0..6)
@@ -56,7 +56,7 @@ fn who_is_held_comes_in_with_the_next_budget_in_order() {
             connection
         })
         .collect();
-    counted(&gate, "all were judged", |totals| {
+    counted(&gate, "all were decided on", |totals| {
         totals.admitted[Class::New] + totals.held[Class::New] == 6
     });
     for mut connection in customers {
@@ -68,7 +68,7 @@ fn who_is_held_comes_in_with_the_next_budget_in_order() {
     assert_eq!((totals.refused[Class::New], totals.holding, totals.holding_bytes), (0, 0, 0));
 }
 
-/// A whole hello as bytes, without a session behind it.
+/// A complete hello as bytes.
 fn some_hello() -> Vec<u8> {
     let name = "localhost".try_into().unwrap();
     let mut session = rustls::ClientConnection::new(any_client(), name).unwrap();
@@ -77,8 +77,8 @@ fn some_hello() -> Vec<u8> {
     bytes
 }
 
-/// A customer who has sent her hello and nothing else.
-fn knock(gate: &tidegate_gate::Gate) -> TcpStream {
+/// A customer who has sent a hello and nothing else.
+fn send_hello(gate: &tidegate_gate::Gate) -> TcpStream {
     let mut socket = TcpStream::connect(gate.address()).unwrap();
     socket.set_read_timeout(Some(PATIENCE)).unwrap();
     socket.write_all(&some_hello()).unwrap();
@@ -86,23 +86,23 @@ fn knock(gate: &tidegate_gate::Gate) -> TcpStream {
 }
 
 #[test]
-fn the_line_is_bounded_and_the_oldest_makes_room() {
+fn the_queue_is_bounded_and_the_oldest_makes_room() {
     let gate = gate(hello(), &one_only("hold_time = \"20s\"\nhold_connections = 1"));
     get(&mut connect(&gate, &any_client()), "/").unwrap();
-    let mut first = knock(&gate);
+    let mut first = send_hello(&gate);
     counted(&gate, "held", |totals| totals.holding == 1);
-    let _second = knock(&gate);
+    let _second = send_hello(&gate);
     assert_eq!(first.read(&mut [0; 1]).unwrap_err().kind(), ErrorKind::ConnectionReset);
-    counted(&gate, "the second stands in her place", |totals| {
+    counted(&gate, "the second replaces the first", |totals| {
         (totals.held[Class::New], totals.holding, totals.hold_expired) == (2, 1, 1)
     });
 }
 
 #[test]
-fn a_customer_who_hangs_up_leaves_the_line_when_it_is_her_turn() {
+fn a_customer_who_closes_leaves_the_queue_at_the_next_decision() {
     let gate = gate(hello(), &one_only("hold_time = \"20s\""));
     get(&mut connect(&gate, &any_client()), "/").unwrap();
-    let waiting = knock(&gate);
+    let waiting = send_hello(&gate);
     counted(&gate, "held", |totals| totals.holding == 1);
     drop(waiting);
     counted(&gate, "left", |totals| totals.hold_left == 1 && totals.holding == 0);
@@ -110,32 +110,32 @@ fn a_customer_who_hangs_up_leaves_the_line_when_it_is_her_turn() {
 }
 
 #[test]
-fn a_hello_larger_than_all_that_may_be_held_is_refused() {
+fn a_hello_larger_than_the_limit_of_held_bytes_is_refused() {
     let gate = gate_with(hello(), &one_only("hold_time = \"20s\""), |config| {
         config.admission.hold_bytes = some_hello().len() - 1;
     });
     get(&mut connect(&gate, &any_client()), "/").unwrap();
-    let mut refused = knock(&gate);
+    let mut refused = send_hello(&gate);
     assert_eq!(refused.read(&mut [0; 1]).unwrap_err().kind(), ErrorKind::ConnectionReset);
     let totals = gate.totals();
     assert_eq!((totals.refused[Class::New], totals.holding_bytes), (1, 0));
 }
 
 #[test]
-fn who_waits_while_the_gate_closes_is_turned_away() {
+fn queued_sessions_are_refused_when_the_gate_closes() {
     let gate = gate(hello(), &one_only("hold_time = \"20s\""));
     get(&mut connect(&gate, &any_client()), "/").unwrap();
-    let mut waiting = knock(&gate);
+    let mut waiting = send_hello(&gate);
     counted(&gate, "held", |totals| totals.holding == 1);
     gate.drain();
     assert_eq!(waiting.read(&mut [0; 1]).unwrap_err().kind(), ErrorKind::ConnectionReset);
 }
 
 #[test]
-fn who_waited_in_vain_is_refused_when_the_time_is_up() {
+fn a_queued_session_is_refused_when_its_time_is_up() {
     let gate = gate(hello(), &one_only("hold_time = \"100ms\""));
     get(&mut connect(&gate, &any_client()), "/").unwrap();
-    let mut waiting = knock(&gate);
+    let mut waiting = send_hello(&gate);
     assert_eq!(waiting.read(&mut [0; 1]).unwrap_err().kind(), ErrorKind::ConnectionReset);
     let totals = gate.totals();
     assert_eq!(
@@ -146,7 +146,7 @@ fn who_waited_in_vain_is_refused_when_the_time_is_up() {
 }
 
 #[test]
-fn beyond_the_cap_on_connections_nobody_is_served() {
+fn connections_above_the_limit_are_reset() {
     let gate = gate(hello(), "[limits]\nmax_connections = 1\n");
     let mut one = connect(&gate, &any_client());
     get(&mut one, "/").unwrap();

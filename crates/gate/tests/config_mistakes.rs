@@ -183,8 +183,8 @@ fn paths_of_a_certificate_and_its_key_start_in_the_folder_of_the_file() {
 fn every_fault_of_certificate_and_key_files_has_its_own_message() {
     let folder = folder();
     let cases = [
-        ("none.crt", "a.key", "tls.certificate = \"none.crt\": there is no such file"),
-        ("a.crt", "none.key", "tls.key = \"none.key\": there is no such file"),
+        ("none.crt", "a.key", "tls.certificate = \"none.crt\": does not exist"),
+        ("a.crt", "none.key", "tls.key = \"none.key\": does not exist"),
         ("a.crt", "b.key", "tls.key = \"b.key\": is not the key of tls.certificate"),
         ("a.key", "a.key", "tls.certificate = \"a.key\": holds a private key but no certificate"),
         ("a.crt", "a.crt", "tls.key = \"a.crt\": holds a certificate but no private key"),
@@ -193,7 +193,7 @@ fn every_fault_of_certificate_and_key_files_has_its_own_message() {
         ("junk.crt", "a.key", "tls.certificate = \"junk.crt\": its first certificate cannot be"),
         ("a.crt", "locked.key", "tls.key = \"locked.key\": is encrypted with a passphrase"),
         ("a.crt", "junk.key", "tls.key = \"junk.key\": is a key that cannot be used"),
-        (".", "a.key", "tls.certificate = \".\": is no file"),
+        (".", "a.key", "tls.certificate = \".\": is not a file"),
     ];
     for (certificate, key, expected) in cases {
         let text = pair(folder.path(), certificate, key).unwrap_err().to_string();

@@ -10,7 +10,7 @@ use tidegate_gate::telemetry::labels::End;
 const HOST: &str = "Host: localhost\r\n";
 
 #[test]
-fn an_idle_connection_is_closed_with_a_goodbye() {
+fn an_idle_connection_is_closed_with_a_close_notify() {
     let gate = gate_with(hello(), "", |config| {
         config.limits.idle_deadline = Duration::from_millis(100);
     });
@@ -18,11 +18,11 @@ fn an_idle_connection_is_closed_with_a_goodbye() {
     get(&mut connection, "/").unwrap();
     assert_eq!(connection.read(&mut [0; 1]).unwrap(), 0, "close_notify, not a cut");
     counted(&gate, "idle", |totals| totals.ends[End::Idle] == 1);
-    assert_eq!(gate.snapshot().sessions_active, 1, "the customer may come back");
+    assert_eq!(gate.snapshot().sessions_active, 1, "the customer may return");
 }
 
 #[test]
-fn a_request_head_that_does_not_end_is_cut() {
+fn an_incomplete_request_head_is_cut() {
     let gate = gate(hello(), "[limits]\nhead_deadline = \"100ms\"\n");
     let mut connection = connect(&gate, &any_client());
     send(&mut connection, b"GET / HTTP/1.1\r\nHo");
@@ -31,7 +31,7 @@ fn a_request_head_that_does_not_end_is_cut() {
 }
 
 #[test]
-fn a_body_that_does_not_go_on_is_cut() {
+fn a_body_that_makes_no_progress_is_cut() {
     let gate = gate(hello(), "[limits]\nbody_progress_deadline = \"100ms\"\n");
     let mut connection = connect(&gate, &any_client());
     send(
@@ -51,8 +51,8 @@ fn without_idle_time_a_connection_serves_one_request() {
 }
 
 #[test]
-fn a_body_that_drips_is_cut_though_it_never_stands_still() {
-    // No sender of single bytes is as fast as that.
+fn a_body_below_the_least_rate_is_cut_although_it_makes_progress() {
+    // Single bytes cannot be sent at that rate.
     let limits = "[limits]\nbody_progress_deadline = \"200ms\"\nupload_rate = 1000000\n";
     let gate = gate(hello(), limits);
     let mut connection = connect(&gate, &any_client());
@@ -61,8 +61,8 @@ fn a_body_that_drips_is_cut_though_it_never_stands_still() {
     send(&mut connection, head.as_bytes());
     let stream = connection.get_mut();
     while stream.write_all(b"x").and_then(|()| stream.flush()).is_ok() {
-        assert!(begun.elapsed() < PATIENCE, "she drips for ever");
+        assert!(begun.elapsed() < PATIENCE, "it is not cut");
     }
     counted(&gate, "cut", |totals| totals.ends[End::BodyDeadline] == 1);
-    assert!(begun.elapsed() >= Duration::from_millis(200), "the grace");
+    assert!(begun.elapsed() >= Duration::from_millis(200), "not before the first deadline");
 }

@@ -1,4 +1,4 @@
-//! What comes to the TLS port and is no good hello.
+//! Bytes on the TLS port that are not a complete and valid hello.
 
 mod common;
 
@@ -7,7 +7,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use tidegate_gate::telemetry::labels::{End, Kind};
 
-fn talk(gate: &tidegate_gate::Gate, bytes: &[u8]) -> Vec<u8> {
+fn exchange(gate: &tidegate_gate::Gate, bytes: &[u8]) -> Vec<u8> {
     let mut socket = TcpStream::connect(gate.address()).unwrap();
     socket.set_read_timeout(Some(PATIENCE)).unwrap();
     socket.write_all(bytes).unwrap();
@@ -20,9 +20,9 @@ fn talk(gate: &tidegate_gate::Gate, bytes: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn http_in_clear_is_told_so() {
+fn plain_http_gets_a_400_that_explains_it() {
     let gate = gate(hello(), "");
-    let answer = talk(&gate, b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    let answer = exchange(&gate, b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
     let answer = String::from_utf8(answer).unwrap();
     assert!(answer.starts_with("HTTP/1.1 400 Bad Request\r\n"), "{answer}");
     assert!(answer.ends_with("https:// instead of http://\r\n"), "{answer}");
@@ -35,12 +35,12 @@ fn http_in_clear_is_told_so() {
 }
 
 #[test]
-fn junk_is_closed_and_counted_by_kind() {
+fn other_protocols_are_closed_and_counted_by_kind() {
     let gate = gate(hello(), "");
-    assert!(talk(&gate, b"SSH-2.0-OpenSSH_9.2\r\n").is_empty());
-    assert!(talk(&gate, b"\x80\x2e\x01\x00\x02\x00\x15").is_empty());
-    assert!(talk(&gate, b"\x00\x01\x02").is_empty());
-    assert!(talk(&gate, b"\x17\x03\x03\x00\x01\x00").is_empty());
+    assert!(exchange(&gate, b"SSH-2.0-OpenSSH_9.2\r\n").is_empty());
+    assert!(exchange(&gate, b"\x80\x2e\x01\x00\x02\x00\x15").is_empty());
+    assert!(exchange(&gate, b"\x00\x01\x02").is_empty());
+    assert!(exchange(&gate, b"\x17\x03\x03\x00\x01\x00").is_empty());
     let totals = gate.totals();
     assert_eq!(totals.not_tls.values(), &[0, 1, 1, 0, 1]);
     let shown = gate.snapshot().not_tls;
@@ -50,24 +50,24 @@ fn junk_is_closed_and_counted_by_kind() {
 }
 
 #[test]
-fn a_hello_that_never_ends_is_cut_at_its_deadline() {
+fn an_incomplete_hello_is_cut_at_its_deadline() {
     let gate = gate(hello(), "[limits]\nhello_deadline = \"100ms\"\n");
-    assert!(talk(&gate, b"\x16\x03\x01\x02\x00\x01\x00").is_empty());
-    assert!(talk(&gate, b"\x16").is_empty());
+    assert!(exchange(&gate, b"\x16\x03\x01\x02\x00\x01\x00").is_empty());
+    assert!(exchange(&gate, b"\x16").is_empty());
     assert_eq!(gate.totals().ends[End::HelloDeadline], 2);
 }
 
 #[test]
-fn a_hello_beyond_the_cap_is_cut() {
+fn a_hello_above_the_limit_is_cut() {
     let gate = gate(hello(), "[limits]\nhello_max_bytes = \"1KiB\"\n");
     let mut bytes = vec![0x16, 3, 1, 0x3f, 0xff, 1, 0, 0x3f, 0xfb, 3, 3];
     bytes.resize(2_000, 0);
-    assert!(talk(&gate, &bytes).is_empty());
+    assert!(exchange(&gate, &bytes).is_empty());
     assert_eq!(gate.totals().ends[End::MalformedHello], 1);
 }
 
 #[test]
-fn a_hello_in_many_pieces_is_as_good_as_one() {
+fn a_hello_may_arrive_in_many_pieces() {
     let gate = gate(hello(), "");
     let mut session =
         rustls::ClientConnection::new(any_client(), "localhost".try_into().unwrap()).unwrap();
@@ -84,19 +84,19 @@ fn a_hello_in_many_pieces_is_as_good_as_one() {
 }
 
 #[test]
-fn a_handshake_that_does_not_go_on_is_cut_at_its_deadline() {
+fn a_handshake_without_progress_is_cut_at_its_deadline() {
     let gate = gate(hello(), "[limits]\nhandshake_deadline = \"100ms\"\n");
     let mut session =
         rustls::ClientConnection::new(any_client(), "localhost".try_into().unwrap()).unwrap();
     let mut hello = Vec::new();
     session.write_tls(&mut hello).unwrap();
-    assert!(!talk(&gate, &hello).is_empty());
+    assert!(!exchange(&gate, &hello).is_empty());
     counted(&gate, "late", |totals| totals.ends[End::HandshakeDeadline] == 1);
     assert_eq!(gate.totals().in_handshake, 0);
 }
 
 #[test]
-fn a_client_that_speaks_another_protocol_gets_an_alert() {
+fn a_client_without_a_common_protocol_gets_an_alert() {
     let gate = gate(hello(), "");
     let mut config = client(rustls::ALL_VERSIONS);
     config.alpn_protocols = vec![b"h2".to_vec()];

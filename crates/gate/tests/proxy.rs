@@ -14,7 +14,7 @@ use tidegate_gate::telemetry::labels::End;
 const HOST: &str = "Host: localhost\r\n";
 
 #[test]
-fn the_upstream_sees_who_asks_and_nothing_of_the_hop() {
+fn the_upstream_receives_the_client_and_no_hop_by_hop_field() {
     let (sender, seen) = mpsc::channel();
     let upstream = answering(move |got| {
         sender.send(got).unwrap();
@@ -43,7 +43,7 @@ fn the_upstream_sees_who_asks_and_nothing_of_the_hop() {
 }
 
 #[test]
-fn bodies_pass_whole_in_both_framings() {
+fn bodies_arrive_complete_in_both_framings() {
     let gate = gate(answering(|got| ok(&String::from_utf8(got.body).unwrap())), "");
     let mut connection = connect(&gate, &any_client());
     let long = "0123456789".repeat(50_000);
@@ -58,7 +58,7 @@ fn bodies_pass_whole_in_both_framings() {
 }
 
 #[test]
-fn requests_sent_in_one_go_are_answered_in_order() {
+fn pipelined_requests_are_answered_in_order() {
     let gate = gate(answering(|got| ok(&got.line)), "");
     let mut connection = connect(&gate, &any_client());
     let all: String = (0..5).map(|n| format!("GET /{n} HTTP/1.1\r\n{HOST}\r\n")).collect();
@@ -95,7 +95,7 @@ fn responses_without_a_body_have_none() {
 }
 
 #[test]
-fn a_customer_who_waits_for_100_continue_gets_it() {
+fn a_request_that_expects_100_continue_gets_it() {
     let gate = gate(answering(|got| ok(&String::from_utf8(got.body).unwrap())), "");
     let mut connection = connect(&gate, &any_client());
     let head =
@@ -107,9 +107,9 @@ fn a_customer_who_waits_for_100_continue_gets_it() {
 }
 
 #[test]
-fn what_breaks_http_is_answered_400_and_closed() {
-    let asked = Arc::new(AtomicUsize::new(0));
-    let counted = asked.clone();
+fn a_malformed_request_is_answered_400_and_closed() {
+    let requests = Arc::new(AtomicUsize::new(0));
+    let counted = requests.clone();
     let upstream = answering(move |_| {
         counted.fetch_add(1, Relaxed);
         ok("hello")
@@ -134,12 +134,12 @@ fn what_breaks_http_is_answered_400_and_closed() {
         assert_eq!(response.code, 400, "{request}");
         assert!(matches!(connection.read(&mut [0; 1]), Ok(0)), "{request}");
     }
-    assert_eq!(asked.load(Relaxed), 0, "none of them reached the upstream");
-    common::counted(&gate, "told", |totals| totals.ends[End::BadRequest] == 9);
+    assert_eq!(requests.load(Relaxed), 0, "none of them reached the upstream");
+    common::counted(&gate, "answered", |totals| totals.ends[End::BadRequest] == 9);
 }
 
 #[test]
-fn a_length_and_a_coding_in_two_requests_are_no_conflict() {
+fn a_length_and_a_coding_in_two_requests_do_not_conflict() {
     let gate = gate(answering(|got| ok(&String::from_utf8(got.body).unwrap())), "");
     let mut connection = connect(&gate, &any_client());
     let sized = format!("POST / HTTP/1.1\r\n{HOST}Content-Length: 3\r\n\r\none");
@@ -155,22 +155,22 @@ fn a_length_and_a_coding_in_two_requests_are_no_conflict() {
 fn targets_of_other_forms_are_handled() {
     let gate =
         gate(answering(|got| ok(&format!("{} {}", got.line, got.header("host").unwrap()))), "");
-    let ask = |request: &str| {
+    let exchange = |request: &str| {
         let mut connection = connect(&gate, &any_client());
         send(&mut connection, request.as_bytes());
         receive(&mut connection, "GET").unwrap()
     };
-    let absolute = ask("GET https://shop.test:8443/a?b HTTP/1.1\r\nHost: other\r\n\r\n");
+    let absolute = exchange("GET https://shop.test:8443/a?b HTTP/1.1\r\nHost: other\r\n\r\n");
     assert_eq!(absolute.text(), "GET /a?b HTTP/1.1 shop.test:8443");
-    assert_eq!(ask("OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n").text(), "OPTIONS * HTTP/1.1 a");
-    assert_eq!(ask("CONNECT shop.test:443 HTTP/1.1\r\nHost: shop.test:443\r\n\r\n").code, 405);
+    assert_eq!(exchange("OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n").text(), "OPTIONS * HTTP/1.1 a");
+    assert_eq!(exchange("CONNECT shop.test:443 HTTP/1.1\r\nHost: shop.test:443\r\n\r\n").code, 405);
     let websocket =
         "GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n";
-    assert_eq!(ask(websocket).code, 501);
+    assert_eq!(exchange(websocket).code, 501);
 }
 
 #[test]
-fn a_dead_upstream_is_a_502_that_says_so() {
+fn an_unreachable_upstream_is_a_502_with_retry_after() {
     let dead = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let gate = gate(dead, "");
     let mut connection = connect(&gate, &any_client());
@@ -183,7 +183,7 @@ fn a_dead_upstream_is_a_502_that_says_so() {
 }
 
 #[test]
-fn a_slow_upstream_is_a_504_and_the_customer_may_go_on() {
+fn a_slow_upstream_is_a_504_and_the_connection_stays_open() {
     let upstream = upstream(|mut reader| {
         while let Some(got) = read_request(&mut reader) {
             if got.line.contains("/slow") {
@@ -205,7 +205,7 @@ fn a_slow_upstream_is_a_504_and_the_customer_may_go_on() {
 }
 
 #[test]
-fn an_upstream_that_hangs_up_or_babbles_is_a_502() {
+fn an_upstream_that_closes_or_breaks_http_is_a_502() {
     for answer in
         ["", "HTTP/1.1 200", "nonsense\r\n\r\n", "HTTP/1.1 101 Switching Protocols\r\n\r\n"]
     {
@@ -220,7 +220,7 @@ fn an_upstream_that_hangs_up_or_babbles_is_a_502() {
 }
 
 #[test]
-fn a_response_cut_halfway_is_seen_to_be_cut() {
+fn a_response_that_the_upstream_cuts_is_cut_for_the_customer() {
     for head in ["Content-Length: 1000", "Transfer-Encoding: chunked"] {
         let upstream = upstream(move |mut reader| {
             read_request(&mut reader);
@@ -237,12 +237,12 @@ fn a_response_cut_halfway_is_seen_to_be_cut() {
 }
 
 #[test]
-fn a_connection_that_died_in_the_pool_is_replaced() {
+fn a_connection_that_ended_in_the_pool_is_replaced() {
     let connections = Arc::new(AtomicUsize::new(0));
     let counted = connections.clone();
     let upstream = upstream(move |mut reader| {
         counted.fetch_add(1, Relaxed);
-        // One answer each, and no word that there will be no other.
+        // One answer each, and no announcement that the connection closes.
         read_request(&mut reader);
         reader.get_mut().write_all(ok("hello").as_bytes()).unwrap();
     });
@@ -255,8 +255,8 @@ fn a_connection_that_died_in_the_pool_is_replaced() {
 }
 
 #[test]
-fn a_connection_that_dies_as_the_request_comes_is_replaced_where_that_is_safe() {
-    // Closes only when the second request is there: so it has been sent.
+fn a_request_on_a_stale_connection_is_repeated_where_that_is_safe() {
+    // Closes only when the second request has arrived: so it has been sent.
     let upstream = upstream(|mut reader| {
         read_request(&mut reader);
         reader.get_mut().write_all(ok("first").as_bytes()).unwrap();
@@ -272,10 +272,10 @@ fn a_connection_that_dies_as_the_request_comes_is_replaced_where_that_is_safe() 
     assert_eq!(receive(&mut connection, "POST").unwrap().code, 502, "an order is not sent twice");
 }
 
-/// Waits until a counter has risen and then stays as it is.
-fn stands_still(counter: &AtomicU64) {
+/// Waits until a counter has risen and stays the same.
+fn stops(counter: &AtomicU64) {
     let mut last = (0, Instant::now());
-    until("it stands still", || {
+    until("the counter stops", || {
         let now = counter.load(Relaxed);
         if now != last.0 {
             last = (now, Instant::now());
@@ -284,27 +284,27 @@ fn stands_still(counter: &AtomicU64) {
     });
 }
 
-fn under_way_and_with_the_upstream(gate: &tidegate_gate::Gate) -> (u64, u64) {
+fn under_way_and_at_the_upstream(gate: &tidegate_gate::Gate) -> (u64, u64) {
     let totals = gate.totals();
     (totals.in_requests, totals.at_upstream)
 }
 
 #[test]
-fn who_hangs_up_while_she_waits_is_owed_nothing_any_more() {
-    let (upstream, asked, go) = answering_when_told();
+fn a_customer_who_closes_while_waiting_is_not_counted_as_backlog() {
+    let (upstream, requested, go) = answering_on_request();
     let gate = gate(upstream, "");
     let mut connection = connect(&gate, &any_client());
     send(&mut connection, format!("GET /long HTTP/1.1\r\n{HOST}\r\n").as_bytes());
-    asked.recv().unwrap();
-    assert_eq!(under_way_and_with_the_upstream(&gate), (1, 1));
+    requested.recv().unwrap();
+    assert_eq!(under_way_and_at_the_upstream(&gate), (1, 1));
     drop(connection);
-    counted(&gate, "gone", |totals| totals.open == 0);
-    assert_eq!(under_way_and_with_the_upstream(&gate), (0, 0));
+    counted(&gate, "closed", |totals| totals.open == 0);
+    assert_eq!(under_way_and_at_the_upstream(&gate), (0, 0));
     go.send(()).unwrap();
 }
 
 #[test]
-fn a_customer_who_reads_slowly_holds_the_upstream_back() {
+fn a_slow_reader_slows_the_upstream_and_does_not_count_as_backlog() {
     const CHUNK: usize = 64 * 1024;
     const WHOLE: u64 = 64 << 20;
     let written = Arc::new(AtomicU64::new(0));
@@ -325,17 +325,17 @@ fn a_customer_who_reads_slowly_holds_the_upstream_back() {
     let mut connection = connect(&gate, &any_client());
     send(&mut connection, format!("GET / HTTP/1.1\r\n{HOST}\r\n").as_bytes());
     receive_head(&mut connection).unwrap();
-    // What the kernels on the way hold is all that the upstream gets rid of.
-    stands_still(&written);
+    // The upstream can write no more than the kernels' buffers hold.
+    stops(&written);
     assert!(written.load(Relaxed) < WHOLE / 2, "{}", written.load(Relaxed));
-    assert_eq!(under_way_and_with_the_upstream(&gate), (1, 0), "she keeps no newcomer out");
+    assert_eq!(under_way_and_at_the_upstream(&gate), (1, 0), "no backlog");
     let mut rest = vec![0; WHOLE as usize];
     connection.read_exact(&mut rest).unwrap();
     assert!(rest.iter().all(|byte| *byte == 7));
 }
 
 #[test]
-fn an_upload_streams_and_is_held_back_too() {
+fn an_upload_streams_at_the_pace_of_the_upstream() {
     const WHOLE: usize = 32 << 20;
     let (go, wait) = mpsc::channel::<()>();
     let wait = std::sync::Mutex::new(wait);
@@ -345,7 +345,7 @@ fn an_upload_streams_and_is_held_back_too() {
             line.clear();
             reader.read_line(&mut line).unwrap();
         }
-        // Lets the customer feel that nobody reads.
+        // Reads nothing until then.
         wait.lock().unwrap().recv().unwrap();
         let mut body = vec![0; WHOLE];
         reader.read_exact(&mut body).unwrap();
@@ -368,16 +368,16 @@ fn an_upload_streams_and_is_held_back_too() {
         connection.get_mut().flush().unwrap();
         connection
     });
-    stands_still(&sent);
+    stops(&sent);
     assert!(sent.load(Relaxed) < WHOLE as u64 / 2, "{}", sent.load(Relaxed));
-    assert_eq!(under_way_and_with_the_upstream(&gate), (1, 0), "she keeps no newcomer out");
+    assert_eq!(under_way_and_at_the_upstream(&gate), (1, 0), "no backlog");
     go.send(()).unwrap();
     let mut connection = sender.join().unwrap();
     assert_eq!(receive(&mut connection, "POST").unwrap().text(), WHOLE.to_string());
 }
 
 #[test]
-fn a_head_beyond_the_caps_is_431() {
+fn a_head_above_the_limits_is_431() {
     let gate = gate(hello(), "[limits]\nhead_max_bytes = \"8KiB\"\nhead_max_fields = 20\n");
     let long = format!("GET / HTTP/1.1\r\n{HOST}X: {}\r\n\r\n", "x".repeat(70_000));
     let many = format!("GET / HTTP/1.1\r\n{HOST}{}\r\n", "X: y\r\n".repeat(30));
@@ -389,16 +389,16 @@ fn a_head_beyond_the_caps_is_431() {
 }
 
 #[test]
-fn a_drain_finishes_what_has_begun_and_closes_the_rest() {
-    let (upstream, asked, go) = answering_when_told();
+fn a_drain_finishes_requests_and_closes_idle_connections() {
+    let (upstream, requested, go) = answering_on_request();
     let gate = gate(upstream, "");
     let (mut idle, mut busy) = (connect(&gate, &any_client()), connect(&gate, &any_client()));
     get(&mut idle, "/").unwrap();
     send(&mut busy, format!("GET /long HTTP/1.1\r\n{HOST}\r\n").as_bytes());
-    asked.recv().unwrap();
+    requested.recv().unwrap();
     gate.drain();
-    assert_eq!(idle.read(&mut [0; 1]).unwrap(), 0, "a goodbye for who has nothing under way");
-    until("nobody is accepted", || TcpStream::connect(gate.address()).is_err());
+    assert_eq!(idle.read(&mut [0; 1]).unwrap(), 0, "a close_notify for an idle connection");
+    until("no connection is accepted", || TcpStream::connect(gate.address()).is_err());
     go.send(()).unwrap();
     let response = receive(&mut busy, "GET").unwrap();
     assert_eq!(response.text(), "hello");
@@ -408,7 +408,7 @@ fn a_drain_finishes_what_has_begun_and_closes_the_rest() {
 }
 
 #[test]
-fn two_gates_cannot_have_one_port() {
+fn two_gates_cannot_listen_on_one_port() {
     let one = gate(hello(), "");
     let text = format!(
         "[listen]\naddress = \"{}\"\n[admin]\naddress = \"off\"\n[upstream]\nurl = \"http://127.0.0.1:1\"\n",
@@ -420,7 +420,7 @@ fn two_gates_cannot_have_one_port() {
 }
 
 #[test]
-fn an_https_upstream_is_spoken_to_and_not_trusted_blindly() {
+fn an_https_upstream_must_have_a_trusted_certificate() {
     let inner = gate(hello(), "");
     let url = format!("url = \"https://localhost:{}\"", inner.address().port());
     let trusting = gate_of(&format!("{url}\ninsecure = true"), "", |_| {});
@@ -429,12 +429,12 @@ fn an_https_upstream_is_spoken_to_and_not_trusted_blindly() {
     let root = rcgen::CertificateParams::new(vec!["elsewhere".into()]).unwrap().self_signed(&root);
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), root.unwrap().pem()).unwrap();
-    let wary = gate_of(&format!("{url}\nca = {:?}", file.path()), "", |_| {});
-    assert_eq!(get(&mut connect(&wary, &any_client()), "/").unwrap().code, 502);
+    let strict = gate_of(&format!("{url}\nca = {:?}", file.path()), "", |_| {});
+    assert_eq!(get(&mut connect(&strict, &any_client()), "/").unwrap().code, 502);
 }
 
 #[test]
-fn a_reader_of_the_old_protocol_is_served() {
+fn an_http_1_0_client_is_served() {
     let gate = gate(hello(), "");
     let mut connection = connect(&gate, &any_client());
     send(&mut connection, b"GET / HTTP/1.0\r\n\r\n");
@@ -445,7 +445,7 @@ fn a_reader_of_the_old_protocol_is_served() {
 }
 
 #[test]
-fn an_upstream_that_answers_before_the_body_is_there_blocks_nobody() {
+fn an_upstream_that_answers_before_the_body_does_not_block_the_customer() {
     let gate = gate(refusing_at_the_head(), "");
     let mut connection = connect(&gate, &any_client());
     send(

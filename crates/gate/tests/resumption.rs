@@ -1,4 +1,4 @@
-//! Who is returning, over real sockets.
+//! Returning connections, over real sockets.
 
 mod common;
 
@@ -12,7 +12,7 @@ use std::time::{Duration, SystemTime};
 use tidegate_gate::telemetry::labels::{Class, Kind, TicketFate};
 
 #[test]
-fn a_customer_who_comes_back_is_known_and_resumes_with_both_versions() {
+fn a_customer_who_returns_resumes_with_both_versions() {
     let gate = gate(hello(), "");
     for version in [&rustls::version::TLS12, &rustls::version::TLS13] {
         let before = gate.totals();
@@ -34,7 +34,7 @@ fn a_customer_who_comes_back_is_known_and_resumes_with_both_versions() {
 }
 
 #[test]
-fn another_gates_ticket_makes_nobody_returning_and_breaks_nothing() {
+fn another_gates_ticket_gets_a_full_handshake_as_new() {
     let (one, other) = (gate(hello(), ""), gate(hello(), ""));
     for version in [&rustls::version::TLS12, &rustls::version::TLS13] {
         let before = other.totals();
@@ -50,14 +50,14 @@ fn another_gates_ticket_makes_nobody_returning_and_breaks_nothing() {
 }
 
 #[test]
-fn an_expired_ticket_makes_a_new_customer() {
+fn an_expired_ticket_gets_a_full_handshake_as_new() {
     let gate = gate_with(hello(), "", |config| config.tls.ticket_lifetime = Duration::ZERO);
     for version in [&rustls::version::TLS12, &rustls::version::TLS13] {
         let before = gate.totals();
         let config = Arc::new(client(&[version]));
         get(&mut connect(&gate, &config), "/").unwrap();
         let issued = unix_seconds();
-        until("the clock moves on", || unix_seconds() > issued);
+        until("the clock advances", || unix_seconds() > issued);
         let mut late = connect(&gate, &config);
         assert_eq!(get(&mut late, "/").unwrap().text(), "hello");
         assert_eq!(kind(&late), Full);
@@ -67,7 +67,7 @@ fn an_expired_ticket_makes_a_new_customer() {
 }
 
 #[test]
-fn a_session_that_connects_too_often_is_new() {
+fn a_session_that_connects_above_its_rate_is_new() {
     let limits = "[admission]\npolicy = \"off\"\nsession_rate = 0.1\nsession_burst = 3\n";
     let gate = gate(hello(), limits);
     let config = Arc::new(client(&[&rustls::version::TLS12]));
@@ -77,7 +77,7 @@ fn a_session_that_connects_too_often_is_new() {
         get(&mut connection, "/").unwrap();
         kinds.push(kind(&connection));
     }
-    // The fourth begins a session of its own, which the fifth goes on with.
+    // The fourth begins a session of its own, which the fifth continues.
     assert_eq!(kinds, [Full, Resumed, Resumed, Full, Resumed]);
     assert_eq!(gate.totals().tickets[TicketFate::OverRate], 1);
     let shown = gate.snapshot().tickets;
@@ -119,21 +119,21 @@ fn with_more_identities(hello: &[u8], more: usize) -> Vec<u8> {
 }
 
 #[test]
-fn a_hello_with_more_identities_than_the_cap_is_new_and_gets_a_full_handshake() {
+fn a_hello_with_more_identities_than_the_limit_is_new_and_gets_a_full_handshake() {
     let gate = gate(hello(), "[limits]\nticket_identities = 3\n");
     let config = Arc::new(client(&[&rustls::version::TLS13]));
-    // One of its own, which is good, and these.
+    // One of its own, which is good, and so many more.
     for (more, class) in [(2, Class::Returning), (3, Class::New), (9, Class::New)] {
-        // A ticket is shown once.
+        // A client uses a ticket once.
         get(&mut connect(&gate, &config), "/").unwrap();
         let before = gate.totals();
         let name = "localhost".try_into().unwrap();
         let mut session = rustls::ClientConnection::new(config.clone(), name).unwrap();
-        let mut said = Vec::new();
-        session.write_tls(&mut said).unwrap();
+        let mut hello = Vec::new();
+        session.write_tls(&mut hello).unwrap();
         let mut socket = TcpStream::connect(gate.address()).unwrap();
         socket.set_read_timeout(Some(PATIENCE)).unwrap();
-        socket.write_all(&with_more_identities(&said, more)).unwrap();
+        socket.write_all(&with_more_identities(&hello, more)).unwrap();
         let mut answer = [0; 6];
         socket.read_exact(&mut answer).unwrap();
         let after = gate.totals();
@@ -171,7 +171,7 @@ fn openssl(gate: &tidegate_gate::Gate, arguments: &[&str]) -> String {
 }
 
 #[test]
-fn openssl_resumes_and_a_ticket_for_other_terms_is_served_as_new() {
+fn openssl_resumes_and_a_ticket_for_other_terms_is_new() {
     let gate = gate(hello(), "");
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("session").display().to_string();

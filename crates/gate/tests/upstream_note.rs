@@ -1,4 +1,4 @@
-//! The operator is told why the upstream cannot be measured.
+//! The status reports why the upstream cannot be measured.
 
 mod common;
 
@@ -6,10 +6,10 @@ use common::*;
 use tidegate_gate::config::Processes;
 
 #[test]
-fn an_upstream_that_cannot_be_seen_is_told_with_a_remedy_and_one_not_looked_for_is_not() {
+fn an_upstream_that_cannot_be_seen_is_reported_with_a_remedy_unless_it_is_not_searched_for() {
     // It listens in the gate's own process, which is never its upstream.
     let gate = gate_with(hello(), "", |config| config.upstream.processes = Processes::Auto);
-    until("told", || gate.snapshot().upstream_note.is_some());
+    until("reported", || gate.snapshot().upstream_note.is_some());
     let note = gate.snapshot().upstream_note.unwrap();
     assert!(note.contains("cannot be seen") && note.contains("upstream.processes"), "{note}");
     let status = serde_json::to_value(gate.snapshot()).unwrap();

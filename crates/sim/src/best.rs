@@ -1,11 +1,10 @@
-//! The best possible: what a gate would carry that knew everything and never
-//! kept anybody waiting in vain.
+//! The best possible: what a gate would carry that knew everything.
 //!
 //! A fluid on whatever limits the service most: what customers inside ask for goes
-//! into a queue, and newcomers get in as long as nobody has to wait in it for
-//! longer than her patience. As it is never idle while somebody could be served,
+//! into a queue, and new sessions are admitted as long as no customer has to wait in it
+//! for longer than their patience. As it is never idle while somebody could be served,
 //! and nobody inside is lost, no policy carries more, but for chance and for what
-//! it saves by leaving newcomers in the kernel's backlog until they give up: here
+//! it saves by leaving new connections in the kernel's backlog until they give up: here
 //! every connection is accepted.
 
 use std::collections::VecDeque;
@@ -37,16 +36,16 @@ struct Class {
     /// Requests that fall due in the next tenths.
     due: VecDeque<f64>,
     /// Those who came in this tenth.
-    came: Newcomers,
+    came: NewSessions,
     /// Those who were not let in and come back, and until when.
-    waiting: VecDeque<(f64, Newcomers)>,
+    waiting: VecDeque<(f64, NewSessions)>,
     /// For how long they do.
     returns_s: f64,
 }
 
 /// Customers, and the requests that they want after their first.
 #[derive(Clone, Copy, Debug, Default)]
-struct Newcomers {
+struct NewSessions {
     customers: f64,
     later: f64,
 }
@@ -57,7 +56,7 @@ impl Best {
         let class = |class: &Customers| Class {
             spread: spread(class, response_s, scenario.duration_s),
             due: VecDeque::new(),
-            came: Newcomers::default(),
+            came: NewSessions::default(),
             waiting: VecDeque::new(),
             returns_s: returns_s(class),
         };
@@ -112,8 +111,8 @@ impl Best {
 }
 
 impl Class {
-    fn waits(&self) -> Newcomers {
-        self.waiting.iter().fold(Newcomers::default(), |sum, (_, waiting)| Newcomers {
+    fn waits(&self) -> NewSessions {
+        self.waiting.iter().fold(NewSessions::default(), |sum, (_, waiting)| NewSessions {
             customers: sum.customers + waiting.customers,
             later: sum.later + waiting.later,
         })
@@ -197,7 +196,7 @@ mod tests {
         let class = Class {
             spread: [vec![0.0; 9], vec![1.0]].concat(),
             due: VecDeque::new(),
-            came: Newcomers::default(),
+            came: NewSessions::default(),
             waiting: VecDeque::new(),
             returns_s: 0.0,
         };
@@ -231,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_let_in_who_would_wait_for_longer_than_she_likes_to() {
+    fn no_session_is_admitted_that_would_wait_for_longer_than_its_patience() {
         // Nine at once: seven fill this tenth and the next 250 ms.
         let carried = carried(|n| if n == 0 { 9 } else { 0 }, 20);
         assert_eq!(carried[..5], [1.0, 1.0, 1.0, 0.5, 0.0]);
@@ -239,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn who_comes_back_gets_in_later() {
+    fn customers_who_come_back_are_admitted_later() {
         let (mut best, worth) = best();
         best.classes[0].returns_s = 0.5;
         (0..9).for_each(|_| best.comes(0, 2));
@@ -248,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn what_those_inside_ask_for_is_done_late_rather_than_never() {
+    fn requests_of_active_sessions_are_done_late_rather_than_never() {
         let (mut best, mut worth) = best();
         best.comes(0, 2);
         best.comes(0, 2);

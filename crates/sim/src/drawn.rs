@@ -153,7 +153,7 @@ impl<'r> Draw<'r> {
         own_host
     }
 
-    /// How long newcomers are held and customers count as inside.
+    /// How long new sessions are held and sessions count as active.
     fn line_of_newcomers(&mut self) {
         let hold = if self.chance(0.15) { 0.0 } else { self.log(0.02, 1.0) };
         let (keep_alive, linger) = (self.log(0.05, 10.0), self.log(0.2, 10.0));

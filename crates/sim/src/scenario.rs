@@ -174,7 +174,7 @@ impl Customers {
     /// Of the connections that they open after their first, the share that
     /// returns with a ticket; in clear there is none.
     ///
-    /// The rest stand in line as newcomers do, shake hands in full, and may be
+    /// The rest are queued like new sessions, shake hands in full, and may be
     /// refused in the middle of their visit. Their former session counts as
     /// inside until the gate forgets it.
     pub fn resumes(&self) -> f64 {

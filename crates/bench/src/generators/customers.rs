@@ -1,64 +1,66 @@
-//! What `tidegate load` alone is asked for: the memory of customers who think, and
-//! the rate that it keeps.
+//! Measurements of `tidegate load` alone: the memory of idle customers, and the rates
+//! that it keeps.
 
 use std::path::Path;
-use std::process::{Child, Command};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use serde::Serialize;
+use tidegate_lab::{Exit, Process};
 
-use super::Args;
-use super::report::Row;
+use super::args::Args;
+use super::row::Row;
 use super::site::Site;
 use super::tool::{Program, Tool, tls_flags};
-use super::turn::spawn;
+use super::turn::start;
 
 /// Customers of the run that the memory of many is compared with.
 const FEW: u32 = 100;
-/// Time within which all customers come.
-const COME: Duration = Duration::from_secs(20);
+/// Time within which all customers arrive.
+const ARRIVAL: Duration = Duration::from_secs(20);
 /// Open files of the driver, or of the server, that are not customers' connections.
 const OTHER_FILES: u64 = 100;
 /// Requests of a session of the rates.
 const SESSION: u32 = 100;
-/// Parts of a processor that the driver is to use.
+/// Target uses of the driver's processor.
 const SHARES: [f64; 4] = [0.2, 0.4, 0.6, 0.8];
-/// How near it is to come to that, and how often a rate is tried for it.
+/// Tolerance of the use.
 pub const NEAR: f64 = 0.03;
-/// A server that uses more of its processor than this is the limit itself.
+/// A server that uses more of its processor than this is saturated.
 const FULL: f64 = 0.95;
+/// Most attempts to reach a use.
 const TRIES: u32 = 5;
 
 /// Memory of idle customers.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Memory {
-    /// Over TLS, else in clear.
+    /// Over TLS, else over plain HTTP.
     pub tls: bool,
-    /// Customers who had been answered once and thought, connected.
+    /// Connected customers that received one answer and then stayed idle.
     #[serde(flatten)]
     pub customers: Customers,
-    /// Resident memory of the whole process then.
+    /// Resident memory of the whole process.
     pub resident_mb: f64,
-    /// What each of them takes: the difference to the same run with a hundred.
+    /// Memory of each: the difference to the same run with a hundred.
     pub bytes_per_customer: f64,
 }
 
 /// How many idle customers are measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Customers {
-    /// As many as there can be.
+    /// Number measured.
     #[serde(rename = "customers")]
     pub number: u32,
-    /// As many as there were to be.
+    /// Number requested.
     #[serde(rename = "customers_asked")]
     pub asked: u32,
 }
 
 impl Customers {
-    /// As many as were asked for, or as the limit on open files allows: each customer is
-    /// an open file of the driver, and one of the server. The limit is raised as far as it
-    /// may, for the programs that are started from here as well.
+    /// The number requested, or what the limit on open files allows: each customer is an
+    /// open file of the driver and one of the server. The soft limit is raised to the hard
+    /// one, also for the programs that are started from here.
     pub fn fitting(asked: u32) -> Self {
         Self::within(asked, tidegate_host::open_files::raise_limit())
     }
@@ -69,32 +71,32 @@ impl Customers {
     }
 }
 
-/// A rate that was asked for, and what came of it.
+/// A requested rate and its result.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Kept {
-    /// Requests per second asked for.
+    /// Requests per second requested.
     pub asked_per_s: f64,
-    /// Answered.
+    /// Requests per second answered.
     pub achieved_per_s: f64,
-    /// Part of its processor that the driver used.
+    /// Share of its processor that the driver used.
     pub cpu_share: f64,
-    /// Part of its processor that the server used.
+    /// Share of its processor that the server used.
     pub server_share: f64,
     /// Share of starts more than 10 ms late.
     pub missed_share: f64,
 }
 
 impl Kept {
-    /// Whether the server could have answered more.
-    pub fn is_the_drivers(&self) -> bool {
+    /// Whether the server was not saturated, so that the driver limited the rate.
+    pub fn limited_by_driver(&self) -> bool {
         self.server_share < FULL
     }
 }
 
-/// Measures the memory of idle customers, over TLS or in clear.
+/// Measures the memory of idle customers, over TLS or plain HTTP.
 ///
 /// # Errors
-/// They do not all come, or there can only be a few.
+/// Not all of them connect, or the limit on open files allows too few.
 pub fn memory(
     program: &Program,
     site: &Site,
@@ -130,17 +132,16 @@ fn idle(
     customers: u32,
     tls: bool,
 ) -> anyhow::Result<f64> {
-    let within = COME.as_secs() * u64::from(customers) / u64::from(args.customers);
+    let within = ARRIVAL.as_secs() * u64::from(customers) / u64::from(args.customers);
     let arrivals = format!("customers = {customers}, within = \"{}s\"", within.max(1));
     let mut command = load(program, folder, "think = \"6h\"", &site.url(tls), args)?;
     command.args(["--arrivals", &arrivals, "--warm-up", "0", "--duration", "120"]);
     let before = site.connections()?;
-    let mut child = spawn(command, args.driver_core)?;
-    let resident = settled(&mut child, site, before, customers);
-    let _ = child.kill();
-    let _ = child.wait();
-    // The server notices that they are gone.
-    let deadline = Instant::now() + COME;
+    let mut process = start(command, args.driver_core)?;
+    let resident = settled(&mut process, site, before, customers);
+    process.kill();
+    // Waits until the server has closed their connections.
+    let deadline = Instant::now() + ARRIVAL;
     while site.connections()? > before && Instant::now() < deadline {
         std::thread::sleep(Duration::from_millis(100));
     }
@@ -148,20 +149,20 @@ fn idle(
 }
 
 /// Resident bytes of the driver once so many customers are there, besides those `before`.
-fn settled(child: &mut Child, site: &Site, before: u64, customers: u32) -> anyhow::Result<f64> {
-    let deadline = Instant::now() + 3 * COME;
+fn settled(process: &mut Process, site: &Site, before: u64, customers: u32) -> anyhow::Result<f64> {
+    let deadline = Instant::now() + 3 * ARRIVAL;
     while site.connections()? < before + u64::from(customers) {
-        if let Some(status) = child.try_wait()? {
+        if let Some(Exit { status, .. }) = process.exit()? {
             bail!("tidegate load ended early ({status})");
         }
         if Instant::now() > deadline {
-            bail!("{customers} customers did not come within a minute");
+            bail!("{customers} customers did not connect within a minute");
         }
         std::thread::sleep(Duration::from_millis(200));
     }
-    // The last one's answer.
+    // For the answer of the last one.
     std::thread::sleep(Duration::from_millis(500));
-    resident(child.id())
+    resident(process.id())
 }
 
 /// Resident memory of a process, in bytes.
@@ -170,12 +171,11 @@ fn resident(id: u32) -> anyhow::Result<f64> {
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
     let kilobytes: f64 = line
         .and_then(|rest| rest.split_whitespace().next()?.parse().ok())
-        .context("the system does not tell how much memory a process has")?;
+        .context("the system does not report the memory of a process")?;
     Ok(kilobytes * 1024.0)
 }
 
-/// Asks for rates that should use a fifth to four fifths of the processor, and sees
-/// whether they come.
+/// Measures the achieved rates at a fifth to four fifths of the processor.
 ///
 /// # Errors
 /// A run fails.
@@ -197,7 +197,7 @@ pub fn rates(
             if (kept.cpu_share - share).abs() <= NEAR || tries == TRIES {
                 break kept;
             }
-            // A request costs less where more are in flight.
+            // A request costs less with more in flight.
             cost_s = kept.cpu_share.max(NEAR) / kept.achieved_per_s.max(1.0);
         });
     }
@@ -213,13 +213,13 @@ fn rate(
 ) -> anyhow::Result<Kept> {
     let session = format!("think = \"0s\"\nmax_requests = {SESSION}");
     let json = folder.join("rate.json");
-    // In clear: over TLS the server is at its limit before the driver is.
+    // Plain HTTP: over TLS the server is saturated before the driver.
     let mut command = load(program, folder, &session, &site.url(false), args)?;
     let arrivals = format!("rate = {:.3}, process = \"even\"", asked / f64::from(SESSION));
     command.args(["--arrivals", &arrivals, "--warm-up", "1", "--json"]).arg(&json);
     command.args(["--duration", &(2 * args.window().as_secs()).to_string()]);
     let (begun, server) = (Instant::now(), site.process.cpu_time()?);
-    let status = spawn(command, args.driver_core)?.wait()?;
+    let status = start(command, args.driver_core)?.wait()?.status;
     let server = site.process.cpu_time()?.saturating_sub(server);
     let server_share = server.as_secs_f64() / begun.elapsed().as_secs_f64();
     let text = std::fs::read_to_string(&json)
@@ -262,7 +262,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn as_many_customers_are_measured_as_the_limit_on_open_files_allows() {
+    fn the_limit_on_open_files_bounds_the_number_of_customers() {
         let number = |files| Customers::within(20_000, files).number;
         assert_eq!((number(1 << 20), number(u64::MAX), number(20_100)), (20_000, 20_000, 20_000));
         assert_eq!((number(20_000), number(1024), number(7)), (19_900, 924, 0));

@@ -1,16 +1,20 @@
-//! `tidegate-bench load`: what load generators cost. CPU time per operation of
+//! `tidegate-bench load`: the cost of load generators. CPU time per operation of
 //! `tidegate load` beside wrk, h2load, hey and oha, each driving the same nginx in
-//! turn; the memory of an idle customer; and up to which use of its processor the
-//! driver keeps the rate it was asked for.
+//! turn; the memory of an idle customer; and the processor use up to which the
+//! driver keeps the requested rate.
 
+mod args;
 mod customers;
+mod goals;
 mod report;
+mod row;
 mod site;
+mod table;
 mod tool;
 mod turn;
 
-use std::path::PathBuf;
-use std::time::Duration;
+#[cfg(test)]
+mod tests;
 
 use anyhow::Context;
 use rand::SeedableRng;
@@ -18,86 +22,23 @@ use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 
 use crate::machine::Machine;
+pub use args::Args;
+use args::{MEMORY, RATES};
 use customers::Customers;
+use report::Failure;
 pub use report::{FILE, Report};
-use report::{Failure, Row};
+use row::Row;
 use site::Site;
+pub use table::render;
 use tidegate_lab::CorePair;
 use tool::{Program, Work};
 use turn::Turn;
 
-/// What `--only` takes: the rows, and what is measured of Tidegate alone.
-const PARTS: [&str; 6] = [
-    Work::KeepAliveTls.id(),
-    Work::KeepAliveClear.id(),
-    Work::Full.id(),
-    Work::Resumed.id(),
-    MEMORY,
-    RATES,
-];
-const MEMORY: &str = "memory";
-const RATES: &str = "rates";
-
-/// Flags of `tidegate-bench load`.
-#[derive(Debug, clap::Args)]
-pub struct Args {
-    /// Parts to measure, comma-separated: keepalive-tls, keepalive-clear, full, resumed,
-    /// memory, rates [default: all]
-    #[arg(long, value_delimiter = ',', value_parser = PARTS)]
-    only: Vec<String>,
-    /// Windows per generator and row [default: 9; quick: 3]
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1000))]
-    rounds: Option<u32>,
-    /// Length of a window in seconds [default: 3; quick: 1]
-    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=600))]
-    window_s: Option<u64>,
-    /// Connections that are busy at once
-    #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=512))]
-    connections: u32,
-    /// Idle customers whose memory is measured; fewer where the limit on open files allows
-    /// no more
-    #[arg(long, default_value_t = 20_000, value_parser = clap::value_parser!(u32).range(200..=20_000))]
-    customers: u32,
-    /// Fewer and shorter windows: for a first look, not for a record
-    #[arg(long)]
-    quick: bool,
-    /// Folder for load.json
-    #[arg(long, default_value = "out/bench")]
-    pub out: PathBuf,
-    /// The binary of Tidegate [default: `tidegate` beside this program]
-    #[arg(long)]
-    tidegate: Option<PathBuf>,
-    /// Core of the server
-    #[arg(long, default_value_t = 0)]
-    server_core: usize,
-    /// Core of the generators
-    #[arg(long, default_value_t = 1)]
-    driver_core: usize,
-    /// Seed of the order in which the generators take their turns
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
-}
-
-impl Args {
-    fn wants(&self, part: &str) -> bool {
-        self.only.is_empty() || self.only.iter().any(|only| only == part)
-    }
-
-    fn rounds(&self) -> u32 {
-        self.rounds.unwrap_or(if self.quick { 3 } else { 9 })
-    }
-
-    fn window(&self) -> Duration {
-        Duration::from_secs(self.window_s.unwrap_or(if self.quick { 1 } else { 3 }))
-    }
-}
-
 /// Measures everything. Generators that are not installed are left out, and parts that
-/// fail are told beside those that did not.
+/// fail are reported beside the others.
 ///
 /// # Errors
-/// `BadInput` for flags that cannot be followed; anything else is a run that did not
-/// begin.
+/// `BadInput` for invalid flags; anything else is a run that did not begin.
 pub fn run(args: &Args) -> anyhow::Result<Report> {
     CorePair::new(args.server_core, args.driver_core)?;
     let (programs, absent) = Program::find_all(args.tidegate.as_deref())?;
@@ -114,7 +55,9 @@ pub fn run(args: &Args) -> anyhow::Result<Report> {
     let tidegate = &programs[0];
     for tls in [true, false].into_iter().filter(|_| args.wants(MEMORY)) {
         let found = customers::memory(tidegate, &site, folder.path(), args, customers, tls);
-        memory.extend(failed.note(if tls { "memory over TLS" } else { "memory in clear" }, found));
+        memory.extend(
+            failed.note(if tls { "memory over TLS" } else { "memory over plain HTTP" }, found),
+        );
     }
     let keepalive = rows.iter().find(|row| row.work == Work::KeepAliveClear);
     let rates = args
@@ -141,7 +84,7 @@ pub fn run(args: &Args) -> anyhow::Result<Report> {
 struct Failures(Vec<Failure>);
 
 impl Failures {
-    /// What a part gave, if it did not fail.
+    /// The result of a part, if it did not fail.
     fn note<T>(&mut self, part: &'static str, result: anyhow::Result<T>) -> Option<T> {
         match result {
             Ok(found) => Some(found),
@@ -185,30 +128,4 @@ fn measure(
     let row = Row::of(work, turns);
     eprintln!("{}", row.line());
     Ok(row)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use clap::Parser;
-
-    #[derive(Debug, Parser)]
-    struct Line {
-        #[command(flatten)]
-        args: Args,
-    }
-
-    #[test]
-    fn only_the_parts_that_are_named_are_measured_and_all_if_none_is() {
-        let wanted = |line: &[&str]| {
-            let args = Line::try_parse_from([&["bench"], line].concat())?.args;
-            Ok::<_, clap::Error>(PARTS.into_iter().filter(|part| args.wants(part)).collect())
-        };
-        let all: Vec<&str> = wanted(&[]).unwrap();
-        assert_eq!(all, PARTS);
-        assert_eq!(wanted(&["--only", "memory,full"]).unwrap(), ["full", "memory"]);
-        let error = wanted(&["--only", "fast"]).unwrap_err().to_string();
-        assert!(error.contains("keepalive-tls"), "{error}");
-        assert!(Work::ALL.iter().all(|work| PARTS.contains(&work.id())));
-    }
 }

@@ -1,5 +1,5 @@
-//! What the generators drive: nginx with one worker that answers from memory, and
-//! counts. What a generator says of itself is not asked for.
+//! The server of the generators: nginx with one worker that answers from memory and
+//! counts requests and handshakes. What the generators report of themselves is not used.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -13,7 +13,7 @@ use tidegate_lab::peers::nginx::{temporary_paths, user};
 use tidegate_lab::{Certificate, Key, Launch, Process, free_address};
 
 const NGINX: &str = "/usr/sbin/nginx";
-const UNTOLD: &str = "nginx does not tell what it has counted";
+const NO_COUNTS: &str = "nginx does not report its counts";
 
 /// The running server.
 #[derive(Debug)]
@@ -23,7 +23,7 @@ pub struct Site {
     tls: SocketAddr,
     clear: SocketAddr,
     status: SocketAddr,
-    /// A character per TLS connection that asked for something: `r` for a resumed
+    /// A character per TLS connection with a request: `r` for a resumed
     /// handshake, `.` for a full one.
     handshakes: PathBuf,
 }
@@ -33,9 +33,9 @@ pub struct Site {
 pub struct Seen {
     /// Requests answered.
     pub requests: u64,
-    /// Full handshakes of connections that asked for something.
+    /// Full handshakes of connections with a request.
     pub full: u64,
-    /// Resumed ones.
+    /// Resumed handshakes of such connections.
     pub resumed: u64,
 }
 
@@ -43,7 +43,7 @@ impl Site {
     /// Starts it on a core, for so many connections at once.
     ///
     /// # Errors
-    /// nginx is not there or does not start.
+    /// nginx is missing or does not start.
     pub fn start(folder: &Path, core: usize, connections: u32) -> anyhow::Result<Self> {
         let certificate = Certificate::make(Key::P256, folder)?;
         let (tls, clear, status) = (free_address()?, free_address()?, free_address()?);
@@ -61,7 +61,7 @@ impl Site {
         Ok(Self { process, tls, clear, status, handshakes })
     }
 
-    /// Where to ask.
+    /// URL of its page.
     pub fn url(&self, tls: bool) -> String {
         if tls { format!("https://{}", self.tls) } else { format!("http://{}", self.clear) }
     }
@@ -71,7 +71,7 @@ impl Site {
     /// # Errors
     /// It does not answer.
     pub fn connections(&self) -> anyhow::Result<u64> {
-        connections_in(&self.status()?).context(UNTOLD)
+        connections_in(&self.status()?).context(NO_COUNTS)
     }
 
     fn status(&self) -> anyhow::Result<String> {
@@ -83,12 +83,12 @@ impl Site {
         Ok(text)
     }
 
-    /// What it has seen by now. Each look is a request itself.
+    /// The counts so far. Each call is a request itself.
     ///
     /// # Errors
     /// It does not answer.
     pub fn seen(&self) -> anyhow::Result<Seen> {
-        let requests = requests_in(&self.status()?).context(UNTOLD)?;
+        let requests = requests_in(&self.status()?).context(NO_COUNTS)?;
         let log = std::fs::read(&self.handshakes).unwrap_or_default();
         let count = |kind: u8| log.iter().filter(|byte| **byte == kind).count() as u64;
         Ok(Seen { requests, full: count(b'.'), resumed: count(b'r') })
@@ -114,7 +114,7 @@ fn configuration(
 ) -> String {
     let (user, paths) = (user(), temporary_paths(folder));
     let (chain, key) = (certificate.chain.display(), certificate.key.display());
-    // With a sixteenth or less of its places free, nginx closes idle connections.
+    // With a sixteenth or less of its connections free, nginx closes idle ones.
     let (folder, most) = (folder.display(), connections + connections / 8 + 1000);
     let body = "x".repeat(1024);
     format!(
@@ -160,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn requests_and_connections_are_read_from_the_page_of_the_status() {
+    fn requests_and_connections_are_read_from_the_status_page() {
         let page = "HTTP/1.1 200 OK\r\n\r\nActive connections: 1 \nserver accepts handled requests\n \
                     16 16 31070 \nReading: 0 Writing: 1 Waiting: 0 \n";
         assert_eq!((requests_in(page), connections_in(page)), (Some(31_070), Some(1)));

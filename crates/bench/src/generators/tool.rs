@@ -1,4 +1,4 @@
-//! The generators, and how each is asked for the same work.
+//! The generators, and the flags of each for the same work.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,10 +8,11 @@ use anyhow::Context;
 use serde::Serialize;
 
 use super::site::Site;
-use crate::args::{self, BadInput};
+use crate::binary;
+use tidegate_lab::BadInput;
 
-/// New connections per second of h2load, which opens them at a rate and not one
-/// after the other.
+/// New connections per second of h2load, which opens them at a rate and not in
+/// sequence.
 const H2LOAD_RATE: u64 = 500;
 
 /// A load generator.
@@ -30,13 +31,13 @@ pub enum Tool {
     Oha,
 }
 
-/// What an operation is.
+/// One kind of operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Work {
     /// One GET of 1 KiB on a TLS 1.3 connection that stays open.
     KeepAliveTls,
-    /// The same in clear.
+    /// The same over plain HTTP.
     KeepAliveClear,
     /// Connect, full TLS 1.3 handshake, one GET, close.
     Full,
@@ -59,11 +60,11 @@ impl Work {
         }
     }
 
-    /// What it is, in the table.
+    /// Heading in the table.
     pub const fn title(self) -> &'static str {
         match self {
             Self::KeepAliveTls => "keep-alive GET 1 KiB, TLS 1.3",
-            Self::KeepAliveClear => "keep-alive GET 1 KiB, in clear",
+            Self::KeepAliveClear => "keep-alive GET 1 KiB, plain HTTP",
             Self::Full => "TLS 1.3 full, P-256, 1 GET",
             Self::Resumed => "TLS 1.3 resumed, 1 GET",
         }
@@ -85,8 +86,8 @@ impl Tool {
         }
     }
 
-    /// Whether it has a way to do this. Only Tidegate can be told which handshakes to
-    /// make: wrk always resumes, h2load and hey never do, and oha does as it does.
+    /// Whether it can do this work. Only Tidegate has flags for the kind of handshake:
+    /// wrk always resumes, h2load and hey never do, and oha is measured as it is.
     pub fn can(self, work: Work) -> bool {
         match work {
             Work::Full => self != Self::Wrk,
@@ -96,7 +97,7 @@ impl Tool {
     }
 }
 
-/// The flags of `tidegate load` that fix its TLS; it takes none in clear.
+/// The flags of `tidegate load` that fix its TLS version; none for plain HTTP.
 pub fn tls_flags(url: &str) -> &'static [&'static str] {
     if url.starts_with("https:") { &["--tls", "1.3"] } else { &[] }
 }
@@ -104,9 +105,9 @@ pub fn tls_flags(url: &str) -> &'static [&'static str] {
 /// An installed generator.
 #[derive(Clone, Debug)]
 pub struct Program {
-    /// Which one.
+    /// The generator.
     pub tool: Tool,
-    /// What it says of its version.
+    /// The version it reports.
     pub version: String,
     path: PathBuf,
 }
@@ -115,11 +116,11 @@ impl Program {
     /// All that are installed, Tidegate first, and those that are not.
     ///
     /// # Errors
-    /// Tidegate's own binary is not there.
+    /// Tidegate's own binary is missing.
     pub fn find_all(tidegate: Option<&Path>) -> anyhow::Result<(Vec<Self>, Vec<Tool>)> {
-        let own = args::tidegate(tidegate);
+        let own = binary::path(tidegate);
         if !own.is_file() {
-            return Err(BadInput(format!("there is no {}: {}", own.display(), args::BUILD)).into());
+            return Err(BadInput(format!("{} is missing: {}", own.display(), binary::BUILD)).into());
         }
         let (mut found, mut absent) = (Vec::new(), Vec::new());
         for tool in Tool::ALL {
@@ -208,7 +209,7 @@ impl Program {
     }
 }
 
-/// One page, asked for again and again without thought.
+/// One page, requested repeatedly without think time.
 const GET: &str = r#"
 [session]
 start = "Page"
@@ -227,7 +228,7 @@ fn in_path(name: &str) -> Option<PathBuf> {
 }
 
 fn version(tool: Tool, path: &Path) -> anyhow::Result<String> {
-    // hey has no flag for it, and wrk tells it with its usage.
+    // hey has no flag for it; wrk prints it with its usage.
     let flag = if tool == Tool::Wrk { "-v" } else { "--version" };
     if tool == Tool::Hey {
         return Ok("hey".to_owned());
@@ -245,7 +246,7 @@ mod tests {
     use super::tls_flags;
 
     #[test]
-    fn in_clear_no_flag_of_tls_is_given_which_would_be_refused() {
+    fn plain_http_has_no_tls_flags() {
         assert!(tls_flags("http://127.0.0.1:1").is_empty());
         assert_eq!(tls_flags("https://127.0.0.1:1"), ["--tls", "1.3"]);
     }

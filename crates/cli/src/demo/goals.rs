@@ -1,4 +1,4 @@
-//! What `tide` promises, judged against this run's own figures.
+//! The goals of `tide`, judged by this run's own figures.
 
 use super::plan::JUDGED;
 use super::summary::{Goal, Point, Summary};
@@ -10,8 +10,8 @@ const RESPONSE: f64 = 3.0;
 /// Admitted sessions that complete.
 const COMPLETE: f64 = 0.98;
 
-/// Judges every goal whose points were measured; a run without any of them
-/// (`--quick` with few multiples) has that many goals fewer.
+/// Judges every goal whose points were measured; a run without them (`--quick`) has fewer
+/// goals.
 pub fn judge(summary: &Summary) -> Vec<Goal> {
     let tide = |multiple| summary.point(JUDGED, multiple);
     let mut goals = Vec::new();
@@ -21,7 +21,7 @@ pub fn judge(summary: &Summary) -> Vec<Goal> {
     if let (Some(half), Some(four)) = (tide(0.5), tide(4.0)) {
         goals.push(response(half, four));
     }
-    goals.extend(tide(0.5).map(nobody_refused));
+    goals.extend(tide(0.5).map(none_refused));
     let curve = summary.curve(JUDGED);
     if !curve.is_empty() {
         goals.push(no_returning_refused(&curve));
@@ -41,7 +41,7 @@ fn goodput(point: &Point, summary: &Summary) -> Goal {
             GOODPUT * 100.0
         ),
         measured: format!(
-            "{:.1} % of the {:.0}/s that the baselines beside it promise, which scatter by {:.0} % ({:.1} % of the run's best window, {:.0}/s)",
+            "{:.1} % of {:.0}/s, the peak by the baselines before and after it, which scatter by {:.0} % ({:.1} % of the run's best window, {:.0}/s)",
             share * 100.0,
             summary.peak_beside(point),
             summary.scatter() * 100.0,
@@ -64,9 +64,9 @@ fn response(half: &Point, four: &Point) -> Goal {
     }
 }
 
-fn nobody_refused(half: &Point) -> Goal {
+fn none_refused(half: &Point) -> Goal {
     Goal {
-        text: "at 0.5× nobody is refused".into(),
+        text: "at 0.5× no new session is refused".into(),
         measured: format!("{:.2} refused/s", half.refused_per_s),
         met: half.refused_per_s == 0.0,
     }
@@ -75,8 +75,8 @@ fn nobody_refused(half: &Point) -> Goal {
 fn no_returning_refused(curve: &[&Point]) -> Goal {
     let refused: u64 = curve.iter().map(|p| p.returning_refused).sum();
     Goal {
-        text: "no customer already inside is turned away".into(),
-        measured: format!("{refused} turned away"),
+        text: "no connection of an admitted session is refused".into(),
+        measured: format!("{refused} refused"),
         met: refused == 0,
     }
 }
@@ -90,12 +90,12 @@ fn admitted_complete(curve: &[&Point]) -> Goal {
     }
 }
 
-/// A saturated driver offers less than it says, and measures its own delays.
+/// A saturated driver offers less than it reports, and measures its own delays.
 fn driver_keeps_up(curve: &[&Point]) -> Goal {
     let late: Vec<_> = curve.iter().filter(|p| p.driver_saturated).map(|p| p.multiple).collect();
     let late: Vec<_> = late.iter().map(|multiple| format!("{multiple}×")).collect();
     Goal {
-        text: "the customers' processor keeps up".into(),
+        text: "the driver keeps the offered load".into(),
         measured: match late.is_empty() {
             true => "at every load".into(),
             false => {
@@ -173,16 +173,19 @@ mod tests {
     }
 
     #[test]
-    fn each_promise_broken_is_named() {
+    fn each_missed_goal_is_named() {
         assert!(missed(Point { completed_per_s: 94.0, ..GOOD })[0].contains("95 % of the peak"));
         assert!(missed(Point { response_p95_ms: 15.1, ..GOOD })[0].contains("p95"));
-        assert!(missed(Point { returning_refused: 1, ..GOOD })[0].contains("turned away"));
+        assert!(
+            missed(Point { returning_refused: 1, ..GOOD })[0]
+                .contains("admitted session is refused")
+        );
         assert!(missed(Point { admitted_completed_ratio: 0.97, ..GOOD })[0].contains("98 %"));
-        assert!(missed(Point { driver_saturated: true, ..GOOD })[0].contains("keeps up"));
+        assert!(missed(Point { driver_saturated: true, ..GOOD })[0].contains("offered load"));
     }
 
     #[test]
-    fn a_slow_machine_is_no_broken_promise_and_a_fast_one_no_kept_one() {
+    fn goodput_is_judged_at_the_machines_speed() {
         let slow = Point { completed_per_s: 80.0, machine_speed: 0.84, ..GOOD };
         assert_eq!(missed(slow), Vec::<String>::new());
         let fast = Point { completed_per_s: 96.0, machine_speed: 1.05, ..GOOD };
@@ -190,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn response_that_was_never_measured_is_not_a_success() {
+    fn a_response_time_that_was_not_measured_misses_its_goal() {
         assert!(!missed(Point { response_p95_ms: f64::NAN, ..GOOD }).is_empty());
     }
 }

@@ -1,4 +1,4 @@
-//! A staircase of offered rates, and what each step showed.
+//! A staircase of offered rates, and the figures of each step.
 
 use std::time::Duration;
 
@@ -8,19 +8,18 @@ use tidegate_stats::{Capacity, Carried, Step};
 
 use super::summary::RampStep;
 
-/// The first step, as a share of what CPU time promises, and the factor
-/// between steps: the resolution of the capacity.
+/// The first step, as a share of the estimated capacity, and the factor between steps: the
+/// resolution of the capacity.
 const BEGIN: f64 = 0.85;
 const FACTOR: f64 = 1.12;
-/// The staircase ends here even if nothing breaks: 0.85 × 1.12^11 is 3 times
-/// the promise.
+/// Most steps: 0.85 × 1.12^11 is 3 times the estimate.
 const STEPS: i32 = 12;
-/// Overload shows in customers who leave. How many complete per second is told
-/// less sharply by a step of seconds: its arrivals are random, and sessions
-/// that began in the step before still end in it.
+/// When a step counts as carried. Overload shows in customers who leave. The completed
+/// sessions per second of a step are less exact: its arrivals are random, and sessions that
+/// began in the step before end in it.
 const CARRIED: Carried = Carried { completed_ratio: 0.98, completed_per_offered: 0.75 };
 
-/// A staircase around a promised capacity.
+/// A staircase around an estimated capacity.
 pub struct Ramp {
     rates: Vec<f64>,
     lasts: Duration,
@@ -28,14 +27,14 @@ pub struct Ramp {
 }
 
 impl Ramp {
-    /// Steps of this length, around so many sessions per second.
-    pub fn around(promise: f64, lasts: Duration) -> Self {
-        let rates = (0..STEPS).map(|i| promise * BEGIN * FACTOR.powi(i)).collect();
+    /// Steps of this length, around an estimate in sessions per second.
+    pub fn around(estimate: f64, lasts: Duration) -> Self {
+        let rates = (0..STEPS).map(|i| estimate * BEGIN * FACTOR.powi(i)).collect();
         Self { rates, lasts, seconds: Vec::new() }
     }
 
-    /// The arrivals: first the lowest rate for `fill`, in which nobody has had
-    /// the time to complete a session, then the steps.
+    /// The arrivals: first the lowest rate for `fill`, until sessions complete, then the
+    /// steps.
     pub fn arrivals(&self, fill: Duration) -> Arrivals {
         let segment = |lasts, rate: f64| Segment { lasts, from_per_s: rate, to_per_s: rate };
         let mut segments = vec![segment(fill, self.rates[0])];
@@ -43,12 +42,12 @@ impl Ramp {
         Arrivals::segments(Process::Poisson, segments)
     }
 
-    /// How long the steps take together.
+    /// The length of all steps.
     pub fn length(&self) -> Duration {
         self.lasts * self.rates.len() as u32
     }
 
-    /// Takes in a second after the fill.
+    /// Adds a second after the fill.
     pub fn push(&mut self, second: tidegate_load::Point) {
         self.seconds.push(second);
     }
@@ -63,7 +62,7 @@ impl Ramp {
         steps(&self.rates, self.lasts, &self.seconds)
     }
 
-    /// What the finished steps say about the capacity; `None` without any.
+    /// The capacity by the finished steps; `None` without any.
     pub fn capacity(&self) -> Option<Capacity> {
         let stair = |step: &RampStep| Step {
             offered_per_s: step.offered_per_s,
@@ -107,8 +106,8 @@ fn is_broken(steps: &[RampStep]) -> bool {
     matches!(steps, [.., a, b] if lost(a) && lost(b))
 }
 
-/// The finished steps of a ramp from its seconds; the first third of each is
-/// left out, in which the step before it still ends.
+/// The finished steps of a ramp. The first third of each is left out: sessions of the step
+/// before end in it.
 fn steps(rates: &[f64], lasts: Duration, seconds: &[tidegate_load::Point]) -> Vec<RampStep> {
     let length = lasts.as_secs_f64();
     let begin = seconds.first().map_or(0.0, |first| first.at_s - first.length_s);
@@ -186,13 +185,13 @@ mod tests {
     }
 
     #[test]
-    fn a_stretch_knows_how_many_were_lost_in_it() {
+    fn a_stretch_has_the_share_that_completed() {
         let stretch = Stretch::of(&[second_at(1.0, 100.0, 0.0), second_at(2.0, 50.0, 50.0)]);
         assert_eq!((stretch.completed_per_s, stretch.completed_ratio), (75.0, 0.75));
     }
 
     #[test]
-    fn a_step_in_which_nobody_finished_was_not_carried() {
+    fn a_step_without_completed_sessions_was_not_carried() {
         assert_eq!(step(5.0, &[second_at(1.0, 0.0, 0.0)]).completed_ratio, 0.0);
     }
 }

@@ -1,4 +1,4 @@
-//! The report page: one HTML file that needs nothing else.
+//! The report page.
 
 use maud::{Markup, PreEscaped, html};
 
@@ -12,7 +12,7 @@ pub fn page(summary: &Summary) -> String {
         p.lead { (lead(summary)) }
         (cards(summary))
         (curves(summary))
-        h2 { "What was promised" }
+        h2 { "Goals" }
         (goals(&summary.goals))
         h2 { "The overload, second by second" }
         (overload(summary))
@@ -35,7 +35,7 @@ fn share_of_peak(point: &Point, summary: &Summary) -> String {
     format!("{:.0}\u{a0}%", 100.0 * summary.share_of_peak(point))
 }
 
-/// The same for who asks what is left of the peak: it cannot be more than all.
+/// The same, at most 100 %, for the headline.
 fn kept(point: &Point, summary: &Summary) -> String {
     format!("{:.0}\u{a0}%", 100.0 * summary.share_of_peak(point).min(1.0))
 }
@@ -43,7 +43,7 @@ fn kept(point: &Point, summary: &Summary) -> String {
 fn headline(summary: &Summary) -> String {
     match worst(summary) {
         Some((off, tide)) => format!(
-            "At {} times its capacity the shop keeps {} of its peak with the gate, {} without.",
+            "At {} times its capacity the site completes {} of its peak with the gate, {} without.",
             tide.multiple,
             kept(tide, summary),
             kept(off, summary)
@@ -54,11 +54,11 @@ fn headline(summary: &Summary) -> String {
 
 fn lead(summary: &Summary) -> String {
     format!(
-        "An auction site on its embedded database, served over TLS on one processor core, met up to \
-         {:.0} new customers per second, of whom it could carry {:.0}. Without admission control everyone is let \
-         in, everyone waits, and those who lose patience leave work behind that nobody needs. The \
-         gate tells new customers from those already inside before the TLS handshake, and lets in as \
-         many as can be served to the end.",
+        "An auction site with an embedded database, served over TLS on one processor core, is offered up to \
+         {:.0} new sessions per second; its capacity is {:.0}. Without admission control every session is \
+         admitted, response times grow until customers leave, and the work for them is lost. The gate \
+         recognises new sessions before the TLS handshake, and admits as many as the site can serve to \
+         their end.",
         summary.points.iter().map(|p| p.offered_per_s).fold(0.0, f64::max),
         worst(summary).map_or(summary.capacity_sessions_per_s, |(_, tide)| tide.capacity_per_s)
     )
@@ -104,13 +104,13 @@ fn curves(summary: &Summary) -> Markup {
     };
     let peak = Some((100.0, "peak"));
     html! { div.charts {
-        (figure("Completed sessions", "What the owner lives on, as a share of what the machine could do at that time.",
+        (figure("Completed sessions", "Completed sessions as a share of the peak at that time.",
             &lines(summary, |p| 100.0 * summary.share_of_peak(p)), "% of the peak", Scale::Linear, peak, None))
-        (figure("Response time, p95", "From the moment the customer meant to ask, to the last byte; logarithmic.",
+        (figure("Response time, p95", "From the intended start of a request to its last byte; logarithmic.",
             &lines(summary, |p| p.response_p95_ms), "ms", Scale::Log, None, None))
-        (figure("Throughput", "Pages answered, useful or not.",
+        (figure("Throughput", "Requests answered, including those of sessions that do not complete.",
             &lines(summary, |p| p.requests_per_s), "requests/s", Scale::Linear, None, None))
-        (figure("Full handshakes", "Share of all handshakes that were full ones: new customers instead of known ones.",
+        (figure("Full handshakes", "Share of full handshakes, which new sessions make, in all handshakes.",
             &lines(summary, |p| 100.0 * p.full_handshake_share), "%", Scale::Linear, None, Some(100.0)))
     } }
 }
@@ -135,7 +135,7 @@ fn overload(summary: &Summary) -> Markup {
     let figure = |title: &str, lines: &[Line], unit: &str, scale, reference| {
         let chart = Chart {
             lines,
-            x_label: "seconds since the crowd came",
+            x_label: "seconds since the load began",
             x_ticks: &ticks,
             y_unit: unit,
             scale,
@@ -145,12 +145,12 @@ fn overload(summary: &Summary) -> Markup {
         };
         html! { figure { figcaption { (title) small { "At " (multiple) " times the capacity." } } (PreEscaped(chart.svg())) } }
     };
-    // Where nobody got an answer there is no response time: a gap.
+    // A second without responses has no response time: a gap.
     let response = |s: &super::summary::Second| match s.response_p95_ms {
         ms if ms > 0.0 => ms,
         _ => f64::NAN,
     };
-    let peak = Some((summary.peak_beside(tide), "peak beside tide"));
+    let peak = Some((summary.peak_beside(tide), "peak at that time"));
     html! { div.charts {
         (figure("Completed sessions", &series(|s| s.completed_per_s), "sessions/s", Scale::Linear, peak))
         (figure("Response time, p95", &series(response), "ms", Scale::Log, None))
@@ -170,7 +170,7 @@ fn table(summary: &Summary) -> Markup {
     html! { div.scroll { table.dense {
         thead { tr {
             @for head in ["policy", "load", "offered/s", "admitted/s", "refused/s", "completed/s", "abandoned/s",
-                "of the peak", "of the admitted completed", "p50 ms", "p95 ms", "p99 ms", "requests/s", "full handshakes", "machine speed"] { th { (head) } }
+                "share of peak", "completed of admitted", "p50 ms", "p95 ms", "p99 ms", "requests/s", "full handshakes", "machine speed"] { th { (head) } }
         } }
         tbody { @for p in &summary.points { tr {
             td class=(p.policy) { (p.policy) }
@@ -197,20 +197,20 @@ fn setting(summary: &Summary) -> Markup {
         dt { "Customers" } dd {
             (s.scenario) ": sessions of " (format!("{:.1}", s.mean_session_requests)) " requests on average arrive in a Poisson \
             process; they think " (format!("{think_mean_ms:.0}")) " ms on average and leave after waiting " (format!("{patience_ms:.0}")) " ms \
-            (human times × " (format!("{:.4}", s.time_scale)) ")" }
+            (times of people × " (format!("{:.4}", s.time_scale)) ")" }
         dt { "Window" } dd { (format!("{window_s:.0} s after {warm_up_s:.0} s of warm-up, for each point; two of them for tide under overload")) }
         dt { "Peak" } dd {
             "the most sessions completed per second over any window in which at least 98 % of those that ended were completed" }
         dt { "Load" } dd {
-            "the ramp found " (format!("{:.0}", summary.capacity_sessions_per_s)) " sessions per second; each load is a multiple of what \
-            a baseline right before it told (capacity_per_s in summary.json)" }
+            "the ramp found a capacity of " (format!("{:.0}", summary.capacity_sessions_per_s)) " sessions per second; each load is \
+            a multiple of the capacity by the baseline right before it (capacity_per_s in summary.json)" }
         dt { "Share of the peak" } dd {
-            "the machine's speed changes, so each window is compared with what the service does without admission control right \
-            before and after it: baselines of " (format!("{:.0}", s.baseline_window_s)) " s at a load that is just carried, counted up to full \
+            "the machine's speed drifts, so each window is compared with the service without admission control right \
+            before and after it: baselines of " (format!("{:.0}", s.baseline_window_s)) " s just below the capacity, extrapolated to full \
             use of the processor" }
         dt { "Machine speed" } dd {
-            "TCP conversations and RSA signatures are timed on the server's processor all the time, in CPU seconds; 1 is the \
-            run's mean. Shares of the peak take it into account; curves and table show what was counted" }
+            "short TCP conversations and RSA signatures are timed on the server's processor throughout the run, in CPU seconds; \
+            1 is the run's median. Shares of the peak are corrected for it; all other figures are as counted" }
         dt { "Processors" } dd { "site and gate on " (s.server_cores) ", customers on " (s.driver_cores) }
         dt { "Certificate" } dd { (s.certificate) }
         dt { "Seed" } dd { (s.seed) }
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn the_page_needs_nothing_from_elsewhere() {
+    fn the_page_refers_to_no_other_file() {
         let page = page(&summary());
         for outside in ["http:", "https:", "<script", "<link", "<img", "@import", "url("] {
             assert!(!page.contains(outside), "{outside}");
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_run_still_gives_a_page() {
+    fn a_run_without_points_gives_a_page() {
         let empty = Summary { points: Vec::new(), ..summary() };
         assert!(page(&empty).contains("</html>"));
     }

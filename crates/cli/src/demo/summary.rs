@@ -1,4 +1,4 @@
-//! What the demo found, as `summary.json` and every other output tell it.
+//! The result of the demo, as in `summary.json`.
 
 use serde::Serialize;
 
@@ -28,8 +28,7 @@ pub struct Summary {
 pub struct Point {
     pub policy: String,
     pub multiple: f64,
-    /// What the unprotected service carried at this time, in sessions per
-    /// second: 1×.
+    /// Capacity of the unprotected service at this time, in sessions per second: 1×.
     pub capacity_per_s: f64,
     /// Middle of the window, in seconds since the first load.
     pub at_s: f64,
@@ -47,7 +46,7 @@ pub struct Point {
     /// The share of the server's processors that site and gate used, 0 to 1.
     pub server_use: f64,
     pub full_handshake_share: f64,
-    /// Connections of customers already inside that were turned away.
+    /// Connections of admitted sessions that were refused.
     pub returning_refused: u64,
     pub driver_saturated: bool,
     /// Speed of the server's processor in the window, against the run's
@@ -57,16 +56,14 @@ pub struct Point {
     pub series: Vec<Second>,
 }
 
-/// A window of the unprotected service at a load that it carries with little
-/// to spare: what the machine can do at this time.
+/// A window of the unprotected service just below its capacity.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Baseline {
     /// Middle of the window, in seconds since the first load.
     pub at_s: f64,
     pub offered_per_s: f64,
-    /// Requests answered per second, as sessions of the mean length: what
-    /// completes once as many sessions end as begin. Completed sessions would
-    /// tell less, for the load has just begun.
+    /// Requests answered per second, in sessions of the mean length: the rate of completed
+    /// sessions once as many end as begin, which the window is too short for.
     pub carried_per_s: f64,
     /// Completed, of the sessions that ended in the window.
     pub completed_ratio: f64,
@@ -76,13 +73,13 @@ pub struct Baseline {
     pub machine_speed: f64,
 }
 
-/// Of the sessions that end in a window, the share that completes where the
-/// server serves whom it lets in. One that loses customers tells nothing about
-/// what it can carry: those who complete are then the ones with short sessions.
+/// Least share of completed sessions, of those that end in a window, for its figures to
+/// count as carried load. If more customers leave, those who complete are the ones with
+/// short sessions.
 pub const SERVED: f64 = 0.98;
 
 impl Baseline {
-    /// Whether the server served everybody.
+    /// Whether the server carried the load.
     pub fn is_carried(&self) -> bool {
         self.completed_ratio >= SERVED && self.server_use > 0.0
     }
@@ -114,7 +111,7 @@ pub struct RampStep {
     pub response_p95_ms: f64,
 }
 
-/// A promise of the demo and whether this run kept it.
+/// A goal of the demo, and whether this run met it.
 #[derive(Clone, Debug, Serialize)]
 pub struct Goal {
     pub text: String,
@@ -122,7 +119,7 @@ pub struct Goal {
     pub met: bool,
 }
 
-/// Under which conditions the figures came about.
+/// The conditions of the run.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Setting {
     pub command: String,
@@ -132,7 +129,7 @@ pub struct Setting {
     pub driver_cores: String,
     pub scenario: String,
     pub mean_session_requests: f64,
-    /// Human times (think, patience, keep-alive, hold) are multiplied by this.
+    /// Factor of think time, patience, keep-alive and hold time.
     pub time_scale: f64,
     pub think_mean_ms: f64,
     pub patience_ms: f64,
@@ -199,11 +196,11 @@ impl Summary {
         curve
     }
 
-    /// What the unprotected service would have completed per second at its peak
-    /// in a point's window: the mean of the nearest baselines before and after
-    /// it that carried their load, at full use of the processors and at the
-    /// machine's speed in that window. The best window of the run where there
-    /// is none. Of a point of several windows, the peak that its share is of.
+    /// The peak of the unprotected service during a point's window, in completed sessions
+    /// per second: the mean of the nearest baselines before and after it that carried their
+    /// load, at full use of the processors and at the machine's speed in that window; the
+    /// best window of the run without such baselines. For a point of several windows, the
+    /// peak that its share refers to.
     pub fn peak_beside(&self, point: &Point) -> f64 {
         match self.windows_of(point).next() {
             None => self.peak_beside_window(point),
@@ -237,9 +234,8 @@ impl Summary {
         self.windows.iter().filter(move |w| w.policy == policy && w.multiple == multiple)
     }
 
-    /// How far the baselines that carried their load lie apart although speed
-    /// and use were taken into account: standard deviation over mean; `NaN` for
-    /// fewer than two.
+    /// Coefficient of variation of the baselines that carried their load, corrected for
+    /// speed and use; `NaN` for fewer than two.
     pub fn scatter(&self) -> f64 {
         let carried = self.baselines.iter().filter(|baseline| baseline.is_carried());
         let peaks: Vec<f64> = carried.map(|baseline| baseline.at_use(1.0)).collect();
@@ -249,8 +245,8 @@ impl Summary {
         (squares / (number - 1.0)).sqrt() / mean
     }
 
-    /// The largest share of its processors that the server used in any window:
-    /// what interrupts and other programs leave to it.
+    /// The largest share of its processors that the server used in any window: interrupts
+    /// and other programs use the rest.
     fn full_use(&self) -> f64 {
         let points = self.points.iter().chain(&self.windows).map(|point| point.server_use);
         let baselines = self.baselines.iter().map(|baseline| baseline.server_use);
@@ -320,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn speeds_are_compared_like_with_like() {
+    fn figures_are_compared_at_the_same_machine_speed() {
         let slow = Baseline { machine_speed: 0.5, ..baseline(10.0, 40.0) };
         let summary = summary(vec![slow]);
         assert!((summary.share_of_peak(&summary.points[0]) - 95.0 / 96.0).abs() < 1e-9);
@@ -337,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn a_baseline_that_lost_customers_is_no_measure() {
+    fn a_baseline_that_lost_customers_is_not_used() {
         let lost = Baseline { completed_ratio: 0.97, ..baseline(30.0, 20.0) };
         let with_one = summary(vec![baseline(10.0, 80.0), lost]);
         assert!((with_one.peak_beside(&with_one.points[0]) - 96.0).abs() < 1e-9);
@@ -346,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn scripts_find_the_fields_that_the_contract_names() {
+    fn the_json_has_the_documented_fields() {
         let json = serde_json::to_value(summary(vec![baseline(10.0, 80.0)])).unwrap();
         for name in ["capacity_sessions_per_s", "peak_completed_per_s"] {
             assert!(json[name].is_f64(), "{name}: {json:#}");

@@ -1,8 +1,8 @@
-//! The comparison as a table of plain text.
+//! The result as a table of plain text.
 
 use super::summary::{Goal, Point, Summary};
 
-/// Table, goals and verdict, ready to print.
+/// Table and goals.
 pub fn text(summary: &Summary) -> String {
     let mut text = format!(
         "\nCapacity {:.0} sessions/s, peak {:.0} completed/s\n\n{}",

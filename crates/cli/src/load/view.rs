@@ -11,7 +11,7 @@ use std::time::Duration;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyModifiers};
 use tidegate_load::{Plan, Snapshot};
 
-use crate::screen::TakenOver;
+use crate::screen::FullScreen;
 use dashboard::Dashboard;
 
 /// Most key events read between two frames.
@@ -20,7 +20,7 @@ const KEYS: usize = 64;
 /// The live screen or plain lines.
 pub enum View {
     /// The live screen.
-    Live(Box<(TakenOver, Dashboard)>),
+    Live(Box<(FullScreen, Dashboard)>),
     /// A line per second on standard output.
     Plain,
 }
@@ -32,7 +32,7 @@ impl View {
         if plain || !std::io::stdout().is_terminal() {
             return Self::Plain;
         }
-        let Ok(terminal) = TakenOver::new() else { return Self::Plain };
+        let Ok(terminal) = FullScreen::new() else { return Self::Plain };
         let mut title = format!("{} against {}", plan.scenario.name(), plan.target);
         which.iter().for_each(|which| title += &format!(", {which}"));
         let mut view = Self::Live(Box::new((terminal, Dashboard::new(title, plan.warm_up))));

@@ -92,7 +92,7 @@ impl Decider {
 
     /// Whether the next new session is admitted, given what is in flight at this moment
     /// and how much of it may be served before that session.
-    pub fn ask_controller(&self, allowed_backlog: Duration) -> Decision {
+    pub fn query_controller(&self, allowed_backlog: Duration) -> Decision {
         let shared = &self.context.shared;
         let (handshakes, requests) = shared.in_flight();
         let moment = Moment { handshakes, requests, allowed_backlog };

@@ -1,5 +1,5 @@
-//! The dispatcher of a core's admission queue: asks the controller whether the next
-//! queued connection is admitted, and refuses those whose time is up.
+//! The dispatcher of a core's admission queue: admits the next queued connection when the
+//! controller allows it, and refuses those whose time is up.
 //!
 //! It runs after everything else that the event loop had to do: only then is it known
 //! which requests of active sessions have arrived, and whether the backlog is below its
@@ -59,7 +59,7 @@ impl Dispatcher {
         })
     }
 
-    /// Queues a new session. The dispatcher asks for it in the same turn of the event
+    /// Queues a new session. The dispatcher decides on it in the same turn of the event
     /// loop, unless others are before it.
     pub fn enqueue(&self, arrival: Arrival, first_flight: Vec<u8>, new: NewSession) {
         let now = Instant::now();
@@ -73,7 +73,7 @@ impl Dispatcher {
         self.wake.notify_one();
     }
 
-    /// Work was done: the dispatcher asks again at the end of this turn of the event
+    /// Work was done: the dispatcher decides again at the end of this turn of the event
     /// loop, whatever the last decision was. A handshake may take a tenth of the shortest
     /// time of a timer.
     pub fn decide_soon(&self) {
@@ -121,7 +121,7 @@ impl Dispatcher {
                 self.note_left(now);
                 continue;
             }
-            match self.decider.ask_controller(self.queue.allowed_backlog(now)) {
+            match self.decider.query_controller(self.queue.allowed_backlog(now)) {
                 Decision::Admit => self.admit(self.queue.pop(now)?, undecided, now, begin),
                 Decision::NotNow { retry_after } => {
                     self.next_decision.set(now + Discipline::ask_again_after(retry_after));

@@ -208,7 +208,7 @@ mod tests {
     fn the_queue_is_bounded_in_number_bytes_and_time() {
         let now = Instant::now();
         let short = queue(2, 1_000);
-        (1..=2).for_each(|who| short.push(who, 1, now));
+        (1..=2).for_each(|item| short.push(item, 1, now));
         assert!(!short.exceeds_limits());
         short.push(3, 1, now);
         assert!(short.exceeds_limits());

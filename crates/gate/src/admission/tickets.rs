@@ -90,26 +90,26 @@ impl Claims {
     }
 
     fn decode(bytes: &[u8; CLAIMS_LEN]) -> Option<Self> {
-        fn take<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {
+        fn split<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {
             let (head, rest) = bytes.split_first_chunk::<N>()?;
             *bytes = rest;
             Some(*head)
         }
         let mut rest = &bytes[..];
-        if take::<1>(&mut rest)? != [ENCODING] {
+        if split::<1>(&mut rest)? != [ENCODING] {
             return None;
         }
         Some(Self {
-            session: take(&mut rest)?,
-            began: u64::from_be_bytes(take(&mut rest)?),
-            issued: u64::from(u32::from_be_bytes(take(&mut rest)?)),
-            uses: u32::from_be_bytes(take(&mut rest)?),
+            session: split(&mut rest)?,
+            began: u64::from_be_bytes(split(&mut rest)?),
+            issued: u64::from(u32::from_be_bytes(split(&mut rest)?)),
+            uses: u32::from_be_bytes(split(&mut rest)?),
             terms: Terms {
-                version: u16::from_be_bytes(take(&mut rest)?),
-                suite: u16::from_be_bytes(take(&mut rest)?),
-                extended_master_secret: take::<1>(&mut rest)? == [1],
+                version: u16::from_be_bytes(split(&mut rest)?),
+                suite: u16::from_be_bytes(split(&mut rest)?),
+                extended_master_secret: split::<1>(&mut rest)? == [1],
             },
-            server_name: u64::from_be_bytes(take(&mut rest)?),
+            server_name: u64::from_be_bytes(split(&mut rest)?),
         })
     }
 }
@@ -336,7 +336,7 @@ mod tests {
         }
 
         #[test]
-        fn junk_never_opens(junk in proptest::collection::vec(any::<u8>(), 0..300)) {
+        fn arbitrary_bytes_never_open(junk in proptest::collection::vec(any::<u8>(), 0..300)) {
             prop_assert_eq!(ring().open(&junk, 2_001), Err(TicketError::Foreign));
         }
     }

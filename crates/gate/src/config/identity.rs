@@ -13,7 +13,7 @@ pub struct Identity {
     pub chain: Vec<CertificateDer<'static>>,
     /// The private key.
     pub key: PrivateKeyDer<'static>,
-    /// Whether the gate made it for itself.
+    /// Whether the gate made it itself.
     pub self_signed: bool,
 }
 
@@ -32,7 +32,7 @@ const PEM_BYTES: u64 = 4 << 20;
 /// Reads a PEM file of certificates; at least one.
 ///
 /// # Errors
-/// What is wrong with the file, and a remedy.
+/// The fault of the file, and a remedy.
 pub fn read_certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, Problem> {
     let pem = read(path)?;
     let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&pem).collect();
@@ -57,7 +57,7 @@ pub fn read_certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, Pr
 /// Reads a PEM file with one private key, not encrypted.
 ///
 /// # Errors
-/// What is wrong with the file, and a remedy.
+/// The fault of the file, and a remedy.
 pub fn read_key(path: &Path) -> Result<PrivateKeyDer<'static>, Problem> {
     let pem = read(path)?;
     let encrypted = |mark: &[u8]| pem.windows(mark.len()).any(|window| window == mark);
@@ -80,7 +80,7 @@ pub fn read_key(path: &Path) -> Result<PrivateKeyDer<'static>, Problem> {
     }
 }
 
-/// Puts both together and sees whether the key is that of the certificate.
+/// Joins both and checks that the key is that of the certificate.
 ///
 /// # Errors
 /// The key of the configuration that is wrong, and why.
@@ -95,7 +95,7 @@ pub fn join(
     })?;
     let certified = rustls::sign::CertifiedKey::new(chain, signing);
     match certified.keys_match() {
-        // Unknown: some hardware keys do not show their public half.
+        // Unknown: some hardware keys do not give their public half.
         Ok(()) | Err(rustls::Error::InconsistentKeys(rustls::InconsistentKeys::Unknown)) => {}
         Err(rustls::Error::InconsistentKeys(_)) => {
             let remedy = "name the key that the certificate was made with; the server's own \
@@ -114,16 +114,19 @@ fn read(path: &Path) -> Result<Vec<u8>, Problem> {
     let show = path.display();
     let unreadable = |error: std::io::Error| match error.kind() {
         std::io::ErrorKind::NotFound => {
-            Problem::new("there is no such file", format!("{show} was looked for"))
+            Problem::new("does not exist", format!("the path resolves to {show}"))
         }
         std::io::ErrorKind::PermissionDenied => {
             Problem::new("may not be read by this user", format!("let the gate's user read {show}"))
         }
-        _ => Problem::new(format!("cannot be read ({error})"), format!("{show} was tried")),
+        _ => Problem::new(
+            format!("cannot be read ({error})"),
+            format!("the path resolves to {show}"),
+        ),
     };
     let meta = std::fs::metadata(path).map_err(unreadable)?;
     if !meta.is_file() {
-        return Err(Problem::new("is no file", format!("{show} was looked at; name a PEM file")));
+        return Err(Problem::new("is not a file", format!("name a PEM file; this is {show}")));
     }
     let file = std::fs::File::open(path).map_err(unreadable)?;
     let mut bytes = Vec::new();

@@ -35,7 +35,7 @@ pub struct Tasks {
     pub context: Rc<CoreContext>,
     /// TLS towards customers.
     pub tls: Arc<ServerConfigs>,
-    /// Asked again after each handshake.
+    /// Decides again after each first turn of a task.
     pub dispatcher: Rc<Dispatcher>,
 }
 
@@ -73,7 +73,7 @@ impl Starting {
 
 impl Drop for Starting {
     fn drop(&mut self) {
-        // The dispatcher asks after this turn, when it is no longer counted.
+        // The dispatcher decides after this turn, when it is no longer counted.
         self.tasks.dispatcher.decide_soon();
     }
 }

@@ -17,7 +17,7 @@ use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 
-/// Gives the snapshot that a page shows; called once per request.
+/// Returns the snapshot that a page shows; called once per request.
 pub type Source = Arc<dyn Fn() -> Snapshot + Send + Sync>;
 
 /// The admin address cannot be used.
@@ -34,7 +34,7 @@ pub struct Error {
 const CONNECTIONS: usize = 64;
 /// From one response, or the start, to the end of the next request's head.
 const HEAD_DEADLINE: Duration = Duration::from_secs(30);
-/// A connection's whole life; collectors open another.
+/// Longest duration of a connection; collectors open another.
 const CONNECTION_DEADLINE: Duration = Duration::from_secs(300);
 /// Pause after a failed accept: no file descriptors are left, and others need them.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -207,7 +207,7 @@ mod tests {
     use super::*;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-    fn ask(method: &str, path: &str, host: &str) -> (u16, String) {
+    fn response_to(method: &str, path: &str, host: &str) -> (u16, String) {
         let request = Request::builder().method(method).uri(path).header("host", host);
         let source = || Snapshot { draining: path.contains("drain"), ..Snapshot::default() };
         let response = answer(&request.body(()).unwrap(), true, &source);
@@ -217,12 +217,12 @@ mod tests {
 
     #[test]
     fn each_page_has_its_status_and_type() {
-        assert_eq!(ask("GET", "/", "127.0.0.1:1").0, 200);
-        let (status, kind) = ask("GET", "/metrics?x=y", "localhost:1");
+        assert_eq!(response_to("GET", "/", "127.0.0.1:1").0, 200);
+        let (status, kind) = response_to("GET", "/metrics?x=y", "localhost:1");
         assert_eq!((status, kind.as_str()), (200, "text/plain; version=0.0.4; charset=utf-8"));
-        assert_eq!(ask("HEAD", "/status", "[::1]:1"), (200, "application/json".into()));
-        assert_eq!(ask("GET", "/healthz", "127.0.0.1").0, 200);
-        assert_eq!(ask("GET", "/favicon.ico", "127.0.0.1").0, 404);
+        assert_eq!(response_to("HEAD", "/status", "[::1]:1"), (200, "application/json".into()));
+        assert_eq!(response_to("GET", "/healthz", "127.0.0.1").0, 200);
+        assert_eq!(response_to("GET", "/favicon.ico", "127.0.0.1").0, 404);
     }
 
     #[test]
@@ -235,7 +235,7 @@ mod tests {
     #[test]
     fn only_reading_is_allowed() {
         for method in ["POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE", "BREW"] {
-            assert_eq!(ask(method, "/status", "127.0.0.1").0, 405, "{method}");
+            assert_eq!(response_to(method, "/status", "127.0.0.1").0, 405, "{method}");
         }
     }
 
@@ -244,7 +244,7 @@ mod tests {
         for host in
             ["evil.example:9443", "localhost.evil.example", "127.0.0.1.evil.example", "@", ""]
         {
-            assert_eq!(ask("GET", "/status", host).0, 403, "{host:?}");
+            assert_eq!(response_to("GET", "/status", host).0, 403, "{host:?}");
         }
         let request = Request::get("/").header("host", "gate.internal").body(()).unwrap();
         assert_eq!(answer(&request, false, &Snapshot::default).status(), 200);

@@ -4,7 +4,7 @@ use crate::telemetry::labels::Key;
 use serde::Serialize;
 
 /// Upper bounds of the buckets of `tidegate_request_duration_seconds`, in
-/// seconds, ascending; one more bucket takes what is above the last.
+/// seconds, ascending; one more bucket has what is above the last.
 pub const DURATION_BOUNDS_S: [f64; 16] = [
     0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0,
 ];

@@ -1,4 +1,4 @@
-//! The labels by which the gate's counters are told apart. Each is an enum with its
+//! The labels of the gate's counters. Each is an enum with its
 //! name in metrics; [`By`] is an array with one value per label.
 
 use std::array;
@@ -120,7 +120,7 @@ labels! {
         Customer = "customer",
         /// No request within the idle deadline.
         Idle = "idle",
-        /// The response closed the connection, or the request asked for that.
+        /// The response closed the connection, or the request demanded it.
         Finished = "finished",
         /// The gate is draining.
         Drain = "drain",
@@ -208,7 +208,7 @@ impl Bucket {
     }
 }
 
-/// The protocols that are told apart on the TLS port, in the order of their places.
+/// The protocols that are recognised on the TLS port, in the order of their places.
 pub const OTHER_PROTOCOLS: [OtherProtocol; 5] = [
     OtherProtocol::PlainHttp,
     OtherProtocol::Ssh,

@@ -35,7 +35,7 @@ impl Snapshot {
         let help = "Ended connections of customers by reason.";
         text.counts("tidegate_connections_ended_total", help, "reason", &self.connections_ended);
         let help =
-            "Tickets shown, by what became of them; all but good ones make their bearer new.";
+            "Tickets shown, by what became of them; with all but good ones the connection is new.";
         text.counts("tidegate_tickets_total", help, "fate", &self.tickets);
         let help = "What came to the TLS port and was no TLS, by what it looks like.";
         text.counts("tidegate_not_tls_total", help, "looks", &self.not_tls);
@@ -58,7 +58,7 @@ impl Snapshot {
     }
 
     fn write_work(&self, text: &mut Exposition) {
-        text.gauge("tidegate_sessions_active", "Sessions inside.", self.sessions_active);
+        text.gauge("tidegate_sessions_active", "Active sessions.", self.sessions_active);
         let help = "Sessions begun.";
         text.family("tidegate_sessions_started_total", "counter", help);
         text.sample("", &[], self.sessions_started);
@@ -91,7 +91,7 @@ impl Snapshot {
         let help = "New sessions that may enter now; +Inf without a limit.";
         let budget = control.budget.map_or(f64::INFINITY, |budget| budget as f64);
         text.gauge("tidegate_new_sessions_budget", help, budget);
-        let help = "New sessions per second that the policy lets in at most; +Inf without a limit.";
+        let help = "New sessions per second that the policy admits at most; +Inf without a limit.";
         let limit = control.limit_per_s.unwrap_or(f64::INFINITY);
         text.gauge("tidegate_new_sessions_limit_per_second", help, limit);
         let help = "Processors that a resource has.";
@@ -132,7 +132,7 @@ impl Snapshot {
         let help = "CPU time of the gate's cores by what it was spent on, in seconds.";
         text.counts("tidegate_work_cpu_seconds_total", help, "work", &self.work_cpu_seconds);
         text.gauge("tidegate_uptime_seconds", "Time since the gate started.", self.uptime_s);
-        let help = "Whether the gate finishes its connections and takes no new ones.";
+        let help = "Whether the gate finishes its connections and accepts no new ones.";
         text.gauge("tidegate_draining", help, u64::from(self.draining));
         text.family("tidegate_build_info", "gauge", "Version of the gate; always 1.");
         text.sample("", &[("version", self.version)], 1_u64);
@@ -141,8 +141,9 @@ impl Snapshot {
 
 /// Text in the exposition format of Prometheus, version 0.0.4.
 ///
-/// Deviation: written by hand, since the counters live in the cores' own cells;
-/// a registry of a client library would be a second copy of each.
+/// Deviation: not by the client library of Prometheus, which writes OpenMetrics only: its
+/// bounds of buckets (`le="1.0"`) would name other series than those recorded so far
+/// (`le="1"`), and its help texts and content type differ.
 #[derive(Default)]
 struct Exposition {
     text: String,
@@ -180,7 +181,7 @@ impl Exposition {
         self.sample("", &[], value);
     }
 
-    /// A family of counters told apart by one label.
+    /// A family of counters with one label.
     fn counts<K: std::fmt::Display, V: Copy + Into<Value>>(
         &mut self,
         name: &'static str,

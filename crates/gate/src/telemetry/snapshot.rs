@@ -47,7 +47,7 @@ pub struct Snapshot {
     /// Why the upstream's CPU time is not known, or not all of it, and what to
     /// do: a sentence. None when all is well.
     pub upstream_note: Option<String>,
-    /// Whether the gate is finishing its connections and takes no new ones;
+    /// Whether the gate is finishing its connections and accepts no new ones;
     /// `/healthz` then answers 503.
     pub draining: bool,
     /// Verdicts on connections of class new.

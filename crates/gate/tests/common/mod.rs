@@ -1,4 +1,4 @@
-//! What the gate's tests over real sockets share: an upstream, a gate before
+//! What the gate's tests over real sockets share: an upstream, a gate in front of
 //! it, customers.
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
@@ -17,23 +17,23 @@ use tidegate_gate::telemetry::counters::Totals;
 /// Longest wait for something that must happen.
 pub const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Waits until something is so.
+/// Waits until a condition holds.
 pub fn until(what: &str, mut so: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !so() {
-        assert!(begun.elapsed() < PATIENCE, "never happened: {what}");
+        assert!(begun.elapsed() < PATIENCE, "did not happen: {what}");
         std::thread::yield_now();
     }
 }
 
-/// A processor that this process may use, as `cores` wants it.
+/// A processor that this process may use, as the key `cores` names it.
 pub fn a_core() -> String {
     let status = std::fs::read_to_string("/proc/thread-self/status").unwrap();
     let allowed = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap();
     allowed.trim().chars().take_while(char::is_ascii_digit).collect()
 }
 
-/// A request as the upstream got it.
+/// A request as the upstream received it.
 pub struct Got {
     pub line: String,
     pub headers: Vec<(String, String)>,
@@ -44,7 +44,7 @@ impl Got {
     pub fn header(&self, name: &str) -> Option<&str> {
         let mut found = self.headers.iter().filter(|(key, _)| key.eq_ignore_ascii_case(name));
         let first = found.next().map(|(_, value)| value.as_str());
-        assert!(found.next().is_none(), "{name} came twice");
+        assert!(found.next().is_none(), "{name} occurs twice");
         first
     }
 }
@@ -98,7 +98,7 @@ pub fn upstream(serve: impl Fn(BufReader<TcpStream>) + Send + Sync + 'static) ->
     address
 }
 
-/// An upstream that answers every request with what `answer` makes of it.
+/// An upstream that answers every request with the result of `answer`.
 pub fn answering(answer: impl Fn(Got) -> String + Send + Sync + 'static) -> SocketAddr {
     upstream(move |mut reader| {
         while let Some(got) = read_request(&mut reader) {
@@ -109,10 +109,10 @@ pub fn answering(answer: impl Fn(Got) -> String + Send + Sync + 'static) -> Sock
     })
 }
 
-/// An upstream that says when it is asked for `/long`, and answers that only
-/// when told to go.
-pub fn answering_when_told() -> (SocketAddr, mpsc::Receiver<()>, mpsc::Sender<()>) {
-    let (sender, asked) = mpsc::channel();
+/// An upstream that reports a request for `/long`, and answers it only after a
+/// message on the returned sender.
+pub fn answering_on_request() -> (SocketAddr, mpsc::Receiver<()>, mpsc::Sender<()>) {
+    let (sender, requested) = mpsc::channel();
     let (go, wait) = mpsc::channel::<()>();
     let wait = Mutex::new(wait);
     let upstream = answering(move |got| {
@@ -122,10 +122,10 @@ pub fn answering_when_told() -> (SocketAddr, mpsc::Receiver<()>, mpsc::Sender<()
         }
         ok("hello")
     });
-    (upstream, asked, go)
+    (upstream, requested, go)
 }
 
-/// An upstream that answers 413 to a request's head, and then hears out its body.
+/// An upstream that answers a request's head with 413, and then reads the body.
 pub fn refusing_at_the_head() -> SocketAddr {
     upstream(|mut reader| {
         let mut line = String::new();
@@ -146,17 +146,17 @@ pub fn ok(body: &str) -> String {
     format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len())
 }
 
-/// An upstream that says hello.
+/// An upstream that answers `hello`.
 pub fn hello() -> SocketAddr {
     answering(|_| ok("hello"))
 }
 
-/// A gate before an upstream; `more` goes at the end of its configuration.
+/// A gate in front of an upstream; `more` is appended to its configuration.
 pub fn gate(upstream: SocketAddr, more: &str) -> Gate {
     gate_with(upstream, more, |_| {})
 }
 
-/// The same with a configuration beyond what files allow.
+/// The same with a configuration that a file cannot contain.
 pub fn gate_with(upstream: SocketAddr, more: &str, change: impl Fn(&mut Config)) -> Gate {
     let base = format!("url = \"http://{upstream}\"");
     gate_of(&base, more, change)
@@ -183,23 +183,23 @@ pub fn gate_of(upstream: &str, more: &str, change: impl Fn(&mut Config)) -> Gate
     Gate::start(config).unwrap()
 }
 
-/// Waits until a counter of the gate is what it should be.
+/// Waits until the gate's counters satisfy a condition.
 pub fn counted(gate: &Gate, what: &str, so: impl Fn(&Totals) -> bool) {
     let begun = Instant::now();
     while !so(&gate.totals()) {
-        assert!(begun.elapsed() < PATIENCE, "never counted: {what}; {:?}", gate.totals());
+        assert!(begun.elapsed() < PATIENCE, "not counted: {what}; {:?}", gate.totals());
         std::thread::yield_now();
     }
 }
 
-/// A customer's TLS configuration: remembers sessions, trusts anyone.
+/// A customer's TLS configuration: keeps sessions, trusts any certificate.
 pub fn client(versions: &[&'static rustls::SupportedProtocolVersion]) -> ClientConfig {
     let provider = Arc::new(default_provider());
     let mut config = ClientConfig::builder_with_provider(provider.clone())
         .with_protocol_versions(versions)
         .unwrap()
         .dangerous()
-        .with_custom_certificate_verifier(Arc::new(Anyone(provider)))
+        .with_custom_certificate_verifier(Arc::new(AnyCertificate(provider)))
         .with_no_client_auth();
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     config
@@ -213,12 +213,12 @@ pub fn any_client() -> Arc<ClientConfig> {
 /// A customer's connection.
 pub type Connection = BufReader<StreamOwned<ClientConnection, TcpStream>>;
 
-/// Connects a customer; the handshake runs with the first bytes.
+/// Connects a customer; the handshake is performed with the first bytes.
 pub fn connect(gate: &Gate, config: &Arc<ClientConfig>) -> Connection {
     connect_as(gate, config, "localhost")
 }
 
-/// The same, asking for another server.
+/// The same for another server name.
 pub fn connect_as(gate: &Gate, config: &Arc<ClientConfig>, name: &'static str) -> Connection {
     let socket = TcpStream::connect(gate.address()).unwrap();
     socket.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -228,7 +228,7 @@ pub fn connect_as(gate: &Gate, config: &Arc<ClientConfig>, name: &'static str) -
     BufReader::new(StreamOwned::new(session, socket))
 }
 
-/// A response as a customer got it.
+/// A response as a customer received it.
 #[derive(Debug)]
 pub struct Response {
     pub code: u16,
@@ -302,15 +302,15 @@ pub fn get(connection: &mut BufReader<impl Read + Write>, path: &str) -> std::io
     receive(connection, "GET")
 }
 
-/// What kind of handshake a connection had.
+/// The kind of a connection's handshake.
 pub fn kind(connection: &Connection) -> rustls::HandshakeKind {
     connection.get_ref().conn.handshake_kind().unwrap()
 }
 
 #[derive(Debug)]
-struct Anyone(Arc<rustls::crypto::CryptoProvider>);
+struct AnyCertificate(Arc<rustls::crypto::CryptoProvider>);
 
-impl ServerCertVerifier for Anyone {
+impl ServerCertVerifier for AnyCertificate {
     fn verify_server_cert(
         &self,
         _: &CertificateDer<'_>,

@@ -10,7 +10,7 @@ impl Scenario {
     /// gate sees.
     ///
     /// A customer asks again on the same connection with the probability `p`
-    /// that she thinks no longer than the connection is kept, so the first
+    /// that its customer thinks no longer than the connection is kept, so the first
     /// connection of a session of `n` requests has `(1 − pⁿ) ∕ (1 − p)` of them.
     pub fn connection_costs(&self, at_s: f64) -> ConnectionCosts {
         let (requests_factor, handshakes_factor) = self.factors(at_s);
@@ -29,7 +29,7 @@ impl Scenario {
             let later = request(false);
             let first_cpu_s = open(tls.full()) + request(true) + (on_first - 1.0) * later;
             new.add(class.share, first_cpu_s);
-            // Who brings no ticket is a newcomer to the gate.
+            // A customer without a ticket is new to the gate.
             let again = class.share * returns;
             new.add(again * (1.0 - resumes), open(tls.full()) + on_others * later);
             returning.add(again * resumes, open(tls.resumed()) + on_others * later);

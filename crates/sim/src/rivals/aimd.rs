@@ -13,7 +13,7 @@
 //! before 200 are in flight, and customers leave before the limit is down again (80 %
 //! is carried at the door). 60 are best there (all is carried); with 80 a tenth of
 //! those let in is lost, and 40 are too few for the threads of `unseen-slow` (69 %). At
-//! the door who leaves during her handshake counts as dropped, without which it is
+//! the door a customer who leaves during the handshake counts as dropped, without which it is
 //! 70 % instead of 80 at 200.
 
 use super::Pace;

@@ -7,7 +7,7 @@
 //! 500 ms; then the level falls until the requests admitted would have been 5 %
 //! fewer than those of the last window, else it rises until 1 % more; 128 user
 //! priorities, from a hash of the user, within each business priority.
-//! Deviation: two business priorities, those inside before newcomers, as their
+//! Deviation: two business priorities, active before new sessions, as their
 //! payments are before all else; a window is a second at the customers' pace, but
 //! a tenth of a second at least; a queueing time of [`QUEUEING_S`]; a request that
 //! its customer gave up has queued till then. The level is not passed on to those
@@ -15,7 +15,7 @@
 //! Swept: queueing times of 1 to 20 ms; windows of 0.1, 0.3 and 1 s; one business
 //! priority and two. Theirs of 20 ms carries 57 %: customers leave sooner than the
 //! level falls. 5 ms carry most (89 %), 2 ms 84 %. With one business priority 66 %:
-//! whoever is inside fails when the level passes her.
+//! an active session fails when the level passes its user.
 
 use super::{NOT_NOW, Pace};
 use crate::policy::{Policy, Response, User};

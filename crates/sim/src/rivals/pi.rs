@@ -7,7 +7,7 @@
 //! Deviation: an interval is a tick; inflow less outflow is by how much more is in
 //! flight, handshakes included, than a tick ago. Cinnamon rejects the requests of
 //! least priority and lets others wait for a place no longer than a time-out; here
-//! newcomers are rejected at random, and who is in is in, so that nothing draws down
+//! new sessions are rejected at random, and admitted ones stay, so that nothing draws down
 //! a queue that neither grows nor shrinks. The limit is [`PER_PLACE`] for each
 //! processor in view and each thread of the service, of which this rule is told: their
 //! auto-tuner is left out.

@@ -1,4 +1,4 @@
-//! Customers and attackers: when they come, what they want, when they go.
+//! Customers and attackers: arrivals, requests and departures.
 
 use super::{Customer, Event, Session, Stage, World};
 use crate::distribution::Distribution;
@@ -198,8 +198,11 @@ impl<'a> World<'a> {
         if s.returning && !was_inside {
             self.active += 1;
         } else if was_inside && !s.returning {
-            // The gate cannot know that it is she, and waits for her all the same.
-            let since = self.sessions[session as usize].thinks_since.take().expect("she thought");
+            // The gate cannot know that it is the same session, and still expects it.
+            let since = self.sessions[session as usize]
+                .thinks_since
+                .take()
+                .expect("the session was thinking");
             self.schedule(forgotten_at, Event::Forgotten(since));
         }
     }
@@ -226,7 +229,7 @@ impl<'a> World<'a> {
         self.gives_up(session);
     }
 
-    /// A customer goes without what she came for.
+    /// A customer leaves with the session incomplete.
     pub(super) fn gives_up(&mut self, session: u32) {
         self.sessions[session as usize].gone = true;
         self.asks_no_more(session, None);
@@ -336,7 +339,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Who thought asks, if she did.
+    /// A session makes a request; it was thinking, or is new.
     pub(super) fn asks(&mut self, session: u32) {
         if let Some(since) = self.sessions[session as usize].thinks_since.take() {
             self.thinking.asks(since);
@@ -360,7 +363,7 @@ impl<'a> World<'a> {
     }
 }
 
-/// The number that a customer keeps, whatever policy she meets.
+/// The number that a customer keeps, whatever the policy.
 fn user(random: &mut Random) -> User {
     User((random.uniform() * 255.999) as u8)
 }

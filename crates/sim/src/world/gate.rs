@@ -1,4 +1,4 @@
-//! The gate: who may in, who waits, who is refused; and what it is told.
+//! The gate: which sessions are admitted, queued and refused, and its readings.
 //!
 //! It is simulated as it is, with what it cannot know: connections and requests
 //! that it has not read yet appear in no gauge.
@@ -12,20 +12,20 @@ use crate::policy::User;
 use tidegate_control::times;
 use tidegate_control::{CensusCounts, Decision, Discipline, Moment, Reading, Usage};
 
-/// Sees to those in line. It is one of the gate's tasks, and has its turn when
-/// everything else that was ready has had its own.
+/// Dispatches the admission queue. It is one of the gate's tasks, and runs after
+/// everything else that was ready.
 #[derive(Debug, Default)]
-pub(super) struct Usher {
-    /// Whether it is to have its turn.
+pub(super) struct Dispatcher {
+    /// Whether it is to run.
     is_called: bool,
-    /// When it is worth asking again.
-    ask_at: f64,
-    /// When it comes unless it is called before.
+    /// When the next decision is worthwhile.
+    decide_at: f64,
+    /// When its timer fires unless it is called before.
     comes_at: f64,
 }
 
 /// Readings on their way to the policy.
-pub(super) struct Telegraph {
+pub(super) struct ReadingQueue {
     /// Cores of gate and upstream, as far as they are seen.
     pub(super) capacity: [f64; 2],
     used: [f64; 2],
@@ -33,21 +33,21 @@ pub(super) struct Telegraph {
     under_way: VecDeque<(f64, Reading)>,
 }
 
-impl Telegraph {
+impl ReadingQueue {
     pub(super) fn new(capacity: [f64; 2]) -> Self {
         Self { capacity, used: [0.0; 2], sent_s: 0.0, under_way: VecDeque::new() }
     }
 }
 
 impl World<'_> {
-    /// A new session stands in line.
-    pub(super) fn knocks(&mut self, session: u32) {
+    /// A new session is queued.
+    pub(super) fn is_queued(&mut self, session: u32) {
         if self.held.is_empty() || self.discipline.newest_first(self.time()) {
-            self.usher.ask_at = self.now;
+            self.dispatcher.decide_at = self.now;
         }
         self.policy.offered();
         self.held.push_back((session, self.now));
-        self.call_usher();
+        self.call_dispatcher();
     }
 
     pub(super) fn user(&self, session: u32) -> User {
@@ -60,36 +60,36 @@ impl World<'_> {
         Moment { handshakes: in_flight_handshakes, requests: in_flight_requests, allowed_backlog }
     }
 
-    /// Work was done: whatever the last answer was, it is worth asking.
-    pub(super) fn ask_soon(&mut self) {
+    /// Work was done: another decision is worthwhile, whatever the last one was.
+    pub(super) fn decide_soon(&mut self) {
         if !self.held.is_empty() {
-            self.usher.ask_at = self.now;
-            self.call_usher();
+            self.dispatcher.decide_at = self.now;
+            self.call_dispatcher();
         }
     }
 
-    pub(super) fn call_usher(&mut self) {
-        if !std::mem::replace(&mut self.usher.is_called, true) {
-            self.let_usher(Stage::Called);
+    pub(super) fn call_dispatcher(&mut self) {
+        if !std::mem::replace(&mut self.dispatcher.is_called, true) {
+            self.queue_dispatcher(Stage::Called);
         }
     }
 
-    /// The time has come for which the usher was ordered.
-    pub(super) fn usher_comes(&mut self) {
-        // Unless an earlier turn has ordered it for another time.
-        if self.now >= self.usher.comes_at {
-            self.call_usher();
+    /// The dispatcher's timer fires.
+    pub(super) fn dispatcher_timer_fires(&mut self) {
+        // Unless an earlier turn has set it to another time.
+        if self.now >= self.dispatcher.comes_at {
+            self.call_dispatcher();
         }
     }
 
-    /// Lets in whom the policy lets in, and turns away whose time is up or for whom
-    /// there is no room; before that, whom the policy gives up.
-    pub(super) fn see_to_line(&mut self) {
-        self.usher.is_called = false;
+    /// Admits sessions as the policy decides, and refuses those whose time is over or for
+    /// which there is no room; before that, those that the policy gives up.
+    pub(super) fn dispatch(&mut self) {
+        self.dispatcher.is_called = false;
         let gate = &self.scenario.gate;
         let most = if gate.hold_s == 0.0 { 0 } else { gate.hold_sessions };
-        // Of a line that is too long whoever may not in now is turned away below:
-        // where nobody is held, each is asked for once.
+        // Sessions above the length of the queue are refused below: where none is held,
+        // each is decided on once.
         while self.held.len() <= most
             && let Some((_, since)) = self.held.front().copied()
         {
@@ -99,11 +99,11 @@ impl World<'_> {
             }
             self.refuse_oldest();
         }
-        while self.now >= self.usher.ask_at {
+        while self.now >= self.dispatcher.decide_at {
             let newest_first = self.discipline.newest_first(self.time());
             let next = if newest_first { self.held.back() } else { self.held.front() };
             let Some((session, _)) = next.copied() else { break };
-            // The end of her connection stands behind her hello.
+            // The end of the connection follows its hello.
             let gone = self.sessions[session as usize].gone;
             let oldest = self.held.front().map_or(self.now, |(_, since)| *since);
             let waited = Duration::from_secs_f64((self.now - oldest).max(0.0));
@@ -114,7 +114,7 @@ impl World<'_> {
                 && !self.policy.turns_away()
             {
                 let after = Discipline::ask_again_after(retry_after);
-                self.usher.ask_at = self.now + after.as_secs_f64();
+                self.dispatcher.decide_at = self.now + after.as_secs_f64();
                 break;
             }
             if newest_first {
@@ -138,8 +138,8 @@ impl World<'_> {
         }
         if let Some((_, since)) = self.held.front() {
             let expires = since + self.longest_wait_s();
-            self.usher.comes_at = expires.min(self.usher.ask_at);
-            self.schedule(self.usher.comes_at, Event::Usher);
+            self.dispatcher.comes_at = expires.min(self.dispatcher.decide_at);
+            self.schedule(self.dispatcher.comes_at, Event::Dispatcher);
         }
     }
 
@@ -224,10 +224,10 @@ impl World<'_> {
         self.schedule(self.now + scenario.gate.tick_s, Event::Tick);
         if telemetry.blind.is_none_or(|(from, until)| !(from..until).contains(&self.now)) {
             let reading = self.read();
-            self.telegraph.under_way.push_back((self.now + telemetry.late_s, reading));
+            self.readings.under_way.push_back((self.now + telemetry.late_s, reading));
         }
         while let Some((_, reading)) =
-            self.telegraph.under_way.pop_front_if(|(at, _)| *at <= self.now + 1e-9)
+            self.readings.under_way.pop_front_if(|(at, _)| *at <= self.now + 1e-9)
         {
             self.policy.observe(self.time(), &reading);
         }
@@ -235,7 +235,7 @@ impl World<'_> {
 
     fn read(&mut self) -> Reading {
         let scenario = self.scenario;
-        let elapsed_s = self.now - std::mem::replace(&mut self.telegraph.sent_s, self.now);
+        let elapsed_s = self.now - std::mem::replace(&mut self.readings.sent_s, self.now);
         let idle = self.hosts.iter_mut().map(|host| {
             host.advance(self.now);
             std::mem::take(&mut host.unused) / elapsed_s
@@ -245,8 +245,8 @@ impl World<'_> {
         let [gate, upstream] = [GATE, UPSTREAM].map(|station| {
             let host = self.stations[station].host;
             let used = self.hosts[host].used[station];
-            let used_cpu_s = used - std::mem::replace(&mut self.telegraph.used[station], used);
-            let capacity_cpus = self.telegraph.capacity[station];
+            let used_cpu_s = used - std::mem::replace(&mut self.readings.used[station], used);
+            let capacity_cpus = self.readings.capacity[station];
             let idle = (idle[host] / capacity_cpus).min(1.0);
             let mut factor = telemetry.use_factor;
             if telemetry.noise > 0.0 {

@@ -11,7 +11,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::time::Duration;
 
-use self::gate::{Telegraph, Usher};
+use self::gate::{Dispatcher, ReadingQueue};
 use self::threads::Threads;
 use self::work::{Job, Stage};
 use super::arrivals::Stream;
@@ -53,7 +53,7 @@ enum Event {
     Resumed(u32),
     Left(u32, u32),
     Forgotten(u64),
-    Usher,
+    Dispatcher,
     Redial(u32, u32, u32),
     Hello(u32, u32),
     Request(u32, u32),
@@ -63,16 +63,16 @@ enum Event {
     Change(usize),
 }
 
-/// Who comes, however often she does.
+/// A customer, over all attempts.
 #[derive(Clone, Debug, PartialEq)]
 struct Customer {
     class: u16,
     prefix: u8,
     user: User,
-    /// Requests that she wants.
+    /// Requests that the session consists of.
     length: u32,
     attacker: Option<AttackKind>,
-    /// How long she stays away, and what each of her visits draws from.
+    /// How long the customer stays away, and what each attempt draws from.
     random: Random,
 }
 
@@ -104,7 +104,7 @@ struct Session {
 }
 
 impl Session {
-    /// Whether she was let in, though the gate may have forgotten her.
+    /// Whether the session was admitted, though the gate may have forgotten it.
     fn was_let_in(&self) -> bool {
         self.inside || self.left < self.customer.length
     }
@@ -134,13 +134,13 @@ struct World<'a> {
     order: u64,
     threads: Threads,
     held: VecDeque<(u32, f64)>,
-    usher: Usher,
+    dispatcher: Dispatcher,
     discipline: Discipline,
     active: u32,
     thinking: ThinkTimeCensus,
     thoughts: CensusCounts,
     reading: Reading,
-    telegraph: Telegraph,
+    readings: ReadingQueue,
     tenth: Tenth,
     connections: u64,
     worth: Worth,
@@ -188,13 +188,13 @@ impl<'a> World<'a> {
             order: 0,
             threads: Threads::new(scenario.upstream.threads),
             held: VecDeque::new(),
-            usher: Usher::default(),
+            dispatcher: Dispatcher::default(),
             discipline: Discipline::new(Duration::from_secs_f64(scenario.gate.hold_s)),
             active: 0,
             thinking: ThinkTimeCensus::default(),
             thoughts: CensusCounts::default(),
             reading: Reading::default(),
-            telegraph: Telegraph::new([gate, upstream]),
+            readings: ReadingQueue::new([gate, upstream]),
             tenth: Tenth::default(),
             connections: 0,
             worth: scenario.worth(0.0, 0.0),
@@ -266,7 +266,7 @@ impl<'a> World<'a> {
                 self.active -= 1;
                 self.thinking.ends(since);
             }
-            Event::Usher => self.usher_comes(),
+            Event::Dispatcher => self.dispatcher_timer_fires(),
             Event::Redial(session, request, times) => self.redials(session, request, times),
             Event::Hello(session, request) => self.redials(session, request, 0),
             Event::Request(session, request) => {
@@ -295,7 +295,7 @@ impl<'a> World<'a> {
         if seen {
             for station in [GATE, UPSTREAM] {
                 if self.stations[station].host == host {
-                    self.telegraph.capacity[station] = cores;
+                    self.readings.capacity[station] = cores;
                 }
             }
         }

@@ -117,7 +117,7 @@ fn added_cores_are_used() {
 
 #[test]
 fn a_wait_given_up_counts_for_as_long_as_it_was() {
-    // Nearly everybody inside waits for her 250 ms, and in vain.
+    // Nearly every active customer waits for the whole patience of 250 ms, in vain.
     let outcome = demo("off", 10.0, 10.0);
     assert!(outcome.lost().unwrap() > 0.5, "{:?}", outcome.lost());
     assert!((outcome.response_ms(0.95).unwrap() - 250.0).abs() < 1e-6);

@@ -22,10 +22,10 @@ pub(super) enum Stage {
     Answer,
     /// Saying that the request may not in.
     Reject,
-    /// The usher is awake, and lets those go first who have sent something.
+    /// The dispatcher is awake, and yields to connections with data to read.
     Called,
-    /// The usher's turn.
-    Usher,
+    /// The dispatcher's turn.
+    Dispatcher,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -80,9 +80,9 @@ impl World<'_> {
         }
     }
 
-    /// Lets the usher stand behind all that is ready: its own work is part of
+    /// Queues the dispatcher behind all that is ready: its own work is part of
     /// accepting.
-    pub(super) fn let_usher(&mut self, stage: Stage) {
+    pub(super) fn queue_dispatcher(&mut self, stage: Stage) {
         let (forwarded_at, service_s) = (self.now, 0.0);
         let job = Job { session: 0, request: 0, stage, work: 0.0, forwarded_at, service_s };
         let job = self.add(job);
@@ -103,7 +103,7 @@ impl World<'_> {
         let (stage, forwarded_at) = (Stage::Serve, self.now);
         let job = Job { session, request, stage, work, forwarded_at, service_s: work };
         let job = self.owe(UPSTREAM, job);
-        // Who left meanwhile has her request worked on, and nobody waits for it.
+        // The request of a customer who left meanwhile is worked on all the same.
         if self.sessions[session as usize].gone {
             self.counts_request(session);
         } else {
@@ -135,8 +135,8 @@ impl World<'_> {
         let job = self.jobs[index as usize];
         self.free_jobs.push(index);
         match job.stage {
-            Stage::Called => return self.let_usher(Stage::Usher),
-            Stage::Usher => return self.see_to_line(),
+            Stage::Called => return self.queue_dispatcher(Stage::Dispatcher),
+            Stage::Dispatcher => return self.dispatch(),
             _ => {}
         }
         let is_watched = self.is_watched();
@@ -153,10 +153,10 @@ impl World<'_> {
         }
         match job.stage {
             Stage::Accept if returning => self.returns(job.session),
-            Stage::Accept => self.knocks(job.session),
+            Stage::Accept => self.is_queued(job.session),
             Stage::Handshake => {
                 self.reading.in_flight_handshakes -= 1;
-                self.ask_soon();
+                self.decide_soon();
                 let in_clear = self.is_in_clear(job.session);
                 let class = self.class_work(returning);
                 if in_clear {
@@ -212,7 +212,7 @@ impl World<'_> {
                     self.gives_up(job.session);
                 }
             }
-            Stage::Called | Stage::Usher => unreachable!("it was seen to above"),
+            Stage::Called | Stage::Dispatcher => unreachable!("it was seen to above"),
         }
     }
 

@@ -1,4 +1,4 @@
-//! Customers in clear.
+//! Customers over plain HTTP.
 
 mod common;
 
@@ -11,7 +11,7 @@ use tidegate_gate::telemetry::labels::{Class, End};
 
 const GET: &[u8] = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
-/// A gate that listens in clear too; `more` goes at the end of its configuration.
+/// A gate that also listens for plain HTTP; `more` is appended to its configuration.
 fn clear_gate(upstream: SocketAddr, more: &str) -> Gate {
     clear_gate_on("127.0.0.1:0", upstream, more)
 }
@@ -24,22 +24,22 @@ fn clear_gate_on(clear: &str, upstream: SocketAddr, more: &str) -> Gate {
     gate(upstream, &format!("{more}\n{listen}"))
 }
 
-/// One newcomer may come in, and then for long no other.
+/// One new session is admitted, and no other for a long time.
 fn one_only(more: &str) -> String {
     format!("[admission]\npolicy = \"static\"\nrate = 0.01\n{more}\n")
 }
 
-/// Connects a customer in clear.
-fn connect_in_clear(gate: &Gate) -> BufReader<TcpStream> {
+/// Connects a customer over plain HTTP.
+fn connect_plain(gate: &Gate) -> BufReader<TcpStream> {
     let socket = TcpStream::connect(gate.clear_address().unwrap()).unwrap();
     socket.set_read_timeout(Some(PATIENCE)).unwrap();
     socket.set_write_timeout(Some(PATIENCE)).unwrap();
     BufReader::new(socket)
 }
 
-/// A customer who has asked and waits for the answer.
-fn ask(gate: &Gate) -> BufReader<TcpStream> {
-    let mut connection = connect_in_clear(gate);
+/// A customer who has sent a request and waits for the response.
+fn request(gate: &Gate) -> BufReader<TcpStream> {
+    let mut connection = connect_plain(gate);
     send(&mut connection, GET);
     connection
 }
@@ -51,15 +51,15 @@ fn assert_reset(connection: &mut BufReader<TcpStream>) {
 }
 
 #[test]
-fn a_connection_in_clear_is_kept_and_proxied_with_its_origin() {
+fn a_plain_connection_is_kept_and_proxied_with_its_origin() {
     let (sender, seen) = mpsc::channel();
     let upstream = answering(move |got| {
         sender.send(got).unwrap();
         ok("hello")
     });
     let gate = clear_gate(upstream, "");
-    let mut connection = connect_in_clear(&gate);
-    for asked in 1..=3 {
+    let mut connection = connect_plain(&gate);
+    for count in 1..=3 {
         let response = get(&mut connection, "/a?b").unwrap();
         assert_eq!(response.text(), "hello");
         let got = seen.recv().unwrap();
@@ -68,10 +68,10 @@ fn a_connection_in_clear_is_kept_and_proxied_with_its_origin() {
         assert_eq!(got.header("x-forwarded-for"), Some("127.0.0.1"));
         assert_eq!(got.header("x-forwarded-host"), Some("localhost"));
         assert_eq!(got.header("via"), Some("1.1 tidegate"));
-        let request = "GET /a?b HTTP/1.1\r\nHost: localhost\r\n\r\n".len() as u64;
+        let sent = "GET /a?b HTTP/1.1\r\nHost: localhost\r\n\r\n".len() as u64;
         let answer = (response.head.len() + response.body.len()) as u64;
         counted(&gate, "bytes", |totals| {
-            (totals.bytes_in, totals.bytes_out) == (asked * request, asked * answer)
+            (totals.bytes_in, totals.bytes_out) == (count * sent, count * answer)
         });
     }
     let totals = gate.totals();
@@ -84,9 +84,9 @@ fn a_connection_in_clear_is_kept_and_proxied_with_its_origin() {
 }
 
 #[test]
-fn a_session_in_clear_is_over_with_its_connection() {
+fn a_plain_session_ends_with_its_connection() {
     let gate = clear_gate(hello(), "[limits]\nidle_deadline = \"100ms\"\n");
-    let (mut leaving, mut idle) = (ask(&gate), ask(&gate));
+    let (mut leaving, mut idle) = (request(&gate), request(&gate));
     receive(&mut leaving, "GET").unwrap();
     receive(&mut idle, "GET").unwrap();
     let snapshot = gate.snapshot();
@@ -94,17 +94,17 @@ fn a_session_in_clear_is_over_with_its_connection() {
     assert_eq!(snapshot.clear_address, gate.clear_address().unwrap().to_string());
     drop(leaving);
     assert_eq!(idle.read(&mut [0; 1]).unwrap(), 0, "closed, not cut");
-    until("nobody is inside", || gate.snapshot().sessions_active == 0);
+    until("no session is active", || gate.snapshot().sessions_active == 0);
     counted(&gate, "idle", |totals| totals.ends[End::Idle] >= 1);
 }
 
 #[test]
-fn customers_over_tls_are_told_apart_beside_those_in_clear() {
+fn returning_customers_over_tls_are_admitted_beside_plain_ones() {
     let gate = clear_gate(hello(), &one_only("hold_time = \"0s\""));
-    let inside = any_client();
-    get(&mut connect(&gate, &inside), "/").unwrap();
-    assert_reset(&mut ask(&gate));
-    assert_eq!(get(&mut connect(&gate, &inside), "/").unwrap().text(), "hello");
+    let active = any_client();
+    get(&mut connect(&gate, &active), "/").unwrap();
+    assert_reset(&mut request(&gate));
+    assert_eq!(get(&mut connect(&gate, &active), "/").unwrap().text(), "hello");
     let totals = gate.totals();
     assert_eq!(
         (totals.admitted.values(), totals.refused.values(), totals.in_clear),
@@ -113,7 +113,7 @@ fn customers_over_tls_are_told_apart_beside_those_in_clear() {
 }
 
 #[test]
-fn what_breaks_http_in_clear_is_answered_400_and_closed() {
+fn a_malformed_plain_request_is_answered_400_and_closed() {
     let gate = clear_gate(hello(), "");
     let head = "POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n";
     for request in [
@@ -123,51 +123,51 @@ fn what_breaks_http_in_clear_is_answered_400_and_closed() {
         "GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n".into(),
         "PROXY TCP4 192.0.2.1 192.0.2.2 1 2\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n".into(),
     ] {
-        let mut connection = connect_in_clear(&gate);
+        let mut connection = connect_plain(&gate);
         send(&mut connection, request.as_bytes());
         assert_eq!(receive(&mut connection, "POST").unwrap().code, 400, "{request}");
         assert!(matches!(connection.read(&mut [0; 1]), Ok(0)), "{request}");
     }
-    counted(&gate, "told", |totals| totals.ends[End::BadRequest] == 4);
+    counted(&gate, "answered", |totals| totals.ends[End::BadRequest] == 4);
     assert_eq!(gate.totals().upstream_responses, 0);
 }
 
 #[test]
-fn what_came_before_the_decision_is_part_of_the_request() {
+fn bytes_that_arrived_before_the_decision_are_part_of_the_request() {
     let gate = clear_gate(answering(|got| ok(&got.body.len().to_string())), "");
     for length in [1, 4_000, 16_384, 300_000] {
         let body = "x".repeat(length);
         let head = format!("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: {length}\r\n\r\n");
-        let mut connection = connect_in_clear(&gate);
+        let mut connection = connect_plain(&gate);
         send(&mut connection, format!("{head}{body}{head}{body}").as_bytes());
         for _ in 0..2 {
             assert_eq!(receive(&mut connection, "POST").unwrap().text(), length.to_string());
         }
     }
-    let mut pieces = connect_in_clear(&gate);
+    let mut pieces = connect_plain(&gate);
     pieces.get_ref().set_nodelay(true).unwrap();
     GET.chunks(5).for_each(|piece| send(&mut pieces, piece));
     assert_eq!(receive(&mut pieces, "GET").unwrap().text(), "0");
 }
 
 #[test]
-fn a_newcomer_in_clear_is_refused_by_a_reset() {
+fn a_plain_new_session_is_refused_by_a_reset() {
     let gate = clear_gate(hello(), &one_only("hold_time = \"0s\""));
-    let mut inside = ask(&gate);
-    receive(&mut inside, "GET").unwrap();
-    for turned_away in 1..=3 {
-        assert_reset(&mut ask(&gate));
-        assert_eq!(gate.totals().refused[Class::New], turned_away);
-        assert_eq!(get(&mut inside, "/").unwrap().text(), "hello", "who is inside stays");
+    let mut active = request(&gate);
+    receive(&mut active, "GET").unwrap();
+    for refused in 1..=3 {
+        assert_reset(&mut request(&gate));
+        assert_eq!(gate.totals().refused[Class::New], refused);
+        assert_eq!(get(&mut active, "/").unwrap().text(), "hello", "active sessions stay");
     }
     assert_eq!(gate.totals().ends[End::Refused], 3);
 }
 
 #[test]
-fn a_newcomer_in_clear_may_be_refused_with_a_word() {
+fn a_plain_new_session_may_be_refused_with_a_503() {
     let gate = clear_gate(hello(), &one_only("hold_time = \"0s\"\nrefuse = \"alert\""));
-    receive(&mut ask(&gate), "GET").unwrap();
-    let mut refused = ask(&gate);
+    receive(&mut request(&gate), "GET").unwrap();
+    let mut refused = request(&gate);
     let response = receive(&mut refused, "GET").unwrap();
     assert_eq!(response.code, 503);
     assert!(response.head.contains("Retry-After: ") && response.head.contains("close"));
@@ -178,10 +178,10 @@ fn a_newcomer_in_clear_may_be_refused_with_a_word() {
 }
 
 #[test]
-fn a_newcomer_in_clear_is_held_until_there_is_room() {
+fn a_plain_new_session_is_held_until_the_budget_admits_it() {
     let gate =
         clear_gate(hello(), "[admission]\npolicy = \"static\"\nrate = 20.0\nhold_time = \"20s\"\n");
-    let mut customers: Vec<_> = (0..6).map(|_| ask(&gate)).collect();
+    let mut customers: Vec<_> = (0..6).map(|_| request(&gate)).collect();
     for connection in &mut customers {
         assert_eq!(receive(connection, "GET").unwrap().text(), "hello");
     }
@@ -192,31 +192,31 @@ fn a_newcomer_in_clear_is_held_until_there_is_room() {
 }
 
 #[test]
-fn who_waits_in_clear_may_leave_or_is_turned_away_when_the_gate_closes() {
+fn a_held_plain_customer_may_leave_or_is_refused_when_the_gate_closes() {
     let gate = clear_gate(hello(), &one_only("hold_time = \"20s\""));
-    receive(&mut ask(&gate), "GET").unwrap();
-    let leaving = ask(&gate);
+    receive(&mut request(&gate), "GET").unwrap();
+    let leaving = request(&gate);
     counted(&gate, "held", |totals| totals.holding_bytes == GET.len() as u64);
     drop(leaving);
     counted(&gate, "left", |totals| totals.hold_left == 1 && totals.holding == 0);
-    let mut waiting = ask(&gate);
+    let mut waiting = request(&gate);
     counted(&gate, "held", |totals| totals.holding == 1);
     gate.drain();
     assert_reset(&mut waiting);
 }
 
 #[test]
-fn a_drain_closes_who_is_idle_in_clear_and_lets_the_others_finish() {
-    let (upstream, asked, go) = answering_when_told();
+fn a_drain_closes_idle_plain_connections_and_finishes_requests() {
+    let (upstream, requested, go) = answering_on_request();
     let gate = clear_gate(upstream, "");
-    let (mut idle, mut busy) = (ask(&gate), connect_in_clear(&gate));
+    let (mut idle, mut busy) = (request(&gate), connect_plain(&gate));
     receive(&mut idle, "GET").unwrap();
     send(&mut busy, b"GET /long HTTP/1.1\r\nHost: localhost\r\n\r\n");
-    asked.recv().unwrap();
+    requested.recv().unwrap();
     gate.drain();
     assert_eq!(idle.read(&mut [0; 1]).unwrap(), 0);
     let address = gate.clear_address().unwrap();
-    until("nobody is accepted", || TcpStream::connect(address).is_err());
+    until("no connection is accepted", || TcpStream::connect(address).is_err());
     go.send(()).unwrap();
     let response = receive(&mut busy, "GET").unwrap();
     assert!(response.head.to_ascii_lowercase().contains("connection: close"));
@@ -225,14 +225,14 @@ fn a_drain_closes_who_is_idle_in_clear_and_lets_the_others_finish() {
 }
 
 #[test]
-fn tls_on_the_port_in_clear_is_told_so_and_takes_no_place() {
+fn tls_on_the_plain_port_gets_a_400_and_uses_no_budget() {
     let gate = clear_gate(hello(), &one_only("hold_time = \"0s\""));
     let name = "localhost".try_into().unwrap();
     let mut session = rustls::ClientConnection::new(any_client(), name).unwrap();
     let mut bytes = Vec::new();
     session.write_tls(&mut bytes).unwrap();
     for junk in [&bytes[..], b"\x16", b"\x80\x2e\x01\x00\x02", b"\0\0\0\0"] {
-        let mut connection = connect_in_clear(&gate);
+        let mut connection = connect_plain(&gate);
         send(&mut connection, junk);
         let response = receive(&mut connection, "GET").unwrap();
         assert_eq!(response.code, 400);
@@ -240,37 +240,41 @@ fn tls_on_the_port_in_clear_is_told_so_and_takes_no_place() {
         assert_eq!(connection.read(&mut [0; 1]).unwrap(), 0);
     }
     assert_eq!(gate.totals().ends[End::NotHttp], 4);
-    assert_eq!(receive(&mut ask(&gate), "GET").unwrap().text(), "hello", "the place is free");
+    assert_eq!(
+        receive(&mut request(&gate), "GET").unwrap().text(),
+        "hello",
+        "the budget is unused"
+    );
 }
 
 #[test]
-fn who_says_nothing_in_clear_is_closed_and_takes_no_place() {
+fn a_silent_plain_connection_is_closed_and_uses_no_budget() {
     let more = format!("{}[limits]\nhello_deadline = \"100ms\"\n", one_only("hold_time = \"0s\""));
     let gate = clear_gate(hello(), &more);
-    let mut silent = connect_in_clear(&gate);
+    let mut silent = connect_plain(&gate);
     assert_eq!(silent.read(&mut [0; 1]).unwrap(), 0);
     let totals = gate.totals();
     assert_eq!(totals.ends[End::HelloDeadline], 1);
     assert_eq!((totals.admitted[Class::New], totals.refused[Class::New]), (0, 0));
-    assert_eq!(receive(&mut ask(&gate), "GET").unwrap().text(), "hello");
+    assert_eq!(receive(&mut request(&gate), "GET").unwrap().text(), "hello");
 }
 
 #[test]
-fn those_who_say_nothing_in_clear_get_half_of_the_places() {
+fn silent_plain_connections_get_half_of_the_limit() {
     let gate = clear_gate(hello(), "[limits]\nmax_connections = 4\n");
-    let (mut one, _silent) = (ask(&gate), [(); 2].map(|()| connect_in_clear(&gate)));
+    let (mut one, _silent) = (request(&gate), [(); 2].map(|()| connect_plain(&gate)));
     receive(&mut one, "GET").unwrap();
-    counted(&gate, "both have a place", |totals| totals.in_first_flight == 2);
-    assert_reset(&mut connect_in_clear(&gate));
+    counted(&gate, "both are kept", |totals| totals.in_first_flight == 2);
+    assert_reset(&mut connect_plain(&gate));
     assert_eq!(gate.totals().ends[End::TooMany], 1);
-    assert_eq!(receive(&mut ask(&gate), "GET").unwrap().text(), "hello");
+    assert_eq!(receive(&mut request(&gate), "GET").unwrap().text(), "hello");
 }
 
 #[test]
-fn a_request_head_in_clear_that_does_not_end_is_cut() {
+fn an_incomplete_plain_request_head_is_cut() {
     let gate = clear_gate(hello(), "[limits]\nhead_deadline = \"100ms\"\n");
     for start in ["G", "\r\n", "GET / HTTP/1.1\r\nHo"] {
-        let mut connection = connect_in_clear(&gate);
+        let mut connection = connect_plain(&gate);
         send(&mut connection, start.as_bytes());
         assert_reset(&mut connection);
     }
@@ -278,23 +282,23 @@ fn a_request_head_in_clear_that_does_not_end_is_cut() {
 }
 
 #[test]
-fn a_body_in_clear_that_does_not_go_on_is_cut() {
+fn a_plain_body_without_progress_is_cut() {
     let gate = clear_gate(hello(), "[limits]\nbody_progress_deadline = \"100ms\"\n");
-    let mut connection = connect_in_clear(&gate);
+    let mut connection = connect_plain(&gate);
     send(&mut connection, b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nhal");
     assert_reset(&mut connection);
     counted(&gate, "cut", |totals| totals.ends[End::BodyDeadline] == 1);
 }
 
 #[test]
-fn a_response_without_a_length_that_is_cut_is_seen_to_be_cut_in_clear() {
+fn a_plain_response_without_a_length_is_cut_by_a_reset() {
     let upstream = upstream(|mut reader| {
         read_request(&mut reader);
         let part = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n";
         reader.get_mut().write_all(part.as_bytes()).unwrap();
     });
     let gate = clear_gate(upstream, "");
-    let mut connection = connect_in_clear(&gate);
+    let mut connection = connect_plain(&gate);
     // For this version the end of the connection is the end of the response.
     send(&mut connection, b"GET / HTTP/1.0\r\n\r\n");
     let error = connection.read_to_end(&mut Vec::new()).unwrap_err();
@@ -303,9 +307,9 @@ fn a_response_without_a_length_that_is_cut_is_seen_to_be_cut_in_clear() {
 }
 
 #[test]
-fn an_answer_in_the_middle_of_an_upload_reaches_the_customer_in_clear() {
+fn a_response_during_an_upload_reaches_the_plain_customer() {
     let gate = clear_gate(refusing_at_the_head(), "");
-    let mut connection = connect_in_clear(&gate);
+    let mut connection = connect_plain(&gate);
     let mut sender = connection.get_ref().try_clone().unwrap();
     let upload = std::thread::spawn(move || {
         let _ = sender.write_all(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2000000\r\n\r\n");
@@ -329,8 +333,8 @@ fn listening_at(ip: [u8; 4]) -> usize {
 }
 
 #[test]
-fn nothing_listens_in_clear_unless_it_is_asked_for() {
-    // An address that no other test listens at.
+fn the_plain_port_is_off_by_default() {
+    // An address that no other test uses.
     let listen = format!("[listen]\naddress = \"127.0.84.71:0\"\ncores = \"{}\"\n", a_core());
     let without = gate(hello(), &listen);
     assert_eq!((without.clear_address(), listening_at([127, 0, 84, 71])), (None, 1));
@@ -341,7 +345,7 @@ fn nothing_listens_in_clear_unless_it_is_asked_for() {
 }
 
 #[test]
-fn two_gates_cannot_have_one_port_in_clear() {
+fn two_gates_cannot_listen_on_one_plain_port() {
     let one = clear_gate(hello(), "[limits]\nidle_deadline = \"1s\"\n");
     let clear = one.clear_address().unwrap();
     let text = format!(
@@ -355,9 +359,9 @@ fn two_gates_cannot_have_one_port_in_clear() {
 }
 
 #[test]
-fn without_idle_time_a_connection_in_clear_serves_one_request() {
+fn without_idle_time_a_plain_connection_serves_one_request() {
     let gate = clear_gate(hello(), "[limits]\nidle_deadline = \"0s\"\n");
-    let mut connection = ask(&gate);
+    let mut connection = request(&gate);
     assert_eq!(receive(&mut connection, "GET").unwrap().text(), "hello");
     assert_eq!(connection.read(&mut [0; 1]).unwrap(), 0);
 }
