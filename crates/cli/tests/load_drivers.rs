@@ -260,7 +260,7 @@ fn a_killed_driver_is_reported_and_the_result_is_incomplete() {
     assert_eq!(code, Some(3), "{text}");
     for words in [
         "driver 2 was killed by signal 9 after",
-        "the others stop, too",
+        "the others stop as well",
         "INCOMPLETE: driver 2 of 2 was killed by signal 9",
         "these figures are those of the 1 other shard of 2 only",
         "the result is incomplete",
@@ -300,7 +300,7 @@ fn flags_that_do_not_fit_drivers_are_rejected_before_the_run() {
             "ago; give every shard the same",
         ),
         (&["--start-at", "2999-05-01T12:00:00Z"], "h ahead, at most 24"),
-        (&["--start-at", "soon"], "an instant with its zone"),
+        (&["--start-at", "soon"], "a time with its zone"),
         (&["--drivers", "2", "--cores", "0"], "--cores 0: 1 processor(s) for 2 drivers; give at"),
         (
             &["--drivers", "2", "--raw", "/dev/null"],
