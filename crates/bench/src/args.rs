@@ -41,6 +41,9 @@ pub struct Args {
     /// Folder for bench.json
     #[arg(long, default_value = "out/bench")]
     pub out: PathBuf,
+    /// Folder of criterion's results: reading a hello, decisions of the controller
+    #[arg(long, value_name = "FOLDER", default_value = "out/bench/criterion")]
+    pub in_process: PathBuf,
     /// The gate's binary [default: `tidegate` beside this program]
     #[arg(long)]
     tidegate: Option<PathBuf>,
