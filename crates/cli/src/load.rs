@@ -30,7 +30,7 @@ enum Command {
     Merge(merge::Args),
 }
 
-/// Runs the subcommand, prints what is asked for, or runs the scenario.
+/// Runs the subcommand, prints the requested information, or runs the scenario.
 pub fn run(args: Args) -> anyhow::Result<Outcome> {
     match &args.command {
         Some(Command::Compare(args)) => return compare::run(args),

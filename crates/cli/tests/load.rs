@@ -228,9 +228,10 @@ fn requests_and_seconds_are_the_same_in_every_format() {
     for (line, second) in lines[1..].iter().zip(&series) {
         for (name, value) in lines[0].iter().zip(line) {
             let (value, part) = (value.parse::<f64>().unwrap(), name.strip_prefix("response_"));
-            let told = part.map_or(&second[*name], |part| &second["response"][part]);
-            let told = told.as_f64().or(told.as_bool().map(|yes| f64::from(u8::from(yes))));
-            assert!((told.unwrap() - value).abs() < 1e-6, "{name}: {value} {told:?}");
+            let reported = part.map_or(&second[*name], |part| &second["response"][part]);
+            let reported =
+                reported.as_f64().or(reported.as_bool().map(|yes| f64::from(u8::from(yes))));
+            assert!((reported.unwrap() - value).abs() < 1e-6, "{name}: {value} {reported:?}");
         }
     }
 }
@@ -302,7 +303,7 @@ fn a_run_can_be_watched_by_prometheus() {
         line.map_or(0.0, |value| value.parse().unwrap())
     };
     let answered = "tidegate_load_requests_total{result=\"ok\"}";
-    wait_until("ten requests are told", || value(&scrape(), answered) >= 10.0);
+    wait_until("ten requests are reported", || value(&scrape(), answered) >= 10.0);
     let text = scrape();
     let count = value(&text, "tidegate_load_request_duration_seconds_count");
     assert_eq!(count, value(&text, answered), "each answer is in the histogram\n{text}");
@@ -325,7 +326,7 @@ fn metrics_at_an_address_that_is_taken_end_the_run_before_it_begins() {
 }
 
 #[test]
-fn a_run_that_is_stopped_in_its_warm_up_says_that_nothing_was_measured() {
+fn a_run_that_is_stopped_in_its_warm_up_reports_that_nothing_was_measured() {
     let (run, upstream) = (Run::new(LINGERING), Upstream::start());
     let scenario = run.path("scenario.toml").display().to_string();
     let mut load = Command::new(env!("CARGO_BIN_EXE_tidegate"));
@@ -337,12 +338,12 @@ fn a_run_that_is_stopped_in_its_warm_up_says_that_nothing_was_measured() {
     let output = load.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(3));
     assert!(output.stdout_text().contains("response        none"), "{}", output.stdout_text());
-    let told = output.stderr_text();
-    assert!(told.contains("stopped in the warm-up: nothing was measured"), "{told}");
+    let stderr = output.stderr_text();
+    assert!(stderr.contains("stopped in the warm-up: nothing was measured"), "{stderr}");
 }
 
 #[test]
-fn a_threshold_that_is_missed_ends_with_1_and_says_which() {
+fn a_missed_threshold_is_reported_and_ends_with_1() {
     let run =
         Run::new(&FEW.replace("completed_ratio = { min = 1 }", "refused_ratio = { min = 0.5 }"));
     let upstream = Upstream::start();
@@ -426,7 +427,7 @@ fn a_load_generator_that_misses_its_schedule_reports_it_and_exits_with_3() {
 }
 
 #[test]
-fn without_a_scenario_the_page_that_the_target_names_is_asked_for() {
+fn without_a_scenario_the_page_of_the_target_is_requested() {
     let upstream = Upstream::start();
     let target = format!("{}/items/7?sort=price", upstream.url);
     let (times, plain) = ("times = [\"0s\", \"50ms\"]", ["--plain", "--warm-up", "0"]);
@@ -434,8 +435,8 @@ fn without_a_scenario_the_page_that_the_target_names_is_asked_for() {
     let output = tidegate(&args);
     let text = output.stdout_text();
     assert_eq!(output.status.code(), Some(0), "{text}{}", output.stderr_text());
-    let asked = upstream.requests();
+    let requests = upstream.requests();
     // The first may be the look at the target before the run.
-    assert!(asked.len() >= 2, "{asked:?}");
-    assert!(asked.iter().all(|line| line == "GET /items/7?sort=price HTTP/1.1"), "{asked:?}");
+    assert!(requests.len() >= 2, "{requests:?}");
+    assert!(requests.iter().all(|line| line == "GET /items/7?sort=price HTTP/1.1"), "{requests:?}");
 }

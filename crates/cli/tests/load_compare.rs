@@ -90,7 +90,7 @@ fn a_run_that_completes_less_ends_with_1_and_one_that_does_not_with_0() {
 }
 
 #[test]
-fn several_runs_of_each_are_told_apart_by_their_values() {
+fn several_runs_of_each_are_compared_by_their_values() {
     let folder = Folder::new();
     let run = |name: &str, seed, completed| folder.with(name, seed, completed);
     let a = [run("a1", 1, 50), run("a2", 2, 51), run("a3", 3, 50)];
@@ -107,7 +107,7 @@ fn several_runs_of_each_are_told_apart_by_their_values() {
 }
 
 #[test]
-fn runs_that_are_not_alike_end_with_2_unless_told_otherwise() {
+fn runs_that_are_not_alike_end_with_2_unless_allowed() {
     let folder = Folder::new();
     let (one, other) = (folder.with("one.json", 2, 50), folder.with("other.json", 3, 50));
     let mut json = read(Path::new(&other));
@@ -186,8 +186,8 @@ fn a_repeated_run_gives_means_with_intervals_and_can_be_compared() {
     assert_eq!((&ratio["mean"]["value"], &ratio["mean"]["low"]), (&json!(1.0), &json!(1.0)));
     let rate = &figure("completed_per_s").unwrap();
     for (run, value) in runs.iter().zip(rate["values"].as_array().unwrap()) {
-        let (told, value) = (run["completed_per_s"].as_f64().unwrap(), value.as_f64().unwrap());
-        assert!((told - value).abs() < 1e-6 * told, "{told} {value}");
+        let (reported, value) = (run["completed_per_s"].as_f64().unwrap(), value.as_f64().unwrap());
+        assert!((reported - value).abs() < 1e-6 * reported, "{reported} {value}");
     }
     for number in 1..=3 {
         let raw = folder.path(&format!("a.json.raw.{number}.jsonl"));

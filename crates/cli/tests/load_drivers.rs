@@ -134,11 +134,11 @@ impl Begun {
     }
 
     fn signal(process: u32, signal: i32) {
-        // SAFETY: the process was started here, or by what was, and not waited for.
+        // SAFETY: the process is a child or its child, and has not been waited for.
         assert_eq!(unsafe { libc::kill(process as libc::pid_t, signal) }, 0);
     }
 
-    /// What it said in the end, and its exit code.
+    /// Its standard error and exit code.
     fn end(mut self) -> (String, Option<i32>) {
         std::io::Read::read_to_string(&mut self.out, &mut self.text).unwrap();
         let output = self.lead.wait_with_output().unwrap();
@@ -159,11 +159,11 @@ fn two_drivers_give_one_result_in_every_format_that_agrees_with_the_server() {
     assert_eq!(output.status.code(), Some(0), "{text}{}", output.stderr_text());
     assert!(text.contains("ok     completed_ratio = 1.000"), "{text}");
     assert!(text.contains("driver 1/2      1 thread,"), "{text}");
-    let (whole, asked) = (test.json("whole.json"), server.requests().len());
+    let (whole, requests) = (test.json("whole.json"), server.requests().len());
     // A line says how both stand, second by second to the end.
     let seconds = text.matches(" s measure sessions/s: offered").count();
     assert_eq!(Some(seconds), whole["series"].as_array().map(Vec::len), "{text}");
-    assert_eq!(asked, 24);
+    assert_eq!(requests, 24);
     let totals = &whole["totals"];
     assert_eq!((&totals["requests_ok"], &totals["completed"]), (&24.into(), &12.into()));
     assert_eq!(whole["response"]["count"], 24);
@@ -219,9 +219,9 @@ fn shards_of_two_processes_merge_to_what_the_server_counted() {
 
     let refused = |args: &[&str], words: &[&str]| {
         let output = tidegate(&[&["load", "merge"], args].concat());
-        let told = output.stderr_text();
-        assert_eq!(output.status.code(), Some(2), "{told}");
-        assert!(words.iter().all(|word| told.contains(word)), "{words:?} in {told}");
+        let stderr = output.stderr_text();
+        assert_eq!(output.status.code(), Some(2), "{stderr}");
+        assert!(words.iter().all(|word| stderr.contains(word)), "{words:?} in {stderr}");
     };
     refused(&[&files[0]], &["shard 2/2 is missing", "name its file"]);
     refused(&[&files[0], &files[0]], &["shard 1/2 is given twice", "shard 2/2 is missing"]);
@@ -247,8 +247,10 @@ fn ctrl_c_of_the_lead_ends_all_drivers_with_a_valid_result() {
         (&true.into(), 2)
     );
     let (ok, cut) = (&whole["totals"]["requests_ok"], &whole["totals"]["cut_off"]);
-    let asked = server.requests().len() as u64;
-    assert!((ok.as_u64().unwrap()..=ok.as_u64().unwrap() + cut.as_u64().unwrap()).contains(&asked));
+    let requests = server.requests().len() as u64;
+    assert!(
+        (ok.as_u64().unwrap()..=ok.as_u64().unwrap() + cut.as_u64().unwrap()).contains(&requests)
+    );
 }
 
 #[test]
@@ -312,9 +314,9 @@ fn flags_that_do_not_fit_drivers_are_rejected_before_the_run() {
     let server = Upstream::start();
     for (more, words) in cases {
         let output = test.load(&server.url, more);
-        let told = output.stderr_text();
-        assert_eq!(output.status.code(), Some(2), "{more:?}: {told}");
-        assert!(told.contains(words), "{more:?}: {words} in {told}");
+        let stderr = output.stderr_text();
+        assert_eq!(output.status.code(), Some(2), "{more:?}: {stderr}");
+        assert!(stderr.contains(words), "{more:?}: {words} in {stderr}");
     }
     assert!(server.requests().is_empty());
     let output = test.load("http://127.0.0.1:9", &["--drivers", "2"]);

@@ -62,7 +62,7 @@ impl Test {
 
 /// The export is the last of this run.
 #[track_caller]
-fn says_what_the_result_says(export: &Export, result: &Value) {
+fn assert_figures_of_the_result(export: &Export, result: &Value) {
     let total = |name: &str| result["totals"][name].as_f64().unwrap();
     let value = |name: &str, label| export.value(&format!("tidegate_load_{name}"), label);
     assert_eq!(value("sessions_offered_total", None), total("offered"));
@@ -85,21 +85,21 @@ fn says_what_the_result_says(export: &Export, result: &Value) {
     assert!(times.time_unix_nano > times.start_time_unix_nano);
 }
 
-/// The lines that tell of the collector.
-fn told(output: &Output) -> Vec<String> {
+/// The lines of the output about the export.
+fn otlp_lines(output: &Output) -> Vec<String> {
     let text = output.stdout_text() + &output.stderr_text();
     text.lines().filter(|line| line.contains("otlp")).map(str::to_owned).collect()
 }
 
 #[test]
-fn the_last_export_of_a_run_says_what_its_result_says() {
+fn the_last_export_of_a_run_has_the_figures_of_its_result() {
     let test = Test::new(SIX);
     let collector = Collector::start(Answers::With(200));
     let output = test.load(&["--otlp", &collector.url], &[OFTEN]);
     assert_eq!(output.status.code(), Some(0), "{}", output.stderr_text());
-    assert!(told(&output).is_empty(), "{:?}", told(&output));
+    assert!(otlp_lines(&output).is_empty(), "{:?}", otlp_lines(&output));
     let last = collector.last();
-    says_what_the_result_says(&last, &test.result());
+    assert_figures_of_the_result(&last, &test.result());
     assert_eq!(test.result()["totals"]["completed"], 6);
 
     assert!(last.head.starts_with("POST /v1/metrics HTTP/1.1\r\n"), "{}", last.head);
@@ -109,7 +109,7 @@ fn the_last_export_of_a_run_says_what_its_result_says() {
     assert!(!last.attribute("host.name").is_empty());
     let offered = |export: &Export| export.value("tidegate_load_sessions_offered_total", None);
     let exports = collector.exports();
-    assert!(exports.len() > 1, "it was told while it ran, too");
+    assert!(exports.len() > 1, "figures are exported during the run");
     assert!(exports.is_sorted_by(|one, next| offered(one) <= offered(next)));
 }
 
@@ -119,7 +119,7 @@ fn drivers_are_exported_as_one() {
     let collector = Collector::start(Answers::With(200));
     let output = test.load(&["--otlp", &collector.url, "--drivers", "2"], &[OFTEN]);
     assert_eq!(output.status.code(), Some(0), "{}", output.stderr_text());
-    says_what_the_result_says(&collector.last(), &test.result());
+    assert_figures_of_the_result(&collector.last(), &test.result());
     let one = collector.exports()[0].attribute("service.instance.id").to_owned();
     let same = |export: &Export| export.attribute("service.instance.id") == one;
     assert!(collector.exports().iter().all(same));
@@ -135,7 +135,7 @@ fn each_of_several_runs_is_exported_to_its_end_with_its_own_start() {
     let (exports, result) = (collector.exports(), test.result());
     assert_eq!(exports.len(), 2);
     for (export, run) in exports.iter().zip(result["runs"].as_array().unwrap()) {
-        says_what_the_result_says(export, run);
+        assert_figures_of_the_result(export, run);
     }
 }
 
@@ -150,11 +150,11 @@ fn a_run_that_is_interrupted_exports_its_last_figures() {
     unsafe { libc::kill(load.id() as libc::pid_t, libc::SIGINT) };
     assert!(load.wait().unwrap().success());
     assert_eq!(test.result()["interrupted"], true);
-    says_what_the_result_says(&collector.last(), &test.result());
+    assert_figures_of_the_result(&collector.last(), &test.result());
 }
 
 #[test]
-fn a_collector_that_is_not_there_refuses_or_is_silent_is_told_of_once_and_changes_nothing() {
+fn a_collector_that_fails_is_reported_once_and_changes_nothing() {
     let refusing = Collector::start(Answers::With(500));
     let silent = Collector::start(Answers::Never);
     let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -169,17 +169,17 @@ fn a_collector_that_is_not_there_refuses_or_is_silent_is_told_of_once_and_change
         let output = test.load(&["--otlp", url], &[OFTEN]);
         assert_eq!(output.status.code(), Some(0), "{}", output.stderr_text());
         assert_eq!(test.result()["totals"]["completed"], 6);
-        let told = told(&output);
-        assert_eq!(told.len(), 1, "{told:?}");
-        assert!(told[0].contains(&format!("otlp: {url}/v1/metrics: {why}")), "{told:?}");
+        let lines = otlp_lines(&output);
+        assert_eq!(lines.len(), 1, "{lines:?}");
+        assert!(lines[0].contains(&format!("otlp: {url}/v1/metrics: {why}")), "{lines:?}");
     }
-    assert!(refusing.exports().len() > 1, "it is asked again nevertheless");
+    assert!(refusing.exports().len() > 1, "later exports are still sent");
     let completed = Some(("outcome", "completed"));
     assert_eq!(refusing.last().value("tidegate_load_sessions_ended_total", completed), 6.0);
 }
 
 #[test]
-fn a_collector_over_tls_is_known_by_its_certificate_and_the_environment_says_the_rest() {
+fn a_collector_over_tls_is_verified_and_the_environment_sets_the_rest() {
     let test = Test::new(SIX);
     let certificate = test.path("collector.pem").display().to_string();
     let collector = Collector::over_tls(&test.path("collector.pem"));
@@ -189,15 +189,15 @@ fn a_collector_over_tls_is_known_by_its_certificate_and_the_environment_says_the
     let named = ("OTEL_SERVICE_NAME", "shop-test");
 
     let output = test.load(&["--otlp"], &[endpoint, headers, named]);
-    let about = told(&output);
+    let about = otlp_lines(&output);
     assert!(about.len() == 1 && about[0].contains("invalid peer certificate"), "{about:?}");
     assert!(collector.exports().is_empty());
 
     let output = test.load(&["--otlp"], &[endpoint, headers, trusted, named]);
     assert_eq!(output.status.code(), Some(0), "{}", output.stderr_text());
-    assert!(told(&output).is_empty(), "{:?}", told(&output));
+    assert!(otlp_lines(&output).is_empty(), "{:?}", otlp_lines(&output));
     let last = collector.last();
-    says_what_the_result_says(&last, &test.result());
+    assert_figures_of_the_result(&last, &test.result());
     assert!(last.head.contains("\r\nauthorization: Bearer abc\r\n"), "{}", last.head);
     assert_eq!(last.attribute("service.name"), "shop-test");
 }

@@ -127,8 +127,8 @@ fn a_class_may_have_arrivals_of_its_own() {
     // What flags say is checked against the scenario before the run.
     let mut other = plan(scenario(CLASSES), &server, 1.0, 1);
     other.arrivals = Some(Arrivals::poisson(1.0).by("robots"));
-    let told = other.check().unwrap_err().to_string();
-    assert!(told.contains("\"robots\" is not a class of shop"), "{told}");
+    let message = other.check().unwrap_err().to_string();
+    assert!(message.contains("\"robots\" is not a class of shop"), "{message}");
     let closed = Arrivals::closed(2).by("bots");
     other.arrivals = Some(closed);
     other.measure = Duration::from_millis(300);

@@ -1,4 +1,4 @@
-//! Customers who show a certificate to a server that asks for one.
+//! Customers with a client certificate, and servers that request one.
 
 mod common;
 
@@ -26,7 +26,7 @@ fn own(folder: &Path) -> ClientCertificate {
 }
 
 #[test]
-fn who_shows_a_certificate_is_served_and_seen_with_it() {
+fn a_customer_with_a_certificate_is_served_and_authenticated() {
     let folder = tempfile::tempdir().unwrap();
     for version in ["-tls1_2", "-tls1_3"] {
         // Must show one; any will do.
@@ -39,7 +39,7 @@ fn who_shows_a_certificate_is_served_and_seen_with_it() {
 }
 
 #[test]
-fn without_a_certificate_the_run_does_not_begin_and_says_why() {
+fn without_a_certificate_the_run_does_not_begin_and_reports_why() {
     for version in ["-tls1_2", "-tls1_3"] {
         let server = SServer::with_page(&["-Verify", "1", version]);
         let error = visit(&server, None).unwrap_err();
@@ -51,7 +51,7 @@ fn without_a_certificate_the_run_does_not_begin_and_says_why() {
 }
 
 #[test]
-fn a_certificate_that_the_server_does_not_trust_is_told_likewise() {
+fn a_certificate_that_the_server_does_not_trust_is_reported_likewise() {
     let folder = tempfile::tempdir().unwrap();
     let server = SServer::with_page(&["-Verify", "1", "-verify_return_error", "-tls1_3"]);
     let text = visit(&server, Some(own(folder.path()))).unwrap_err().to_string();

@@ -173,7 +173,7 @@ fn the_warm_up_is_not_counted() {
 }
 
 #[test]
-fn an_unreachable_target_is_told_at_once() {
+fn an_unreachable_target_is_reported_at_once() {
     // A port that was free a moment ago.
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let mut plan = tidegate_load::Plan::new(loop_of(1, ""), &format!("https://127.0.0.1:{port}"));
@@ -184,7 +184,7 @@ fn an_unreachable_target_is_told_at_once() {
 }
 
 #[test]
-fn a_certificate_that_does_not_verify_is_told_with_the_remedy() {
+fn a_certificate_that_does_not_verify_is_reported_with_the_remedy() {
     let server = Server::start(Manner::Answer { after: Duration::ZERO });
     let mut plan = plan(loop_of(1, ""), &server, 10.0, 1);
     plan.insecure = false;
@@ -197,7 +197,7 @@ fn a_server_that_is_its_own_authority_has_to_be_accepted_without_verification() 
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).display().to_string();
     let (certificate, key) = (path("server.pem"), path("server.key"));
-    // As it makes them if nothing more is asked for: CA:TRUE.
+    // openssl sets CA:TRUE by default.
     let made = std::process::Command::new("openssl")
         .args(["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost"])
         .args(["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", &key, "-out", &certificate])
@@ -207,8 +207,8 @@ fn a_server_that_is_its_own_authority_has_to_be_accepted_without_verification() 
     let mut plan = tidegate_load::Plan::new(loop_of(1, ""), &server.url);
     plan.arrivals = Some(Arrivals::poisson(1.0));
     plan.ca = Some(certificate.into());
-    let told = run(plan, &mut |_| ()).unwrap_err().to_string();
-    assert!(told.contains("(CA:TRUE)") && told.contains("--insecure"), "{told}");
+    let message = run(plan, &mut |_| ()).unwrap_err().to_string();
+    assert!(message.contains("(CA:TRUE)") && message.contains("--insecure"), "{message}");
 }
 
 #[test]

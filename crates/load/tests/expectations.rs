@@ -45,7 +45,7 @@ Remove = { End = 1 }
 
 fn api(seen: &Seen) -> (&'static str, String, String) {
     let ok = |body: &str| ("200 OK", String::new(), body.to_owned());
-    let inside = |answer| {
+    let with_token = |answer| {
         assert_eq!(seen.token, "s-1");
         answer
     };
@@ -56,14 +56,14 @@ fn api(seen: &Seen) -> (&'static str, String, String) {
             ("303 See Other", "Location: /shop\r\nX-Session: s-1\r\n".to_owned(), String::new())
         }
         ("GET", "/shop") => ok("first=17"),
-        ("GET", "/api/items/17") => inside(ok(r#"{"ok": true, "notes": ["a \"b\"/?\n"]}"#)),
+        ("GET", "/api/items/17") => with_token(ok(r#"{"ok": true, "notes": ["a \"b\"/?\n"]}"#)),
         ("PUT", "/api/items/17/notes/a%20%22b%22%2F%3F%0A") => {
             assert_eq!(seen.kind, "application/json");
             let json: serde_json::Value = serde_json::from_str(&seen.body).unwrap();
             assert_eq!(json["note"], "a \"b\"/?\n");
-            inside(ok("{}"))
+            with_token(ok("{}"))
         }
-        ("DELETE", "/api/items/17") => inside(("204 No Content", String::new(), String::new())),
+        ("DELETE", "/api/items/17") => with_token(("204 No Content", String::new(), String::new())),
         other => panic!("nobody was offered {other:?}"),
     }
 }
@@ -94,8 +94,8 @@ fn an_extraction_that_finds_nothing_fails_the_session_and_is_told() {
     assert_eq!((unmet.page.as_str(), unmet.kind, unmet.count), ("Home", "extraction", 5));
     assert_eq!(unmet.expected, "csrf = css \"input[name=other]\", attribute \"value\"");
     assert!(unmet.example.starts_with("Welcome <form>"), "{}", unmet.example);
-    let told = "extraction      Home (5): expected csrf = css";
-    assert!(report(&summary).contains(told), "{}", report(&summary));
+    let expected = "extraction      Home (5): expected csrf = css";
+    assert!(report(&summary).contains(expected), "{}", report(&summary));
     let json = serde_json::to_value(&summary).unwrap();
     assert_eq!(json["unmet"][0]["kind"], "extraction");
     assert!(server.paths().iter().all(|path| path == "/"));
@@ -119,7 +119,7 @@ fn a_check_that_fails_fails_the_session_and_shows_what_came() {
 fn a_value_that_would_break_a_header_is_not_sent() {
     let hostile = |seen: &Seen| match seen.path.as_str() {
         "/" => ("200 OK", String::new(), "{\"t\": \"a\\r\\nX-Evil: 1\"}".to_owned()),
-        other => panic!("{other} was asked for"),
+        other => panic!("unexpected request for {other}"),
     };
     let text = r#"
 [session]

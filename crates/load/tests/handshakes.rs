@@ -23,7 +23,7 @@ fn strangers(server: &Server, sessions: u64, share: f64) -> Plan {
 }
 
 #[test]
-fn just_the_share_that_is_asked_for_is_full() {
+fn exactly_the_configured_share_is_full() {
     for tls in [TlsVersions::Only13, TlsVersions::Only12] {
         let server = Server::start(AT_ONCE);
         let mut plan = strangers(&server, 500, 0.3);
@@ -45,7 +45,7 @@ fn all_or_none_can_be_full() {
     let totals = summary(strangers(&server, 100, 1.0)).totals;
     assert_eq!((totals.full_ok, totals.resumed_ok), (100, 0));
     let totals = summary(strangers(&server, 200, 0.0)).totals;
-    // Whoever comes before there is a ticket at all cannot resume.
+    // Connections made before the first ticket arrives cannot resume.
     assert_eq!(totals.full_ok, totals.resumption_without_ticket);
     assert!(totals.resumed_ok >= 150, "{totals:?}");
 }
@@ -140,7 +140,7 @@ fn openssl_takes_one_ticket_from_all_with_every_suite() {
 }
 
 #[test]
-fn without_tls_1_3_there_is_no_one_ticket_and_that_is_told_before_the_run() {
+fn without_tls_1_3_a_single_ticket_is_an_error_before_the_run() {
     let server = SServer::with_page(&["-tls1_2"]);
     let mut plan = Plan::new(loop_of(1, ""), &server.url);
     plan.arrivals = Some(tidegate_load::Arrivals::even(100.0));

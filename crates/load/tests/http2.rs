@@ -239,7 +239,7 @@ fn ends(server: &Raw, count: usize) -> Vec<(bool, bool)> {
 }
 
 #[test]
-fn a_server_that_does_not_speak_it_is_told_before_the_run() {
+fn a_server_without_http2_is_reported_before_the_run() {
     let error = |url: &str| {
         let error = run(plan(loop_of(1, ""), url, 1), &mut |_| ()).unwrap_err();
         assert_eq!(error.exit_code(), 3);

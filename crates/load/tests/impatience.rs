@@ -15,8 +15,8 @@ fn quiet(plan: Plan) -> Summary {
     run(plan, &mut |_| ()).unwrap()
 }
 
-/// Nothing comes from nothing: who was offered or came back began or did not,
-/// and who began has ended.
+/// Checks that every offered or returned session started or did not, and that every
+/// started session ended.
 fn adds_up(summary: &Summary) {
     let totals = &summary.totals;
     let came = totals.offered + totals.sessions_returned;
@@ -25,7 +25,7 @@ fn adds_up(summary: &Summary) {
 }
 
 #[test]
-fn who_lost_patience_comes_back_as_often_as_she_tries() {
+fn a_customer_without_patience_returns_as_often_as_configured() {
     let server = Server::start(Manner::Silent);
     let more = "patience = \"200ms\"\n\
                 impatience = { come_back = { back_off = \"20ms\", attempts = 3 } }";
@@ -39,12 +39,12 @@ fn who_lost_patience_comes_back_as_often_as_she_tries() {
     assert_eq!((totals.full_ok, totals.resumed_attempted), (30, 0));
     assert_eq!(server.seen().len(), 30);
     adds_up(&summary);
-    let told = "impatience      20 sessions returned, 0 requests were repeated";
-    assert!(report(&summary).contains(told), "{}", report(&summary));
+    let expected = "impatience      20 sessions returned, 0 requests were repeated";
+    assert!(report(&summary).contains(expected), "{}", report(&summary));
 }
 
 #[test]
-fn newcomers_who_were_refused_come_back_until_they_get_in() {
+fn refused_new_customers_return_until_they_are_admitted() {
     let server = Server::start(Manner::Reset);
     let more = "impatience = { come_back = { back_off = \"10ms\", attempts = 4 } }";
     let summary = quiet(plan(loop_of(1, more), &server, 500.0, 5));
@@ -54,7 +54,7 @@ fn newcomers_who_were_refused_come_back_until_they_get_in() {
 }
 
 #[test]
-fn who_has_been_served_or_failed_otherwise_does_not_come_back() {
+fn a_customer_that_completed_or_failed_otherwise_does_not_return() {
     for manner in [Manner::Answer { after: Duration::ZERO }, Manner::Error] {
         let server = Server::start(manner);
         let summary = quiet(plan(loop_of(2, "impatience = \"come_back\""), &server, 500.0, 5));
@@ -64,7 +64,7 @@ fn who_has_been_served_or_failed_otherwise_does_not_come_back() {
 }
 
 #[test]
-fn who_hammers_sends_the_request_again_within_the_session() {
+fn a_hammering_customer_repeats_the_request_within_the_session() {
     let server = Server::start(Manner::Silent);
     let more = "patience = \"200ms\"\nimpatience = { hammer = { attempts = 4 } }";
     let summary = quiet(plan(loop_of(3, more), &server, 500.0, 10));
@@ -79,7 +79,7 @@ fn who_hammers_sends_the_request_again_within_the_session() {
 
 #[test]
 fn a_reloaded_request_counts_from_its_first_intended_start() {
-    // Nobody is answered for 400 ms; who comes at once is answered at a reload.
+    // The server sends no response for 400 ms; the first requests succeed after a reload.
     let server = Server::start(Manner::Stall { from: Duration::ZERO, to: 400 * MS });
     let more = "patience = \"150ms\"\nimpatience = \"hammer\"";
     let summary = quiet(plan(loop_of(1, more), &server, 500.0, 5));
@@ -90,7 +90,7 @@ fn a_reloaded_request_counts_from_its_first_intended_start() {
 }
 
 #[test]
-fn with_shared_tickets_who_comes_back_resumes() {
+fn with_shared_tickets_a_returning_customer_resumes() {
     let server = Server::start(Manner::Silent);
     let more = "patience = \"200ms\"\n\
                 impatience = { come_back = { back_off = \"50ms\", attempts = 2 } }";

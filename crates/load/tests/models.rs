@@ -116,7 +116,7 @@ fn each_model_of_a_mixture_has_its_own_figures() {
     plan.arrivals = Some(Arrivals::side_by_side([
         times(20).into(),
         Arrivals::of(Model::Open(times(31))),
-        // Each comes once: then she thinks until the end.
+        // Each customer begins one session, then thinks until the end.
         closed(4, Duration::from_secs(3600)).by("wrong"),
         Arrivals::times(vec![Duration::from_secs(600)]),
     ]));
@@ -144,8 +144,8 @@ fn each_model_of_a_mixture_has_its_own_figures() {
     let summary = quiet(plan.clone());
     assert!(summary.models.is_empty());
     plan.arrivals = Some(Arrivals::side_by_side((0..101).map(|_| Arrivals::poisson(1.0))));
-    let told = plan.check().unwrap_err().to_string();
-    assert!(told.contains("101 entries"), "{told}");
+    let message = plan.check().unwrap_err().to_string();
+    assert!(message.contains("101 entries"), "{message}");
 }
 
 #[test]

@@ -47,7 +47,7 @@ fn plan(server: &Server) -> Plan {
     plan
 }
 
-/// When each session began, and which pages it asked for, as far as it came.
+/// When each session began, and which pages it requested.
 fn sessions(raw: &std::path::Path) -> BTreeMap<u64, (f64, Vec<String>)> {
     let text = std::fs::read_to_string(raw).unwrap();
     let mut all = BTreeMap::<u64, (f64, Vec<String>)>::new();
@@ -127,7 +127,7 @@ fn parts_bring_the_sessions_of_the_whole_test_at_the_same_times() {
 }
 
 #[test]
-fn a_start_that_has_passed_is_told_and_so_is_one_too_far_ahead() {
+fn a_start_in_the_past_and_one_too_far_ahead_are_reported() {
     let server = Server::start(Manner::Answer { after: Duration::ZERO });
     let mut late = plan(&server);
     late.start_at = Some(SystemTime::now() - Duration::from_secs(3));

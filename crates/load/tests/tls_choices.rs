@@ -1,4 +1,4 @@
-//! Cipher suites and key exchange groups that customers offer, and what is told
+//! Cipher suites and key exchange groups that customers offer, and what is reported
 //! of what was agreed.
 
 mod common;
@@ -100,7 +100,7 @@ fn a_server_of_one_suite_and_group_is_visited_with_those() {
 }
 
 #[test]
-fn a_server_that_has_none_of_the_suites_is_told_before_the_run() {
+fn a_server_without_any_of_the_suites_is_reported_before_the_run() {
     let server = SServer::with_page(&["-ciphersuites", "TLS_AES_128_GCM_SHA256", "-tls1_3"]);
     let mut plan = visits(&server.url, 1);
     choose(&mut plan, &["TLS_AES_256_GCM_SHA384"], &[]);
@@ -153,7 +153,7 @@ fn full_and_resumed_handshakes_are_counted_apart_and_each_combination_by_itself(
 }
 
 #[test]
-fn versions_and_suites_that_exclude_each_other_are_told_before_the_run() {
+fn versions_and_suites_that_exclude_each_other_are_reported_before_the_run() {
     let mut plan = visits("https://127.0.0.1:1", 1);
     plan.tls = TlsVersions::Only13;
     choose(&mut plan, &["ECDHE-RSA-AES128-GCM-SHA256"], &[]);

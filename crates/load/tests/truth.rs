@@ -85,9 +85,10 @@ fn a_stall_costs_each_customer_what_is_left_of_it() {
 }
 
 fn a_stall() -> Finding {
-    // One customer every 10 ms for three seconds; from 0.5 s on nobody is answered
-    // for two seconds. Who is due `a` after the stall's begin waits 2 s - a, whoever
-    // waits beside her. A closed loop would see one long answer and hide the rest.
+    // One customer every 10 ms for three seconds; from 0.5 s on the server sends no
+    // response for two seconds. A customer due `a` after the start of the stall waits
+    // 2 s - a, however many others wait. A closed loop would record one long response
+    // and hide the rest.
     let server = Server::start(Manner::Stall { from: 500 * MS, to: 2500 * MS });
     let times: Vec<Duration> = (0..300).map(|n| 10 * n * MS).collect();
     let mut plan = plan(loop_of(1, ""), &server, 1.0, 300);

@@ -1,52 +1,52 @@
-//! How sure a figure of one run is. Its seconds follow from each other (a queue
-//! that stands now stands a moment later), so they are no independent
-//! measurements; the means of long enough batches of them nearly are.
+//! The standard error of a figure of one run, by batch means. The seconds of a run are
+//! correlated (a queue persists from one second to the next), so they are not independent
+//! measurements; the means of sufficiently long batches nearly are.
 
 use crate::estimate::{Estimate, t_quantile};
 use crate::histogram::Histogram;
 
-/// What one of equal stretches of a run adds to a figure that is a ratio of two
-/// sums: sessions by seconds, completed by ended, below a limit by all.
+/// What one of the equal stretches of a run contributes to a ratio of two sums, such as
+/// sessions per second, completed per ended, or those below a limit per all.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Part {
-    /// What is counted.
+    /// Contribution to the numerator.
     pub part: f64,
-    /// What it is counted by; 0 or more.
+    /// Contribution to the denominator; 0 or more.
     pub whole: f64,
 }
 
-/// Why one run does not tell how sure its figure is.
+/// Why the standard error of a figure is not known from one run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unsure {
-    /// Nothing happened that the figure could be of.
+    /// The denominator is 0, or a value is not finite.
     NoData,
     /// Fewer than [`FEWEST`] stretches: the run was too short.
     TooShort,
-    /// Even the longest batches follow from each other.
+    /// Even the longest batches are correlated.
     Correlated,
 }
 
-/// The fewest batches that give a standard error.
+/// Fewest batches for a standard error.
 pub const FEWEST: usize = 8;
 
-/// Below this probability, were batches independent, they count as following
-/// from each other. Not smaller, since missing a correlation costs more (an
-/// interval too narrow) than seeing one that is not there (a longer batch).
+/// Critical value of the normal distribution, one-sided at 10 %: batches with a higher
+/// correlation count as correlated. Not higher, because a missed correlation costs more
+/// (an interval that is too narrow) than a false one (longer batches).
 const CORRELATED_Z: f64 = 1.2816;
 
-/// A ratio of sums over a run, with its standard error: neighbouring stretches
-/// are joined, two by two, until they no longer follow from each other.
+/// A ratio of sums over a run, with its standard error. Neighbouring stretches are joined
+/// in pairs until they are no longer correlated.
 ///
 /// With `R = Σy/Σx` over `k` batches the error is `√(Σz² / (k(k − 1)))`,
-/// `z = (y − R·x) / x̄`, and has `k − 1` degrees of freedom. A correlation `c > 0`
-/// of neighbours that remains makes both worth `(1 − c)/(1 + c)` as many.
+/// `z = (y − R·x) / x̄`, with `k − 1` degrees of freedom. A remaining correlation `c > 0` of
+/// neighbours reduces the effective number of batches by the factor `(1 − c)/(1 + c)`.
 ///
 /// # Errors
-/// [`Unsure`], with what is known without an error where there is one.
+/// [`Unsure`]: why there is no standard error.
 ///
 /// Source: Cochran, "Sampling Techniques", 6.3 (the variance of a ratio);
 /// Schmeiser 1982, "Batch size effects in the analysis of simulation output":
-/// 10 to 30 batches do; Fishman 1978, "Grouping observations in digital
+/// 10 to 30 batches are enough; Fishman 1978, "Grouping observations in digital
 /// simulation": join until von Neumann's test finds no correlation; Bayley and
 /// Hammersley 1946, "The 'effective' number of independent observations in an
 /// autocorrelated time series".
@@ -70,7 +70,7 @@ pub fn ratio_of_sums(parts: &[Part]) -> Result<Estimate, Unsure> {
         let correlation = neighbours(&residuals);
         if correlation <= CORRELATED_Z * ((count - 2.0) / (count * count - 1.0)).sqrt() {
             let squares: f64 = residuals.iter().map(|z| z * z).sum();
-            // What correlation the test let pass leaves fewer batches' worth.
+            // A correlation that the test does not reject reduces the effective number.
             let worth = (1.0 - correlation.max(0.0)) / (1.0 + correlation.max(0.0));
             let error = (squares / (count * (count - 1.0) * worth)).sqrt();
             return Ok(Estimate { value: ratio, error, freedom: (count - 1.0) * worth });
@@ -81,8 +81,8 @@ pub fn ratio_of_sums(parts: &[Part]) -> Result<Estimate, Unsure> {
 }
 
 /// The quantile `q` (0 to 1) of durations of a run, in milliseconds, with its
-/// standard error: the interval of the share that does not exceed it, read off
-/// the distribution at both ends. What the histogram rounds is added.
+/// standard error: the confidence interval of the share of values up to it,
+/// mapped to durations by the distribution. The rounding error of the histogram is added.
 ///
 /// # Errors
 /// As [`ratio_of_sums`].
@@ -109,7 +109,7 @@ pub fn quantile_of_batches(q: f64, stretches: &[&Histogram]) -> Result<Estimate,
     Ok(Estimate { value, error: spread.hypot(rounding), freedom: share.freedom })
 }
 
-/// Joins `size` neighbours each; what is left over goes to the last.
+/// Joins `size` neighbours each; the last batch has the remainder.
 fn join(parts: &[Part], size: usize) -> Vec<Part> {
     let count = parts.len() / size;
     let mut batches = vec![Part::default(); count];
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn stretches_that_follow_from_each_other_are_joined() {
+    fn correlated_stretches_are_joined() {
         // Sixteen, three steps: 1 − 3·2² / (2·16) = 0.625, above
         // 1.28 × √(14/255) = 0.30. Joined to eight: 1 − 3·4² / (2·32) = 0.25,
         // below 1.28 × √(6/63) = 0.40. There z = ±1/2 as above; the 0.25 that
@@ -187,8 +187,8 @@ mod tests {
     }
 
     #[test]
-    fn equals_are_called_different_as_rarely_as_the_test_says() {
-        // Stretches of which each keeps `kept` of the one before. Taken for
+    fn equal_runs_differ_significantly_no_more_often_than_the_level() {
+        // Each stretch has the correlation `kept` with the one before. If taken as
         // independent they would differ at 5 % in 5, 20 and 33 % of the cases.
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(1);
         for kept in [0.0f64, 0.4, 0.6] {
@@ -210,12 +210,12 @@ mod tests {
                 })
                 .count();
             // 5 % of 2000 are 100, with a deviation of 10.
-            assert!((40..140).contains(&differ), "{differ} of 2000 where {kept} is kept");
+            assert!((40..140).contains(&differ), "{differ} of 2000 at correlation {kept}");
         }
     }
 
     #[test]
-    fn a_run_that_drifts_or_is_short_or_empty_is_not_sure() {
+    fn a_run_that_drifts_or_is_short_or_empty_has_no_standard_error() {
         let drift = by_two(&[1.0, 1.0, 1.0, 1.0, 3.0, 3.0, 3.0, 3.0]);
         assert_eq!(ratio_of_sums(&drift), Err(Unsure::Correlated));
         assert_eq!(ratio_of_sums(&by_two(&[1.0; 7])), Err(Unsure::TooShort));
@@ -224,13 +224,13 @@ mod tests {
     }
 
     #[test]
-    fn what_never_varies_has_no_error() {
+    fn constant_stretches_have_a_standard_error_of_zero() {
         let found = ratio_of_sums(&by_two(&[2.0; 10])).unwrap();
         assert_eq!((found.value, found.error, found.freedom), (1.0, 0.0, 9.0));
     }
 
     #[test]
-    fn a_median_is_as_sure_as_the_share_below_it() {
+    fn the_error_of_a_median_is_that_of_the_share_below_it() {
         // Eight stretches of 100: alternating 50 + 25 and 50 − 25 of them take
         // at most 100 ms, the rest (spread over 101 to 300 ms) more.
         let stretch = |below: u64| {

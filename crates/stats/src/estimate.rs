@@ -3,7 +3,7 @@
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-/// A figure, and how sure that is.
+/// A figure with its standard error.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Estimate {
     /// The figure.
@@ -16,7 +16,7 @@ pub struct Estimate {
 
 impl Estimate {
     /// The mean of independent measurements, with the error `s/√n` and `n − 1`
-    /// degrees of freedom. `None` of fewer than two, or where one is not finite.
+    /// degrees of freedom. `None` for fewer than two values, or if one is not finite.
     pub fn of_mean(values: &[f64]) -> Option<Self> {
         let (value, deviation) = mean_and_deviation(values)?;
         let count = values.len() as f64;
@@ -36,7 +36,7 @@ impl Estimate {
     }
 }
 
-/// The difference of two independent figures: the second less the first.
+/// The difference of two independent figures: the second minus the first.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Difference {
     /// The difference, its standard error and degrees of freedom.
@@ -44,8 +44,8 @@ pub struct Difference {
 }
 
 impl Difference {
-    /// `b − a`, without assuming that both spread alike: the error is
-    /// `√(ea² + eb²)`, and its freedom `(ea² + eb²)² / (ea⁴/fa + eb⁴/fb)`.
+    /// `b − a`, without assuming equal variances: the standard error is `√(ea² + eb²)`,
+    /// its degrees of freedom `(ea² + eb²)² / (ea⁴/fa + eb⁴/fb)`.
     ///
     /// Source: Welch 1947, "The generalization of Student's problem when several
     /// different population variances are involved".
@@ -60,11 +60,11 @@ impl Difference {
         Self { estimate }
     }
 
-    /// One measurement less the mean of `several`, of which it is taken to have
-    /// the spread: the error is `s·√(1 + 1/n)` with `n − 1` degrees of freedom.
-    /// `None` of fewer than two, or where one is not finite.
+    /// One measurement minus the mean of `several`, assuming the same variance: the
+    /// standard error is `s·√(1 + 1/n)` with `n − 1` degrees of freedom.
+    /// `None` for fewer than two values, or if one is not finite.
     ///
-    /// Source: Student's t of two samples with a common variance, the one of
+    /// Source: Student's t of two samples with a common variance, one of them of
     /// size 1; Sokal and Rohlf, "Biometry", comparing a single observation with
     /// the mean of a sample.
     pub fn one_less_several(one: f64, several: &[f64]) -> Option<Self> {
@@ -75,25 +75,25 @@ impl Difference {
         one.is_finite().then_some(Self { estimate })
     }
 
-    /// The same difference the other way round.
+    /// The difference with the opposite sign.
     pub fn reversed(self) -> Self {
         Self { estimate: self.estimate.times(-1.0) }
     }
 
-    /// Probability of a difference at least this large, either way, were there
-    /// none in truth.
+    /// Two-sided p-value: probability of a difference at least this large in absolute
+    /// value if the true difference is 0.
     pub fn p(&self) -> f64 {
         (2.0 * t_tail(self.t().abs(), self.estimate.freedom)).min(1.0)
     }
 
-    /// Probability of a difference at least this far above 0, were there none,
-    /// or one below 0, in truth.
+    /// One-sided p-value: probability of a difference at least this large if the true
+    /// difference is 0 or negative.
     pub fn p_above(&self) -> f64 {
         t_tail(self.t(), self.estimate.freedom)
     }
 
-    /// Difference by its error. Where nothing ever varied, any difference is
-    /// infinitely many errors.
+    /// The difference divided by its standard error; infinite if the error is 0 and the
+    /// difference is not.
     fn t(&self) -> f64 {
         let Estimate { value, error, .. } = self.estimate;
         if value == 0.0 { 0.0 } else { value / error }
@@ -108,14 +108,14 @@ fn t_tail(t: f64, freedom: f64) -> f64 {
     StudentsT::new(0.0, 1.0, freedom).map_or(1.0, |student| student.sf(t))
 }
 
-/// The `t` that Student's t with `freedom` stays within, either way, with
-/// probability `confidence`; infinite where there is no freedom.
+/// The `t` that the absolute value of Student's t with `freedom` does not exceed with
+/// probability `confidence`; infinite without degrees of freedom.
 pub(crate) fn t_quantile(freedom: f64, confidence: f64) -> f64 {
     let below = 0.5 + confidence.clamp(0.0, 1.0) / 2.0;
     StudentsT::new(0.0, 1.0, freedom).map_or(f64::INFINITY, |student| student.inverse_cdf(below))
 }
 
-/// Mean, and standard deviation with `n − 1`.
+/// Mean and sample standard deviation (divisor `n − 1`).
 fn mean_and_deviation(values: &[f64]) -> Option<(f64, f64)> {
     if values.len() < 2 || values.iter().any(|value| !value.is_finite()) {
         return None;
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn one_run_beside_several_worked_out_by_hand() {
+    fn one_run_against_several_worked_out_by_hand() {
         // Mean 12, s = 2: error 2·√(4/3).
         let difference = Difference::one_less_several(17.0, &[10.0, 12.0, 14.0]).unwrap();
         assert_eq!((difference.estimate.value, difference.estimate.freedom), (5.0, 2.0));
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn what_never_varied_is_either_equal_or_different() {
+    fn without_variance_figures_are_equal_or_certainly_different() {
         let still = |value| Estimate { value, error: 0.0, freedom: 3.0 };
         assert_eq!(Difference::welch(still(1.0), still(1.0)).p(), 1.0);
         assert_eq!(Difference::welch(still(1.0), still(2.0)).p(), 0.0);

@@ -1,9 +1,10 @@
-//! Many comparisons at once: one of twenty differs at 5 % by chance alone.
+//! Holm's correction for several comparisons: at a level of 5 %, one of twenty is
+//! significant by chance.
 
-/// Raises each p-value such that calling those below `α` significant is wrong
-/// about any of them with probability `α` at most, however they depend on each
-/// other: with the values in ascending order, `p(i) × (m − i)` for `i` from 0,
-/// never less than the one before, at most 1. In the order given.
+/// Adjusted p-values, in the order of the input. If those below `α` are called
+/// significant, the probability of any false positive is at most `α`, for any dependence
+/// between the tests. For the values in ascending order it is `p(i) × (m − i)` for `i`
+/// from 0, at least the previous one and at most 1.
 ///
 /// Source: Holm 1979, "A simple sequentially rejective multiple test procedure".
 pub fn holm(p_values: &[f64]) -> Vec<f64> {
@@ -32,7 +33,7 @@ mod tests {
     }
 
     #[test]
-    fn none_exceeds_one_and_none_is_nothing() {
+    fn adjusted_values_are_at_most_one_and_an_empty_input_gives_none() {
         assert_eq!(holm(&[0.9, 0.8]), [1.0, 1.0]);
         assert!(holm(&[]).is_empty());
     }

@@ -2,8 +2,7 @@
 
 use serde::Serialize;
 
-/// One step of a staircase: customers offered at a rate, and what became of
-/// them.
+/// One step of a staircase: the offered rate and the outcome of its sessions.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Step {
     /// Sessions that arrived per second.
@@ -14,13 +13,13 @@ pub struct Step {
     pub completed_ratio: f64,
 }
 
-/// When a step counts as carried.
+/// Limits from which a step counts as carried.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Carried {
-    /// The least `completed_ratio`.
+    /// Lowest `completed_ratio`.
     pub completed_ratio: f64,
-    /// The least `completed_per_s / offered_per_s`. Looser than the other: a
-    /// short step sees the arrivals' own noise, and sessions that end after it.
+    /// Lowest `completed_per_s / offered_per_s`. Less strict than the other limit: in a
+    /// short step arrivals vary, and some sessions end after the step.
     pub completed_per_offered: f64,
 }
 
@@ -30,35 +29,33 @@ impl Default for Carried {
     }
 }
 
-/// What a staircase says about capacity.
+/// The capacity found from a staircase.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Capacity {
     /// The highest offered rate that was carried, in sessions per second; 0
-    /// where none was.
+    /// if none was.
     pub sessions_per_s: f64,
     /// Completed sessions per second at that rate.
     pub completed_per_s: f64,
     /// The most sessions completed per second at any step, carried or not.
     pub peak_completed_per_s: f64,
-    /// The lowest offered rate above that was not carried; `None` where the
-    /// staircase ended too early to find one, so that capacity is only known
-    /// to be at least `sessions_per_s`.
+    /// The lowest offered rate above it that was not carried; `None` if every higher step
+    /// was carried, so that `sessions_per_s` is only a lower bound of the capacity.
     pub broke_at_per_s: Option<f64>,
 }
 
-/// Finds the highest offered rate that a service still carried. Steps may come
-/// in any order; those with a rate that is not finite and above 0 are left
-/// out. A single bad step between good ones is noise, not the knee: two
-/// carried steps in a row above it overrule it; a good step above the knee
-/// does not count unless such a pair makes it.
+/// Finds the highest offered rate that a service carried. Steps may be in any order; those
+/// with a rate that is not finite and above 0 are ignored. A single step that is not
+/// carried counts as noise if the next two are carried; otherwise the steps above it do not
+/// count.
 ///
-/// `None` where no step is usable.
+/// `None` if no step is usable.
 pub fn capacity(steps: &[Step], carried: Carried) -> Option<Capacity> {
     let mut steps: Vec<Step> = steps.iter().copied().filter(usable).collect();
     steps.sort_by(|a, b| a.offered_per_s.total_cmp(&b.offered_per_s));
     let peak = steps.iter().map(|step| step.completed_per_s).max_by(f64::total_cmp)?;
     let good: Vec<bool> = steps.iter().map(|step| is_carried(step, carried)).collect();
-    // Climb while steps are carried; step over one bad one that two good follow.
+    // Continue while steps are carried; skip one that is not if the next two are.
     let mut best = None;
     let mut at = 0;
     while at < steps.len() {
@@ -112,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn one_bad_step_among_good_ones_is_noise() {
+    fn one_failed_step_below_two_carried_ones_is_noise() {
         let steps = [
             step(50.0, 50.0, 1.0),
             step(100.0, 80.0, 0.85),
@@ -124,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn one_lucky_step_above_the_knee_is_noise_too() {
+    fn one_carried_step_above_the_knee_is_noise() {
         let steps = [
             step(100.0, 100.0, 1.0),
             step(150.0, 90.0, 0.6),
@@ -135,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_staircase_that_ends_early_says_so() {
+    fn a_staircase_without_a_failed_step_gives_a_lower_bound() {
         let steps = [step(20.0, 20.0, 1.0), step(10.0, 10.0, 1.0)];
         let found = capacity(&steps, Carried::default()).unwrap();
         assert_eq!((found.sessions_per_s, found.broke_at_per_s), (20.0, None));

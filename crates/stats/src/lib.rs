@@ -1,11 +1,11 @@
-//! Histograms, intervals and knee finding: pure.
+//! Histograms, confidence intervals and knee finding, as pure functions.
 //!
 //! - [`Histogram`]: durations in bounded memory, and their [`Percentiles`].
 //! - [`Summary`]: median, quartiles and spread of repeated measurements, and
 //!   [`ratio_of_pairs`] for two interleaved series.
-//! - [`Estimate`] and [`Difference`]: a figure with its error, of repeated runs
-//!   or of one ([`ratio_of_sums`], [`quantile_of_batches`]), and whether two
-//!   differ; [`holm()`] where many are compared.
+//! - [`Estimate`] and [`Difference`]: a figure with its standard error, from repeated
+//!   runs or from one ([`ratio_of_sums`], [`quantile_of_batches`]), and the test whether
+//!   two differ; [`holm()`] for several comparisons.
 //! - [`capacity`]: the highest offered rate of a staircase that was carried.
 
 mod batches;

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::summary::{quantile, sorted_finite};
 
-/// How many times the one takes what the other takes.
+/// The ratio of two series of measurements: the first divided by the second.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Ratio {
     /// Median of the pairs' ratios.
@@ -13,20 +13,20 @@ pub struct Ratio {
     pub low: f64,
     /// Upper end of the interval.
     pub high: f64,
-    /// Probability, at least, with which the interval covers the true median:
-    /// 0.95 or more from 6 pairs on; of fewer, what their extremes give.
+    /// Lower bound of the probability that the interval covers the true median: at
+    /// least 0.95 from 6 pairs on; with fewer pairs, that of their whole range.
     pub coverage: f64,
     /// Pairs used.
     pub pairs: usize,
 }
 
-/// Compares two series measured in turns: `ours[i]` beside `theirs[i]`. A
-/// machine whose speed drifts slows both of a pair, so their ratio stands.
-/// Pairs in which either is not finite and above 0 are left out; `None` where
-/// no pair is left.
+/// Compares two interleaved series: `ours[i]` was measured next to `theirs[i]`. Drift
+/// of the machine's speed affects both values of a pair and cancels in their ratio.
+/// Pairs with a value that is not finite and above 0 are ignored; `None` if no pair
+/// remains.
 ///
 /// The interval is that of the sign test: between order statistics, exact for
-/// any distribution, the narrowest that still covers 95 %.
+/// any distribution, the narrowest that covers at least 95 %.
 ///
 /// Source: Conover, "Practical Nonparametric Statistics", confidence interval
 /// for a quantile.
@@ -45,7 +45,7 @@ pub fn ratio_of_pairs(ours: &[f64], theirs: &[f64]) -> Option<Ratio> {
     Some(Ratio { median, low: sorted[cut], high: sorted[pairs - 1 - cut], coverage, pairs })
 }
 
-/// How many values to cut off at each end, and what the rest then covers:
+/// Number of values to cut off at each end, and the coverage of the rest:
 /// `1 − 2 × P(Binomial(count, ½) ≤ cut)`.
 fn sign_interval(count: usize) -> (usize, f64) {
     if count > 1000 {
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn the_interval_of_few_pairs_is_their_range_and_says_what_it_covers() {
+    fn the_interval_of_few_pairs_is_their_range_with_its_coverage() {
         // Five pairs: 1 − 2/32. Six: 1 − 2/64.
         let ratio = ratio_of_pairs(&[1.0, 2.0, 3.0, 4.0, 5.0], &[1.0; 5]).unwrap();
         assert_eq!((ratio.low, ratio.median, ratio.high), (1.0, 3.0, 5.0));
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn unusable_pairs_are_left_out() {
+    fn unusable_pairs_are_ignored() {
         let ratio = ratio_of_pairs(&[1.0, f64::NAN, 3.0, 0.0], &[2.0, 1.0, 0.0, 1.0]).unwrap();
         assert_eq!((ratio.pairs, ratio.median), (1, 0.5));
         assert_eq!((ratio.low, ratio.high, ratio.coverage), (0.5, 0.5, 0.0));
@@ -107,10 +107,10 @@ mod tests {
     }
 
     #[test]
-    fn very_many_pairs_do_not_underflow_into_nonsense() {
+    fn very_many_pairs_do_not_underflow() {
         // 50 000 − 0.98 × 316.2 = 49 690.1
         assert_eq!(sign_interval(100_000), (49_689, 0.95));
-        // Where both ways apply they agree: 500 − 0.98 × 31.6 = 469.0
+        // Where both methods apply they agree: 500 − 0.98 × 31.6 = 469.0
         assert!(sign_interval(1000).0.abs_diff(468) <= 1);
     }
 }

@@ -2,21 +2,21 @@
 
 use serde::Serialize;
 
-/// What repeated measurements of one quantity say, without assuming that their
-/// errors are normal: on a shared machine they are not.
+/// Order statistics of repeated measurements of one quantity. They do not assume normal
+/// errors, which measurements on a shared machine do not have.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Summary {
     /// Measurements used.
     pub count: usize,
-    /// The least.
+    /// Minimum.
     pub min: f64,
-    /// A quarter lie below.
+    /// First quartile.
     pub lower_quartile: f64,
-    /// Half lie below.
+    /// Median.
     pub median: f64,
-    /// Three quarters lie below.
+    /// Third quartile.
     pub upper_quartile: f64,
-    /// The greatest.
+    /// Maximum.
     pub max: f64,
     /// Median absolute deviation from the median (not scaled to a standard
     /// deviation; for a normal distribution that would be 1.4826 times it).
@@ -24,7 +24,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Summarises what is finite among `values`; `None` where nothing is.
+    /// Summarises the finite values; `None` if there are none.
     pub fn of(values: &[f64]) -> Option<Self> {
         let sorted = sorted_finite(values);
         let median = quantile(&sorted, 0.5)?;
@@ -40,8 +40,7 @@ impl Summary {
         })
     }
 
-    /// Distance of the quartiles as a share of the median; 0 where the median
-    /// is 0. The usual "spread" beside a measured figure.
+    /// Interquartile range divided by the median; 0 if the median is 0.
     pub fn relative_spread(&self) -> f64 {
         if self.median == 0.0 {
             0.0
@@ -51,8 +50,8 @@ impl Summary {
     }
 }
 
-/// The value below which a share `q` (0 to 1, clamped) of ascending values
-/// lies, interpolated linearly between neighbours; `None` of no values.
+/// The quantile `q` (0 to 1, clamped) of values in ascending order, interpolated linearly
+/// between neighbours; `None` without values.
 ///
 /// Source: Hyndman and Fan 1996, "Sample Quantiles in Statistical Packages",
 /// definition 7: rank `q × (count − 1)`, counted from 0.
@@ -96,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_finite_is_left_out() {
+    fn values_that_are_not_finite_are_ignored() {
         let summary = Summary::of(&[f64::NAN, 5.0, f64::INFINITY]).unwrap();
         assert_eq!((summary.count, summary.median, summary.mad), (1, 5.0, 0.0));
         assert_eq!(Summary::of(&[f64::NAN]), None);

@@ -126,8 +126,8 @@ impl Arrivals {
         })
     }
 
-    /// Sessions or requests that schedules ask for at an instant, per second; 0
-    /// for a list of times and for the closed model, which asks for none.
+    /// Sessions or requests that schedules offer at an instant, per second; 0
+    /// for a list of times and for the closed model, which has no rate.
     pub fn rate_at(&self, at: Duration) -> f64 {
         let of = |model: &Model| match model {
             Model::PartlyOpen(Schedule::Rate(_, rate)) | Model::Open(Schedule::Rate(_, rate)) => {
@@ -217,7 +217,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn side_by_side_rates_add_up_and_are_told_in_words() {
+    fn concurrent_rates_add_up_and_have_a_description() {
         let requests = Schedule::Rate(Process::Even, Rate::constant(20.0));
         let both = Arrivals::side_by_side([
             Arrivals::poisson(5.0),

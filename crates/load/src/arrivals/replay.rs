@@ -14,7 +14,7 @@ use serde::Deserialize;
 const LARGEST: u64 = 512 << 20;
 const MOST: usize = 5_000_000;
 /// Most invalid lines reported of one log.
-const TOLD: usize = 10;
+const MOST_REPORTED: usize = 10;
 
 /// What is wrong with a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,7 +36,7 @@ impl Wrong {
 /// other as CSV whose first line names the columns.
 ///
 /// # Errors
-/// Everything that is wrong, up to [`TOLD`] lines. The list is never empty.
+/// Everything that is wrong, up to [`MOST_REPORTED`] lines. The list is never empty.
 pub(crate) fn read(path: &Path, column: &str, speed: f64) -> Result<Vec<Duration>, Vec<Wrong>> {
     let open = || {
         let file = File::open(path)?;
@@ -119,7 +119,7 @@ impl Times {
     }
 
     fn wants_more(&self) -> bool {
-        self.wrong.len() < TOLD && self.good.len() <= MOST
+        self.wrong.len() < MOST_REPORTED && self.good.len() <= MOST
     }
 
     fn take(&mut self, line: usize, text: &str, time: Option<f64>) {
@@ -264,8 +264,8 @@ mod tests {
         let times = log("access.log", lines, "time", 1.0).unwrap();
         assert_eq!(times, [0, 2000, 2250, 2500, 2750].map(Duration::from_millis));
         let wrong = log("access.log", "a [soon] b\nno time\n", "time", 1.0).unwrap_err();
-        let told: Vec<_> = wrong.iter().map(|w| (w.line, w.rule.as_str())).collect();
-        assert_eq!(told, [(1, "\"a [soon] b\" is no time"), (2, "\"no time\" is no time")]);
+        let reported: Vec<_> = wrong.iter().map(|w| (w.line, w.rule.as_str())).collect();
+        assert_eq!(reported, [(1, "\"a [soon] b\" is no time"), (2, "\"no time\" is no time")]);
         assert!(log("access.log", "\n", "time", 1.0).unwrap_err()[0].rule.contains("no time in"));
     }
 
@@ -279,10 +279,10 @@ mod tests {
     }
 
     #[test]
-    fn every_bad_line_is_told_and_so_is_what_is_not_there() {
+    fn every_invalid_line_and_missing_column_is_reported() {
         let wrong = log("log.csv", "time\n1\nsoon\n2\nNaN\n", "time", 1.0).unwrap_err();
-        let told: Vec<_> = wrong.iter().map(|w| (w.line, w.rule.as_str())).collect();
-        assert_eq!(told, [(3, "\"soon\" is no time"), (5, "\"NaN\" is no time")]);
+        let reported: Vec<_> = wrong.iter().map(|w| (w.line, w.rule.as_str())).collect();
+        assert_eq!(reported, [(3, "\"soon\" is no time"), (5, "\"NaN\" is no time")]);
         let wrong = log("log.csv", "when,what\n1,a\n", "time", 1.0).unwrap_err();
         assert_eq!(wrong[0].rule, "has no column time, but when, what");
         assert!(log("log.csv", "time\n", "time", 1.0).unwrap_err()[0].rule.contains("no time in"));
@@ -290,6 +290,6 @@ mod tests {
         assert_eq!(long[0].rule, "lasts 25.0 h, at most 24 h");
         assert!(read(Path::new("/nowhere.csv"), "time", 1.0).unwrap_err()[0].rule.contains("read"));
         let many = format!("time\n{}", "x\n".repeat(100));
-        assert_eq!(log("log.csv", &many, "time", 1.0).unwrap_err().len(), TOLD);
+        assert_eq!(log("log.csv", &many, "time", 1.0).unwrap_err().len(), MOST_REPORTED);
     }
 }

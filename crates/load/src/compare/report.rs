@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_row_says_both_values_the_change_and_what_to_make_of_it() {
+    fn a_row_has_both_values_the_change_and_its_significance() {
         let tested = Tested { value: 4.0, low: 1.7, high: 6.3, p: 0.012, p_beyond_allowed: None };
         let mut row = Row {
             figure: "completed_per_s",

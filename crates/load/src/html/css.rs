@@ -161,8 +161,8 @@ fn attribute_test(text: &str) -> Option<(How, &str, &str)> {
 
 /// Letters, digits, - and _ at the beginning, and the rest.
 fn word(text: &str) -> (&str, &str) {
-    let inside = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_');
-    text.split_at(text.find(|c| !inside(c)).unwrap_or(text.len()))
+    let in_word = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_');
+    text.split_at(text.find(|c| !in_word(c)).unwrap_or(text.len()))
 }
 
 impl Compound {
@@ -387,8 +387,8 @@ mod tests {
             ("a#", "without a name"),
             (&"a ".repeat(17), "more than 16"),
         ] {
-            let told = Selector::parse(bad).unwrap_err();
-            assert!(told.contains(said), "{bad}: {told}");
+            let message = Selector::parse(bad).unwrap_err();
+            assert!(message.contains(said), "{bad}: {message}");
         }
     }
 

@@ -197,7 +197,7 @@ fn figures(summary: &Summary) -> Value {
     let object = json.as_object_mut().unwrap();
     object.remove("drivers");
     object.remove("portion");
-    // CPU shares are told by each driver.
+    // Each driver reports its own CPU share.
     for reasons in ["saturated_because", "cpu_s"] {
         object["driver"].as_object_mut().unwrap().remove(reasons);
     }

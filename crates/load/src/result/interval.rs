@@ -14,7 +14,7 @@ pub(crate) struct Interval {
     /// End, since the start of the run.
     pub(crate) at: Duration,
     pub(crate) length: Duration,
-    /// Inside the measured window.
+    /// Within the measured window.
     pub(crate) measured: bool,
     pub(crate) counts: Counts,
     /// Sessions in flight at its end.

@@ -10,7 +10,7 @@ pub struct Point {
     pub at_s: f64,
     /// Length of the interval.
     pub length_s: f64,
-    /// Inside the measured window.
+    /// Within the measured window.
     pub measured: bool,
     /// Sessions offered per second.
     pub offered_per_s: f64,

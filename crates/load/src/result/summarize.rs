@@ -74,8 +74,8 @@ pub(crate) fn summarize(
         shard_result: None,
         totals,
     };
-    let judged: Vec<_> = test.thresholds.iter().map(|limit| evaluate(limit, &summary)).collect();
-    summary.thresholds = judged;
+    let checks: Vec<_> = test.thresholds.iter().map(|limit| evaluate(limit, &summary)).collect();
+    summary.thresholds = checks;
     summary
 }
 

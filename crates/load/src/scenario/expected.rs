@@ -282,8 +282,9 @@ mod tests {
     use super::*;
     use crate::scenario::Scenario;
 
-    /// The page's rules, its answer judged, and the values by name.
-    fn judge(
+    /// Checks a response against the rules of a page. Returns the extracted values by name,
+    /// or the failed rule and what was found instead.
+    fn evaluate(
         rules: &str,
         status: u16,
         headers: &[(&str, &str)],
@@ -300,16 +301,16 @@ mod tests {
         let expected = &scenario.pages()[0].expected;
         let mut found = Vec::new();
         let name = |index| scenario.parts().parameters[index as usize].name.clone();
-        let judged =
+        let result =
             expected.check(&answer, |index, value| found.push((name(index), value.into())));
-        judged.map(|()| found).map_err(|index| {
+        result.map(|()| found).map_err(|index| {
             let rule = &expected.rules()[index];
             (rule.to_string(), rule.found(&answer))
         })
     }
 
     fn unmet(rules: &str, body: &str) -> (String, String) {
-        judge(rules, 200, &[], body).unwrap_err()
+        evaluate(rules, 200, &[], body).unwrap_err()
     }
 
     #[test]
@@ -319,7 +320,7 @@ mod tests {
             all = { regex = "c..e" }, to = { header = "Location" } }"#;
         let body = "<h1>A &amp; <i>B</i></h1><input name=csrf value=t1>code=42";
         let headers = [("location", "/first"), ("location", "/second")];
-        let found = judge(rules, 200, &headers, body).unwrap();
+        let found = evaluate(rules, 200, &headers, body).unwrap();
         let found: Vec<_> = found.iter().map(|(name, value)| (&name[..], &value[..])).collect();
         assert_eq!(
             found,
@@ -332,15 +333,15 @@ mod tests {
             ]
         );
         let rules = r#"extract = { id = { json = "/items/1/id" }, ok = { json = "/ok" } }"#;
-        let found = judge(rules, 200, &[], r#"{"ok":true,"items":[{"id":1},{"id":"x-2"}]}"#);
+        let found = evaluate(rules, 200, &[], r#"{"ok":true,"items":[{"id":1},{"id":"x-2"}]}"#);
         assert_eq!(found.unwrap()[0].1, "x-2");
     }
 
     #[test]
     fn what_is_not_found_is_reported_with_what_came() {
         let css = r#"extract = { token = { css = "input", attribute = "value" } }"#;
-        let told = ("css \"input\", attribute \"value\"".to_owned(), "<p>none here".to_owned());
-        assert_eq!(unmet(css, "<p>none\nhere"), told);
+        let expected = ("css \"input\", attribute \"value\"".to_owned(), "<p>none here".to_owned());
+        assert_eq!(unmet(css, "<p>none\nhere"), expected);
         let json = r#"extract = { id = { json = "/items" } }"#;
         assert_eq!(unmet(json, "{\"items\": [1]}").1, "/items = [1]");
         assert_eq!(unmet(json, "<p>").1, "no JSON: <p>");
@@ -348,7 +349,7 @@ mod tests {
         let header = r#"extract = { to = { header = "location" } }"#;
         assert_eq!(unmet(header, "").1, "status 200, none");
         let long = format!("<input value={}>", "x".repeat(LONGEST_VALUE + 1));
-        assert_eq!(unmet(css, &long).0, told.0);
+        assert_eq!(unmet(css, &long).0, expected.0);
     }
 
     #[test]
@@ -363,13 +364,13 @@ mod tests {
             ("json = [{ pointer = \"/n\" }]", "{\"n\":null}", "{}"),
         ] {
             let rules = format!("check = {{ {check} }}");
-            assert!(judge(&rules, 200, &[], good).is_ok(), "{check}");
-            assert!(judge(&rules, 200, &[], bad).is_err(), "{check}");
+            assert!(evaluate(&rules, 200, &[], good).is_ok(), "{check}");
+            assert!(evaluate(&rules, 200, &[], bad).is_err(), "{check}");
         }
         let status = "check = { status = [200, 201] }";
-        assert!(judge(status, 201, &[], "").is_ok());
-        let told = ("status [200, 201]".to_owned(), "status 302".to_owned());
-        assert_eq!(judge(status, 302, &[], "").unwrap_err(), told);
+        assert!(evaluate(status, 201, &[], "").is_ok());
+        let expected = ("status [200, 201]".to_owned(), "status 302".to_owned());
+        assert_eq!(evaluate(status, 302, &[], "").unwrap_err(), expected);
         let first = "check = { contains = \"x\" }\nextract = { a = { css = \"b\" } }";
         assert_eq!(unmet(first, "").0, "contains \"x\"");
         assert_eq!(

@@ -47,7 +47,7 @@ use crate::client::tls::rules::TlsRules;
 use crate::error::Error;
 use tidegate_config::Mistakes;
 
-/// A checked scenario; cheap to clone.
+/// A checked scenario. A clone shares its data.
 #[derive(Clone, Debug)]
 pub struct Scenario(Arc<Parts>);
 

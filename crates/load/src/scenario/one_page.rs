@@ -34,7 +34,7 @@ impl Scenario {
 
 const TEXT: &str = r#"
 name = "page"
-description = "One page, as often as it is asked for."
+description = "One page, requested repeatedly."
 
 [session]
 start = "Page"

@@ -1,4 +1,4 @@
-//! One page of a site, as a customer asks for it.
+//! One page of a site, as a customer requests it.
 
 use std::time::Duration;
 
@@ -119,7 +119,7 @@ impl Method {
         }
     }
 
-    /// Whether it only asks, so that it may be sent again without harm.
+    /// Whether the method is safe (RFC 9110, section 9.2.1), so that the request can be repeated.
     pub fn is_safe(self) -> bool {
         matches!(self, Self::Get | Self::Head)
     }

@@ -64,7 +64,7 @@ pub const METRICS: &[Metric] = &[
     metric("response_p99_ms", "Its 99th percentile.", Figure::ResponseP99Ms),
     metric("response_max_ms", "The longest.", Figure::ResponseMaxMs),
     metric("requests_per_s", "Requests answered.", Figure::RequestsPerS),
-    metric("offered_per_s", "Sessions asked for by the schedule.", Figure::OfferedPerS),
+    metric("offered_per_s", "Sessions that the schedule offers.", Figure::OfferedPerS),
     metric("admitted_per_s", "Sessions whose first handshake completed.", Figure::AdmittedPerS),
     metric("completed_per_s", "Sessions that reached their end.", Figure::CompletedPerS),
     metric("refused_per_s", "Sessions turned away.", Figure::RefusedPerS),

@@ -1,4 +1,4 @@
-//! A reusable timeout that is cheap while it does not expire.
+//! A reusable timeout that costs little while it does not expire.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};

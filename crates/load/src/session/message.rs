@@ -84,7 +84,7 @@ impl Request {
 
     /// The request after a redirect with this status.
     ///
-    /// Source: RFC 9110, sections 15.4.2 to 15.4.4; 303 asks for GET.
+    /// Source: RFC 9110, sections 15.4.2 to 15.4.4; 303 is followed with GET.
     pub(crate) fn redirected(&self, path: String, status: u16) -> Self {
         let becomes_get = match status {
             303 => self.method != Method::Head,

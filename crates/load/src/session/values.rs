@@ -30,7 +30,7 @@ pub(crate) enum Escape {
 }
 
 impl Escape {
-    /// What the media type of a body asks for.
+    /// The escape that the media type of a body requires.
     pub(crate) fn of(content_type: &str) -> Self {
         let kind = content_type.split(';').next().unwrap_or_default().trim();
         let kind = kind.to_ascii_lowercase();

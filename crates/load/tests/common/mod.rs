@@ -338,7 +338,7 @@ async fn read_request(
     }
 }
 
-/// A scenario of one page that is asked for `requests` times without thought.
+/// A scenario of one page, requested `requests` times without think time.
 pub fn loop_of(requests: u32, more: &str) -> Scenario {
     let text = format!(
         "[session]\nstart = \"Home\"\nmax_requests = {requests}\nthink = \"1ms\"\n{more}\n\

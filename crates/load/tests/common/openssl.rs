@@ -22,7 +22,7 @@ impl SServer {
         Self::start(&[&["-www"], options].concat())
     }
 
-    /// Tells what each handshake agreed on, and answers no request.
+    /// Prints the parameters of each handshake and answers no request.
     pub fn that_tells(options: &[&str]) -> Self {
         Self::start(&[&["-rev"], options].concat())
     }

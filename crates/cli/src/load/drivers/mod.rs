@@ -25,7 +25,7 @@ const READY: Duration = Duration::from_secs(120);
 const START_DELAY: Duration = Duration::from_millis(200);
 /// Time after the end of the run until a driver must have sent its result.
 const RESULT: Duration = Duration::from_secs(60);
-/// Silence of a driver after which the user is told.
+/// Silence of a driver after which it is reported to the user.
 const SILENT: Duration = Duration::from_secs(3);
 /// Interval between snapshots.
 const SHOW: Duration = Duration::from_millis(250);
@@ -110,7 +110,7 @@ struct State {
     lost: Option<String>,
     over: bool,
     last_message: Option<Instant>,
-    /// The user was told about its silence.
+    /// Its silence was reported to the user.
     silence_noted: bool,
 }
 

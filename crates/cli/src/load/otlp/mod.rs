@@ -34,7 +34,7 @@ pub struct Otlp {
     /// The first error; closed when the thread ends.
     trouble: Receiver<String>,
     /// The error was reported.
-    told: bool,
+    reported: bool,
 }
 
 /// A snapshot and its time.
@@ -54,7 +54,7 @@ impl Otlp {
         let resource = message::resource(settings.attributes);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let (figures, taken) = channel::<Figures>();
-        let (told, trouble) = channel();
+        let (errors, trouble) = channel();
         let pending = Arc::<AtomicUsize>::default();
         let left = pending.clone();
         let work = move || {
@@ -66,7 +66,7 @@ impl Otlp {
                     && std::mem::take(&mut well)
                 {
                     // The receiver is gone if the run has ended.
-                    let _ = told.send(format!(
+                    let _ = errors.send(format!(
                         "otlp: {collector}: {why}: figures are missing there (said once; the run \
                          goes on)"
                     ));
@@ -88,7 +88,7 @@ impl Otlp {
             figures,
             pending,
             trouble,
-            told: false,
+            reported: false,
         })
     }
 
@@ -103,7 +103,7 @@ impl Otlp {
             self.send();
         }
         let trouble = self.trouble.try_recv().ok();
-        self.told |= trouble.is_some();
+        self.reported |= trouble.is_some();
         trouble
     }
 
@@ -122,7 +122,7 @@ impl Otlp {
                 // Earlier exports used up the time limit.
                 Err(RecvTimeoutError::Timeout) => {
                     let late = || "otlp: no time was left for the last export".to_owned();
-                    return trouble.or_else(|| (!self.told).then(late));
+                    return trouble.or_else(|| (!self.reported).then(late));
                 }
             }
         }

@@ -202,12 +202,12 @@ mod tests {
             ("http://h/?x", "leave out the query"),
             ("http://me:secret@h", "give them in OTEL_EXPORTER_OTLP_HEADERS"),
         ] {
-            let told = read(flag, &[]).unwrap_err();
-            assert!(told.starts_with("--otlp") && told.contains(rule), "{flag}: {told}");
-            assert!(!told.contains("secret"), "{told}");
+            let message = read(flag, &[]).unwrap_err();
+            assert!(message.starts_with("--otlp") && message.contains(rule), "{flag}: {message}");
+            assert!(!message.contains("secret"), "{message}");
         }
-        let told = read("", &[("OTEL_EXPORTER_OTLP_ENDPOINT", "h:4317")]).unwrap_err();
-        assert!(told.starts_with("OTEL_EXPORTER_OTLP_ENDPOINT h:4317: must be"), "{told}");
+        let message = read("", &[("OTEL_EXPORTER_OTLP_ENDPOINT", "h:4317")]).unwrap_err();
+        assert!(message.starts_with("OTEL_EXPORTER_OTLP_ENDPOINT h:4317: must be"), "{message}");
     }
 
     #[test]
@@ -226,8 +226,8 @@ mod tests {
             ("a b=secret", "the name of `a b` cannot"),
             ("a=secret%0a", "the value of `a` cannot"),
         ] {
-            let told = read("", &[("OTEL_EXPORTER_OTLP_HEADERS", text)]).unwrap_err();
-            assert!(told.contains(rule) && !told.contains("secret"), "{told}");
+            let message = read("", &[("OTEL_EXPORTER_OTLP_HEADERS", text)]).unwrap_err();
+            assert!(message.contains(rule) && !message.contains("secret"), "{message}");
         }
     }
 

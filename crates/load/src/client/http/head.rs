@@ -164,7 +164,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_head_says_how_long_the_body_is() {
+    fn the_head_determines_the_length_of_the_body() {
         let parse = |text: &str| Head::parse(text.as_bytes(), false, &[]);
         let head = |text: &str| parse(text).unwrap().unwrap().1;
         let plain = head("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n");

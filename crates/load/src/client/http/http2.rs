@@ -93,7 +93,7 @@ impl Http2 {
     /// # Errors
     /// What it does instead.
     pub(crate) async fn check(&mut self) -> Result<(), String> {
-        let mut ping = self.connection.ping_pong().expect("asked for once");
+        let mut ping = self.connection.ping_pong().expect("it is taken once");
         let sent = ping.send_ping(h2::Ping::opaque());
         sent.map_err(|error| error.to_string())?;
         std::future::poll_fn(|cx| {
@@ -347,7 +347,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_request_says_the_same_in_both_versions() {
+    fn a_request_has_the_same_fields_in_both_versions() {
         let bytes = b"POST /bids?a=`b HTTP/1.1\r\nHost: shop:8443\r\nUser-Agent: x\r\n\
                       Connection: close\r\nCookie: a=1; b=2\r\nContent-Length: 3\r\n\r\nq=1";
         let (request, body) = request(bytes, &Scheme::HTTPS).unwrap();

@@ -191,13 +191,13 @@ impl Offer {
             provider.kx_groups = groups.iter().filter_map(wanted).copied().collect();
         }
         let mut versions = versions.list();
-        let told = versions.iter().map(|version| version_name(version.version));
-        let told = told.collect::<Vec<_>>().join(" or ");
+        let offered = versions.iter().map(|version| version_name(version.version));
+        let offered = offered.collect::<Vec<_>>().join(" or ");
         versions.retain(|version| provider.cipher_suites.iter().any(|s| s.version() == *version));
         if versions.is_empty() {
             return Err(Contradiction {
                 key: "suites",
-                rule: format!("none is of TLS {told}, and no other version is offered"),
+                rule: format!("none is of TLS {offered}, and no other version is offered"),
                 remedy: "list a suite of that version, or offer another",
             });
         }
@@ -231,7 +231,7 @@ impl TlsVersions {
 }
 
 /// Offers suites in the order of browsers, AES-128 first: rustls has AES-256
-/// first, whose SHA-384 makes every handshake dearer on both sides, as
+/// first, whose SHA-384 makes every handshake costlier on both sides, as
 /// processors have instructions for SHA-256 only.
 fn browsers() -> CryptoProvider {
     let mut provider = default_provider();
@@ -348,14 +348,14 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_is_not_known_is_told_with_what_may_be_meant() {
-        let told = |error: UnknownName| error.to_string();
+    fn an_unknown_name_is_reported_with_a_suggestion() {
+        let message = |error: UnknownName| error.to_string();
         assert_eq!(
-            told(Suite::parse("TLS_AES_128_GCM_SHA265").unwrap_err()),
+            message(Suite::parse("TLS_AES_128_GCM_SHA265").unwrap_err()),
             "\"TLS_AES_128_GCM_SHA265\" is no cipher suite that can be offered; \
              did you mean TLS_AES_128_GCM_SHA256?"
         );
-        let group = told(KeyExchangeGroup::parse("sect571k1-and-more").unwrap_err());
+        let group = message(KeyExchangeGroup::parse("sect571k1-and-more").unwrap_err());
         assert!(
             group.ends_with(
                 "must be one of x25519, secp256r1, secp384r1, X25519MLKEM768, \

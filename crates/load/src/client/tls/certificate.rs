@@ -13,7 +13,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::CertifiedKey;
 use rustls::{InconsistentKeys, SignatureScheme};
 
-/// A certificate with its key, read and checked; cheap to clone. The same for
+/// A certificate with its key, read and checked. A clone shares its data. The same for
 /// all customers.
 #[derive(Clone)]
 pub struct ClientCertificate {
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn each_wrong_file_is_told_by_its_name_with_the_remedy() {
+    fn each_invalid_file_is_reported_by_its_name_with_the_remedy() {
         let folder = files();
         let path = |name: &str| folder.path().join(name);
         for (certificate, key, wrong, rule) in [

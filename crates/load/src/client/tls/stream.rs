@@ -78,7 +78,7 @@ impl ClientTlsStream {
     ///
     /// # Errors
     /// Of kind `UnexpectedEof` if the peer closes the connection, of kind
-    /// `InvalidData` with a [`rustls::Error`] inside if TLS fails.
+    /// `InvalidData` that contains a [`rustls::Error`] if TLS fails.
     pub(crate) async fn connect(
         config: Arc<ClientConfig>,
         name: ServerName<'static>,
@@ -308,12 +308,12 @@ impl ClientTlsStream {
         }
     }
 
-    /// Tells the peer what is wrong, as far as that can be sent at once.
+    /// Sends the alert for an error, as far as that is possible without waiting.
     fn failed(&mut self, error: Error) -> io::Error {
         match std::mem::replace(&mut self.tls, Phase::Failed) {
             Phase::ByRustls(mut tls) => tls.alert(&mut self.flow),
             Phase::Traffic(mut traffic) => {
-                if let Some(alert) = traffic::told(&error) {
+                if let Some(alert) = traffic::alert_for(&error) {
                     let _ = traffic.alert(alert, &mut self.flow);
                 }
             }

@@ -16,9 +16,9 @@ const OWN: usize = 2;
 /// Most TLS 1.3 tickets of all customers together.
 const SHARED: usize = 4096;
 
-/// Tickets, of which the newest is used first. One of TLS 1.3 is used once, as
-/// RFC 8446, appendix C.4, asks of clients, but where there is to be only one; a
-/// session of TLS 1.2 as often as it is wanted.
+/// Stored tickets; the newest is used first. A ticket of TLS 1.3 is used once, as RFC 8446,
+/// appendix C.4, recommends, except where all connections share one ticket. A session of
+/// TLS 1.2 is reused without limit.
 #[derive(Debug)]
 pub(crate) struct Tickets {
     kept: Mutex<Stored>,

@@ -96,7 +96,7 @@ const SEGMENTS: usize = 100_000;
 const WHENS: [&str; 7] = ["rate", "segments", "wave", "bursts", "times", "replay", "customers"];
 
 impl Arrivals {
-    /// Reads the inside of an `[arrivals]` table from one line, such as
+    /// Reads the keys of an `[arrivals]` table from one line, such as
     /// `rate = 5, process = "even"`; files named in it are found from the working
     /// directory. `name` is the place that mistakes name.
     ///

@@ -249,7 +249,7 @@ Item = { End = 1 }
     }
 
     #[test]
-    fn a_class_has_what_it_says_and_else_what_the_session_says() {
+    fn a_class_has_its_own_values_and_otherwise_those_of_the_session() {
         let text = format!(
             "{SHOP}[[classes]]\nname = \"people\"\nshare = 0.9\n\
              [[classes]]\nname = \"bots\"\nsteps = [{{ page = \"Api\", repeat = 3 }}, \"Home\"]\n\

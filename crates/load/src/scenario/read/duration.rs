@@ -56,8 +56,8 @@ pub(super) fn read(
     None
 }
 
-/// Tells that no class goes by the duration that all have in common; `classes` are what
-/// each says, and what came of it.
+/// Reports a common duration that no class uses. `classes` are the table of each class and
+/// the duration read from it.
 pub(super) fn wanted<'a>(
     common: &Section<'_>,
     mut classes: impl Iterator<Item = (&'a Value<'a>, Option<MinimumDuration>)>,
@@ -75,7 +75,7 @@ pub(super) fn wanted<'a>(
     }
 }
 
-/// Tells that a script has no use for a duration of its own.
+/// Reports the keys of a duration in a session with steps.
 pub(super) fn refuse(section: &Section<'_>) {
     for name in [SESSION.duration.name, SESSION.duration_cap.name, SESSION.end_at.name] {
         if let Some(value) = section.get(name) {

@@ -38,7 +38,7 @@ pub fn reference() -> String {
     page
 }
 
-/// Every table, in the order of the page; a heading tells where it stands.
+/// Every table, in the order of the page, with its heading.
 fn tables() -> Vec<(&'static str, &'static dyn Keys)> {
     vec![
         ("A scenario", &SCENARIO),
@@ -190,14 +190,14 @@ mod tests {
             for row in keys.table().rows {
                 // No key takes a date.
                 let line = format!("{} = 1979-05-27", row.name);
-                let told = |place: &&str| {
+                let is_read = |place: &&str| {
                     let mistakes = scenario(&with(place, &line), "shop.toml").unwrap_err().0;
                     mistakes.into_iter().any(|mistake| {
                         let key = mistake.key.rsplit('.').next() == Some(row.name);
                         key && !mistake.rule.contains("not a known key")
                     })
                 };
-                if !places.iter().any(told) {
+                if !places.iter().any(is_read) {
                     unread.push(format!("{title}: {}", row.name));
                 }
             }

@@ -52,8 +52,7 @@ impl ByRustls {
     /// goes to `buf` first.
     ///
     /// # Errors
-    /// TLS fails. After that rustls must not be asked for anything but its
-    /// [alert](Self::alert).
+    /// TLS fails. After that only [`alert`](Self::alert) may be called.
     pub(super) fn read(
         &mut self,
         flow: &mut Flow,
@@ -139,7 +138,7 @@ impl ByRustls {
     }
 }
 
-/// Does what a state asks for.
+/// Handles a state of rustls.
 fn handle(
     state: Result<State<'_, '_>, Error>,
     plain: &mut Held,

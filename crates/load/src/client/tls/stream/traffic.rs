@@ -20,7 +20,7 @@ use crate::client::tls::tickets::ConnectionTickets;
 
 /// Updates of keys that a server may ask for without sending anything else.
 const MOST_UPDATES: u8 = 32;
-/// An update of keys that asks for none in return, as a message.
+/// A KeyUpdate message with `update_not_requested`.
 const KEY_UPDATE: [u8; 5] = [24, 0, 0, 1, 0];
 
 /// A connection whose handshake is complete.
@@ -122,7 +122,7 @@ impl Traffic {
     }
 
     fn update_reading(&mut self, body: &[u8]) -> Result<(), Error> {
-        let asked = match body {
+        let requested = match body {
             [0] => false,
             [1] => true,
             _ => return Err(InvalidMessage::InvalidKeyUpdate.into()),
@@ -136,7 +136,7 @@ impl Traffic {
             return Err(PeerMisbehaved::TooManyKeyUpdateRequests.into());
         }
         self.reading = Keys::new(self.connection.update_rx_secret()?);
-        self.update_due |= asked;
+        self.update_due |= requested;
         Ok(())
     }
 
@@ -223,7 +223,7 @@ fn unexpected(got_type: ContentType) -> Error {
 }
 
 /// The alert to send for an error, unless the peer sent it.
-pub(super) fn told(error: &Error) -> Option<AlertDescription> {
+pub(super) fn alert_for(error: &Error) -> Option<AlertDescription> {
     match error {
         Error::AlertReceived(_) => None,
         Error::DecryptError => Some(AlertDescription::BadRecordMac),
