@@ -40,6 +40,10 @@ check: ## Format, clippy, structure, documentation, licences and advisories, gen
 bench: ## CPU per operation: the gate beside nginx and HAProxy, the load generator beside wrk and h2load; results in out/bench.
 	@scripts/bootstrap bench
 	cargo build --release --package tidegate --package tidegate-bench
+	@if [[ "$(ARGS)" != load* ]]; then \
+		rm -rf out/bench/criterion; \
+		CRITERION_HOME=$(CURDIR)/out/bench/criterion cargo bench --package tidegate-bench --bench in_process -- '^(hello|decision)/'; \
+	fi
 	@if [ -n "$(ARGS)" ]; then exec $(TARGET)/release/tidegate-bench $(ARGS); fi; \
 	code=0; $(TARGET)/release/tidegate-bench || code=$$?; \
 	$(TARGET)/release/tidegate-bench load || exit $$?; exit $$code

@@ -41,6 +41,12 @@ pub struct Args {
     /// Folder for bench.json
     #[arg(long, default_value = "out/bench")]
     pub out: PathBuf,
+    /// What drives the rows: the program itself, or tidegate load where it can
+    #[arg(long, value_name = "WHAT", value_enum, default_value_t = Drive::Own)]
+    pub driver: Drive,
+    /// Folder of criterion's results: reading a hello, decisions of the controller
+    #[arg(long, value_name = "FOLDER", default_value = "out/bench/criterion")]
+    pub in_process: PathBuf,
     /// The gate's binary [default: `tidegate` beside this program]
     #[arg(long)]
     tidegate: Option<PathBuf>,
@@ -59,6 +65,15 @@ pub struct Args {
     /// Seed of the order of the servers in each round
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
+}
+
+/// What drives the rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Drive {
+    /// The program itself.
+    Own,
+    /// `tidegate load`; refusals are still driven by the program itself.
+    Load,
 }
 
 /// Other measurements.

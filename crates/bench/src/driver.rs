@@ -106,7 +106,9 @@ async fn stay_awake() {
     }
 }
 
-struct AbortOnDrop(JoinHandle<()>);
+/// A task that ends with this value.
+#[derive(Debug)]
+pub struct AbortOnDrop(pub JoinHandle<()>);
 
 impl Drop for AbortOnDrop {
     fn drop(&mut self) {

@@ -1,7 +1,6 @@
 //! The goals, and whether a run met them.
 
-use crate::decision_cost::DecisionCost;
-use crate::hello_cost::HelloCost;
+use crate::in_process::{DecisionCost, HelloCost};
 use crate::rows::{FULL_CONNECTION, INSPECTION_OF_REFUSAL, REFUSAL, REFUSAL_OF_FULL};
 use crate::summary::RowSummary;
 use serde::Serialize;

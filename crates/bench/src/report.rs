@@ -1,8 +1,7 @@
 //! The result of a run: raw windows, figures, goals, machine and command.
 
-use crate::decision_cost::DecisionCost;
 use crate::goals::Goal;
-use crate::hello_cost::HelloCost;
+use crate::in_process::{DecisionCost, HelloCost};
 use crate::machine::Machine;
 use crate::summary::RowSummary;
 use crate::windows::Window;

@@ -1,19 +1,23 @@
 //! The run: for each row all servers are started and measured in turns, window by
 //! window.
 
-use crate::args::Args;
+use crate::args::{Args, Drive};
 use crate::driver::Driver;
+use crate::drivers::Drivers;
+use crate::goals;
+use crate::in_process::Costs;
+use crate::load_driver::LoadDriver;
 use crate::machine::Machine;
 use crate::report::Report;
 use crate::rows::Row;
 use crate::summary::RowSummary;
 use crate::upstream::Upstream;
 use crate::windows::Window;
-use crate::{decision_cost, goals, hello_cost};
 use anyhow::{Context, bail};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tidegate_lab::peers::{self, Kind, Server, Setup, Work};
@@ -84,9 +88,8 @@ impl<'a> Plan<'a> {
             let missing = self.row(row, folder.path(), &upstream, &mut order, &mut windows).await?;
             absent.push(missing);
         }
-        let CorePair { server, driver } = self.cores;
-        let hellos = hello_cost::measure(args.rounds(), server, driver)?;
-        let decisions = decision_cost::measure(args.rounds(), server, driver)?;
+        let built = std::fs::metadata("/proc/self/exe")?.modified()?;
+        let Costs { hellos, decisions } = Costs::read(&args.in_process, built)?;
 
         let loops: Vec<f64> = windows.iter().flat_map(|window| window.calibration_ms).collect();
         let calibration_ms = Summary::of(&loops);
@@ -119,6 +122,21 @@ impl<'a> Plan<'a> {
         })
     }
 
+    fn driver(&self, work: Work, target: SocketAddr, folder: &Path) -> anyhow::Result<Drivers> {
+        let connections = self.args.connections;
+        if self.args.driver == Drive::Load && LoadDriver::can(work) {
+            return Ok(Drivers::Load(LoadDriver {
+                program: self.args.program(Kind::Tide)?,
+                work,
+                target,
+                connections,
+                core: self.cores.driver,
+                json: folder.join("load.json"),
+            }));
+        }
+        Ok(Drivers::Own(Driver::new(work, target, connections)?))
+    }
+
     /// Measures one row at every server; returns the servers that cannot do its work.
     async fn row(
         &self,
@@ -142,7 +160,7 @@ impl<'a> Plan<'a> {
                 .with_context(|| format!("{} in row {}", kind.title(), row.id))?;
             match server {
                 Some(server) => {
-                    let driver = Driver::new(row.work, server.target, self.args.connections)?;
+                    let driver = self.driver(row.work, server.target, folder)?;
                     running.push(Running { kind: *kind, server, driver });
                 }
                 None => absent.push((*kind, why_absent(*kind, row.work))),
@@ -150,8 +168,7 @@ impl<'a> Plan<'a> {
         }
         // Fills caches and pools, and the gate learns its costs.
         for Running { driver, .. } in &mut running {
-            driver.run(ROW_WARM_UP).await;
-            driver.close().await;
+            driver.warm_up(ROW_WARM_UP).await?;
         }
         let first = windows.len();
         for round in 0..self.args.rounds() {
@@ -182,7 +199,7 @@ impl<'a> Plan<'a> {
 struct Running {
     kind: Kind,
     server: Server,
-    driver: Driver,
+    driver: Drivers,
 }
 
 fn certificate(key: Key, folder: &Path) -> anyhow::Result<Certificate> {

@@ -1,7 +1,7 @@
 //! The result as text.
 
 use crate::goals::{Goal, verdict};
-use crate::hello_cost::HelloCost;
+use crate::in_process::HelloCost;
 use crate::report::{Report, Verdict};
 use crate::summary::{Cell, HELD, RowSummary};
 use crate::windows::Window;
@@ -87,7 +87,7 @@ fn decisions(text: &mut String, report: &Report) {
     nanoseconds(text, "A decision of the controller", costs);
 }
 
-/// Costs measured in this process, under a title.
+/// Costs measured in one process, under a title.
 fn nanoseconds(text: &mut String, title: &str, costs: impl Iterator<Item = (String, Summary)>) {
     for (index, (name, cost)) in costs.enumerate() {
         if index == 0 {
@@ -138,6 +138,11 @@ fn remarks(text: &mut String, report: &Report) {
                 );
             }
         }
+    }
+    if report.hellos.is_empty() || report.decisions.is_empty() {
+        text.push_str(
+            "costs within the process were not measured with this build: `make bench` does\n",
+        );
     }
     if let Some(loops) = report.calibration_ms {
         put!(text, "calibration loop: median {:.2} ms, ", loops.median);

@@ -1,8 +1,10 @@
 //! One window: a server's CPU time over a period of load, with everything that is
 //! needed to judge it later.
 
-use crate::driver::Driver;
-use crate::upstream::Upstream;
+use crate::driver::{AbortOnDrop, Driver, Tally};
+use crate::drivers::{Drivers, yield_to_driver};
+use crate::load_driver::LoadDriver;
+use crate::upstream::{Counts, Upstream};
 use serde::Serialize;
 use std::time::{Duration, Instant};
 use tidegate_lab::peers::{Kind, Server};
@@ -67,33 +69,22 @@ impl Window {
     pub async fn measure(
         at: (&'static str, Kind, u32, usize),
         server: &Server,
-        driver: &mut Driver,
+        driver: &mut Drivers,
         upstream: &Upstream,
         cores: CorePair,
         length: Duration,
     ) -> anyhow::Result<Self> {
         let (row, kind, round, turn) = at;
         let before = calibration::time_on(cores.server, cores.driver)?;
-        driver.run(WARM_UP.max(length / 4)).await;
+        let warm_up = WARM_UP.max(length / 4);
+        let Part { before: start, after: end, wall, own, tally } = match driver {
+            Drivers::Own(driver) => Part::of_own(driver, server, upstream, warm_up, length).await?,
+            Drivers::Load(driver) => {
+                Part::of_load(driver, server, upstream, warm_up, length).await?
+            }
+        };
         sleep(SETTLE).await;
-
-        let held = server.held().await?;
-        let (seen, own, used) = (
-            upstream.seen(),
-            tidegate_host::cpu_clock::of_this_thread(),
-            server.process.cpu_time()?,
-        );
-        let start = Instant::now();
-        let tally = driver.run(length).await;
-        let wall = start.elapsed();
-        let own = tidegate_host::cpu_clock::of_this_thread().saturating_sub(own);
-        sleep(SETTLE).await;
-        let used = server.process.cpu_time()?.saturating_sub(used);
-        let seen_after = upstream.seen();
-        let held = server.held().await? - held;
-
-        driver.close().await;
-        sleep(SETTLE).await;
+        let used = end.used.saturating_sub(start.used);
         let after = calibration::time_on(cores.server, cores.driver)?;
         Ok(Self {
             row,
@@ -110,9 +101,9 @@ impl Window {
             utilisation: used.as_secs_f64() / wall.as_secs_f64(),
             driver_utilisation: own.as_secs_f64() / wall.as_secs_f64(),
             calibration_ms: [milliseconds(before), milliseconds(after)],
-            upstream_connections: seen_after.connections - seen.connections,
-            upstream_requests: seen_after.requests - seen.requests,
-            held,
+            upstream_connections: end.seen.connections - start.seen.connections,
+            upstream_requests: end.seen.requests - start.seen.requests,
+            held: end.held - start.held,
         })
     }
 
@@ -138,6 +129,88 @@ impl Window {
     /// Mean of the two calibration times.
     pub fn calibration(&self) -> f64 {
         self.calibration_ms.iter().sum::<f64>() / 2.0
+    }
+}
+
+/// Counts and clocks of a server and the upstream at one moment.
+struct Readings {
+    held: u64,
+    seen: Counts,
+    used: Duration,
+}
+
+impl Readings {
+    /// The clock is read last, so that the request for the metrics is not measured.
+    async fn before(server: &Server, upstream: &Upstream) -> anyhow::Result<Self> {
+        let held = server.held().await?;
+        Ok(Self { held, seen: upstream.seen(), used: server.process.cpu_time()? })
+    }
+
+    /// The clock is read first.
+    async fn after(server: &Server, upstream: &Upstream) -> anyhow::Result<Self> {
+        let (used, seen) = (server.process.cpu_time()?, upstream.seen());
+        Ok(Self { held: server.held().await?, seen, used })
+    }
+}
+
+/// The measured part of a window.
+struct Part {
+    before: Readings,
+    after: Readings,
+    wall: Duration,
+    own: Duration,
+    tally: Tally,
+}
+
+impl Part {
+    /// From before the first operation to after the teardown of the last.
+    async fn of_own(
+        driver: &mut Driver,
+        server: &Server,
+        upstream: &Upstream,
+        warm_up: Duration,
+        length: Duration,
+    ) -> anyhow::Result<Self> {
+        driver.run(warm_up).await;
+        sleep(SETTLE).await;
+        let before = Readings::before(server, upstream).await?;
+        let own = tidegate_host::cpu_clock::of_this_thread();
+        let start = Instant::now();
+        let tally = driver.run(length).await;
+        let wall = start.elapsed();
+        let own = tidegate_host::cpu_clock::of_this_thread().saturating_sub(own);
+        sleep(SETTLE).await;
+        let after = Readings::after(server, upstream).await?;
+        driver.close().await;
+        Ok(Self { before, after, wall, own, tally })
+    }
+
+    /// Between two moments of steady load; operations are requests at the upstream.
+    async fn of_load(
+        driver: &LoadDriver,
+        server: &Server,
+        upstream: &Upstream,
+        warm_up: Duration,
+        length: Duration,
+    ) -> anyhow::Result<Self> {
+        let awake = AbortOnDrop(tokio::task::spawn_local(yield_to_driver()));
+        let first = upstream.seen().requests;
+        let load = driver.start(warm_up, length)?;
+        let patience = Instant::now() + WARM_UP * 20;
+        while upstream.seen().requests < first + 2 && Instant::now() < patience {
+            sleep(Duration::from_millis(1)).await;
+        }
+        sleep(warm_up).await;
+        let before = Readings::before(server, upstream).await?;
+        let clock = || anyhow::Ok(tidegate_host::cpu_clock::of_this_thread() + load.cpu_time()?);
+        let (own, start) = (clock()?, Instant::now());
+        sleep(length).await;
+        let (wall, own) = (start.elapsed(), clock()?.saturating_sub(own));
+        let after = Readings::after(server, upstream).await?;
+        let operations = after.seen.requests - before.seen.requests;
+        let tally = load.finish(operations).await?;
+        drop(awake);
+        Ok(Self { before, after, wall, own, tally })
     }
 }
 

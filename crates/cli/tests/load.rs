@@ -246,13 +246,16 @@ fn a_disk_that_is_full_ends_the_run_with_3_whatever_the_format() {
         let output = tidegate(&[&args[..], &times].concat());
         let text = output.stderr_text();
         assert_eq!(output.status.code(), Some(3), "{flag} {text}");
-        assert!(text.contains("a file is not whole: /dev/full: No space left"), "{flag} {text}");
+        assert!(
+            text.contains("an output file is incomplete: /dev/full: No space left"),
+            "{flag} {text}"
+        );
         assert!(output.stdout_text().contains("FILE INCOMPLETE: /dev/full"), "{flag}");
     }
 }
 
 #[test]
-fn a_file_that_cannot_be_written_is_told_of_before_the_run_and_one_that_is_there_stays_whole() {
+fn a_file_that_cannot_be_written_is_reported_before_the_run_and_existing_files_are_unchanged() {
     let run = Run::new(FEW);
     let upstream = Upstream::start();
     let scenario = run.path("scenario.toml").display().to_string();
@@ -352,7 +355,7 @@ fn a_threshold_that_is_missed_ends_with_1_and_says_which() {
 }
 
 #[test]
-fn a_driver_that_may_not_open_enough_connections_ends_with_3_though_pages_came() {
+fn a_run_that_may_not_open_enough_connections_exits_with_3() {
     let run = Run::new(LINGERING);
     let upstream = Upstream::start();
     let output = Command::new("sh")
@@ -363,7 +366,7 @@ fn a_driver_that_may_not_open_enough_connections_ends_with_3_though_pages_came()
         .unwrap();
     let text = output.stderr_text();
     assert_eq!(output.status.code(), Some(3), "{text}");
-    assert!(text.contains("THE DRIVER WAS SATURATED"), "{text}");
+    assert!(text.contains("THE LOAD GENERATOR WAS SATURATED"), "{text}");
     assert!(text.contains("sessions were not started: too many in flight (open files"), "{text}");
     let summary = run.summary();
     let total = |name: &str| summary["totals"][name].as_u64().unwrap();
@@ -373,7 +376,7 @@ fn a_driver_that_may_not_open_enough_connections_ends_with_3_though_pages_came()
 }
 
 #[test]
-fn a_driver_that_stands_still_ends_with_3_though_no_start_was_missed() {
+fn a_load_generator_that_is_paused_exits_with_3() {
     // In the closed model nobody is late: each begins when the last has ended.
     let run = Run::new(LINGERING);
     let upstream = Upstream::start();
@@ -389,15 +392,18 @@ fn a_driver_that_stands_still_ends_with_3_though_no_start_was_missed() {
     let mut text = String::new();
     std::io::Read::read_to_string(&mut load.stderr.take().unwrap(), &mut text).unwrap();
     assert_eq!(load.wait().unwrap().code(), Some(3), "{text}");
-    assert!(text.contains("THE DRIVER WAS SATURATED"), "{text}");
-    assert!(text.contains("% of the time a driver thread was more than 10 ms behind"), "{text}");
+    assert!(text.contains("THE LOAD GENERATOR WAS SATURATED"), "{text}");
+    assert!(
+        text.contains("% of the time a load generator thread was more than 10 ms behind"),
+        "{text}"
+    );
     let driver = &run.summary()["driver"];
     assert!(driver["stalled_share"].as_f64().unwrap() > 0.3, "{driver:#}");
     assert_eq!(driver["missed_share"], 0.0, "{driver:#}");
 }
 
 #[test]
-fn a_driver_that_falls_behind_its_schedule_ends_with_3_and_says_so() {
+fn a_load_generator_that_misses_its_schedule_reports_it_and_exits_with_3() {
     let run = Run::new(LINGERING);
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let target = format!("http://{}", listener.local_addr().unwrap());
@@ -413,9 +419,9 @@ fn a_driver_that_falls_behind_its_schedule_ends_with_3_and_says_so() {
     let output = tidegate(&args.iter().map(String::as_str).collect::<Vec<_>>());
     let text = output.stderr_text();
     assert_eq!(output.status.code(), Some(3), "{text}");
-    assert!(text.contains("THE DRIVER WAS SATURATED"), "{text}");
+    assert!(text.contains("THE LOAD GENERATOR WAS SATURATED"), "{text}");
     assert!(text.contains("% of starts came more than 10 ms late"), "{text}");
-    assert!(output.stdout_text().contains("DRIVER SATURATED: "), "{}", output.stdout_text());
+    assert!(output.stdout_text().contains("SATURATED: "), "{}", output.stdout_text());
     assert_eq!(run.summary()["driver_saturated"], true);
 }
 

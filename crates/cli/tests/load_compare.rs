@@ -137,7 +137,11 @@ fn files_that_cannot_be_read_are_all_named_and_end_with_2() {
     assert!(text.contains("old.json: says no format") && text.contains("none.json: "), "{text}");
     let alone = compare(&[&real]);
     assert_eq!(alone.status.code(), Some(2));
-    assert!(alone.stderr_text().contains("which are A, and which B?"), "{}", alone.stderr_text());
+    assert!(
+        alone.stderr_text().contains("which files are A and which are B"),
+        "{}",
+        alone.stderr_text()
+    );
     assert_eq!(compare(&[&real, &real, "--worse-by", "5"]).status.code(), Some(2));
 }
 

@@ -1,5 +1,5 @@
-//! Several drivers in one test, as a user meets them: `--drivers` on one machine,
-//! `--part` and `load merge` on several.
+//! One test with several drivers: `--drivers` on one machine, `--shard` and `load merge` on
+//! several.
 
 mod common;
 
@@ -65,13 +65,13 @@ impl Test {
         serde_json::from_str(&text).expect("the result is JSON")
     }
 
-    /// Two parts of one test, each a process of its own, to their end.
-    fn parts(&self, target: &str) -> Vec<String> {
+    /// Runs two shards of one test, each in its own process, to the end.
+    fn shards(&self, target: &str) -> Vec<String> {
         let start = Command::new("date").args(["-u", "-d", "+3 seconds", "+%FT%TZ"]).output();
         let start = String::from_utf8(start.unwrap().stdout).unwrap();
         let files = ["one.json", "two.json"].map(|name| self.text(name));
-        let run = |(part, file): (&str, &String)| {
-            let more = ["--part", part, "--start-at", start.trim(), "--json", file];
+        let run = |(shard, file): (&str, &String)| {
+            let more = ["--shard", shard, "--start-at", start.trim(), "--json", file];
             Command::new(env!("CARGO_BIN_EXE_tidegate"))
                 .args(self.args(target, &more))
                 .stdin(Stdio::null())
@@ -96,14 +96,14 @@ fn is_running(process: u32) -> bool {
     Path::new(&format!("/proc/{process}")).exists()
 }
 
-/// The drivers that the first line names.
+/// The process ids of the drivers, from the first line.
 fn drivers(text: &str) -> Vec<u32> {
     let line = text.lines().find(|line| line.contains("drivers: processes")).expect("the line");
     let (_, ids) = line.split_once("processes ").unwrap();
     ids.split(", ").map(|id| id.trim().parse().unwrap()).collect()
 }
 
-/// A test that two drivers have begun and nobody ends.
+/// A long test with two drivers that have begun.
 struct Begun {
     lead: Child,
     out: BufReader<std::process::ChildStdout>,
@@ -149,7 +149,7 @@ impl Begun {
 }
 
 #[test]
-fn two_drivers_give_one_result_in_every_format_and_count_what_the_server_did() {
+fn two_drivers_give_one_result_in_every_format_that_agrees_with_the_server() {
     let (test, server) = (Test::new(TWELVE), Upstream::start());
     let files = ["whole.json", "raw.jsonl", "raw.parquet", "seconds.csv"].map(|it| test.text(it));
     let more = ["--drivers", "2", "--duration", "60", "--json", &files[0], "--raw", &files[1]];
@@ -202,9 +202,9 @@ fn two_drivers_give_one_result_in_every_format_and_count_what_the_server_did() {
 }
 
 #[test]
-fn parts_of_two_processes_merge_to_what_the_server_counted() {
+fn shards_of_two_processes_merge_to_what_the_server_counted() {
     let (test, server) = (Test::new(TWELVE), Upstream::start());
-    let files = test.parts(&server.url);
+    let files = test.shards(&server.url);
     let (whole, csv) = (test.text("whole.json"), test.text("seconds.csv"));
     let output = tidegate(&["load", "merge", &files[1], &files[0], "--out", &whole, "--csv", &csv]);
     let text = output.stdout_text();
@@ -223,18 +223,18 @@ fn parts_of_two_processes_merge_to_what_the_server_counted() {
         assert_eq!(output.status.code(), Some(2), "{told}");
         assert!(words.iter().all(|word| told.contains(word)), "{words:?} in {told}");
     };
-    refused(&[&files[0]], &["part 2/2 is missing", "name its file"]);
-    refused(&[&files[0], &files[0]], &["part 1/2 is there twice", "part 2/2 is missing"]);
+    refused(&[&files[0]], &["shard 2/2 is missing", "name its file"]);
+    refused(&[&files[0], &files[0]], &["shard 1/2 is given twice", "shard 2/2 is missing"]);
     refused(&[&files[0], &test.text("whole.json")], &["whole.json: is a whole run"]);
     refused(&[&files[0], &test.text("none.json")], &["none.json: No such file"]);
-    refused(&[&files[0], &files[1], "--json", &files[0]], &["would overwrite a part"]);
+    refused(&[&files[0], &files[1], "--json", &files[0]], &["would overwrite a shard"]);
     let other = std::fs::read_to_string(&files[1]).unwrap();
     std::fs::write(test.path("other.json"), other.replace("\"twelve\"", "\"other\"")).unwrap();
     refused(&[&files[0], &test.text("other.json")], &["scenario other and twelve"]);
 }
 
 #[test]
-fn ctrl_c_of_the_lead_ends_all_drivers_with_a_valid_result_of_what_there_was() {
+fn ctrl_c_of_the_lead_ends_all_drivers_with_a_valid_result() {
     let (test, server) = (Test::new(ENDLESS), Upstream::start());
     let begun = Begun::new(&test, &server.url);
     Begun::signal(begun.lead.id(), libc::SIGINT);
@@ -252,7 +252,7 @@ fn ctrl_c_of_the_lead_ends_all_drivers_with_a_valid_result_of_what_there_was() {
 }
 
 #[test]
-fn a_driver_that_is_killed_is_told_and_the_rest_is_no_whole_result() {
+fn a_killed_driver_is_reported_and_the_result_is_incomplete() {
     let (test, server) = (Test::new(ENDLESS), Upstream::start());
     let begun = Begun::new(&test, &server.url);
     Begun::signal(begun.drivers[1], libc::SIGKILL);
@@ -260,10 +260,10 @@ fn a_driver_that_is_killed_is_told_and_the_rest_is_no_whole_result() {
     assert_eq!(code, Some(3), "{text}");
     for words in [
         "driver 2 was killed by signal 9 after",
-        "the others stop, too",
+        "the others stop as well",
         "INCOMPLETE: driver 2 of 2 was killed by signal 9",
-        "these figures are those of the 1 other part of 2 alone",
-        "the result is not whole",
+        "these figures are those of the 1 other shard of 2 only",
+        "the result is incomplete",
     ] {
         assert!(text.contains(words), "{words} in {text}");
     }
@@ -273,7 +273,7 @@ fn a_driver_that_is_killed_is_told_and_the_rest_is_no_whole_result() {
 }
 
 #[test]
-fn without_their_lead_drivers_end_by_themselves() {
+fn drivers_end_when_their_lead_ends() {
     let (test, server) = (Test::new(ENDLESS), Upstream::start());
     let mut begun = Begun::new(&test, &server.url);
     begun.lead.kill().unwrap();
@@ -287,21 +287,24 @@ fn without_their_lead_drivers_end_by_themselves() {
 }
 
 #[test]
-fn what_drivers_cannot_do_is_told_before_the_run() {
+fn flags_that_do_not_fit_drivers_are_rejected_before_the_run() {
     let test = Test::new(TWELVE);
     let cases: [(&[&str], &str); 12] = [
         (&["--drivers", "0"], "0 is not in 1..=256"),
         (&["--drivers", "two"], "invalid value 'two'"),
         (&["--drivers", "2", "--part", "1/2"], "cannot be used with"),
-        (&["--part", "1/2"], "--start-at <TIME>"),
-        (&["--part", "3/2", "--start-at", "2026-05-01T12:00:00Z"], "such as 1/3"),
-        (&["--part", "1/2", "--start-at", "2020-05-01T12:00:00Z"], "ago; give every part the same"),
+        (&["--shard", "1/2"], "--start-at <TIME>"),
+        (&["--shard", "3/2", "--start-at", "2026-05-01T12:00:00Z"], "such as 1/3"),
+        (
+            &["--part", "1/2", "--start-at", "2020-05-01T12:00:00Z"],
+            "ago; give every shard the same",
+        ),
         (&["--start-at", "2999-05-01T12:00:00Z"], "h ahead, at most 24"),
-        (&["--start-at", "soon"], "an instant with its zone"),
-        (&["--drivers", "2", "--cores", "0"], "--cores 0: 1 processor(s) for 2 drivers; give each"),
+        (&["--start-at", "soon"], "a time with its zone"),
+        (&["--drivers", "2", "--cores", "0"], "--cores 0: 1 processor(s) for 2 drivers; give at"),
         (
             &["--drivers", "2", "--raw", "/dev/null"],
-            "--raw /dev/null: with --drivers it must be a file",
+            "--raw /dev/null: with --drivers this must be a regular file",
         ),
         (&["--drivers", "2", "--raw", "/nowhere/raw"], "--raw /nowhere/raw cannot be written: No"),
         (&["--drivers", "2", "--http", "3"], "invalid value '3'"),

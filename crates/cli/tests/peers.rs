@@ -33,7 +33,7 @@ fn nginx(folder: &Path) -> Running {
     Running::silent(&mut command, &free.to_string())
 }
 
-/// Dropped in this order: whoever uses the folder ends before it.
+/// Dropped in this order: the processes that use the folder end before it.
 struct Setting {
     gate: Running,
     _nginx: Running,

@@ -82,8 +82,8 @@ fn a_run_in_which_nobody_was_answered_is_no_success() {
     let scenario = file(&folder, text);
     let output = tidegate(&["sim", &scenario, "--seeds", "1", "--out", &out]);
     assert_eq!(output.status.code(), Some(3), "{}", output.stdout_text());
-    let told = output.stderr_text();
-    assert!(told.contains("no request was answered in any run of crowd"), "{told}");
+    let error = output.stderr_text();
+    assert!(error.contains("no request was answered in any run of crowd"), "{error}");
     let text = output.stdout_text();
     assert!(text.contains("p95_ms is nothing, expected at most 9"), "{text}");
     let summary = std::fs::read_to_string(folder.path().join("out/summary.json")).unwrap();
@@ -110,7 +110,11 @@ fn every_mistake_of_a_scenario_is_told_and_nothing_runs() {
     }
     let output = tidegate(&["sim", "demo", "--policy", "tied"]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(output.stderr_text().contains("known are off, static"), "{}", output.stderr_text());
+    assert!(
+        output.stderr_text().contains("known policies are off, static"),
+        "{}",
+        output.stderr_text()
+    );
 }
 
 #[test]
@@ -234,12 +238,12 @@ fn a_terminal_sees_how_far_it_is_on_a_line_that_goes_away() {
 }
 
 #[test]
-fn all_policies_stand_in_one_table_and_goals_are_information_unless_asked_for() {
+fn all_policies_stand_in_one_table_and_goals_do_not_count_without_the_flag() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out").display().to_string();
     let crowd = "about = \"A crowd.\"\nloads = [0.9, 4]\nduration = \"6s\"\nwatch_from = \"2s\"\n";
     let crowd = file(&folder, crowd);
-    // `off` loses most of those whom it lets in.
+    // `off` loses most of the sessions that it admits.
     let args = ["sim", &crowd, "--policy", "tide,off", "--seeds", "1", "--out", &out];
     let output = tidegate(&args);
     let text = output.stdout_text();
@@ -265,7 +269,7 @@ fn all_policies_stand_in_one_table_and_goals_are_information_unless_asked_for() 
     let (table, scenario) = (page.find("All scenarios in one table"), page.find("id=\"crowd\""));
     assert!(table.unwrap() < scenario.unwrap());
 
-    // Now `off` alone is judged.
+    // Now the goals of `off` alone count.
     let alone = ["sim", &crowd, "--policy", "off", "--seeds", "1", "--out", &out];
     assert_eq!(tidegate(&alone).status.code(), Some(0));
     assert_eq!(tidegate(&[&alone[..], &["--goals"]].concat()).status.code(), Some(1));
@@ -299,7 +303,7 @@ fn drawn_scenarios_run_can_be_shown_and_replayed_from_their_file() {
 fn a_scenario_is_played_for_real_beside_the_simulated_one() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out").display().to_string();
-    let text = "about = \"Two at the door for each place, and forgers.\"\n\
+    let text = "about = \"Twice the capacity, and forged tickets.\"\n\
                 loads = [2.0]\nduration = \"3s\"\nwatch_from = \"1s\"\n\
                 [[attacks]]\nkind = \"forged-tickets\"\nload = 0.5\nfrom = \"1s\"\n";
     let scenario = file(&folder, text);
@@ -339,13 +343,13 @@ fn what_cannot_be_played_for_real_is_named_before_anything_starts() {
 fn estimators_of_costs_are_compared_beside_the_truth() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out").display().to_string();
-    let text = "about = \"Pages get dearer.\"\nloads = [0.5]\nduration = \"12s\"\n\
+    let text = "about = \"The cost of pages rises.\"\nloads = [0.5]\nduration = \"12s\"\n\
                 watch_from = \"4s\"\nchanges = [{ at = \"6s\", requests = 2.0 }]\n";
     let scenario = file(&folder, text);
     let output = tidegate(&["sim", "--costs", &scenario, "--seeds", "1", "--out", &out]);
     let text = output.stdout_text();
     assert_eq!(output.status.code(), Some(0), "{text}{}", output.stderr_text());
-    assert!(text.contains("crowd: Pages get dearer."), "{text}");
+    assert!(text.contains("crowd: The cost of pages rises."), "{text}");
     let figures = std::fs::read_to_string(folder.path().join("out/costs.json")).unwrap();
     let figures: serde_json::Value = serde_json::from_str(&figures).unwrap();
     let course = &figures["courses"][0];

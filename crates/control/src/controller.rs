@@ -1,4 +1,4 @@
-//! The controller: one policy, one cost model, one count of who asked.
+//! The controller: one policy, one cost model, one count of decisions.
 
 use std::time::Duration;
 

@@ -17,7 +17,7 @@ pub struct Costs {
     pub gate_request_cpu_s: f64,
     /// A request's cost in the upstream; 0 where that is not visible.
     pub upstream_request_cpu_s: f64,
-    /// All that a session asks for over its life, gate and upstream together.
+    /// All requests of a session, gate and upstream together.
     pub session_cpu_s: f64,
 }
 
@@ -119,7 +119,7 @@ impl CostModel {
     }
 
     /// Learns from what was measured in a tick, in which `refused` new
-    /// sessions were turned away.
+    /// sessions were refused.
     pub fn observe(&mut self, reading: &Reading, refused: u64) {
         let (new, returning) = (&reading.new, &reading.returning);
         let requests = new.requests.saturating_add(returning.requests);

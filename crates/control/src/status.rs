@@ -12,21 +12,21 @@ pub struct Status {
     pub policy: PolicyName,
     /// New sessions that may enter at this moment; `None`: any number.
     pub budget: Option<u64>,
-    /// New sessions per second that the policy lets in at most, at present;
+    /// New sessions per second that the policy admits at most, at present;
     /// `None`: any number.
     pub limit_per_s: Option<f64>,
-    /// New sessions that asked, since the start: admitted + not_now.
+    /// New sessions decided on since the start: admitted + not_now.
     pub offered: u64,
-    /// Of these, how many were let in.
+    /// Of these, those admitted.
     pub admitted: u64,
     /// Of these, how many were told not now and have not come in since: they
     /// were refused, or are held.
     pub not_now: u64,
-    /// Returning connections since the start; all of them were let in.
+    /// Returning connections since the start; all of them were admitted.
     pub returning: u64,
     /// New sessions asking per second, over about the last second.
     pub offered_per_s: f64,
-    /// New sessions let in per second, over about the last second.
+    /// New sessions admitted per second, over about the last second.
     pub admitted_per_s: f64,
     /// Returning connections per second, over about the last second.
     pub returning_per_s: f64,

@@ -1,4 +1,4 @@
-//! Why a run could not begin or could not be trusted.
+//! Errors of a run.
 
 use std::io;
 use std::path::PathBuf;
@@ -6,14 +6,13 @@ use std::time::Duration;
 
 use tidegate_config::Mistakes;
 
-/// Everything that keeps a run from giving a summary. What happens to single
-/// customers is never an error: it is counted.
+/// Reasons why a run has no summary. Failures of single customers are counted, not errors.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The scenario is wrong.
     #[error("{0}")]
     Scenario(#[from] Mistakes),
-    /// The target is no URL that customers could visit.
+    /// The target is not a valid URL.
     #[error("target {target}: {reason}; write it as https://host[:port]")]
     Target {
         /// The target as given.
@@ -31,7 +30,7 @@ pub enum Error {
         /// What to do instead.
         remedy: &'static str,
     },
-    /// Nobody answers at the target.
+    /// The target does not respond.
     #[error("{target} cannot be reached: {reason}; is the service running and is the port right?")]
     Unreachable {
         /// The target as given.
@@ -44,13 +43,13 @@ pub enum Error {
     Tls {
         /// The target as given.
         target: String,
-        /// What rustls says.
+        /// Error of rustls.
         reason: String,
         /// What to do.
         remedy: &'static str,
     },
     /// The target answers, but not in HTTP/2.
-    #[error("{target}: no HTTP/2: {reason}; see whether it is switched on there, or use HTTP/1.1")]
+    #[error("{target}: no HTTP/2: {reason}; check whether it is enabled there, or use HTTP/1.1")]
     Http {
         /// The target as given.
         target: String,
@@ -62,25 +61,25 @@ pub enum Error {
     File {
         /// Which file.
         path: PathBuf,
-        /// What the system says.
+        /// Error of the system.
         source: io::Error,
     },
-    /// The system would not give what the driver needs.
+    /// A system call failed.
     #[error("{what}: {source}")]
     System {
-        /// What was asked for.
+        /// What was requested.
         what: &'static str,
-        /// What the system says.
+        /// Error of the system.
         source: io::Error,
     },
     /// The instant of the common start has passed before everything was ready.
     #[error(
-        "the common start was {:.1} s ago, when this driver was ready for it; let all parts start \
-         later", _0.as_secs_f64()
+        "the common start was {:.1} s ago when this load generator was ready; choose a later start \
+         for all shards", _0.as_secs_f64()
     )]
     Late(Duration),
-    /// A driver thread ended on its own.
-    #[error("a driver thread failed: {0}")]
+    /// A load generator thread failed.
+    #[error("a load generator thread failed: {0}")]
     Driver(String),
 }
 

@@ -1,10 +1,25 @@
-//! Workload models, arrivals, the customer and the recorder.
+//! The load generator: workload models, arrivals, customers, and the recorder.
 //!
-//! Customers arrive by a model and its schedule ([`Arrivals`]), each runs a session over a
-//! transition table ([`Scenario`]) on a persistent HTTPS connection, and what
-//! happens to them is recorded from the intended start. The three compose: the
-//! schedule only says when, the customer only what and how, and the recorder
-//! only folds the events that customers leave behind.
+//! Customers arrive by a model and its schedule ([`Arrivals`]). Each runs a session over a
+//! table of transitions ([`Scenario`]) on a persistent HTTPS connection. Every event is
+//! recorded with its time; response times count from the intended start.
+//!
+//! From bottom to top; a module imports only from those above it in this list:
+//!
+//! | module | content |
+//! | --- | --- |
+//! | `html` | links, forms and elements of pages |
+//! | `client` | connections: TCP, TLS with tickets, HTTP/1.1 and HTTP/2 |
+//! | [`arrivals`] | when sessions begin |
+//! | [`scenario`] | what customers do: pages, transitions, think times, patience |
+//! | `plan` | one run: scenario, target, durations, resources |
+//! | [`result`] | the data of a result |
+//! | `output` | a result as text and as metrics |
+//! | `recorder` | from events to results and files |
+//! | `session` | one customer's session |
+//! | `merge` | adds up the shards of a test |
+//! | [`compare`] | significant differences of runs |
+//! | `run` | runs a plan |
 //!
 //! ```no_run
 //! use tidegate_load::{Arrivals, Plan, Scenario, run};
@@ -31,35 +46,36 @@ mod output;
 mod plan;
 mod recorder;
 pub mod result;
+mod rng;
 mod run;
 pub mod scenario;
 mod session;
 
 pub use arrivals::Arrivals;
-pub use client::tls::algorithms::{Group, Suite, UnknownName};
+pub use client::connections::{Close, Connections, Http, KeepAlive, Sources};
+pub use client::tls::algorithms::{KeyExchangeGroup, Suite, UnknownName};
 pub use client::tls::certificate::{ClientCertificate, WrongCertificate};
-pub use client::trusted_roots;
+pub use client::tls::config::trusted_roots;
+pub use client::tls::rules::{TicketsOf, TlsRules, TlsVersions};
 pub use compare::repeat::{Repeated, RepeatedFigure};
 pub use error::Error;
 pub use html::css;
-pub use merge::live::Together;
-pub use merge::{Missing, merge, merge_what_is_left};
+pub use merge::live::LiveMerge;
+pub use merge::{MissingShard, merge, merge_available};
+pub use output::exposition::exposition;
 pub use output::metrics;
 pub use output::text::{line, report};
-pub use plan::shard::{Part, start_at};
-pub use plan::{
-    Close, Connections, Http, Keep, Plan, Sources, Stop, TicketsOf, TlsRules, TlsVersions,
-};
+pub use plan::shard::{Shard, start_at};
+pub use plan::{Plan, Stop};
 pub use recorder::join::{join_lines, join_parquet};
 pub use recorder::seconds::write_seconds;
-pub use result::shard::Portion;
-pub use result::summary::{Point, RunStage, Snapshot, Summary, Totals};
-pub use result::{saturation as driver, summary};
+pub use result::series::Point;
+pub use result::shard::ShardResult;
+pub use result::snapshot::{RunStage, Snapshot};
+pub use result::summary::Summary;
+pub use result::totals::Totals;
+pub use rng::Rng;
 pub use run::{run, run_when};
 pub use scenario::Scenario;
-pub use scenario::thresholds;
 pub use tidegate_config::{Mistake, Mistakes};
-
-/// The generator of every random choice: named, so that a seed gives the same
-/// sessions on every machine and in every version.
-pub type Rng = rand::rngs::Xoshiro256PlusPlus;
+pub use tidegate_stats::Percentiles;

@@ -8,11 +8,11 @@ use serde::{Deserialize, Deserializer, Serialize};
 /// The end of one session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// Reached its end, or its largest number of requests.
+    /// Reached its end or the largest number of requests.
     Completed,
-    /// Turned away before its first handshake was complete.
+    /// Refused before the first handshake was complete.
     Refused(Refusal),
-    /// Something that is neither a refusal nor impatience.
+    /// Neither a refusal nor lost patience.
     Failed(Failure),
     /// The customer lost patience.
     Abandoned(Stage),
@@ -21,9 +21,9 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// Whether the customer was turned away, or waited too long: the service had
-    /// no room. Other failures would only come again.
-    pub fn is_disappointment(self) -> bool {
+    /// Whether a customer may return after this outcome: after a refusal or lost patience,
+    /// when the service had no capacity. Other failures would repeat.
+    pub fn allows_return(self) -> bool {
         use Failure::{ConnectRefused, ConnectTimeout, ReturningRefused};
         matches!(
             self,
@@ -34,7 +34,7 @@ impl Outcome {
     }
 }
 
-/// How a new customer was turned away.
+/// How a new session was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Refusal {
@@ -43,7 +43,7 @@ pub enum Refusal {
     Reset,
     /// TLS alert.
     Alert,
-    /// Closed in the handshake without a word.
+    /// Closed during the handshake without an alert.
     Closed,
 }
 
@@ -62,25 +62,25 @@ impl Refusal {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Failure {
-    /// Nobody listens there.
+    /// Connection refused: no listener.
     ConnectRefused,
     /// No route, or the network is down.
     Unreachable,
     /// The kernel gave up connecting.
     ConnectTimeout,
-    /// The driver ran out of source ports: its own limit.
+    /// The load generator ran out of source ports.
     NoPorts,
-    /// The driver ran out of file descriptors or memory: its own limit.
+    /// The load generator ran out of file descriptors or memory.
     NoResources,
-    /// A later connection of a session already admitted was turned away.
+    /// A later connection of an admitted session was refused.
     ReturningRefused,
     /// TLS failed otherwise: certificate, protocol.
     Tls,
     /// Reset after the request was sent.
     Reset,
-    /// Closed before the answer was whole.
+    /// Closed before the response was complete.
     Closed,
-    /// The answer is not HTTP of the version that was asked for.
+    /// The response is not HTTP of the requested version.
     Http,
     /// HTTP/2: the server would not begin the request (RST_STREAM with
     /// REFUSED_STREAM).
@@ -97,13 +97,13 @@ pub enum Failure {
     /// A status of 500 to 599 that the page does not allow.
     #[serde(rename = "status_5xx")]
     Status5xx,
-    /// The answer failed a check of the page.
+    /// The response failed a check of the page.
     Check,
-    /// The answer lacks a value that was to be extracted.
+    /// A value to extract was not found in the response.
     Extraction,
-    /// The last page offers no way to the next step of a script.
+    /// The last page does not offer the next step of a script.
     NotOffered,
-    /// A value that was extracted cannot stand in a header field.
+    /// An extracted value is not allowed in a header field.
     Unsendable,
     /// Any other error of the system.
     Other,
@@ -167,11 +167,11 @@ impl Stage {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Offered {
-    /// A ticket: it asks to resume.
+    /// A ticket for resumption.
     Ticket,
-    /// No ticket, and none was wanted.
+    /// No ticket, as intended.
     Nothing,
-    /// It was to be resumed, but no server had given a ticket that was left.
+    /// No ticket, although a resumption was intended.
     NoneLeft,
 }
 

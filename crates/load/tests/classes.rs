@@ -63,7 +63,7 @@ fn a_step_that_the_page_does_not_offer_fails_the_session() {
         assert_eq!(totals.failed_by_kind.get("not_offered"), Some(&4), "{totals:?}");
         // Nothing of the table's falling back: not even the item seen last.
         assert_eq!((totals.requests_ok, totals.fallback_back + totals.fallback_last_id), (12, 0));
-        let unmet = &summary.unmet[0];
+        let unmet = &summary.failed_checks[0];
         assert_eq!((unmet.page.as_str(), unmet.kind, unmet.count), (last, "not_offered", 4));
         assert!(unmet.expected.starts_with(looked_for), "{}", unmet.expected);
         assert_eq!(unmet.example, "/about, form /find");
@@ -128,7 +128,7 @@ fn a_class_may_have_arrivals_of_its_own() {
     let mut other = plan(scenario(CLASSES), &server, 1.0, 1);
     other.arrivals = Some(Arrivals::poisson(1.0).by("robots"));
     let told = other.check().unwrap_err().to_string();
-    assert!(told.contains("\"robots\" is no class of shop"), "{told}");
+    assert!(told.contains("\"robots\" is not a class of shop"), "{told}");
     let closed = Arrivals::closed(2).by("bots");
     other.arrivals = Some(closed);
     other.measure = Duration::from_millis(300);

@@ -45,7 +45,7 @@ fn without_a_certificate_the_run_does_not_begin_and_says_why() {
         let error = visit(&server, None).unwrap_err();
         let text = error.to_string();
         assert!(text.contains("received fatal alert"), "{version}: {text}");
-        assert!(text.contains("it asks for a client certificate"), "{version}: {text}");
+        assert!(text.contains("it requests a client certificate"), "{version}: {text}");
         assert_eq!(error.exit_code(), 3);
     }
 }
@@ -55,7 +55,7 @@ fn a_certificate_that_the_server_does_not_trust_is_told_likewise() {
     let folder = tempfile::tempdir().unwrap();
     let server = SServer::with_page(&["-Verify", "1", "-verify_return_error", "-tls1_3"]);
     let text = visit(&server, Some(own(folder.path()))).unwrap_err().to_string();
-    assert!(text.contains("show one that it accepts"), "{text}");
+    assert!(text.contains("give one that it accepts"), "{text}");
 }
 
 #[test]
@@ -85,7 +85,8 @@ fn a_scenario_names_files_beside_its_own() {
     assert_eq!(read.tls().certificate, Some(expected));
     let text = scenario("other.key").unwrap_err().to_string();
     assert!(
-        text.contains("shop.toml:9: tls.key: ") && text.contains("is not the key of"),
+        text.contains("shop.toml:9: tls.key = \"other.key\": ")
+            && text.contains("is not the key of"),
         "{text}"
     );
 }

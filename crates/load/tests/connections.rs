@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use common::{Manner, Server, loop_of, plan};
-use tidegate_load::{Arrivals, Close, Keep, Plan, Sources, Totals, run};
+use tidegate_load::{Arrivals, Close, KeepAlive, Plan, Sources, Totals, run};
 
 const AT_ONCE: Manner = Manner::Answer { after: Duration::ZERO };
 
@@ -24,7 +24,7 @@ fn connections(server: &Server) -> u64 {
 fn a_connection_per_request_resumes_within_the_session() {
     let server = Server::start(AT_ONCE);
     let mut plan = plan(loop_of(4, ""), &server, 200.0, 10);
-    plan.keep = Keep::Request;
+    plan.keep = KeepAlive::Request;
     let totals = totals(plan);
     assert_eq!((totals.completed, totals.requests_ok), (10, 40));
     assert_eq!(connections(&server), 40);
@@ -48,7 +48,7 @@ fn a_customer_of_the_closed_model_keeps_it_from_session_to_session() {
     let server = Server::start(AT_ONCE);
     let mut kept = plan(loop_of(4, ""), &server, 1.0, 30);
     kept.arrivals = Some(Arrivals::closed(3));
-    kept.keep = Keep::Customer;
+    kept.keep = KeepAlive::Customer;
     let totals_of = totals(kept.clone());
     assert_eq!((totals_of.completed, totals_of.requests_ok), (30, 120));
     assert_eq!((totals_of.admitted, totals_of.full_ok), (30, 3), "{totals_of:?}");
@@ -63,7 +63,7 @@ fn a_customer_of_the_closed_model_keeps_it_from_session_to_session() {
 
     kept.arrivals = Some(Arrivals::even(10.0));
     let error = run(kept, &mut |_| ()).unwrap_err().to_string();
-    assert!(error.starts_with("keep: customers who come once"), "{error}");
+    assert!(error.starts_with("keep: customers with a single session"), "{error}");
 }
 
 #[test]

@@ -78,9 +78,9 @@ fn visit(text: &str, site: common::Site) -> (Summary, Server) {
 #[test]
 fn a_scripted_api_is_driven_with_what_its_answers_gave() {
     let (summary, server) = visit(API, api);
-    assert_eq!(summary.totals.completed, 5, "{:?}", summary.unmet);
+    assert_eq!(summary.totals.completed, 5, "{:?}", summary.failed_checks);
     assert_eq!((summary.totals.requests_ok, summary.totals.redirects), (25, 5));
-    assert_eq!(summary.unmet, []);
+    assert_eq!(summary.failed_checks, []);
     let methods: Vec<_> = server.seen().iter().map(|seen| seen.method.clone()).collect();
     assert_eq!(methods.iter().filter(|method| *method == "DELETE").count(), 5);
 }
@@ -90,7 +90,7 @@ fn an_extraction_that_finds_nothing_fails_the_session_and_is_told() {
     let (summary, server) = visit(&API.replace("name=csrf]", "name=other]"), api);
     assert_eq!(summary.totals.failed_by_kind.get("extraction"), Some(&5));
     assert_eq!((summary.totals.requests_ok, summary.totals.requests_failed), (0, 5));
-    let [unmet] = &summary.unmet[..] else { panic!("{:?}", summary.unmet) };
+    let [unmet] = &summary.failed_checks[..] else { panic!("{:?}", summary.failed_checks) };
     assert_eq!((unmet.page.as_str(), unmet.kind, unmet.count), ("Home", "extraction", 5));
     assert_eq!(unmet.expected, "csrf = css \"input[name=other]\", attribute \"value\"");
     assert!(unmet.example.starts_with("Welcome <form>"), "{}", unmet.example);
@@ -105,7 +105,7 @@ fn an_extraction_that_finds_nothing_fails_the_session_and_is_told() {
 fn a_check_that_fails_fails_the_session_and_shows_what_came() {
     let (summary, _) = visit(&API.replace("equals = true", "equals = \"yes\""), api);
     assert_eq!(summary.totals.failed_by_kind.get("check"), Some(&5));
-    let [unmet] = &summary.unmet[..] else { panic!("{:?}", summary.unmet) };
+    let [unmet] = &summary.failed_checks[..] else { panic!("{:?}", summary.failed_checks) };
     assert_eq!((unmet.kind, unmet.expected.as_str()), ("check", "json \"/ok\" = \"yes\""));
     assert_eq!(unmet.example, "/ok = true");
     // A check of the status also says what is no failure.
@@ -133,5 +133,8 @@ Next = { End = 1 }
 "#;
     let (summary, _) = visit(&text.replace("start =", "think = \"1ms\"\nstart ="), hostile);
     assert_eq!(summary.totals.failed_by_kind.get("unsendable"), Some(&5));
-    assert_eq!((summary.unmet[0].page.as_str(), summary.unmet[0].kind), ("Next", "unsendable"));
+    assert_eq!(
+        (summary.failed_checks[0].page.as_str(), summary.failed_checks[0].kind),
+        ("Next", "unsendable")
+    );
 }

@@ -35,7 +35,7 @@ fn just_the_share_that_is_asked_for_is_full() {
         assert_eq!((totals.full_ok, totals.resumed_ok), (150, 350), "{tls:?} {totals:?}");
         assert_eq!((summary.full_share_asked, summary.full_handshake_share), (Some(0.3), 0.3));
         let text = tidegate_load::report(&summary);
-        assert!(text.contains("30.0 % full (30.0 % asked)"), "{text}");
+        assert!(text.contains("30.0 % full (30.0 % requested)"), "{text}");
     }
 }
 
@@ -62,7 +62,7 @@ fn with_their_own_tickets_strangers_cannot_resume_and_that_is_told() {
     // no ticket either.
     assert!(totals.resumption_without_ticket >= 70, "{totals:?}");
     let text = tidegate_load::report(&summary);
-    assert!(text.contains("without a ticket to resume from"), "{text}");
+    assert!(text.contains("without a ticket"), "{text}");
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn a_share_that_cannot_be_is_refused_before_the_run() {
     assert!(error(clear).contains("has no TLS handshakes"));
     let mut forged = strangers(&server, 1, 0.3);
     forged.forged_tickets = true;
-    assert!(error(forged).contains("a forged ticket has no other"));
+    assert!(error(forged).contains("customers with forged tickets have no others"));
 }
 
 #[test]

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use common::http2::{Act, Http2Server, Raw, Setup, frame, go_away, ok, reset, with_alpn};
 use common::{Manner, Seen, Server, loop_of};
 use http::Response;
-use tidegate_load::{Arrivals, Close, Http, Keep, Plan, Scenario, Summary, Totals, run};
+use tidegate_load::{Arrivals, Close, Http, KeepAlive, Plan, Scenario, Summary, Totals, run};
 
 /// Answers each request at once.
 const AT_ONCE: Setup = Setup { tls: true, site: hello, after: Duration::ZERO, answers: u64::MAX };
@@ -123,7 +123,7 @@ fn a_known_delay_and_a_large_body_are_measured() {
 fn a_connection_per_request_is_ended_after_each_and_resumed() {
     let server = Http2Server::start(AT_ONCE);
     let mut plan = plan(loop_of(4, ""), &server.url, 10);
-    plan.keep = Keep::Request;
+    plan.keep = KeepAlive::Request;
     let totals = totals(plan);
     assert_eq!((totals.completed, totals.requests_ok), (10, 40));
     assert_eq!((server.connections(), totals.full_ok, totals.resumed_ok), (40, 10, 30));
@@ -252,11 +252,11 @@ fn a_server_that_does_not_speak_it_is_told_before_the_run() {
     assert!(text.contains("no HTTP/2: in TLS it did not choose h2"), "{text}");
     // It knows HTTP/1.1 only.
     let text = error(&Server::with_config(manner, site, with_alpn(&["http/1.1"])).url);
-    assert!(text.contains("NoApplicationProtocol; it does not speak the version"), "{text}");
+    assert!(text.contains("NoApplicationProtocol; it does not support the requested"), "{text}");
     // It knows HTTP/2, but not without a certificate.
     let server = common::openssl::SServer::with_page(&["-Verify", "1", "-alpn", "h2"]);
     let text = error(&server.url);
-    assert!(text.contains("it asks for a client certificate"), "{text}");
+    assert!(text.contains("it requests a client certificate"), "{text}");
     // In clear.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());

@@ -39,7 +39,7 @@ fn who_lost_patience_comes_back_as_often_as_she_tries() {
     assert_eq!((totals.full_ok, totals.resumed_attempted), (30, 0));
     assert_eq!(server.seen().len(), 30);
     adds_up(&summary);
-    let told = "impatience      20 sessions came back, 0 requests were reloaded";
+    let told = "impatience      20 sessions returned, 0 requests were repeated";
     assert!(report(&summary).contains(told), "{}", report(&summary));
 }
 

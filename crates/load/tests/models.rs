@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use common::{Manner, Server, loop_of, plan};
 use tidegate_load::arrivals::{Closed, Model, Process, Rate, Schedule};
-use tidegate_load::summary::GroupFigures;
+use tidegate_load::result::figures::CohortFigures;
 use tidegate_load::{Arrivals, Summary, report, run};
 
 const MS: Duration = Duration::from_millis(1);
@@ -124,7 +124,7 @@ fn each_model_of_a_mixture_has_its_own_figures() {
     for threads in [1, 2] {
         plan.cores = vec![0; threads];
         let summary = quiet(plan.clone());
-        let figures = |group: &GroupFigures| {
+        let figures = |group: &CohortFigures| {
             [group.offered, group.completed, group.failed, group.requests_ok, group.response.count]
         };
         let models: Vec<_> = summary.models.iter().map(figures).collect();
@@ -145,7 +145,7 @@ fn each_model_of_a_mixture_has_its_own_figures() {
     assert!(summary.models.is_empty());
     plan.arrivals = Some(Arrivals::side_by_side((0..101).map(|_| Arrivals::poisson(1.0))));
     let told = plan.check().unwrap_err().to_string();
-    assert!(told.contains("101 side by side"), "{told}");
+    assert!(told.contains("101 entries"), "{told}");
 }
 
 #[test]

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use common::openssl::SServer;
 use common::{Manner, Server, loop_of, plan, server_config};
-use tidegate_load::summary::Negotiated;
-use tidegate_load::{Group, Plan, Suite, Summary, TicketsOf, TlsVersions, run};
+use tidegate_load::result::figures::Negotiated;
+use tidegate_load::{KeyExchangeGroup, Plan, Suite, Summary, TicketsOf, TlsVersions, run};
 use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::aws_lc_rs::{default_provider, kx_group};
 
@@ -28,7 +28,7 @@ fn visits(url: &str, sessions: u64) -> Plan {
 
 fn choose(plan: &mut Plan, suites: &[&str], groups: &[&str]) {
     plan.suites = suites.iter().map(|name| Suite::parse(name).unwrap()).collect();
-    plan.groups = groups.iter().map(|name| Group::parse(name).unwrap()).collect();
+    plan.groups = groups.iter().map(|name| KeyExchangeGroup::parse(name).unwrap()).collect();
 }
 
 fn summary(plan: Plan) -> Summary {
@@ -107,7 +107,7 @@ fn a_server_that_has_none_of_the_suites_is_told_before_the_run() {
     let error = run(plan, &mut |_| ()).unwrap_err();
     let text = error.to_string();
     assert!(text.contains("HandshakeFailure"), "{text}");
-    assert!(text.contains("TLS versions, cipher suites and groups it offers"), "{text}");
+    assert!(text.contains("TLS versions, cipher suites and groups it supports"), "{text}");
     assert_eq!(error.exit_code(), 3);
 }
 

@@ -1,5 +1,5 @@
 //! When customers come: a Poisson process whose rate follows a schedule, with
-//! bursts and a daily wave on top if asked for.
+//! bursts and a daily wave on top if configured.
 
 use super::random::Random;
 
@@ -106,7 +106,7 @@ impl Stream {
         Self { arrivals: arrivals.clone(), per_level, random, state: None }
     }
 
-    /// Arrivals per second at a time not before any that was asked for.
+    /// Arrivals per second at a time not before that of the last call.
     pub(crate) fn rate(&mut self, at_s: f64) -> f64 {
         let factor = self.factor(at_s);
         self.per_level * self.arrivals.level(at_s) * factor

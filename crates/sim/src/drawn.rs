@@ -1,5 +1,5 @@
 //! Scenarios that nobody chose: each input is drawn at random from all that is
-//! sensible. The catalogue is what constants are tuned on; these tell whether
+//! sensible. The catalogue is what constants are tuned on; these show whether
 //! they hold elsewhere too.
 //!
 //! A scenario follows from its number alone and is written as a file, so that one
@@ -14,7 +14,7 @@ const LOADS: [f64; 3] = [0.9, 2.0, 10.0];
 const CAPACITY_PER_S: std::ops::RangeInclusive<f64> = 30.0..=1500.0;
 /// Share of the gate that accepting everybody may take, each attempt of those who come
 /// back included: with more, what is best
-/// possible depends on whom the kernel turns away, and is not known.
+/// possible depends on which connections the kernel refuses, and is not known.
 const ACCEPTING: f64 = 0.5;
 /// Arrivals of a run at most.
 const MOST_ARRIVALS: f64 = 1e6;
@@ -175,7 +175,7 @@ impl<'r> Draw<'r> {
             let longest = requests * self.pick(&[1.0, 2.0, 5.0, 10.0]);
             let session_s = pace.session_s * self.between(0.5, 1.0);
             let think = (session_s / requests).min(7.0);
-            // Nobody waits so briefly that a calm server disappoints.
+            // Patience is long enough for the response times of a server at low load.
             let patience = self.log(0.15, 10.0).max(20.0 * pace.request_s);
             let close_when_done = self.chance(0.5);
             let weight = if name == "others" { self.log(0.3, 4.0) } else { 1.0 };
@@ -250,7 +250,7 @@ impl<'r> Draw<'r> {
         );
     }
 
-    /// Something gets dearer or scarcer, and in half of the cases as before again.
+    /// A cost rises or a resource shrinks, and in half of the cases returns to its old value.
     fn changes(&mut self, cores: f64, own_host: bool, pace: &Pace) {
         if !self.chance(0.25) {
             return;
@@ -271,10 +271,14 @@ impl<'r> Draw<'r> {
             _ => {
                 let factor = self.between(1.3, 3.0);
                 let over = if own_host { 0.0 } else { self.between(0.0, 5.0) };
-                let dearer = |factor: f64| {
+                let costlier = |factor: f64| {
                     format!("requests = {factor:.3}\nover = {}\n", time(over.min(until - from)))
                 };
-                (format!("pages {factor:.1} times as dear"), dearer(factor), dearer(1.0 / factor))
+                (
+                    format!("pages {factor:.1} times as costly"),
+                    costlier(factor),
+                    costlier(1.0 / factor),
+                )
             }
         };
         self.about.push(what);

@@ -5,9 +5,9 @@ use super::outcome::Outcome;
 use super::scenario::Scenario;
 
 impl Measure {
-    /// What a run came to; `calm_p95_ms` is that of the same scenario at a
+    /// The value of a run; `calm_p95_ms` is the p95 of the same scenario at a
     /// steady load of 0.8. `None`: the run has no such value, as the response time
-    /// where nobody was answered.
+    /// without any answer.
     pub fn of(
         self,
         outcome: &Outcome,
@@ -47,7 +47,7 @@ impl Measure {
     }
 }
 
-/// The steps of the schedule that are of a kind, told by the loads before and
+/// The steps of the schedule that are of a kind, given the loads before and
 /// after: when each comes, and when something else happens. Waves, bursts and
 /// ramps are no steps: there is no level to settle at.
 pub(super) fn steps(

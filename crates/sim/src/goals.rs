@@ -1,26 +1,25 @@
-//! What an admission policy should reach anywhere, as against what one scenario's
-//! file expects of one policy there.
+//! Goals of an admission policy in every scenario. The expectations of a scenario file, in
+//! contrast, hold for one policy in that scenario.
 //!
-//! A goal is judged for a run at a time, where it makes sense; [`Goal::judges`] says
-//! where. Goals that compare are judged against all other policies under the same
-//! scenario at the same load.
+//! A goal is assessed run by run, where [`Goal::applies`]. Goals that compare take all other
+//! policies under the same scenario at the same load as rivals.
 
 use super::evaluation::steps;
-use super::judged::Judged;
+use super::judged::Evaluated;
 use super::measure::Measure;
 use super::scenario::Scenario;
 
-/// The load that is "overload": goodput is judged from here on.
+/// The least load at which goodput is assessed.
 const OVERLOAD: f64 = 2.0;
-/// Below this load there is no reason to refuse anybody.
+/// Up to this load no session needs to be refused.
 const ROOM: f64 = 0.9;
 /// A step is one to this load or more.
 const STEP: f64 = 10.0;
 /// Goodput that differs by less is equal.
 const EQUAL: f64 = 0.02;
-/// Standard deviations of chance that a difference is not held against a policy.
+/// A difference of fewer standard deviations counts as chance.
 const CHANCE: f64 = 2.0;
-/// So much shorter a response time is shorter, and no accident of the draw.
+/// A response time counts as shorter below this share of the other.
 const SHORTER: f64 = 0.95;
 
 /// What a policy should reach.
@@ -30,15 +29,15 @@ pub enum Goal {
     Goodput,
     /// p95 at most twice that at a steady load of 0.8.
     Response,
-    /// Nobody is refused up to 0.9 of the capacity.
+    /// No session is refused up to 0.9 of the capacity.
     Open,
-    /// 99 % of those let in complete.
+    /// 99 % of the admitted sessions complete.
     Kept,
     /// At most 5 % of the CPU time comes to nothing.
     Wasted,
     /// Settled within 2 s of a step to ten times the capacity.
     Settled,
-    /// Nobody is refused from 1 s after the crowd's end on.
+    /// No session is refused from 1 s after the crowd's end on.
     Reopened,
     /// No rival has 2 % more goodput.
     Unbeaten,
@@ -46,14 +45,14 @@ pub enum Goal {
     Fastest,
 }
 
-/// A goal in a run, and what came of it.
+/// A goal in a run, and its result.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Judgement {
-    /// Which.
+pub struct Verdict {
+    /// The goal.
     pub goal: Goal,
-    /// What the run came to, in the goal's unit; NaN: it has no such value.
+    /// The run's value, in the goal's unit; NaN: it has none.
     pub value: f64,
-    /// Whether that is as it should be.
+    /// Whether the value is within the goal's range.
     pub met: bool,
     /// Of the goals that compare, the rival that was best.
     pub rival: Option<String>,
@@ -99,16 +98,16 @@ impl Goal {
         }
     }
 
-    /// What it asks for, in a few words.
+    /// What it requires, in a few words.
     pub fn text(self) -> &'static str {
         match self {
             Self::Goodput => "goodput at least 95 % of the best",
             Self::Response => "p95 at most twice that at 80 % load",
-            Self::Open => "nobody refused up to 90 % load",
-            Self::Kept => "99 % of those let in complete",
+            Self::Open => "no session refused up to 90 % load",
+            Self::Kept => "99 % of admitted sessions complete",
             Self::Wasted => "at most 5 % of CPU time wasted",
             Self::Settled => "settled within 2 s of a step to 10×",
-            Self::Reopened => "open within 1 s of the crowd's end",
+            Self::Reopened => "no refusals 1 s after the crowd's end",
             Self::Unbeaten => "no rival has 2 % more goodput",
             Self::Fastest => "no rival as good has a shorter p95",
         }
@@ -144,25 +143,29 @@ impl Goal {
         matches!(self, Self::Unbeaten | Self::Fastest)
     }
 
-    /// Whether it makes sense for a scenario at a load.
+    /// Whether it applies to a scenario at a load.
     ///
-    /// Attackers take places and processors as anybody does, and the best possible
-    /// does not count them: goodput, waste and settling are judged without. What
-    /// concerns those inside, and what compares, is judged under attack as well.
-    pub fn judges(self, scenario: &Scenario, load: f64) -> bool {
-        let in_peace = scenario.attacks.is_empty();
+    /// Attackers take places and processors, and the best possible does not count them:
+    /// goodput, waste and settling are assessed only without attacks. The goals that concern
+    /// active sessions, and those that compare, apply under attack as well.
+    pub fn applies(self, scenario: &Scenario, load: f64) -> bool {
+        let unattacked = scenario.attacks.is_empty();
         match self {
-            Self::Goodput => in_peace && load >= OVERLOAD,
-            Self::Wasted => in_peace,
+            Self::Goodput => unattacked && load >= OVERLOAD,
+            Self::Wasted => unattacked,
             Self::Open => has_room(scenario, load),
             Self::Response | Self::Kept | Self::Unbeaten | Self::Fastest => true,
             Self::Settled => {
                 let to_heavy = |before: f64, after: f64| before <= 1.0 && after >= STEP;
-                in_peace && is_stepped(scenario) && steps(scenario, load, to_heavy).next().is_some()
+                unattacked
+                    && is_stepped(scenario)
+                    && steps(scenario, load, to_heavy).next().is_some()
             }
             Self::Reopened => {
                 let to_light = |before: f64, after: f64| before > 1.0 && after <= ROOM;
-                in_peace && is_stepped(scenario) && steps(scenario, load, to_light).next().is_some()
+                unattacked
+                    && is_stepped(scenario)
+                    && steps(scenario, load, to_light).next().is_some()
             }
         }
     }
@@ -176,8 +179,8 @@ impl Goal {
         }
     }
 
-    /// What a run came to, and of the goals that compare, the best of the others.
-    fn value<'r>(self, run: &Judged, others: &[&'r Judged]) -> (f64, Option<&'r Judged>) {
+    /// The value of a run and, for goals that compare, the best rival.
+    fn value<'r>(self, run: &Evaluated, others: &[&'r Evaluated]) -> (f64, Option<&'r Evaluated>) {
         let value = match self {
             Self::Goodput => goodput(run),
             Self::Response => of(run, Measure::P95Ratio),
@@ -187,15 +190,15 @@ impl Goal {
             Self::Settled => of(run, Measure::Settle),
             Self::Reopened => of(run, Measure::Reopen),
             Self::Unbeaten => {
-                let ahead = |other: &Judged| goodput(other) - goodput(run);
+                let ahead = |other: &Evaluated| goodput(other) - goodput(run);
                 let best = others.iter().max_by(|a, b| ahead(a).total_cmp(&ahead(b)));
                 return best.map_or((f64::NAN, None), |best| (ahead(best), Some(best)));
             }
             Self::Fastest if of(run, Measure::P95).is_nan() => f64::NAN,
             Self::Fastest => {
-                // A rival that refuses more has it easy.
+                // A rival that refuses more is faster for that reason.
                 let as_good = others.iter().filter(|o| goodput(o) >= goodput(run) - EQUAL);
-                let times = |other: &Judged| of(other, Measure::P95) / of(run, Measure::P95);
+                let times = |other: &Evaluated| of(other, Measure::P95) / of(run, Measure::P95);
                 let shortest = as_good
                     .filter(|other| !times(other).is_nan())
                     .min_by(|a, b| times(a).total_cmp(&times(b)));
@@ -206,12 +209,17 @@ impl Goal {
     }
 }
 
-/// Judges a run by every goal that makes sense in it, a mean over so many seeds;
+/// Assesses a run, the mean over `seeds` seeds, by every goal that applies to it;
 /// `others` are the runs of other policies under the same scenario at the same load.
-pub fn judge(scenario: &Scenario, run: &Judged, others: &[&Judged], seeds: u64) -> Vec<Judgement> {
+pub fn assess(
+    scenario: &Scenario,
+    run: &Evaluated,
+    others: &[&Evaluated],
+    seeds: u64,
+) -> Vec<Verdict> {
     Goal::ALL
         .into_iter()
-        .filter(|goal| goal.judges(scenario, run.load))
+        .filter(|goal| goal.applies(scenario, run.load))
         .filter(|goal| !goal.compares() || !others.is_empty())
         .map(|goal| {
             let (value, best) = goal.value(run, others);
@@ -221,7 +229,7 @@ pub fn judge(scenario: &Scenario, run: &Judged, others: &[&Judged], seeds: u64) 
                 _ => 0.0,
             };
             let rival = best.map(|best| best.policy.clone());
-            Judgement { goal, value, met: (min..=max + chance).contains(&value), rival }
+            Verdict { goal, value, met: (min..=max + chance).contains(&value), rival }
         })
         .collect()
 }
@@ -229,33 +237,33 @@ pub fn judge(scenario: &Scenario, run: &Judged, others: &[&Judged], seeds: u64) 
 /// Standard deviation of the difference between two goodputs, for arrivals and
 /// session lengths are drawn: that of counts in a Poisson process, `g ∕ √n`, for
 /// `n` completed sessions, both together.
-fn deviation(one: &Judged, other: &Judged, seeds: u64) -> f64 {
-    let variance = |run: &Judged| {
+fn deviation(one: &Evaluated, other: &Evaluated, seeds: u64) -> f64 {
+    let variance = |run: &Evaluated| {
         let completed = (run.first.completed.max(1) * seeds) as f64;
         goodput(run).powi(2) / completed
     };
     (variance(one) + variance(other)).sqrt()
 }
 
-fn goodput(run: &Judged) -> f64 {
+fn goodput(run: &Evaluated) -> f64 {
     of(run, Measure::Goodput)
 }
 
-/// A figure; NaN where there is none, as of response times where nobody was answered.
-fn of(run: &Judged, measure: Measure) -> f64 {
+/// A figure; NaN where there is none, as of response times without any answer.
+fn of(run: &Evaluated, measure: Measure) -> f64 {
     run.value(measure).unwrap_or(f64::NAN)
 }
 
-/// Whether the load changes by steps only, so that it is known when they are.
+/// Whether the load changes by steps only, so that their times are known.
 fn is_stepped(scenario: &Scenario) -> bool {
     let arrivals = &scenario.arrivals;
     arrivals.wave.is_none() && arrivals.bursts.is_none() && arrivals.closed.is_none()
 }
 
-/// Whether those who come, attackers included, never exceed [`ROOM`] of what the
-/// machines carry at the time.
+/// Whether arrivals, attackers included, never exceed [`ROOM`] of what the machines carry
+/// at the time.
 fn has_room(scenario: &Scenario, load: f64) -> bool {
-    // A closed loop takes whatever there is.
+    // A closed loop uses the whole capacity.
     if scenario.arrivals.closed.is_some() {
         return false;
     }
@@ -272,17 +280,22 @@ mod tests {
     use super::*;
     use crate::{Arrivals, Attack, AttackKind, Bursts, Change, Changed, Outcome, Segment};
 
-    fn run(policy: &str, load: f64, values: &[(Measure, f64)]) -> Judged {
+    fn run(policy: &str, load: f64, values: &[(Measure, f64)]) -> Evaluated {
         let mut all = [None; Measure::ALL.len()];
         for (measure, value) in values {
             all[*measure as usize] = Some(*value);
         }
         let first = Outcome { completed: 1_000_000, ..Outcome::default() };
-        Judged { policy: policy.to_owned(), load, values: all, answered: 1, first }
+        Evaluated { policy: policy.to_owned(), load, values: all, answered: 1, first }
     }
 
-    fn of(goal: Goal, scenario: &Scenario, run: &Judged, others: &[&Judged]) -> Option<Judgement> {
-        judge(scenario, run, others, 1).into_iter().find(|judgement| judgement.goal == goal)
+    fn of(
+        goal: Goal,
+        scenario: &Scenario,
+        run: &Evaluated,
+        others: &[&Evaluated],
+    ) -> Option<Verdict> {
+        assess(scenario, run, others, 1).into_iter().find(|verdict| verdict.goal == goal)
     }
 
     #[test]
@@ -310,7 +323,7 @@ mod tests {
             let met = |value| of(goal, scenario, &run("tide", load, &[(measure, value)]), &[]);
             assert_eq!((met(good).unwrap().met, met(bad).unwrap().met), (true, false), "{goal:?}");
         }
-        // Where nobody was answered, p95 is no success.
+        // Without an answer, p95 is a miss.
         let nobody = run("off", 4.0, &[]);
         assert!(!of(Goal::Response, &steady, &nobody, &[]).unwrap().met);
         let other = run("tide", 4.0, &[(Measure::P95, 9.0)]);
@@ -318,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn rivals_are_named_where_they_carry_more_or_answer_sooner() {
+    fn a_rival_with_more_goodput_or_a_shorter_p95_is_named() {
         let point = |policy: &str, goodput, p95| {
             run(policy, 2.0, &[(Measure::Goodput, goodput), (Measure::P95, p95)])
         };
@@ -339,40 +352,40 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_chance_is_not_held_against_a_policy() {
+    fn a_difference_within_chance_is_no_miss() {
         let point = |policy: &str, goodput, completed| {
             let first = Outcome { completed, ..Outcome::default() };
-            Judged { first, ..run(policy, 2.0, &[(Measure::Goodput, goodput)]) }
+            Evaluated { first, ..run(policy, 2.0, &[(Measure::Goodput, goodput)]) }
         };
         let met = |completed, seeds| {
             let (one, other) = (point("tide", 0.9, completed), point("pi", 0.95, completed));
-            let all = judge(&Scenario::default(), &one, &[&other], seeds);
-            all.into_iter().find(|judgement| judgement.goal == Goal::Unbeaten).unwrap().met
+            let all = assess(&Scenario::default(), &one, &[&other], seeds);
+            all.into_iter().find(|verdict| verdict.goal == Goal::Unbeaten).unwrap().met
         };
         // √(0.9² + 0.95²) ∕ √n is 4.1 % for 1000, 1.3 % for 10 000.
         assert!(met(1000, 1) && !met(10_000, 1) && !met(1000, 10));
     }
 
     #[test]
-    fn goals_are_judged_where_they_make_sense() {
+    fn goals_apply_where_they_make_sense() {
         let steady = Scenario::default();
-        assert!(!Goal::Goodput.judges(&steady, 1.2) && Goal::Goodput.judges(&steady, 2.0));
-        assert!(Goal::Open.judges(&steady, 0.9) && !Goal::Open.judges(&steady, 1.0));
-        assert!(Goal::Settled.judges(&steady, 10.0) && !Goal::Settled.judges(&steady, 4.0));
-        assert!(!Goal::Reopened.judges(&steady, 10.0), "nothing ends");
+        assert!(!Goal::Goodput.applies(&steady, 1.2) && Goal::Goodput.applies(&steady, 2.0));
+        assert!(Goal::Open.applies(&steady, 0.9) && !Goal::Open.applies(&steady, 1.0));
+        assert!(Goal::Settled.applies(&steady, 10.0) && !Goal::Settled.applies(&steady, 4.0));
+        assert!(!Goal::Reopened.applies(&steady, 10.0), "nothing ends");
         let bursts = Some(Bursts { factor: 2.0, lasts_s: 1.0, share: 0.1 });
         let arrivals = Arrivals { bursts, ..Arrivals::default() };
         let bursting = Scenario { arrivals, ..Scenario::default() };
-        assert!(Goal::Open.judges(&bursting, 0.45) && !Goal::Open.judges(&bursting, 0.5));
+        assert!(Goal::Open.applies(&bursting, 0.45) && !Goal::Open.applies(&bursting, 0.5));
         let change = Changed::Cost { requests: 1.0, handshakes: 3.0, over_s: 0.0 };
-        let dearer =
+        let costlier =
             Scenario { changes: vec![Change { at_s: 5.0, what: change }], ..Scenario::default() };
-        assert!(!Goal::Open.judges(&dearer, 0.8));
+        assert!(!Goal::Open.applies(&costlier, 0.8));
         let kind = AttackKind::Handshakes;
         let attack = Attack { kind, load: 0.3, from_s: 0.0, until_s: 9.0 };
         let attacked = Scenario { attacks: vec![attack], ..Scenario::default() };
-        assert!(Goal::Open.judges(&attacked, 0.5) && !Goal::Open.judges(&attacked, 0.8));
-        assert!(!Goal::Goodput.judges(&attacked, 2.0) && !Goal::Wasted.judges(&attacked, 2.0));
-        assert!(Goal::Response.judges(&attacked, 2.0) && Goal::Kept.judges(&attacked, 2.0));
+        assert!(Goal::Open.applies(&attacked, 0.5) && !Goal::Open.applies(&attacked, 0.8));
+        assert!(!Goal::Goodput.applies(&attacked, 2.0) && !Goal::Wasted.applies(&attacked, 2.0));
+        assert!(Goal::Response.applies(&attacked, 2.0) && Goal::Kept.applies(&attacked, 2.0));
     }
 }

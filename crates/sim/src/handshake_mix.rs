@@ -3,7 +3,7 @@
 /// How customers connect, and what that costs the gate, in CPU seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum HandshakeMix {
-    /// Without TLS: no handshake, and no ticket that could tell who it is.
+    /// Without TLS: no handshake, and no ticket that could identify the session.
     Clear,
     /// With it.
     Handshakes {

@@ -23,7 +23,7 @@ const AS_GOOD: f64 = 0.01;
 
 /// What runs of one scenario, policy and load came to: means over the seeds.
 #[derive(Clone, Debug)]
-pub struct Judged {
+pub struct Evaluated {
     /// The policy.
     pub policy: String,
     /// The load, in capacities.
@@ -36,7 +36,7 @@ pub struct Judged {
     pub first: Outcome,
 }
 
-impl Judged {
+impl Evaluated {
     /// What it came to by a measure.
     pub fn value(&self, measure: Measure) -> Option<f64> {
         self.values[measure as usize]
@@ -56,11 +56,11 @@ impl Judged {
 
 /// Runs a scenario under a policy at each of its loads, with each of the seeds; `None`:
 /// no policy has this name.
-pub fn judged(
+pub fn evaluate(
     scenario: &Scenario,
     policy: &str,
     seeds: RangeInclusive<u64>,
-) -> Option<Vec<Judged>> {
+) -> Option<Vec<Evaluated>> {
     policies::named(policy, scenario)?;
     let calm = Scenario {
         arrivals: Arrivals::default(),
@@ -78,18 +78,18 @@ pub fn judged(
             Some(per_second) => policies::production(PolicyKind::Static { per_second }),
             None => policies::named(policy, scenario).expect("it was just found"),
         };
-        judged_at(scenario, policy, *load, (&seeds, calm_p95_ms), judge)
+        evaluate_at(scenario, policy, *load, (&seeds, calm_p95_ms), judge)
     };
     Some(scenario.loads.iter().map(at).collect())
 }
 
-fn judged_at(
+fn evaluate_at(
     scenario: &Scenario,
     policy: &str,
     load: f64,
     (seeds, calm_p95_ms): (&RangeInclusive<u64>, Option<f64>),
     judge: impl Fn() -> Box<dyn Policy>,
-) -> Judged {
+) -> Evaluated {
     let outcomes: Vec<_> =
         seeds.clone().map(|seed| run(scenario, load, seed, judge().as_mut())).collect();
     let values = Measure::ALL.map(|measure| {
@@ -97,7 +97,7 @@ fn judged_at(
     });
     let answered = outcomes.iter().map(|outcome| outcome.answered).sum();
     let first = outcomes.into_iter().next().unwrap_or_default();
-    Judged { policy: policy.to_owned(), load, values, answered, first }
+    Evaluated { policy: policy.to_owned(), load, values, answered, first }
 }
 
 /// The rate with which a static limit does best in this very scenario, which

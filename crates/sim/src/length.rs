@@ -19,7 +19,7 @@ enum Kind {
 }
 
 impl SessionLength {
-    /// A power law whose exponent gives the mean asked for, heavy-tailed up to
+    /// A power law whose exponent gives the requested mean, heavy-tailed up to
     /// the longest; where that equals the mean, all sessions are equal.
     pub fn power_law(mean: f64, max: f64) -> Self {
         let max = max.max(1.0) as u32;
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_power_law_has_the_mean_asked_for() {
+    fn a_power_law_has_the_requested_mean() {
         for (mean, max) in [(12.0, 60.0), (12.0, 12.0), (3.0, 40.0), (1.0, 1.0)] {
             let length = SessionLength::power_law(mean, max);
             let Kind::PowerLaw(shares) = &length.kind else { panic!() };

@@ -1,15 +1,14 @@
 //! A simulator of an overloaded service, in virtual time, around the
 //! production [`Controller`](tidegate_control::Controller) and its rivals.
 //!
-//! Customers arrive, open a connection, ask, think, come back with a resumed
-//! handshake if the connection was closed meanwhile, and leave or come back as
-//! new if a response takes longer than their patience. Gate, upstream and
-//! database queue for processors. Work for a customer who has left is done all
-//! the same, up to the stage that it is in: this is what makes an uncontrolled
-//! server collapse.
+//! Customers arrive, open a connection, make requests, think, reconnect with a resumed
+//! handshake if the connection was closed meanwhile, and leave or return as new if a
+//! response takes longer than their patience. Jobs at gate, upstream and database queue
+//! for processors. The current stage of a job is finished even if its customer has left:
+//! this is why an uncontrolled server collapses.
 //!
 //! A [`Scenario`] is a readable file. A run follows from the scenario, its load
-//! and its seed alone; [`judged()`] runs it and tells what came of it by every
+//! and its seed alone; [`evaluate()`] runs it and reports every
 //! [`Measure`].
 
 mod arrivals;
@@ -44,7 +43,7 @@ pub use catalogue::{CATALOGUE, text};
 pub use distribution::Distribution;
 pub use expectation::Expectation;
 pub use handshake_mix::HandshakeMix;
-pub use judged::{Judged, judged};
+pub use judged::{Evaluated, evaluate};
 pub use length::SessionLength;
 pub use measure::Measure;
 pub use outcome::{Cohort, Outcome, Tenth, jain, max_min};

@@ -1,18 +1,18 @@
 //! The measures of a run.
 
-/// What runs of one scenario, policy and load came to.
+/// A figure of the runs of one scenario, policy and load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Measure {
     /// Completed sessions, as a share of the best possible: see
     /// [`Outcome::goodput`](crate::Outcome::goodput).
     Goodput,
-    /// Median of the waits of customers inside, in milliseconds.
+    /// Median of the response times of customers with an admitted session, in milliseconds.
     P50,
     /// 95th percentile of it.
     P95,
     /// 99th percentile of it.
     P99,
-    /// 95th percentile, in those of the same scenario at a steady 0.8.
+    /// 95th percentile, as a multiple of that of the same scenario at a steady load of 0.8.
     P95Ratio,
     /// Queue that stands a second or longer, in milliseconds.
     Standing,
@@ -20,17 +20,17 @@ pub enum Measure {
     Overshoot,
     /// Refused, of those offered.
     Refused,
-    /// Refused although there was time, of those offered.
+    /// Refused although processors and threads were free, of those offered.
     RefusedIdle,
     /// Not completed, of those admitted.
     Lost,
     /// Refused in the middle of their visit, of those admitted.
     CutOff,
-    /// CPU time that came to nothing, of that spent.
+    /// CPU time spent in vain, as a share of all CPU time.
     Wasted,
     /// Seconds until settled after the load stepped above the capacity.
     Settle,
-    /// Seconds until nobody is refused after it stepped below.
+    /// Seconds until no session is refused after it stepped below.
     Reopen,
     /// Jain's index between short and long sessions.
     FairLengths,

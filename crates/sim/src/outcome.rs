@@ -1,28 +1,26 @@
-//! What came of a simulated run.
+//! The outcome of a simulated run.
 
-/// What happened from one moment of a run on.
+/// What happened from the start of the measuring window on.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
-    /// How long it was watched.
+    /// Length of the measuring window, in seconds.
     pub seconds: f64,
-    /// New sessions that customers asked for, those of customers who came back
-    /// included.
+    /// New sessions offered, those of customers who returned after a failure included.
     pub offered: u64,
-    /// Of these, how many came back after a disappointment.
+    /// Of these, those of customers who returned after a failure.
     pub retries: u64,
-    /// New sessions let in.
+    /// New sessions admitted.
     pub admitted: u64,
     /// New sessions refused, at once or after having been held.
     pub refused: u64,
-    /// Sessions that got all that they came for.
+    /// Sessions whose last request was answered.
     pub completed: u64,
-    /// Admitted sessions that left for want of an answer, got an error, or were
-    /// refused another connection.
+    /// Admitted sessions that timed out, got an error, or were refused another connection.
     pub abandoned: u64,
-    /// Of these, those who were refused another connection: they brought no
-    /// ticket, and stood in line among the new.
+    /// Of these, those refused another connection: without a ticket it was queued as a new
+    /// session.
     pub cut_off: u64,
-    /// Connections of attackers, and how many of them were let in.
+    /// Connections of attackers, and how many of them were admitted.
     pub attacks: (u64, u64),
     /// Full handshakes begun.
     pub full_handshakes: u64,
@@ -30,11 +28,11 @@ pub struct Outcome {
     pub resumed_handshakes: u64,
     /// Requests of customers that were answered in time.
     pub answered: u64,
-    /// Waits of customers inside, in seconds, in ascending order: from the wish to
-    /// the whole response, or until they gave up.
+    /// Response times of customers with an admitted session, in seconds, in ascending order:
+    /// from the intended start to the whole response, or until the customer gave up.
     pub waits_s: Vec<f64>,
-    /// What customers got, in mean sessions: those who completed, those who gave
-    /// up, and those inside at the end. See [`Outcome::goodput`].
+    /// Work done for customers, in mean sessions: for those who completed, those who gave
+    /// up, and those with an active session at the end. See [`Outcome::goodput`].
     pub carried: f64,
     /// See above.
     pub dropped: f64,
@@ -42,7 +40,7 @@ pub struct Outcome {
     pub under_way: f64,
     /// Mean sessions that could have been carried at best.
     pub best: f64,
-    /// CPU seconds spent, and those of them on what came to nothing.
+    /// CPU seconds spent, and those of them spent in vain.
     pub cpu_s: f64,
     /// See above.
     pub wasted_cpu_s: f64,
@@ -52,26 +50,26 @@ pub struct Outcome {
     pub by_prefix: [Cohort; 8],
     /// The course of the whole run.
     pub course: Vec<Tenth>,
-    /// The policy's last word.
+    /// The policy's reason at the end of the run.
     pub why: String,
 }
 
-/// A group of sessions whose customers came for the first time while watched.
+/// A group of sessions whose customers arrived for the first time in the measuring window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cohort {
-    /// Customers who came, each counted once.
+    /// Customers who arrived, each counted once.
     pub offered: u64,
-    /// Sessions that completed; attackers who got what they wanted.
+    /// Sessions that completed, successful attackers included.
     pub completed: u64,
-    /// Sessions that were let in and did not complete.
+    /// Sessions that were admitted and did not complete.
     pub abandoned: u64,
-    /// Sessions inside at the end.
+    /// Active sessions at the end.
     pub under_way: u64,
 }
 
 impl Cohort {
     /// Sessions served: those that completed and, of those under way, the share
-    /// that will if they fare as the others did.
+    /// that completes at the rate of those that ended.
     pub fn served(&self) -> f64 {
         let ended = self.completed + self.abandoned;
         let share = ratio(self.completed as f64, ended as f64).unwrap_or(1.0);
@@ -84,9 +82,9 @@ impl Cohort {
 pub struct Tenth {
     /// When it ended.
     pub at_s: f64,
-    /// New sessions that customers asked for.
+    /// New sessions offered.
     pub offered: u64,
-    /// Sessions let in.
+    /// Sessions admitted.
     pub admitted: u64,
     /// Sessions refused, those cut off included.
     pub refused: u64,
@@ -98,32 +96,32 @@ pub struct Tenth {
     pub responses: u64,
     /// Sum of their times, in seconds.
     pub response_time_s: f64,
-    /// Sessions inside at its end.
-    pub inside: u32,
-    /// What was answered, in mean sessions.
+    /// Active sessions at its end.
+    pub active: u32,
+    /// Work answered, in mean sessions.
     pub carried: f64,
     /// Mean sessions that could have been carried at best.
     pub best: f64,
     /// Mean sessions that processors and threads would still have had time for.
     pub room: f64,
-    /// How long the tightest host, or the upstream's threads, would have worked at
-    /// what waited: the least and the most of the tenth, in seconds.
+    /// The queue as the time that the busiest host, or the upstream's threads, need to
+    /// process it: the least and the most of the tenth, in seconds.
     pub owed_s: (f64, f64),
 }
 
 impl Tenth {
-    /// Something has a queue of so many seconds at least and at most.
+    /// A host or the threads have a queue of this many seconds at least and at most.
     pub(crate) fn owes(&mut self, least_s: f64, most_s: f64) {
         self.owed_s = (self.owed_s.0.max(least_s), self.owed_s.1.max(most_s));
     }
 }
 
 impl Outcome {
-    /// Completed sessions, as a share of the best possible; `None`: nobody came.
+    /// Completed sessions, as a share of the best possible; `None`: no customer arrived.
     ///
     /// Each counts for the work that its requests take on average of what limits
     /// the service most, in those of a mean session, as far as they were answered
-    /// while watched: one policy completes many short sessions with what another
+    /// in the measuring window: one policy completes many short sessions with what another
     /// completes a few long ones with. Of what sessions under way at the end got,
     /// the same share counts as of those that ended.
     pub fn goodput(&self) -> Option<f64> {
@@ -143,20 +141,20 @@ impl Outcome {
         ratio(self.cut_off as f64, (self.completed + self.abandoned) as f64)
     }
 
-    /// Share of those offered that were refused; `None`: nobody came.
+    /// Share of those offered that were refused; `None`: no customer arrived.
     pub fn refused(&self) -> Option<f64> {
         ratio(self.refused as f64, self.offered as f64)
     }
 
-    /// Share of the CPU time spent that came to nothing: refusals, sessions
+    /// Share of the CPU time that was spent in vain: refusals, sessions
     /// that did not complete, attackers; `None`: none was spent.
     pub fn wasted(&self) -> Option<f64> {
         ratio(self.wasted_cpu_s, self.cpu_s)
     }
 
-    /// The wait that a share `q` of all waits of customers inside did not exceed,
-    /// in milliseconds, one given up counting for as long as it was; `None`:
-    /// nobody was answered.
+    /// The `q` quantile of the response times of customers with an admitted session, in
+    /// milliseconds; an abandoned wait counts with its length; `None`: no request was
+    /// answered.
     pub fn response_ms(&self, q: f64) -> Option<f64> {
         let last = self.waits_s.len().saturating_sub(1) as f64;
         let rank = (q.clamp(0.0, 1.0) * last).round() as usize;
@@ -164,7 +162,7 @@ impl Outcome {
     }
 
     /// Share of those offered that were refused in a second in which processors
-    /// and threads would have had time for them; `None`: nobody came.
+    /// and threads had time for them; `None`: no customer arrived.
     pub fn refused_idle(&self) -> Option<f64> {
         let idle: f64 = self
             .watched()
@@ -178,8 +176,8 @@ impl Outcome {
         ratio(idle, self.offered as f64)
     }
 
-    /// The longest queue that did not go away within a second, as the time that
-    /// the tightest host or the upstream's threads would have worked at it, in
+    /// The longest queue that persisted for a second, as the time that
+    /// the busiest host or the upstream's threads would have worked at it, in
     /// milliseconds.
     ///
     /// Source: Nichols and Jacobson 2012, "Controlling Queue Delay", ACM Queue
@@ -196,21 +194,20 @@ impl Outcome {
         self.watched().iter().map(|tenth| tenth.owed_s.1).fold(0.0, f64::max) * 1e3
     }
 
-    /// How evenly short and long sessions were served, by the share of those who
-    /// came: see [`jain`].
+    /// Fairness between short and long sessions, by the share of arrivals served: see
+    /// [`jain`].
     pub fn fair_lengths(&self) -> Option<f64> {
-        let came = self.by_length.iter().filter(|group| group.offered > 0);
-        let shares: Vec<f64> = came.map(|group| group.served() / group.offered as f64).collect();
+        let came = self.by_length.iter().filter(|cohort| cohort.offered > 0);
+        let shares: Vec<f64> = came.map(|cohort| cohort.served() / cohort.offered as f64).collect();
         jain(&shares)
     }
 
-    /// How evenly address prefixes were served, by the share of what each would
-    /// have got of the same sessions had all been given as many as they want, and
-    /// where that is too many, equally many: see [`jain`] and [`max_min`].
+    /// Fairness between address prefixes, by the share that each got of its max-min fair
+    /// part of the sessions served: see [`jain`] and [`max_min`].
     pub fn fair_prefixes(&self) -> Option<f64> {
-        let came: Vec<_> = self.by_prefix.iter().filter(|group| group.offered > 0).collect();
-        let wanted: Vec<f64> = came.iter().map(|group| group.offered as f64).collect();
-        let served: Vec<f64> = came.iter().map(|group| group.served()).collect();
+        let came: Vec<_> = self.by_prefix.iter().filter(|cohort| cohort.offered > 0).collect();
+        let wanted: Vec<f64> = came.iter().map(|cohort| cohort.offered as f64).collect();
+        let served: Vec<f64> = came.iter().map(|cohort| cohort.served()).collect();
         let fair = max_min(served.iter().sum(), &wanted);
         let shares = served.iter().zip(&fair).map(|(served, fair)| ratio(*served, *fair));
         jain(&shares.collect::<Option<Vec<_>>>()?)
@@ -233,7 +230,7 @@ impl Outcome {
         unsettled.map_or(0.0, |window| window[4].at_s - step_s)
     }
 
-    /// Seconds after `step_s` until, up to `until_s`, nobody is refused.
+    /// Seconds after `step_s` until, up to `until_s`, no session is refused.
     pub(crate) fn open_after(&self, step_s: f64, until_s: f64) -> f64 {
         let last = self.course.iter().rfind(|tenth| {
             tenth.at_s > step_s + 0.05 && tenth.at_s <= until_s && tenth.refused > 0
@@ -261,8 +258,8 @@ pub fn jain(shares: &[f64]) -> Option<f64> {
     ratio(sum * sum, shares.len() as f64 * squares)
 }
 
-/// A total divided among those who want so much each: nobody gets more than he
-/// wants, and who gets less gets as much as the most that anybody gets.
+/// The max-min fair division of a total among these demands: no part exceeds its demand,
+/// and every part below its demand is as large as the largest part.
 ///
 /// Source: Bertsekas and Gallager 1992, "Data Networks", section 6.5.2: max-min
 /// fairness.
@@ -305,8 +302,8 @@ mod tests {
         };
         // (60 + 3/4 × 16) ∕ 120
         assert_eq!(outcome.goodput(), Some(0.6));
-        let group = Cohort { offered: 40, completed: 9, abandoned: 3, under_way: 4 };
-        assert_eq!(group.served(), 12.0);
+        let cohort = Cohort { offered: 40, completed: 9, abandoned: 3, under_way: 4 };
+        assert_eq!(cohort.served(), 12.0);
     }
 
     #[test]

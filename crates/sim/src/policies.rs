@@ -13,11 +13,11 @@ pub const NAMES: [&str; 17] = [
     "eac",
     "sbac",
     "aimd",
-    "aimd-door",
+    "aimd-admission",
     "gradient",
-    "gradient-door",
+    "gradient-admission",
     "gradient2",
-    "gradient2-door",
+    "gradient2-admission",
     "codel",
     "pi",
     "breakwater",
@@ -27,30 +27,44 @@ pub const NAMES: [&str; 17] = [
     "tide",
 ];
 
+/// Former names that are still accepted, in the order of [`NAMES`].
+pub const FORMER_NAMES: [&str; 3] = ["aimd-door", "gradient-door", "gradient2-door"];
+
+/// The name in [`NAMES`] of a policy that is given by that or by its former name; `None`:
+/// no such policy.
+pub fn canonical(name: &str) -> Option<&'static str> {
+    let name = match name {
+        "aimd-door" => "aimd-admission",
+        "gradient-door" => "gradient-admission",
+        "gradient2-door" => "gradient2-admission",
+        name => name,
+    };
+    NAMES.into_iter().find(|known| *known == name)
+}
+
 /// A policy that has learned nothing yet; `None`: no such name.
 ///
 /// Beside [`NAMES`], it knows the [`VARIANTS`](super::VARIANTS) of `tide` and
 /// `tide:constant=value,...`, which is `tide` with other constants of its
 /// [`Tuning`](tidegate_control::Tuning).
 ///
-/// `static` admits the capacity, which nobody knows beforehand;
-/// [`judged()`](super::judged()) looks for the best rate with hindsight. `aimd`,
-/// `gradient` and `gradient2` turn away requests, as they are deployed; with
-/// `-door`, new sessions only. `codel` and `pi` are told how many threads the
-/// service has.
+/// `static` admits sessions at the rate of the capacity; [`evaluate()`](super::evaluate())
+/// searches for the best rate with hindsight. `aimd`, `gradient` and `gradient2` refuse
+/// requests, as deployed; with `-admission` they refuse new sessions only. `codel` and
+/// `pi` get the number of the service's threads.
 pub fn named(name: &str, scenario: &Scenario) -> Option<Box<dyn Policy>> {
     let pace = pace(scenario);
-    Some(match name {
+    Some(match canonical(name).unwrap_or(name) {
         "off" => production(PolicyKind::Off),
         "static" => production(PolicyKind::Static { per_second: scenario.capacity_per_s() }),
         "eac" => production(PolicyKind::Eac { interval: PolicyKind::EAC_INTERVAL.mul_f64(pace.0) }),
         "sbac" => Box::new(Sbac::new(pace)),
         "aimd" => Box::new(Limited::on_requests(Aimd::new(pace))),
-        "aimd-door" => Box::new(Limited::at_the_door(Aimd::new(pace))),
+        "aimd-admission" => Box::new(Limited::on_admission(Aimd::new(pace))),
         "gradient" => Box::new(Limited::on_requests(Gradient::new())),
-        "gradient-door" => Box::new(Limited::at_the_door(Gradient::new())),
+        "gradient-admission" => Box::new(Limited::on_admission(Gradient::new())),
         "gradient2" => Box::new(Limited::on_requests(Gradient2::new(pace))),
-        "gradient2-door" => Box::new(Limited::at_the_door(Gradient2::new(pace))),
+        "gradient2-admission" => Box::new(Limited::on_admission(Gradient2::new(pace))),
         "codel" => Box::new(CoDel::new(scenario.upstream.threads)),
         "pi" => Box::new(Pi::new(scenario.upstream.threads)),
         "breakwater" => Box::new(Breakwater::new()),
@@ -60,8 +74,8 @@ pub fn named(name: &str, scenario: &Scenario) -> Option<Box<dyn Policy>> {
     })
 }
 
-/// How much faster than the customers of paper 001, who think for seven seconds
-/// on average, those of the scenario are.
+/// How much faster the scenario's customers are than those of study 001, whose mean think
+/// time is seven seconds.
 fn pace(scenario: &Scenario) -> Pace {
     let think_s: f64 =
         scenario.customers.iter().map(|class| class.share * class.think.mean()).sum();
@@ -78,7 +92,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_name_has_a_policy_that_can_say_why() {
+    fn former_names_are_accepted() {
+        let present = ["aimd-admission", "gradient-admission", "gradient2-admission"];
+        assert_eq!(FORMER_NAMES.map(canonical), present.map(Some));
+        for name in FORMER_NAMES {
+            assert!(named(name, &Scenario::default()).is_some(), "{name}");
+        }
+        assert_eq!((canonical("tide"), canonical("other")), (Some("tide"), None));
+    }
+
+    #[test]
+    fn every_name_has_a_policy_that_gives_its_reason() {
         let scenario = Scenario::default();
         for name in NAMES {
             let why = named(name, &scenario).unwrap().why(tidegate_control::Time::ZERO);

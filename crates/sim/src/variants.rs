@@ -1,5 +1,4 @@
-//! `tide` with parts of it taken away, and with other constants: to learn what each
-//! part is worth.
+//! `tide` without one of its parts, and with other constants: for ablation.
 
 use tidegate_control::{Controller, Decision, Moment, PolicyKind, Reading, Settings, Time, Tuning};
 

@@ -4,9 +4,9 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use tidegate_sim::{CATALOGUE, Scenario, judged};
+use tidegate_sim::{CATALOGUE, Scenario, evaluate};
 
-/// Means over so many runs are judged.
+/// The number of runs whose mean is compared with the range.
 const SEEDS: u64 = 2;
 
 #[test]
@@ -40,7 +40,7 @@ fn every_scenario_comes_out_as_it_expects() {
 }
 
 fn misses(scenario: &Scenario, policy: &str) -> Vec<String> {
-    let runs = judged(scenario, policy, 1..=SEEDS).expect("scenarios name policies that exist");
+    let runs = evaluate(scenario, policy, 1..=SEEDS).expect("scenarios name policies that exist");
     let mut misses = Vec::new();
     for run in &runs {
         for (expectation, _) in run.verdicts(scenario).filter(|(_, met)| !met) {

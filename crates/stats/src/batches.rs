@@ -3,7 +3,7 @@
 //! measurements; the means of long enough batches of them nearly are.
 
 use crate::estimate::{Estimate, t_quantile};
-use crate::histogram::Latency;
+use crate::histogram::Histogram;
 
 /// What one of equal stretches of a run adds to a figure that is a ratio of two
 /// sums: sessions by seconds, completed by ended, below a limit by all.
@@ -89,8 +89,8 @@ pub fn ratio_of_sums(parts: &[Part]) -> Result<Estimate, Unsure> {
 ///
 /// Source: Woodruff 1952, "Confidence intervals for medians and other position
 /// measures".
-pub fn quantile_of_batches(q: f64, stretches: &[&Latency]) -> Result<Estimate, Unsure> {
-    let mut all = Latency::new();
+pub fn quantile_of_batches(q: f64, stretches: &[&Histogram]) -> Result<Estimate, Unsure> {
+    let mut all = Histogram::new();
     stretches.iter().for_each(|stretch| all.merge(stretch));
     let value = all.quantile_ms(q);
     let parts: Vec<Part> = stretches
@@ -105,7 +105,7 @@ pub fn quantile_of_batches(q: f64, stretches: &[&Latency]) -> Result<Estimate, U
     let (low, high) = (all.quantile_ms(q - t * share.error), all.quantile_ms(q + t * share.error));
     let spread = (high - low) / (2.0 * t);
     // A value anywhere within a rounding step has the variance step²/12.
-    let rounding = Latency::RESOLUTION * value / 12f64.sqrt();
+    let rounding = Histogram::RESOLUTION * value / 12f64.sqrt();
     Ok(Estimate { value, error: spread.hypot(rounding), freedom: share.freedom })
 }
 
@@ -234,7 +234,7 @@ mod tests {
         // Eight stretches of 100: alternating 50 + 25 and 50 − 25 of them take
         // at most 100 ms, the rest (spread over 101 to 300 ms) more.
         let stretch = |below: u64| {
-            let mut latency = Latency::new();
+            let mut latency = Histogram::new();
             (0..below).for_each(|i| latency.record(Duration::from_millis(1 + i)));
             (below..100).for_each(|i| latency.record(Duration::from_millis(201 + i)));
             latency

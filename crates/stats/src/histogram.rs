@@ -4,22 +4,22 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use hdrhistogram::Histogram;
+use hdrhistogram::Histogram as HdrHistogram;
 use hdrhistogram::serialization::{Deserializer, Serializer, V2Serializer};
 use serde::{Deserialize, Serialize};
 
-/// Durations from 1 µs to 1 h, kept to three significant digits: quantiles are
-/// within 0.1 % (or 1 µs) of the recorded values, in at most about 200 KB
-/// however many are recorded. What is shorter or longer is clamped.
+/// A distribution of durations from 1 µs to 1 h with three significant digits. Quantiles
+/// are within 0.1 % (or 1 µs) of the recorded values. Memory is at most about 200 KB,
+/// whatever the number of values. Durations outside the range are clamped.
 #[derive(Clone, Debug)]
-pub struct Latency {
-    micros: Histogram<u64>,
+pub struct Histogram {
+    micros: HdrHistogram<u64>,
 }
 
-/// The usual quantiles in milliseconds; all 0 where nothing was recorded.
+/// The usual percentiles of a [`Histogram`] in milliseconds; all 0 if it is empty.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct LatencyMs {
-    /// How many durations were recorded.
+pub struct Percentiles {
+    /// Number of durations recorded.
     pub count: u64,
     /// Arithmetic mean.
     pub mean_ms: f64,
@@ -31,7 +31,7 @@ pub struct LatencyMs {
     pub p95_ms: f64,
     /// 99th percentile.
     pub p99_ms: f64,
-    /// The longest.
+    /// Largest duration.
     pub max_ms: f64,
 }
 
@@ -39,19 +39,19 @@ pub struct LatencyMs {
 /// offset, digits (4 each), lowest, highest value and ratio (8 each).
 const HEAD: usize = 40;
 
-impl Latency {
-    /// The shortest duration told from a shorter one.
+impl Histogram {
+    /// Shorter durations are recorded as this one.
     pub const SHORTEST: Duration = Duration::from_micros(1);
-    /// The longest duration told from a longer one.
+    /// Longer durations are recorded as this one.
     pub const LONGEST: Duration = Duration::from_secs(3600);
 
-    /// What a value may be off by, as a share of it.
+    /// Largest relative error of a value.
     pub const RESOLUTION: f64 = 0.001;
 
-    /// An empty histogram; grows with what it is given.
+    /// An empty histogram. It grows as values are recorded.
     pub fn new() -> Self {
         let longest = Self::LONGEST.as_micros() as u64;
-        let micros = Histogram::new_with_max(longest, 3).expect("three digits and an hour fit");
+        let micros = HdrHistogram::new_with_max(longest, 3).expect("three digits and an hour fit");
         Self { micros }
     }
 
@@ -68,40 +68,36 @@ impl Latency {
         self.micros.saturating_record_n(micros, count);
     }
 
-    /// Adds all that another histogram holds.
+    /// Adds the counts of another histogram.
     pub fn merge(&mut self, other: &Self) {
         self.micros.add(&other.micros).expect("both have the same range");
     }
 
-    /// How many durations were recorded.
+    /// Number of durations recorded.
     pub fn count(&self) -> u64 {
         self.micros.len()
     }
 
-    /// Forgets everything; keeps the memory for the next interval.
+    /// Removes all values and keeps the memory.
     pub fn clear(&mut self) {
         self.micros.reset();
     }
 
-    /// The duration that a share `q` (0 to 1, clamped) of all did not exceed,
-    /// in milliseconds; 0 where nothing was recorded.
+    /// The `q`-quantile (0 to 1, clamped) in milliseconds; 0 if the histogram is empty.
     pub fn quantile_ms(&self, q: f64) -> f64 {
         if self.micros.is_empty() {
             return 0.0;
         }
-        // A quantile is reported as its bucket's upper end, which may lie
-        // above the greatest value recorded: never say more than was seen.
+        // The upper end of the bucket may lie above the largest recorded value.
         self.micros.value_at_quantile(q).min(self.micros.max()) as f64 / 1000.0
     }
 
-    /// How many durations were at most this many milliseconds, to the
-    /// resolution.
+    /// Number of durations of at most `ms` milliseconds, within the resolution.
     pub fn count_up_to_ms(&self, ms: f64) -> u64 {
         self.micros.count_between(0, (ms * 1000.0).round() as u64)
     }
 
-    /// All that was recorded, in microseconds, as the histogram of version 2 that
-    /// the HdrHistogram libraries of all languages read, in Base64.
+    /// The histogram in the V2 format of HdrHistogram (values in microseconds), in Base64.
     pub fn encode(&self) -> String {
         BASE64_STANDARD.encode(self.to_bytes())
     }
@@ -113,36 +109,37 @@ impl Latency {
         bytes
     }
 
-    /// Reads what [`encode`](Self::encode) gave; `None` for anything else.
+    /// Reads the output of [`encode`](Self::encode); `None` for anything else.
     pub fn decode(text: &str) -> Option<Self> {
         let bytes = BASE64_STANDARD.decode(text).ok()?;
-        // The reader allocates what the head asks for: so the head has to be the
-        // one that every histogram of ours has, and the length the true one.
+        // The reader allocates memory as the header says, so the header must be that of
+        // an own histogram and the length must be exact.
         let (own, head) = (Self::new().to_bytes(), bytes.get(..HEAD)?);
         let length = u32::from_be_bytes(head[4..8].try_into().expect("four bytes"));
         let ours = head[..4] == own[..4] && head[8..] == own[8..HEAD];
         if !ours || length as usize != bytes.len() - HEAD {
             return None;
         }
-        let micros: Histogram<u64> = Deserializer::new().deserialize(&mut bytes.as_slice()).ok()?;
-        let mut latency = Self::new();
-        latency.micros.add(micros).ok()?;
-        Some(latency)
+        let micros: HdrHistogram<u64> =
+            Deserializer::new().deserialize(&mut bytes.as_slice()).ok()?;
+        let mut histogram = Self::new();
+        histogram.micros.add(micros).ok()?;
+        Some(histogram)
     }
 
-    /// Arithmetic mean in milliseconds; 0 where nothing was recorded.
+    /// Arithmetic mean in milliseconds; 0 if the histogram is empty.
     pub fn mean_ms(&self) -> f64 {
         self.micros.mean() / 1000.0
     }
 
-    /// The longest duration in milliseconds; 0 where nothing was recorded.
+    /// Largest duration in milliseconds; 0 if the histogram is empty.
     pub fn max_ms(&self) -> f64 {
         self.micros.max() as f64 / 1000.0
     }
 
-    /// The usual quantiles at once.
-    pub fn summary(&self) -> LatencyMs {
-        LatencyMs {
+    /// The usual percentiles.
+    pub fn percentiles(&self) -> Percentiles {
+        Percentiles {
             count: self.count(),
             mean_ms: self.mean_ms(),
             p50_ms: self.quantile_ms(0.5),
@@ -154,23 +151,23 @@ impl Latency {
     }
 }
 
-impl Default for Latency {
+impl Default for Histogram {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl Serialize for Latency {
-    /// As [`encode`](Self::encode) gives it.
+impl Serialize for Histogram {
+    /// Serialised as by [`encode`](Self::encode).
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&self.encode())
     }
 }
 
-impl<'de> Deserialize<'de> for Latency {
+impl<'de> Deserialize<'de> for Histogram {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
-        let wrong = || serde::de::Error::custom("no histogram of durations");
+        let wrong = || serde::de::Error::custom("not a histogram of durations");
         Self::decode(&text).ok_or_else(wrong)
     }
 }
@@ -179,10 +176,10 @@ impl<'de> Deserialize<'de> for Latency {
 mod tests {
     use super::*;
 
-    fn of_ms(values: impl IntoIterator<Item = u64>) -> Latency {
-        let mut latency = Latency::new();
-        values.into_iter().for_each(|ms| latency.record(Duration::from_millis(ms)));
-        latency
+    fn of_ms(values: impl IntoIterator<Item = u64>) -> Histogram {
+        let mut histogram = Histogram::new();
+        values.into_iter().for_each(|ms| histogram.record(Duration::from_millis(ms)));
+        histogram
     }
 
     fn close(actual: f64, expected: f64) {
@@ -191,72 +188,72 @@ mod tests {
 
     #[test]
     fn quantiles_of_one_to_a_thousand_milliseconds_are_known() {
-        let latency = of_ms(1..=1000);
-        close(latency.quantile_ms(0.5), 500.0);
-        close(latency.quantile_ms(0.95), 950.0);
-        close(latency.quantile_ms(0.99), 990.0);
-        close(latency.max_ms(), 1000.0);
-        close(latency.mean_ms(), 500.5);
+        let histogram = of_ms(1..=1000);
+        close(histogram.quantile_ms(0.5), 500.0);
+        close(histogram.quantile_ms(0.95), 950.0);
+        close(histogram.quantile_ms(0.99), 990.0);
+        close(histogram.max_ms(), 1000.0);
+        close(histogram.mean_ms(), 500.5);
     }
 
     #[test]
     fn merging_equals_recording_together() {
         let mut merged = of_ms(1..=500);
         merged.merge(&of_ms(501..=1000));
-        assert_eq!(merged.summary(), of_ms(1..=1000).summary());
+        assert_eq!(merged.percentiles(), of_ms(1..=1000).percentiles());
     }
 
     #[test]
-    fn an_empty_histogram_says_zero() {
-        assert_eq!(Latency::new().summary(), LatencyMs::default());
+    fn percentiles_of_an_empty_histogram_are_zero() {
+        assert_eq!(Histogram::new().percentiles(), Percentiles::default());
     }
 
     #[test]
-    fn what_is_out_of_range_is_clamped() {
-        let mut latency = Latency::new();
-        latency.record(Duration::ZERO);
-        latency.record(Duration::MAX);
-        assert_eq!(latency.count(), 2);
-        close(latency.quantile_ms(0.0), 0.001);
-        close(latency.max_ms(), 3_600_000.0);
+    fn values_out_of_range_are_clamped() {
+        let mut histogram = Histogram::new();
+        histogram.record(Duration::ZERO);
+        histogram.record(Duration::MAX);
+        assert_eq!(histogram.count(), 2);
+        close(histogram.quantile_ms(0.0), 0.001);
+        close(histogram.max_ms(), 3_600_000.0);
     }
 
     #[test]
     fn no_quantile_exceeds_the_maximum() {
-        let latency = of_ms([10_007]);
-        assert!(latency.quantile_ms(0.99) <= latency.max_ms());
-        assert!(latency.quantile_ms(7.0) <= latency.max_ms());
+        let histogram = of_ms([10_007]);
+        assert!(histogram.quantile_ms(0.99) <= histogram.max_ms());
+        assert!(histogram.quantile_ms(7.0) <= histogram.max_ms());
     }
 
     #[test]
-    fn what_is_encoded_is_decoded_alike_and_nothing_else_is() {
-        let latency = of_ms(1..=1000);
-        let decoded = Latency::decode(&latency.encode()).unwrap();
-        assert_eq!(decoded.summary(), latency.summary());
-        assert_eq!(Latency::decode(&Latency::new().encode()).unwrap().count(), 0);
-        let whole = latency.encode();
+    fn decode_reverses_encode_and_rejects_other_text() {
+        let histogram = of_ms(1..=1000);
+        let decoded = Histogram::decode(&histogram.encode()).unwrap();
+        assert_eq!(decoded.percentiles(), histogram.percentiles());
+        assert_eq!(Histogram::decode(&Histogram::new().encode()).unwrap().count(), 0);
+        let whole = histogram.encode();
         for wrong in ["", "?", "AAAA", &whole[..whole.len() / 8 * 4]] {
-            assert!(Latency::decode(wrong).is_none(), "{wrong}");
+            assert!(Histogram::decode(wrong).is_none(), "{wrong}");
         }
-        // A head that promises 4 GB of counts, or 5 digits, is not believed.
+        // A header with 4 GB of counts, or with 5 digits, is rejected.
         for (at, byte) in [(4, 0xff), (15, 5)] {
-            let mut bytes = latency.to_bytes();
+            let mut bytes = histogram.to_bytes();
             bytes[at] = byte;
-            assert!(Latency::decode(&BASE64_STANDARD.encode(bytes)).is_none(), "byte {at}");
+            assert!(Histogram::decode(&BASE64_STANDARD.encode(bytes)).is_none(), "byte {at}");
         }
     }
 
     #[test]
     fn counts_up_to_a_limit_include_it() {
-        let latency = of_ms(1..=1000);
-        assert_eq!((latency.count_up_to_ms(0.5), latency.count_up_to_ms(250.0)), (0, 250));
-        assert_eq!(latency.count_up_to_ms(5000.0), 1000);
+        let histogram = of_ms(1..=1000);
+        assert_eq!((histogram.count_up_to_ms(0.5), histogram.count_up_to_ms(250.0)), (0, 250));
+        assert_eq!(histogram.count_up_to_ms(5000.0), 1000);
     }
 
     #[test]
-    fn clearing_forgets() {
-        let mut latency = of_ms(1..=9);
-        latency.clear();
-        assert_eq!(latency.summary(), LatencyMs::default());
+    fn clear_removes_all_values() {
+        let mut histogram = of_ms(1..=9);
+        histogram.clear();
+        assert_eq!(histogram.percentiles(), Percentiles::default());
     }
 }

@@ -1,6 +1,6 @@
 //! Histograms, intervals and knee finding: pure.
 //!
-//! - [`Latency`]: a bounded histogram of durations, for percentiles.
+//! - [`Histogram`]: durations in bounded memory, and their [`Percentiles`].
 //! - [`Summary`]: median, quartiles and spread of repeated measurements, and
 //!   [`ratio_of_pairs`] for two interleaved series.
 //! - [`Estimate`] and [`Difference`]: a figure with its error, of repeated runs
@@ -18,7 +18,7 @@ mod summary;
 
 pub use batches::{FEWEST, Part, Unsure, quantile_of_batches, ratio_of_sums};
 pub use estimate::{Difference, Estimate};
-pub use histogram::{Latency, LatencyMs};
+pub use histogram::{Histogram, Percentiles};
 pub use holm::holm;
 pub use knee::{Capacity, Carried, Step, capacity};
 pub use ratio::{Ratio, ratio_of_pairs};

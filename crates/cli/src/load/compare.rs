@@ -1,4 +1,4 @@
-//! `tidegate load compare`: whether two sets of runs differ by more than chance.
+//! `tidegate load compare`: whether two sets of runs differ significantly.
 
 use std::path::{Path, PathBuf};
 
@@ -10,16 +10,16 @@ use crate::stdout::print;
 /// Flags of `tidegate load compare`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Results that `--json` wrote: two files, or all of A with B after --with
+    /// Results written by --json: two files, or all files of A, with those of B after --with
     #[arg(value_name = "A", required = true)]
     files: Vec<PathBuf>,
-    /// Results to hold against the others
+    /// Results of the second set
     #[arg(long, value_name = "B", num_args = 1..)]
     with: Vec<PathBuf>,
-    /// Let figures get worse by this share, such as 5%, before it counts
+    /// Share by which a figure may get worse without being reported as worse, such as 5%
     #[arg(long, value_name = "SHARE", default_value = "0%", value_parser = share)]
     worse_by: f64,
-    /// Compare runs that are not alike all the same
+    /// Compare runs with different settings
     #[arg(long)]
     anyway: bool,
     /// Write the comparison as JSON
@@ -27,13 +27,14 @@ pub struct Args {
     json: Option<PathBuf>,
 }
 
-/// Reads both sets and says what differs.
+/// Reads both sets and reports the differences.
 pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     let (a, b) = match (args.files.as_slice(), args.with.as_slice()) {
         ([a, b], []) => (std::slice::from_ref(a), std::slice::from_ref(b)),
         (_, []) => {
             return Err(bad_input(
-                "which are A, and which B? Give two files, or several as A1 A2 --with B1 B2",
+                "it is not clear which files are A and which are B; give two files, or several as A1 A2 \
+                 --with B1 B2",
             ));
         }
         (a, b) => (a, b),
@@ -45,18 +46,18 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     }
     let comparison = compare(&a, &b, args.worse_by);
     if let Some(file) = &args.json {
-        super::write_json(&comparison, file)?;
+        super::results::write_json(&comparison, file)?;
     }
     print(comparison.to_string())?;
     if !comparison.unlike.is_empty() && !args.anyway {
         return Err(bad_input(
-            "these runs cannot be compared, see above; --anyway takes the figures as they are",
+            "these runs have different settings, see above; --anyway compares them as they are",
         ));
     }
     Ok(if comparison.is_worse() { Outcome::GoalMissed } else { Outcome::Done })
 }
 
-/// The runs of all files; every file that cannot be read is noted.
+/// The runs of all files; errors are added to `wrong`.
 fn read(files: &[PathBuf], wrong: &mut Vec<String>) -> Vec<SavedRun> {
     let one = |file: &PathBuf| {
         let path: &Path = file;

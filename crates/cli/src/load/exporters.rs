@@ -1,4 +1,4 @@
-//! Programs beside the user's terminal that are told how a run stands.
+//! Exporters of live metrics: Prometheus and OpenTelemetry.
 
 use std::net::SocketAddr;
 
@@ -8,17 +8,17 @@ use super::metrics::Metrics;
 use super::otlp::Otlp;
 use crate::stdout::print;
 
-/// Those that were asked for.
+/// The exporters that flags enable.
 pub struct Exporters {
     metrics: Option<Metrics>,
     otlp: Option<Otlp>,
 }
 
 impl Exporters {
-    /// Gets them ready, before anything runs.
+    /// Opens them before the run.
     ///
     /// # Errors
-    /// An address cannot be listened at, or is none.
+    /// An address is invalid, or cannot be listened on.
     pub fn open(metrics: Option<SocketAddr>, otlp: Option<&str>) -> anyhow::Result<Self> {
         let otlp = otlp.map(Otlp::open).transpose()?;
         let metrics = metrics.map(Metrics::serve).transpose()?;
@@ -28,8 +28,7 @@ impl Exporters {
         Ok(Self { metrics, otlp })
     }
 
-    /// Hands on how the run stands, without waiting for anybody. Gives what the user
-    /// should know, if there is something new.
+    /// Publishes a snapshot without blocking. Returns a new error for the user, if any.
     pub fn show(&mut self, snapshot: &Snapshot) -> Option<String> {
         if let Some(metrics) = &self.metrics {
             metrics.show(snapshot);
@@ -37,11 +36,11 @@ impl Exporters {
         self.otlp.as_mut()?.show(snapshot)
     }
 
-    /// Sees that the last figures are told, within bounds.
+    /// Sends the last figures, within a time limit.
     pub fn finish(self) {
-        if let Some(trouble) = self.otlp.and_then(Otlp::finish) {
-            // A broken pipe is not the measurement's concern.
-            drop(print(format!("{trouble}\n")));
+        if let Some(failure) = self.otlp.and_then(Otlp::finish) {
+            // A broken pipe does not affect the measurement.
+            drop(print(format!("{failure}\n")));
         }
     }
 }

@@ -1,21 +1,21 @@
-//! `tidegate load merge`: the parts of one test added up.
+//! `tidegate load merge`: adds up the shards of one test.
 
 use std::path::PathBuf;
 
 use anyhow::Context;
-use tidegate_load::{Portion, merge, write_seconds};
+use tidegate_load::{ShardResult, merge, write_seconds};
 
-use super::{judge, write_json};
+use super::results::{outcome, write_json};
 use crate::exit::{Outcome, bad_input};
 use crate::stdout::print;
 
 /// Flags of `tidegate load merge`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Results of all parts of one test, each written by --part I/N with --json
-    #[arg(value_name = "PART", required = true)]
+    /// Results of all shards of one test, each written by --shard I/N with --json
+    #[arg(value_name = "SHARD", required = true)]
     files: Vec<PathBuf>,
-    /// Write the whole result as JSON
+    /// Write the merged result as JSON
     #[arg(long, value_name = "FILE", visible_alias = "out")]
     json: Option<PathBuf>,
     /// Write every second as a line of CSV
@@ -23,27 +23,27 @@ pub struct Args {
     csv: Option<PathBuf>,
 }
 
-/// Reads all parts, and reports as the run of one driver would have.
+/// Reads all shards and reports like a run of a single process.
 pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     for (flag, file) in [("--json", &args.json), ("--csv", &args.csv)] {
         if let Some(file) = file.as_ref().filter(|file| args.files.contains(file)) {
             return Err(bad_input(format!(
-                "{flag} {} would overwrite a part: give it a file of its own",
+                "{flag} {} would overwrite a shard; name another file",
                 file.display()
             )));
         }
     }
-    let (mut portions, mut wrong) = (Vec::new(), Vec::new());
+    let (mut shard_results, mut wrong) = (Vec::new(), Vec::new());
     for file in &args.files {
-        match Portion::read(file) {
-            Ok(portion) => portions.push((file.display().to_string(), portion)),
+        match ShardResult::read(file) {
+            Ok(shard_result) => shard_results.push((file.display().to_string(), shard_result)),
             Err(error) => wrong.push(error),
         }
     }
     if !wrong.is_empty() {
         return Err(bad_input(wrong.join("\n")));
     }
-    let summary = merge(portions).map_err(|wrong| bad_input(wrong.join("\n")))?;
+    let summary = merge(shard_results).map_err(|wrong| bad_input(wrong.join("\n")))?;
     if let Some(file) = &args.json {
         write_json(&summary, file)?;
     }
@@ -52,5 +52,5 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
             .with_context(|| format!("cannot write {}", file.display()))?;
     }
     print(tidegate_load::report(&summary))?;
-    judge(&summary)
+    outcome(&summary)
 }

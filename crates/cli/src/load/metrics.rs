@@ -1,5 +1,5 @@
-//! Serves how a run stands to Prometheus. A thread of its own, which asks
-//! nothing of the drivers: it renders the last snapshot when somebody comes.
+//! Serves the state of a run to Prometheus. A thread of its own renders the last snapshot
+//! for each scrape; the load generator is not involved.
 
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -7,22 +7,21 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use tidegate_load::Snapshot;
-use tidegate_load::metrics::exposition;
+use tidegate_load::{Snapshot, exposition};
 
-/// How long one scrape may take; the next one waits meanwhile.
+/// Time limit of one scrape. Scrapes are served one after the other.
 const DEADLINE: Duration = Duration::from_secs(2);
-/// Longest head of a request.
+/// Largest request head.
 const LONGEST_HEAD: usize = 8192;
 
-/// Where `/metrics` is served, and what it says.
+/// The listener of `/metrics` and its last snapshot.
 pub struct Metrics {
     address: SocketAddr,
     last: Arc<Mutex<Option<Snapshot>>>,
 }
 
 impl Metrics {
-    /// Listens, and serves until the process ends.
+    /// Listens and serves until the process ends.
     pub fn serve(address: SocketAddr) -> anyhow::Result<Self> {
         let context = || format!("cannot serve metrics at {address}");
         let listener = TcpListener::bind(address).with_context(context)?;
@@ -32,9 +31,9 @@ impl Metrics {
         std::thread::Builder::new().name("metrics".into()).spawn(move || {
             for stream in listener.incoming() {
                 match stream {
-                    // Whoever does not read what she asked for harms herself alone.
+                    // An error concerns this client only.
                     Ok(stream) => drop(answer(&stream, &shown)),
-                    // Out of descriptors, say: the next attempt may fare better.
+                    // Out of file descriptors, for example.
                     Err(_) => std::thread::sleep(Duration::from_millis(20)),
                 }
             }
@@ -42,12 +41,12 @@ impl Metrics {
         Ok(Self { address, last })
     }
 
-    /// Where it is served, as bound.
+    /// The address as bound.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Keeps what the next scrape shall say.
+    /// Sets the snapshot for the next scrape.
     pub fn show(&self, snapshot: &Snapshot) {
         *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(snapshot.clone());
     }
@@ -71,10 +70,10 @@ fn answer(mut stream: &TcpStream, last: &Mutex<Option<Snapshot>>) -> io::Result<
             return Err(io::ErrorKind::TimedOut.into());
         }
         stream.set_read_timeout(Some(left))?;
-        let mut some = [0; 1024];
-        match stream.read(&mut some)? {
+        let mut buffer = [0; 1024];
+        match stream.read(&mut buffer)? {
             0 => return Ok(()),
-            read => head.extend_from_slice(&some[..read]),
+            read => head.extend_from_slice(&buffer[..read]),
         }
     }
     let mut words = head.split(|byte| *byte == b' ');
@@ -83,8 +82,8 @@ fn answer(mut stream: &TcpStream, last: &Mutex<Option<Snapshot>>) -> io::Result<
             let last = last.lock().unwrap_or_else(PoisonError::into_inner).clone();
             ("200 OK", last.as_ref().map(exposition).unwrap_or_default())
         }
-        (Some(b"GET"), _) => ("404 Not Found", "only /metrics is here\n".to_owned()),
-        _ => ("405 Method Not Allowed", "only GET is answered\n".to_owned()),
+        (Some(b"GET"), _) => ("404 Not Found", "only /metrics is served\n".to_owned()),
+        _ => ("405 Method Not Allowed", "only GET is allowed\n".to_owned()),
     };
     let head = format!(
         "HTTP/1.1 {status}\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\n\
@@ -99,14 +98,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_port_alone_is_on_loopback() {
+    fn a_port_without_an_address_is_on_loopback() {
         assert_eq!(address("9100").unwrap(), "127.0.0.1:9100".parse().unwrap());
         assert_eq!(address("[::1]:0").unwrap(), "[::1]:0".parse().unwrap());
         assert!(address("nine").is_err() && address("70000").is_err());
     }
 
     #[test]
-    fn what_is_no_scrape_is_told_so_and_the_next_is_answered() {
+    fn other_requests_get_an_error_status_and_the_next_scrape_is_answered() {
         let metrics = Metrics::serve(address("0").unwrap()).unwrap();
         let ask = |request: &str| {
             let mut stream = TcpStream::connect(metrics.address()).unwrap();

@@ -1,4 +1,4 @@
-//! What one sees while a run goes on: a live view on a terminal, lines elsewhere.
+//! The display of a running test: a live screen on a terminal, plain lines otherwise.
 
 mod dashboard;
 mod panels;
@@ -14,20 +14,20 @@ use tidegate_load::{Plan, Snapshot};
 use crate::screen::FullScreen;
 use dashboard::Dashboard;
 
-/// Keys that are looked at between two pictures.
+/// Most key events read between two frames.
 const KEYS: usize = 64;
 
-/// The live view, or plain lines.
+/// The live screen or plain lines.
 pub enum View {
-    /// A terminal of its own.
+    /// The live screen.
     Live(Box<(FullScreen, Dashboard)>),
     /// A line per second on standard output.
     Plain,
 }
 
 impl View {
-    /// The live view where standard output is a terminal, unless `plain`; `which`
-    /// names the run among several.
+    /// Opens the live screen if standard output is a terminal and not `plain`; `which` names
+    /// the run among several.
     pub fn open(plain: bool, plan: &Plan, which: Option<&str>) -> Self {
         if plain || !std::io::stdout().is_terminal() {
             return Self::Plain;
@@ -40,19 +40,18 @@ impl View {
         view
     }
 
-    /// Shows how the run stands. Says whether its user wants it to end by q or Ctrl-D;
-    /// or by Ctrl-C, where the terminal is not the standard input and makes no signal
-    /// of it.
+    /// Shows a snapshot. Returns whether the user pressed q, Ctrl-D or Ctrl-C to end the run
+    /// (Ctrl-C is a signal unless standard input is not the terminal).
     pub fn show(&mut self, snapshot: &Snapshot) -> bool {
         match self {
             Self::Live(live) => {
-                live.1.take(snapshot);
+                live.1.add(snapshot);
                 self.draw();
-                asked_to_stop()
+                stop_requested()
             }
             Self::Plain => {
                 if let Some(line) = tidegate_load::line(snapshot) {
-                    // A broken pipe is not the measurement's concern.
+                    // A broken pipe does not affect the measurement.
                     drop(writeln!(std::io::stdout(), "{line}"));
                 }
                 false
@@ -68,18 +67,18 @@ impl View {
     }
 }
 
-/// Whether one of these keys was pressed since the last look. A terminal
-/// that went away has none.
-fn asked_to_stop() -> bool {
-    let mut asked = false;
+/// Whether a key that ends the run was pressed since the last call. A closed terminal gives
+/// no key.
+fn stop_requested() -> bool {
+    let mut requested = false;
     for _ in 0..KEYS {
         match event::poll(Duration::ZERO).and_then(|ready| ready.then(event::read).transpose()) {
-            Ok(Some(Event::Key(key))) => asked |= ends(key),
+            Ok(Some(Event::Key(key))) => requested |= ends(key),
             Ok(Some(_)) => {}
             Ok(None) | Err(_) => break,
         }
     }
-    asked
+    requested
 }
 
 fn ends(key: KeyEvent) -> bool {

@@ -1,11 +1,11 @@
 //! `tide` without each of its parts, beside `tide`, in one table.
 
-use tidegate_sim::{Judged, Measure, VARIANTS};
+use tidegate_sim::{Evaluated, Measure, VARIANTS};
 
 use super::overview::Overview;
 use super::summary::Summary;
 
-/// What everything is compared with.
+/// The policy that every variant is compared with.
 const WHOLE: &str = "tide";
 
 /// The policies of the table, `tide` first.
@@ -40,7 +40,7 @@ fn row(summary: &Summary, overview: &Overview) -> String {
     // Variants are no rivals of each other.
     let goals = || overview.goals.iter().filter(|reached| !reached.goal.compares());
     let met: usize = goals().map(|reached| reached.met()).sum();
-    let judged: usize = goals().map(|reached| reached.runs.len()).sum();
+    let assessed: usize = goals().map(|reached| reached.runs.len()).sum();
     let lacks = VARIANTS.iter().find(|variant| variant.name == overview.policy);
     format!(
         "{:<17}{:>9}{:>9}{:>9}{:>8}{:>9}{:>11}{:>8}  {}\n",
@@ -50,7 +50,7 @@ fn row(summary: &Summary, overview: &Overview) -> String {
         p95,
         of_overload(|o| o.lost_mean),
         refused,
-        format!("{met}/{judged}"),
+        format!("{met}/{assessed}"),
         missed(summary, overview.policy),
         lacks.map_or("nothing", |variant| variant.lacks),
     )
@@ -63,7 +63,7 @@ fn p95_in_that_of_the_whole(summary: &Summary, policy: &str) -> Option<f64> {
         let of = |policy: &str| results.iter().find(|result| result.policy == policy);
         let (whole, part) = (of(WHOLE)?, of(policy)?);
         for (whole, part) in whole.runs.iter().zip(&part.runs) {
-            let p95 = |run: &Judged| run.value(Measure::P95);
+            let p95 = |run: &Evaluated| run.value(Measure::P95);
             if let Some((whole, part)) = p95(whole).zip(p95(part)) {
                 logarithms.push((part / whole).ln());
             }

@@ -1,5 +1,5 @@
-//! The first part of the page: a row per policy, the goals, and which scenario
-//! misses which.
+//! The first part of the page: a row per policy, the goals, and the scenarios that miss
+//! them.
 
 use maud::{Markup, html};
 use tidegate_sim::goals::Goal;
@@ -12,13 +12,13 @@ pub fn overview(summary: &Summary) -> Markup {
     let overviews = summary.overviews();
     html! {
         h2 { "All scenarios in one table" }
-        p.soft { "At twice the capacity and more, attacks left out; refused at 0.9 of the capacity." }
+        p.soft { "At twice the capacity and more, without attacks; refused at 0.9 of the capacity." }
         (policies(overviews))
-        @if let Some(judged) = summary.judged() {
-            h2 { "Goals of " (judged.policy) }
-            (goals(judged))
-            @if summary.scenarios.len() > 1 { (by_scenario(summary, judged)) }
-            (misses(judged))
+        @if let Some(overview) = summary.goal_policy() {
+            h2 { "Goals of " (overview.policy) }
+            (goals(overview))
+            @if summary.scenarios.len() > 1 { (by_scenario(summary, overview)) }
+            (misses(overview))
         }
         @if overviews.len() > 1 {
             h2 { "Goals of all, met in % of the runs" }
@@ -33,7 +33,7 @@ fn policies(overviews: &[Overview]) -> Markup {
     html! { div.scroll { table {
         tr {
             th { "policy" } th { "goodput, mean" } th { "worst" } th.text { "in" }
-            th { "p95 in its calm, median" } th { "lost, mean" } th { "wasted, mean" }
+            th { "p95 against a load of 0.8, median" } th { "lost, mean" } th { "wasted, mean" }
             th { "refused at 0.9" }
         }
         @for overview in overviews {
@@ -52,16 +52,16 @@ fn policies(overviews: &[Overview]) -> Markup {
     } } }
 }
 
-fn goals(judged: &Overview) -> Markup {
+fn goals(overview: &Overview) -> Markup {
     html! { div.scroll { table.goals-of {
         tr { th { "goal" } th { "met in" } th.bars { "" } th { "worst" } th.text { "in" } }
-        @for reached in &judged.goals {
+        @for reached in &overview.goals {
             @let (met, all) = (reached.met(), reached.runs.len());
             tr {
                 td { (reached.goal.text()) }
                 td { (met) " of " (all) }
                 td.bars { (bar(met, all)) }
-                td.missed[!reached.worst().judgement.met] { (reached.worst().figure()) }
+                td.missed[!reached.worst().verdict.met] { (reached.worst().figure()) }
                 td.text { (place(reached.worst())) }
             }
         }
@@ -74,20 +74,20 @@ fn bar(met: usize, all: usize) -> Markup {
     html! { span.bar { span style={ "width:" (format!("{share:.1}")) "%" } {} } }
 }
 
-/// Goal by scenario: met at every load, missed at some, or not judged.
-fn by_scenario(summary: &Summary, judged: &Overview) -> Markup {
+/// Goal by scenario: met at every load, missed at some, or not assessed.
+fn by_scenario(summary: &Summary, overview: &Overview) -> Markup {
     html! { details open[summary.scenarios.len() <= 80] {
         summary { "Scenario by scenario" }
         div.scroll { table.matrix {
-            tr { th { "scenario" } @for r in &judged.goals { th { (r.goal.name()) } } }
+            tr { th { "scenario" } @for r in &overview.goals { th { (r.goal.name()) } } }
             @for scenario in summary.scenarios {
                 tr {
                     td { (link(&scenario.name)) }
-                    @for reached in &judged.goals { (cell(reached, &scenario.name)) }
+                    @for reached in &overview.goals { (cell(reached, &scenario.name)) }
                 }
             }
         } }
-        p.soft { "✓ at every load that counts; a figure: the worst miss; empty: it makes no sense there." }
+        p.soft { "✓ met at every load to which the goal applies; a figure: the worst miss; empty: the goal does not apply." }
     } }
 }
 
@@ -95,7 +95,7 @@ fn cell(reached: &Reached, scenario: &str) -> Markup {
     let mut of = reached.runs.iter().filter(|of| of.scenario.name == scenario).peekable();
     match of.peek() {
         None => html! { td {} },
-        Some(_) => match of.find(|of| !of.judgement.met) {
+        Some(_) => match of.find(|of| !of.verdict.met) {
             None => html! { td.met { "✓" } },
             // The worst comes first.
             Some(miss) => html! { td.missed title=(miss.place()) { (miss.figure()) } },
@@ -103,8 +103,8 @@ fn cell(reached: &Reached, scenario: &str) -> Markup {
     }
 }
 
-fn misses(judged: &Overview) -> Markup {
-    let missed: Vec<(&Goal, Vec<&Of>)> = judged
+fn misses(overview: &Overview) -> Markup {
+    let missed: Vec<(&Goal, Vec<&Of>)> = overview
         .goals
         .iter()
         .map(|reached| (&reached.goal, reached.misses().collect::<Vec<_>>()))
@@ -135,7 +135,7 @@ fn goals_of_all(overviews: &[Overview]) -> Markup {
 }
 
 fn place(of: &Of) -> Markup {
-    let rival = of.judgement.rival.as_deref();
+    let rival = of.verdict.rival.as_deref();
     html! {
         (link(&of.scenario.name)) " at " (of.load) "×"
         @if let Some(rival) = rival { ", " (rival) }

@@ -1,17 +1,17 @@
-//! All runs of a policy in a few figures: one row of the first table, and what it
-//! reaches of the goals.
+//! All runs of a policy in a few figures: one row of the first table, and the goals that
+//! it meets.
 
 use std::collections::HashMap;
 
 use serde_json::{Value, json};
-use tidegate_sim::goals::{Goal, Judgement, Unit, judge};
-use tidegate_sim::{Judged, Measure, Scenario};
+use tidegate_sim::goals::{Goal, Unit, Verdict, assess};
+use tidegate_sim::{Evaluated, Measure, Scenario};
 
 use super::results::Results;
 
 /// Loads from here on are overload.
 const OVERLOAD: f64 = 2.0;
-/// The load below the capacity at which refusals are told.
+/// The load below the capacity at which refusals are reported.
 const BELOW: f64 = 0.9;
 
 /// What a policy did over all scenarios without attacks.
@@ -21,7 +21,7 @@ pub struct Overview<'s> {
     pub overload: Option<Overload<'s>>,
     /// Refused at 0.9 of the capacity, of those offered: the mean.
     pub refused_below: Option<f64>,
-    /// Goals in the order of [`Goal::ALL`], those that were judged.
+    /// Goals in the order of [`Goal::ALL`], those that apply to at least one run.
     pub goals: Vec<Reached<'s>>,
 }
 
@@ -31,7 +31,7 @@ pub struct Overload<'s> {
     pub goodput_worst: f64,
     pub worst_in: &'s Scenario,
     /// Median of p95 in that at a steady load of 0.8; `None`: in half of the runs
-    /// hardly anybody was answered.
+    /// hardly any request was answered.
     pub p95_ratio_median: Option<f64>,
     pub lost_mean: f64,
     pub wasted_mean: f64,
@@ -48,10 +48,10 @@ pub struct Reached<'s> {
 pub struct Of<'s> {
     pub scenario: &'s Scenario,
     pub load: f64,
-    pub judgement: Judgement,
+    pub verdict: Verdict,
 }
 
-/// One for each policy, in the order in which they were asked for.
+/// One for each policy, in the order of the request.
 pub fn overviews<'s>(results: Results<'_, 's>) -> Vec<Overview<'s>> {
     let mut policies: Vec<&'static str> = Vec::new();
     for result in results.all {
@@ -59,7 +59,7 @@ pub fn overviews<'s>(results: Results<'_, 's>) -> Vec<Overview<'s>> {
             policies.push(result.policy);
         }
     }
-    let mut judged = judgements(results);
+    let mut by_policy = verdicts(results);
     let overview = |policy: &&'static str| {
         let runs = || {
             let of_policy = results.all.iter().filter(|result| result.policy == *policy);
@@ -68,9 +68,9 @@ pub fn overviews<'s>(results: Results<'_, 's>) -> Vec<Overview<'s>> {
                 result.runs.iter().map(move |run| (scenario, run))
             })
         };
-        let in_peace = || runs().filter(|(scenario, _)| scenario.attacks.is_empty());
-        let heavy: Vec<_> = in_peace().filter(|(_, run)| run.load >= OVERLOAD).collect();
-        let below: Vec<f64> = in_peace()
+        let unattacked = || runs().filter(|(scenario, _)| scenario.attacks.is_empty());
+        let heavy: Vec<_> = unattacked().filter(|(_, run)| run.load >= OVERLOAD).collect();
+        let below: Vec<f64> = unattacked()
             .filter(|(_, run)| run.load == BELOW)
             .filter_map(|(_, run)| run.value(Measure::Refused))
             .collect();
@@ -78,51 +78,51 @@ pub fn overviews<'s>(results: Results<'_, 's>) -> Vec<Overview<'s>> {
             policy,
             overload: overload(&heavy),
             refused_below: (!below.is_empty()).then(|| mean(&below)),
-            goals: reached(judged.remove(policy).unwrap_or_default()),
+            goals: reached(by_policy.remove(policy).unwrap_or_default()),
         }
     };
     policies.iter().map(overview).collect()
 }
 
-/// Every run judged beside the others of its scenario and load, by policy.
-fn judgements<'s>(results: Results<'_, 's>) -> HashMap<&'static str, Vec<Of<'s>>> {
-    let mut judged: HashMap<&'static str, Vec<Of<'s>>> = HashMap::new();
+/// Every run assessed beside the others of its scenario and load, by policy.
+fn verdicts<'s>(results: Results<'_, 's>) -> HashMap<&'static str, Vec<Of<'s>>> {
+    let mut by_policy: HashMap<&'static str, Vec<Of<'s>>> = HashMap::new();
     let seeds = results.seeds;
     for (scenario, results) in results.by_scenario() {
         for result in results {
             for run in &result.runs {
-                let others: Vec<&Judged> = results
+                let others: Vec<&Evaluated> = results
                     .iter()
                     .filter(|other| other.policy != result.policy)
                     .filter_map(|other| other.runs.iter().find(|o| o.load == run.load))
                     .collect();
-                let all = judge(scenario, run, &others, seeds).into_iter();
-                let all = all.map(|judgement| Of { scenario, load: run.load, judgement });
-                judged.entry(result.policy).or_default().extend(all);
+                let all = assess(scenario, run, &others, seeds).into_iter();
+                let all = all.map(|verdict| Of { scenario, load: run.load, verdict });
+                by_policy.entry(result.policy).or_default().extend(all);
             }
         }
     }
-    judged
+    by_policy
 }
 
 fn reached(all: Vec<Of<'_>>) -> Vec<Reached<'_>> {
     let mut by_goal = Goal::ALL.map(|goal| Reached { goal, runs: Vec::new() });
     for of in all {
-        by_goal[of.judgement.goal as usize].runs.push(of);
+        by_goal[of.verdict.goal as usize].runs.push(of);
     }
     for Reached { goal, runs } in &mut by_goal {
-        let badness = |of: &Of<'_>| goal.badness(of.judgement.value);
+        let badness = |of: &Of<'_>| goal.badness(of.verdict.value);
         runs.sort_by(|a, b| badness(b).total_cmp(&badness(a)));
     }
     by_goal.into_iter().filter(|reached| !reached.runs.is_empty()).collect()
 }
 
-fn overload<'s>(runs: &[(&'s Scenario, &Judged)]) -> Option<Overload<'s>> {
+fn overload<'s>(runs: &[(&'s Scenario, &Evaluated)]) -> Option<Overload<'s>> {
     let all = |measure| runs.iter().filter_map(|(_, run)| run.value(measure)).collect::<Vec<f64>>();
-    let goodput = |run: &Judged| run.value(Measure::Goodput).unwrap_or(0.0);
+    let goodput = |run: &Evaluated| run.value(Measure::Goodput).unwrap_or(0.0);
     let (worst_in, worst) = runs.iter().min_by(|a, b| goodput(a.1).total_cmp(&goodput(b.1)))?;
-    // Where nobody was answered the wait has no end.
-    let ratio = |run: &Judged| run.value(Measure::P95Ratio).unwrap_or(f64::INFINITY);
+    // Without an answer the wait has no end.
+    let ratio = |run: &Evaluated| run.value(Measure::P95Ratio).unwrap_or(f64::INFINITY);
     let median = median(runs.iter().map(|(_, run)| ratio(run)).collect());
     Some(Overload {
         goodput_mean: mean(&all(Measure::Goodput)),
@@ -137,7 +137,7 @@ fn overload<'s>(runs: &[(&'s Scenario, &Judged)]) -> Option<Overload<'s>> {
 impl<'s> Reached<'s> {
     /// In how many runs it was met.
     pub fn met(&self) -> usize {
-        self.runs.iter().filter(|of| of.judgement.met).count()
+        self.runs.iter().filter(|of| of.verdict.met).count()
     }
 
     /// The run that is farthest from it.
@@ -147,17 +147,17 @@ impl<'s> Reached<'s> {
 
     /// The runs that miss it, the worst first.
     pub fn misses(&self) -> impl Iterator<Item = &Of<'s>> {
-        self.runs.iter().filter(|of| !of.judgement.met)
+        self.runs.iter().filter(|of| !of.verdict.met)
     }
 }
 
 impl Of<'_> {
-    /// Its figure, as people write it; `–`: it has none.
+    /// Its figure as text; `–`: it has none.
     pub fn figure(&self) -> String {
-        let value = self.judgement.value;
-        match self.judgement.goal.unit() {
+        let value = self.verdict.value;
+        match self.verdict.goal.unit() {
             _ if !value.is_finite() => "–".to_owned(),
-            // A few in a thousand are not nobody.
+            // A few in a thousand must not read as zero.
             Unit::Share if value != 0.0 && value.abs() < 0.01 => format!("{:.2} %", 100.0 * value),
             Unit::Share => format!("{:.1} %", 100.0 * value),
             Unit::Times => format!("{value:.2}×"),
@@ -167,7 +167,7 @@ impl Of<'_> {
 
     /// `heavy-later at 10×`, and the rival where there is one.
     pub fn place(&self) -> String {
-        let rival = self.judgement.rival.as_ref().map(|rival| format!(", {rival}"));
+        let rival = self.verdict.rival.as_ref().map(|rival| format!(", {rival}"));
         format!("{} at {}×{}", self.scenario.name, self.load, rival.unwrap_or_default())
     }
 
@@ -175,8 +175,8 @@ impl Of<'_> {
         json!({
             "scenario": self.scenario.name,
             "load": self.load,
-            "value": self.judgement.value,
-            "rival": self.judgement.rival,
+            "value": self.verdict.value,
+            "rival": self.verdict.rival,
         })
     }
 }
@@ -231,7 +231,7 @@ mod tests {
     use super::*;
     use tidegate_sim::{Attack, AttackKind, Outcome};
 
-    fn run(policy: &str, load: f64, goodput: f64, p95_ratio: f64, refused: f64) -> Judged {
+    fn run(policy: &str, load: f64, goodput: f64, p95_ratio: f64, refused: f64) -> Evaluated {
         let mut values = [Some(0.0); Measure::ALL.len()];
         let answered = (p95_ratio > 0.0).then_some(p95_ratio);
         values[Measure::Goodput as usize] = Some(goodput);
@@ -239,10 +239,10 @@ mod tests {
         values[Measure::P95 as usize] = answered;
         values[Measure::Refused as usize] = Some(refused);
         let first = Outcome { completed: 1_000_000, ..Outcome::default() };
-        Judged { policy: policy.to_owned(), load, values, answered: 1, first }
+        Evaluated { policy: policy.to_owned(), load, values, answered: 1, first }
     }
 
-    fn result(scenario: usize, policy: &'static str, runs: Vec<Judged>) -> Result {
+    fn result(scenario: usize, policy: &'static str, runs: Vec<Evaluated>) -> Result {
         Result { scenario, policy, runs }
     }
 
@@ -271,7 +271,7 @@ mod tests {
         let overload = rows[0].overload.as_ref().unwrap();
         assert!((overload.goodput_mean - 0.8).abs() < 1e-12);
         assert_eq!((overload.goodput_worst, overload.worst_in.name.as_str()), (0.7, "two"));
-        // Of 1.5, 3 and nobody answered: 3.
+        // Of 1.5, 3 and none answered: 3.
         assert_eq!(overload.p95_ratio_median, Some(3.0));
         assert_eq!(rows[0].refused_below, Some(0.25));
         let goodput = &rows[0].goals[0];
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn rivals_in_the_run_are_compared_with_and_named() {
+    fn rivals_of_the_same_run_are_compared_and_named() {
         let scenarios = [Scenario::default()];
         let results = vec![
             result(0, "codel", vec![run("codel", 2.0, 0.99, 1.4, 0.5)]),

@@ -1,5 +1,5 @@
-//! How far a simulation is: a line on a terminal, rewritten in place, and a last
-//! word for whoever interrupts it.
+//! Progress of a simulation: a line on a terminal, rewritten in place, and a message when
+//! the command is interrupted.
 
 use std::io::{IsTerminal, Write};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 
 use crate::signals::Signals;
 
-/// Counts what is done; shared by the threads that do it.
+/// Counts finished runs; shared by the threads that run them.
 pub struct Progress {
     state: Mutex<State>,
     total: usize,
     begun: Instant,
-    /// Whether anybody looks.
+    /// Whether standard error is a terminal.
     shown: bool,
 }
 
@@ -23,7 +23,7 @@ struct State {
 
 impl Progress {
     /// Of `total` to be done. From now on Ctrl-C and SIGTERM end the command with
-    /// exit code 3, and a line that says what became of the results.
+    /// exit code 3, and a line that states whether results were written.
     ///
     /// # Errors
     /// When the handlers or their thread cannot be started.
@@ -43,25 +43,25 @@ impl Progress {
         Ok(progress)
     }
 
-    /// One more is done, which is called so.
+    /// One more is done, with this name.
     pub fn done(&self, name: &str) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.done += 1;
         if self.shown {
             let line = line(state.done, self.total, self.begun.elapsed(), name);
-            // Nothing depends on anybody seeing it.
+            // The run goes on if the terminal is gone.
             let _ = write!(std::io::stderr().lock(), "{CLEAR}{line}");
         }
     }
 
-    /// All is done and nothing more will be shown.
+    /// All is done; the line is cleared.
     pub fn end(&self) {
         if self.shown {
             let _ = write!(std::io::stderr().lock(), "{CLEAR}");
         }
     }
 
-    /// The results are safe.
+    /// The results are written.
     pub fn written(&self) {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).written = true;
     }
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_left_takes_as_long_as_what_was_done() {
+    fn the_remaining_time_follows_from_the_time_per_run() {
         let at = |done, seconds| line(done, 180, Duration::from_secs(seconds), "ramp, tide");
         assert_eq!(at(60, 30), "60 of 180 simulated, about 60 s left: ramp, tide");
         assert_eq!(at(45, 60), "45 of 180 simulated, about 3 min left: ramp, tide");

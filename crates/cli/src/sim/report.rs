@@ -1,9 +1,8 @@
-//! The page: all policies in one table, goals, and for each scenario what came of it
-//! over the loads and the course of its heaviest run. One HTML file that needs
-//! nothing else.
+//! The page: all policies in one table, goals, and for each scenario the figures over the
+//! loads and the course of its heaviest run. One self-contained HTML file.
 
 use maud::{Markup, PreEscaped, html};
-use tidegate_sim::{Judged, Measure, Scenario, Tenth};
+use tidegate_sim::{Evaluated, Measure, Scenario, Tenth};
 
 use super::goals_page;
 use super::results::Result;
@@ -13,22 +12,22 @@ use tidegate_report::{Chart, Line, Scale};
 
 /// The whole page.
 pub fn page(summary: &Summary) -> String {
-    let verdicts = summary.verdicts();
-    let missed: Vec<_> = verdicts.iter().filter(|verdict| !verdict.met).collect();
+    let results = summary.expectation_results();
+    let missed: Vec<_> = results.iter().filter(|result| !result.met).collect();
     let several = summary.scenarios.len() > 1;
     let content = html! {
         h1 { "Admission policies, simulated" }
         p.lead {
             "Virtual time, the production controller; figures are those of "
             @if summary.seeds == 1 { "one run." } @else { (summary.seeds) " runs, in the mean." }
-            @if !verdicts.is_empty() {
-                " " (verdicts.len() - missed.len()) " of " (verdicts.len())
+            @if !results.is_empty() {
+                " " (results.len() - missed.len()) " of " (results.len())
                 " expectations of the scenario files are met."
             }
         }
         @if !missed.is_empty() {
-            ul.goals { @for verdict in &missed {
-                li { span.mark-missed { "missed" } span { (verdict.text()) } }
+            ul.goals { @for result in &missed {
+                li { span.mark-missed { "missed" } span { (result.text()) } }
             } }
         }
         (goals_page::overview(summary))
@@ -68,7 +67,7 @@ fn over_loads(
     note: &str,
     unit: &str,
     scale: Scale,
-    y: impl Fn(&Judged) -> Option<f64>,
+    y: impl Fn(&Evaluated) -> Option<f64>,
 ) -> Markup {
     let lines: Vec<Line> = results
         .iter()
@@ -134,7 +133,7 @@ fn figure(title: &str, note: &str, chart: &Chart) -> Markup {
 }
 
 fn table(scenario: &Scenario, results: &[Result]) -> Markup {
-    let missed = |run: &Judged, measure| {
+    let missed = |run: &Evaluated, measure| {
         run.verdicts(scenario).any(|(expectation, met)| !met && expectation.measure == measure)
     };
     html! { div.scroll { table.dense {

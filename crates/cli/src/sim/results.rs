@@ -1,6 +1,6 @@
 //! What was simulated: runs by scenario and policy.
 
-use tidegate_sim::{Judged, Scenario};
+use tidegate_sim::{Evaluated, Scenario};
 
 /// Runs of one policy under one scenario.
 pub struct Result {
@@ -8,7 +8,7 @@ pub struct Result {
     pub scenario: usize,
     pub policy: &'static str,
     /// One per load.
-    pub runs: Vec<Judged>,
+    pub runs: Vec<Evaluated>,
 }
 
 /// All runs.

@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use tidegate_sim::{Scenario, judged};
+use tidegate_sim::{Scenario, evaluate};
 
 use super::progress::Progress;
 use super::results::Result;
@@ -27,8 +27,8 @@ pub fn simulate(
                 while let Some(task) = tasks.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let (scenario, policy) = (&scenarios[task.0], policies[task.1]);
                     let mut runs =
-                        judged(scenario, policy, 1..=seeds).expect("policies were looked up");
-                    // Of all that takes memory only the course is shown.
+                        evaluate(scenario, policy, 1..=seeds).expect("policies were looked up");
+                    // Only the course is shown; the waits take memory.
                     runs.iter_mut().for_each(|run| run.first.waits_s = Vec::new());
                     let result = Result { scenario: task.0, policy, runs };
                     done.lock().expect("nobody panics with it").push((*task, result));

@@ -1,12 +1,12 @@
-//! What was simulated and what came of it.
+//! All simulated runs and their results.
 
 use serde_json::{Value, json};
-use tidegate_sim::{Expectation, Judged, Measure, Scenario};
+use tidegate_sim::{Evaluated, Expectation, Measure, Scenario};
 
 use super::overview::{Overview, overviews};
 use super::results::{Result, Results};
 
-/// Everything.
+/// All runs of a command.
 pub struct Summary<'s> {
     pub scenarios: &'s [Scenario],
     /// By scenario, then policy.
@@ -15,8 +15,8 @@ pub struct Summary<'s> {
     overviews: Vec<Overview<'s>>,
 }
 
-/// An expectation and what came of it.
-pub struct Verdict<'s> {
+/// An expectation and its result.
+pub struct ExpectationResult<'s> {
     pub scenario: &'s Scenario,
     pub expectation: &'s Expectation,
     pub load: f64,
@@ -30,20 +30,20 @@ impl<'s> Summary<'s> {
         Self { scenarios, results, seeds, overviews }
     }
 
-    /// Each policy in a few figures, in the order in which they were asked for.
+    /// Each policy in a few figures, in the order of the request.
     pub fn overviews(&self) -> &[Overview<'s>] {
         &self.overviews
     }
 
-    /// The policy whose goals are told one by one: `tide`, else the last one.
-    pub fn judged(&self) -> Option<&Overview<'s>> {
+    /// The policy whose goals are listed one by one: `tide`, else the last one.
+    pub fn goal_policy(&self) -> Option<&Overview<'s>> {
         let tide = self.overviews.iter().find(|overview| overview.policy == "tide");
         tide.or(self.overviews.last())
     }
 
     /// Whether that policy misses a goal in any run.
     pub fn misses_a_goal(&self) -> bool {
-        self.judged()
+        self.goal_policy()
             .is_some_and(|o| o.goals.iter().any(|reached| reached.misses().next().is_some()))
     }
 
@@ -53,27 +53,27 @@ impl<'s> Summary<'s> {
     }
 
     /// What was expected, of those policies that were simulated.
-    pub fn verdicts(&self) -> Vec<Verdict<'s>> {
-        let mut verdicts = Vec::new();
+    pub fn expectation_results(&self) -> Vec<ExpectationResult<'s>> {
+        let mut all = Vec::new();
         for result in &self.results {
             let scenario = &self.scenarios[result.scenario];
             for run in &result.runs {
-                verdicts.extend(run.verdicts(scenario).map(|(expectation, met)| {
+                all.extend(run.verdicts(scenario).map(|(expectation, met)| {
                     let value = run.value(expectation.measure);
-                    Verdict { scenario, expectation, load: run.load, value, met }
+                    ExpectationResult { scenario, expectation, load: run.load, value, met }
                 }));
             }
         }
-        verdicts
+        all
     }
 
     /// How many expectations were missed.
     pub fn missed(&self) -> usize {
-        self.verdicts().iter().filter(|verdict| !verdict.met).count()
+        self.expectation_results().iter().filter(|result| !result.met).count()
     }
 
     /// The scenarios of which no run answered a single request. One policy at one
-    /// load may well collapse so far; all of them together say that nobody came.
+    /// load may collapse so far. If all do, no customer arrived.
     pub fn unanswered(&self) -> Vec<&'s str> {
         let silent =
             |results: &[Result]| results.iter().flat_map(|r| &r.runs).all(|run| run.answered == 0);
@@ -93,7 +93,7 @@ impl<'s> Summary<'s> {
         json!({ "seeds": self.seeds, "policies": policies, "points": points })
     }
 
-    fn point(&self, result: &Result, run: &Judged) -> Value {
+    fn point(&self, result: &Result, run: &Evaluated) -> Value {
         let scenario = &self.scenarios[result.scenario];
         let mut point = json!({
             "scenario": scenario.name,
@@ -119,7 +119,7 @@ impl<'s> Summary<'s> {
     }
 }
 
-impl Verdict<'_> {
+impl ExpectationResult<'_> {
     /// `demo, tide at 4×: goodput is 0.91, expected at least 0.95`
     pub fn text(&self) -> String {
         let Expectation { policy, measure, range, .. } = self.expectation;

@@ -3,41 +3,45 @@
 use std::io::IsTerminal;
 
 use tidegate_sim::goals::Goal;
-use tidegate_sim::{Judged, Measure};
+use tidegate_sim::{Evaluated, Measure};
 
 use super::overview::{Overview, Reached};
 use super::summary::Summary;
 
-/// Width where nobody says how wide it is, as in a file: everything has its place.
+/// Width where none is known, as in a file: every column fits.
 const WIDE: usize = 160;
 
-/// How wide the terminal is that standard output goes to.
+/// The width of the terminal on standard output.
 pub fn width() -> usize {
     let of_terminal = || ratatui::crossterm::terminal::size().ok().map(|(width, _)| width.into());
     if std::io::stdout().is_terminal() { of_terminal().unwrap_or(WIDE) } else { WIDE }
 }
 
-/// Scenario by scenario, then all in one table, goals, and what was expected and
-/// missed.
+/// Scenario by scenario, then all in one table, goals, and the expectations missed.
 pub fn text(summary: &Summary, width: usize) -> String {
-    let columns = columns(width);
+    let policy_width = policy_width(summary);
+    let columns = columns(width.saturating_sub(policy_width + LOAD_WIDTH));
     let mut text = String::new();
     for (scenario, results) in summary.by_scenario() {
-        text += &format!("{}\n{}", wrapped(&scenario.name, &scenario.about, width), head(&columns));
+        text += &format!(
+            "{}\n{}",
+            wrapped(&scenario.name, &scenario.about, width),
+            head(policy_width, &columns)
+        );
         for run in results.iter().flat_map(|result| &result.runs) {
-            text += &row(run, &columns);
+            text += &row(run, policy_width, &columns);
         }
         text.push('\n');
     }
     let overviews = summary.overviews();
     if summary.scenarios.len() > 1 || overviews.len() > 1 {
-        text += &all_in_one(overviews);
+        text += &all_in_one(overviews, policy_width);
     }
     if overviews.len() > 1 {
-        text += &goals_of_all(overviews);
+        text += &goals_of_all(overviews, policy_width);
     }
-    if let Some(judged) = summary.judged() {
-        text += &goals_of_one(judged);
+    if let Some(overview) = summary.goal_policy() {
+        text += &goals_of_one(overview);
     }
     text + &expectations(summary)
 }
@@ -62,7 +66,7 @@ pub struct Column {
     /// Two lines.
     pub head: [&'static str; 2],
     width: usize,
-    /// Where there is little room, those of a higher number go first.
+    /// Columns of a higher rank are left out first where the width is short.
     rank: u8,
     pub measure: Measure,
     /// What the value is multiplied by, and digits after the point.
@@ -83,7 +87,7 @@ pub const COLUMNS: [Column; 16] = {
         column(["standing", "queue, ms"],  10, 2, Measure::Standing, (1.0, 1)),
         column(["longest", "queue, ms"],   10, 4, Measure::Overshoot, (1.0, 1)),
         column(["refused", "%"],            8, 0, Measure::Refused, (100.0, 1)),
-        column(["in vain", "%"],            8, 3, Measure::RefusedIdle, (100.0, 1)),
+        column(["refused", "idle, %"],            8, 3, Measure::RefusedIdle, (100.0, 1)),
         column(["lost", "%"],               6, 0, Measure::Lost, (100.0, 1)),
         column(["cut off", "%"],            8, 5, Measure::CutOff, (100.0, 1)),
         column(["wasted", "%"],             7, 1, Measure::Wasted, (100.0, 1)),
@@ -94,36 +98,44 @@ pub const COLUMNS: [Column; 16] = {
     ]
 };
 
-/// Width of policy and load.
-const FIRST: usize = 13 + 6;
+/// Width of the column of loads.
+const LOAD_WIDTH: usize = 6;
+/// Width of the column of policies, unless a longer name needs more.
+const POLICY_WIDTH: usize = 13;
 
-/// The columns that have room, the most telling ones first.
+fn policy_width(summary: &Summary) -> usize {
+    let names = summary.overviews().iter().map(|overview| overview.policy.len() + 1);
+    names.max().unwrap_or(0).max(POLICY_WIDTH)
+}
+
+/// The columns that fit into a width, the most important ones first.
 fn columns(width: usize) -> Vec<&'static Column> {
     let fits = |rank: u8| {
         let kept = COLUMNS.iter().filter(|column| column.rank <= rank);
-        FIRST + kept.map(|column| column.width).sum::<usize>() <= width
+        kept.map(|column| column.width).sum::<usize>() <= width
     };
     let rank = (0..=6).rev().find(|rank| fits(*rank)).unwrap_or(0);
     COLUMNS.iter().filter(|column| column.rank <= rank).collect()
 }
 
-fn head(columns: &[&Column]) -> String {
+fn head(policy_width: usize, columns: &[&Column]) -> String {
     let line = |first: &str, second: &str, place: usize| {
         let cells =
             columns.iter().map(|column| format!("{:>1$}", column.head[place], column.width));
-        format!("{first:<13}{second:>6}{}\n", cells.collect::<String>())
+        format!("{first:<policy_width$}{second:>LOAD_WIDTH$}{}\n", cells.collect::<String>())
     };
     line("policy", "load", 0) + &line("", "", 1)
 }
 
-fn row(run: &Judged, columns: &[&Column]) -> String {
+fn row(run: &Evaluated, policy_width: usize, columns: &[&Column]) -> String {
     let cells = columns.iter().map(|column| format!("{:>1$}", column.figure(run), column.width));
-    format!("{:<13}{:>6}{}\n", run.policy, format!("{}×", run.load), cells.collect::<String>())
+    let load = format!("{}×", run.load);
+    format!("{:<policy_width$}{load:>LOAD_WIDTH$}{}\n", run.policy, cells.collect::<String>())
 }
 
 impl Column {
     /// A run's figure; `–`: it has none.
-    pub fn figure(&self, run: &Judged) -> String {
+    pub fn figure(&self, run: &Evaluated) -> String {
         let (factor, digits) = self.shown;
         let value = run.value(self.measure);
         value.map_or("–".to_owned(), |value| format!("{:.digits$}", factor * value))
@@ -131,14 +143,14 @@ impl Column {
 }
 
 /// One row per policy.
-fn all_in_one(overviews: &[Overview]) -> String {
+fn all_in_one(overviews: &[Overview], policy_width: usize) -> String {
     let percent = |value: Option<f64>| match value {
         Some(value) => format!("{:.1}", 100.0 * value),
         None => "–".to_owned(),
     };
     let mut text = format!(
         "All scenarios without attacks, at twice the capacity and more\n\
-         {:<13}{:>8}{:>7}  {:<18}{:>9}{:>6}{:>8}{:>9}\n{:<13}{:>8}{:>7}  {:<18}{:>9}{:>6}{:>8}{:>9}\n",
+         {:<policy_width$}{:>8}{:>7}  {:<18}{:>9}{:>6}{:>8}{:>9}\n{:<policy_width$}{:>8}{:>7}  {:<18}{:>9}{:>6}{:>8}{:>9}\n",
         "policy",
         "goodput",
         "worst",
@@ -159,7 +171,7 @@ fn all_in_one(overviews: &[Overview]) -> String {
     for overview in overviews {
         let of = overview.overload.as_ref();
         text += &format!(
-            "{:<13}{:>8}{:>7}  {:<18}{:>9}{:>6}{:>8}{:>9}\n",
+            "{:<policy_width$}{:>8}{:>7}  {:<18}{:>9}{:>6}{:>8}{:>9}\n",
             overview.policy,
             percent(of.map(|o| o.goodput_mean)),
             percent(of.map(|o| o.goodput_worst)),
@@ -174,10 +186,10 @@ fn all_in_one(overviews: &[Overview]) -> String {
 }
 
 /// For each policy, in how many of a hundred runs it meets each goal.
-fn goals_of_all(overviews: &[Overview]) -> String {
+fn goals_of_all(overviews: &[Overview], policy_width: usize) -> String {
     let cell = |goal: Goal, text: &str| format!("{text:>0$}", goal.name().len() + 1);
     let names = Goal::ALL.map(|goal| cell(goal, goal.name())).concat();
-    let mut text = format!("Goals, met in % of the runs\n{:<13}{names}\n", "policy");
+    let mut text = format!("Goals, met in % of the runs\n{:<policy_width$}{names}\n", "policy");
     for overview in overviews {
         let cells = Goal::ALL.map(|goal| {
             let reached = overview.goals.iter().find(|reached| reached.goal == goal);
@@ -185,7 +197,7 @@ fn goals_of_all(overviews: &[Overview]) -> String {
                 |r: &Reached| format!("{:.0}", 100.0 * r.met() as f64 / r.runs.len() as f64);
             cell(goal, &reached.map_or("–".to_owned(), share))
         });
-        text += &format!("{:<13}{}\n", overview.policy, cells.concat());
+        text += &format!("{:<policy_width$}{}\n", overview.policy, cells.concat());
     }
     text + "\n"
 }
@@ -208,20 +220,23 @@ fn goals_of_one(overview: &Overview) -> String {
 }
 
 fn expectations(summary: &Summary) -> String {
-    let verdicts = summary.verdicts();
-    let missed: String = verdicts
+    let results = summary.expectation_results();
+    let missed: String = results
         .iter()
-        .filter(|verdict| !verdict.met)
-        .map(|verdict| format!("MISSED  {}\n", verdict.text()))
+        .filter(|result| !result.met)
+        .map(|result| format!("MISSED  {}\n", result.text()))
         .collect();
     let runs = if summary.seeds == 1 { "run" } else { "runs" };
-    if verdicts.is_empty() {
-        return format!("these files expect nothing; means of {} {runs}\n", summary.seeds);
+    if results.is_empty() {
+        return format!(
+            "these scenarios have no expectations; means of {} {runs}\n",
+            summary.seeds
+        );
     }
-    let met = verdicts.len() - summary.missed();
+    let met = results.len() - summary.missed();
     format!(
         "{missed}{met} of {} expectations met; means of {} {runs}\n",
-        verdicts.len(),
+        results.len(),
         summary.seeds
     )
 }
@@ -231,15 +246,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_table_is_as_wide_as_there_is_room_and_says_goodput_in_any() {
+    fn a_table_fits_its_width_and_always_has_goodput() {
         for width in [0, 40, 80, 100, 120, 132, 160, 500] {
-            let columns = columns(width);
-            let line = head(&columns);
+            let columns = columns(usize::saturating_sub(width, POLICY_WIDTH + LOAD_WIDTH));
+            let line = head(POLICY_WIDTH, &columns);
             let widest = line.lines().map(|line| line.chars().count()).max().unwrap();
             assert!(widest <= width.max(80), "{width}: {widest}");
             assert!(columns.iter().any(|column| column.measure == Measure::Goodput));
         }
-        assert_eq!(columns(WIDE).len(), COLUMNS.len());
+        assert_eq!(columns(WIDE - POLICY_WIDTH - LOAD_WIDTH).len(), COLUMNS.len());
     }
 
     #[test]

@@ -25,7 +25,7 @@ rate = 8
 Home = { path = "/" }
 "#;
 
-/// A child that is asked to end when dropped, and made to if it does not.
+/// A child process that is terminated when dropped, and killed if it does not end.
 pub struct Running {
     child: Child,
     addresses: Vec<(String, String)>,
@@ -97,7 +97,7 @@ impl Running {
         value.unwrap_or_else(|| panic!("no {name} in\n{text}")).parse().expect("a number")
     }
 
-    /// Asks it to end and gives its exit code.
+    /// Terminates it and returns its exit code.
     pub fn end(mut self) -> Option<i32> {
         self.terminate();
         self.child.wait().unwrap().code()

@@ -21,7 +21,7 @@ use tokio::net::TcpStream;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
-    /// The gate as it comes, with the policy `tide`; goals are judged on it.
+    /// The gate as it comes, with the policy `tide`; the goals apply to it.
     Tide,
     /// The gate with the policy `off`: what admission control itself costs.
     Off,

@@ -1,7 +1,7 @@
-//! When customers arrive: the model (open, partly open, closed), and for the
-//! open ones a schedule; one or several side by side. Says only when: what a
-//! customer does, and what is recorded, is no concern of it.
+//! When customers arrive: the model (open, partly open, closed) with a schedule for the
+//! open ones; one or several at once.
 
+pub(crate) mod limits;
 mod rate;
 pub(crate) mod replay;
 mod schedule;
@@ -14,7 +14,7 @@ pub use rate::{Bursts, Rate, Segment, Wave};
 pub(crate) use schedule::tests::any_schedule;
 pub use schedule::{Process, Schedule, Stream};
 
-/// Who arrives, and when: one model, or several side by side.
+/// The arrivals of a run: one model or several at once.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Arrivals {
     models: Vec<Model>,
@@ -28,19 +28,18 @@ pub struct Arrivals {
 /// cautionary tale, NSDI 2006.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Model {
-    /// Sessions arrive whatever the service does; within one, the next request
-    /// waits for the answer to the last.
+    /// Sessions arrive independently of the service; within a session the next request waits
+    /// for the last response.
     PartlyOpen(Schedule),
-    /// Requests arrive whatever the service does: sessions of one request, that
-    /// for the scenario's start page.
+    /// Requests arrive independently of the service, as sessions of one request for the start
+    /// page.
     Open(Schedule),
-    /// The same customers all the time.
+    /// A fixed set of customers.
     Closed(Closed),
 }
 
-/// Customers who think, and begin a new session when the last has ended, however
-/// it did. The intended start of a session is the end of the think time before
-/// it.
+/// A fixed set of customers. Each begins a new session after the end of the last one, whatever
+/// its outcome, and a think time. The intended start of a session is the end of that time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Closed {
     /// How many; at least 1.
@@ -81,7 +80,7 @@ impl Arrivals {
         Schedule::times(times).into()
     }
 
-    /// A fixed number of customers, who think as the scenario says.
+    /// A fixed number of customers with the think time of the scenario.
     pub fn closed(customers: u32) -> Self {
         Self::of(Model::Closed(Closed { customers, think: None, within: None }))
     }

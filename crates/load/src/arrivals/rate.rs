@@ -1,5 +1,5 @@
 //! A rate over time: steps and ramps, a daily wave, bursts. Each is played as a
-//! course of segments, so that whoever turns a rate into instants need not know
+//! course of segments, so that code that turns a rate into instants need not know
 //! which it is.
 
 use std::f64::consts::TAU;
@@ -8,7 +8,7 @@ use std::time::Duration;
 use rand::SeedableRng;
 use rand_distr::{Distribution, Exp1};
 
-use crate::Rng;
+use crate::rng::Rng;
 
 /// Chords that stand for a period of a wave: a quarter of an hour of a day.
 /// They leave the sine by at most (τ/96)²/8, that is 0.05 % of its swing.
@@ -41,7 +41,7 @@ pub struct Segment {
 pub struct Wave {
     /// Mean arrivals per second.
     pub mean_per_s: f64,
-    /// 0 (none) to 1 (nobody comes at the lowest point, twice as many at the
+    /// 0 (none) to 1 (no arrivals at the lowest point, twice as many at the
     /// highest).
     pub swing: f64,
     /// From one peak to the next; above 0.
@@ -111,8 +111,8 @@ impl Rate {
     }
 
     /// Plays it from the start of the run; `seed` decides where bursts are.
-    pub(super) fn course(&self, seed: u64) -> Course {
-        Course { rate: self.clone(), played: 0, rng: Rng::seed_from_u64(seed) }
+    pub(super) fn course(&self, seed: u64) -> Navigation {
+        Navigation { rate: self.clone(), played: 0, rng: Rng::seed_from_u64(seed) }
     }
 }
 
@@ -166,13 +166,13 @@ impl Bursts {
 
 /// The segments of a rate, one after the other, without end.
 #[derive(Clone, Debug)]
-pub(super) struct Course {
+pub(super) struct Navigation {
     rate: Rate,
     played: u32,
     rng: Rng,
 }
 
-impl Course {
+impl Navigation {
     /// The next segment. What holds for ever lasts [`Duration::MAX`].
     pub(super) fn next(&mut self) -> Segment {
         let index = self.played;

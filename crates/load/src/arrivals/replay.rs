@@ -13,7 +13,7 @@ use serde::Deserialize;
 /// Largest log in bytes, and most arrivals in it.
 const LARGEST: u64 = 512 << 20;
 const MOST: usize = 5_000_000;
-/// Bad lines told of one log; the rest would say the same.
+/// Most invalid lines reported of one log.
 const TOLD: usize = 10;
 
 /// What is wrong with a log.
@@ -70,7 +70,7 @@ fn since_first(mut times: Vec<f64>, speed: f64) -> Result<Vec<Duration>, Vec<Wro
     let Some(first) = times.first().copied() else {
         return Err(Wrong::whole("has no time in it", "replay a log with at least one"));
     };
-    let day = crate::Plan::LONGEST.as_secs_f64();
+    let day = super::limits::LONGEST_RUN.as_secs_f64();
     let last = (times[times.len() - 1] - first) / speed;
     if last > day {
         return Err(Wrong::whole(
@@ -153,7 +153,7 @@ fn time(cell: &str) -> Option<f64> {
 }
 
 /// The common log format of Apache's httpd, whose time nginx writes alike:
-/// `host user name [10/Oct/2000:13:55:36 -0700] "request" ...`. It tells whole seconds:
+/// `host user name [10/Oct/2000:13:55:36 -0700] "request" ...`. It has whole seconds:
 /// the requests of one are spread evenly over it.
 fn from_access_log(text: impl Read) -> Result<Vec<f64>, Vec<Wrong>> {
     let mut times = Times::new("write times as [10/Oct/2000:13:55:36 -0700], or use CSV");

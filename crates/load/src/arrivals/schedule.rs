@@ -7,9 +7,9 @@ use std::time::Duration;
 use rand::{RngExt, SeedableRng};
 use rand_distr::{Distribution, Exp1};
 
-use super::rate::{Course, Rate, Segment};
-use crate::Rng;
-use crate::plan::Plan;
+use super::limits::LONGEST_RUN;
+use super::rate::{Navigation, Rate, Segment};
+use crate::rng::Rng;
 
 /// When something arrives.
 #[derive(Clone, Debug, PartialEq)]
@@ -83,7 +83,7 @@ pub struct Stream {
 enum Kind {
     Rate {
         process: Process,
-        course: Course,
+        course: Navigation,
         segment: Segment,
         begins: Duration,
         /// Arrivals that are to be expected between the beginning of the segment
@@ -115,12 +115,12 @@ impl Iterator for Stream {
                 at
             }
             Kind::Rate { process, course, segment, begins, wanted, gaps, before } => {
-                while *begins <= Plan::LONGEST {
+                while *begins <= LONGEST_RUN {
                     *wanted += match process {
                         Process::Poisson => Exp1.sample(gaps),
                         Process::Even => 1.0,
                     };
-                    while !segment.has(*wanted) && *begins <= Plan::LONGEST {
+                    while !segment.has(*wanted) && *begins <= LONGEST_RUN {
                         *wanted -= segment.area();
                         *begins = begins.saturating_add(segment.lasts);
                         *segment = course.next();

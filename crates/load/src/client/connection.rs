@@ -1,4 +1,4 @@
-//! Makes persistent connections: TCP, TLS, HTTP of either version.
+//! Opens connections: TCP, TLS, HTTP/1.1 or HTTP/2.
 
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -13,16 +13,16 @@ use socket2::SockRef;
 use tokio::io::ReadBuf;
 use tokio::net::{TcpSocket, TcpStream};
 
-use super::address;
+use super::connections::{Close, Http, Sources};
+use super::http::exchange::{Answer, Exchange, ExchangeError};
 use super::http::http2::Http2;
-use super::tls::config::Tls;
-use super::tls::mix::Mix;
-use super::tls::secure::{Completed, Secure};
-use super::tls::tickets::{OfConnection, Tickets};
-use super::wire::Wire;
-use crate::client::tls::algorithms::Agreed;
+use super::tls::algorithms::Agreed;
+use super::tls::config::ClientTls;
+use super::tls::schedule::HandshakeSchedule;
+use super::tls::stream::{ClientTlsStream, Completed};
+use super::tls::tickets::{ConnectionTickets, Tickets};
+use super::transport::Transport;
 use crate::outcome::{Failure, Handshake, Offered, Refusal, Stage};
-use crate::plan::{Close, Http, Sources};
 
 /// Makes connections to one target.
 #[derive(Debug)]
@@ -30,31 +30,31 @@ pub(crate) struct Connector {
     address: SocketAddr,
     sources: Vec<IpAddr>,
     next_source: Cell<usize>,
-    tls: Option<Tls>,
+    tls: Option<ClientTls>,
     http: Http,
-    mix: Option<RefCell<Mix>>,
+    mix: Option<RefCell<HandshakeSchedule>>,
 }
 
-/// Why there is no connection.
+/// Why a connection could not be opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Trouble {
-    /// Turned away.
+pub(crate) enum ConnectError {
+    /// Refused.
     Refused(Refusal),
-    /// Anything else, with what the system or rustls says.
+    /// Another failure, with the error of the system or of rustls.
     Failed(Failure, String),
 }
 
-/// What making a connection took.
+/// Durations of opening a connection.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Made {
+pub(crate) struct ConnectTimes {
     pub(crate) connect: Duration,
-    /// None in clear.
-    pub(crate) handshake: Option<Shaken>,
+    /// `None` without TLS.
+    pub(crate) handshake: Option<CompletedHandshake>,
 }
 
-/// A complete TLS handshake.
+/// A completed TLS handshake.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Shaken {
+pub(crate) struct CompletedHandshake {
     pub(crate) offered: Offered,
     pub(crate) kind: Handshake,
     pub(crate) agreed: Agreed,
@@ -62,30 +62,30 @@ pub(crate) struct Shaken {
 }
 
 impl Connector {
-    /// `seed` decides in which order handshakes are full and resumed, where a
-    /// share of them is to be full.
+    /// `seed` determines the order of full and resumed handshakes, if a share of full ones is
+    /// set.
     pub(crate) fn new(
         address: SocketAddr,
         sources: &Sources,
-        tls: Option<Tls>,
+        tls: Option<ClientTls>,
         http: Http,
         seed: u64,
     ) -> Self {
-        let sources = address::sources(sources, address);
-        let mix = tls.as_ref().and_then(|tls| tls.mix(seed)).map(RefCell::new);
+        let sources = sources.addresses(address);
+        let mix = tls.as_ref().and_then(|tls| tls.schedule(seed)).map(RefCell::new);
         Self { address, sources, next_source: Cell::new(0), tls, http, mix }
     }
 
-    /// The tickets that a new customer brings.
+    /// The tickets of a new customer.
     pub(crate) fn first_tickets(&self) -> Arc<Tickets> {
-        self.tls.as_ref().map_or_else(|| Arc::new(Tickets::own()), Tls::first_tickets)
+        self.tls.as_ref().map_or_else(|| Arc::new(Tickets::own()), ClientTls::first_tickets)
     }
 
-    /// What a handshake goes with: a ticket, if there is one and the share of
-    /// full ones, where it is set, does not want this one full.
-    fn offer(&self, tickets: &Arc<Tickets>) -> (Offered, OfConnection) {
+    /// What the next handshake offers: a ticket, if there is one and the schedule does not
+    /// require a full handshake.
+    fn offer(&self, tickets: &Arc<Tickets>) -> (Offered, ConnectionTickets) {
         let full = self.mix.as_ref().is_some_and(|mix| mix.borrow_mut().is_full());
-        let own = OfConnection::new(tickets, !full);
+        let own = ConnectionTickets::new(tickets, !full);
         let offered = match (own.has_ticket(), full) {
             (true, _) => Offered::Ticket,
             (false, false) if self.mix.is_some() => Offered::NoneLeft,
@@ -95,28 +95,28 @@ impl Connector {
     }
 
     /// Connects; `stage` follows how far it has come, `on_hello` is called
-    /// when a handshake begins and says what it goes with. Dropping the future
+    /// when a handshake begins, with what it offers. Dropping the future
     /// resets the connection.
     pub(crate) async fn connect(
         &self,
         tickets: &Arc<Tickets>,
         stage: &Cell<Stage>,
         on_hello: impl FnOnce(Offered),
-    ) -> Result<(Connection, Made), Trouble> {
+    ) -> Result<(Connection, ConnectTimes), ConnectError> {
         stage.set(Stage::Connect);
         let begun = Instant::now();
         let tcp = self.tcp().await.map_err(|error| connect_trouble(&error))?;
         let connected = Instant::now();
         let connect = connected - begun;
         let Some(tls) = &self.tls else {
-            let connection = self.speak(Wire::Clear(tcp)).await?;
-            return Ok((connection, Made { connect, handshake: None }));
+            let connection = self.speak(Transport::Clear(tcp)).await?;
+            return Ok((connection, ConnectTimes { connect, handshake: None }));
         };
         stage.set(Stage::Handshake);
         let (offered, own) = self.offer(tickets);
         on_hello(offered);
         let (stream, Completed { kind, agreed, http2 }) =
-            Secure::connect(tls.config(), tls.name.clone(), own, tcp)
+            ClientTlsStream::connect(tls.config(), tls.name.clone(), own, tcp)
                 .await
                 .map_err(|error| handshake_trouble(&error))?;
         if let (Some(mix), Offered::Ticket | Offered::NoneLeft, Handshake::Full) =
@@ -124,21 +124,21 @@ impl Connector {
         {
             mix.borrow_mut().owe();
         }
-        let shaken = Shaken { offered, kind, agreed, took: connected.elapsed() };
+        let shaken = CompletedHandshake { offered, kind, agreed, took: connected.elapsed() };
         if self.http == Http::Two && !http2 {
             let reason = "in TLS it did not choose h2, HTTP/2 (ALPN)";
-            return Err(Trouble::Failed(Failure::Http, reason.to_owned()));
+            return Err(ConnectError::Failed(Failure::Http, reason.to_owned()));
         }
-        let connection = self.speak(Wire::Tls(Box::new(stream))).await?;
-        Ok((connection, Made { connect, handshake: Some(shaken) }))
+        let connection = self.speak(Transport::Tls(Box::new(stream))).await?;
+        Ok((connection, ConnectTimes { connect, handshake: Some(shaken) }))
     }
 
-    /// Begins to speak HTTP.
-    async fn speak(&self, wire: Wire) -> Result<Connection, Trouble> {
+    /// Begins HTTP on the transport.
+    async fn speak(&self, wire: Transport) -> Result<Connection, ConnectError> {
         if self.http == Http::One {
             return Ok(Connection::Http1(wire));
         }
-        let trouble = |failure| Trouble::Failed(failure, "HTTP/2 could not begin".to_owned());
+        let trouble = |failure| ConnectError::Failed(failure, "HTTP/2 could not begin".to_owned());
         let http2 = Box::pin(Http2::begin(wire)).await.map_err(trouble)?;
         Ok(Connection::Http2(Box::new(http2)))
     }
@@ -156,7 +156,7 @@ impl Connector {
         }
         socket.set_nodelay(true)?;
         // A connection that is dropped is reset, whatever it was doing;
-        // `Wire::finish` takes this back for one that ends well.
+        // `Transport::finish` takes this back for one that ends well.
         SockRef::from(&socket).set_linger(Some(Duration::ZERO))?;
         socket.connect(self.address).await
     }
@@ -165,17 +165,32 @@ impl Connector {
 /// An open connection. Dropping it resets it.
 #[derive(Debug)]
 pub(crate) enum Connection {
-    Http1(Wire),
+    Http1(Transport),
     Http2(Box<Http2>),
 }
 
 impl Connection {
-    /// Resolves when the peer has closed the connection, or has sent what
-    /// nobody asked for. Takes in tickets that come late.
+    /// Sends a request and reads its response.
+    ///
+    /// # Errors
+    /// There is no complete response.
+    pub(crate) async fn exchange(
+        &mut self,
+        exchange: Exchange<'_>,
+    ) -> Result<Answer, ExchangeError> {
+        match self {
+            Self::Http1(transport) => exchange.over_http1(transport).await,
+            // Boxed, so that HTTP/1.1 needs no room for it.
+            Self::Http2(http2) => Box::pin(http2.run(exchange)).await,
+        }
+    }
+
+    /// Resolves when the peer has closed the connection or has sent unexpected bytes. Accepts
+    /// late tickets.
     pub(crate) async fn closed(&mut self) {
         std::future::poll_fn(|cx| {
             let poll = self.poll_closed(cx);
-            // A customer thinks, and there are many who do.
+            // Most customers are thinking: an idle connection holds little memory.
             self.rest();
             poll
         })
@@ -202,23 +217,21 @@ impl Connection {
     fn poll_closed(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let mut byte = [0u8; 1];
         match self {
-            // Whatever comes while nothing is asked for, the connection is no
-            // longer good for a request.
+            // Bytes without a pending request make the connection unusable.
             Self::Http1(wire) => wire.poll_read(cx, &mut ReadBuf::new(&mut byte)).map(|_| ()),
             Self::Http2(http2) => http2.poll_closed(cx),
         }
     }
 
-    /// See [`Wire::is_taken_back`]; over HTTP/2 the check finds out.
-    pub(crate) async fn is_taken_back(&mut self, at: tokio::time::Instant) -> Option<String> {
+    /// See [`Transport::rejection`]; over HTTP/2 the check finds out.
+    pub(crate) async fn rejection(&mut self, at: tokio::time::Instant) -> Option<String> {
         match self {
-            Self::Http1(wire) => wire.is_taken_back(at).await,
+            Self::Http1(wire) => wire.rejection(at).await,
             Self::Http2(_) => None,
         }
     }
 
-    /// Whether the server speaks the version of HTTP that was asked for, as far as
-    /// that can be told without a request.
+    /// Checks the HTTP version of the server, as far as possible without a request.
     ///
     /// # Errors
     /// What it does instead.
@@ -229,7 +242,7 @@ impl Connection {
         }
     }
 
-    /// Ends it well, see [`Wire::finish`].
+    /// Closes it, see [`Transport::finish`].
     pub(crate) fn finish(self, close: Close) {
         match self {
             Self::Http1(mut wire) => wire.finish(close),
@@ -238,8 +251,7 @@ impl Connection {
     }
 }
 
-/// Asks for `IP_BIND_ADDRESS_NO_PORT`; where it is not to be had, ports are
-/// merely scarcer.
+/// Sets `IP_BIND_ADDRESS_NO_PORT`; without it ports are scarcer.
 fn port_at_connect(socket: &TcpSocket) {
     let on: libc::c_int = 1;
     // SAFETY: the descriptor is open, and the value points to a c_int of the
@@ -255,9 +267,9 @@ fn port_at_connect(socket: &TcpSocket) {
     }
 }
 
-fn connect_trouble(error: &io::Error) -> Trouble {
+fn connect_trouble(error: &io::Error) -> ConnectError {
     let failure = match error.raw_os_error() {
-        Some(libc::ECONNRESET) => return Trouble::Refused(Refusal::Reset),
+        Some(libc::ECONNRESET) => return ConnectError::Refused(Refusal::Reset),
         Some(libc::ECONNREFUSED) => Failure::ConnectRefused,
         Some(libc::EHOSTUNREACH | libc::ENETUNREACH | libc::ENETDOWN | libc::EHOSTDOWN) => {
             Failure::Unreachable
@@ -267,29 +279,28 @@ fn connect_trouble(error: &io::Error) -> Trouble {
         Some(libc::EMFILE | libc::ENFILE | libc::ENOMEM | libc::ENOBUFS) => Failure::NoResources,
         _ => Failure::Other,
     };
-    Trouble::Failed(failure, error.to_string())
+    ConnectError::Failed(failure, error.to_string())
 }
 
-fn handshake_trouble(error: &io::Error) -> Trouble {
+fn handshake_trouble(error: &io::Error) -> ConnectError {
     if let Some(tls) = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
         return match tls {
             rustls::Error::AlertReceived(alert) if !about_protocol(*alert) => {
-                Trouble::Refused(Refusal::Alert)
+                ConnectError::Refused(Refusal::Alert)
             }
-            other => Trouble::Failed(Failure::Tls, other.to_string()),
+            other => ConnectError::Failed(Failure::Tls, other.to_string()),
         };
     }
     match error.kind() {
-        io::ErrorKind::UnexpectedEof => Trouble::Refused(Refusal::Closed),
+        io::ErrorKind::UnexpectedEof => ConnectError::Refused(Refusal::Closed),
         io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => {
-            Trouble::Refused(Refusal::Reset)
+            ConnectError::Refused(Refusal::Reset)
         }
         _ => connect_trouble(error),
     }
 }
 
-/// Alerts that say that the two do not understand each other, rather than
-/// that the customer is not wanted now.
+/// Alerts about protocol errors, as opposed to a refusal of the connection.
 fn about_protocol(alert: AlertDescription) -> bool {
     use AlertDescription as A;
     matches!(

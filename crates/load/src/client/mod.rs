@@ -1,17 +1,10 @@
-//! The customer's side of the wire: sockets, TLS with tickets of one's own,
-//! HTTP/1.1 and HTTP/2. A leaner client than a general one, because the instrument must
-//! be faster than what it measures, and must know every byte's time.
+//! Connections of customers: sockets, TLS with tickets per customer, HTTP/1.1 and HTTP/2.
+//! Leaner than a general client, because the load generator must be faster than the
+//! service it measures and must know the time of every byte.
 
-mod address;
-mod connection;
-mod http;
+pub(crate) mod connection;
+pub(crate) mod connections;
+pub(crate) mod http;
+pub(crate) mod target;
 pub(crate) mod tls;
-mod wire;
-
-pub(crate) use address::Target;
-pub(crate) use connection::{Connection, Connector, Shaken, Trouble};
-pub(crate) use http::exchange::{Answer, Broken, Exchange};
-pub(crate) use http::head::LastHead;
-pub(crate) use tls::config::Tls;
-pub use tls::config::trusted_roots;
-pub(crate) use tls::tickets::Tickets;
+pub(crate) mod transport;

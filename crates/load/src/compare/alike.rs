@@ -140,7 +140,7 @@ pub(super) fn notes(a: &[SavedRun], b: &[SavedRun]) -> Vec<String> {
 const FEW: f64 = 0.01;
 
 /// What TLS handshakes of a run agreed on, in a fixed order. Of handshakes that
-/// exchanged no key (TLS 1.2, resumed) others tell the group.
+/// exchanged no key (TLS 1.2, resumed) other handshakes have the group.
 fn agreed(run: &SavedRun) -> Vec<String> {
     let count = |agreed: &Agreed| (agreed.full + agreed.resumed) as f64;
     let total: f64 = run.tls.iter().map(count).sum();

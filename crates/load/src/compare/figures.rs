@@ -1,10 +1,10 @@
-//! The figures that two runs are compared by, and what one run says about each.
+//! The figures by which runs are compared, and their standard errors within one run.
 
 use serde::Serialize;
-use tidegate_stats::{Estimate, Latency, Part, Unsure, quantile_of_batches, ratio_of_sums};
+use tidegate_stats::{Estimate, Histogram, Part, Unsure, quantile_of_batches, ratio_of_sums};
 
 use super::window::Window;
-use crate::result::summary::Stretch;
+use crate::result::series::Stretch;
 
 /// A figure of a run.
 pub(crate) struct Figure {
@@ -84,7 +84,7 @@ impl Figure {
     /// The figure of a whole run; `None` if nothing happened that it could be of.
     pub(crate) fn value(&self, window: &Window) -> Option<f64> {
         if let Kind::Response(q) = self.kind {
-            let mut all = Latency::new();
+            let mut all = Histogram::new();
             window.responses.iter().for_each(|stretch| all.merge(stretch));
             return (all.count() > 0).then(|| all.quantile_ms(q));
         }
@@ -94,7 +94,7 @@ impl Figure {
         (whole > 0.0).then(|| sum(|part| part.part) / whole)
     }
 
-    /// The same with what the run itself says about its error.
+    /// The figure with its standard error within the run.
     pub(super) fn estimate(&self, window: &Window) -> Result<Estimate, Unsure> {
         match self.kind {
             Kind::Response(q) => {

@@ -2,7 +2,7 @@
 //! by what test.
 //!
 //! Runs that were repeated are independent measurements, and their means are
-//! held against each other. Of one run alone only its own stretches can tell how
+//! compared. Of one run alone only its own stretches can tell how
 //! sure it is ([`tidegate_stats::ratio_of_sums`]).
 
 mod alike;
@@ -34,7 +34,7 @@ pub struct Comparison {
     pub test: String,
     /// Share that a figure may get worse by.
     pub worse_by: f64,
-    /// Why the runs may not be held against each other; empty if they may.
+    /// Why the runs may not be compared; empty if they may.
     pub unlike: Vec<String>,
     /// What a reader should know besides.
     pub notes: Vec<String>,
@@ -185,7 +185,7 @@ fn verdict(figure: &Figure, tested: &Tested) -> Verdict {
     }
 }
 
-/// What both sets say of one figure.
+/// One figure in both sets.
 enum Sides {
     /// Its value in each run; several runs in one set or both.
     Runs(Vec<f64>, Vec<f64>),

@@ -6,7 +6,8 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use super::window::Window;
-use crate::result::summary::{Machine, Summary};
+use crate::result::driver::Machine;
+use crate::result::summary::Summary;
 
 /// A run, read back from the JSON of its [`Summary`].
 #[derive(Clone, Debug, Deserialize)]
@@ -29,7 +30,7 @@ pub struct SavedRun {
     pub(super) patience_ms: f64,
     pub(super) session_length: Length,
     pub(super) driver: Driver,
-    /// Version of HTTP, and what TLS handshakes agreed on; older results do not say.
+    /// Version of HTTP, and what TLS handshakes agreed on; missing in older results.
     #[serde(default)]
     pub(super) http: Option<String>,
     #[serde(default)]
@@ -61,7 +62,7 @@ pub(super) struct Driver {
     pub(super) saturated_because: Vec<String>,
 }
 
-/// What tells a file's kind before the rest is read.
+/// The fields that identify the kind of a file.
 #[derive(Deserialize)]
 struct Head {
     format: Option<u32>,
@@ -127,10 +128,10 @@ pub(super) mod tests {
     use std::time::Duration;
 
     use serde_json::{Value, json};
-    use tidegate_stats::Latency;
+    use tidegate_stats::Histogram;
 
     use super::*;
-    use crate::result::summary::Stretch;
+    use crate::result::series::Stretch;
 
     /// A run's JSON: in each second, so many sessions completed, one request
     /// each, all of them within so many milliseconds.
@@ -138,7 +139,7 @@ pub(super) mod tests {
         let stretches: Vec<Stretch> = seconds
             .iter()
             .map(|&(completed, ms)| {
-                let mut response = Latency::new();
+                let mut response = Histogram::new();
                 response.record_many(Duration::from_millis(ms), completed);
                 Stretch {
                     length_s: 1.0,

@@ -1,9 +1,9 @@
 //! The measured window of a run, as its figures are worked out from it.
 
 use serde::Deserialize;
-use tidegate_stats::Latency;
+use tidegate_stats::Histogram;
 
-use crate::result::summary::Stretch;
+use crate::result::series::Stretch;
 
 /// Most stretches of a run; what has more was not written by a run.
 const MOST_STRETCHES: usize = 32;
@@ -19,7 +19,7 @@ const MOST_COUNTED: u64 = 1 << 53;
 pub(crate) struct Window {
     pub(super) stretches: Vec<Stretch>,
     /// Response times of each stretch.
-    pub(super) responses: Vec<Latency>,
+    pub(super) responses: Vec<Histogram>,
 }
 
 impl TryFrom<Vec<Stretch>> for Window {
@@ -39,7 +39,7 @@ impl TryFrom<Vec<Stretch>> for Window {
             if let Some(count) = counts.into_iter().find(|count| *count > MOST_COUNTED) {
                 return Err(format!("stretches[{index}] counts {count}"));
             }
-            let response = Latency::decode(&stretch.response)
+            let response = Histogram::decode(&stretch.response)
                 .filter(|response| response.count() <= MOST_COUNTED)
                 .ok_or_else(|| format!("stretches[{index}].response is no histogram of a run"))?;
             responses.push(response);

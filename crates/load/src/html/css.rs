@@ -12,7 +12,7 @@ use crate::html::scan::{Scanner, Tag, text_of};
 
 /// Most compounds of a selector: as many as a [`Fit`] has bits.
 const COMPOUNDS: usize = 16;
-/// Most elements within each other that are told apart; what lies deeper is not
+/// Most nested elements that are distinguished; what lies deeper is not
 /// looked at.
 const DEEPEST: usize = 256;
 
@@ -192,14 +192,14 @@ impl Test {
 /// What is looked for: an attribute of the element, or its text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wanted {
-    /// Which element: the first that fits and, if an attribute is asked for, has
+    /// Which element: the first that fits and, if an attribute is given, has
     /// it.
     pub selector: Selector,
     /// `None` for the text.
     pub attribute: Option<String>,
 }
 
-/// How much of a selector an open element fits, by bits: bit `n` says that its
+/// How much of a selector an open element fits, by bits: bit `n` means that its
 /// compounds up to the `n`-th do.
 #[derive(Clone, Copy, Debug, Default)]
 struct Fit {
@@ -209,7 +209,7 @@ struct Fit {
     within: u16,
 }
 
-struct Open<'h> {
+struct OpenElement<'h> {
     name: &'h [u8],
     /// For each that is wanted.
     fits: Vec<Fit>,
@@ -227,10 +227,10 @@ pub fn find(html: &[u8], wanted: &[&Wanted]) -> Vec<Option<String>> {
     let mut found: Vec<Option<String>> = vec![None; wanted.len()];
     // Found, or its text is being waited for.
     let mut settled = 0u64;
-    let mut open: Vec<Open<'_>> = Vec::new();
+    let mut open: Vec<OpenElement<'_>> = Vec::new();
     let mut deeper = 0usize;
     let mut scanner = Scanner::new(html);
-    let close = |element: Open<'_>, ends: usize, found: &mut [Option<String>]| {
+    let close = |element: OpenElement<'_>, ends: usize, found: &mut [Option<String>]| {
         for (index, slot) in found.iter_mut().enumerate() {
             if element.text_of >> index & 1 == 1 {
                 *slot = Some(text_of(&html[element.from..ends]));
@@ -278,7 +278,7 @@ pub fn find(html: &[u8], wanted: &[&Wanted]) -> Vec<Option<String>> {
             }
             settled |= 1 << index;
         }
-        let element = Open { name: tag.name(), fits, text_of, from: follows };
+        let element = OpenElement { name: tag.name(), fits, text_of, from: follows };
         if void {
             close(element, follows, &mut found);
         } else {

@@ -134,7 +134,7 @@ fn named(tag: &Tag<'_>) -> Field {
     }
 }
 
-/// Adds a field that has a name; says whether it did.
+/// Adds a field that has a name; returns whether it did.
 fn push(form: &mut Form, field: Field) -> bool {
     let fits = !field.name.is_empty() && form.fields.len() < FIELDS;
     if fits {

@@ -1,4 +1,4 @@
-//! What is read in pages: links, forms, elements by selector.
+//! Reads pages: links, forms, elements by selector.
 
 pub mod css;
 pub(crate) mod links;

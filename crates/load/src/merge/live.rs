@@ -1,59 +1,60 @@
-//! How several drivers stand together, while they run.
+//! Merges the snapshots of several drivers while they run.
 
 use std::collections::VecDeque;
 
-use tidegate_stats::Latency as Histogram;
+use tidegate_stats::Histogram;
 
-use crate::plan::shard::Part;
-use crate::result::counted::Counted;
-use crate::result::summary::{Point, RunStage, Snapshot, Totals};
+use crate::plan::shard::Shard;
+use crate::result::series::Point;
+use crate::result::snapshot::{RunStage, Snapshot};
+use crate::result::totals::Counted;
+use crate::result::totals::Totals;
 
-/// Seconds of a driver that wait for those of a slower one. Then they go on
-/// without.
+/// Most seconds of a driver that wait for a slower driver.
 const WAITING: usize = 4;
 
-/// The last that each driver of a test said.
-pub struct Together {
+/// The latest snapshots of all drivers of a test.
+pub struct LiveMerge {
     drivers: Vec<Driver>,
 }
 
 #[derive(Default)]
 struct Driver {
     last: Option<Snapshot>,
-    /// Seconds not shown yet.
+    /// Seconds that were not shown yet.
     seconds: VecDeque<(Point, Histogram)>,
-    gone: bool,
+    ended: bool,
 }
 
-impl Together {
-    /// Of so many drivers.
+impl LiveMerge {
+    /// Without any snapshot yet.
     pub fn new(drivers: u32) -> Self {
         Self { drivers: (0..drivers).map(|_| Driver::default()).collect() }
     }
 
-    /// Takes in what a driver says.
-    pub fn take(&mut self, part: Part, mut snapshot: Snapshot) {
-        let Some(driver) = self.drivers.get_mut(part.number() as usize - 1) else { return };
-        let spread = snapshot.spread.as_mut().and_then(|spread| spread.second.take());
+    /// Adds the snapshot of a driver.
+    pub fn add(&mut self, shard: Shard, mut snapshot: Snapshot) {
+        let Some(driver) = self.drivers.get_mut(shard.number() as usize - 1) else { return };
+        let spread = snapshot.histograms.as_mut().and_then(|spread| spread.second.take());
         if let (Some(second), Some(spread)) = (snapshot.second.take(), spread) {
             driver.seconds.push_back((second, spread));
         }
-        driver.gone = snapshot.stage == RunStage::Done;
+        driver.ended = snapshot.stage == RunStage::Done;
         driver.last = Some(snapshot);
     }
 
-    /// Waits for a driver no longer.
-    pub fn without(&mut self, part: Part) {
-        if let Some(driver) = self.drivers.get_mut(part.number() as usize - 1) {
-            driver.gone = true;
+    /// Stops waiting for a driver.
+    pub fn remove(&mut self, shard: Shard) {
+        if let Some(driver) = self.drivers.get_mut(shard.number() as usize - 1) {
+            driver.ended = true;
         }
     }
 
-    /// How all stand; `None` before any has said so.
+    /// The state of all drivers; `None` before the first snapshot.
     pub fn snapshot(&mut self) -> Option<Snapshot> {
         let second = self.second();
         let last = || self.drivers.iter().filter_map(|driver| driver.last.as_ref());
-        // A driver that has ended holds up none of the others.
+        // A driver that has ended does not delay the others.
         let running = || last().filter(|snapshot| snapshot.stage != RunStage::Done);
         let elapsed = |all: &mut dyn Iterator<Item = &Snapshot>, pick: fn(f64, f64) -> f64| {
             all.map(|snapshot| snapshot.elapsed_s).reduce(pick)
@@ -74,13 +75,13 @@ impl Together {
             stage,
             before: Totals::default(),
             totals: Totals::default(),
-            response: Histogram::new().summary(),
+            response: Histogram::new().percentiles(),
             buckets: Default::default(),
             in_flight: 0,
             last: Point::default(),
             second,
             driver_warnings: Vec::new(),
-            spread: None,
+            histograms: None,
         };
         let (mut response, mut points) = (Histogram::new(), Vec::new());
         for (number, driver) in (1..).zip(&self.drivers) {
@@ -89,32 +90,32 @@ impl Together {
             let warnings = snapshot.driver_warnings.iter();
             whole.driver_warnings.extend(warnings.map(|why| format!("driver {number}: {why}")));
             if warming && snapshot.stage != RunStage::WarmUp {
-                // It is ahead by a moment.
+                // It is slightly ahead of the others.
                 whole.totals.merge(&snapshot.before);
             } else {
                 whole.before.merge(&snapshot.before);
                 whole.totals.merge(&snapshot.totals);
-                if let Some(spread) = &snapshot.spread {
+                if let Some(spread) = &snapshot.histograms {
                     response.merge(&spread.stage);
                 }
             }
-            if !driver.gone {
+            if !driver.ended {
                 whole.in_flight += snapshot.in_flight;
             }
-            if let Some(spread) = &snapshot.spread
-                && (!driver.gone || stage == RunStage::Done)
+            if let Some(spread) = &snapshot.histograms
+                && (!driver.ended || stage == RunStage::Done)
             {
                 points.push((snapshot.last, spread.last.clone()));
             }
         }
-        whole.response = response.summary();
+        whole.response = response.percentiles();
         whole.last = add_points(points);
         Some(whole)
     }
 
-    /// The next second, once all drivers that still run have had it.
+    /// The next second, once all running drivers have sent it.
     fn second(&mut self) -> Option<Point> {
-        let lacks = |driver: &Driver| driver.seconds.is_empty() && !driver.gone;
+        let lacks = |driver: &Driver| driver.seconds.is_empty() && !driver.ended;
         let longest = self.drivers.iter().map(|driver| driver.seconds.len()).max()?;
         if longest == 0 || (self.drivers.iter().any(lacks) && longest <= WAITING) {
             return None;
@@ -124,7 +125,7 @@ impl Together {
     }
 }
 
-/// Rates at the same time add up, and histograms do.
+/// Adds rates and histograms of the same time.
 fn add_points(points: Vec<(Point, Histogram)>) -> Point {
     let (mut whole, mut response) = (Point::default(), Histogram::new());
     for (point, spread) in points {
@@ -149,7 +150,7 @@ fn add_points(points: Vec<(Point, Histogram)>) -> Point {
         whole.missed_starts += point.missed_starts;
         whole.driver_cpu_share = whole.driver_cpu_share.max(point.driver_cpu_share);
     }
-    whole.response = response.summary();
+    whole.response = response.percentiles();
     whole
 }
 
@@ -158,17 +159,17 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::result::summary::SnapshotSpread;
+    use crate::result::snapshot::SnapshotHistograms;
 
-    /// A driver's snapshot at the end of a second with so many answers.
-    fn says(elapsed_s: f64, stage: RunStage, answers: u64, ms: u64) -> Snapshot {
+    /// A snapshot at the end of a second with `answers` responses.
+    fn snapshot_of(elapsed_s: f64, stage: RunStage, answers: u64, ms: u64) -> Snapshot {
         let mut spread = Histogram::new();
         spread.record_many(Duration::from_millis(ms), answers);
         let point = Point {
             at_s: elapsed_s,
             length_s: 1.0,
             requests_per_s: answers as f64,
-            response: spread.summary(),
+            response: spread.percentiles(),
             in_flight: 3,
             ..Point::default()
         };
@@ -179,13 +180,13 @@ mod tests {
             stage,
             before: Totals { offered: 1, ..Totals::default() },
             totals: Totals { requests_ok: answers, ..Totals::default() },
-            response: spread.summary(),
+            response: spread.percentiles(),
             buckets: Default::default(),
             in_flight: 3,
             last: point,
             second: Some(point),
             driver_warnings: Vec::new(),
-            spread: Some(Box::new(SnapshotSpread {
+            histograms: Some(Box::new(SnapshotHistograms {
                 stage: spread.clone(),
                 last: spread.clone(),
                 second: Some(spread),
@@ -193,54 +194,54 @@ mod tests {
         }
     }
 
-    fn part(number: u32) -> Part {
-        Part::new(number, 2).unwrap()
+    fn shard(number: u32) -> Shard {
+        Shard::new(number, 2).unwrap()
     }
 
     #[test]
-    fn rates_and_histograms_of_drivers_add_up_and_a_second_waits_for_the_slower() {
-        let mut together = Together::new(2);
-        assert!(together.snapshot().is_none());
-        together.take(part(1), says(1.0, RunStage::Measure, 30, 10));
-        let alone = together.snapshot().unwrap();
+    fn rates_and_histograms_add_up_and_a_second_waits_for_the_slower_driver() {
+        let mut live = LiveMerge::new(2);
+        assert!(live.snapshot().is_none());
+        live.add(shard(1), snapshot_of(1.0, RunStage::Measure, 30, 10));
+        let alone = live.snapshot().unwrap();
         assert_eq!((alone.totals.requests_ok, alone.second), (30, None));
-        together.take(part(2), says(1.0, RunStage::Measure, 10, 90));
-        let both = together.snapshot().unwrap();
+        live.add(shard(2), snapshot_of(1.0, RunStage::Measure, 10, 90));
+        let both = live.snapshot().unwrap();
         assert_eq!((both.totals.requests_ok, both.before.offered, both.in_flight), (40, 2, 6));
         let second = both.second.unwrap();
         assert_eq!((second.requests_per_s, second.response.count), (40.0, 40));
         assert!((second.response.p50_ms - 10.0).abs() < 0.1, "{second:?}");
         assert!((second.response.p95_ms - 90.0).abs() < 0.1, "{second:?}");
-        assert_eq!(together.snapshot().unwrap().second, None);
+        assert_eq!(live.snapshot().unwrap().second, None);
     }
 
     #[test]
-    fn a_driver_that_is_gone_or_says_nothing_holds_up_no_second() {
-        let mut together = Together::new(2);
-        together.take(part(1), says(1.0, RunStage::Measure, 30, 10));
-        together.without(part(2));
-        assert!(together.snapshot().unwrap().second.is_some());
-        let mut together = Together::new(2);
+    fn an_ended_or_silent_driver_delays_no_second() {
+        let mut live = LiveMerge::new(2);
+        live.add(shard(1), snapshot_of(1.0, RunStage::Measure, 30, 10));
+        live.remove(shard(2));
+        assert!(live.snapshot().unwrap().second.is_some());
+        let mut live = LiveMerge::new(2);
         for second in 1..=WAITING {
-            together.take(part(1), says(second as f64, RunStage::Measure, 30, 10));
-            assert!(together.snapshot().unwrap().second.is_none());
+            live.add(shard(1), snapshot_of(second as f64, RunStage::Measure, 30, 10));
+            assert!(live.snapshot().unwrap().second.is_none());
         }
-        together.take(part(1), says(9.0, RunStage::Measure, 30, 10));
-        assert_eq!(together.snapshot().unwrap().second.unwrap().at_s, 1.0);
+        live.add(shard(1), snapshot_of(9.0, RunStage::Measure, 30, 10));
+        assert_eq!(live.snapshot().unwrap().second.unwrap().at_s, 1.0);
     }
 
     #[test]
-    fn it_is_warm_up_until_all_have_done_with_it_and_done_when_all_are() {
-        let mut together = Together::new(2);
-        together.take(part(1), says(1.0, RunStage::Measure, 30, 10));
-        together.take(part(2), says(0.9, RunStage::WarmUp, 10, 10));
-        let snapshot = together.snapshot().unwrap();
+    fn the_stage_is_the_earliest_of_all_drivers() {
+        let mut live = LiveMerge::new(2);
+        live.add(shard(1), snapshot_of(1.0, RunStage::Measure, 30, 10));
+        live.add(shard(2), snapshot_of(0.9, RunStage::WarmUp, 10, 10));
+        let snapshot = live.snapshot().unwrap();
         assert_eq!((snapshot.stage, snapshot.elapsed_s), (RunStage::WarmUp, 0.9));
         assert_eq!((snapshot.totals.offered, snapshot.totals.requests_ok), (1, 10));
-        together.take(part(2), says(2.0, RunStage::Done, 10, 10));
-        assert_eq!(together.snapshot().unwrap().stage, RunStage::Measure);
-        together.take(part(1), says(3.0, RunStage::Done, 30, 10));
-        let done = together.snapshot().unwrap();
+        live.add(shard(2), snapshot_of(2.0, RunStage::Done, 10, 10));
+        assert_eq!(live.snapshot().unwrap().stage, RunStage::Measure);
+        live.add(shard(1), snapshot_of(3.0, RunStage::Done, 30, 10));
+        let done = live.snapshot().unwrap();
         assert_eq!((done.stage, done.elapsed_s), (RunStage::Done, 3.0));
     }
 }

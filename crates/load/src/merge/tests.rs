@@ -5,10 +5,15 @@ use serde_json::Value;
 
 use super::*;
 use crate::arrivals::Arrivals;
-use crate::client::Shaken;
+use crate::client::connection::CompletedHandshake;
 use crate::outcome::{Failure, Handshake, Offered, Outcome, Refusal, Stage};
-use crate::recorder::{Batch, Event, Example, Fallback, Group, Recorder, Request, What, Why};
-use crate::result::summary::{DriverPart, Machine};
+use crate::plan::Plan;
+use crate::plan::fingerprint::fingerprint;
+use crate::recorder::event::{
+    Batch, Cohort, Event, EventKind, Example, Expectation, Fallback, Request,
+};
+use crate::recorder::fold::Recorder;
+use crate::result::driver::{DriverShard, Machine};
 use crate::scenario::Scenario;
 
 const SCENARIO: &str = r#"
@@ -31,13 +36,13 @@ share = 1
 response_p95_ms = { max = 1 }
 "#;
 
-fn plan(part: Option<Part>) -> Plan {
+fn plan(shard: Option<Shard>) -> Plan {
     let scenario = Scenario::from_toml(SCENARIO, "two.toml").unwrap();
     let mut plan = Plan::new(scenario, "https://127.0.0.1:1");
     let three = [Arrivals::poisson(5.0), Arrivals::closed(9), Arrivals::even(2.0).by("bots")];
     plan.arrivals = Some(Arrivals::side_by_side(three));
     (plan.warm_up, plan.measure) = (Duration::from_secs(2), Duration::from_secs(4));
-    plan.part = part;
+    plan.shard = shard;
     plan
 }
 
@@ -45,37 +50,44 @@ fn plan(part: Option<Part>) -> Plan {
 fn recorded(plan: &Plan, threads: usize, batches: &[Batch]) -> Summary {
     let mut recorder = Recorder::new(plan, threads).unwrap();
     for batch in batches {
-        recorder.take(batch);
-        recorder.due(|_| ());
+        recorder.add(batch);
+        recorder.emit_due(|_| ());
     }
     let folded = recorder.finish(|_| ());
-    let test = test_of(plan, 1000, "some");
-    let driver = DriverPart {
-        part: plan.part.unwrap_or(Part::WHOLE),
+    let test = Test::of(plan, 1000, "some");
+    let driver = DriverShard {
+        shard: plan.shard.unwrap_or(Shard::WHOLE),
         machine: Machine::default(),
         interrupted: false,
         raw_error: None,
         driver: folded.driver,
     };
-    let portion = plan.part.map(|_| {
+    let shard_result = plan.shard.map(|_| {
         let (test, driver, tally) = (test.clone(), driver.clone(), folded.tally.clone());
         let (measured, seconds) = (folded.measured, folded.seconds);
-        Box::new(Portion { format: Portion::FORMAT, test, driver, measured, tally, seconds })
+        Box::new(ShardResult {
+            format: ShardResult::FORMAT,
+            test,
+            driver,
+            measured,
+            tally,
+            seconds,
+        })
     });
-    let mut summary = sum_up(&test, vec![driver], &folded.tally, folded.series, folded.measured);
-    summary.portion = portion;
+    let mut summary = summarize(&test, vec![driver], &folded.tally, folded.series, folded.measured);
+    summary.shard_result = shard_result;
     summary
 }
 
 /// Through JSON and back, as files are.
-fn saved(name: &str, summary: &Summary) -> (String, Portion) {
+fn saved(name: &str, summary: &Summary) -> (String, ShardResult) {
     let bytes = serde_json::to_vec(summary).unwrap();
-    (name.to_owned(), Portion::parse(name, &bytes).unwrap())
+    (name.to_owned(), ShardResult::parse(name, &bytes).unwrap())
 }
 
-fn any_what() -> impl Strategy<Value = What> {
+fn any_kind() -> impl Strategy<Value = EventKind> {
     let took = || (0u64..5_000_000).prop_map(Duration::from_micros);
-    let group = || (0u8..2, 0u8..3).prop_map(|(class, model)| Group { class, model });
+    let cohort = || (0u8..2, 0u8..3).prop_map(|(class, model)| Cohort { class, model });
     let agreed = |(version, suite, group): (u16, u16, Option<u16>)| (version, suite, group).into();
     let outcome = || {
         prop_oneof![
@@ -89,12 +101,12 @@ fn any_what() -> impl Strategy<Value = What> {
         ]
     };
     let request =
-        (group(), 0u16..2, took(), took(), 0u16..700, any::<bool>(), outcome(), 0u64..9999)
-            .prop_map(|(group, page, late, byte, status, ok, outcome, received_bytes)| {
+        (cohort(), 0u16..2, took(), took(), 0u16..700, any::<bool>(), outcome(), 0u64..9999)
+            .prop_map(|(cohort, page, late, byte, status, ok, outcome, received_bytes)| {
                 let answered = outcome == Outcome::Completed;
-                What::Request(Request {
+                EventKind::Request(Request {
                     session: 1,
-                    group,
+                    cohort,
                     page,
                     intended: Duration::from_millis(1),
                     late,
@@ -108,7 +120,7 @@ fn any_what() -> impl Strategy<Value = What> {
             });
     let shaken = (0u16..3, any::<bool>(), any::<bool>(), took()).prop_map(
         move |(suite, full, ticket, took)| {
-            What::Handshaken(Shaken {
+            EventKind::Handshake(CompletedHandshake {
                 kind: if full { Handshake::Full } else { Handshake::Resumed },
                 offered: if ticket { Offered::Ticket } else { Offered::Nothing },
                 agreed: agreed((0x0304, 0x1301 + suite, (suite > 0).then_some(29))),
@@ -119,31 +131,31 @@ fn any_what() -> impl Strategy<Value = What> {
     prop_oneof![
         6 => request,
         2 => shaken,
-        1 => group().prop_map(|group| What::Offered { group }),
-        1 => group().prop_map(|group| What::NotStarted { group }),
-        1 => group().prop_map(|group| What::Started { group }),
-        1 => group().prop_map(|group| What::Admitted { group }),
-        1 => group().prop_map(|group| What::Returned { group }),
-        1 => took().prop_map(|late| What::Begun { late }),
-        1 => took().prop_map(|took| What::Connected { took }),
-        1 => took().prop_map(|late| What::Heartbeat { late }),
-        1 => Just(What::Unmet { page: 0, why: Why::Rule(0) }),
-        1 => Just(What::Unmet { page: 1, why: Why::NotOffered }),
-        1 => Just(What::Fallback(Fallback::Via)),
-        1 => Just(What::Redirect),
-        2 => (group(), outcome(), any::<bool>())
-            .prop_map(|(group, outcome, admitted)| What::Ended { group, outcome, admitted }),
+        1 => cohort().prop_map(|cohort| EventKind::Offered { cohort }),
+        1 => cohort().prop_map(|cohort| EventKind::NotStarted { cohort }),
+        1 => cohort().prop_map(|cohort| EventKind::Started { cohort }),
+        1 => cohort().prop_map(|cohort| EventKind::Admitted { cohort }),
+        1 => cohort().prop_map(|cohort| EventKind::Returned { cohort }),
+        1 => took().prop_map(|late| EventKind::Begun { late }),
+        1 => took().prop_map(|took| EventKind::Connected { took }),
+        1 => took().prop_map(|late| EventKind::Heartbeat { late }),
+        1 => Just(EventKind::CheckFailed { page: 0, expectation: Expectation::Rule(0) }),
+        1 => Just(EventKind::CheckFailed { page: 1, expectation: Expectation::NotOffered }),
+        1 => Just(EventKind::Fallback(Fallback::Via)),
+        1 => Just(EventKind::Redirect),
+        2 => (cohort(), outcome(), any::<bool>())
+            .prop_map(|(cohort, outcome, admitted)| EventKind::Ended { cohort, outcome, admitted }),
     ]
 }
 
 /// What a driver thread reports in six seconds: a batch for each second.
 fn any_thread() -> impl Strategy<Value = Vec<Vec<Event>>> {
-    let event = (0u64..1_000_000, any_what());
+    let event = (0u64..1_000_000, any_kind());
     let second = proptest::collection::vec(event, 0..25);
     proptest::collection::vec(second, 6).prop_map(|seconds| {
-        let event = |index: usize, (micros, what)| Event {
+        let event = |index: usize, (micros, kind)| Event {
             at: Duration::from_micros(index as u64 * 1_000_000 + micros),
-            what,
+            kind,
         };
         let seconds = seconds.into_iter().enumerate();
         seconds
@@ -153,8 +165,9 @@ fn any_thread() -> impl Strategy<Value = Vec<Vec<Event>>> {
 }
 
 fn batches(thread: usize, seconds: &[Vec<Event>]) -> Vec<Batch> {
-    let example = |page, why| Example { page, why, came: "something else".to_owned() };
-    let examples = vec![example(0, Why::Rule(0)), example(1, Why::NotOffered)];
+    let example =
+        |page, expectation| Example { page, expectation, found: "something else".to_owned() };
+    let examples = vec![example(0, Expectation::Rule(0)), example(1, Expectation::NotOffered)];
     (1u64..)
         .zip(seconds)
         .map(|(second, events)| Batch {
@@ -206,13 +219,13 @@ proptest! {
         together.sort_by_key(|batch| batch.until);
         let whole = recorded(&plan(None), threads.len(), &together);
 
-        let mut parts: Vec<(String, Portion)> = (1u32..)
+        let mut parts: Vec<(String, ShardResult)> = (1u32..)
             .zip(&threads)
             .map(|(number, seconds)| {
                 let mut batches = batches(number as usize - 1, seconds);
                 batches.iter_mut().for_each(|batch| batch.thread = 0);
-                let part = Part::new(number, of);
-                saved(&format!("{number}.json"), &recorded(&plan(part), 1, &batches))
+                let shard = Shard::new(number, of);
+                saved(&format!("{number}.json"), &recorded(&plan(shard), 1, &batches))
             })
             .collect();
         // In whatever order they are named.
@@ -247,47 +260,48 @@ proptest! {
 
 proptest! {
     #[test]
-    fn a_file_that_was_changed_anywhere_is_refused_or_merged_and_nothing_panics(
+    fn a_changed_file_is_rejected_or_merged_without_a_panic(
         at in any::<proptest::sample::Index>(), byte in prop_oneof![b'0'..=b'9', any::<u8>()],
     ) {
         let mut bytes = saved_bytes();
         let at = at.index(bytes.len());
         bytes[at] = byte;
-        if let Ok(one) = Portion::parse("x.json", &bytes) {
-            let _ = merge(vec![("x.json".to_owned(), one), portion(2, 2)]);
+        if let Ok(one) = ShardResult::parse("x.json", &bytes) {
+            let _ = merge(vec![("x.json".to_owned(), one), shard_result(2, 2)]);
         }
     }
 }
 
-/// A part with an event of each kind, as a file.
+/// A saved shard with events of several kinds.
 fn saved_bytes() -> Vec<u8> {
-    let event = |what| Event { at: Duration::from_secs(3), what };
+    let event = |kind| Event { at: Duration::from_secs(3), kind };
     let ended =
-        What::Ended { group: Group::default(), outcome: Outcome::Completed, admitted: true };
+        EventKind::Ended { cohort: Cohort::default(), outcome: Outcome::Completed, admitted: true };
     let took = Duration::from_millis(7);
-    let events = [What::Offered { group: Group::default() }, What::Connected { took }, ended]
-        .map(event)
-        .to_vec();
+    let events =
+        [EventKind::Offered { cohort: Cohort::default() }, EventKind::Connected { took }, ended]
+            .map(event)
+            .to_vec();
     let seconds = [vec![], vec![], vec![], events, vec![], vec![]];
-    let summary = recorded(&plan(Part::new(1, 2)), 1, &batches(0, &seconds));
+    let summary = recorded(&plan(Shard::new(1, 2)), 1, &batches(0, &seconds));
     serde_json::to_vec(&summary).unwrap()
 }
 
-fn portion(number: u32, of: u32) -> (String, Portion) {
-    let summary = recorded(&plan(Part::new(number, of)), 1, &batches(0, &vec![Vec::new(); 6]));
+fn shard_result(number: u32, of: u32) -> (String, ShardResult) {
+    let summary = recorded(&plan(Shard::new(number, of)), 1, &batches(0, &vec![Vec::new(); 6]));
     saved(&format!("{number}.json"), &summary)
 }
 
-/// The refusal of two parts, the second of which is not as it should be.
-fn refused(change: impl FnOnce(&mut Portion)) -> String {
-    let (one, mut two) = (portion(1, 2), portion(2, 2));
+/// The error of merging two shards of which the second was changed.
+fn refused(change: impl FnOnce(&mut ShardResult)) -> String {
+    let (one, mut two) = (shard_result(1, 2), shard_result(2, 2));
     change(&mut two.1);
     merge(vec![one, two]).unwrap_err().join("\n")
 }
 
 #[test]
-fn parts_that_do_not_belong_together_are_refused_each_with_its_reason() {
-    assert!(merge(vec![portion(1, 2), portion(2, 2)]).is_ok());
+fn shards_that_do_not_belong_together_are_rejected_with_the_reason() {
+    assert!(merge(vec![shard_result(1, 2), shard_result(2, 2)]).is_ok());
     let has = |text: String, words: &[&str]| {
         assert!(words.iter().all(|word| text.contains(word)), "{words:?} in {text}");
     };
@@ -297,33 +311,41 @@ fn parts_that_do_not_belong_together_are_refused_each_with_its_reason() {
     has(refused(|two| two.test.started_at_unix_ms = 5), &["different runs", "--start-at"]);
     has(refused(|two| two.test.version = "0.0".into()), &["version of tidegate 0.0"]);
     has(refused(|two| two.test.measure /= 2), &["duration of 2s and 4s"]);
-    has(refused(|two| two.test.fingerprint = "0".into()), &["scenario's file, or a flag"]);
-    has(refused(|two| two.driver.part = Part::new(1, 2).unwrap()), &["twice", "2/2 is missing"]);
-    has(refused(|two| two.driver.part = Part::new(2, 3).unwrap()), &["2/3", "1/2", "differently"]);
-    let early = |two: &mut Portion| {
+    has(refused(|two| two.test.fingerprint = "0".into()), &["scenario file or a flag"]);
+    has(refused(|two| two.driver.shard = Shard::new(1, 2).unwrap()), &["twice", "2/2 is missing"]);
+    has(
+        refused(|two| two.driver.shard = Shard::new(2, 3).unwrap()),
+        &["2/3", "1/2", "differently"],
+    );
+    let early = |two: &mut ShardResult| {
         two.driver.interrupted = true;
         two.measured = Duration::from_secs(1);
     };
     has(refused(early), &["2.json was stopped after 1.0 s", "went on to 4.0 s"]);
-    has(merge(vec![portion(1, 3)]).unwrap_err().join("\n"), &["2/3 is missing", "3/3 is missing"]);
+    has(
+        merge(vec![shard_result(1, 3)]).unwrap_err().join("\n"),
+        &["2/3 is missing", "3/3 is missing"],
+    );
     has(merge(Vec::new()).unwrap_err().join("\n"), &["nothing to merge"]);
 }
 
 #[test]
-fn a_part_whose_driver_was_lost_is_told_with_what_the_figures_mean() {
-    let missing = Missing { part: Part::new(2, 2).unwrap(), why: "was killed".to_owned() };
-    let summary = merge_what_is_left(vec![portion(1, 2)], &[missing]).unwrap();
+fn a_lost_shard_is_reported_as_incomplete() {
+    let missing = MissingShard { shard: Shard::new(2, 2).unwrap(), why: "was killed".to_owned() };
+    let summary = merge_available(vec![shard_result(1, 2)], &[missing]).unwrap();
     assert_eq!(summary.exit_code(), 3);
     assert_eq!(
         summary.incomplete,
-        ["driver 2 of 2 was killed: what it measured is lost, and these figures are those of the \
-          1 other part of 2 alone"]
+        [
+            "driver 2 of 2 was killed: its result is lost, and these figures are those of the 1 other \
+          shard of 2 only"
+        ]
     );
 }
 
 #[test]
-fn seconds_for_which_there_was_no_room_are_told_and_spoil_no_other_figure() {
-    let (mut one, two) = (portion(1, 2), portion(2, 2));
+fn seconds_without_saved_histograms_are_reported() {
+    let (mut one, two) = (shard_result(1, 2), shard_result(2, 2));
     one.1.seconds[3].response = None;
     let summary = merge(vec![one, two]).unwrap();
     assert_eq!(summary.series.len(), 6);
@@ -331,8 +353,8 @@ fn seconds_for_which_there_was_no_room_are_told_and_spoil_no_other_figure() {
 }
 
 #[test]
-fn one_driver_that_was_the_limit_is_enough() {
-    let (one, mut two) = (portion(1, 2), portion(2, 2));
+fn one_saturated_driver_makes_the_result_saturated() {
+    let (one, mut two) = (shard_result(1, 2), shard_result(2, 2));
     two.1.driver.driver.saturated_because = vec!["busy".to_owned()];
     let summary = merge(vec![one, two]).unwrap();
     assert!(summary.driver_saturated);
@@ -341,25 +363,26 @@ fn one_driver_that_was_the_limit_is_enough() {
 }
 
 #[test]
-fn what_is_no_part_or_is_damaged_is_refused_with_the_remedy() {
-    let json = |part| {
-        let summary = recorded(&plan(part), 1, &batches(0, &vec![Vec::new(); 6]));
+fn a_file_that_is_no_shard_or_is_damaged_is_rejected_with_the_remedy() {
+    let json = |shard| {
+        let summary = recorded(&plan(shard), 1, &batches(0, &vec![Vec::new(); 6]));
         serde_json::to_value(summary).unwrap()
     };
-    let refusal =
-        |json: &Value| Portion::parse("x.json", &serde_json::to_vec(json).unwrap()).unwrap_err();
+    let refusal = |json: &Value| {
+        ShardResult::parse("x.json", &serde_json::to_vec(json).unwrap()).unwrap_err()
+    };
     assert!(refusal(&json(None)).contains("x.json: is a whole run"));
     assert!(refusal(&serde_json::json!({ "format": 1, "runs": [] })).contains("--repeat"));
     assert!(refusal(&serde_json::json!([])).contains("x.json: "));
-    let whole = json(Part::new(1, 2));
+    let whole = json(Shard::new(1, 2));
     let with = |pointer: &str, value: Value| {
         let mut json = whole.clone();
         *json.pointer_mut(pointer).unwrap() = value;
         refusal(&json)
     };
     assert!(with("/format", 9.into()).contains("format 9"));
-    assert!(with("/portion/format", 9.into()).contains("parts of format 9"));
-    assert!(with("/portion/tally/spreads/response", "AAAA".into()).contains("no histogram"));
+    assert!(with("/portion/format", 9.into()).contains("shards of format 9"));
+    assert!(with("/portion/tally/spreads/response", "AAAA".into()).contains("not a histogram"));
     assert!(with("/portion/tally/totals/offered", u64::MAX.into()).contains("counts 184467"));
     assert!(with("/portion/tally/stretches/0/response", "".into()).contains("stretch 0"));
     assert!(with("/portion/measured/secs", 99_999_999.into()).contains("longer than a day"));
@@ -367,21 +390,21 @@ fn what_is_no_part_or_is_damaged_is_refused_with_the_remedy() {
     // A second's histogram is only opened when it is merged.
     let mut damaged = whole.clone();
     damaged["portion"]["seconds"][0]["response"] = "AAAA".into();
-    let one = Portion::parse("x.json", &serde_json::to_vec(&damaged).unwrap()).unwrap();
-    let error = merge(vec![("x.json".to_owned(), one), portion(2, 2)]).unwrap_err();
+    let one = ShardResult::parse("x.json", &serde_json::to_vec(&damaged).unwrap()).unwrap();
+    let error = merge(vec![("x.json".to_owned(), one), shard_result(2, 2)]).unwrap_err();
     assert!(error[0].contains("x.json: second 0 has no histogram"), "{error:?}");
 }
 
 #[test]
-fn the_fingerprint_tells_scenarios_and_flags_apart_and_no_files_of_results() {
+fn the_fingerprint_depends_on_scenario_and_flags_and_not_on_output_files() {
     let of = |change: fn(&mut Plan)| {
-        let mut plan = plan(Part::new(1, 2));
+        let mut plan = plan(Shard::new(1, 2));
         change(&mut plan);
         fingerprint(&plan)
     };
     let same = of(|_| ());
     assert_eq!(of(|plan| plan.raw = Some("x".into())), same);
-    assert_eq!(of(|plan| plan.part = Part::new(2, 2)), same);
+    assert_eq!(of(|plan| plan.shard = Shard::new(2, 2)), same);
     assert_eq!(of(|plan| plan.cores = vec![1]), same);
     for other in [
         of(|plan| plan.seed = 2),

@@ -5,7 +5,7 @@
 use std::fmt::{Arguments, Display, Write};
 
 use super::metrics::{BOUNDS_S, Buckets, Sample, Samples, families};
-use crate::result::summary::Snapshot;
+use crate::result::snapshot::Snapshot;
 
 /// The snapshot as text for a scrape.
 pub fn exposition(snapshot: &Snapshot) -> String {
@@ -61,7 +61,10 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::result::summary::{Latency, Point, RunStage, Totals};
+    use crate::result::series::Point;
+    use crate::result::snapshot::RunStage;
+    use crate::result::totals::Totals;
+    use tidegate_stats::Percentiles;
 
     fn snapshot() -> Snapshot {
         let mut buckets = Buckets::default();
@@ -77,13 +80,13 @@ mod tests {
             stage: RunStage::Measure,
             before,
             totals: Totals { offered: 7, refused: 3, refused_by_kind, ..Totals::default() },
-            response: Latency::default(),
+            response: Percentiles::default(),
             buckets,
             in_flight: 4,
             last: Point { driver_cpu_share: 0.25, ..Point::default() },
             second: None,
             driver_warnings: vec!["busy".to_owned()],
-            spread: None,
+            histograms: None,
         }
     }
 

@@ -1,87 +1,54 @@
-//! How a run stands, for exporters: counters from the run's start, warm-up
-//! included, which never fall; gauges of the moment.
+//! The metrics of a run for exporters: counters since the start of the run, warm-up
+//! included, and gauges.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+pub use crate::result::buckets::{BOUNDS_S, Buckets};
+use crate::result::snapshot::{RunStage, Snapshot};
+use crate::result::totals::Totals;
 
-pub use super::exposition::exposition;
-use crate::result::summary::{RunStage, Snapshot, Totals};
-
-/// Upper bounds of the buckets of response times, in seconds, ascending; one
-/// more bucket takes what is above the last.
-pub const BOUNDS_S: [f64; 16] = [
-    0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0,
-];
-
-/// Response times since the start of the run, by bucket.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Buckets {
-    /// Each response in one bucket only: `i` has those up to and including
-    /// `BOUNDS_S[i]`; the last has the rest.
-    pub counts: [u64; BOUNDS_S.len() + 1],
-    /// Sum of all of them.
-    pub sum: Duration,
-}
-
-impl Buckets {
-    pub(crate) fn record(&mut self, response: Duration) {
-        let seconds = response.as_secs_f64();
-        self.counts[BOUNDS_S.partition_point(|bound| *bound < seconds)] += 1;
-        self.sum = self.sum.saturating_add(response);
-    }
-
-    /// Adds another driver's.
-    pub(crate) fn merge(&mut self, other: &Self) {
-        self.counts.iter_mut().zip(other.counts).for_each(|(mine, theirs)| *mine += theirs);
-        self.sum = self.sum.saturating_add(other.sum);
-    }
-}
-
-/// What begins the name of every family.
+/// Prefix of every name.
 const PREFIX: &str = "tidegate_load_";
 
-/// One figure of a run, by label if there are several of its kind: what every
-/// exporter goes by.
+/// A metric with its samples, the same for every exporter.
 #[derive(Clone, Debug)]
 pub struct Family {
     name: &'static str,
-    /// What it tells, a sentence.
+    /// Meaning, a sentence.
     pub help: &'static str,
-    /// Its values.
+    /// The samples.
     pub samples: Samples,
 }
 
-/// The values of a family.
+/// The samples of a family.
 #[derive(Clone, Debug)]
 pub enum Samples {
-    /// Counts since the start of the run, which never fall.
+    /// Counts since the start of the run.
     Counters(Vec<Sample<u64>>),
-    /// As it is at the moment.
+    /// Current values.
     Gauges(Vec<Sample<f64>>),
-    /// Times in seconds, since the start of the run.
+    /// Durations in seconds since the start of the run.
     Histogram(Buckets),
 }
 
-/// A value, with the name and value of its label if it has one. Label values are names
-/// of this crate: no quote or line break is among them.
+/// A value with its label, if it has one. Label values are names of this crate without
+/// quotes or line breaks.
 #[derive(Clone, Copy, Debug)]
 pub struct Sample<T> {
-    /// Name and value.
+    /// Name and value of the label.
     pub label: Option<(&'static str, &'static str)>,
-    /// In the unit that the family's name ends with.
+    /// Value in the unit of the family's name.
     pub value: T,
 }
 
 impl Family {
-    /// The whole name, by the rules of Prometheus: the unit at the end, and then `_total`
-    /// if it is a counter.
+    /// The full name by the conventions of Prometheus: with the unit, and `_total` for
+    /// counters.
     pub fn name(&self) -> String {
         format!("{PREFIX}{}", self.name)
     }
 
-    /// The unit that the name says, as UCUM writes it; empty if it says none.
+    /// The unit of the name in UCUM notation; empty if there is none.
     pub fn unit(&self) -> &'static str {
         match self.name.trim_end_matches("_total").rsplit('_').next() {
             Some("seconds") => "s",
@@ -101,7 +68,7 @@ impl<T> Sample<T> {
     }
 }
 
-/// Everything that exporters tell of a run.
+/// All metrics of a run.
 pub fn families(snapshot: &Snapshot) -> Vec<Family> {
     let count = |of: fn(&Totals) -> u64| of(&snapshot.before) + of(&snapshot.totals);
     let kinds = |of: fn(&Totals) -> &BTreeMap<&'static str, u64>| {
@@ -130,10 +97,10 @@ pub fn families(snapshot: &Snapshot) -> Vec<Family> {
     vec![
         counter(
             "sessions_offered_total",
-            "Sessions asked for by the schedule.",
+            "Sessions offered by the schedule.",
             count(|t| t.offered),
         ),
-        counter("sessions_started_total", "Sessions begun.", count(|t| t.started)),
+        counter("sessions_started_total", "Sessions started.", count(|t| t.started)),
         counter(
             "sessions_admitted_total",
             "Sessions whose first handshake completed.",
@@ -141,32 +108,32 @@ pub fn families(snapshot: &Snapshot) -> Vec<Family> {
         ),
         counters(
             "sessions_ended_total",
-            "Sessions that ended, by how.",
+            "Sessions ended, by outcome.",
             Sample::each("outcome", ended),
         ),
         counters(
             "refusals_total",
-            "Sessions turned away, by how.",
+            "Sessions refused, by kind.",
             Sample::each("kind", kinds(|t| &t.refused_by_kind)),
         ),
         counters(
             "failures_total",
-            "Sessions that failed, by why.",
+            "Sessions failed, by kind.",
             Sample::each("kind", kinds(|t| &t.failed_by_kind)),
         ),
         counters(
             "abandonments_total",
-            "Sessions whose customer lost patience, by what they waited for.",
+            "Sessions abandoned by an impatient customer, by stage of the request.",
             Sample::each("stage", kinds(|t| &t.abandoned_by_stage)),
         ),
         counter(
             "sessions_returned_total",
-            "Sessions of customers who came back after they had been disappointed.",
+            "Sessions of customers who returned after a refusal or lost patience.",
             count(|t| t.sessions_returned),
         ),
         counter(
             "requests_reloaded_total",
-            "Times that a request which took too long was sent again.",
+            "Repetitions of requests that exceeded the patience.",
             count(|t| t.requests_reloaded),
         ),
         gauge("sessions_active", "Sessions in flight.", snapshot.in_flight as f64),
@@ -177,12 +144,12 @@ pub fn families(snapshot: &Snapshot) -> Vec<Family> {
         ),
         counters(
             "responses_total",
-            "Answers by class of status.",
+            "Responses by class of status.",
             Sample::each("class", kinds(|t| &t.responses_by_class)),
         ),
         counter(
             "received_bytes_total",
-            "Bytes of answers, heads included, TLS not.",
+            "Bytes of responses with heads, without TLS.",
             count(|t| t.received_bytes),
         ),
         family(
@@ -193,22 +160,22 @@ pub fn families(snapshot: &Snapshot) -> Vec<Family> {
         counters("handshakes_total", "Handshakes completed.", Sample::each("kind", handshakes)),
         gauge(
             "driver_cpu_share",
-            "Share of a processor that the busiest driver thread used just now.",
+            "Share of a processor used by the busiest thread of the load generator.",
             snapshot.last.driver_cpu_share,
         ),
         counter(
             "missed_starts_total",
-            "Arrivals and requests that the driver began too late.",
+            "Arrivals and requests that the load generator started too late.",
             count(|t| t.missed_starts),
         ),
         gauge(
             "driver_saturated",
-            "1 if the driver is the limit: the figures are its own then.",
+            "1 if the load generator is saturated: the figures are not those of the target.",
             f64::from(u8::from(saturated)),
         ),
         family(
             "stage",
-            "1 for the part of the run.",
+            "1 for the stage of the run.",
             Samples::Gauges(Sample::each("stage", stages)),
         ),
         gauge("elapsed_seconds", "Time since the start of the run.", snapshot.elapsed_s),

@@ -1,17 +1,19 @@
-//! The plain view: one line per second for pipes and logs, and a report of
-//! a few lines at the end.
+//! Plain text: one line per second while a test runs, and the report at its end.
 
 use std::fmt::Write as _;
 
-use crate::result::summary::{GroupFigures, Latency, Negotiated, Snapshot, Summary};
+use crate::result::figures::{CohortFigures, Negotiated};
+use crate::result::snapshot::Snapshot;
+use crate::result::summary::Summary;
+use tidegate_stats::Percentiles;
 
-/// The second that this snapshot completes in one line, without colours or cursor
-/// movement; `None` if it completes none. The last of a run may be shorter.
+/// The second that this snapshot completes, in one line without control sequences; `None` if
+/// it completes none. The last interval of a run may be shorter.
 pub fn line(snapshot: &Snapshot) -> Option<String> {
     let second = snapshot.second.as_ref()?;
     let stage = if second.measured { "measure" } else { "warm-up" };
     let response = match second.response.count {
-        0 => "no answer".to_owned(),
+        0 => "no response".to_owned(),
         _ => format!("p50 {} p95 {} ms", ms(second.response.p50_ms), ms(second.response.p95_ms)),
     };
     let mut line = format!(
@@ -32,17 +34,17 @@ pub fn line(snapshot: &Snapshot) -> Option<String> {
         second.driver_cpu_share * 100.0,
     );
     if !snapshot.driver_warnings.is_empty() {
-        line.push_str(" | DRIVER SATURATED");
+        line.push_str(" | SATURATED");
     }
     Some(line)
 }
 
-/// The whole result in lines, the driver's warnings first.
+/// The report of a result, warnings first.
 pub fn report(summary: &Summary) -> String {
     let mut out = String::new();
     let totals = &summary.totals;
     for reason in &summary.driver.saturated_because {
-        put(&mut out, format_args!("DRIVER SATURATED: {reason}"));
+        put(&mut out, format_args!("SATURATED: {reason}"));
     }
     for reason in &summary.incomplete {
         put(&mut out, format_args!("INCOMPLETE: {reason}"));
@@ -63,12 +65,12 @@ pub fn report(summary: &Summary) -> String {
             summary.seed
         ),
     );
-    if let Some(portion) = &summary.portion {
+    if let Some(shard_result) = &summary.shard_result {
         put(
             &mut out,
             format_args!(
-                "part            {} of the load; `tidegate load merge` adds all parts up",
-                portion.part()
+                "shard           {} of the load; `tidegate load merge` adds up all shards",
+                shard_result.shard()
             ),
         );
     }
@@ -125,16 +127,16 @@ pub fn report(summary: &Summary) -> String {
         put(
             &mut out,
             format_args!(
-                "impatience      {} sessions came back, {} requests were reloaded",
+                "impatience      {} sessions returned, {} requests were repeated",
                 totals.sessions_returned, totals.requests_reloaded
             ),
         );
     }
-    unmet(&mut out, summary);
-    put(&mut out, format_args!("response        {}", spread(&summary.response)));
-    put(&mut out, format_args!("  uncorrected   {}", spread(&summary.response_uncorrected)));
-    groups(&mut out, "class", &summary.classes);
-    groups(&mut out, "arrivals", &summary.models);
+    failed_checks(&mut out, summary);
+    put(&mut out, format_args!("response        {}", percentiles(&summary.response)));
+    put(&mut out, format_args!("  uncorrected   {}", percentiles(&summary.response_uncorrected)));
+    cohorts(&mut out, "class", &summary.classes);
+    cohorts(&mut out, "arrivals", &summary.models);
     let phases = &summary.phases;
     for (name, phase) in [
         ("connect", &phases.connect),
@@ -143,9 +145,9 @@ pub fn report(summary: &Summary) -> String {
         ("first byte", &phases.first_byte),
         ("last byte", &phases.last_byte),
     ] {
-        // What there was none of, as handshakes in clear, is not told.
+        // Empty phases, such as handshakes over plain HTTP, are left out.
         if phase.count > 0 {
-            put(&mut out, format_args!("{name:15} {}", spread(phase)));
+            put(&mut out, format_args!("{name:15} {}", percentiles(phase)));
         }
     }
     if totals.full_attempted + totals.resumed_attempted > 0 {
@@ -183,7 +185,7 @@ pub fn report(summary: &Summary) -> String {
             format_args!(
                 "driver {:8} {}, busiest {:.0} % CPU, {:.2} % of starts missed, loop delay p99 {} \
                  ms{}",
-                it.part.to_string(),
+                it.shard.to_string(),
                 threads(driver.threads),
                 driver.cpu_share * 100.0,
                 driver.missed_share * 100.0,
@@ -212,19 +214,19 @@ pub fn report(summary: &Summary) -> String {
     out
 }
 
-/// What handshakes agreed on, and how many did.
+/// Negotiated parameters with their numbers.
 fn negotiated(all: &[Negotiated]) -> String {
-    let told = all.iter().map(|it| {
+    let lines = all.iter().map(|it| {
         let group = it.group.map(|group| format!(" {group}")).unwrap_or_default();
         let Negotiated { version, suite, full, resumed, .. } = it;
         format!("{version} {suite}{group} (full {full}, resumed {resumed})")
     });
-    told.collect::<Vec<_>>().join("; ")
+    lines.collect::<Vec<_>>().join("; ")
 }
 
-/// A table of the classes, or of the arrivals, where there are several.
-fn groups(out: &mut String, kind: &str, groups: &[GroupFigures]) {
-    let Some(widest) = groups.iter().map(|group| group.name.chars().count()).max() else {
+/// A table of the classes or of the arrivals, if there are several.
+fn cohorts(out: &mut String, kind: &str, cohorts: &[CohortFigures]) {
+    let Some(widest) = cohorts.iter().map(|cohort| cohort.name.chars().count()).max() else {
         return;
     };
     let width = widest.max(kind.len());
@@ -244,45 +246,45 @@ fn groups(out: &mut String, kind: &str, groups: &[GroupFigures]) {
             "p99"
         ),
     );
-    for group in groups {
+    for cohort in cohorts {
         put(
             out,
             format_args!(
                 "{:width$} {:9} {:9} {:9} {:9} {:9} {:9} {:>9} {:>9} {:>9}",
-                group.name,
-                group.offered,
-                group.refused,
-                group.completed,
-                group.abandoned,
-                group.failed,
-                group.requests_ok,
-                ms(group.response.p50_ms),
-                ms(group.response.p95_ms),
-                ms(group.response.p99_ms)
+                cohort.name,
+                cohort.offered,
+                cohort.refused,
+                cohort.completed,
+                cohort.abandoned,
+                cohort.failed,
+                cohort.requests_ok,
+                ms(cohort.response.p50_ms),
+                ms(cohort.response.p95_ms),
+                ms(cohort.response.p99_ms)
             ),
         );
     }
 }
 
-/// Most kinds of disappointment that are told one by one.
-const UNMET: usize = 10;
+/// Most failed checks that are listed.
+const FAILED_CHECKS: usize = 10;
 
-/// What was expected of answers and did not come.
-fn unmet(out: &mut String, summary: &Summary) {
-    for unmet in summary.unmet.iter().take(UNMET) {
+/// The failed checks.
+fn failed_checks(out: &mut String, summary: &Summary) {
+    for check in summary.failed_checks.iter().take(FAILED_CHECKS) {
         put(
             out,
             format_args!(
-                "{:15} {} ({}): expected {}; came {}",
-                unmet.kind.replace('_', " "),
-                unmet.page,
-                unmet.count,
-                unmet.expected,
-                unmet.example
+                "{:15} {} ({}): expected {}; found {}",
+                check.kind.replace('_', " "),
+                check.page,
+                check.count,
+                check.expected,
+                check.example
             ),
         );
     }
-    if let Some(more @ 1..) = summary.unmet.len().checked_sub(UNMET) {
+    if let Some(more @ 1..) = summary.failed_checks.len().checked_sub(FAILED_CHECKS) {
         put(out, format_args!("                and {more} more kinds, all in the JSON"));
     }
 }
@@ -291,17 +293,18 @@ fn threads(number: usize) -> String {
     if number == 1 { "1 thread".to_owned() } else { format!("{number} threads") }
 }
 
-/// What share was to be full, and which handshakes could not be resumed.
+/// The requested share of full handshakes, and those that could not be resumed.
 fn not_resumed(summary: &Summary) -> String {
     let totals = &summary.totals;
-    let asked = summary.full_share_asked.map(|share| format!(" ({:.1} % asked)", share * 100.0));
-    let parts = [
+    let requested =
+        summary.full_share_asked.map(|share| format!(" ({:.1} % requested)", share * 100.0));
+    let reasons = [
         (totals.resumption_declined, "declined by the server"),
-        (totals.resumption_without_ticket, "without a ticket to resume from"),
+        (totals.resumption_without_ticket, "without a ticket"),
     ];
-    let told = parts.iter().filter(|(count, _)| *count > 0);
-    let told = told.map(|(count, what)| format!("; {count} {what}")).collect::<String>();
-    asked.unwrap_or_default() + &told
+    let reasons = reasons.iter().filter(|(count, _)| *count > 0);
+    let reasons = reasons.map(|(count, what)| format!("; {count} {what}")).collect::<String>();
+    requested.unwrap_or_default() + &reasons
 }
 
 fn put(out: &mut String, line: std::fmt::Arguments<'_>) {
@@ -317,22 +320,22 @@ fn kinds(counts: &std::collections::BTreeMap<&'static str, u64>) -> String {
     format!(" ({})", parts.join(", "))
 }
 
-fn spread(latency: &Latency) -> String {
-    if latency.count == 0 {
+fn percentiles(times: &Percentiles) -> String {
+    if times.count == 0 {
         return "none".to_owned();
     }
     format!(
         "p50 {} p90 {} p95 {} p99 {} max {} ms ({})",
-        ms(latency.p50_ms),
-        ms(latency.p90_ms),
-        ms(latency.p95_ms),
-        ms(latency.p99_ms),
-        ms(latency.max_ms),
-        latency.count
+        ms(times.p50_ms),
+        ms(times.p90_ms),
+        ms(times.p95_ms),
+        ms(times.p99_ms),
+        ms(times.max_ms),
+        times.count
     )
 }
 
-/// Three significant figures or so.
+/// About three significant digits.
 fn ms(value: f64) -> String {
     if value >= 100.0 {
         format!("{value:.0}")

@@ -1,10 +1,9 @@
-//! What customers leave behind: events with their time. Customers only append
-//! them; everything that is counted or drawn is folded from them elsewhere,
-//! so that presentation never touches measurement.
+//! Events of customers with their times. Customers only append events; all counting and
+//! presentation happens elsewhere.
 
 use std::time::Duration;
 
-use crate::client::Shaken;
+use crate::client::connection::CompletedHandshake;
 use crate::outcome::{Offered, Outcome};
 
 /// One event.
@@ -13,14 +12,14 @@ pub(crate) struct Event {
     /// Since the start of the run. Arrivals have their intended time, all
     /// others the time when they happened.
     pub(crate) at: Duration,
-    pub(crate) what: What,
+    pub(crate) kind: EventKind,
 }
 
 impl Event {
     /// From the intended start to the last byte, if it is a request that was answered.
     pub(super) fn response(&self) -> Option<Duration> {
-        match &self.what {
-            What::Request(Request { outcome: None, intended, .. }) => {
+        match &self.kind {
+            EventKind::Request(Request { outcome: None, intended, .. }) => {
                 Some(self.at.saturating_sub(*intended))
             }
             _ => None,
@@ -28,73 +27,73 @@ impl Event {
     }
 }
 
-/// Whose a session is; by default of the first of each. There are a hundred of each at
-/// most, and every customer has it.
+/// The class and the entry of the arrivals of a session; figures are kept for each. There
+/// are at most a hundred of each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Group {
+pub(crate) struct Cohort {
     /// The class of the customer.
     pub(crate) class: u8,
-    /// The entry of the arrivals that brought her.
+    /// The entry of the arrivals.
     pub(crate) model: u8,
 }
 
-/// What happened.
+/// Kind of an event.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum What {
-    /// A customer was to arrive.
-    Offered { group: Group },
-    /// Too many in flight for this one.
-    NotStarted { group: Group },
-    /// A customer came back who had been disappointed.
-    Returned { group: Group },
-    /// A request that took too long was sent again.
-    Reloaded { group: Group },
+pub(crate) enum EventKind {
+    /// An arrival.
+    Offered { cohort: Cohort },
+    /// A session was not started: limit in flight.
+    NotStarted { cohort: Cohort },
+    /// A customer returned after a refusal or lost patience.
+    Returned { cohort: Cohort },
+    /// A request that exceeded the patience was repeated.
+    Reloaded { cohort: Cohort },
     /// A session began.
-    Started { group: Group },
+    Started { cohort: Cohort },
     /// An arrival or request began, this long after its intended start.
     Begun { late: Duration },
     /// The first handshake of a session is complete.
-    Admitted { group: Group },
+    Admitted { cohort: Cohort },
     /// A TCP connection was made.
     Connected { took: Duration },
     /// A handshake begins, with a ticket or without.
     Hello { offered: Offered },
     /// A handshake is complete.
-    Handshaken(Shaken),
+    Handshake(CompletedHandshake),
     /// A request has ended.
     Request(Request),
-    /// A page offered nothing to go on with.
+    /// The page did not offer the next step.
     Fallback(Fallback),
     /// A redirect was followed.
     Redirect,
     /// A request was sent again on a new connection.
     Retry,
-    /// An answer was not as expected, or offered no way to go on.
-    Unmet { page: u16, why: Why },
+    /// A response failed a check, or did not offer the next step.
+    CheckFailed { page: u16, expectation: Expectation },
     /// A session ended.
-    Ended { group: Group, outcome: Outcome, admitted: bool },
+    Ended { cohort: Cohort, outcome: Outcome, admitted: bool },
     /// How late the heartbeat of the event loop was.
     Heartbeat { late: Duration },
 }
 
-impl What {
-    /// Whose it is, if it is counted by that.
-    pub(crate) fn group(&self) -> Option<Group> {
+impl EventKind {
+    /// The cohort, for events that are counted by cohort.
+    pub(crate) fn cohort(&self) -> Option<Cohort> {
         match self {
-            Self::Offered { group }
-            | Self::NotStarted { group }
-            | Self::Returned { group }
-            | Self::Reloaded { group }
-            | Self::Started { group }
-            | Self::Admitted { group }
-            | Self::Ended { group, .. } => Some(*group),
-            Self::Request(request) => Some(request.group),
+            Self::Offered { cohort }
+            | Self::NotStarted { cohort }
+            | Self::Returned { cohort }
+            | Self::Reloaded { cohort }
+            | Self::Started { cohort }
+            | Self::Admitted { cohort }
+            | Self::Ended { cohort, .. } => Some(*cohort),
+            Self::Request(request) => Some(request.cohort),
             _ => None,
         }
     }
 }
 
-/// What a customer did where the last page offered nothing.
+/// What a customer did when the last page did not offer the next step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fallback {
     /// Took the id used last.
@@ -105,30 +104,30 @@ pub(crate) enum Fallback {
     Back,
 }
 
-/// What of a page's expectations was not met.
+/// The expectation of a page that was not met.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Why {
+pub(crate) enum Expectation {
     /// One of its rules, by its index.
     Rule(u16),
-    /// The last page offers no way to it.
+    /// The last page does not offer it.
     NotOffered,
     /// A value cannot be sent in its request.
     Unsendable,
 }
 
-/// What came in place of what was expected; the first of each kind on a thread.
+/// What was found instead of the expectation; the first of each kind on a thread.
 #[derive(Clone, Debug)]
 pub(crate) struct Example {
     pub(crate) page: u16,
-    pub(crate) why: Why,
-    pub(crate) came: String,
+    pub(crate) expectation: Expectation,
+    pub(crate) found: String,
 }
 
 /// One request, answered or not.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Request {
     pub(crate) session: u64,
-    pub(crate) group: Group,
+    pub(crate) cohort: Cohort,
     pub(crate) page: u16,
     /// Intended start since the start of the run.
     pub(crate) intended: Duration,
@@ -145,7 +144,7 @@ pub(crate) struct Request {
     pub(crate) received_bytes: u64,
 }
 
-/// Events of one thread, with its condition at the moment they were sent.
+/// Events of one thread, with its state at the time of sending.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
     pub(crate) thread: usize,
@@ -157,7 +156,7 @@ pub(crate) struct Batch {
     /// CPU time of the thread so far.
     pub(crate) cpu: Duration,
     pub(crate) in_flight: u64,
-    /// Events dropped so far because nobody took them.
+    /// Events dropped so far.
     pub(crate) lost: u64,
     /// The last batch.
     pub(crate) last: bool,

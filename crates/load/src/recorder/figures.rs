@@ -2,20 +2,20 @@
 
 use std::time::Duration;
 
-use super::event::{Event, Fallback, Request, What};
-use super::sum::Few;
-use crate::client::Shaken;
+use super::event::{Event, EventKind, Fallback, Request};
+use super::sum::PendingCounts;
+use crate::client::connection::CompletedHandshake;
 use crate::client::tls::algorithms::Agreed;
 use crate::outcome::{Failure, Handshake, Offered, Outcome, status_class};
 use crate::result::saturation::MISSED;
-use crate::result::summary::Totals;
-use crate::result::tally::{PageTally, Spreads, entry};
+use crate::result::tally::{Distributions, PageTally, entry};
+use crate::result::totals::Totals;
 
 /// Counts and distributions of the window.
 #[derive(Debug, Default)]
 pub(super) struct Figures {
     pub(super) totals: Totals,
-    pub(super) spreads: Spreads,
+    pub(super) distributions: Distributions,
     /// Full and resumed handshakes by what they agreed on.
     pub(super) agreed: Vec<(Agreed, [u64; 2])>,
     /// By index.
@@ -28,32 +28,32 @@ impl Figures {
     }
 
     /// Adds the counts and response times of events.
-    pub(super) fn add(&mut self, few: &Few) {
-        few.add_to(&mut self.totals, &mut self.spreads.response);
+    pub(super) fn add(&mut self, few: &PendingCounts) {
+        few.add_to(&mut self.totals, &mut self.distributions.response);
     }
 
     /// Adds what else is kept of an event.
     pub(super) fn add_rest(&mut self, event: &Event) {
-        match &event.what {
-            What::Begun { late } => self.spreads.start_delay.record(*late),
-            What::Heartbeat { late } => self.spreads.loop_delay.record(*late),
-            What::Connected { took } => self.spreads.connect.record(*took),
-            What::Handshaken(shaken) => self.handshake(shaken),
-            What::Request(request) => self.request(request, event.response()),
+        match &event.kind {
+            EventKind::Begun { late } => self.distributions.start_delay.record(*late),
+            EventKind::Heartbeat { late } => self.distributions.loop_delay.record(*late),
+            EventKind::Connected { took } => self.distributions.connect.record(*took),
+            EventKind::Handshake(shaken) => self.handshake(shaken),
+            EventKind::Request(request) => self.request(request, event.response()),
             _ => {}
         }
     }
 
-    fn handshake(&mut self, shaken: &Shaken) {
+    fn handshake(&mut self, shaken: &CompletedHandshake) {
         let [full, resumed] = entry(&mut self.agreed, shaken.agreed);
         match shaken.kind {
             Handshake::Full => {
                 *full += 1;
-                self.spreads.full_handshake.record(shaken.took);
+                self.distributions.full_handshake.record(shaken.took);
             }
             Handshake::Resumed => {
                 *resumed += 1;
-                self.spreads.resumed_handshake.record(shaken.took);
+                self.distributions.resumed_handshake.record(shaken.took);
             }
         }
     }
@@ -64,9 +64,9 @@ impl Figures {
             page.into_iter().for_each(|page| page.failed += 1);
             return;
         };
-        self.spreads.uncorrected.record(response.saturating_sub(request.late));
-        self.spreads.first_byte.record(request.first_byte);
-        self.spreads.last_byte.record(request.last_byte);
+        self.distributions.uncorrected.record(response.saturating_sub(request.late));
+        self.distributions.first_byte.record(request.first_byte);
+        self.distributions.last_byte.record(request.last_byte);
         if let Some(page) = page {
             page.response.record(response);
             if request.ok {
@@ -80,29 +80,33 @@ impl Figures {
 
 /// Adds one event to the counts.
 pub(super) fn count(totals: &mut Totals, event: &Event) {
-    match &event.what {
-        What::Offered { .. } => totals.offered += 1,
-        What::NotStarted { .. } => totals.not_started += 1,
-        What::Returned { .. } => totals.sessions_returned += 1,
-        What::Reloaded { .. } => totals.requests_reloaded += 1,
-        What::Started { .. } => totals.started += 1,
-        What::Begun { late } => {
+    match &event.kind {
+        EventKind::Offered { .. } => totals.offered += 1,
+        EventKind::NotStarted { .. } => totals.not_started += 1,
+        EventKind::Returned { .. } => totals.sessions_returned += 1,
+        EventKind::Reloaded { .. } => totals.requests_reloaded += 1,
+        EventKind::Started { .. } => totals.started += 1,
+        EventKind::Begun { late } => {
             totals.starts += 1;
             totals.missed_starts += u64::from(*late > MISSED);
         }
-        What::Admitted { .. } => totals.admitted += 1,
-        What::Connected { .. } | What::Heartbeat { .. } | What::Unmet { .. } => {}
-        What::Hello { offered: Offered::Ticket } => totals.resumed_attempted += 1,
-        What::Hello { offered } => {
+        EventKind::Admitted { .. } => totals.admitted += 1,
+        EventKind::Connected { .. }
+        | EventKind::Heartbeat { .. }
+        | EventKind::CheckFailed { .. } => {}
+        EventKind::Hello { offered: Offered::Ticket } => totals.resumed_attempted += 1,
+        EventKind::Hello { offered } => {
             totals.full_attempted += 1;
             totals.resumption_without_ticket += u64::from(*offered == Offered::NoneLeft);
         }
-        What::Handshaken(Shaken { kind: Handshake::Full, offered, .. }) => {
+        EventKind::Handshake(CompletedHandshake { kind: Handshake::Full, offered, .. }) => {
             totals.full_ok += 1;
             totals.resumption_declined += u64::from(*offered == Offered::Ticket);
         }
-        What::Handshaken(Shaken { kind: Handshake::Resumed, .. }) => totals.resumed_ok += 1,
-        What::Request(request) => {
+        EventKind::Handshake(CompletedHandshake { kind: Handshake::Resumed, .. }) => {
+            totals.resumed_ok += 1
+        }
+        EventKind::Request(request) => {
             totals.received_bytes += request.received_bytes;
             if request.ok {
                 totals.requests_ok += 1;
@@ -113,12 +117,12 @@ pub(super) fn count(totals: &mut Totals, event: &Event) {
                 *totals.responses_by_class.entry(status_class(request.status)).or_default() += 1;
             }
         }
-        What::Fallback(Fallback::Back) => totals.fallback_back += 1,
-        What::Fallback(Fallback::Via) => totals.fallback_via += 1,
-        What::Fallback(Fallback::LastId) => totals.fallback_last_id += 1,
-        What::Redirect => totals.redirects += 1,
-        What::Retry => totals.retries += 1,
-        What::Ended { outcome, admitted, .. } => ended(totals, *outcome, *admitted),
+        EventKind::Fallback(Fallback::Back) => totals.fallback_back += 1,
+        EventKind::Fallback(Fallback::Via) => totals.fallback_via += 1,
+        EventKind::Fallback(Fallback::LastId) => totals.fallback_last_id += 1,
+        EventKind::Redirect => totals.redirects += 1,
+        EventKind::Retry => totals.retries += 1,
+        EventKind::Ended { outcome, admitted, .. } => ended(totals, *outcome, *admitted),
     }
 }
 

@@ -1,6 +1,5 @@
-//! Files written while a run goes on, by the folding thread and never by a
-//! driver thread. An error of the disk ends the file and is reported with the
-//! result; the measurement goes on.
+//! Files written during a run, by the recorder and never by a worker thread. An I/O error
+//! ends the file and is reported with the result; the measurement continues.
 
 use std::fs::File;
 use std::io;
@@ -8,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::Error;
 
-/// A way to write rows of one kind. Holds a bounded number of them.
+/// A file format. Buffers a bounded number of rows.
 pub(super) trait Rows: Sized {
     /// What is written at a time.
     type Row<'a>;
@@ -49,7 +48,7 @@ impl<W: Rows> RowFile<W> {
         }
     }
 
-    /// Ends the file; gives what went wrong at any time.
+    /// Finishes the file; returns the first error.
     pub(super) fn finish(mut self) -> Option<String> {
         if let Some(rows) = &mut self.rows
             && let Err(error) = rows.finish()
@@ -94,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_disk_that_fills_up_ends_the_file_once_and_says_where() {
+    fn a_full_disk_ends_the_file_and_is_reported_once() {
         let folder = tempfile::tempdir().unwrap();
         let mut file = RowFile::<Full>::create(&folder.path().join("x")).unwrap();
         (0..5).for_each(|_| file.write(&()));
@@ -103,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_is_not_there_is_bad_input() {
+    fn a_missing_folder_is_bad_input() {
         let error = RowFile::<Full>::create(Path::new("/nowhere/at/all")).err().unwrap();
         assert_eq!(error.exit_code(), 2);
     }

@@ -1,59 +1,62 @@
-//! Folds the events of all driver threads into counts, distributions and a
-//! series, and says how the run stands.
+//! Aggregates the events of all threads into counts, histograms and a series, and makes
+//! snapshots.
 
 use std::time::Duration;
 
-use tidegate_stats::Latency;
+use tidegate_stats::Histogram;
 
-use super::event::{Batch, Event, What};
+use super::cohorts::Cohorts;
+use super::event::{Batch, Event, EventKind};
+use super::failed_checks::FailedChecks;
 use super::figures::Figures;
 use super::file::RowFile;
-use super::groups::Groups;
 use super::requests::{JsonLines, Parquet, Row};
 use super::saved::SavedSeconds;
 use super::seconds::Seconds;
 use super::stretches::Stretches;
-use super::sum::{Few, Span, Sum};
-use super::unmet::Disappointments;
+use super::sum::{IntervalSum, PendingCounts, Span};
 use crate::error::Error;
-use crate::output::metrics::Buckets;
 use crate::plan::Plan;
+use crate::result::buckets::Buckets;
+use crate::result::driver::Driver;
 use crate::result::interval::{Counts, Interval};
 use crate::result::saturation::{MISSED, diagnose};
+use crate::result::series::Point;
 use crate::result::shard::Second;
-use crate::result::summary::{Driver, Point, RunStage, Snapshot, SnapshotSpread, Totals, share};
+use crate::result::snapshot::{RunStage, Snapshot, SnapshotHistograms};
 use crate::result::tally::Tally;
+use crate::result::totals::{Totals, share};
 
 const QUARTER: Duration = Duration::from_millis(250);
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Takes batches, gives snapshots, and the figures in the end.
+/// Takes batches of events and makes snapshots and the figures of the result.
 pub(crate) struct Recorder {
     started_at_unix_ms: u64,
     warm_up: Duration,
     end: Duration,
     page_names: Vec<String>,
     class_names: Vec<String>,
-    warm: Sum,
+    warm: IntervalSum,
     window: Figures,
     threads: Vec<Thread>,
-    quarter: Open,
-    /// What lies behind the open quarter: a thread may be ahead of another.
-    ahead: Sum,
-    second: Open,
+    quarter: OpenInterval,
+    /// Events after the open quarter: threads are not synchronised.
+    ahead: IntervalSum,
+    second: OpenInterval,
     series: Vec<Point>,
-    /// Of a part of a test, which is to be merged.
+    /// Seconds with histograms, for a shard.
     saved: Option<SavedSeconds>,
     stretches: Stretches,
     buckets: Buckets,
-    unmet: Disappointments,
-    groups: Groups,
+    failed_checks: FailedChecks,
+    cohorts: Cohorts,
     files: Files,
-    /// Events that are not in all sums yet.
-    few: Few,
+    /// Counts that are not in all sums yet.
+    few: PendingCounts,
 }
 
-/// What is known of a driver thread.
+/// State of a worker thread.
 #[derive(Clone, Debug, Default)]
 struct Thread {
     until: Duration,
@@ -67,8 +70,8 @@ struct Thread {
     done: bool,
 }
 
-/// What came out in the end.
-pub(crate) struct Folded {
+/// The recorded figures of a run.
+pub(crate) struct RecordedRun {
     pub(crate) tally: Tally,
     pub(crate) driver: Driver,
     pub(crate) series: Vec<Point>,
@@ -78,8 +81,8 @@ pub(crate) struct Folded {
     pub(crate) raw_error: Option<String>,
 }
 
-/// An interval's histogram, kept for the drivers' lead.
-type Spread = Option<Latency>;
+/// The histogram of an interval, for the lead of several drivers.
+type Spread = Option<Histogram>;
 
 impl Recorder {
     pub(crate) fn new(plan: &Plan, threads: usize) -> Result<Self, Error> {
@@ -89,32 +92,32 @@ impl Recorder {
             started_at_unix_ms: 0,
             warm_up: plan.warm_up,
             end: plan.warm_up + plan.measure,
-            warm: Sum::default(),
+            warm: IntervalSum::default(),
             window: Figures::new(page_names.len()),
             page_names,
             class_names: plan.scenario.classes().iter().map(|class| class.name.clone()).collect(),
             threads: vec![Thread::default(); threads],
-            quarter: Open::new(QUARTER, threads),
-            ahead: Sum::default(),
-            second: Open::new(SECOND, threads),
+            quarter: OpenInterval::new(QUARTER, threads),
+            ahead: IntervalSum::default(),
+            second: OpenInterval::new(SECOND, threads),
             series: Vec::new(),
-            saved: plan.part.map(|_| SavedSeconds::default()),
+            saved: plan.shard.map(|_| SavedSeconds::default()),
             stretches: Stretches::new(plan.warm_up, plan.measure),
             buckets: Buckets::default(),
-            unmet: Disappointments::new(plan.scenario.parts().clone()),
-            groups: Groups::new(plan.scenario.classes(), &plan.arrivals()?),
+            failed_checks: FailedChecks::new(plan.scenario.parts().clone()),
+            cohorts: Cohorts::new(plan.scenario.classes(), &plan.arrivals()?),
             files: Files::create(plan)?,
-            few: Few::default(),
+            few: PendingCounts::default(),
         })
     }
 
-    /// Says when the run begins, milliseconds since 1970.
+    /// Sets the start of the run, milliseconds since 1970.
     pub(crate) fn begins(&mut self, at_unix_ms: u64) {
         self.started_at_unix_ms = at_unix_ms;
     }
 
-    /// Takes in what a thread reports.
-    pub(crate) fn take(&mut self, batch: &Batch) {
+    /// Adds the batch of a thread.
+    pub(crate) fn add(&mut self, batch: &Batch) {
         let thread = &mut self.threads[batch.thread];
         thread.until = batch.until;
         thread.cpu = batch.cpu;
@@ -124,7 +127,7 @@ impl Recorder {
         if thread.window_start.is_none() && batch.until >= self.warm_up {
             thread.window_start = Some((batch.until, batch.cpu));
         }
-        self.unmet.keep(&batch.examples);
+        self.failed_checks.keep(&batch.examples);
         let mut events = batch.events.iter().peekable();
         while let Some(first) = events.peek() {
             let span = self.span(first.at);
@@ -136,23 +139,23 @@ impl Recorder {
         }
     }
 
-    /// Takes in what is kept of each event, and counts it for the sums.
+    /// Counts an event for the sums, and adds what is kept of each event.
     fn take_one(&mut self, event: &Event, thread: usize, measured: bool) {
         self.few.count(event);
         if measured {
             self.window.add_rest(event);
-            self.unmet.add(event);
-            self.groups.add(event);
+            self.failed_checks.add(event);
+            self.cohorts.add(event);
         }
-        if let What::Heartbeat { late } = event.what
+        if let EventKind::Heartbeat { late } = event.kind
             && measured
         {
             self.threads[thread].stalled += late.saturating_sub(MISSED);
         }
-        if let What::Request(request) = &event.what {
+        if let EventKind::Request(request) = &event.kind {
             let names = [
                 name(&self.page_names, request.page.into()),
-                name(&self.class_names, request.group.class.into()),
+                name(&self.class_names, request.cohort.class.into()),
             ];
             self.files.request(|| Row::new(event, request, names, measured));
         }
@@ -201,8 +204,8 @@ impl Recorder {
         self.threads.iter().all(|thread| thread.done)
     }
 
-    /// The snapshots that have become due. Normally one or none.
-    pub(crate) fn due(&mut self, mut observe: impl FnMut(&Snapshot)) {
+    /// Emits the snapshots that are due; normally one or none.
+    pub(crate) fn emit_due(&mut self, mut observe: impl FnMut(&Snapshot)) {
         let until = self.until();
         while self.quarter.ends() <= until {
             let last = self.close_quarter(None);
@@ -220,7 +223,7 @@ impl Recorder {
         let sum = &mut self.quarter.sum;
         self.second.sum.merge(sum);
         let last = interval.map(|interval| {
-            let point = interval.point(sum.response.summary());
+            let point = interval.point(sum.response.percentiles());
             (point, self.saved.is_some().then(|| sum.response.clone()))
         });
         std::mem::swap(sum, &mut self.ahead);
@@ -232,7 +235,7 @@ impl Recorder {
         let interval = self.second.close(early, &self.threads, self.warm_up);
         let response = &self.second.sum.response;
         let second = interval.map(|interval| {
-            let point = interval.point(response.summary());
+            let point = interval.point(response.percentiles());
             self.files.second(&point);
             self.series.push(point);
             let spread = self.saved.as_mut().map(|saved| {
@@ -260,7 +263,7 @@ impl Recorder {
         let window = &self.window;
         let (before, totals, response) = match stage {
             RunStage::WarmUp => (Totals::default(), &self.warm.totals, &self.warm.response),
-            _ => (self.warm.totals.clone(), &window.totals, &window.spreads.response),
+            _ => (self.warm.totals.clone(), &window.totals, &window.distributions.response),
         };
         Snapshot {
             started_at_unix_ms: self.started_at_unix_ms,
@@ -269,7 +272,7 @@ impl Recorder {
             stage,
             before,
             totals: totals.clone(),
-            response: response.summary(),
+            response: response.percentiles(),
             buckets: self.buckets,
             in_flight: self.threads.iter().map(|thread| thread.in_flight).sum(),
             last,
@@ -278,10 +281,10 @@ impl Recorder {
                 RunStage::WarmUp => Vec::new(),
                 _ => self.driver().saturated_because,
             },
-            spread: last_spread.map(|last| {
+            histograms: last_spread.map(|last| {
                 let stage = response.clone();
                 let second = second.and_then(|(_, spread)| spread);
-                Box::new(SnapshotSpread { stage, last, second })
+                Box::new(SnapshotHistograms { stage, last, second })
             }),
         }
     }
@@ -297,7 +300,7 @@ impl Recorder {
             if time < SECOND / 2 { 0.0 } else { what.as_secs_f64() / time.as_secs_f64() }
         };
         let cpu_share = |thread: &Thread| of_time(thread, of_window(thread).1);
-        // A standstill may have begun before the window.
+        // A stall may have begun before the window.
         let stalled_share = |thread: &Thread| of_time(thread, thread.stalled).min(1.0);
         let stalled = self.threads.iter().map(|thread| thread.stalled).max();
         let totals = &self.window.totals;
@@ -306,8 +309,8 @@ impl Recorder {
             cpu_share: self.threads.iter().map(cpu_share).fold(0.0, f64::max),
             cpu_s: self.threads.iter().map(|thread| of_window(thread).1.as_secs_f64()).sum(),
             folding_cpu_s: 0.0,
-            start_delay: self.window.spreads.start_delay.summary(),
-            loop_delay: self.window.spreads.loop_delay.summary(),
+            start_delay: self.window.distributions.start_delay.percentiles(),
+            loop_delay: self.window.distributions.loop_delay.percentiles(),
             stalled_s: stalled.unwrap_or_default().as_secs_f64(),
             stalled_share: self.threads.iter().map(stalled_share).fold(0.0, f64::max),
             missed_share: share(totals.missed_starts, totals.starts),
@@ -318,10 +321,10 @@ impl Recorder {
         driver
     }
 
-    /// The end: the last snapshot, and all figures.
-    pub(crate) fn finish(mut self, mut observe: impl FnMut(&Snapshot)) -> Folded {
+    /// Emits the last snapshot and returns all figures.
+    pub(crate) fn finish(mut self, mut observe: impl FnMut(&Snapshot)) -> RecordedRun {
         let until = self.until();
-        self.due(&mut observe);
+        self.emit_due(&mut observe);
         let last = self.close_quarter(Some(until));
         let second = self.close_second(Some(until));
         observe(&self.snapshot(last, second, Some(RunStage::Done)));
@@ -329,7 +332,7 @@ impl Recorder {
         let measured = until.min(self.end).saturating_sub(self.warm_up);
         let names = self.page_names.into_iter();
         let pages = names.zip(self.window.pages).filter(|(_, page)| page.ok + page.failed > 0);
-        Folded {
+        RecordedRun {
             driver,
             measured,
             raw_error: self.files.finish(),
@@ -337,12 +340,12 @@ impl Recorder {
             seconds: self.saved.map(SavedSeconds::finish).unwrap_or_default(),
             tally: Tally {
                 totals: self.window.totals,
-                spreads: self.window.spreads,
+                distributions: self.window.distributions,
                 agreed: self.window.agreed,
                 pages: pages.collect(),
-                classes: self.groups.classes,
-                models: self.groups.models,
-                unmet: self.unmet.finish(),
+                classes: self.cohorts.classes,
+                models: self.cohorts.models,
+                failed_checks: self.failed_checks.finish(),
                 stretches: self.stretches.finish(measured),
             },
         }
@@ -353,7 +356,7 @@ fn name(names: &[String], index: usize) -> &str {
     names.get(index).map_or("", String::as_str)
 }
 
-/// What is written while the run goes on.
+/// Files written during the run.
 struct Files {
     lines: Option<RowFile<JsonLines>>,
     parquet: Option<RowFile<Parquet>>,
@@ -382,7 +385,7 @@ impl Files {
         self.seconds.iter_mut().for_each(|file| file.write(second));
     }
 
-    /// Ends all files; gives what went wrong with any.
+    /// Finishes all files; returns their errors.
     fn finish(&mut self) -> Option<String> {
         let errors = [
             self.lines.take().and_then(RowFile::finish),
@@ -394,27 +397,27 @@ impl Files {
     }
 }
 
-/// The open one of stretches of one length.
-struct Open {
+/// The current interval of a series.
+struct OpenInterval {
     length: Duration,
     begins: Duration,
-    sum: Sum,
+    sum: IntervalSum,
     /// CPU time of each thread at the last cut.
     cpu: Vec<(Duration, Duration)>,
 }
 
-impl Open {
+impl OpenInterval {
     fn new(length: Duration, threads: usize) -> Self {
         let cpu = vec![Default::default(); threads];
-        Self { length, begins: Duration::ZERO, sum: Sum::default(), cpu }
+        Self { length, begins: Duration::ZERO, sum: IntervalSum::default(), cpu }
     }
 
     fn ends(&self) -> Duration {
         self.begins + self.length
     }
 
-    /// Closes it, at its end or earlier, and opens the next, whose sum is yet to be
-    /// set. A stretch of less than a millisecond gives nothing.
+    /// Closes the interval, at its end or earlier, and opens the next; the caller resets the
+    /// sum. Intervals of less than a millisecond are dropped.
     fn close(
         &mut self,
         early: Option<Duration>,

@@ -19,10 +19,10 @@ use super::requests::{ours, schema};
 ///
 /// # Errors
 /// A file cannot be read or written.
-pub fn join_lines(parts: &[PathBuf], to: &Path) -> io::Result<()> {
+pub fn join_lines(shards: &[PathBuf], to: &Path) -> io::Result<()> {
     let mut whole = OpenOptions::new().write(true).create(true).truncate(true).open(to)?;
-    for part in parts {
-        let mut file = File::open(part)?;
+    for shard in shards {
+        let mut file = File::open(shard)?;
         let length = whole_lines(&mut file)?;
         file.rewind()?;
         // On Linux the kernel copies it.
@@ -53,13 +53,13 @@ fn whole_lines(file: &mut File) -> io::Result<u64> {
 /// # Errors
 /// A file cannot be read or written, or is no Parquet of requests: a driver that
 /// was lost has not finished its own.
-pub fn join_parquet(parts: &[PathBuf], to: &Path) -> io::Result<()> {
+pub fn join_parquet(shards: &[PathBuf], to: &Path) -> io::Result<()> {
     let whole = File::create(to)?;
     let join = || -> Result<(), ParquetError> {
         let properties = Arc::new(WriterProperties::builder().build());
         let mut writer = SerializedFileWriter::new(whole, Arc::new(schema()?), properties)?;
-        for part in parts {
-            let file = File::open(part)?;
+        for shard in shards {
+            let file = File::open(shard)?;
             let metadata = ParquetMetaDataReader::new().parse_and_finish(&file)?;
             for group in metadata.row_groups() {
                 let mut joined = writer.next_row_group()?;
@@ -96,8 +96,8 @@ mod tests {
         std::fs::write(path("2"), format!("c\n{long}\n{long}")).unwrap();
         std::fs::write(path("3"), "").unwrap();
         std::fs::write(path("4"), "cut").unwrap();
-        let parts: Vec<PathBuf> = ["1", "2", "3", "4"].map(path).to_vec();
-        join_lines(&parts, &path("all")).unwrap();
+        let shards: Vec<PathBuf> = ["1", "2", "3", "4"].map(path).to_vec();
+        join_lines(&shards, &path("all")).unwrap();
         let text = std::fs::read_to_string(path("all")).unwrap();
         assert_eq!(text, format!("a\nb\nc\n{long}\n"));
         assert!(join_lines(&[path("none")], &path("all")).is_err());

@@ -1,17 +1,14 @@
-//! From events to figures.
+//! Aggregates events into figures and writes files of requests and seconds.
 
+mod cohorts;
 pub(crate) mod event;
+mod failed_checks;
 mod figures;
 mod file;
-mod fold;
-mod groups;
+pub(crate) mod fold;
 pub(crate) mod join;
 mod requests;
 mod saved;
 pub(crate) mod seconds;
 mod stretches;
 mod sum;
-mod unmet;
-
-pub(crate) use event::{Batch, Event, Example, Fallback, Group, Request, What, Why};
-pub(crate) use fold::Recorder;

@@ -73,7 +73,7 @@ impl<'a> Row<'a> {
             },
             measured,
             class,
-            model: request.group.model,
+            model: request.cohort.model,
         }
     }
 }
@@ -112,7 +112,7 @@ pub(super) struct Parquet {
 }
 
 /// Rows of a group: held until it is full, 6 MB or so.
-const GROUP: usize = 65_536;
+const ROW_GROUP: usize = 65_536;
 
 /// Columns of the rows held, in the order of the file.
 #[derive(Default)]
@@ -145,7 +145,7 @@ impl Rows for Parquet {
 
     fn write(&mut self, row: &Row<'_>) -> io::Result<()> {
         self.held.push(row);
-        if self.held.session.len() < GROUP { Ok(()) } else { self.write_group() }
+        if self.held.session.len() < ROW_GROUP { Ok(()) } else { self.write_group() }
     }
 
     fn finish(&mut self) -> io::Result<()> {
@@ -257,14 +257,14 @@ mod tests {
     use parquet::file::reader::{FileReader, SerializedFileReader};
     use parquet::record::RowAccessor;
 
-    use super::super::event::Group;
+    use super::super::event::Cohort;
     use super::super::file::RowFile;
     use super::*;
 
     fn request(session: u64) -> (Event, Request) {
         let request = Request {
             session,
-            group: Group { class: 1, model: 2 },
+            cohort: Cohort { class: 1, model: 2 },
             page: 0,
             intended: Duration::from_millis(1500),
             late: Duration::from_micros(250),
@@ -276,7 +276,7 @@ mod tests {
             received_bytes: 1234,
         };
         let at = Duration::from_millis(1510);
-        (Event { at, what: super::super::event::What::Request(request) }, request)
+        (Event { at, kind: super::super::event::EventKind::Request(request) }, request)
     }
 
     #[test]
@@ -284,7 +284,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("requests.parquet");
         let mut file = RowFile::<Parquet>::create(&path).unwrap();
-        let rows = GROUP as u64 + 5;
+        let rows = ROW_GROUP as u64 + 5;
         for session in 0..rows {
             let (event, request) = request(session);
             file.write(&Row::new(&event, &request, ["Home", "bots"], session > 2));

@@ -1,7 +1,6 @@
-//! Seconds with their histograms, which only a part of a test keeps: they are
-//! merged with those of the other parts.
+//! Seconds with their histograms. Only a shard keeps them, for merging.
 
-use tidegate_stats::Latency;
+use tidegate_stats::Histogram;
 
 use crate::result::interval::Interval;
 use crate::result::shard::Second;
@@ -18,7 +17,7 @@ pub(super) struct SavedSeconds {
 }
 
 impl SavedSeconds {
-    pub(super) fn push(&mut self, interval: Interval, response: &Latency) {
+    pub(super) fn push(&mut self, interval: Interval, response: &Histogram) {
         let response = (self.bytes < ROOM).then(|| response.encode());
         self.bytes += response.as_ref().map_or(0, String::len);
         self.all.push(Second { interval, response });

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 
 use super::file::Rows;
-use crate::result::summary::Point;
+use crate::result::series::Point;
 
 /// A line each.
 #[derive(Debug)]
@@ -66,7 +66,7 @@ impl Rows for Seconds {
             let value = (value(second) * 1e6).round() / 1e6;
             write!(self.0, "{comma}{value}")?;
         }
-        // Whoever watches the file sees each second at once.
+        // Flushed, so that readers of the file see each second at once.
         self.0.write_all(b"\r\n").and_then(|()| self.0.flush())
     }
 

@@ -1,21 +1,21 @@
-//! The measured window in a few dozen equal stretches: enough to tell how sure
-//! each figure is, in memory that does not grow with the run.
+//! The measured window in a few dozen equal stretches, for confidence intervals. The memory
+//! does not depend on the length of the run.
 
 use std::time::Duration;
 
-use super::sum::{Few, Sum};
-use crate::result::summary::Stretch;
+use super::sum::{IntervalSum, PendingCounts};
+use crate::result::series::Stretch;
 
 /// Most stretches of a window.
 const MOST: u32 = 32;
-/// The shortest: a shorter one says little beside the customers' own chance.
+/// Shortest stretch; shorter ones are dominated by noise.
 const SHORTEST: Duration = Duration::from_secs(1);
 
 /// Takes events of the measured window in any order.
 pub(super) struct Stretches {
     begins: Duration,
     length: Duration,
-    kept: Vec<Sum>,
+    kept: Vec<IntervalSum>,
 }
 
 impl Stretches {
@@ -23,11 +23,11 @@ impl Stretches {
     pub(super) fn new(begins: Duration, window: Duration) -> Self {
         let length = (window / MOST).max(SHORTEST);
         let count = window.as_nanos().div_ceil(length.as_nanos()) as usize;
-        Self { begins, length, kept: vec![Sum::default(); count] }
+        Self { begins, length, kept: vec![IntervalSum::default(); count] }
     }
 
     /// Adds events of the window of an instant's stretch.
-    pub(super) fn add(&mut self, at: Duration, few: &Few) {
+    pub(super) fn add(&mut self, at: Duration, few: &PendingCounts) {
         let index = self.index(at);
         self.kept[index].add(few);
     }
@@ -74,13 +74,14 @@ impl Stretches {
 
 #[cfg(test)]
 mod tests {
-    use super::super::event::{Event, Group, What};
+    use super::super::event::{Cohort, Event, EventKind};
     use super::*;
 
     fn add(stretches: &mut Stretches, ms: u64) {
-        let (at, what) = (Duration::from_millis(ms), What::Offered { group: Group::default() });
-        let mut one = Few::default();
-        one.count(&Event { at, what });
+        let (at, kind) =
+            (Duration::from_millis(ms), EventKind::Offered { cohort: Cohort::default() });
+        let mut one = PendingCounts::default();
+        one.count(&Event { at, kind });
         stretches.add(at, &one);
     }
 

@@ -1,26 +1,26 @@
-//! Counts and response times of a stretch of time. Every event belongs to several: a
-//! quarter of a second, a second, a part of the window. So events are counted once
-//! where many that follow each other belong to the same, and sums are added up.
+//! Counts and response times of an interval. Every event belongs to several: a quarter of a
+//! second, a second, a stretch. Consecutive events of the same intervals are counted once,
+//! and the counts are added to all of them.
 
 use std::time::Duration;
 
-use tidegate_stats::Latency;
+use tidegate_stats::Histogram;
 
 use super::event::Event;
 use super::figures::count;
-use crate::result::counted::Counted;
-use crate::result::summary::Totals;
+use crate::result::totals::Counted;
+use crate::result::totals::Totals;
 
 /// What is kept of a stretch.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Sum {
+pub(super) struct IntervalSum {
     pub(super) totals: Totals,
     /// From the intended start to the last byte, of what was answered.
-    pub(super) response: Latency,
+    pub(super) response: Histogram,
 }
 
-impl Sum {
-    pub(super) fn add(&mut self, few: &Few) {
+impl IntervalSum {
+    pub(super) fn add(&mut self, few: &PendingCounts) {
         few.add_to(&mut self.totals, &mut self.response);
     }
 
@@ -38,18 +38,18 @@ impl Sum {
 
 /// What a few events add to all sums that they belong to.
 #[derive(Debug, Default)]
-pub(super) struct Few {
+pub(super) struct PendingCounts {
     totals: Totals,
     responses: Vec<Duration>,
 }
 
-impl Few {
+impl PendingCounts {
     pub(super) fn count(&mut self, event: &Event) {
         count(&mut self.totals, event);
         self.responses.extend(event.response());
     }
 
-    pub(super) fn add_to(&self, totals: &mut Totals, response: &mut Latency) {
+    pub(super) fn add_to(&self, totals: &mut Totals, response: &mut Histogram) {
         totals.merge(&self.totals);
         self.responses.iter().for_each(|took| response.record(*took));
     }

@@ -1,15 +1,17 @@
-//! A second, or a quarter of one, as it was counted.
+//! Counts of a short interval.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::result::summary::{Latency, Point, Totals};
+use crate::result::series::Point;
+use crate::result::totals::Totals;
+use tidegate_stats::Percentiles;
 
-/// What was counted in a short interval.
+/// Counts of a second or a quarter of a second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Interval {
-    /// Its end since the start of the run.
+    /// End, since the start of the run.
     pub(crate) at: Duration,
     pub(crate) length: Duration,
     /// Inside the measured window.
@@ -21,7 +23,7 @@ pub(crate) struct Interval {
     pub(crate) cpu_share: f64,
 }
 
-/// Saved as a list, since there is one for each second.
+/// Serialised as a list, because there is one per second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "[u64; 10]", into = "[u64; 10]")]
 pub(crate) struct Counts {
@@ -38,8 +40,8 @@ pub(crate) struct Counts {
 }
 
 impl Interval {
-    /// Adds the same interval of another part. The longer one tells how long it
-    /// was: the other part's customers had all left.
+    /// Adds the same interval of another shard. The longer length applies: in the shorter one
+    /// all customers had left.
     pub(crate) fn merge(&mut self, other: &Self) {
         let Self { at, length, measured, counts, in_flight, cpu_share } = other;
         self.at = self.at.max(*at);
@@ -51,14 +53,14 @@ impl Interval {
         self.cpu_share = self.cpu_share.max(*cpu_share);
     }
 
-    /// The largest of its counts.
+    /// The largest count.
     pub(crate) fn most(&self) -> u64 {
         let counts = <[u64; 10]>::from(self.counts);
         counts.into_iter().chain([self.in_flight]).max().unwrap_or_default()
     }
 
-    /// As it is drawn.
-    pub(crate) fn point(&self, response: Latency) -> Point {
+    /// The rates of the interval.
+    pub(crate) fn point(&self, response: Percentiles) -> Point {
         let counts = &self.counts;
         let length_s = self.length.as_secs_f64();
         let per_s = |count: u64| if length_s > 0.0 { count as f64 / length_s } else { 0.0 };

@@ -1,9 +1,16 @@
-//! What a run showed.
+//! The result of a run: plain, serialisable data with the unit at the end of each name.
 
-pub(crate) mod counted;
+pub(crate) mod buckets;
+pub mod driver;
+pub mod figures;
 pub(crate) mod interval;
 pub mod saturation;
+pub mod series;
 pub(crate) mod shard;
-pub(crate) mod sum;
+pub mod snapshot;
+pub(crate) mod summarize;
 pub mod summary;
 pub(crate) mod tally;
+mod threshold_check;
+pub mod totals;
+pub(crate) mod verdict;

@@ -1,50 +1,51 @@
-//! The driver watches itself: a generator that is the limit measures nothing
-//! but itself, and says so.
+//! Detects saturation of the load generator: its figures are then not those of the target.
 
 use std::time::Duration;
 
-use crate::result::summary::{Driver, Totals, share};
+use crate::result::driver::Driver;
+use crate::result::totals::{Totals, share};
 
-/// A start this late is missed. Alarms of an idle driver ring within 0.2 ms,
-/// so 10 ms of delay is the driver's own queue, and still small beside the
-/// response times of a site in trouble.
+/// A start later than this is missed. Timers of an idle load generator fire within 0.2 ms,
+/// so 10 ms is the delay of its own queue, and still small compared to the response times
+/// of an overloaded site.
 pub const MISSED: Duration = Duration::from_millis(10);
 
-/// Largest share of missed starts of a driver that is well.
+/// Largest share of missed starts without saturation.
 pub const MISSED_SHARE: f64 = 0.01;
 
-/// Largest CPU share of a thread of a driver that is well: beyond it, the
-/// driver's own queue grows faster than it can be told from the target's.
+/// Largest CPU share of a thread without saturation. Beyond it the queueing delay of the
+/// load generator grows steeply and cannot be separated from the target's.
 pub const CPU_SHARE: f64 = 0.95;
 
-/// Largest share of the time that the event loop of a driver thread that is well is
-/// behind by more than [`MISSED`].
+/// Largest share of the time for which an event loop is late by more than [`MISSED`] without
+/// saturation.
 pub const STALLED_SHARE: f64 = 0.01;
 
-/// Less than this in all is an accident of a machine, whatever share it is of a run.
+/// Delays of less than this in total are ignored, whatever share of the run they are.
 pub const STALLED: Duration = Duration::from_millis(500);
 
-/// Reasons to call the driver saturated, in words; empty if it is well.
+/// Reasons why the load generator counts as saturated; empty if it does not.
 pub(crate) fn diagnose(driver: &Driver, totals: &Totals) -> Vec<String> {
     let mut reasons = Vec::new();
     if driver.cpu_share > CPU_SHARE {
         reasons.push(format!(
-            "a driver thread used {:.0} % of its processor; use more --cores",
+            "a load generator thread used {:.0} % of its processor; use more --cores",
             driver.cpu_share * 100.0
         ));
     }
     let missed = share(totals.missed_starts, totals.starts);
     if missed > MISSED_SHARE && totals.missed_starts >= 10 {
         reasons.push(format!(
-            "{:.1} % of starts came more than {} ms late; give the driver a processor of its own",
+            "{:.1} % of starts came more than {} ms late; give the load generator a \
+             processor of its own",
             missed * 100.0,
             MISSED.as_millis()
         ));
     }
     if driver.stalled_share > STALLED_SHARE && driver.stalled_s >= STALLED.as_secs_f64() {
         reasons.push(format!(
-            "{:.1} % of the time a driver thread was more than {} ms behind, and so are response \
-             times; give the driver processors of its own, or more --cores",
+            "{:.1} % of the time a load generator thread was more than {} ms behind, which adds to \
+             response times; give it processors of its own, or more --cores",
             driver.stalled_share * 100.0,
             MISSED.as_millis()
         ));
@@ -74,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_idle_driver_is_well_and_each_limit_is_named() {
+    fn an_idle_load_generator_is_not_saturated_and_each_limit_has_a_reason() {
         let well = Driver { cpu_share: 0.5, ..Driver::default() };
         let mut totals = Totals { starts: 1000, missed_starts: 10, ..Totals::default() };
         assert!(diagnose(&well, &totals).is_empty());

@@ -1,75 +1,85 @@
-//! What a run leaves that its figures are worked out from: counts and
-//! histograms. They add up, so those of several drivers are what one driver would
-//! have recorded.
+//! The counts and histograms from which the figures of a result are computed. They add up:
+//! the sum over shards is what a single load generator would have recorded.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use tidegate_stats::Latency;
+use tidegate_stats::Histogram;
 
-use super::counted::Counted;
 use crate::client::tls::algorithms::Agreed;
-use crate::result::summary::{
-    GroupFigures, Negotiated, PageFigures, Phases, Stretch, Totals, Unmet,
-};
+use crate::result::figures::{CohortFigures, FailedCheck, Negotiated, PageFigures, Phases};
+use crate::result::series::Stretch;
+use crate::result::totals::Counted;
+use crate::result::totals::Totals;
 
-/// Everything of a measured window.
+/// Counts and histograms of the measured window.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Tally {
     pub(crate) totals: Totals,
-    pub(crate) spreads: Spreads,
-    /// Full and resumed handshakes by what they agreed on.
+    #[serde(rename = "spreads")]
+    pub(crate) distributions: Distributions,
+    /// Full and resumed handshakes by negotiated parameters.
     pub(crate) agreed: Vec<(Agreed, [u64; 2])>,
-    /// By name; only those that were asked for.
+    /// By name; only requested pages.
     pub(crate) pages: BTreeMap<String, PageTally>,
-    /// In the scenario's order; none where all customers are of one.
-    pub(crate) classes: Vec<GroupTally>,
-    /// In the order of the arrivals; none where they are of one model.
-    pub(crate) models: Vec<GroupTally>,
-    pub(crate) unmet: Vec<Unmet>,
+    /// In the scenario's order; empty for a single class.
+    pub(crate) classes: Vec<CohortTally>,
+    /// In the order of the arrivals; empty for a single entry.
+    pub(crate) models: Vec<CohortTally>,
+    #[serde(rename = "unmet")]
+    pub(crate) failed_checks: Vec<FailedCheck>,
     pub(crate) stretches: Vec<Stretch>,
 }
 
-/// Distributions of times.
+/// Histograms of durations.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Spreads {
-    pub(crate) response: Latency,
-    pub(crate) uncorrected: Latency,
-    pub(crate) connect: Latency,
-    pub(crate) full_handshake: Latency,
-    pub(crate) resumed_handshake: Latency,
-    pub(crate) first_byte: Latency,
-    pub(crate) last_byte: Latency,
-    pub(crate) start_delay: Latency,
-    pub(crate) loop_delay: Latency,
+pub(crate) struct Distributions {
+    pub(crate) response: Histogram,
+    pub(crate) uncorrected: Histogram,
+    pub(crate) connect: Histogram,
+    pub(crate) full_handshake: Histogram,
+    pub(crate) resumed_handshake: Histogram,
+    pub(crate) first_byte: Histogram,
+    pub(crate) last_byte: Histogram,
+    pub(crate) start_delay: Histogram,
+    pub(crate) loop_delay: Histogram,
 }
 
-/// Of one page.
+/// Counts of a page.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct PageTally {
     pub(crate) ok: u64,
     pub(crate) failed: u64,
-    pub(crate) response: Latency,
+    pub(crate) response: Histogram,
 }
 
-/// Of one class of customers, or of one entry of the arrivals.
+/// Counts of a class of customers, or of an entry of the arrivals.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct GroupTally {
+pub(crate) struct CohortTally {
     pub(crate) name: String,
     pub(crate) totals: Totals,
-    pub(crate) response: Latency,
+    pub(crate) response: Histogram,
 }
 
 impl Tally {
-    /// Adds another part of the same test.
+    /// Adds another shard of the same test.
     ///
     /// # Errors
-    /// What in it is not of the same test, in words.
+    /// What does not belong to the same test, in words.
     pub(crate) fn merge(&mut self, other: Self) -> Result<(), String> {
-        let Self { totals, spreads, agreed, pages, classes, models, unmet, stretches } = other;
+        let Self {
+            totals,
+            distributions,
+            agreed,
+            pages,
+            classes,
+            models,
+            failed_checks,
+            stretches,
+        } = other;
         self.totals.merge(&totals);
-        self.spreads.merge(&spreads);
+        self.distributions.merge(&distributions);
         for (agreed, [full, resumed]) in agreed {
             let all = entry(&mut self.agreed, agreed);
             all[0] += full;
@@ -78,39 +88,51 @@ impl Tally {
         for (name, page) in pages {
             self.pages.entry(name).or_default().merge(&page);
         }
-        merge_groups(&mut self.classes, classes).ok_or("has other classes of customers")?;
-        merge_groups(&mut self.models, models).ok_or("has other arrivals")?;
-        unmet.into_iter().for_each(|unmet| add_unmet(&mut self.unmet, unmet));
+        merge_cohorts(&mut self.classes, classes).ok_or("has other classes of customers")?;
+        merge_cohorts(&mut self.models, models).ok_or("has other arrivals")?;
+        failed_checks
+            .into_iter()
+            .for_each(|failed_checks| add_failed_check(&mut self.failed_checks, failed_checks));
         merge_stretches(&mut self.stretches, stretches)
     }
 
-    /// The largest number of anything counted.
+    /// The largest count.
     pub(crate) fn most(&self) -> u64 {
-        let Self { totals, spreads, agreed, pages, classes, models, unmet, stretches } = self;
+        let Self {
+            totals,
+            distributions,
+            agreed,
+            pages,
+            classes,
+            models,
+            failed_checks,
+            stretches,
+        } = self;
         let agreed = agreed.iter().flat_map(|(_, counts)| *counts);
         let pages = pages.values().flat_map(|it| [it.ok, it.failed, it.response.count()]);
-        let groups = classes.iter().chain(models);
-        let groups = groups.flat_map(|it| [it.totals.most(), it.response.count()]);
-        let unmet = unmet.iter().map(|it| it.count);
+        let cohorts = classes.iter().chain(models);
+        let cohorts = cohorts.flat_map(|it| [it.totals.most(), it.response.count()]);
+        let failed_checks = failed_checks.iter().map(|it| it.count);
         let stretches = stretches.iter().flat_map(Stretch::counts);
-        let rest = [totals.most(), spreads.most()];
-        let all = agreed.chain(pages).chain(groups).chain(unmet).chain(stretches).chain(rest);
+        let rest = [totals.most(), distributions.most()];
+        let all =
+            agreed.chain(pages).chain(cohorts).chain(failed_checks).chain(stretches).chain(rest);
         all.max().unwrap_or_default()
     }
 
-    /// Where the time goes.
+    /// Percentiles by phase.
     pub(crate) fn phases(&self) -> Phases {
-        let spreads = &self.spreads;
+        let distributions = &self.distributions;
         Phases {
-            connect: spreads.connect.summary(),
-            full_handshake: spreads.full_handshake.summary(),
-            resumed_handshake: spreads.resumed_handshake.summary(),
-            first_byte: spreads.first_byte.summary(),
-            last_byte: spreads.last_byte.summary(),
+            connect: distributions.connect.percentiles(),
+            full_handshake: distributions.full_handshake.percentiles(),
+            resumed_handshake: distributions.resumed_handshake.percentiles(),
+            first_byte: distributions.first_byte.percentiles(),
+            last_byte: distributions.last_byte.percentiles(),
         }
     }
 
-    /// What handshakes agreed on, the most frequent first.
+    /// Negotiated parameters, the most frequent first.
     pub(crate) fn negotiated(&self) -> Vec<Negotiated> {
         let mut all: Vec<Negotiated> = self.agreed.iter().map(Negotiated::from).collect();
         all.sort_by_key(|it| (Reverse(it.full + it.resumed), it.version, it.suite, it.group));
@@ -122,35 +144,40 @@ impl Tally {
         let figures = |page: &PageTally| PageFigures {
             ok: page.ok,
             failed: page.failed,
-            response: page.response.summary(),
+            response: page.response.percentiles(),
         };
         self.pages.iter().map(|(name, page)| (name.clone(), figures(page))).collect()
     }
 
-    /// What was expected of answers and did not come, the most frequent first.
-    pub(crate) fn unmet(&self) -> Vec<Unmet> {
-        let mut all = self.unmet.clone();
-        let key = |unmet: &Unmet| {
-            (Reverse(unmet.count), unmet.page.clone(), unmet.kind, unmet.expected.clone())
+    /// Failed checks, the most frequent first.
+    pub(crate) fn failed_checks(&self) -> Vec<FailedCheck> {
+        let mut all = self.failed_checks.clone();
+        let key = |failed_checks: &FailedCheck| {
+            (
+                Reverse(failed_checks.count),
+                failed_checks.page.clone(),
+                failed_checks.kind,
+                failed_checks.expected.clone(),
+            )
         };
         all.sort_by_cached_key(key);
         all
     }
 }
 
-impl Spreads {
-    /// Adds another part of the same test.
+impl Distributions {
+    /// Adds another shard.
     fn merge(&mut self, other: &Self) {
         let mine = self.all_mut();
         mine.into_iter().zip(other.all()).for_each(|(mine, theirs)| mine.merge(theirs));
     }
 
-    /// The largest number of anything counted.
+    /// The largest count.
     fn most(&self) -> u64 {
-        self.all().map(Latency::count).into_iter().max().unwrap_or_default()
+        self.all().map(Histogram::count).into_iter().max().unwrap_or_default()
     }
 
-    fn all(&self) -> [&Latency; 9] {
+    fn all(&self) -> [&Histogram; 9] {
         let Self {
             response,
             uncorrected,
@@ -175,7 +202,7 @@ impl Spreads {
         ]
     }
 
-    fn all_mut(&mut self) -> [&mut Latency; 9] {
+    fn all_mut(&mut self) -> [&mut Histogram; 9] {
         let Self {
             response,
             uncorrected,
@@ -210,15 +237,15 @@ impl PageTally {
     }
 }
 
-impl GroupTally {
+impl CohortTally {
     pub(crate) fn new(name: String) -> Self {
-        Self { name, totals: Totals::default(), response: Latency::default() }
+        Self { name, totals: Totals::default(), response: Histogram::default() }
     }
 
-    /// Its figures.
-    pub(crate) fn figures(&self) -> GroupFigures {
+    /// The figures.
+    pub(crate) fn figures(&self) -> CohortFigures {
         let totals = self.totals.clone();
-        GroupFigures {
+        CohortFigures {
             name: self.name.clone(),
             offered: totals.offered,
             sessions_returned: totals.sessions_returned,
@@ -237,13 +264,13 @@ impl GroupTally {
             requests_ok: totals.requests_ok,
             requests_failed: totals.requests_failed,
             requests_reloaded: totals.requests_reloaded,
-            response: self.response.summary(),
+            response: self.response.percentiles(),
         }
     }
 }
 
-/// `None` if they are not the same groups.
-fn merge_groups(mine: &mut [GroupTally], theirs: Vec<GroupTally>) -> Option<()> {
+/// `None` if they are not the same cohorts.
+fn merge_cohorts(mine: &mut [CohortTally], theirs: Vec<CohortTally>) -> Option<()> {
     if !mine.iter().map(|group| &group.name).eq(theirs.iter().map(|group| &group.name)) {
         return None;
     }
@@ -254,9 +281,9 @@ fn merge_groups(mine: &mut [GroupTally], theirs: Vec<GroupTally>) -> Option<()> 
     Some(())
 }
 
-/// The counts of what was agreed on; a new line for what was not before.
+/// The counts for negotiated parameters, added if missing.
 pub(crate) fn entry(all: &mut Vec<(Agreed, [u64; 2])>, agreed: Agreed) -> &mut [u64; 2] {
-    // What can be agreed on is what was offered: a few combinations.
+    // There are only a few combinations.
     let index = all.iter().position(|(known, _)| *known == agreed).unwrap_or_else(|| {
         all.push((agreed, [0; 2]));
         all.len() - 1
@@ -264,8 +291,8 @@ pub(crate) fn entry(all: &mut Vec<(Agreed, [u64; 2])>, agreed: Agreed) -> &mut [
     &mut all[index].1
 }
 
-fn add_unmet(all: &mut Vec<Unmet>, new: Unmet) {
-    let same = |known: &&mut Unmet| {
+fn add_failed_check(all: &mut Vec<FailedCheck>, new: FailedCheck) {
+    let same = |known: &&mut FailedCheck| {
         (&known.page, known.kind, &known.expected) == (&new.page, new.kind, &new.expected)
     };
     match all.iter_mut().find(same) {
@@ -274,7 +301,7 @@ fn add_unmet(all: &mut Vec<Unmet>, new: Unmet) {
     }
 }
 
-/// Stretches are cut alike; a part whose customers had all left has fewer.
+/// All shards have the same stretches; a shard whose customers have all left has fewer.
 fn merge_stretches(mine: &mut Vec<Stretch>, theirs: Vec<Stretch>) -> Result<(), String> {
     for (index, stretch) in theirs.into_iter().enumerate() {
         match mine.get_mut(index) {

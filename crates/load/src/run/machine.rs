@@ -1,6 +1,6 @@
 //! The machine that the load generator runs on, as its results describe it.
 
-use crate::result::summary::Machine;
+use crate::result::driver::Machine;
 
 /// Reads the description of this machine; texts are empty where the system does not
 /// report them.

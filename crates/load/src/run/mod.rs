@@ -1,62 +1,57 @@
-//! Runs a plan: checks it, looks whether the target is there, starts the
-//! driver threads, folds what they report, and sums up.
+//! Runs a plan: checks it, probes the target, starts the worker threads, aggregates their
+//! events, and returns the result.
 
 mod machine;
-pub(crate) mod source;
+mod probe;
+mod source;
 pub(crate) mod worker;
 
-use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use tidegate_host::{cpu_clock, open_files};
 
-use crate::client::{Connector, Target, Tickets, Tls, Trouble};
+use crate::client::target::Target;
+use crate::client::tls::config::ClientTls;
+use crate::client::tls::rules::TicketsOf;
 use crate::error::Error;
-use crate::merge;
-use crate::outcome::{Failure, Stage};
-use crate::plan::shard::Part;
-use crate::plan::{Plan, Sources, Stop, TicketsOf};
-use crate::recorder::{Batch, Event, Recorder};
-use crate::result::shard::Portion;
-use crate::result::sum::sum_up;
-use crate::result::summary::{DriverPart, Snapshot, Summary};
-use crate::run::worker::{Assignment, work};
+use crate::plan::shard::Shard;
+use crate::plan::{Plan, Stop};
+use crate::recorder::event::{Batch, Event};
+use crate::recorder::fold::Recorder;
+use crate::result::driver::DriverShard;
+use crate::result::shard::{ShardResult, Test};
+use crate::result::snapshot::Snapshot;
+use crate::result::summarize::summarize;
+use crate::result::summary::Summary;
+use worker::{Assignment, work};
 
-/// How long the target may take to be reached at all, before the run.
-const PROBE: Duration = Duration::from_secs(5);
-/// How long a server that asked for a certificate may take to reject it, before
-/// the run; one that is content says so at once by a ticket.
-const VERDICT: Duration = Duration::from_millis(500);
-/// Batches on their way from the driver threads.
+/// Capacity of the channel of batches from the worker threads.
 const BATCHES: usize = 256;
-/// How long before a common start driver threads begin: when it comes they are
-/// waiting for it.
+/// How long before a common start the worker threads begin, so that they wait for it.
 const THREADS_BEGIN: Duration = Duration::from_millis(50);
-/// Batches whose space goes back to each driver thread, and the most events of one.
+/// Emptied vectors kept for each worker thread, and the most events of one.
 const SPARE: usize = 4;
 const SPARE_EVENTS: usize = 64 * 1024;
 /// Open files that are not connections.
 const OTHER_FILES: u64 = 64;
 
-/// Runs a plan to its end and returns what it showed. Blocks; the observer is
-/// called on this thread about four times a second and cannot disturb the
-/// driver threads. Before the run the target is probed by one connection that
-/// sends no request.
+/// Runs a plan to its end and returns the result. Blocks; the observer is called on this
+/// thread about four times a second and does not disturb the worker threads. Before the
+/// run, one connection without a request probes the target.
 ///
 /// # Errors
-/// The plan is wrong, the target cannot be reached or TLS with it fails for
-/// everybody, a file cannot be created, or a driver thread could not start.
+/// The plan is invalid, the target cannot be reached, TLS with it fails, a file cannot be
+/// created, or a worker thread could not start.
 pub fn run(plan: Plan, observer: &mut dyn FnMut(&Snapshot)) -> Result<Summary, Error> {
     run_when(plan, &mut || None, observer)
 }
 
-/// As [`run`], but when all is ready for the start it asks for the instant of it;
-/// `None` is that of the plan.
+/// As [`run`], but calls `ready` when everything is prepared, and starts at the time that
+/// it returns; `None` is the plan's start.
 ///
 /// # Errors
-/// As [`run`]; besides, that the instant has passed.
+/// As [`run`]; also, the start has passed.
 pub fn run_when(
     plan: Plan,
     ready: &mut dyn FnMut() -> Option<SystemTime>,
@@ -69,32 +64,35 @@ pub fn run_when(
         return Err(Error::Plan {
             key: "full_share",
             rule: format!("{} has no TLS handshakes", plan.target),
-            remedy: "give an https:// target, or no share",
+            remedy: "give an https:// target, or leave the share out",
         });
     }
-    let mut tls = target.tls.then(|| Tls::new(&plan, &target)).transpose()?;
+    let mut tls = match target.tls {
+        true => Some(ClientTls::new(plan.tls_settings()?, &target)?),
+        false => None,
+    };
     let addresses = target.addresses()?;
     plan.check_reach(&addresses)?;
-    let address = probe(&plan, &target, tls.as_ref(), &addresses)?;
+    let address = probe::probe(&plan, &target, tls.as_ref(), &addresses)?;
     if let (Some(tls), TicketsOf::One) = (&mut tls, plan.tickets_of()) {
-        one_ticket(tls, &target, address, PROBE)?;
+        probe::get_one_ticket(tls, &target, address, probe::TIMEOUT)?;
     }
     let threads = plan.cores.len().max(1);
     let mut recorder = Recorder::new(&plan, threads)?;
     let rules = *plan.scenario.session();
     let files = open_files::raise_limit().saturating_sub(OTHER_FILES) as usize;
-    // Simulated before the clock starts, if it has not been yet.
+    // The simulation of session lengths must not run while load is generated.
     plan.scenario.session_length();
-    let (start, started_at) = begin(ready().or(plan.start_at), &plan.stop)?;
+    let (start, started_at) = wait_for_start(ready().or(plan.start_at), &plan.stop)?;
     let started_at_unix_ms =
         started_at.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u64;
     recorder.begins(started_at_unix_ms);
-    let test = merge::test_of(&plan, started_at_unix_ms, &arrivals.to_string());
-    let part = plan.part.unwrap_or(Part::WHOLE);
+    let test = Test::of(&plan, started_at_unix_ms, &arrivals.to_string());
+    let shard = plan.shard.unwrap_or(Shard::WHOLE);
     let assignment = Assignment {
         thread: 0,
         threads,
-        share: part.share(0, threads),
+        shard: shard.of_thread(0, threads),
         core: None,
         parts: plan.scenario.parts().clone(),
         target,
@@ -117,29 +115,32 @@ pub fn run_when(
         stop: plan.stop.clone(),
     };
     let cpu_before = cpu_clock::of_this_thread();
-    drive(&assignment, part, &plan.cores, &mut recorder, observer)?;
-    let mut folded = recorder.finish(|snapshot| observer(snapshot));
-    folded.driver.folding_cpu_s =
+    drive(&assignment, shard, &plan.cores, &mut recorder, observer)?;
+    let mut recorded = recorder.finish(|snapshot| observer(snapshot));
+    recorded.driver.folding_cpu_s =
         (cpu_clock::of_this_thread().saturating_sub(cpu_before)).as_secs_f64();
-    let driver = DriverPart {
-        part,
+    let driver = DriverShard {
+        shard,
         machine: machine::describe(),
         interrupted: plan.stop.is_stopped(),
-        raw_error: folded.raw_error,
-        driver: folded.driver,
+        raw_error: recorded.raw_error,
+        driver: recorded.driver,
     };
-    let portion = plan.part.map(|_| {
-        let (test, driver, tally) = (test.clone(), driver.clone(), folded.tally.clone());
-        let (measured, seconds) = (folded.measured, folded.seconds);
-        Box::new(Portion { format: Portion::FORMAT, test, driver, measured, tally, seconds })
+    let shard_result = plan.shard.map(|_| {
+        let (test, driver, tally) = (test.clone(), driver.clone(), recorded.tally.clone());
+        let (measured, seconds) = (recorded.measured, recorded.seconds);
+        let format = ShardResult::FORMAT;
+        Box::new(ShardResult { format, test, driver, measured, tally, seconds })
     });
-    let mut summary = sum_up(&test, vec![driver], &folded.tally, folded.series, folded.measured);
-    summary.portion = portion;
+    let drivers = vec![driver];
+    let mut summary =
+        summarize(&test, drivers, &recorded.tally, recorded.series, recorded.measured);
+    summary.shard_result = shard_result;
     Ok(summary)
 }
 
-/// Waits for the start, as far as it lies ahead, and gives it by both clocks.
-fn begin(at: Option<SystemTime>, stop: &Stop) -> Result<(Instant, SystemTime), Error> {
+/// Waits until shortly before the start; returns the start by both clocks.
+fn wait_for_start(at: Option<SystemTime>, stop: &Stop) -> Result<(Instant, SystemTime), Error> {
     while let Some(at) = at {
         let (now, wall) = (Instant::now(), SystemTime::now());
         let Ok(left) = at.duration_since(wall) else {
@@ -153,15 +154,15 @@ fn begin(at: Option<SystemTime>, stop: &Stop) -> Result<(Instant, SystemTime), E
         }
         std::thread::sleep((left - THREADS_BEGIN).min(Duration::from_millis(50)));
     }
-    // Threads need a moment to begin; all count from the same instant.
-    let moment = Duration::from_millis(20);
-    Ok((Instant::now() + moment, SystemTime::now() + moment))
+    // Threads take a moment to start; all count from the same instant.
+    let delay = Duration::from_millis(20);
+    Ok((Instant::now() + delay, SystemTime::now() + delay))
 }
 
-/// Runs the driver threads and folds until all are done.
+/// Runs the worker threads and records their events until all have ended.
 fn drive(
     assignment: &Assignment,
-    part: Part,
+    shard: Shard,
     cores: &[usize],
     recorder: &mut Recorder,
     observer: &mut dyn FnMut(&Snapshot),
@@ -173,17 +174,17 @@ fn drive(
         let mut spares = Vec::new();
         for thread in 0..assignment.threads {
             let core = cores.get(thread).copied();
-            let share = part.share(thread, assignment.threads);
-            let job = Assignment { thread, share, core, ..assignment.clone() };
+            let shard = shard.of_thread(thread, assignment.threads);
+            let assignment = Assignment { thread, shard, core, ..assignment.clone() };
             let out = out.clone();
             let (back, spare) = mpsc::sync_channel::<Vec<Event>>(SPARE);
             spares.push(back);
             let handle = std::thread::Builder::new()
-                .name(format!("driver-{thread}"))
-                .spawn_scoped(scope, move || work(job, &out, &spare))
+                .name(format!("load-{thread}"))
+                .spawn_scoped(scope, move || work(assignment, &out, &spare))
                 .map_err(|source| {
                     stop.stop();
-                    Error::System { what: "a driver thread", source }
+                    Error::System { what: "a load generator thread", source }
                 })?;
             handles.push(handle);
         }
@@ -191,17 +192,17 @@ fn drive(
         while !recorder.all_done() {
             match batches.recv_timeout(Duration::from_millis(100)) {
                 Ok(mut batch) => {
-                    recorder.take(&batch);
+                    recorder.add(&batch);
                     batch.events.clear();
                     if (1..=SPARE_EVENTS).contains(&batch.events.capacity()) {
-                        // With as many on their way back it is one too many.
+                        // Fails if enough vectors are on their way back.
                         let _ = spares[batch.thread].try_send(batch.events);
                     }
                 }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
-            recorder.due(&mut *observer);
+            recorder.emit_due(&mut *observer);
         }
         let mut result = Ok(());
         for handle in handles {
@@ -214,167 +215,4 @@ fn drive(
         }
         result
     })
-}
-
-/// Finds an address of the target that answers. A refusal in the handshake,
-/// or a handshake that takes too long, is an answer: the run will count it.
-fn probe(
-    plan: &Plan,
-    target: &Target,
-    tls: Option<&Tls>,
-    addresses: &[SocketAddr],
-) -> Result<SocketAddr, Error> {
-    let runtime = probing()?;
-    let asked = || tls.is_some_and(Tls::asks_for_certificate);
-    let tls_error = |reason: String| Error::Tls {
-        target: target.text.clone(),
-        remedy: remedy(&reason, asked()),
-        reason,
-    };
-    let no_http = |reason: String| match asked() && reason.contains("alert") {
-        true => tls_error(reason),
-        false => Error::Http { target: target.text.clone(), reason },
-    };
-    let mut last = String::new();
-    for address in addresses {
-        let connector = Connector::new(*address, &Sources::System, tls.cloned(), plan.http, 0);
-        let tickets = Arc::new(Tickets::own());
-        let stage = std::cell::Cell::new(Stage::Connect);
-        let result = runtime.block_on(async {
-            tokio::time::timeout(PROBE, connector.connect(&tickets, &stage, |_| ())).await
-        });
-        match result {
-            Ok(Ok((mut connection, _))) => {
-                if asked() {
-                    let until = tokio::time::Instant::now() + VERDICT;
-                    if let Some(why) = runtime.block_on(connection.is_taken_back(until)) {
-                        return Err(tls_error(why));
-                    }
-                }
-                // Over TLS the server has said it by ALPN.
-                if !target.tls || asked() {
-                    let check = runtime
-                        .block_on(async { tokio::time::timeout(PROBE, connection.check()).await });
-                    let silent = |_| Err(format!("no answer within {} s", PROBE.as_secs()));
-                    check.unwrap_or_else(silent).map_err(no_http)?;
-                }
-                connection.finish(crate::plan::Close::Shutdown);
-                return Ok(*address);
-            }
-            Ok(Err(Trouble::Refused(_))) => return Ok(*address),
-            Ok(Err(Trouble::Failed(Failure::Tls, reason))) => return Err(tls_error(reason)),
-            Ok(Err(Trouble::Failed(Failure::Http, reason))) => return Err(no_http(reason)),
-            Ok(Err(Trouble::Failed(_, reason))) => last = format!("{address}: {reason}"),
-            Err(_) if stage.get() == Stage::Connect => {
-                last = format!("{address}: no answer within {} s", PROBE.as_secs());
-            }
-            Err(_) => return Ok(*address),
-        }
-    }
-    Err(Error::Unreachable { target: target.text.clone(), reason: last })
-}
-
-/// Gets the ticket that all customers are to use, if it comes within this time.
-fn one_ticket(
-    tls: &mut Tls,
-    target: &Target,
-    address: SocketAddr,
-    within: Duration,
-) -> Result<(), Error> {
-    let got = probing()?.block_on(async {
-        tokio::time::timeout(within, tls.get_one_ticket(address)).await.unwrap_or_else(|_| {
-            let seconds = within.as_secs_f64();
-            let none = format!("the server gave no ticket of TLS 1.3 within {seconds} s");
-            Err(std::io::Error::other(none))
-        })
-    });
-    got.map_err(|error| Error::Tls {
-        target: target.text.clone(),
-        reason: error.to_string(),
-        remedy: "one ticket for all has to be had before the run: see --tickets",
-    })
-}
-
-fn probing() -> Result<tokio::runtime::Runtime, Error> {
-    tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|source| Error::System { what: "a runtime", source })
-}
-
-fn remedy(reason: &str, asked: bool) -> &'static str {
-    if asked && reason.contains("alert") {
-        "it asks for a client certificate: show one that it accepts, with --cert"
-    } else if reason.contains("NoApplicationProtocol") {
-        "it does not speak the version of HTTP that is asked for: see --http"
-    } else if reason.contains("CaUsedAsEndEntity") {
-        "it shows an authority's own certificate (CA:TRUE), which cannot be verified: accept it \
-         with --insecure"
-    } else if reason.contains("certificate") {
-        "accept its certificate with --insecure, or name its authority with --ca"
-    } else if reason.contains("corrupt message") {
-        "it may not speak TLS there: try http:// or another port"
-    } else {
-        "see which TLS versions, cipher suites and groups it offers"
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::io::Read;
-    use std::net::{TcpListener, TcpStream};
-
-    use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
-    use rustls::{ServerConfig, ServerConnection, StreamOwned};
-
-    use super::*;
-    use crate::scenario::Scenario;
-
-    type Server = StreamOwned<ServerConnection, TcpStream>;
-
-    /// What comes of asking a server of TLS for a ticket that gives none, and does this
-    /// after the handshake.
-    fn refused(then: fn(&mut Server)) -> String {
-        let own = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
-        let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(own.signing_key.serialize_der()));
-        let mut config = ServerConfig::builder()
-            .with_no_client_auth()
-            .with_single_cert(vec![own.cert.der().clone()], key)
-            .unwrap();
-        config.send_tls13_tickets = 0;
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
-        let server = std::thread::spawn(move || {
-            let connection = ServerConnection::new(Arc::new(config)).unwrap();
-            let mut server = Server::new(connection, listener.accept().unwrap().0);
-            server.conn.complete_io(&mut server.sock).unwrap();
-            then(&mut server);
-        });
-        let page = "[session]\nsteps = [\"Page\"]\n[pages]\nPage = { path = \"/\" }\n";
-        let scenario = Scenario::from_toml(page, "page.toml").unwrap();
-        let mut plan = Plan::new(scenario, &format!("https://{address}"));
-        plan.insecure = true;
-        plan.tickets = Some(TicketsOf::One);
-        let target = Target::parse(&plan.target).unwrap();
-        let mut tls = Tls::new(&plan, &target).unwrap();
-        let within = Duration::from_millis(500);
-        let error = one_ticket(&mut tls, &target, address, within).unwrap_err();
-        server.join().unwrap();
-        assert_eq!(error.exit_code(), 3);
-        error.to_string()
-    }
-
-    #[test]
-    fn a_server_that_gives_no_ticket_is_told_after_a_while_or_when_it_closes() {
-        let told = refused(|server| {
-            // Until the customer gives up.
-            let _ = server.read(&mut [0]);
-        });
-        let expected = "the server gave no ticket of TLS 1.3 within 0.5 s";
-        assert!(told.contains(expected) && told.contains("see --tickets"), "{told}");
-        let told = refused(|server| {
-            let _ = server.sock.shutdown(std::net::Shutdown::Both);
-        });
-        assert!(told.contains("the server closed the connection and gave no ticket"), "{told}");
-    }
 }

@@ -1,6 +1,5 @@
-//! Where sessions come from: a schedule that does not wait for them, or
-//! customers who do. Each model of the arrivals is a task or several; what a
-//! session does and how it is recorded is the same for all.
+//! Starts sessions: by a schedule (open models) or for a fixed set of customers (closed
+//! model). Each entry of the arrivals is one task or several.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -9,30 +8,22 @@ use std::time::{Duration, Instant};
 use rand::SeedableRng;
 use tokio::task::{spawn_local, yield_now};
 
-use crate::Rng;
 use crate::arrivals::{Arrivals, Closed, Model, Schedule, Stream};
+use crate::client::connections::KeepAlive;
 use crate::outcome::Outcome;
-use crate::plan::Keep;
-use crate::plan::shard::Share;
-use crate::recorder::Group;
-use crate::run::worker::{Arrived, Shared};
-use crate::session::customer::{Customer, Kept, Left};
+use crate::plan::shard::ThreadShard;
+use crate::recorder::event::Cohort;
+use crate::rng::Rng;
+use crate::session::context::{Arrived, Entry, ThreadContext};
+use crate::session::customer::Customer;
+use crate::session::returning::{Departure, ReturningState};
 
-/// Numbers of a session's seed for the times away after it.
+/// Modifier of a session's seed for back-offs.
 const AWAY: u64 = 0x9FB2_1C65_1E98_DF25;
-/// Numbers of a model's seed for its customers.
+/// Multiplier for the seeds of a model's customers.
 const CUSTOMERS: u64 = 0xD134_2543_DE82_EF95;
 
-/// An entry of the arrivals.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Entry {
-    /// Which, from 0.
-    pub(crate) model: u8,
-    /// The class of its customers, if it says so.
-    pub(crate) class: Option<u8>,
-}
-
-/// The sources of a thread that may still bring sessions.
+/// The sources of a thread that may still start sessions.
 pub(crate) struct Sources(Rc<Cell<usize>>);
 
 impl Sources {
@@ -44,7 +35,7 @@ impl Sources {
     fn spawn(&self, source: impl Future<Output = ()> + 'static) {
         let left = self.0.clone();
         left.set(left.get() + 1);
-        // Awaited where it was moved in, it would lie in the task twice.
+        // Unboxed, the future would be stored in the task twice.
         let source = Box::pin(source);
         spawn_local(async move {
             source.await;
@@ -53,31 +44,31 @@ impl Sources {
     }
 }
 
-/// Starts this thread's share of all models.
-pub(crate) fn start(shared: &Rc<Shared>, arrivals: &Arrivals) -> Sources {
+/// Starts this thread's shard of all models.
+pub(crate) fn start(context: &Rc<ThreadContext>, arrivals: &Arrivals) -> Sources {
     let sources = Sources(Rc::default());
-    let share = shared.share;
+    let shard = context.shard;
     let models = arrivals.models().iter().zip(arrivals.classes());
     for (index, (model, class)) in models.enumerate() {
-        let class = class.as_ref().and_then(|name| shared.parts.class(name));
+        let class = class.as_ref().and_then(|name| context.parts.class(name));
         let entry = Entry { model: index as u8, class };
-        let seed = shared.seed_of_model(index);
+        let seed = context.seed_of_model(index);
         let numbers = Numbers::of_model(index, arrivals.models().len());
-        let arriving = |schedule| numbers.arriving(schedule, share, seed);
+        let arriving = |schedule| numbers.arriving(schedule, shard, seed);
         match model {
             Model::PartlyOpen(schedule) => {
-                sources.spawn(open(shared.clone(), arriving(schedule), u32::MAX, entry));
+                sources.spawn(open(context.clone(), arriving(schedule), u32::MAX, entry));
             }
             Model::Open(schedule) => {
-                sources.spawn(open(shared.clone(), arriving(schedule), 1, entry));
+                sources.spawn(open(context.clone(), arriving(schedule), 1, entry));
             }
             Model::Closed(model) => {
-                let think = model.think.unwrap_or(shared.parts.rules(class).think);
-                let think = think.mul_f64(shared.time_scale);
-                for (customer, first) in firsts(share, model, think) {
+                let think = model.think.unwrap_or(context.parts.rules(class).think);
+                let think = think.mul_f64(context.time_scale);
+                for (customer, first) in firsts(shard, model, think) {
                     let rng = Rng::seed_from_u64(seed ^ (customer + 1).wrapping_mul(CUSTOMERS));
-                    let hers = numbers.of_customer(customer, model.customers);
-                    sources.spawn(closed(shared.clone(), *model, first, hers, entry, rng));
+                    let own = numbers.of_customer(customer, model.customers);
+                    sources.spawn(closed(context.clone(), *model, first, own, entry, rng));
                 }
             }
         }
@@ -87,7 +78,7 @@ pub(crate) fn start(shared: &Rc<Shared>, arrivals: &Arrivals) -> Sources {
 
 /// Numbers of sessions in the whole test: each source gives its own, in order,
 /// whatever the others do. They decide what a session does, so it is the same
-/// however many drivers and threads share the test.
+/// however many drivers and threads shard the test.
 #[derive(Clone, Copy, Debug)]
 struct Numbers {
     next: u64,
@@ -95,19 +86,19 @@ struct Numbers {
 }
 
 impl Numbers {
-    /// Those of one of several models side by side.
+    /// The numbers of one of several models.
     fn of_model(index: usize, models: usize) -> Self {
         Self { next: index as u64, step: models as u64 }
     }
 
-    /// What arrives by the model's schedule of a thread's own share: numbers and
+    /// What arrives by the model's schedule of a thread's own shard: numbers and
     /// instants since the start of the run.
-    fn arriving(self, schedule: &Schedule, share: Share, seed: u64) -> Arriving {
-        let numbers = self.every(share.first as u64, share.every as u64);
-        Arriving { numbers, stream: schedule.stream(share.first, share.every, seed) }
+    fn arriving(self, schedule: &Schedule, shard: ThreadShard, seed: u64) -> Arriving {
+        let numbers = self.every(shard.first as u64, shard.every as u64);
+        Arriving { numbers, stream: schedule.stream(shard.first, shard.every, seed) }
     }
 
-    /// Those of one of a model's customers, one for each of her sessions.
+    /// The numbers of a customer's sessions.
     fn of_customer(self, customer: u64, customers: u32) -> Self {
         self.every(customer, u64::from(customers))
     }
@@ -137,21 +128,21 @@ impl Iterator for Arriving {
     }
 }
 
-/// Begins sessions at the instants of a schedule, whatever becomes of them.
-async fn open(shared: Rc<Shared>, arriving: Arriving, max_requests: u32, entry: Entry) {
+/// Starts sessions at the times of a schedule, independent of their progress.
+async fn open(context: Rc<ThreadContext>, arriving: Arriving, max_requests: u32, entry: Entry) {
     let mut count = 0u32;
     for (session, offset) in arriving {
-        let Some(arrival) = shared.instant(offset) else { return };
-        shared.clock.at(arrival).await;
-        match shared.arrive(arrival, session, entry) {
+        let Some(arrival) = context.instant(offset) else { return };
+        context.timers.at(arrival).await;
+        match context.arrive(arrival, session, entry) {
             Arrived::Enough => return,
             Arrived::Full => {}
-            Arrived::Session(group) => {
-                let visits = Visits::new(shared.clone(), session, group);
+            Arrived::Session(cohort) => {
+                let visits = Visits::new(context.clone(), session, cohort);
                 spawn_local(visits.run(arrival, max_requests));
             }
         }
-        // With arrivals overdue, let those who are here go on.
+        // With overdue arrivals, other tasks still get their turn.
         count = count.wrapping_add(1);
         if count.is_multiple_of(16) {
             yield_now().await;
@@ -159,118 +150,119 @@ async fn open(shared: Rc<Shared>, arriving: Arriving, max_requests: u32, entry: 
     }
 }
 
-/// The sessions of one customer: the first, and those for which she comes back.
+/// The sessions of one customer: the first, and those after a return.
 struct Visits {
-    shared: Rc<Shared>,
-    group: Group,
+    context: Rc<ThreadContext>,
+    cohort: Cohort,
     first: u64,
     /// Sessions so far.
     count: u32,
 }
 
 impl Visits {
-    fn new(shared: Rc<Shared>, first: u64, group: Group) -> Self {
-        Self { shared, group, first, count: 0 }
+    fn new(context: Rc<ThreadContext>, first: u64, cohort: Cohort) -> Self {
+        Self { context, cohort, first, count: 0 }
     }
 
     /// The next session.
-    async fn session(&mut self, intended: Instant, max_requests: u32, kept: Kept) -> Left {
-        // Thus unique, as no run begins as many, and the same however long anybody
-        // was away.
+    async fn session(
+        &mut self,
+        intended: Instant,
+        max_requests: u32,
+        kept: ReturningState,
+    ) -> Departure {
+        // Unique, because no run has as many sessions, and independent of back-offs.
         let number = self.first + u64::from(self.count) * 1_000_000_000_000;
         self.count += 1;
-        let shared = self.shared.clone();
-        // She lies in the task once, since her session only borrows her, and that has a
-        // place of its own: moved or awaited where they were made, both would lie there
-        // twice.
-        let mut customer = Customer::new(shared, number, self.group, max_requests, kept);
+        let context = self.context.clone();
+        // The session borrows the customer and is boxed: otherwise both would be stored in
+        // the task twice.
+        let mut customer = Customer::new(context, number, self.cohort, max_requests, kept);
         let left = Box::pin(customer.run(intended)).await;
-        self.shared.leave(self.group);
+        self.context.leave(self.cohort);
         left
     }
 
-    /// When she comes back after her last session, if she does: she is away
-    /// then.
+    /// When the customer returns after the last session, if they do.
     fn returns(&self, outcome: Outcome) -> Option<Instant> {
-        let rules = self.shared.parts.rules(Some(self.group.class));
+        let rules = self.context.parts.rules(Some(self.cohort.class));
         let mean = rules.impatience.back_off(self.count)?;
-        if !outcome.is_disappointment() {
+        if !outcome.allows_return() {
             return None;
         }
-        let seed = self.shared.seed_of(self.first) ^ u64::from(self.count).wrapping_mul(AWAY);
-        let away = self.shared.think(mean, f64::MAX, &mut Rng::seed_from_u64(seed));
-        let at = Instant::now().checked_add(away).filter(|at| *at < self.shared.end)?;
-        self.shared.go_away(self.group).then_some(at)
+        let seed = self.context.seed_of(self.first) ^ u64::from(self.count).wrapping_mul(AWAY);
+        let away = self.context.think(mean, f64::MAX, &mut Rng::seed_from_u64(seed));
+        let at = Instant::now().checked_add(away).filter(|at| *at < self.context.end)?;
+        self.context.go_away(self.cohort).then_some(at)
     }
 
     async fn run(mut self, arrival: Instant, max_requests: u32) {
-        let mut left = self.session(arrival, max_requests, Kept::default()).await;
+        let mut left = self.session(arrival, max_requests, ReturningState::default()).await;
         while let Some(at) = self.returns(left.outcome) {
-            self.shared.clock.at(at).await;
-            let kept = left.anew(&self.shared);
-            if !self.shared.come_back(at, self.group) {
+            self.context.timers.at(at).await;
+            let kept = left.anew(&self.context);
+            if !self.context.come_back(at, self.cohort) {
                 return;
             }
             left = self.session(at, max_requests, kept).await;
         }
-        left.kept.finish(&self.shared);
+        left.kept.finish(&self.context);
     }
 }
 
-/// A thread's customers of a closed model: their number in it, and when their
-/// first sessions begin since the start of the run.
+/// A thread's customers of a closed model: their numbers, and the start of their first
+/// sessions since the start of the run.
 fn firsts(
-    share: Share,
+    shard: ThreadShard,
     model: &Closed,
     think: Duration,
 ) -> impl Iterator<Item = (u64, Duration)> + use<> {
     let (within, customers) = (model.within.unwrap_or(think), model.customers);
-    let mine = (0..customers).skip(share.first).step_by(share.every);
+    let mine = (0..customers).skip(shard.first).step_by(shard.every);
     mine.map(move |n| (u64::from(n), within.mul_f64(f64::from(n) / f64::from(customers))))
 }
 
 /// A customer of the closed model: a session, a think time, and so on.
 async fn closed(
-    shared: Rc<Shared>,
+    context: Rc<ThreadContext>,
     model: Closed,
     first: Duration,
     mut numbers: Numbers,
     entry: Entry,
     mut rng: Rng,
 ) {
-    let rules = *shared.parts.rules(entry.class);
+    let rules = *context.parts.rules(entry.class);
     let think = model.think.unwrap_or(rules.think);
-    let Some(mut intended) = shared.instant(first) else { return };
-    let mut kept = Kept::default();
-    while intended < shared.end {
-        kept.rest_until(&shared, intended).await;
+    let Some(mut intended) = context.instant(first) else { return };
+    let mut kept = ReturningState::default();
+    while intended < context.end {
+        kept.rest_until(&context, intended).await;
         let session = numbers.take();
-        match shared.arrive(intended, session, entry) {
-            // Who finds no place now finds none later: it is the driver's own
-            // limit, and is reported as such.
+        match context.arrive(intended, session, entry) {
+            // The limit in flight is that of the load generator and is reported as such.
             Arrived::Enough | Arrived::Full => break,
-            Arrived::Session(group) => {
-                let mut visits = Visits::new(shared.clone(), session, group);
+            Arrived::Session(cohort) => {
+                let mut visits = Visits::new(context.clone(), session, cohort);
                 let mut left = visits.session(intended, u32::MAX, kept).await;
                 while let Some(at) = visits.returns(left.outcome) {
-                    left.kept.rest_until(&shared, at).await;
-                    let anew = match shared.keep {
-                        Keep::Customer => left.kept,
-                        _ => left.anew(&shared),
+                    left.kept.rest_until(&context, at).await;
+                    let anew = match context.keep {
+                        KeepAlive::Customer => left.kept,
+                        _ => left.anew(&context),
                     };
-                    if !shared.come_back(at, group) {
-                        return anew.finish(&shared);
+                    if !context.come_back(at, cohort) {
+                        return anew.finish(&context);
                     }
                     left = visits.session(at, u32::MAX, anew).await;
                 }
                 kept = left.kept;
             }
         }
-        intended = Instant::now() + shared.think(think, rules.think_cap, &mut rng);
-        // Where sessions fail at once and nobody thinks, others get their turn.
+        intended = Instant::now() + context.think(think, rules.think_cap, &mut rng);
+        // If sessions fail at once without think time, other tasks still get their turn.
         yield_now().await;
     }
-    kept.finish(&shared);
+    kept.finish(&context);
 }
 
 #[cfg(test)]
@@ -281,24 +273,24 @@ mod tests {
 
     use super::*;
     use crate::arrivals::any_schedule;
-    use crate::plan::shard::Part;
+    use crate::plan::shard::Shard;
 
-    /// The first sessions of all models side by side that a share has: when each
-    /// number begins, for a customer of the closed model with the number of her.
-    fn sessions(models: &[Model], share: Share, most: u64) -> BTreeMap<u64, (Duration, u64)> {
+    /// The first sessions of all models side by side that a shard has: when each
+    /// number begins, with the number of the customer for the closed model.
+    fn sessions(models: &[Model], shard: ThreadShard, most: u64) -> BTreeMap<u64, (Duration, u64)> {
         let mut all = BTreeMap::new();
         for (index, model) in models.iter().enumerate() {
             let numbers = Numbers::of_model(index, models.len());
             match model {
                 Model::PartlyOpen(schedule) | Model::Open(schedule) => {
-                    let first = share.of_first(most) as usize;
-                    let arriving = numbers.arriving(schedule, share, index as u64).take(first);
+                    let first = shard.of_first(most) as usize;
+                    let arriving = numbers.arriving(schedule, shard, index as u64).take(first);
                     all.extend(arriving.map(|(number, at)| (number, (at, 0))));
                 }
                 Model::Closed(model) => {
-                    for (customer, at) in firsts(share, model, Duration::from_secs(7)) {
-                        let mut hers = numbers.of_customer(customer, model.customers);
-                        all.extend((0..3).map(|_| (hers.take(), (at, customer))));
+                    for (customer, at) in firsts(shard, model, Duration::from_secs(7)) {
+                        let mut own = numbers.of_customer(customer, model.customers);
+                        all.extend((0..3).map(|_| (own.take(), (at, customer))));
                     }
                 }
             }
@@ -318,16 +310,16 @@ mod tests {
 
     proptest! {
         #[test]
-        fn parts_together_have_each_session_of_the_whole_test_once(
+        fn shards_together_have_each_session_of_the_test_once(
             models in proptest::collection::vec(any_model(), 1..4),
             threads in proptest::collection::vec(1usize..4, 1..5),
         ) {
-            let whole = sessions(&models, Part::WHOLE.share(0, 1), 200);
+            let whole = sessions(&models, Shard::WHOLE.of_thread(0, 1), 200);
             let mut union = BTreeMap::new();
             for (index, count) in threads.iter().enumerate() {
-                let part = Part::new(index as u32 + 1, threads.len() as u32).unwrap();
+                let shard = Shard::new(index as u32 + 1, threads.len() as u32).unwrap();
                 for thread in 0..*count {
-                    for (number, what) in sessions(&models, part.share(thread, *count), 200) {
+                    for (number, what) in sessions(&models, shard.of_thread(thread, *count), 200) {
                         prop_assert_eq!(union.insert(number, what), None, "twice: {}", number);
                     }
                 }

@@ -74,14 +74,15 @@ pub(super) fn text(name: &str) -> Option<(String, &'static str)> {
 #[cfg(test)]
 mod tests {
     use super::BUILT_IN;
-    use crate::scenario::{Move, Scenario};
+    use crate::scenario::Scenario;
+    use crate::scenario::table::Move;
 
     fn state(scenario: &Scenario, name: &str) -> u16 {
         scenario.pages().iter().position(|page| page.name == name).unwrap() as u16
     }
 
     fn probability(scenario: &Scenario, from: &str, to: Move) -> f64 {
-        let moves = scenario.classes()[0].course.table().unwrap().moves(state(scenario, from));
+        let moves = scenario.classes()[0].navigation.table().unwrap().moves(state(scenario, from));
         moves.filter(|(found, _)| *found == to).map(|(_, p)| p).sum()
     }
 
@@ -95,10 +96,10 @@ mod tests {
                 assert!(scenario.notes().is_empty(), "{name}: {:?}", scenario.notes());
                 continue;
             }
-            assert_eq!(scenario.classes()[0].course.table().unwrap().states(), 27);
+            assert_eq!(scenario.classes()[0].navigation.table().unwrap().states(), 27);
             for state in 0..27 {
                 let sum: f64 = scenario.classes()[0]
-                    .course
+                    .navigation
                     .table()
                     .unwrap()
                     .moves(state)
@@ -164,7 +165,8 @@ mod tests {
             for _ in 0..2000 {
                 let mut next = [0.0; 14];
                 for (from, share) in shares.iter().enumerate() {
-                    for (to, p) in scenario.classes()[0].course.table().unwrap().moves(from as u16)
+                    for (to, p) in
+                        scenario.classes()[0].navigation.table().unwrap().moves(from as u16)
                     {
                         let Move::Page(to) = to else { panic!("{to:?}") };
                         next[to as usize] += share * p;

@@ -1,11 +1,11 @@
-//! Classes of customers: who is like whom.
+//! Classes of customers.
 
 use rand::{RngExt, SeedableRng};
 
-use super::SessionRules;
-use super::course::Course;
-use super::lasting::Lasting;
-use crate::Rng;
+use super::duration::MinimumDuration;
+use super::navigation::Navigation;
+use super::session_rules::SessionRules;
+use crate::rng::Rng;
 
 /// Most classes of a scenario.
 pub(super) const MOST: usize = 100;
@@ -13,22 +13,22 @@ pub(super) const MOST: usize = 100;
 /// session does is the same whatever classes there are beside its own.
 const DRAW: u64 = 0xC2B2_AE3D_27D4_EB4F;
 
-/// Customers who behave alike.
+/// Customers with the same behaviour.
 #[derive(Clone, Debug)]
 pub struct Class {
-    /// Its name; empty where the scenario has no classes.
+    /// Name; empty if the scenario has no classes.
     pub name: String,
-    /// Its part of the sessions whose arrivals name no class, relative to those
-    /// of the others; may be 0.
+    /// Share of the sessions whose arrivals name no class, relative to the other classes; may
+    /// be 0.
     pub share: f64,
     /// The first page.
     pub start: u16,
-    /// Where it goes from there.
-    pub course: Course,
-    /// What holds for its sessions.
+    /// How sessions continue.
+    pub navigation: Navigation,
+    /// Rules of its sessions.
     pub session: SessionRules,
-    /// How long its sessions last, where they end by the clock.
-    pub lasting: Option<Lasting>,
+    /// Duration of its sessions, if they end by time.
+    pub duration: Option<MinimumDuration>,
 }
 
 /// The class of a session, by its seed.
@@ -42,7 +42,7 @@ pub(crate) fn draw(classes: &[Class], seed: u64) -> u8 {
         left -= class.share;
         left < 0.0
     };
-    // Rounding may leave a hair over: that is the last one's who has a share.
+    // Because of rounding no class may be found: the last one with a share then.
     let found = classes.iter().position(passed);
     let last = || classes.iter().rposition(|class| class.share > 0.0);
     found.or_else(last).unwrap_or_default() as u8
@@ -58,9 +58,9 @@ mod tests {
             name: String::new(),
             share,
             start: 0,
-            course: Course::Steps(Vec::new()),
+            navigation: Navigation::Steps(Vec::new()),
             session: SessionRules::default(),
-            lasting: None,
+            duration: None,
         };
         let classes = [class(3.0), class(0.0), class(1.0)];
         let count = |wanted| (0..40_000).filter(|seed| draw(&classes, *seed) == wanted).count();

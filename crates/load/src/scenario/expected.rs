@@ -1,6 +1,5 @@
-//! What the answer of a page must have, and which of its values later requests
-//! take up. A hostile answer costs no more than an honest one: every search is
-//! linear, and what is kept or shown is bounded.
+//! Checks of responses, and extraction of values for later requests. All searches take
+//! linear time and all output is bounded, whatever the response contains.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -13,10 +12,10 @@ use crate::html::css::{self, Wanted};
 
 /// Longest value that is extracted, in bytes.
 pub(crate) const LONGEST_VALUE: usize = 16 * 1024;
-/// Characters of an answer that are shown.
+/// Most characters of an excerpt.
 const SHOWN: usize = 120;
 
-/// All of it, checks first: where one fails, that is the better reason.
+/// The rules of a page, checks first: a failed check is the better reason.
 #[derive(Clone, Debug, Default)]
 pub struct Expected {
     rules: Vec<Rule>,
@@ -25,55 +24,54 @@ pub struct Expected {
     statuses: Vec<u16>,
 }
 
-/// One thing that is expected of an answer.
+/// A check or an extraction.
 #[derive(Clone, Debug)]
 pub enum Rule {
-    /// Something must be so.
+    /// A condition.
     Check(Check),
-    /// A value is kept as a parameter (its index) and found in this way.
+    /// A value to keep as a parameter (by index), and where to find it.
     Extract(u16, Find),
 }
 
-/// Something that must be so.
+/// A condition on a response.
 #[derive(Clone, Debug)]
 pub enum Check {
     /// The status is one of these.
     Status(Vec<u16>),
-    /// The body has this text.
+    /// The body contains this text.
     Contains(String),
-    /// The body does not have this text.
+    /// The body does not contain this text.
     Lacks(String),
-    /// The body fits this.
+    /// The body matches.
     Regex(Regex),
-    /// The JSON has a value there, which equals this one if there is one.
+    /// The JSON body has a value at this pointer, equal to the given one, if any.
     Json(String, Option<Value>),
 }
 
 /// Where a value is found.
 #[derive(Clone, Debug)]
 pub enum Find {
-    /// An attribute, or the text, of the first element that a selector fits.
+    /// An attribute, or the text, of the first element that matches a selector.
     Css(Wanted, String),
     /// A JSON pointer (RFC 6901) to a text, number, true or false.
     Json(String),
     /// The first group, or all of it if there is none, of the first match.
     Regex(Regex),
-    /// A header field of the answer, or of a redirect on the way to it; the last
-    /// of this name.
+    /// A header field of the response or of a redirect to it; the last one of this name.
     Header(String),
 }
 
-/// An answer as it is judged.
+/// A response as the rules see it.
 pub(crate) struct Answered<'a> {
     pub(crate) status: u16,
-    /// Header fields that were asked for, in the order they came.
+    /// Requested header fields, in order.
     pub(crate) headers: &'a [(String, String)],
     pub(crate) body: &'a [u8],
     json: OnceCell<Option<Value>>,
 }
 
 impl Expected {
-    /// Sorts the rules and notes what they need of an answer.
+    /// Orders the rules and determines what they need.
     pub(super) fn new(checks: Vec<Check>, extractions: Vec<(u16, Find)>) -> Self {
         let mut expected = Self::default();
         for check in &checks {
@@ -93,31 +91,31 @@ impl Expected {
         expected
     }
 
-    /// Whether the body is needed for it.
+    /// Whether a rule needs the body.
     pub fn reads_body(&self) -> bool {
         self.reads_body
     }
 
-    /// Header fields of the answer that are needed, in lower case.
+    /// Header fields that rules need, in lower case.
     pub fn headers(&self) -> &[String] {
         &self.headers
     }
 
-    /// The rules, in the order in which they are looked at.
+    /// The rules in order of evaluation.
     pub fn rules(&self) -> &[Rule] {
         &self.rules
     }
 
-    /// Whether a check names this status as one that is as it should be.
+    /// Whether a check allows this status.
     pub fn allows(&self, status: u16) -> bool {
         self.statuses.contains(&status)
     }
 
-    /// Judges an answer and gives each extracted value to `found`.
+    /// Checks a response and passes each extracted value to `found`.
     ///
     /// # Errors
     /// The index of the first rule that is not met.
-    pub(crate) fn judge(
+    pub(crate) fn check(
         &self,
         answer: &Answered<'_>,
         mut found: impl FnMut(u16, &str),
@@ -154,9 +152,9 @@ impl Rule {
         }
     }
 
-    /// What came in its place, for somebody to read: short, in one line and
-    /// without control characters.
-    pub(crate) fn came(&self, answer: &Answered<'_>) -> String {
+    /// What was found instead, for messages: short, in one line, without control
+    /// characters.
+    pub(crate) fn found(&self, answer: &Answered<'_>) -> String {
         match self {
             Self::Check(Check::Status(_)) => format!("status {}", answer.status),
             Self::Check(Check::Json(pointer, _)) | Self::Extract(_, Find::Json(pointer)) => {
@@ -234,7 +232,7 @@ impl<'a> Answered<'a> {
 }
 
 impl fmt::Display for Rule {
-    /// In the words of the scenario, such as `css "input[name=csrf]"`.
+    /// As in the scenario, such as `css "input[name=csrf]"`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Check(Check::Status(statuses)) => write!(f, "status {statuses:?}"),
@@ -258,14 +256,14 @@ impl fmt::Display for Rule {
     }
 }
 
-/// The beginning of what came, in one line that a terminal shows as it is.
+/// The beginning of a response in one line, safe for a terminal.
 pub(crate) fn excerpt(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(&bytes[..bytes.len().min(4 * SHOWN)]);
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut shown: String =
         line.chars().take(SHOWN).map(|c| if hides(c) { '·' } else { c }).collect();
     if shown.is_empty() {
-        return "an empty answer".to_owned();
+        return "an empty response".to_owned();
     }
     if line.chars().count() > SHOWN || bytes.len() > 4 * SHOWN {
         shown.push('…');
@@ -273,7 +271,7 @@ pub(crate) fn excerpt(bytes: &[u8]) -> String {
     shown
 }
 
-/// Control characters, and those that turn or hide the text around them.
+/// Control characters, and those that reorder or hide text.
 fn hides(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
@@ -303,10 +301,10 @@ mod tests {
         let mut found = Vec::new();
         let name = |index| scenario.parts().parameters[index as usize].name.clone();
         let judged =
-            expected.judge(&answer, |index, value| found.push((name(index), value.into())));
+            expected.check(&answer, |index, value| found.push((name(index), value.into())));
         judged.map(|()| found).map_err(|index| {
             let rule = &expected.rules()[index];
-            (rule.to_string(), rule.came(&answer))
+            (rule.to_string(), rule.found(&answer))
         })
     }
 
@@ -346,7 +344,7 @@ mod tests {
         let json = r#"extract = { id = { json = "/items" } }"#;
         assert_eq!(unmet(json, "{\"items\": [1]}").1, "/items = [1]");
         assert_eq!(unmet(json, "<p>").1, "no JSON: <p>");
-        assert_eq!(unmet(json, "").1, "no JSON: an empty answer");
+        assert_eq!(unmet(json, "").1, "no JSON: an empty response");
         let header = r#"extract = { to = { header = "location" } }"#;
         assert_eq!(unmet(header, "").1, "status 200, none");
         let long = format!("<input value={}>", "x".repeat(LONGEST_VALUE + 1));

@@ -21,7 +21,7 @@ pub enum FieldRule {
     RandomText(u32, u32),
     /// One of these.
     OneOf(Vec<String>),
-    /// What the page says.
+    /// The value of the page.
     Keep,
 }
 

@@ -1,140 +1,55 @@
-//! What customers do on a site: pages, the table of transitions between them,
-//! think times and patience. Read from TOML, checked as a whole.
+//! What customers do on a site: pages, transitions between them, think times and patience.
+//! Read from TOML; all mistakes are reported together.
 
 mod builtin;
-mod check;
-mod class;
-mod classes;
-mod connections;
-mod course;
-mod expectations;
-mod expected;
-mod field;
-mod fields;
+pub(crate) mod class;
+mod duration;
+pub(crate) mod expected;
+pub(crate) mod field;
 mod impatience;
-mod lasting;
-mod length;
+pub(crate) mod length;
+mod navigation;
 mod one_page;
-mod page;
-mod pages;
-mod reference;
-mod steps;
+pub(crate) mod page;
+pub(crate) mod parts;
+mod read;
+mod session_rules;
+mod simulation;
 mod table;
-mod template;
+pub(crate) mod template;
 pub mod thresholds;
-mod timing;
-mod tls;
-mod transitions;
 pub(crate) mod walk;
 
 use std::path::Path;
-use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::sync::Arc;
 
 pub use builtin::BUILT_IN;
 pub use class::Class;
-pub(crate) use class::draw;
-pub use course::{Course, ScriptStep};
-pub(crate) use expected::{Answered, excerpt};
+pub use duration::MinimumDuration;
 pub use expected::{Check, Expected, Find, Rule};
 pub use field::{FieldRule, TextPart};
 pub use impatience::Impatience;
-pub use lasting::Lasting;
 pub use length::SessionLength;
+pub use navigation::{Navigation, ScriptStep};
 pub use page::{Body, Method, Page, Source};
-pub use reference::reference;
+pub use read::reference::reference;
+pub use session_rules::SessionRules;
 pub use table::{Form, Move, Table};
-pub use template::Template;
+pub use template::{Parameter, Template};
+
+use length::Sessions;
+use parts::Parts;
+use thresholds::Threshold;
 
 use crate::arrivals::Arrivals;
+use crate::client::connections::Connections;
+use crate::client::tls::rules::TlsRules;
 use crate::error::Error;
-use crate::plan::{Connections, TlsRules};
-use crate::scenario::thresholds::Threshold;
 use tidegate_config::Mistakes;
 
 /// A checked scenario; cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Scenario(Arc<Parts>);
-
-/// The parts of a scenario, all checked.
-#[derive(Debug)]
-pub(crate) struct Parts {
-    pub(crate) name: String,
-    pub(crate) description: String,
-    pub(crate) attack: bool,
-    pub(crate) session: SessionRules,
-    /// Index is the state of the table.
-    pub(crate) pages: Vec<Page>,
-    /// At least one; one alone and without a name where the scenario has none.
-    pub(crate) classes: Vec<Class>,
-    /// Names of parameters in templates; templates refer to them by index.
-    pub(crate) parameters: Vec<Parameter>,
-    pub(crate) fields: Vec<(String, FieldRule)>,
-    pub(crate) arrivals: Option<Arrivals>,
-    pub(crate) connections: Connections,
-    pub(crate) tls: TlsRules,
-    pub(crate) thresholds: Vec<Threshold>,
-    pub(crate) notes: Vec<String>,
-    pub(crate) length: OnceLock<length::Sessions>,
-}
-
-impl Parts {
-    /// The class of this name.
-    pub(crate) fn class(&self, name: &str) -> Option<u8> {
-        let found = self.classes.iter().position(|class| class.name == name);
-        found.map(|index| index as u8)
-    }
-
-    /// What holds for sessions of a class, or for those of none in particular.
-    pub(crate) fn rules(&self, class: Option<u8>) -> &SessionRules {
-        class.map_or(&self.session, |class| &self.classes[usize::from(class)].session)
-    }
-}
-
-/// What holds for every session.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct SessionRules {
-    /// A session ends after this many requests at the latest.
-    pub max_requests: u32,
-    /// Mean of the negative exponential think time.
-    pub think: Duration,
-    /// No think time is longer than this many times its mean.
-    pub think_cap: f64,
-    /// From intended start to last byte of the answer.
-    pub patience: Duration,
-    /// What customers do whose patience ends, or who are turned away.
-    pub impatience: Impatience,
-    /// Customers (accounts) to draw from, numbered from 1.
-    pub customers: u64,
-    /// Redirects within the site are followed, as part of the request.
-    pub follow_redirects: bool,
-}
-
-impl Default for SessionRules {
-    /// The client of RUBiS with the think time of TPC-W, and the patience of
-    /// httperf's users in the study of admission control.
-    fn default() -> Self {
-        Self {
-            max_requests: 1000,
-            think: Duration::from_secs(7),
-            think_cap: 10.0,
-            patience: Duration::from_secs(10),
-            impatience: Impatience::Leave,
-            customers: 1000,
-            follow_redirects: true,
-        }
-    }
-}
-
-/// A name in braces within a template.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Parameter {
-    /// The name.
-    pub name: String,
-    /// Whole numbers to draw from, both ends included, where no page offers a
-    /// value.
-    pub uniform: Option<(u64, u64)>,
-}
 
 impl Scenario {
     /// Reads a scenario; `name` is the file as the user named it, and the
@@ -143,7 +58,7 @@ impl Scenario {
     /// # Errors
     /// All mistakes together.
     pub fn from_toml(text: &str, name: &str) -> Result<Self, Mistakes> {
-        check::scenario(text, name).map(|parts| Self(Arc::new(parts)))
+        read::document::scenario(text, name).map(|parts| Self(Arc::new(parts)))
     }
 
     /// Reads a scenario from a file.
@@ -187,7 +102,7 @@ impl Scenario {
         self.0.attack
     }
 
-    /// What holds for every session.
+    /// The rules of sessions.
     pub fn session(&self) -> &SessionRules {
         &self.0.session
     }
@@ -203,45 +118,44 @@ impl Scenario {
         &self.0.classes
     }
 
-    /// When customers arrive, if the scenario says so.
+    /// The arrivals, if the scenario has any.
     pub fn arrivals(&self) -> Option<&Arrivals> {
         self.0.arrivals.as_ref()
     }
 
-    /// How connections are kept and closed, and where they come from.
+    /// The connection settings.
     pub fn connections(&self) -> &Connections {
         &self.0.connections
     }
 
-    /// How TLS is spoken.
+    /// The TLS settings.
     pub fn tls(&self) -> &TlsRules {
         &self.0.tls
     }
 
-    /// Limits that decide the exit code.
+    /// Thresholds, which determine the exit code.
     pub fn thresholds(&self) -> &[Threshold] {
         &self.0.thresholds
     }
 
-    /// What is odd but no mistake: states that no session can reach.
+    /// Notes that are no errors: pages that no session can reach.
     pub fn notes(&self) -> &[String] {
         &self.0.notes
     }
 
-    /// How long sessions are if left to run their course, classes by their
-    /// shares (each the same if none has one). Simulated once
-    /// (some tenths of a second for long sessions) and kept.
+    /// The length of undisturbed sessions, classes weighted by their shares (equally if none
+    /// has one). Simulated once, which takes some tenths of a second for long sessions.
     pub fn session_length(&self) -> SessionLength {
         self.sessions().summary
     }
 
-    /// The numbers of requests of some thousand such sessions, in ascending order.
+    /// The numbers of requests of some thousand simulated sessions, in ascending order.
     pub fn session_lengths(&self) -> &[u32] {
         &self.sessions().lengths
     }
 
-    fn sessions(&self) -> &length::Sessions {
-        self.0.length.get_or_init(|| length::simulate(&self.0))
+    fn sessions(&self) -> &Sessions {
+        self.0.length.get_or_init(|| simulation::simulate(&self.0))
     }
 
     pub(crate) fn parts(&self) -> &Arc<Parts> {

@@ -1,16 +1,15 @@
-//! The scenario of those who bring none: one page, asked for by its address.
+//! The scenario for a run without one: a single page given by its URL.
 
 use url::Url;
 
 use super::Scenario;
 
 impl Scenario {
-    /// The page that an address names, path and query included, and the address of
-    /// its site: what is asked for where there is no scenario. A session is one
-    /// request, without a think time. Without other arrivals there are ten customers,
-    /// who ask again as soon as they are answered.
+    /// A scenario that requests the path and query of a URL, and the URL of its site. A
+    /// session is one request without think time; the default arrivals are ten customers of
+    /// the closed model.
     ///
-    /// An address that is none comes back as it is: it is refused as a target.
+    /// An invalid URL is returned unchanged; it is rejected as a target.
     pub fn one_page(address: &str) -> (Self, String) {
         let (path, site) = match Url::parse(address) {
             Ok(mut url) if url.has_host() => {
@@ -56,7 +55,7 @@ customers = 10
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::Source;
+    use crate::scenario::page::Source;
 
     fn page(address: &str) -> (String, String) {
         let (scenario, site) = Scenario::one_page(address);

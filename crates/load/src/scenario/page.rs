@@ -6,7 +6,7 @@ use super::expected::Expected;
 use super::field::{FieldRule, TextPart};
 use super::template::Template;
 
-/// How a page is asked for, and what its answer must have.
+/// How a page is requested, and what its response must contain.
 #[derive(Clone, Debug)]
 pub struct Page {
     /// Its name: the state in the table.
@@ -124,7 +124,7 @@ impl Method {
         matches!(self, Self::Get | Self::Head)
     }
 
-    /// Whether a request says how long its body is even where it has none.
+    /// Whether a request has Content-Length even without a body.
     ///
     /// Source: RFC 9110, section 8.6.
     pub fn has_body(self) -> bool {

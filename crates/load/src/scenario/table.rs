@@ -6,7 +6,7 @@
 
 use rand::RngExt;
 
-use crate::Rng;
+use crate::rng::Rng;
 
 /// Where a customer goes next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,12 +5,12 @@
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Template {
     text: String,
-    parts: Vec<Part>,
+    parts: Vec<Shard>,
     has_query: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Part {
+enum Shard {
     Literal(String),
     /// Index of the parameter in the scenario.
     Parameter(u16),
@@ -32,7 +32,7 @@ impl Template {
         let mut rest = text;
         while !rest.is_empty() {
             let Some(open) = rest.find('{') else {
-                parts.push(Part::Literal(rest.to_owned()));
+                parts.push(Shard::Literal(rest.to_owned()));
                 break;
             };
             let (literal, tail) = rest.split_at(open);
@@ -46,8 +46,8 @@ impl Template {
             if literal.is_empty() {
                 return Err(format!("\"{text}\" has two parameters with nothing between"));
             }
-            parts.push(Part::Literal(literal.to_owned()));
-            parts.push(Part::Parameter(intern(name)));
+            parts.push(Shard::Literal(literal.to_owned()));
+            parts.push(Shard::Parameter(intern(name)));
             rest = &tail[close + 1..];
         }
         Ok(Self { text: text.to_owned(), parts, has_query: text.contains('?') })
@@ -66,8 +66,8 @@ impl Template {
     /// Indices of its parameters, in order.
     pub fn parameters(&self) -> impl Iterator<Item = u16> + '_ {
         self.parts.iter().filter_map(|part| match part {
-            Part::Parameter(index) => Some(*index),
-            Part::Literal(_) => None,
+            Shard::Parameter(index) => Some(*index),
+            Shard::Literal(_) => None,
         })
     }
 
@@ -84,11 +84,11 @@ impl Template {
         let mut rest = path;
         for part in &self.parts {
             match part {
-                Part::Literal(literal) => match rest.strip_prefix(literal.as_str()) {
+                Shard::Literal(literal) => match rest.strip_prefix(literal.as_str()) {
                     Some(tail) => rest = tail,
                     None => return false,
                 },
-                Part::Parameter(index) => {
+                Shard::Parameter(index) => {
                     let end = rest.find(['/', '?', '&']).unwrap_or(rest.len());
                     if end == 0 {
                         return false;
@@ -106,8 +106,8 @@ impl Template {
         let mut path = String::with_capacity(self.text.len() + 8);
         for part in &self.parts {
             match part {
-                Part::Literal(literal) => path.push_str(literal),
-                Part::Parameter(index) => {
+                Shard::Literal(literal) => path.push_str(literal),
+                Shard::Parameter(index) => {
                     if !value(*index, &mut path) {
                         return None;
                     }
@@ -116,6 +116,16 @@ impl Template {
         }
         Some(path)
     }
+}
+
+/// A name in braces within a template.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Parameter {
+    /// The name.
+    pub name: String,
+    /// Whole numbers to draw from, both ends included, where no page offers a
+    /// value.
+    pub uniform: Option<(u64, u64)>,
 }
 
 #[cfg(test)]

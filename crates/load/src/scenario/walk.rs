@@ -1,13 +1,13 @@
-//! A customer's way through the site: where they are, what they came from,
-//! how many requests they have made. Pure, and the same for the simulation of
-//! session lengths and for the customers themselves.
+//! The navigation state of a session: current page, history, number of requests. Pure; used
+//! by customers and by the simulation of session lengths.
 
 use std::collections::VecDeque;
 
 use rand_distr::{Distribution, Exp1};
 
-use crate::Rng;
-use crate::scenario::{Course, Move};
+use super::navigation::Navigation;
+use super::table::Move;
+use crate::rng::Rng;
 
 /// Pages that Back can go through; a browser keeps 50.
 const HISTORY: usize = 50;
@@ -54,13 +54,13 @@ impl<T> Walk<T> {
 
     /// Draws the next step, or takes that of the script; `None` at the end of
     /// the session.
-    pub fn step(&self, course: &Course, max_requests: u32, rng: &mut Rng) -> Option<Step> {
+    pub fn step(&self, navigation: &Navigation, max_requests: u32, rng: &mut Rng) -> Option<Step> {
         if self.requests >= max_requests {
             return None;
         }
-        let table = match course {
-            Course::Table(table) => table,
-            Course::Steps(steps) => {
+        let table = match navigation {
+            Navigation::Table(table) => table,
+            Navigation::Steps(steps) => {
                 return steps.get(self.requests as usize).map(|step| Step::Visit(step.page));
             }
         };
@@ -86,7 +86,7 @@ impl<T> Walk<T> {
         self.requests += 1;
     }
 
-    /// Goes one page back, past pages that may not be asked for again; to the
+    /// Goes one page back, past pages that may not be repeated; to the
     /// start, with nothing in the history, if there is no other.
     pub fn back(&mut self, may_repeat: impl Fn(u16) -> bool) -> Option<&T> {
         self.history.pop_back();

@@ -14,7 +14,7 @@ pub(crate) struct Cookies(Vec<(String, String)>);
 impl Cookies {
     /// Takes in values of Set-Cookie; what is malformed is left out, and
     /// `Max-Age=0` takes one away.
-    pub(crate) fn take(&mut self, values: &[String]) {
+    pub(crate) fn add(&mut self, values: &[String]) {
         for line in values {
             let mut parts = line.split(';').map(str::trim);
             let Some((name, value)) = parts.next().and_then(|pair| pair.split_once('=')) else {
@@ -56,7 +56,7 @@ mod tests {
     #[test]
     fn cookies_are_replaced_removed_and_bounded() {
         let mut cookies = Cookies::default();
-        let mut take = |line: &str| cookies.take(&[line.to_owned()]);
+        let mut take = |line: &str| cookies.add(&[line.to_owned()]);
         take("a=1; Path=/; HttpOnly");
         take("b=2");
         take("a=3");

@@ -1,21 +1,20 @@
-//! An end to what takes too long, for who asks for one again and again and seldom
-//! needs it.
+//! A reusable timeout that is cheap while it does not expire.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// A timer that is kept from one deadline to the next and only set anew when it has
-/// rung, or would ring too late: a deadline that is not missed costs nothing then.
-/// It is bound to the task that uses it first.
+/// A timer that is kept from one deadline to the next. It is set again only when it has
+/// fired or would fire too late, so a deadline that is met costs nothing. It belongs to the
+/// task that uses it first.
 #[derive(Debug, Default)]
 pub(crate) struct Deadline {
     timer: Option<Pin<Box<Sleep>>>,
 }
 
 impl Deadline {
-    /// What comes of it, or `None` if it takes until then.
+    /// The output of the future, or `None` if it is not ready by then.
     pub(crate) async fn until<F: Future>(
         &mut self,
         at: std::time::Instant,
@@ -88,7 +87,7 @@ mod tests {
             let short = async { tokio::time::sleep(2 * MS).await };
             // Set for 5 ms, and done before.
             assert_eq!(deadline.until(now + 5 * MS, pin!(short)).await, Some(()));
-            // A later one sees the old timer ring.
+            // A later deadline sees the old timer fire.
             assert_eq!(in_vain(&mut deadline, now + 20 * MS).await, Duration::ZERO);
             // One that is past at once.
             assert_eq!(in_vain(&mut deadline, now).await, Duration::ZERO);

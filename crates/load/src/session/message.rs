@@ -1,4 +1,4 @@
-//! Requests as they go out.
+//! Encodes requests for HTTP/1.1.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -6,17 +6,17 @@ use std::rc::Rc;
 
 use rand::SeedableRng;
 
-use crate::Rng;
-use crate::scenario::{Method, Parts};
-use crate::session::cookies::Cookies;
-use crate::session::request::{Identity, LastUsed, Maker, Request};
+use super::cookies::Cookies;
+use super::request::{Identity, LastUsed, Maker, Request};
+use crate::rng::Rng;
+use crate::scenario::page::Method;
+use crate::scenario::parts::Parts;
 
-/// Requests that are the same for everybody at any time, by page: made once for a thread,
-/// and kept as they go out.
+/// Requests that are always the same, by page: encoded once per thread.
 #[derive(Debug)]
-pub(crate) struct Fixed(Vec<Option<Rc<Request>>>);
+pub(crate) struct FixedRequests(Vec<Option<Rc<Request>>>);
 
-impl Fixed {
+impl FixedRequests {
     /// `common` are the header fields that every request has.
     pub(crate) fn new(parts: &Parts, origin: &str, common: &str) -> Self {
         let nobody = Identity { customer: 0, session: 0, request: 0, run: 0 };
@@ -43,8 +43,7 @@ impl Fixed {
 }
 
 impl Request {
-    /// Head and body as they go out; `common` are the header fields that every request
-    /// has.
+    /// The encoded request; `common` are the header fields of every request.
     pub(crate) fn bytes(&self, common: &str, cookies: &Cookies) -> Cow<'_, [u8]> {
         match &self.bytes {
             Some(bytes) if cookies.is_empty() => Cow::Borrowed(bytes),
@@ -68,7 +67,7 @@ impl Request {
         head.into_bytes()
     }
 
-    /// Its own header fields stand in place of those that every request has.
+    /// Writes the header fields; those of the request replace common ones.
     fn write_headers(&self, common: &str, head: &mut String) {
         if self.headers.is_empty() {
             return head.push_str(common);
@@ -83,7 +82,7 @@ impl Request {
         }
     }
 
-    /// The request that comes of it where an answer of this status leads elsewhere.
+    /// The request after a redirect with this status.
     ///
     /// Source: RFC 9110, sections 15.4.2 to 15.4.4; 303 asks for GET.
     pub(crate) fn redirected(&self, path: String, status: u16) -> Self {
@@ -123,9 +122,9 @@ weights = { End = 1 }
     const COMMON: &str = "Host: shop\r\nAccept: */*\r\n";
 
     #[test]
-    fn only_what_is_always_the_same_is_kept_and_goes_out_with_cookies_too() {
+    fn only_constant_requests_are_kept_and_cookies_are_added_to_them() {
         let shop = Scenario::from_toml(PAGES, "shop.toml").unwrap();
-        let fixed = Fixed::new(shop.parts(), "https://shop", COMMON);
+        let fixed = FixedRequests::new(shop.parts(), "https://shop", COMMON);
         let kept: Vec<bool> = fixed.0.iter().map(Option::is_some).collect();
         let names: Vec<&str> = shop.pages().iter().map(|page| page.name.as_str()).collect();
         assert_eq!(names, ["Home", "Dressed", "Numbered", "Drawn", "Sent", "Linked"]);
@@ -139,7 +138,7 @@ weights = { End = 1 }
         assert_eq!(text(0, &cookies), "GET / HTTP/1.1\r\nHost: shop\r\nAccept: */*\r\n\r\n");
         let dressed = "GET /d?x=1 HTTP/1.1\r\nHost: shop\r\nAccept: text/plain\r\n";
         assert_eq!(text(1, &cookies), format!("{dressed}\r\n"));
-        cookies.take(&["a=1".to_owned()]);
+        cookies.add(&["a=1".to_owned()]);
         assert_eq!(text(1, &cookies), format!("{dressed}Cookie: a=1\r\n\r\n"));
         let elsewhere = fixed.get(0).unwrap().redirected("/e".to_owned(), 302);
         assert!(elsewhere.bytes(COMMON, &Cookies::default()).starts_with(b"GET /e HTTP/1.1\r\n"));

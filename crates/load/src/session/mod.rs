@@ -1,9 +1,14 @@
-//! One customer's session.
+//! One customer's session: requests, think times, patience, cookies, and the events that
+//! it records.
 
-pub(crate) mod clock;
-pub(crate) mod cookies;
+pub(crate) mod context;
+mod cookies;
 pub(crate) mod customer;
-pub(crate) mod deadline;
+mod deadline;
+pub(crate) mod event_log;
 pub(crate) mod message;
-pub(crate) mod request;
-pub(crate) mod values;
+mod request;
+pub(crate) mod returning;
+pub(crate) mod timers;
+mod user_agent;
+mod values;

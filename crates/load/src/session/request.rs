@@ -1,17 +1,19 @@
-//! From a page of the scenario and the last answer to the next request: what
-//! the last page offers decides, as with a person.
+//! Makes the next request from a page of the scenario and the last response: links and forms
+//! of the last page decide.
 
 use std::borrow::Cow;
 
 use rand::RngExt;
 use rand::seq::IndexedRandom;
 
-use crate::Rng;
+use super::values::{Escape, Known, encode, encode_part, rule, text, value};
 use crate::html::{self, Field, Kind};
-use crate::scenario::{FieldRule, Method, Page, Parts, Source};
-use crate::session::values::{Escape, Known, encode, encode_part, rule, text, value};
+use crate::rng::Rng;
+use crate::scenario::field::FieldRule;
+use crate::scenario::page::{Method, Page, Source};
+use crate::scenario::parts::Parts;
 
-/// Most bytes of a path that a page may make a customer ask for.
+/// Most bytes of a path.
 const LONGEST_PATH: usize = 8000;
 /// Most bytes of a header field's value.
 const LONGEST_HEADER: usize = 8000;
@@ -30,7 +32,7 @@ pub(crate) struct Request {
     pub(crate) headers: Vec<(String, String)>,
     /// Empty for none.
     pub(crate) body: String,
-    /// As it goes out without cookies, where that is known already.
+    /// The encoded request without cookies, if it is always the same.
     pub(crate) bytes: Option<Vec<u8>>,
 }
 
@@ -41,7 +43,7 @@ impl Request {
     }
 }
 
-/// Who a customer is.
+/// Identity of a customer.
 #[derive(Clone, Debug)]
 pub(crate) struct Identity {
     /// Number of the customer, from 1.
@@ -150,7 +152,7 @@ impl Maker<'_> {
         Ok((request, origin))
     }
 
-    /// Adds the header fields and the body that the page says.
+    /// Adds the header fields and the body of the page.
     fn dress(&mut self, request: &mut Request, rules: &Page) -> Result<(), NotMade> {
         if let Some(body) = &rules.body {
             let escape = Escape::of(&body.content_type);
@@ -297,8 +299,8 @@ impl Maker<'_> {
         Some(paths.swap_remove(index))
     }
 
-    /// Fills the page's template; from the ids used last where `links` says
-    /// that the page follows links, else from the declared ranges first.
+    /// Fills the page's template: from the last ids if `links` is set (the page follows
+    /// links), else from the declared ranges first.
     fn fill(&mut self, rules: &Page, links: Option<()>) -> Option<String> {
         let (parts, identity) = (self.parts, self.identity);
         let (rng, last) = (&mut *self.rng, &mut *self.last);

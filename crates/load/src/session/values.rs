@@ -4,10 +4,11 @@
 use rand::RngExt;
 use rand::seq::IndexedRandom;
 
-use crate::Rng;
+use super::request::{Identity, LastUsed};
 use crate::html::{Field, Kind};
-use crate::scenario::{FieldRule, Parameter, TextPart};
-use crate::session::request::{Identity, LastUsed};
+use crate::rng::Rng;
+use crate::scenario::field::{FieldRule, TextPart};
+use crate::scenario::template::Parameter;
 
 /// What texts are filled with.
 pub(crate) struct Known<'a> {
@@ -125,7 +126,7 @@ pub(crate) fn rule<'r>(rules: &'r [(String, FieldRule)], field: &Field) -> Optio
     }
 }
 
-/// A value where no rule says otherwise.
+/// The default value of a field.
 fn keep(field: &Field, rng: &mut Rng) -> String {
     match field.kind {
         Kind::Choice | Kind::Submit => field.choices.choose(rng).cloned().unwrap_or_default(),

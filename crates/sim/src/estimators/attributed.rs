@@ -1,4 +1,4 @@
-//! The production cost model, which is told what was used for what.
+//! The production cost model, which gets the CPU time of each kind of work.
 
 use super::{ConnectionCosts, Estimator};
 use tidegate_control::CostModel;

@@ -35,7 +35,7 @@ pub struct Moment {
 }
 
 /// Plays a scenario at its heaviest load with the seeds 1 to `seeds`, under
-/// `tide`, so that the house does not collapse.
+/// `tide`, so that the service does not collapse.
 pub fn played(scenario: &Scenario, seeds: u64) -> Course {
     let load = scenario.loads.iter().copied().fold(0.0, f64::max);
     let step_s = scenario.changes.iter().find_map(|change| match change.what {
@@ -61,7 +61,7 @@ struct Listener<'a> {
     scenario: &'a Scenario,
     policy: Box<dyn Policy>,
     estimators: Estimators,
-    /// New sessions that came and that were let in since the last reading.
+    /// New sessions offered and admitted since the last reading.
     offered: u64,
     admitted: u64,
     /// What connections cost by what work is multiplied by: summed up anew only

@@ -4,7 +4,7 @@
 //! Tracking Using Optimal Filters", IEEE Transactions on Software Engineering
 //! 34(3). Deviations: the measurement is CPU time alone, which is linear in the
 //! costs (the utilisation law), so that the filter need not be the extended one
-//! and response times, which tell of queues as well, are left out; the noise of
+//! and response times, which depend on queues as well, are left out; the noise of
 //! a measurement follows from its counts instead of being estimated beforehand.
 
 use super::blind::Regression;

@@ -1,5 +1,5 @@
 //! Ways to learn what a connection costs, for comparison: the production cost
-//! model, which is told whose CPU time was whose, and what could be learned
+//! model, which gets the CPU time of each kind of work, and what could be learned
 //! from totals alone. In our own code, from papers and textbooks; none of them
 //! is part of a gate.
 //!
@@ -40,13 +40,13 @@ use tidegate_control::{Priors, Reading};
 pub struct ConnectionCosts {
     /// One of a new session.
     pub new_cpu_s: f64,
-    /// One of a session that was inside already; 0 where there is none.
+    /// One of an active session; 0 where there is none.
     pub returning_cpu_s: f64,
 }
 
 /// Learns what connections cost from one reading per tick.
 trait Estimator {
-    /// Learns from a tick in which `refused` new sessions were turned away.
+    /// Learns from a tick in which `refused` new sessions were refused.
     fn observe(&mut self, reading: &Reading, refused: u64);
 
     /// As learned so far: finite and not negative.
@@ -86,7 +86,7 @@ impl Estimators {
     }
 
     /// Lets all of them learn from a tick in which `refused` new sessions were
-    /// turned away.
+    /// refused.
     pub fn observe(&mut self, reading: &Reading, refused: u64) {
         for estimator in &mut self.learning {
             estimator.observe(reading, refused);

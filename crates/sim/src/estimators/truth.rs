@@ -9,7 +9,7 @@ impl Scenario {
     /// requests in gate and upstream. Work in a database is left out, which no
     /// gate sees.
     ///
-    /// A customer asks again on the same connection with the probability `p`
+    /// A customer makes another request on the same connection with the probability `p`
     /// that its customer thinks no longer than the connection is kept, so the first
     /// connection of a session of `n` requests has `(1 − pⁿ) ∕ (1 − p)` of them.
     pub fn connection_costs(&self, at_s: f64) -> ConnectionCosts {

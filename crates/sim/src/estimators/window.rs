@@ -48,7 +48,7 @@ impl<const N: usize> Window<N> {
 
 /// How costs follow from normal equations.
 pub(super) trait Fit {
-    /// `None`: no units were done, or not enough to tell all kinds apart.
+    /// `None`: no units were done, or not enough to distinguish all kinds.
     fn fit<const N: usize>(matrix: &Matrix<N>, right: &[f64; N]) -> Option<[f64; N]>;
 }
 
@@ -68,7 +68,7 @@ impl<F: Fit, const N: usize> Regression<N> for Fitted<F, N> {
     fn add(&mut self, units: [f64; N], cpu_s: f64) {
         self.window.add(units, cpu_s);
         let (matrix, right) = self.window.normal_equations();
-        // Where the ticks do not tell the kinds apart, it knows what it knew.
+        // Ticks that do not distinguish the kinds leave the estimate as it is.
         self.costs = F::fit(&matrix, &right).unwrap_or(self.costs);
     }
 

@@ -12,7 +12,10 @@ pub(super) fn expectations(section: &Section<'_>, known: &[f64]) -> Vec<Expectat
     section.only(&[&["policy", "loads"][..], &names].concat());
     let policy = match section.get("policy") {
         None => Some("tide"),
-        Some(policy) => policy.choice(&policies::NAMES).map(|place| policies::NAMES[place]),
+        Some(policy) => {
+            let names = [&policies::NAMES[..], &policies::FORMER_NAMES[..]].concat();
+            policy.choice(&names).and_then(|place| policies::canonical(names[place]))
+        }
     };
     let Some(policy) = policy else { return Vec::new() };
     let loads = section.get("loads").map(|loads| {

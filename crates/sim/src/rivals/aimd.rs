@@ -1,20 +1,20 @@
 //! Additive increase, multiplicative decrease: with each response the limit grows
-//! by one if at least half of it is used; one that took too long, or that nobody
-//! waited for any more, multiplies it by 0.9.
+//! by one if at least half of it is used; a response that took too long, or whose client had
+//! left, multiplies it by 0.9.
 //!
 //! Source: Netflix's concurrency-limits library, `AIMDLimit`: 20 at first and at
 //! least, time-out 5 s; `ConcurrencyLimitServerInterceptor`: a call that its client
 //! cancels counts as dropped.
-//! Deviation: a response's "in flight" is what was when it came, not when its
-//! request went.
+//! Deviation: a response's "in flight" is the number at the response, not at the
+//! request.
 //! Swept: the time-out (5 s at the customers' pace, 50 ms, 25 ms), the least limit
-//! (20, 1), the greatest (40, 60, 80, and the library's 200), and at the door whether
-//! the refused wait or are turned away. The greatest limit decides: nothing is late
-//! before 200 are in flight, and customers leave before the limit is down again (80 %
-//! is carried at the door). 60 are best there (all is carried); with 80 a tenth of
-//! those let in is lost, and 40 are too few for the threads of `unseen-slow` (69 %). At
-//! the door a customer who leaves during the handshake counts as dropped, without which it is
-//! 70 % instead of 80 at 200.
+//! (20, 1), the greatest (40, 60, 80, and the library's 200), and on admission whether
+//! refused sessions stay queued or are refused at once. The greatest limit decides: at 200
+//! no response is late before customers leave, and they leave before the limit has fallen
+//! (80 % is carried on admission). 60 is best there (all is carried); with 80 a tenth of
+//! the admitted sessions is lost, and 40 is too few for the threads of `unseen-slow`
+//! (69 %). On admission a customer who leaves during the handshake counts as dropped;
+//! without it 70 % instead of 80 % is carried at 200.
 
 use super::Pace;
 use super::limit::Limit;

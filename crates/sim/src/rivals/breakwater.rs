@@ -1,25 +1,25 @@
-//! Credits: the server gives out as many as its queueing delay allows.
+//! Credits: the server issues as many as its queueing delay allows.
 //!
 //! Source: Cho et al. 2020, "Overload Control for µs-scale RPCs with
 //! Breakwater", OSDI, section 4: each round trip, with queueing delay d and target
 //! t, the pool grows by `max(0.001 × clients, 1)` where d < t, else it is multiplied
 //! by `max(1 − 0.02 (d − t) ∕ t, 0.5)`; one per core at least. In the published code
-//! also 64 per client at most; it takes one credit at least, and averages times with
+//! also 64 per client at most; it removes one credit at least, and averages times with
 //! a weight of an eighth.
 //! Deviation: a customer has no credits to spend; a credit is a place in flight, and
-//! a new session enters while there is one left: who is inside asks without. A round
-//! trip is the mean time until a response, and both directions are taken once in it.
-//! The queueing delay is that of the response just then, which the simulator tells
-//! and a gate would not know: the original stands in the service. Dropping at the
-//! server and sharing out credits by demand are left out.
-//! Swept: credits as places in flight or inside; the target as 2 to 12 times the
-//! mean service time (theirs are 3 to 40 times) or as 10 and 30 ms; the refused
-//! waiting or turned away; growth always or only while half of the pool is used.
-//! Places in flight, six service times, waiting and growth always are best: 4 times
+//! a new session is admitted while one is left; requests of active sessions need none. A
+//! round trip is the mean time until a response, and the pool grows or shrinks once in it.
+//! The queueing delay is that of the latest response, which the simulator reports and a
+//! gate does not know: the original runs in the service. Dropping at the server and the
+//! distribution of credits by demand are left out.
+//! Swept: credits as requests in flight or as active sessions; the target as 2 to 12 times the
+//! mean service time (theirs are 3 to 40 times) or as 10 and 30 ms; refused sessions
+//! queued or refused at once; growth always or only while half of the pool is used.
+//! Requests in flight, six service times, queueing and growth always are best: 4 times
 //! carries 1.4 % less, 10 times 0.5 % more at response times longer by two fifths. As
-//! places inside credits carry 78 %: the delay tells of the pool a session's life
-//! later. Shrinking once a tick instead of once a round trip had let a queue stand
-//! (p95 eleven times the calm one).
+//! active sessions, credits carry 78 %: the delay reflects the pool only a session's
+//! duration later. Shrinking once a tick instead of once a round trip leaves a standing
+//! queue (p95 eleven times that at low load).
 
 use super::admit_if;
 use crate::policy::{Policy, Response, User};
@@ -34,7 +34,7 @@ const PER_CLIENT: f64 = 64.0;
 #[derive(Debug)]
 pub(crate) struct Breakwater {
     credits: f64,
-    /// Clients: sessions inside.
+    /// Clients: active sessions.
     clients: f64,
     in_flight: f64,
     cpus: f64,
@@ -79,7 +79,7 @@ impl Policy for Breakwater {
     }
 
     fn responded(&mut self, now: Time, response: &Response) {
-        // The service never saw it.
+        // It never reached the service.
         if response.is_early {
             return;
         }
@@ -135,7 +135,7 @@ mod tests {
         // Delay 12 ms: times 1 − 0.02 × 1, and 600 ms: half at most.
         assert!((after(0.012) - 98.0).abs() < 1e-6);
         assert!((after(0.6) - 49.0).abs() < 1e-6);
-        // 2 % above the target one is taken all the same.
+        // 2 % above the target one is removed all the same.
         assert!((after(0.00612) - 48.0).abs() < 1e-6);
         assert_eq!((0..20).map(|_| after(1.0)).last(), Some(1.0), "one per core");
         server.clients = 0.05;

@@ -1,22 +1,20 @@
-//! CoDel on the line of those who are held: they go in as fast as the server
-//! takes them, and when the wait stays above a target, more and more of them
-//! are turned away.
+//! CoDel on the admission queue: sessions are admitted as fast as the server accepts
+//! them. While the wait stays above a target, sessions are refused at a rising rate.
 //!
 //! Source: Nichols and Jacobson 2012, "Controlling Queue Delay", ACM Queue
 //! 10(5); RFC 8289, section 5: target 5 ms, interval 100 ms, the next drop after
-//! `interval ∕ √count`; who enters the dropping state again within 16 intervals
-//! goes on from the drops of the last time.
-//! Deviation: a link sends when it is free; what a server is free for is ours to
-//! say, and decides the result. It "takes" a session while less is in flight than
-//! its processors and threads are busy with: [`PER_CPU`] per processor in view or
-//! [`PER_THREAD`] per thread of the service, whichever is more. So this rule is told
-//! what no other is, how many threads the service has. A line of one is dropped like
-//! any other (RFC 8289 spares a queue of one packet); drops are asked for at the
-//! gate's turns.
+//! `interval ∕ √count`; a dropping state entered again within 16 intervals continues
+//! from the drop count of the last one.
+//! Deviation: a link sends when it is free; for a server "free" has to be defined, and the
+//! definition decides the result. Here it accepts a session while less is in flight than
+//! [`PER_CPU`] per processor in view or [`PER_THREAD`] per thread of the service,
+//! whichever is more. So this rule needs the number of threads, which a gate does not
+//! know. A queue of one session is dropped from like any other (RFC 8289 spares a queue of
+//! one packet). Drops happen when the gate processes its queue.
 //! Swept: 2, 2.5, 3, 4 per processor; with threads the greater or the sum, 0.75 to 2
-//! per thread; with and without going on from the last count, which changes little.
+//! per thread; with and without continuing from the last count, which changes little.
 //! By processors alone it carries 6 to 10 % of the best in `unseen-slow`, where
-//! requests wait for something else; two per processor have the shortest response
+//! requests wait for other resources; two per processor have the shortest response
 //! times, four the most goodput where later requests weigh most.
 
 use std::time::Duration;
@@ -27,7 +25,7 @@ use tidegate_control::{Decision, Moment, Reading, Time};
 
 const TARGET: Duration = Duration::from_millis(5);
 const INTERVAL: Duration = Duration::from_millis(100);
-/// A state of dropping left so long ago, in intervals, is forgotten.
+/// Intervals after which a dropping state that has ended is forgotten.
 const FORGOTTEN: u32 = 16;
 const PER_CPU: f64 = 4.0;
 const PER_THREAD: f64 = 1.2;
@@ -40,7 +38,7 @@ pub(crate) struct CoDel {
     in_flight: u32,
     above_since: Option<Time>,
     is_dropping: bool,
-    /// Drops of this state of dropping or the last one, how many it began with, and
+    /// Drops of this dropping state or the last one, the number that it started from, and
     /// when the next was or would have been due.
     count: u32,
     began_with: u32,
@@ -48,7 +46,7 @@ pub(crate) struct CoDel {
 }
 
 impl CoDel {
-    /// Before a service that works on so many requests at a time.
+    /// For a service with this number of threads.
     pub(crate) fn new(threads: usize) -> Self {
         Self {
             cpus: 1.0,
@@ -62,7 +60,7 @@ impl CoDel {
         }
     }
 
-    /// What may be in flight.
+    /// Requests and handshakes in flight at most.
     fn most(&self) -> f64 {
         (self.cpus * PER_CPU).max(self.threads * PER_THREAD)
     }
@@ -113,9 +111,9 @@ impl Policy for CoDel {
         let (in_flight, most) = (self.in_flight, self.most());
         if self.is_dropping {
             let count = self.count;
-            format!("{in_flight} of {most:.0} are in flight; the line stands, drop {count}")
+            format!("{in_flight} of {most:.0} are in flight; the queue persists, drop {count}")
         } else {
-            format!("{in_flight} of {most:.0} are in flight, and the line is short")
+            format!("{in_flight} of {most:.0} are in flight; the queue is short")
         }
     }
 }
@@ -132,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn drops_come_faster_the_longer_the_line_stands() {
+    fn drops_come_faster_the_longer_the_queue_persists() {
         let mut codel = CoDel::new(1);
         // After 100 ms, then 100, 100∕√2 = 70.7, 100∕√3 = 57.7, 50 later.
         assert_eq!(drops(&mut codel, 0, 400), [100, 200, 271, 329, 379]);
@@ -141,11 +139,11 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_stands_again_soon_is_dropped_from_as_it_was_last() {
+    fn a_queue_that_persists_again_soon_continues_from_the_last_drop_count() {
         let mut codel = CoDel::new(1);
         drops(&mut codel, 0, 400);
         codel.gives_up(Time::from_millis(400), Duration::ZERO);
-        // Five drops, one of them its beginning: it goes on with four, 100∕√4 = 50
+        // Five drops, the first started the state: it continues with four, 100∕√4 = 50
         // and 100∕√5 = 44.7 ms later.
         assert_eq!(drops(&mut codel, 401, 600), [501, 551, 596]);
         codel.gives_up(Time::from_millis(600), Duration::ZERO);
@@ -153,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_takes_what_its_processors_and_threads_are_busy_with() {
+    fn sessions_are_admitted_up_to_the_processors_or_the_threads() {
         let mut codel = CoDel::new(60);
         let open = |codel: &mut CoDel, requests| {
             codel.decide(Time::ZERO, User(0), Moment::in_flight(1, requests)).is_admit()

@@ -1,5 +1,5 @@
-//! Priorities: each user has one, and the server turns away those beyond a level
-//! that follows its queueing time.
+//! Priorities: each user has one, and the server refuses those beyond a level that
+//! follows its queueing time.
 //!
 //! Source: Zhou et al. 2018, "Overload Control for Scaling WeChat
 //! Microservices", SoCC, section 4: a window is a second or 2000 requests;
@@ -9,12 +9,12 @@
 //! priorities, from a hash of the user, within each business priority.
 //! Deviation: two business priorities, active before new sessions, as their
 //! payments are before all else; a window is a second at the customers' pace, but
-//! a tenth of a second at least; a queueing time of [`QUEUEING_S`]; a request that
-//! its customer gave up has queued till then. The level is not passed on to those
-//! who ask, since customers do not follow it.
+//! a tenth of a second at least; a queueing time of [`QUEUEING_S`]; an abandoned request
+//! has queued until it was abandoned. The level is not passed on to the clients, since
+//! customers do not follow it.
 //! Swept: queueing times of 1 to 20 ms; windows of 0.1, 0.3 and 1 s; one business
-//! priority and two. Theirs of 20 ms carries 57 %: customers leave sooner than the
-//! level falls. 5 ms carry most (89 %), 2 ms 84 %. With one business priority 66 %:
+//! priority and two. Their 20 ms carry 57 %: customers leave before the
+//! level has fallen. 5 ms carry most (89 %), 2 ms 84 %. With one business priority 66 %:
 //! an active session fails when the level passes its user.
 
 use super::{NOT_NOW, Pace};
@@ -34,10 +34,10 @@ pub(crate) struct Dagor {
     began_s: f64,
     requests: f64,
     queued_s: f64,
-    /// Who has a priority of this level on, or a higher number, is turned away.
+    /// Priorities of this number and higher are refused.
     level: usize,
     /// Requests of the window by priority, admitted or not.
-    asked: [u32; LEVELS],
+    requested: [u32; LEVELS],
 }
 
 impl Dagor {
@@ -48,34 +48,34 @@ impl Dagor {
             requests: 0.0,
             queued_s: 0.0,
             level: LEVELS,
-            asked: [0; LEVELS],
+            requested: [0; LEVELS],
         }
     }
 
     fn passes(&mut self, is_new: bool, user: User) -> bool {
         let priority = usize::from(is_new) * USERS + usize::from(user.0) * USERS / 256;
-        self.asked[priority] += 1;
+        self.requested[priority] += 1;
         priority < self.level
     }
 
     fn end_window(&mut self) {
-        let admitted: u32 = self.asked[..self.level].iter().sum();
+        let admitted: u32 = self.requested[..self.level].iter().sum();
         let mut sum = f64::from(admitted);
         if self.queued_s / self.requests > QUEUEING_S {
             let wanted = sum * 0.95;
             while self.level > 1 && sum > wanted {
                 self.level -= 1;
-                sum -= f64::from(self.asked[self.level]);
+                sum -= f64::from(self.requested[self.level]);
             }
         } else {
-            let all: u32 = self.asked.iter().sum();
+            let all: u32 = self.requested.iter().sum();
             let wanted = sum + f64::from(all) * 0.01;
             while self.level < LEVELS && sum < wanted {
-                sum += f64::from(self.asked[self.level]);
+                sum += f64::from(self.requested[self.level]);
                 self.level += 1;
             }
         }
-        self.asked = [0; LEVELS];
+        self.requested = [0; LEVELS];
         (self.requests, self.queued_s) = (0.0, 0.0);
     }
 }
@@ -94,7 +94,7 @@ impl Policy for Dagor {
     }
 
     fn responded(&mut self, now: Time, response: &Response) {
-        // What was turned away has not queued here.
+        // A refused request has not queued here.
         if response.is_early {
             return;
         }
@@ -110,8 +110,8 @@ impl Policy for Dagor {
     fn observe(&mut self, _: Time, _: &Reading) {}
 
     fn why(&self, _: Time) -> String {
-        let (of_inside, of_new) = (self.level.min(USERS), self.level.saturating_sub(USERS));
-        format!("of 128 priorities {of_inside} may ask who are inside, and {of_new} may in")
+        let (active, new) = (self.level.min(USERS), self.level.saturating_sub(USERS));
+        format!("of 128 priorities {active} pass for active sessions and {new} for new ones")
     }
 }
 
@@ -119,7 +119,7 @@ impl Policy for Dagor {
 mod tests {
     use super::*;
 
-    /// A window in which every user asks once as new, and so many responses come.
+    /// A window in which every user opens a new session, with one response.
     fn window(dagor: &mut Dagor, at_s: f64, queued_s: f64) -> usize {
         for user in 0..=255 {
             dagor.passes(true, User(user));
@@ -133,18 +133,18 @@ mod tests {
     fn the_level_falls_by_a_twentieth_and_rises_by_a_hundredth() {
         let mut dagor = Dagor::new(Pace(1.0));
         assert_eq!(window(&mut dagor, 1.0, 0.001), 256);
-        // 256 asked; 243.2 wanted, two of each priority: seven levels less.
+        // 256 requests; 243.2 wanted, two of each priority: seven levels less.
         assert_eq!(window(&mut dagor, 2.0, 0.006), 249);
         // 242 + 2.56 wanted: two levels more.
         assert_eq!(window(&mut dagor, 3.0, 0.004), 251);
         let admits =
             |dagor: &mut Dagor, user| dagor.decide(Time::ZERO, User(user), Moment::IDLE).is_admit();
         assert!(admits(&mut dagor, 245) && !admits(&mut dagor, 246));
-        assert!(dagor.request(Time::ZERO, User(255), Moment::IDLE), "who is inside comes first");
+        assert!(dagor.request(Time::ZERO, User(255), Moment::IDLE), "active sessions come first");
     }
 
     #[test]
-    fn those_inside_are_turned_away_when_no_newcomer_is_left() {
+    fn active_sessions_are_refused_when_no_new_session_is_left() {
         let mut dagor = Dagor::new(Pace(1.0));
         dagor.level = USERS;
         for user in 0..=255 {
@@ -172,7 +172,7 @@ mod tests {
             }
             dagor.level
         };
-        // 512 asked: seven levels of four; then of 484 seven again.
+        // 512 requests: seven levels of four; then of 484 seven again.
         assert_eq!([level_after(0.5, 1999), level_after(0.6, 1)], [256, 249]);
         assert_eq!([level_after(1.5, 1), level_after(1.7, 1)], [249, 242]);
     }

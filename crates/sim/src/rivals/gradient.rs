@@ -7,15 +7,15 @@
 //! `limit = gradient × limit + √(gradient × limit)`, 3 to 1000. minRTT is the median
 //! of 50 requests sent at a limit of 3, every 60 s, and after five windows at the
 //! least limit. Requests that customers gave up are no samples.
-//! Deviation: the jitter of the interval is left out. At the door those inside go on
-//! asking while minRTT is measured.
-//! Swept: the interval as it is and at the customers' pace (1.5 s); samples of minRTT
-//! taken at once or once no more than 3 are in flight; at the door the refused
-//! waiting or turned away. The interval as it is, samples at once and waiting are
-//! best at the door: 100 % of the best possible on average over the sweep and nobody
-//! lost, against 96 % and 13 % at the customers' pace, where minRTT is measured in
-//! the crowd. So in runs of under a minute it is measured once, at the start, before
-//! the crowd is inside: as one does who starts a proxy in calm.
+//! Deviation: the jitter of the interval is left out. On admission, active sessions
+//! continue to make requests while minRTT is measured.
+//! Swept: the interval of the source and at the customers' pace (1.5 s); samples of minRTT
+//! taken at once or once no more than 3 are in flight; on admission, refused sessions
+//! queued or refused at once. The interval of the source, samples at once and queueing are
+//! best on admission: 100 % of the best possible on average over the sweep and no session
+//! lost, against 96 % and 13 % at the customers' pace, where minRTT is measured during
+//! the overload. So runs of under a minute measure it once, at the start, before the
+//! overload, like a proxy that is started at low load.
 
 use super::limit::Limit;
 use crate::policy::Response;
@@ -56,7 +56,7 @@ impl Gradient {
         }
     }
 
-    /// The median of the samples, which are at an end then.
+    /// The median of the samples, which are cleared.
     fn take_median_s(&mut self) -> f64 {
         let middle = self.samples_s.len() / 2;
         let (_, median, _) = self.samples_s.select_nth_unstable_by(middle, f64::total_cmp);
@@ -92,7 +92,7 @@ impl Limit for Gradient {
         {
             self.end_window(now_s);
         }
-        // Of another time, when more was in flight.
+        // Sent before the measurement, when more was in flight.
         let is_old = self.measured_since_s.is_some_and(|s| now_s - response.took_s < s - 1e-9);
         if response.is_dropped || is_old {
             return;
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn who_gave_up_is_no_sample() {
+    fn an_abandoned_request_is_no_sample() {
         let mut gradient = Gradient::new();
         let dropped = Response { took_s: 0.1, is_dropped: true, ..Response::default() };
         for _ in 0..50 {

@@ -10,9 +10,9 @@
 //! Deviation: the window is at the customers' pace, but no shorter than the
 //! 100 ms that the library allows; responses of under 100 µs count.
 //! Swept: the window at the customers' pace and of a second, the least limit (20,
-//! 1), and at the door the refused waiting or turned away. The pace and 20 are best;
-//! turned away, 0.6 % more is carried at the door, and 1.5 % are refused at 0.9 of the
-//! capacity instead of none, so they wait.
+//! 1), and on admission, refused sessions queued or refused at once. The pace and 20 are
+//! best. Refusal at once carries 0.6 % more on admission, but refuses 1.5 % at 0.9 of the
+//! capacity instead of none, so sessions are queued.
 
 use super::Pace;
 use super::limit::Limit;
@@ -111,7 +111,7 @@ mod tests {
             gradient.end(Window { responses: 10, time_s: 10.0 * mean_s, in_flight });
             gradient.limit
         };
-        // Nothing stands: 0.8 × 20 + 0.2 × 24.
+        // No queue: 0.8 × 20 + 0.2 × 24.
         assert!((after(0.1, 20) - 20.8).abs() < 1e-9);
         assert!((after(0.1, 10) - 20.8).abs() < 1e-9, "less than half is used");
         // Three windows of 100, 100 and 400 ms: long 200 ms, gradient 0.75, new 19.6:

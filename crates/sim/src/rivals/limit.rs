@@ -1,6 +1,6 @@
-//! Limits on what is in flight that learn from response times, and the two
-//! places where they may stand: before every request, as they are deployed, or
-//! at the door only, where they never turn away a customer who is inside.
+//! Limits on the requests in flight that learn from response times. A limit applies to
+//! every request, as deployed, or to the admission of new sessions only, where it never
+//! refuses a request of an active session.
 
 use super::admit_if;
 use crate::policy::{Policy, Response, User};
@@ -16,37 +16,37 @@ pub(crate) trait Limit {
     fn name(&self) -> &'static str;
 }
 
-/// A limit where it stands.
+/// A limit and what it applies to.
 #[derive(Debug)]
 pub(crate) struct Limited<L> {
     limit: L,
-    place: Place,
+    scope: Scope,
     handshakes: u32,
     requests: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Place {
-    /// Before every request: what is above it gets an error.
+enum Scope {
+    /// Every request: what exceeds the limit gets an error.
     Requests,
-    /// Before new sessions only.
-    Door,
+    /// New sessions only.
+    Admission,
 }
 
 impl<L: Limit> Limited<L> {
     pub(crate) fn on_requests(limit: L) -> Self {
-        Self { limit, place: Place::Requests, handshakes: 0, requests: 0 }
+        Self { limit, scope: Scope::Requests, handshakes: 0, requests: 0 }
     }
 
-    pub(crate) fn at_the_door(limit: L) -> Self {
-        Self { limit, place: Place::Door, handshakes: 0, requests: 0 }
+    pub(crate) fn on_admission(limit: L) -> Self {
+        Self { limit, scope: Scope::Admission, handshakes: 0, requests: 0 }
     }
 
     fn see(&mut self, moment: Moment) {
         (self.handshakes, self.requests) = (moment.handshakes, moment.requests);
     }
 
-    fn has_room_for_one_beside(&self, in_flight: u32) -> bool {
+    fn has_room_beside(&self, in_flight: u32) -> bool {
         f64::from(in_flight) < self.limit.limit()
     }
 }
@@ -54,21 +54,23 @@ impl<L: Limit> Limited<L> {
 impl<L: Limit> Policy for Limited<L> {
     fn decide(&mut self, _: Time, _: User, moment: Moment) -> Decision {
         self.see(moment);
-        // A handshake is the beginning of a request.
+        // A handshake precedes a request.
         let in_flight = self.requests + self.handshakes;
-        admit_if(self.place == Place::Requests || self.has_room_for_one_beside(in_flight))
+        admit_if(self.scope == Scope::Requests || self.has_room_beside(in_flight))
     }
 
     fn request(&mut self, _: Time, _: User, moment: Moment) -> bool {
         self.see(moment);
-        self.place == Place::Door || self.has_room_for_one_beside(self.requests)
+        self.scope == Scope::Admission || self.has_room_beside(self.requests)
     }
 
     fn responded(&mut self, now: Time, response: &Response) {
-        match self.place {
-            Place::Door => self.limit.learn(now, response, response.in_flight + self.handshakes),
-            Place::Requests if response.is_early => {}
-            Place::Requests => self.limit.learn(now, response, response.in_flight),
+        match self.scope {
+            Scope::Admission => {
+                self.limit.learn(now, response, response.in_flight + self.handshakes)
+            }
+            Scope::Requests if response.is_early => {}
+            Scope::Requests => self.limit.learn(now, response, response.in_flight),
         }
     }
 
@@ -76,10 +78,10 @@ impl<L: Limit> Policy for Limited<L> {
 
     fn why(&self, _: Time) -> String {
         let (name, limit) = (self.limit.name(), self.limit.limit());
-        match self.place {
-            Place::Requests => format!("the {name} limit is {limit:.0} requests in flight"),
-            Place::Door => {
-                format!("new sessions enter while less than {limit:.0} are in flight, by {name}")
+        match self.scope {
+            Scope::Requests => format!("the {name} limit is {limit:.0} requests in flight"),
+            Scope::Admission => {
+                format!("new sessions are admitted below {limit:.0} requests in flight, by {name}")
             }
         }
     }
@@ -91,20 +93,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn at_the_door_nobody_inside_is_turned_away() {
-        let (mut door, mut requests) = (
-            Limited::at_the_door(Aimd::new(Pace(1.0))),
+    fn on_admission_no_request_of_an_active_session_is_refused() {
+        let (mut admission, mut requests) = (
+            Limited::on_admission(Aimd::new(Pace(1.0))),
             Limited::on_requests(Aimd::new(Pace(1.0))),
         );
         let (user, moment) = (User(0), Moment::in_flight(0, 20));
-        assert!(!door.decide(Time::ZERO, user, moment).is_admit());
-        assert!(door.request(Time::ZERO, user, moment));
+        assert!(!admission.decide(Time::ZERO, user, moment).is_admit());
+        assert!(admission.request(Time::ZERO, user, moment));
         assert!(requests.decide(Time::ZERO, user, moment).is_admit());
         assert!(!requests.request(Time::ZERO, user, moment));
     }
 
     #[test]
-    fn a_handshake_uses_the_limit_at_the_door_only() {
+    fn a_handshake_uses_the_limit_on_admission_only() {
         let response = Response { in_flight: 9, ..Response::default() };
         let grown = |mut limited: Limited<Aimd>| {
             limited.see(Moment::in_flight(1, 9));
@@ -112,12 +114,12 @@ mod tests {
             limited.limit.limit()
         };
         // Half of 20 is in use, or one less.
-        assert_eq!(grown(Limited::at_the_door(Aimd::new(Pace(1.0)))), 21.0);
+        assert_eq!(grown(Limited::on_admission(Aimd::new(Pace(1.0)))), 21.0);
         assert_eq!(grown(Limited::on_requests(Aimd::new(Pace(1.0)))), 20.0);
     }
 
     #[test]
-    fn who_leaves_during_her_handshake_counts_at_the_door_only() {
+    fn a_customer_who_leaves_during_the_handshake_counts_on_admission_only() {
         let grow = Response { in_flight: 50, ..Response::default() };
         let left = Response { is_early: true, is_dropped: true, ..grow };
         let after = |mut limited: Limited<Aimd>| {
@@ -125,7 +127,7 @@ mod tests {
             limited.responded(Time::ZERO, &left);
             limited.limit.limit()
         };
-        assert_eq!(after(Limited::at_the_door(Aimd::new(Pace(1.0)))), 27.0);
+        assert_eq!(after(Limited::on_admission(Aimd::new(Pace(1.0)))), 27.0);
         assert_eq!(after(Limited::on_requests(Aimd::new(Pace(1.0)))), 30.0);
     }
 }

@@ -1,17 +1,17 @@
-//! Other people's ways to control overload, in our own code, from their papers
-//! and documentation: what [`tide`](tidegate_control::PolicyKind::Tide) has to beat.
+//! Published overload controls, implemented from their papers and documentation: the
+//! rivals that [`tide`](tidegate_control::PolicyKind::Tide) is compared with.
 //!
-//! Times that their authors gave for people at their own pace are shortened
-//! with the scenario's customers ([`Pace`]); times that concern machines are
-//! taken as they are. Rules that work by the response see each one, and those that
-//! stand in the service are told the queueing time that it would measure.
+//! Times that a source gives for people are shortened to the pace of the scenario's
+//! customers ([`Pace`]); times that concern machines are unchanged. Rules that work by
+//! response times see each response. Rules that run in the service get the queueing time
+//! that the service would measure.
 //!
-//! What a source leaves open, or tells its user to tune, was swept, and the single
-//! set that does best is used: "Swept" at a file's head. It was judged by the mean
-//! goodput ("carried") of 17 runs of 20 s, seed 1: `flash-crowd`, and `demo`,
+//! Constants that a source leaves open, or leaves to its user, were swept, and the single
+//! best set is used: "Swept" at a file's head. The criterion is the mean goodput
+//! ("carried") of 17 runs of 20 s, seed 1: `flash-crowd`, and `demo`,
 //! `even-sessions`, `own-hosts`, `heavy-first`, `heavy-later`, `short-sessions`,
-//! `unseen-slow` and `two-cores` at two and ten times the capacity; then by response
-//! times, and by who was refused at 0.9.
+//! `unseen-slow` and `two-cores` at two and ten times the capacity; then response
+//! times, and the share refused at 0.9.
 
 mod aimd;
 mod breakwater;
@@ -42,13 +42,13 @@ use tidegate_control::Decision;
 pub(super) struct Pace(pub(super) f64);
 
 impl Pace {
-    /// A time of human life at this pace, in seconds.
+    /// A time given for people, at this pace, in seconds.
     fn of(self, seconds: f64) -> f64 {
         seconds * self.0
     }
 }
 
-/// To ask again at the next poll is as good as any other time.
+/// The next poll may decide otherwise: no wait is known.
 const NOT_NOW: Decision = Decision::NotNow { retry_after: Duration::from_millis(1) };
 
 fn admit_if(may: bool) -> Decision {

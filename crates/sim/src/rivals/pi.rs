@@ -1,22 +1,21 @@
-//! A PI controller that sets the share of new sessions to be turned away.
+//! A PI controller that sets the share of new sessions to be refused.
 //!
 //! Source: Uber Engineering 2023, "PID Controller for Cinnamon": the error is
 //! `(inflow − (outflow + free)) ∕ outflow` of an interval, free being the places left
-//! under a limit of what is in flight; the share rejected is `Kp e + Ki Σe`, without
+//! under a limit of requests in flight; the share rejected is `Kp e + Ki Σe`, without
 //! a derivative term.
-//! Deviation: an interval is a tick; inflow less outflow is by how much more is in
-//! flight, handshakes included, than a tick ago. Cinnamon rejects the requests of
-//! least priority and lets others wait for a place no longer than a time-out; here
-//! new sessions are rejected at random, and admitted ones stay, so that nothing draws down
-//! a queue that neither grows nor shrinks. The limit is [`PER_PLACE`] for each
-//! processor in view and each thread of the service, of which this rule is told: their
-//! auto-tuner is left out.
-//! Swept: the error as above and as what is in flight against the limit, with and
+//! Deviation: an interval is a tick; inflow less outflow is the change of the
+//! number in flight, handshakes included, since the last tick. Cinnamon rejects the requests of
+//! least priority and queues others no longer than a time-out; here new sessions are
+//! rejected at random and admitted ones stay, so that a queue that neither grows nor
+//! shrinks is not drained. The limit is [`PER_PLACE`] for each processor in view and each
+//! thread of the service, whose number this rule gets: their auto-tuner is left out.
+//! Swept: the error as above and as the number in flight against the limit, with and
 //! without handshakes, at the tick and on average over it, bounded and not; Kp from
 //! 0.05 to 1, Ki from 0.003 to 3; the limit as 8 per processor and as 1, 2, 4 per
 //! processor and thread. The error of the source carries most (96 %); against the
-//! limit it shuts the door for seconds at a time at ten times the capacity (85 % at
-//! most). A smaller Ki loses more of those let in, a greater one swings.
+//! limit it refuses every session for seconds at a time at ten times the capacity (85 %
+//! at most). A smaller Ki loses more of the admitted sessions, a greater one oscillates.
 
 use super::admit_if;
 use crate::policy::{Policy, User};
@@ -26,7 +25,7 @@ use tidegate_control::{Decision, Moment, Reading, Time};
 const KP: f64 = 0.1;
 const KI: f64 = 1.4;
 const PER_PLACE: f64 = 2.0;
-/// A door that is quite shut would learn nothing.
+/// With every session rejected the controller would learn nothing.
 const MOST_REJECTED: f64 = 0.999;
 
 /// The policy's state.
@@ -40,7 +39,7 @@ pub(crate) struct Pi {
 }
 
 impl Pi {
-    /// Before a service that works on so many requests at a time.
+    /// For a service with this number of threads.
     pub(crate) fn new(threads: usize) -> Self {
         let threads = threads as f64;
         Self { threads, in_flight: 0.0, integral: 0.0, rejected: 0.0, random: Random::new(1) }
@@ -67,7 +66,7 @@ impl Policy for Pi {
     }
 
     fn why(&self, _: Time) -> String {
-        format!("{:.0} % of new sessions are turned away", self.rejected * 100.0)
+        format!("{:.0} % of new sessions are refused", self.rejected * 100.0)
     }
 }
 
@@ -94,18 +93,18 @@ mod tests {
         };
         // Ten more, twenty answered: e = 0.5, so 0.05 and 1.4 × 0.5.
         assert_eq!(after(7, 3, 20), 0.75);
-        // No more of them: e = 0.
+        // No change: e = 0.
         assert_eq!(after(5, 5, 20), 0.7);
         // Seven less and one place free: e = −8 ∕ 40.
         assert_eq!(after(0, 3, 40), 0.4);
         // As many, and one place free: e = −1 ∕ 40.
         assert_eq!(after(0, 3, 40), 0.3825);
-        assert_eq!(after(0, 500, 10), 0.999, "never quite shut");
+        assert_eq!(after(0, 500, 10), 0.999, "never all of them");
         assert_eq!(after(0, 0, 0), 0.0);
     }
 
     #[test]
-    fn so_many_are_turned_away_as_it_says() {
+    fn the_share_refused_is_the_share_set() {
         let mut pi = Pi::new(1);
         pi.rejected = 0.75;
         let admitted =

@@ -1,20 +1,20 @@
-//! Session-based admission control: new sessions are turned away while the
-//! predicted use of the CPU is above a threshold.
+//! Session-based admission control: new sessions are refused while the predicted
+//! utilization of the CPU is above a threshold.
 //!
 //! Source: Cherkasova and Phaal 2002, "Session-Based Admission Control: A
 //! Mechanism for Peak Load Management of Commercial Web Sites", IEEE
 //! Transactions on Computers 51(6): `f(i+1) = (1 − k) f(i) + k U(i)`, new
 //! sessions are rejected in interval i+1 where `f(i+1) > 95 %`.
 //! Deviation: an interval is a second at the customers' pace, but no shorter than
-//! the time between two readings, a tenth of a second: relatively a longer one than
+//! the time between two readings, a tenth of a second, which is relatively longer than
 //! theirs where customers are fast. The busiest host counts. Their hybrid strategy,
 //! which chooses k by what was aborted, is left out.
 //! Swept: k of their responsive (1) and stable (0.1) strategies and 0.5; intervals
-//! at the customers' pace and of a second; thresholds of 80 and 90 %; the refused
-//! waiting or turned away. Responsive, at their pace and their threshold, and turned
-//! away carries most (95 %; 60 % if they wait: then a whole line enters when the door
-//! opens, and their system has no line either). With an interval of a second it
-//! learns too late (63 %).
+//! at the customers' pace and of a second; thresholds of 80 and 90 %; refused sessions
+//! queued or refused at once. The responsive strategy, at their pace and threshold, with
+//! refusal at once carries most (95 %; 60 % with queueing: then the whole queue is
+//! admitted when the prediction falls below the threshold; their system has no queue
+//! either). With an interval of a second it reacts too late (63 %).
 
 use super::{NOT_NOW, Pace};
 use crate::policy::{Policy, User};
@@ -73,7 +73,7 @@ impl Policy for Sbac {
 
     fn why(&self, _: Time) -> String {
         format!(
-            "the use predicted for this interval is {:.0} %, the threshold 95 %",
+            "the utilization predicted for this interval is {:.0} %, the threshold 95 %",
             self.predicted * 100.0
         )
     }
@@ -85,9 +85,9 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn the_door_shuts_above_95_percent_of_use_and_opens_below() {
+    fn new_sessions_are_refused_above_95_percent_of_use_and_admitted_below() {
         let mut sbac = Sbac::new(Pace(0.1));
-        let mut open_after = |used_cpu_s| {
+        let mut admits_after = |used_cpu_s| {
             let gate = Usage { capacity_cpus: 2.0, used_cpu_s: Some(used_cpu_s), idle: None };
             let elapsed = Duration::from_millis(50);
             for _ in 0..2 {
@@ -96,11 +96,11 @@ mod tests {
             sbac.decide(Time::ZERO, User(0), Moment::IDLE).is_admit()
         };
         // Of 0.1 CPU seconds in half an interval: 96, 94 and 100 %.
-        assert_eq!([0.096, 0.094, 0.1].map(&mut open_after), [false, true, false]);
+        assert_eq!([0.096, 0.094, 0.1].map(&mut admits_after), [false, true, false]);
     }
 
     #[test]
-    fn an_interval_is_judged_when_it_is_over() {
+    fn an_interval_counts_when_it_is_over() {
         let mut sbac = Sbac::new(Pace(0.2));
         let gate = Usage { capacity_cpus: 1.0, used_cpu_s: Some(0.1), idle: None };
         let reading = Reading { elapsed: Duration::from_millis(100), gate, ..Reading::default() };

@@ -340,7 +340,7 @@ impl<'a> World<'a> {
         if self.now > self.scenario.watch_from_s + 0.05 {
             self.outcome.best += best;
         }
-        (self.tenth.at_s, self.tenth.inside) = (self.now, self.active);
+        (self.tenth.at_s, self.tenth.active) = (self.now, self.active);
         (self.tenth.best, self.tenth.room) = (best, room);
         self.outcome.course.push(std::mem::take(&mut self.tenth));
         self.schedule(self.now + 0.1, Event::Tenth);

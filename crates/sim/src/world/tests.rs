@@ -185,7 +185,7 @@ fn former_sessions_of_those_without_tickets_are_forgotten_in_the_end() {
     // 62.6 sessions a second, with 11.3 pauses. A seat is taken for as long as a pause, or,
     // where that is longer than 250 ms (0.24 of them), for these and the linger time:
     // 73.1 + 0.24 × 1250 = 372.7 ms. Together 263.7, and a few who are served.
-    let inside = outcome.course[100..].iter().map(|tenth| f64::from(tenth.inside));
+    let inside = outcome.course[100..].iter().map(|tenth| f64::from(tenth.active));
     let mean = inside.clone().sum::<f64>() / inside.count() as f64;
     assert!((mean / 265.0 - 1.0).abs() < 0.05, "{mean}");
 }
@@ -338,7 +338,7 @@ fn nothing_is_in_flight_when_all_have_left() {
     let scenario = Scenario { duration_s: 30.0, arrivals, ..Scenario::default() };
     let mut listener = Open::default();
     let outcome = run(&scenario, 4.0, 1, &mut listener);
-    let inside = outcome.course.last().unwrap().inside;
+    let inside = outcome.course.last().unwrap().active;
     let last = listener.0.last().unwrap();
     let in_flight = (last.in_flight_handshakes, last.in_flight_requests);
     assert_eq!((inside, in_flight), (0, (0, 0)));

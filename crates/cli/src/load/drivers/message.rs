@@ -1,49 +1,60 @@
-//! What the lead and its drivers say to each other: a line of JSON each, over the
-//! drivers' standard input and output. The end of its input tells a driver to
-//! stop, so none outlives its lead.
+//! Messages between the lead and its drivers: one line of JSON each, over standard input
+//! and output of the driver. A driver stops at the end of its input, so no driver outlives
+//! its lead.
 
 use std::path::PathBuf;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
-use tidegate_load::{Part, Portion, Snapshot};
+use tidegate_load::{Shard, ShardResult, Snapshot};
 
+/// Environment variable that is set for driver processes.
+pub const DRIVER: &str = "TIDEGATE_LOAD_DRIVER";
 /// The first line to a driver.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Job {
-    /// Its part of the test.
-    pub part: Part,
-    /// Which of the runs of `--repeat`, from 1.
+    /// Its shard of the test.
+    pub shard: Shard,
+    /// Number of the run among those of `--repeat`, from 1.
     pub run: u32,
     /// Processors of its threads; empty for one thread that is not pinned.
     pub cores: Vec<usize>,
-    /// Where it writes its requests, in place of what the flags say.
+    /// File of its requests as JSON lines; replaces the flag.
     pub raw: Option<PathBuf>,
-    /// Likewise.
+    /// File of its requests as Parquet; replaces the flag.
     pub parquet: Option<PathBuf>,
 }
 
-/// The second line to a driver: when all begin.
+/// The second line to a driver: the common start.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Start {
     /// Nanoseconds since 1970.
     pub at_unix_ns: u64,
 }
 
-/// What a driver says.
+impl From<SystemTime> for Start {
+    fn from(at: SystemTime) -> Self {
+        let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();
+        // Nanoseconds exceed 64 bits in the year 2554.
+        Self { at_unix_ns: u64::try_from(since.as_nanos()).unwrap_or(u64::MAX) }
+    }
+}
+
+/// A line from a driver.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Message {
-    /// The target answers, and all is there for the start.
+    /// The target answers and the driver waits for the start.
     Ready,
-    /// How it stands.
-    Stands(Box<Snapshot>),
-    /// What it measured.
-    Done(Box<Portion>),
-    /// It cannot go on.
+    /// The state of the run.
+    Snapshot(Box<Snapshot>),
+    /// The result.
+    Done(Box<ShardResult>),
+    /// The driver cannot continue.
     Failed {
-        /// Why.
+        /// Reason.
         message: String,
-        /// 2 for bad input, 3 for a run that failed.
+        /// 2 for bad input, 3 for a failed run.
         exit_code: u8,
     },
 }

@@ -1,73 +1,76 @@
-//! `--drivers`: several processes of this program drive one test, and one report
-//! comes of it. This process leads: it measures nothing itself.
+//! `--drivers`: several processes of this program generate the load of one test. This
+//! process is the lead: it starts them, shows their sum and merges their results. It
+//! generates no load itself.
 
 pub mod child;
-mod crew;
 mod files;
 pub mod message;
+mod set;
 
 use std::time::{Duration, Instant, SystemTime};
 
 use tidegate_load::{
-    Missing, Part, Plan, Portion, Snapshot, Stop, Summary, Together, merge_what_is_left,
+    LiveMerge, MissingShard, Plan, Shard, ShardResult, Snapshot, Stop, Summary, merge_available,
     write_seconds,
 };
 
 use crate::exit::bad_input;
-use crew::{Crew, Heard};
 use files::Files;
 use message::{Job, Message};
+use set::{DriverEvent, DriverSet};
 
-/// Set for the processes that are drivers.
-pub const DRIVER: &str = "TIDEGATE_LOAD_DRIVER";
-/// How long drivers may take until they are ready.
+/// Time until all drivers must be ready.
 const READY: Duration = Duration::from_secs(120);
-/// From all being ready to the common start.
-const MOMENT: Duration = Duration::from_millis(200);
-/// How long a driver may take after its end to say what it measured.
+/// From the last driver being ready to the common start.
+const START_DELAY: Duration = Duration::from_millis(200);
+/// Time after the end of the run until a driver must have sent its result.
 const RESULT: Duration = Duration::from_secs(60);
-/// A driver that says nothing for so long is told of.
+/// Silence of a driver after which the user is told.
 const SILENT: Duration = Duration::from_secs(3);
-/// How often the observer is called.
-const LOOK: Duration = Duration::from_millis(250);
+/// Interval between snapshots.
+const SHOW: Duration = Duration::from_millis(250);
 
-/// What the user sees besides the snapshots.
-pub trait Notes {
-    /// Something that she should know now.
+/// Shows a run to the user.
+pub trait Observer {
+    /// A message for the user.
     fn note(&mut self, text: &str);
-    /// How all drivers stand together.
+    /// The state of all drivers together.
     fn show(&mut self, snapshot: &Snapshot);
 }
 
-/// Runs a plan by so many drivers. `run` is its number among those of `--repeat`.
+/// Runs a plan with this number of drivers. `run` is the number of the run among those of
+/// `--repeat`.
+///
+/// # Errors
+/// A driver could not start, or every driver was lost.
 pub fn run(
     plan: &Plan,
     run: u32,
     drivers: u32,
     stop: &Stop,
-    notes: &mut dyn Notes,
+    notes: &mut dyn Observer,
 ) -> anyhow::Result<Summary> {
     let files = Files::new(plan.raw.as_deref(), plan.parquet.as_deref(), drivers)?;
     let jobs: Vec<Job> = (1..=drivers)
         .map(|number| {
             let index = number as usize - 1;
-            let part = Part::new(number, drivers).expect("as many as the flag may say");
+            let shard = Shard::new(number, drivers).expect("the flag has the same limit");
             let cores = plan.cores.iter().copied().skip(index).step_by(drivers as usize);
             let (raw, parquet) = files.of(index);
-            Job { part, run, cores: cores.collect(), raw, parquet }
+            Job { shard, run, cores: cores.collect(), raw, parquet }
         })
         .collect();
-    let crew = Crew::start(&jobs)?;
-    let ids: Vec<String> = crew.ids().iter().map(u32::to_string).collect();
+    let set = DriverSet::start(&jobs)?;
+    let ids: Vec<String> = set.ids().iter().map(u32::to_string).collect();
     notes.note(&format!("{drivers} drivers: processes {}", ids.join(", ")));
     let mut lead = Lead {
-        crew,
-        parts: jobs.iter().map(|job| job.part).collect(),
+        drivers: set,
+        shards: jobs.iter().map(|job| job.shard).collect(),
         states: jobs.iter().map(|_| State::default()).collect(),
-        together: Together::new(drivers),
+        live: LiveMerge::new(drivers),
         started: None,
         stopped: None,
-        longest: plan.warm_up + plan.measure,
+        length: plan.warm_up + plan.measure,
         start_at: plan.start_at,
     };
     lead.work(stop, notes)?;
@@ -84,46 +87,46 @@ pub fn run(
 }
 
 struct Lead {
-    crew: Crew,
-    parts: Vec<Part>,
+    drivers: DriverSet,
+    shards: Vec<Shard>,
     states: Vec<State>,
-    together: Together,
+    live: LiveMerge,
     /// When the run began or begins.
     started: Option<Instant>,
-    /// When all were asked to stop.
+    /// When all drivers were requested to stop.
     stopped: Option<Instant>,
-    /// Of a run, warm-up included.
-    longest: Duration,
+    /// Length of the run, warm-up included.
+    length: Duration,
     start_at: Option<SystemTime>,
 }
 
-/// What is known of a driver.
+/// State of a driver.
 #[derive(Default)]
 struct State {
     ready: bool,
-    portion: Option<Box<Portion>>,
+    shard_result: Option<Box<ShardResult>>,
     failed: Option<(String, u8)>,
-    /// Why its part is lost.
+    /// Why its result is lost.
     lost: Option<String>,
     over: bool,
-    heard: Option<Instant>,
-    /// It was told that it says nothing.
-    noted: bool,
+    last_message: Option<Instant>,
+    /// The user was told about its silence.
+    silence_noted: bool,
 }
 
 impl Lead {
-    /// Until no driver is left.
-    fn work(&mut self, stop: &Stop, notes: &mut dyn Notes) -> anyhow::Result<()> {
+    /// Runs until all drivers have ended.
+    fn work(&mut self, stop: &Stop, notes: &mut dyn Observer) -> anyhow::Result<()> {
         let begun = Instant::now();
         let (mut fresh, mut shown) = (false, Instant::now());
         while self.states.iter().any(|state| !state.over) {
-            if let Some((index, heard)) = self.crew.listen(Duration::from_millis(50)) {
-                fresh |= matches!(heard, Heard::Says(Message::Stands(_)));
-                self.hear(index, heard, notes)?;
+            if let Some((index, event)) = self.drivers.next_event(Duration::from_millis(50)) {
+                fresh |= matches!(event, DriverEvent::Message(Message::Snapshot(_)));
+                self.handle(index, event, notes)?;
             }
-            if fresh && shown.elapsed() >= LOOK {
+            if fresh && shown.elapsed() >= SHOW {
                 (fresh, shown) = (false, Instant::now());
-                self.together.snapshot().iter().for_each(|snapshot| notes.show(snapshot));
+                self.live.snapshot().iter().for_each(|snapshot| notes.show(snapshot));
             }
             if stop.is_stopped() {
                 self.stop();
@@ -135,63 +138,73 @@ impl Lead {
                     READY.as_secs()
                 );
             }
-            self.watch(notes);
+            self.check_silence(notes);
         }
         if fresh {
-            self.together.snapshot().iter().for_each(|snapshot| notes.show(snapshot));
+            self.live.snapshot().iter().for_each(|snapshot| notes.show(snapshot));
         }
         Ok(())
     }
 
-    fn hear(&mut self, index: usize, heard: Heard, notes: &mut dyn Notes) -> anyhow::Result<()> {
+    fn handle(
+        &mut self,
+        index: usize,
+        event: DriverEvent,
+        notes: &mut dyn Observer,
+    ) -> anyhow::Result<()> {
         let state = &mut self.states[index];
-        state.heard = Some(Instant::now());
-        state.noted = false;
-        match heard {
-            Heard::Says(Message::Ready) => {
+        state.last_message = Some(Instant::now());
+        state.silence_noted = false;
+        match event {
+            DriverEvent::Message(Message::Ready) => {
                 state.ready = true;
                 if self.states.iter().all(|state| state.ready) {
                     self.begin(notes);
                 }
             }
-            Heard::Says(Message::Stands(snapshot)) => {
-                self.together.take(self.parts[index], *snapshot);
+            DriverEvent::Message(Message::Snapshot(snapshot)) => {
+                self.live.add(self.shards[index], *snapshot);
             }
-            Heard::Says(Message::Done(portion)) => state.portion = Some(portion),
-            Heard::Says(Message::Failed { message, exit_code }) => {
+            DriverEvent::Message(Message::Done(shard_result)) => {
+                state.shard_result = Some(shard_result)
+            }
+            DriverEvent::Message(Message::Failed { message, exit_code }) => {
                 state.failed = Some((message, exit_code));
             }
-            Heard::Nonsense(what) => {
-                state.lost = Some(format!("said what cannot be understood: {what}"));
-                self.crew.kill(index);
+            DriverEvent::Invalid(why) => {
+                state.lost = Some(format!("sent an invalid message: {why}"));
+                self.drivers.kill(index);
             }
-            Heard::Silence => return self.ended(index, notes),
+            DriverEvent::End => return self.ended(index, notes),
         }
         Ok(())
     }
 
-    fn begin(&mut self, notes: &mut dyn Notes) {
-        let moment = SystemTime::now() + MOMENT;
-        let at = self.start_at.unwrap_or(moment);
+    fn begin(&mut self, notes: &mut dyn Observer) {
+        let soon = SystemTime::now() + START_DELAY;
+        let at = self.start_at.unwrap_or(soon);
         let ahead = at.duration_since(SystemTime::now()).unwrap_or_default();
-        if ahead > MOMENT * 2 {
-            notes.note(&format!("all are ready; the test starts in {:.0} s", ahead.as_secs_f64()));
+        if ahead > START_DELAY * 2 {
+            notes.note(&format!(
+                "all drivers are ready; the test starts in {:.0} s",
+                ahead.as_secs_f64()
+            ));
         }
         self.started = Some(Instant::now() + ahead);
-        self.crew.begin(at);
+        self.drivers.begin(at);
     }
 
-    /// A driver's process is over.
-    fn ended(&mut self, index: usize, notes: &mut dyn Notes) -> anyhow::Result<()> {
-        let ending = self.crew.ended(index);
-        self.together.without(self.parts[index]);
+    /// A driver's process has ended.
+    fn ended(&mut self, index: usize, notes: &mut dyn Observer) -> anyhow::Result<()> {
+        let ending = self.drivers.ended(index);
+        self.live.remove(self.shards[index]);
         let state = &mut self.states[index];
         state.over = true;
-        if state.portion.is_some() && state.lost.is_none() {
+        if state.shard_result.is_some() && state.lost.is_none() {
             return Ok(());
         }
         if let (Some((message, 2)), None) = (&state.failed, self.started) {
-            // It would be the same for each of them.
+            // Bad input is the same for every driver.
             return Err(bad_input(message));
         }
         let why = match (state.lost.take(), state.failed.take()) {
@@ -204,9 +217,9 @@ impl Lead {
         }
         let after = self.started.map(|started| started.elapsed().as_secs_f64());
         let why = format!("{why} after {:.1} s", after.unwrap_or_default());
-        notes.note(&format!("driver {} {why}: the others stop, too", index + 1));
+        notes.note(&format!("driver {} {why}: the others stop as well", index + 1));
         self.states[index].lost = Some(why);
-        // Without its part the load is another one.
+        // Without its shard the load is not that of the test.
         self.stop();
         Ok(())
     }
@@ -214,31 +227,31 @@ impl Lead {
     fn stop(&mut self) {
         if self.stopped.is_none() {
             self.stopped = Some(Instant::now());
-            self.crew.stop();
+            self.drivers.stop();
         }
     }
 
-    /// Tells of drivers that say nothing, and ends those that would for ever.
-    fn watch(&mut self, notes: &mut dyn Notes) {
+    /// Reports silent drivers, and kills those without a result long after the end.
+    fn check_silence(&mut self, notes: &mut dyn Observer) {
         let Some(started) = self.started else {
-            // Until the start there is nothing to say. A stop ends it.
+            // Before the start drivers send nothing. After a stop they must end.
             if self.stopped.is_some_and(|stopped| stopped.elapsed() > RESULT) {
-                (0..self.states.len()).for_each(|index| self.crew.kill(index));
+                (0..self.states.len()).for_each(|index| self.drivers.kill(index));
             }
             return;
         };
-        let end = self.stopped.unwrap_or(started + self.longest).min(started + self.longest);
+        let end = self.stopped.unwrap_or(started + self.length).min(started + self.length);
         let late = Instant::now().saturating_duration_since(end) > RESULT;
         for (index, state) in self.states.iter_mut().enumerate().filter(|(_, state)| !state.over) {
-            let heard = state.heard.map_or(started, |heard| heard.max(started));
-            let silent = Instant::now().saturating_duration_since(heard);
-            if late && state.lost.is_none() && state.portion.is_none() {
-                state.lost = Some(format!("gave no result within {} s", RESULT.as_secs()));
-                self.crew.kill(index);
-            } else if silent > SILENT && !state.noted {
-                state.noted = true;
+            let last = state.last_message.map_or(started, |last| last.max(started));
+            let silent = Instant::now().saturating_duration_since(last);
+            if late && state.lost.is_none() && state.shard_result.is_none() {
+                state.lost = Some(format!("sent no result within {} s", RESULT.as_secs()));
+                self.drivers.kill(index);
+            } else if silent > SILENT && !state.silence_noted {
+                state.silence_noted = true;
                 notes.note(&format!(
-                    "driver {} has said nothing for {} s",
+                    "driver {} has sent nothing for {} s",
                     index + 1,
                     SILENT.as_secs()
                 ));
@@ -246,30 +259,29 @@ impl Lead {
         }
     }
 
-    /// What all measured, and which drivers were lost.
+    /// The merged result, and the indices of lost drivers.
     fn result(self) -> anyhow::Result<(Summary, Vec<usize>)> {
-        let (mut portions, mut missing, mut lost) = (Vec::new(), Vec::new(), Vec::new());
-        for (index, (state, part)) in self.states.into_iter().zip(self.parts).enumerate() {
-            match state.portion.filter(|_| state.lost.is_none()) {
-                Some(portion) => portions.push((format!("driver {}", index + 1), *portion)),
+        let (mut shard_results, mut missing, mut lost) = (Vec::new(), Vec::new(), Vec::new());
+        for (index, (state, shard)) in self.states.into_iter().zip(self.shards).enumerate() {
+            match state.shard_result.filter(|_| state.lost.is_none()) {
+                Some(shard_result) => {
+                    shard_results.push((format!("driver {}", index + 1), *shard_result))
+                }
                 None => {
                     let why = state.lost.unwrap_or_else(|| "was lost".to_owned());
-                    missing.push(Missing { part, why });
+                    missing.push(MissingShard { shard, why });
                     lost.push(index);
                 }
             }
         }
-        if portions.is_empty() {
+        if shard_results.is_empty() {
             let why: Vec<String> = missing
                 .iter()
-                .map(|missing| format!("driver {} {}", missing.part.number(), missing.why))
+                .map(|missing| format!("driver {} {}", missing.shard.number(), missing.why))
                 .collect();
-            anyhow::bail!(
-                "all drivers were lost, and what they measured with them: {}",
-                why.join("; ")
-            );
+            anyhow::bail!("all drivers were lost, with all results: {}", why.join("; "));
         }
-        let summary = merge_what_is_left(portions, &missing).map_err(anyhow::Error::msg)?;
+        let summary = merge_available(shard_results, &missing).map_err(anyhow::Error::msg)?;
         Ok((summary, lost))
     }
 }

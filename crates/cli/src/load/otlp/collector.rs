@@ -1,8 +1,8 @@
-//! A collector that takes metrics over HTTP, as protobuf.
+//! Client of a collector: metrics over HTTP in protobuf.
 //!
 //! Source: OpenTelemetry Protocol 1.10, "OTLP/HTTP".
-//! Deviation: an export that failed is not repeated. Figures are cumulative, so the next
-//! one says all that it did.
+//! Deviation: a failed export is not repeated. Figures are cumulative, so the next export
+//! contains its data.
 
 use std::fmt;
 
@@ -24,12 +24,12 @@ use super::DEADLINE;
 use super::settings::Settings;
 use crate::exit::bad_input;
 
-/// Longest answer that is read.
+/// Most bytes read of a response.
 const LONGEST_ANSWER: usize = 64 * 1024;
-/// Characters of what a collector says that are shown.
+/// Most characters shown of a message of the collector.
 const LONGEST_SAYING: usize = 200;
 
-/// Shown as what is posted to.
+/// Shown as the URL.
 pub struct Collector {
     uri: Uri,
     headers: HeaderMap,
@@ -37,10 +37,10 @@ pub struct Collector {
 }
 
 impl Collector {
-    /// Connects to nothing yet.
+    /// Does not connect yet.
     ///
     /// # Errors
-    /// The certificate authorities to trust cannot be read.
+    /// The certificate authorities cannot be read.
     pub fn new(settings: &Settings) -> anyhow::Result<Self> {
         let roots = match settings.uri.scheme_str() {
             Some("https") => trusted_roots(settings.ca.as_deref()).map_err(bad_input)?,
@@ -54,7 +54,7 @@ impl Collector {
             .with_no_client_auth();
         let connector =
             HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http().enable_http1();
-        // Seconds lie between two exports: one that is kept may be closed by then.
+        // Exports are seconds apart; an idle connection may be closed by then.
         let client = Client::builder(TokioExecutor::new())
             .pool_max_idle_per_host(0)
             .build(connector.build());
@@ -69,7 +69,7 @@ impl Collector {
     /// Posts a message, within [`DEADLINE`].
     ///
     /// # Errors
-    /// Why not all of it was taken.
+    /// Why the message was not accepted in full.
     pub async fn post(&self, message: Vec<u8>) -> Result<(), String> {
         match tokio::time::timeout(DEADLINE, self.exchange(message)).await {
             Ok(result) => result,
@@ -78,7 +78,7 @@ impl Collector {
     }
 
     async fn exchange(&self, message: Vec<u8>) -> Result<(), String> {
-        // What lies at the bottom is the reason; what is above it says who met it.
+        // The innermost error is the reason.
         let failed = |error: anyhow::Error| error.root_cause().to_string();
         let mut request = Request::post(&self.uri)
             .body(Full::from(message))
@@ -100,8 +100,8 @@ impl fmt::Display for Collector {
     }
 }
 
-/// What an answer of success says that it did not take. One that is no message of
-/// OTLP, as some collectors send, says nothing.
+/// The partial rejection in a successful response. Some collectors send a body that is not
+/// OTLP; it is ignored.
 fn refusal(body: &[u8]) -> Option<String> {
     let partial = ExportMetricsServiceResponse::decode(body).ok()?.partial_success?;
     let (rejected, said) = (partial.rejected_data_points, partial.error_message);
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_success_that_is_partial_is_told_and_cannot_write_to_the_terminal() {
+    fn a_partial_success_is_reported_without_control_characters() {
         assert_eq!(refusal(b""), None);
         assert_eq!(refusal(b"<html>"), None);
         assert_eq!(answered(0, ""), None);

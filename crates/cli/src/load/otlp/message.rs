@@ -1,5 +1,5 @@
-//! The figures as a message of OTLP: the families that Prometheus gets, by the same
-//! names, cumulative since the start of the run.
+//! The figures as an OTLP message: the same families and names as for Prometheus,
+//! cumulative since the start of the run.
 //!
 //! Source: OpenTelemetry Protocol 1.10, opentelemetry/proto/metrics/v1/metrics.proto.
 
@@ -20,20 +20,20 @@ use tidegate_load::metrics::{BOUNDS_S, Buckets, Family, Sample, Samples, familie
 
 const CUMULATIVE: i32 = AggregationTemporality::Cumulative as i32;
 
-/// Who tells.
+/// The resource that the metrics describe.
 pub fn resource(attributes: BTreeMap<String, String>) -> Resource {
     let attributes = attributes.into_iter().map(|(key, value)| attribute(&key, value)).collect();
     Resource { attributes, ..Resource::default() }
 }
 
-/// How a run stood at this time.
+/// The state of a run at a time.
 pub fn request(
     snapshot: &Snapshot,
     resource: &Resource,
     at: SystemTime,
 ) -> ExportMetricsServiceRequest {
     let start = UNIX_EPOCH + Duration::from_millis(snapshot.started_at_unix_ms);
-    // A clock that was set back must not make the run end before it began.
+    // After the clock was set back the end must not lie before the start.
     let times = Times { start: nanos(start), at: nanos(at.max(start)) };
     let scope = InstrumentationScope {
         name: "tidegate_load".to_owned(),
@@ -51,7 +51,7 @@ pub fn request(
     ExportMetricsServiceRequest { resource_metrics: vec![of_this] }
 }
 
-/// What the points of an export have in common, in nanoseconds since 1970.
+/// Start and time of the data points of an export, in nanoseconds since 1970.
 #[derive(Clone, Copy)]
 struct Times {
     start: u64,
@@ -59,7 +59,7 @@ struct Times {
 }
 
 impl Times {
-    /// `None` if nothing of its kind has happened yet.
+    /// `None` if there is no data point yet.
     fn metric(self, family: Family) -> Option<Metric> {
         let (name, unit) = (family.name(), family.unit().to_owned());
         let data = match family.samples {
@@ -105,7 +105,7 @@ impl Times {
             time_unix_nano: self.at,
             count: buckets.counts.iter().sum(),
             sum: Some(buckets.sum.as_secs_f64()),
-            // There, too, what lies on a bound belongs to the bucket below it.
+            // Bounds are inclusive upper bounds, as in Prometheus.
             bucket_counts: buckets.counts.to_vec(),
             explicit_bounds: BOUNDS_S.to_vec(),
             ..HistogramDataPoint::default()
@@ -152,7 +152,7 @@ mod tests {
             last: Point::default(),
             second: None,
             driver_warnings: Vec::new(),
-            spread: None,
+            histograms: None,
         }
     }
 
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn buckets_are_those_of_prometheus_each_response_in_one_only() {
+    fn buckets_have_the_bounds_of_prometheus_and_are_not_cumulative() {
         let metric = metric("request_duration_seconds");
         assert_eq!(
             (metric.unit.as_str(), self::metric("received_bytes_total").unit),
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_not_happened_has_no_metric_and_no_time_is_before_the_start() {
+    fn empty_families_are_left_out_and_no_time_is_before_the_start() {
         let metrics = metrics(UNIX_EPOCH);
         assert!(metrics.iter().all(|metric| metric.name != "tidegate_load_failures_total"));
         let Some(Data::Sum(sum)) = &metrics[0].data else { panic!() };

@@ -1,6 +1,5 @@
-//! Sends how a run stands to an OpenTelemetry collector. A thread of its own posts
-//! what it is handed, so that nothing waits for the collector but the end, and that not
-//! for long.
+//! Sends the state of a run to an OpenTelemetry collector. A thread of its own posts the
+//! messages, so only the end of the run waits for the collector, for a limited time.
 
 mod collector;
 mod message;
@@ -19,26 +18,26 @@ use crate::exit::bad_input;
 use collector::Collector;
 use settings::Settings;
 
-/// How long one export may take, and the end of a run because of the last.
+/// Time limit of one export, and of the last one at the end of the run.
 const DEADLINE: Duration = Duration::from_secs(2);
 
-/// The exporter, as the run sees it.
+/// The exporter.
 pub struct Otlp {
     interval: Duration,
-    /// When figures are sent next.
+    /// Time of the next export.
     due: Instant,
-    /// The newest figures, unless they were sent.
+    /// The latest snapshot, unless it was sent.
     unsent: Option<Figures>,
     figures: Sender<Figures>,
-    /// How many were handed over that the thread has not done with.
+    /// Exports that the thread has not finished.
     pending: Arc<AtomicUsize>,
-    /// The first thing that went wrong; closed once the thread is through.
+    /// The first error; closed when the thread ends.
     trouble: Receiver<String>,
-    /// Whether that was said.
+    /// The error was reported.
     told: bool,
 }
 
-/// A snapshot, and when it was taken.
+/// A snapshot and its time.
 struct Figures {
     snapshot: Snapshot,
     at: SystemTime,
@@ -48,7 +47,7 @@ impl Otlp {
     /// Reads the flag and the environment, and starts the thread.
     ///
     /// # Errors
-    /// The address or a variable of the environment is wrong.
+    /// The address or an environment variable is invalid.
     pub fn open(flag: &str) -> anyhow::Result<Self> {
         let settings = Settings::from_environment(flag).map_err(bad_input)?;
         let collector = Collector::new(&settings)?;
@@ -66,7 +65,7 @@ impl Otlp {
                 if let Err(why) = sent
                     && std::mem::take(&mut well)
                 {
-                    // Nobody listens any more if the user has gone.
+                    // The receiver is gone if the run has ended.
                     let _ = told.send(format!(
                         "otlp: {collector}: {why}: figures are missing there (said once; the run \
                          goes on)"
@@ -74,13 +73,13 @@ impl Otlp {
                 }
                 left.fetch_sub(1, Ordering::Relaxed);
             }
-            // Not held up by a name that is still being looked up.
+            // Does not wait for a pending name resolution.
             runtime.shutdown_background();
         };
         std::thread::Builder::new()
             .name("otlp".into())
             .spawn(work)
-            .context("cannot start the thread that exports figures")?;
+            .context("cannot start the OTLP export thread")?;
         let due = Instant::now() + settings.interval;
         Ok(Self {
             interval: settings.interval,
@@ -93,8 +92,8 @@ impl Otlp {
         })
     }
 
-    /// Sends how the run stands if it is time to, or the run's end. A collector that has
-    /// not answered yet is left alone until then. Gives what went wrong, once.
+    /// Sends the snapshot if an export is due or the run has ended, unless an export is still
+    /// pending. Returns an error once.
     pub fn show(&mut self, snapshot: &Snapshot) -> Option<String> {
         self.unsent = Some(Figures { snapshot: snapshot.clone(), at: SystemTime::now() });
         let now = Instant::now();
@@ -108,8 +107,8 @@ impl Otlp {
         trouble
     }
 
-    /// Sends what has not been, and waits until all has arrived, [`DEADLINE`] at most.
-    /// Gives what went wrong, unless that was said before.
+    /// Sends the last snapshot and waits at most [`DEADLINE`] for the pending exports. Returns
+    /// an error unless one was reported before.
     pub fn finish(mut self) -> Option<String> {
         self.send();
         drop(self.figures);
@@ -120,9 +119,9 @@ impl Otlp {
             match self.trouble.recv_timeout(left) {
                 Ok(why) => trouble = Some(why),
                 Err(RecvTimeoutError::Disconnected) => return trouble,
-                // Each answer came in time, but those before the last took most of it.
+                // Earlier exports used up the time limit.
                 Err(RecvTimeoutError::Timeout) => {
-                    let late = || "otlp: no time was left for the last figures".to_owned();
+                    let late = || "otlp: no time was left for the last export".to_owned();
                     return trouble.or_else(|| (!self.told).then(late));
                 }
             }
@@ -132,7 +131,7 @@ impl Otlp {
     fn send(&mut self) {
         if let Some(figures) = self.unsent.take() {
             self.pending.fetch_add(1, Ordering::Relaxed);
-            // Its thread only ends after this.
+            // The thread ends only after this.
             let _ = self.figures.send(figures);
         }
     }

@@ -1,8 +1,8 @@
-//! Where figures go and how, by the flag and by OpenTelemetry's own variables.
+//! Settings of the exporter: the flag and OpenTelemetry's environment variables.
 //!
 //! Source: OpenTelemetry specification, "OpenTelemetry Protocol Exporter" and
 //! "Environment Variable Specification".
-//! Deviation: every 5 s rather than 60, since a run is often over by then.
+//! Deviation: the default interval is 5 s, not 60 s, because many runs are shorter.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -12,41 +12,41 @@ use http::{HeaderMap, HeaderName, HeaderValue, Uri};
 use percent_encoding::percent_decode_str;
 use url::Url;
 
-/// What follows the address of a collector.
+/// Path appended to the address of a collector.
 const PATH: &str = "/v1/metrics";
-/// The address where no other is given.
+/// Default address.
 const DEFAULT: &str = "http://localhost:4318";
-/// Between two exports, in milliseconds.
+/// Default interval between exports in milliseconds.
 const INTERVAL_MS: u64 = 5000;
-/// The longest of those: a day, as a run.
+/// Longest interval in milliseconds: a day, the longest run.
 const LONGEST_MS: u64 = 86_400_000;
 
 /// Checked settings of the exporter.
 #[derive(Debug)]
 pub struct Settings {
-    /// What is posted to, path included.
+    /// URL of the exports, path included.
     pub uri: Uri,
-    /// Fields of each request, besides its own.
+    /// Additional header fields of each request.
     pub headers: HeaderMap,
     /// Certificate authorities to trust instead of the system's.
     pub ca: Option<PathBuf>,
-    /// Between two exports.
+    /// Interval between exports.
     pub interval: Duration,
-    /// Of the resource that the figures are about.
+    /// Attributes of the resource.
     pub attributes: BTreeMap<String, String>,
 }
 
 impl Settings {
-    /// The flag has the address, or is empty.
+    /// `flag` is the address, or empty.
     ///
     /// # Errors
-    /// What is wrong, where, and how to mend it.
+    /// What is invalid, where, and the remedy.
     pub fn from_environment(flag: &str) -> Result<Self, String> {
         Self::new(flag, |name| Some(std::env::var_os(name)?.to_string_lossy().into_owned()))
     }
 
     fn new(flag: &str, variable: impl Fn(&str) -> Option<String>) -> Result<Self, String> {
-        // Set to nothing is not set.
+        // An empty variable counts as unset.
         let set = |name: &str| variable(name).filter(|text| !text.is_empty());
         let of_exporter = |what: &str| {
             let names = ["OTEL_EXPORTER_OTLP_METRICS_", "OTEL_EXPORTER_OTLP_"];
@@ -79,8 +79,7 @@ impl Settings {
 
 const SERVICE_NAME: &str = "service.name";
 
-/// What is known without anybody saying so. Parts of one test, on one machine or on
-/// several, are told apart by their instance.
+/// Default attributes. The instance id distinguishes the shards of one test.
 fn own_attributes() -> BTreeMap<String, String> {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let host = host.trim();
@@ -93,11 +92,11 @@ fn own_attributes() -> BTreeMap<String, String> {
     attributes.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
 }
 
-/// The address of a collector, which takes metrics below it.
+/// The URL for metrics below the address of a collector.
 fn below(name: &str, text: &str) -> Result<Uri, String> {
     let mut url = address(name, text)?;
     if url.query().is_some() {
-        return Err(format!("{name} {text}: leave out what follows `?`"));
+        return Err(format!("{name} {text}: leave out the query (`?` and what follows)"));
     }
     let base = url.path().trim_end_matches('/');
     if base.ends_with(PATH) {
@@ -115,7 +114,7 @@ fn address(name: &str, text: &str) -> Result<Url, String> {
         ));
     };
     if !url.username().is_empty() || url.password().is_some() {
-        // Not shown: it holds a secret.
+        // The URL is not shown because it contains a password.
         return Err(format!(
             "{name}: has a user or password; give them in OTEL_EXPORTER_OTLP_HEADERS, such as \
              authorization=Basic%20..."
@@ -128,7 +127,7 @@ fn uri(url: &Url) -> Result<Uri, String> {
     url.as_str().parse().map_err(|error| format!("{url}: {error}"))
 }
 
-/// Fields of a request. Values, which may be secret, are not shown.
+/// Header fields. Values may be secret and are not shown.
 fn headers(name: &str, text: &str) -> Result<HeaderMap, String> {
     let field = |(key, value): (String, String)| {
         let wrong = |what| format!("{name}: the {what} of `{key}` cannot be in a header field");
@@ -182,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn the_path_is_appended_to_an_address_and_not_to_that_of_metrics() {
+    fn the_path_is_appended_to_the_general_endpoint_only() {
         let all = ("OTEL_EXPORTER_OTLP_ENDPOINT", "https://otel.example/base/");
         let own = ("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", "http://other:9/in?key=1");
         assert_eq!(uri_of("", &[]), "http://localhost:4318/v1/metrics");
@@ -193,14 +192,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_address_is_told_with_its_remedy_and_without_a_secret() {
+    fn an_invalid_address_is_reported_with_a_remedy_and_without_a_secret() {
         for (flag, rule) in [
             ("localhost:4318", "such as http://127.0.0.1:4318"),
             ("127.0.0.1:4318", "such as http://127.0.0.1:4318"),
             ("http://", "such as http://127.0.0.1:4318"),
             ("http://h/#x", "such as http://127.0.0.1:4318"),
             ("http://h:4318/v1/metrics", "leave out /v1/metrics"),
-            ("http://h/?x", "leave out what follows `?`"),
+            ("http://h/?x", "leave out the query"),
             ("http://me:secret@h", "give them in OTEL_EXPORTER_OTLP_HEADERS"),
         ] {
             let told = read(flag, &[]).unwrap_err();
@@ -212,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_are_decoded_and_those_of_metrics_go_first() {
+    fn headers_are_decoded_and_those_for_metrics_take_precedence() {
         let all = ("OTEL_EXPORTER_OTLP_HEADERS", "authorization=Basic%20YQ==, x-tenant = one ,");
         let headers = read("", &[all]).unwrap().headers;
         assert_eq!([&headers["authorization"], &headers["x-tenant"]], ["Basic YQ==", "one"]);

@@ -1,5 +1,5 @@
-//! The picture as a whole: a head, lines over time, and panels of counts. Told
-//! snapshots, it only draws them.
+//! The live screen: a header, charts over time and panels of counts. It draws snapshots
+//! and measures nothing.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -13,20 +13,20 @@ use super::panels;
 use super::plots::{self, Curve, Plot, Scale};
 use super::text::{BAD, BOLD, GOOD, MAIN, SOFT, WARN, bar, rate, span, time};
 
-/// Seconds that are kept: a run of any length is drawn in bounded memory.
+/// Seconds kept for the charts: bounds the memory of a long run.
 const KEPT: usize = 900;
-/// Lines of the panels; with those of the response time where there is room.
+/// Lines of the panels, without and with the response times.
 const PANELS: u16 = 10;
 const TALL_PANELS: u16 = 13;
-/// Cells from which two panels, and all three, have room beside each other.
+/// Widths from which two and three panels fit side by side.
 const TWO: u16 = 54;
 const THREE: u16 = 78;
-/// Cells below which charts stand one above the other.
+/// Width below which charts are stacked.
 const NARROW: u16 = 70;
-/// Lines that a chart needs.
+/// Lines of a chart.
 const CHART: u16 = 7;
 
-/// All that the view knows of a run.
+/// The state that is drawn.
 pub struct Dashboard {
     title: String,
     warm_up_s: f64,
@@ -35,14 +35,14 @@ pub struct Dashboard {
 }
 
 impl Dashboard {
-    /// A run that has not begun.
+    /// The screen before the first snapshot.
     pub fn new(title: String, warm_up: Duration) -> Self {
         Self { title, warm_up_s: warm_up.as_secs_f64(), seconds: VecDeque::new(), now: None }
     }
 
-    /// Takes in how the run stands.
-    pub fn take(&mut self, snapshot: &Snapshot) {
-        // What is left of a second at the end says little of a whole one.
+    /// Adds a snapshot.
+    pub fn add(&mut self, snapshot: &Snapshot) {
+        // The last interval may be a fraction of a second and is not drawn.
         if let Some(second) = snapshot.second.filter(|second| second.length_s > 0.9) {
             if self.seconds.len() >= KEPT {
                 self.seconds.pop_front();
@@ -52,25 +52,25 @@ impl Dashboard {
         self.now = Some(snapshot.clone());
     }
 
-    /// Draws it, in as much room as there is.
+    /// Draws what fits into the area.
     pub fn draw(&self, frame: &mut Frame) {
         let area = frame.area();
         let warnings = self.now.iter().flat_map(|now| &now.driver_warnings).collect::<Vec<_>>();
         let parts = [1, 1, warnings.len().min(3) as u16].map(Constraint::Length);
         let parts = parts.into_iter().chain([Constraint::Fill(1)]);
         let [head, progress, warned, body] = Layout::vertical(parts).areas(area);
-        let warn = |why: &&String| Line::raw(format!(" THE DRIVER IS SATURATED: {why}"));
+        let warn = |why: &&String| Line::raw(format!(" THE LOAD GENERATOR IS SATURATED: {why}"));
         let warnings = warnings.iter().map(warn).collect::<Vec<_>>();
         frame.render_widget(Paragraph::new(warnings).style(BAD.patch(BOLD)), warned);
         self.draw_head(frame, head);
         self.draw_progress(frame, progress);
         let Some(now) = &self.now else {
-            let text = Line::styled(" looking whether the target is there", SOFT);
+            let text = Line::styled(" connecting to the target", SOFT);
             frame.render_widget(text, body);
             return;
         };
-        // Charts beside each other, two rows of them in a large window; where there
-        // is no room for any, the figures matter more.
+        // Charts are side by side, in two rows on a large screen. On a small one the panels
+        // take precedence.
         let panels = if body.height >= 3 * CHART + TALL_PANELS { TALL_PANELS } else { PANELS };
         let below = body.height.saturating_sub(panels);
         let panels = if below < CHART { body.height } else { panels };
@@ -101,7 +101,7 @@ impl Dashboard {
         let left = match now.stage {
             RunStage::Done => " ".to_owned(),
             RunStage::WarmUp => {
-                format!(" counts in {}, q ends ", span(self.warm_up_s - now.elapsed_s))
+                format!(" measures in {}, q ends ", span(self.warm_up_s - now.elapsed_s))
             }
             RunStage::Measure => format!(" {} left, q ends ", span(now.planned_s - now.elapsed_s)),
         };
@@ -146,8 +146,8 @@ impl Dashboard {
         ];
         let title = vec![
             Span::styled(" sessions/s ", BOLD),
-            Span::raw(format!("asked {} ", rate(last.offered_per_s))),
-            Span::styled(format!("done {} ", rate(last.completed_per_s)), GOOD),
+            Span::raw(format!("offered {} ", rate(last.offered_per_s))),
+            Span::styled(format!("completed {} ", rate(last.completed_per_s)), GOOD),
         ];
         let mut below = Line::default();
         if self.seconds.iter().any(|p| lost(p) > 0.0) {
@@ -243,7 +243,7 @@ impl Curve {
     }
 }
 
-/// Milliseconds without their unit.
+/// Milliseconds without the unit.
 fn plain(ms: f64) -> String {
     let text = time(ms);
     text.strip_suffix(" ms").map_or_else(|| text.clone(), str::to_owned)
@@ -254,8 +254,8 @@ mod tests {
     use super::*;
     use ratatui::Terminal;
     use ratatui::backend::TestBackend;
+    use tidegate_load::Percentiles;
     use tidegate_load::Totals;
-    use tidegate_load::summary::Latency;
 
     fn drawn(dashboard: &Dashboard, width: u16, height: u16) -> String {
         let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
@@ -264,8 +264,13 @@ mod tests {
     }
 
     fn snapshot(at_s: f64) -> Snapshot {
-        let response =
-            Latency { count: 9, p50_ms: 1.5, p95_ms: 23.0, p99_ms: 120.0, ..Latency::default() };
+        let response = Percentiles {
+            count: 9,
+            p50_ms: 1.5,
+            p95_ms: 23.0,
+            p99_ms: 120.0,
+            ..Percentiles::default()
+        };
         let second = Point {
             at_s,
             length_s: 1.0,
@@ -302,34 +307,34 @@ mod tests {
             last: Point { driver_cpu_share: 0.42, ..second },
             second: Some(second),
             driver_warnings: Vec::new(),
-            spread: None,
+            histograms: None,
         }
     }
 
     fn after(seconds: u32) -> Dashboard {
         let mut dashboard =
             Dashboard::new("shop against https://a".into(), Duration::from_secs(10));
-        (1..=seconds).for_each(|second| dashboard.take(&snapshot(f64::from(second))));
+        (1..=seconds).for_each(|second| dashboard.add(&snapshot(f64::from(second))));
         dashboard
     }
 
     #[test]
-    fn all_figures_have_their_place_on_an_ordinary_terminal() {
+    fn a_usual_terminal_shows_all_figures() {
         let text = drawn(&after(15), 80, 24);
         for expected in [
             "tidegate load  shop against https://a",
             "MEASURING",
             "15 s of 40 s",
             "25 s left",
-            "asked 20.0 done 18.5",
+            "offered 20.0 completed 18.5",
             "refused, abandoned and failed 1.2",
             "p50 1.5 p95 23.0 p99 120",
-            "inside      1,048",
+            "active      1,048",
             "offered    12,345  20.0",
             "refused         7   1.2",
             "per s       1,234",
-            "full part  25 %",
-            "its CPU    42 %",
+            "full       25 %",
+            "CPU        42 %",
             "late            5  0.5 %",
             "refused: reset ",
             "failed: status ",
@@ -350,16 +355,16 @@ mod tests {
     }
 
     #[test]
-    fn what_the_driver_cannot_do_is_told() {
+    fn saturation_is_shown() {
         let mut dashboard = after(12);
         let mut now = snapshot(13.0);
         now.driver_warnings = vec!["CPU 98 %".into()];
-        dashboard.take(&now);
-        assert!(drawn(&dashboard, 80, 24).contains("THE DRIVER IS SATURATED: CPU 98 %"));
+        dashboard.add(&now);
+        assert!(drawn(&dashboard, 80, 24).contains("THE LOAD GENERATOR IS SATURATED: CPU 98 %"));
     }
 
     #[test]
-    fn any_size_of_a_terminal_can_be_drawn_at_any_time() {
+    fn every_terminal_size_can_be_drawn_at_any_time() {
         for dashboard in [after(0), after(1), after(40)] {
             for width in (1..40).chain([79, 80, 81, 200]) {
                 for height in (1..40).step_by(3).chain([80]) {
@@ -370,14 +375,14 @@ mod tests {
     }
 
     #[test]
-    fn figures_that_are_no_numbers_are_no_reason_to_panic() {
+    fn values_that_are_not_finite_do_not_panic() {
         let mut dashboard = after(3);
         for value in [f64::NAN, f64::INFINITY, -1.0, 0.0, 1e300] {
             let mut now = snapshot(4.0);
             (now.elapsed_s, now.planned_s, now.last.driver_cpu_share) = (value, value, value);
             let second = now.second.as_mut().unwrap();
             (second.offered_per_s, second.response.p99_ms) = (value, value);
-            dashboard.take(&now);
+            dashboard.add(&now);
             drawn(&dashboard, 80, 24);
         }
     }
@@ -388,8 +393,8 @@ mod tests {
     }
 
     #[test]
-    fn before_the_first_figures_it_says_what_is_being_done() {
+    fn before_the_first_snapshot_the_screen_shows_the_connection_attempt() {
         let text = drawn(&after(0), 80, 24);
-        assert!(text.contains("STARTING") && text.contains("looking whether"), "{text}");
+        assert!(text.contains("STARTING") && text.contains("connecting to"), "{text}");
     }
 }

@@ -1,4 +1,4 @@
-//! What has been counted: customers, requests and handshakes, what went wrong.
+//! The panels of counts: customers, requests and handshakes, failures.
 
 use ratatui::layout::Rect;
 use ratatui::prelude::{Frame, Line, Span, Style};
@@ -11,12 +11,12 @@ use super::text::{BAD, BOLD, GOOD, MAIN, SOFT, WARN, bar, count, rate, time};
 const NAME: usize = 9;
 const COUNT: usize = 8;
 const RATE: usize = 6;
-/// Cells before a small picture.
+/// Cells before a sparkline.
 const SPARK: u16 = (1 + NAME + COUNT + 1) as u16;
 
-/// A line of a name, how many, and how many a second.
+/// A line with a name, a count and a rate.
 fn row<'a>(name: &'a str, number: u64, per_s: Option<f64>, style: Style) -> Line<'a> {
-    // What did not happen is not worth a colour.
+    // A zero has no colour.
     let style = if number == 0 { SOFT } else { style };
     let per_s = per_s.map(rate).unwrap_or_default();
     Line::from(vec![
@@ -30,9 +30,9 @@ fn head(counted: &str) -> Line<'_> {
     Line::styled(format!(" {counted:<width$}{:>RATE$}", "per s", width = NAME + COUNT), SOFT)
 }
 
-/// A line of a name, something beside it, and a bar that fills the rest.
-fn gauge(name: &str, said: String, share: f64, width: u16, style: Style) -> Line<'static> {
-    let text = format!(" {name:<NAME$}{said:>6} ");
+/// A line with a name, a value, and a bar that fills the rest.
+fn gauge(name: &str, value: String, share: f64, width: u16, style: Style) -> Line<'static> {
+    let text = format!(" {name:<NAME$}{value:>6} ");
     let cells = width.saturating_sub(text.chars().count() as u16 + 1);
     let [full, rest] = bar(share, cells, style);
     Line::from(vec![Span::raw(text), full, rest])
@@ -44,7 +44,7 @@ fn panel(frame: &mut Frame, area: Rect, title: &str, lines: Vec<Line<'_>>) {
     frame.render_widget(Paragraph::new(lines).block(block), area);
 }
 
-/// The last values as a small picture in a line of a panel, behind its text.
+/// Draws the last values as a sparkline in a line of a panel, after its text.
 fn spark(frame: &mut Frame, area: Rect, line: u16, text: u16, values: impl Iterator<Item = f64>) {
     let width = area.width.saturating_sub(text + 3);
     if width == 0 || line + 2 >= area.height {
@@ -56,7 +56,7 @@ fn spark(frame: &mut Frame, area: Rect, line: u16, text: u16, values: impl Itera
     frame.render_widget(Sparkline::default().data(newest).style(MAIN), place);
 }
 
-/// Customers: who is inside, and how sessions ended.
+/// Active sessions, and how sessions ended.
 pub fn customers<'p>(
     frame: &mut Frame,
     area: Rect,
@@ -67,7 +67,7 @@ pub fn customers<'p>(
     let (t, p) = (&now.totals, second);
     let mut lines = vec![
         Line::from(vec![
-            Span::raw(format!(" {:<NAME$}", "inside")),
+            Span::raw(format!(" {:<NAME$}", "active")),
             Span::styled(format!("{:>COUNT$}", count(now.in_flight)), MAIN.patch(BOLD)),
         ]),
         head("sessions"),
@@ -79,13 +79,13 @@ pub fn customers<'p>(
         row("failed", t.failed, Some(p.failed_per_s), BAD),
     ];
     if t.sessions_returned > 0 {
-        lines.push(row("came back", t.sessions_returned, None, Style::new()));
+        lines.push(row("returned", t.sessions_returned, None, Style::new()));
     }
     panel(frame, area, "customers", lines);
     spark(frame, area, 0, SPARK, seconds.map(|point| point.in_flight as f64));
 }
 
-/// Requests, and full handshakes against resumed ones.
+/// Requests, and full and resumed handshakes.
 pub fn requests<'p>(
     frame: &mut Frame,
     area: Rect,
@@ -95,7 +95,7 @@ pub fn requests<'p>(
 ) {
     let (t, p) = (&now.totals, second);
     let share = t.full_handshake_share();
-    let said = match t.full_ok + t.resumed_ok {
+    let text = match t.full_ok + t.resumed_ok {
         0 => "-".to_owned(),
         _ => format!("{:.0} %", 100.0 * share),
     };
@@ -108,7 +108,7 @@ pub fn requests<'p>(
         head("handshakes"),
         row("full", t.full_ok, Some(p.full_handshakes_per_s), WARN),
         row("resumed", t.resumed_ok, Some(p.resumed_handshakes_per_s), GOOD),
-        gauge("full part", said, share, area.width.saturating_sub(2), WARN),
+        gauge("full", text, share, area.width.saturating_sub(2), WARN),
     ];
     if now.response.count > 0 && area.height > 10 {
         lines.push(Line::styled(" response time so far", SOFT));
@@ -119,7 +119,7 @@ pub fn requests<'p>(
     spark(frame, area, 0, SPARK, seconds.map(|point| point.requests_per_s));
 }
 
-/// What went wrong, and whether the driver is well.
+/// The load generator's own state, and failures by kind.
 pub fn condition(frame: &mut Frame, area: Rect, now: &Snapshot) {
     let (cpu, t) = (now.last.driver_cpu_share, &now.totals);
     let style = match cpu {
@@ -134,7 +134,7 @@ pub fn condition(frame: &mut Frame, area: Rect, now: &Snapshot) {
     let late_style = if t.missed_starts > 0 { WARN } else { SOFT };
     let inner = area.width.saturating_sub(2);
     let mut lines = vec![
-        gauge("its CPU", format!("{:.0} %", 100.0 * cpu), cpu, inner, style),
+        gauge("CPU", format!("{:.0} %", 100.0 * cpu), cpu, inner, style),
         Line::from(vec![
             Span::raw(format!(" {:<NAME$}", "late")),
             Span::styled(format!("{:>COUNT$}{late:>5.1} %", count(t.missed_starts)), late_style),
@@ -144,10 +144,7 @@ pub fn condition(frame: &mut Frame, area: Rect, now: &Snapshot) {
         lines.push(Line::styled(" SATURATED, see above", BAD.patch(BOLD)));
     }
     let wrong = wrong(now);
-    lines.push(Line::styled(
-        if wrong.is_empty() { " nothing went wrong" } else { " what went wrong" },
-        SOFT,
-    ));
+    lines.push(Line::styled(if wrong.is_empty() { " no failures" } else { " failures" }, SOFT));
     let room = usize::from(area.height.saturating_sub(2)).saturating_sub(lines.len());
     let shown = if wrong.len() > room { room.saturating_sub(1) } else { wrong.len() };
     for (name, number, style) in &wrong[..shown] {
@@ -156,12 +153,12 @@ pub fn condition(frame: &mut Frame, area: Rect, now: &Snapshot) {
         lines.push(Line::from(vec![Span::raw(format!(" {name}")), Span::styled(number, *style)]));
     }
     if shown < wrong.len() {
-        lines.push(Line::styled(format!(" and {} kinds more", wrong.len() - shown), SOFT));
+        lines.push(Line::styled(format!(" and {} more kinds", wrong.len() - shown), SOFT));
     }
-    panel(frame, area, "driver and failures", lines);
+    panel(frame, area, "load generator and failures", lines);
 }
 
-/// Refusals, losses of patience and failures by kind, the most frequent first.
+/// Refusals, abandonments and failures by kind, the most frequent first.
 fn wrong(now: &Snapshot) -> Vec<(String, u64, Style)> {
     let t = &now.totals;
     let of = |what: &str, kinds: &std::collections::BTreeMap<&'static str, u64>, style| {
@@ -169,10 +166,10 @@ fn wrong(now: &Snapshot) -> Vec<(String, u64, Style)> {
         named.map(|(kind, n)| (format!("{what} {kind}"), *n, style)).collect::<Vec<_>>()
     };
     let mut all = of("refused:", &t.refused_by_kind, WARN);
-    all.extend(of("impatient:", &t.abandoned_by_stage, BAD));
+    all.extend(of("abandoned:", &t.abandoned_by_stage, BAD));
     all.extend(of("failed:", &t.failed_by_kind, BAD));
     if t.not_started > 0 {
-        all.push(("not begun: too many inside".to_owned(), t.not_started, BAD));
+        all.push(("not started: limit in flight".to_owned(), t.not_started, BAD));
     }
     all.sort_by_key(|(_, number, _)| std::cmp::Reverse(*number));
     all

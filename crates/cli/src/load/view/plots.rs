@@ -1,4 +1,4 @@
-//! Lines over time.
+//! Charts over time.
 
 use ratatui::layout::Rect;
 use ratatui::prelude::{Frame, Line, Style};
@@ -7,35 +7,35 @@ use ratatui::widgets::{Axis, Block, Chart, Dataset, GraphType};
 
 use super::text::SOFT;
 
-/// A line to draw: a value per second, `None` where there was none.
+/// A curve: one value per second, `None` where there is none.
 pub struct Curve {
     pub values: Vec<(f64, Option<f64>)>,
     pub style: Style,
-    /// Of dots, for what is asked and not measured; told apart without colour.
+    /// Drawn as dots, for offered values; distinguishable without colour.
     pub dotted: bool,
 }
 
-/// What lines stand in.
+/// Frame, axes and titles of a chart.
 pub struct Plot<'a> {
     pub title: Line<'a>,
-    /// More of it, at the lower edge.
+    /// Title at the lower edge.
     pub below: Line<'a>,
-    /// Seconds at both ends.
+    /// Range of the time axis in seconds.
     pub from_to_s: [f64; 2],
-    /// When the measured window begins, if it lies between.
+    /// Begin of the measured window, drawn if it lies in the range.
     pub mark_s: f64,
     pub axis: Scale,
 }
 
 /// The vertical axis.
 pub enum Scale {
-    /// From 0 to what is highest.
+    /// From 0 to the largest value.
     FromZero,
-    /// In whole decades of milliseconds.
+    /// Logarithmic, whole decades of milliseconds.
     Decades,
 }
 
-/// Draws lines; those of the last curve are on top.
+/// Draws the curves; the last one is on top.
 pub fn draw(frame: &mut Frame, area: Rect, plot: Plot<'_>, curves: Vec<Curve>) {
     let (bounds, labels) = plot.axis.fit(&curves);
     let scaled = |value: f64| match plot.axis {
@@ -52,7 +52,7 @@ pub fn draw(frame: &mut Frame, area: Rect, plot: Plot<'_>, curves: Vec<Curve>) {
     let mark = Dataset::default().data(&mark).marker(Marker::Braille).style(SOFT);
     let lines = pieces.iter().map(|(piece, curve)| {
         let marker = if curve.dotted { Marker::Dot } else { Marker::Braille };
-        // A single second is a dot, of which no line can be made.
+        // A single value is drawn as a dot.
         let kind =
             if piece.len() > 1 && !curve.dotted { GraphType::Line } else { GraphType::Scatter };
         Dataset::default().data(piece).marker(marker).graph_type(kind).style(curve.style)
@@ -68,8 +68,7 @@ pub fn draw(frame: &mut Frame, area: Rect, plot: Plot<'_>, curves: Vec<Curve>) {
     frame.render_widget(chart, area);
 }
 
-/// The stretches without a gap: a line through a second without any value would
-/// claim one.
+/// Splits a curve at seconds without a value, so that no line crosses them.
 fn pieces(values: &[(f64, Option<f64>)], scaled: impl Fn(f64) -> f64) -> Vec<Vec<(f64, f64)>> {
     let there = values.split(|(_, value)| value.is_none()).filter(|piece| !piece.is_empty());
     let point = |(at, value): &(f64, Option<f64>)| Some((*at, scaled((*value)?)));
@@ -77,7 +76,7 @@ fn pieces(values: &[(f64, Option<f64>)], scaled: impl Fn(f64) -> f64) -> Vec<Vec
 }
 
 impl Scale {
-    /// Both ends, and what is written beside the axis.
+    /// The range and the labels of the axis.
     fn fit(&self, curves: &[Curve]) -> ([f64; 2], Vec<String>) {
         let values = || curves.iter().flat_map(|curve| curve.values.iter().filter_map(|v| v.1));
         let most = values().fold(0.0, f64::max);
@@ -98,14 +97,14 @@ impl Scale {
     }
 }
 
-/// The next of 1, 2, 4, 6, 8 and 10 times a power of ten, whose halves are as round.
+/// The next of 1, 2, 4, 6, 8 and 10 times a power of ten; half of it is round as well.
 fn round_up(value: f64) -> f64 {
     let power = 10f64.powf(value.log10().floor());
     let found = [1.0, 2.0, 4.0, 6.0, 8.0].into_iter().find(|step| step * power >= value);
     found.unwrap_or(10.0) * power
 }
 
-/// A number of an axis, to the right of so many cells.
+/// A label of an axis, right-aligned.
 fn short(value: f64, cells: usize) -> String {
     let text = match value {
         v if v >= 1e6 => format!("{}M", v / 1e6),
@@ -125,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn axes_end_at_round_numbers_above_what_is_drawn() {
+    fn axes_end_at_round_numbers_above_the_values() {
         let (bounds, labels) = Scale::FromZero.fit(&[curve(&[Some(37.0), None])]);
         assert_eq!((bounds, labels.join(" ")), ([0.0, 40.0], "    0    20    40".to_owned()));
         let (bounds, labels) = Scale::Decades.fit(&[curve(&[Some(0.4), Some(230.0)])]);
@@ -143,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_without_a_value_parts_a_line() {
+    fn a_second_without_a_value_splits_a_curve() {
         let values = curve(&[Some(1.0), Some(2.0), None, None, Some(3.0)]).values;
         assert_eq!(pieces(&values, |v| v), [vec![(0.0, 1.0), (1.0, 2.0)], vec![(4.0, 3.0)]]);
     }

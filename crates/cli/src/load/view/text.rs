@@ -1,16 +1,16 @@
-//! Figures as the live view writes them: short, and of one width as they change.
+//! Figures as text for the live screen: short, and of constant width as they change.
 
 use ratatui::prelude::{Color, Modifier, Span, Style};
 
-/// What is there to be read second: frames, axes, names.
+/// Frames, axes, names.
 pub const SOFT: Style = Style::new().fg(Color::DarkGray);
-/// What is well.
+/// Good.
 pub const GOOD: Style = Style::new().fg(Color::Green);
-/// What the run is about.
+/// The main figures.
 pub const MAIN: Style = Style::new().fg(Color::Cyan);
-/// What wants attention.
+/// Warnings.
 pub const WARN: Style = Style::new().fg(Color::Yellow);
-/// What is wrong.
+/// Errors.
 pub const BAD: Style = Style::new().fg(Color::Red);
 /// Headings.
 pub const BOLD: Style = Style::new().add_modifier(Modifier::BOLD);
@@ -28,12 +28,12 @@ pub fn count(number: u64) -> String {
     text
 }
 
-/// Something per second: one digit after the point where that is much of it.
+/// A rate per second, with one decimal below 100.
 pub fn rate(per_s: f64) -> String {
     if per_s < 99.95 { format!("{per_s:.1}") } else { count(per_s.round() as u64) }
 }
 
-/// Milliseconds, or seconds from ten of them on.
+/// Milliseconds, or seconds from 10 s on.
 pub fn time(ms: f64) -> String {
     match ms {
         ms if ms < 0.0995 => format!("{ms:.2} ms"),
@@ -54,7 +54,7 @@ pub fn span(seconds: f64) -> String {
     }
 }
 
-/// A bar of so many cells, of which `share` (0 to 1) are full, to an eighth.
+/// A bar of `cells` cells, of which `share` (0 to 1) is filled, to an eighth of a cell.
 pub fn bar(share: f64, cells: u16, style: Style) -> [Span<'static>; 2] {
     const PARTS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
     let cells = usize::from(cells);
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn figures_are_short_and_say_their_unit() {
+    fn figures_are_short_and_have_their_unit() {
         assert_eq!(
             [0, 999, 1000, 12_345, 1_234_567].map(count).join(" "),
             "0 999 1,000 12,345 1,234,567"

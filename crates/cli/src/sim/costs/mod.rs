@@ -1,6 +1,5 @@
-//! `tidegate sim --costs`: ways to learn what a connection costs, each beside
-//! the truth: simulated, where every cost is known, and by readings of the real
-//! gate.
+//! `tidegate sim --costs`: estimators of the cost of a connection, compared with the true
+//! cost, in the simulator, where every cost is known, and by readings of the real gate.
 
 mod page;
 mod real;
@@ -12,10 +11,13 @@ use std::path::Path;
 use tidegate_sim::Scenario;
 use tidegate_sim::estimators::{COURSES, Course, course_text, played};
 
-use super::{Args, asked, list, make, print, save};
+use super::args::Args;
+use super::output::{list, make, save};
+use super::selection;
 use crate::exit::Outcome;
+use crate::stdout::print;
 
-/// All that was played.
+/// All courses that were run.
 pub struct Comparison {
     pub courses: Vec<Course>,
     pub source: Source,
@@ -28,13 +30,14 @@ pub enum Source {
     Real,
 }
 
-/// Plays the courses, prints the table, writes the page.
+/// Runs the courses, prints the table, writes the page.
 pub fn run(args: Args) -> anyhow::Result<Outcome> {
     if args.list {
         return list(COURSES, Scenario::course);
     }
     if let Some(name) = &args.show {
-        let text = course_text(name).map_or_else(|| asked::file(name), |text| Ok(text.to_owned()));
+        let text =
+            course_text(name).map_or_else(|| selection::file(name), |text| Ok(text.to_owned()));
         print(text?)?;
         return Ok(Outcome::Done);
     }
@@ -53,7 +56,7 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
 }
 
 fn simulated(args: &Args) -> anyhow::Result<Comparison> {
-    let courses = asked::courses(&asked::or_usual(args.scenarios.clone(), COURSES))?;
+    let courses = selection::courses(&selection::or_default(args.scenarios.clone(), COURSES))?;
     make(&args.out)?;
     let courses = courses.iter().map(|course| played(course, args.seeds)).collect();
     Ok(Comparison { courses, source: Source::Simulated { seeds: args.seeds } })
@@ -64,7 +67,7 @@ fn write(comparison: &Comparison, out: &Path) -> anyhow::Result<()> {
         Source::Simulated { .. } => "costs",
         Source::Real => "costs-real",
     };
-    // Tick by tick: with a line for each number it would be five times as long.
+    // One line: the ticks, pretty-printed, would take five times the space.
     let json = serde_json::to_string(&table::json(comparison))? + "\n";
     let figures = save(out, &format!("{name}.json"), json)?;
     let page = save(out, &format!("{name}.html"), page::page(comparison))?;

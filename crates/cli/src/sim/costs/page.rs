@@ -1,5 +1,5 @@
-//! The page: for each course what every estimator said, beside the truth, and
-//! how far off it was. One HTML file that needs nothing else.
+//! The page: for each course the estimates beside the true cost, and their errors. One
+//! self-contained HTML file.
 
 use maud::{Markup, PreEscaped, html};
 use tidegate_sim::estimators::{ConnectionCosts, Course, Moment, NAMES};
@@ -10,17 +10,17 @@ use tidegate_report::{Chart, Line, Scale};
 /// The whole page.
 pub fn page(comparison: &Comparison) -> String {
     let title = match comparison.source {
-        Source::Simulated { .. } => "What a connection costs: estimators, simulated",
-        Source::Real => "What a connection costs: estimators, on the real gate",
+        Source::Simulated { .. } => "Cost of a connection: estimators, simulated",
+        Source::Real => "Cost of a connection: estimators, on the real gate",
     };
     let content = html! {
         h1 { (title) }
         p.lead {
-            "CTN is what a connection of a new session costs, its requests included, CTO what one of \
-            a returning session does. All but "
+            "CTN is the cost of a connection of a new session, its requests included; CTO is that of \
+            a returning session. All estimators but "
             em { "attributed" }
-            ", which the gate runs with, see only how much was used and what was done. "
-            (table::told(comparison.source))
+            ", which the gate uses, see only the CPU time used and the work done. "
+            (table::truth_of(comparison.source))
         }
         @for course in &comparison.courses {
             h2 id=(course.name) { (course.name) }
@@ -32,10 +32,10 @@ pub fn page(comparison: &Comparison) -> String {
             }
         }
     };
-    tidegate_report::page("Tidegate: what a connection costs", &content)
+    tidegate_report::page("Tidegate: cost of a connection", &content)
 }
 
-/// What was said in the first run, a point per second.
+/// The estimates of the first run, a point per second.
 fn chart(course: &Course, title: &str, of: fn(&ConnectionCosts) -> f64) -> Markup {
     let ticks = course.runs.first().map_or(&[][..], Vec::as_slice);
     let line = |name: &str, costs: &dyn Fn(&Moment) -> ConnectionCosts| {
@@ -63,12 +63,12 @@ fn chart(course: &Course, title: &str, of: fn(&ConnectionCosts) -> f64) -> Marku
         y_unit: "ms of CPU",
         scale: Scale::Linear,
         reference: None,
-        // What is further off than that is off.
+        // Estimates beyond this are drawn at the edge.
         y_max: Some(if highest > 0.0 { 1.6 * highest } else { 1.0 }),
         marks: false,
     };
     html! { figure {
-        figcaption { (title) small { "One run; what is above the frame is drawn at its edge." } }
+        figcaption { (title) small { "One run; values above the frame are drawn at its edge." } }
         (PreEscaped(chart.svg()))
     } }
 }

@@ -1,4 +1,4 @@
-//! What each estimator was worth, as text and for programs.
+//! The errors of each estimator, as text and as JSON.
 
 use serde_json::{Value, json};
 use tidegate_sim::estimators::{Accuracy, ConnectionCosts, Course, Error, NAMES};
@@ -15,18 +15,21 @@ pub fn text(comparison: &Comparison) -> String {
         }
         text.push('\n');
     }
-    text + &format!("Error of an estimate: |estimate / truth - 1|. {}\n", told(comparison.source))
+    text + &format!(
+        "Error of an estimate: |estimate / truth - 1|. {}\n",
+        truth_of(comparison.source)
+    )
 }
 
-/// What the truth is.
-pub fn told(source: Source) -> String {
+/// The source of the true costs.
+pub fn truth_of(source: Source) -> String {
     match source {
         Source::Simulated { seeds } => format!(
-            "The truth is what the simulator draws from; {seeds} {}.",
+            "The true cost is what the simulator draws from; {seeds} {}.",
             if seeds == 1 { "run" } else { "runs" }
         ),
-        Source::Real => "The truth is what the clocks of the gate's threads and of the site say \
-                         of the 5 s around."
+        Source::Real => "The true cost is measured by the CPU clocks of the gate's threads and of \
+                         the site over the surrounding 5 s."
             .to_owned(),
     }
 }

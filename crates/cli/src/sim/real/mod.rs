@@ -9,8 +9,9 @@ mod table;
 
 use std::path::Path;
 
-use tidegate_sim::{Scenario, judged};
+use tidegate_sim::{Scenario, evaluate};
 
+use super::output::{make, save};
 use crate::exit::{Outcome, bad_input};
 use crate::stdout::print;
 use experiment::{GateExperiment, Run};
@@ -64,7 +65,7 @@ pub fn run(
     out: &Path,
 ) -> anyhow::Result<Outcome> {
     let schedules = schedules(scenarios, policies, server.list().len() as f64)?;
-    super::make(out)?;
+    make(out)?;
     let stop = crate::signals::stop_on_signal()?;
     driver.pin_this_thread()?;
     print(format!(
@@ -120,8 +121,8 @@ fn compare(
             attacks: scenario.attacks.iter().map(|a| a.times(capacity_per_s / now_per_s)).collect(),
             ..scenario.at_capacity(now_per_s)
         };
-        let judged = judged(&twin, policy, 1..=seeds).expect("policies were looked up");
-        let simulated = Observed::simulated(&judged[0]);
+        let evaluated = evaluate(&twin, policy, 1..=seeds).expect("policies were looked up");
+        let simulated = Observed::simulated(&evaluated[0]);
         let measured = Observed::measured(&summary, simulated.best_per_s);
         let driver_saturated = summary.driver.saturated_because;
         pairs.push(Pair {
@@ -149,8 +150,8 @@ fn minutes(scenarios: &[Scenario], policies: usize) -> f64 {
 fn write(comparisons: &[Comparison], seeds: u64, out: &Path) -> anyhow::Result<()> {
     let points: Vec<_> = comparisons.iter().flat_map(table::json).collect();
     let json = serde_json::json!({ "seeds": seeds, "points": points });
-    let figures = super::save(out, "real.json", serde_json::to_string_pretty(&json)? + "\n")?;
-    let page = super::save(out, "real.html", page(comparisons))?;
+    let figures = save(out, "real.json", serde_json::to_string_pretty(&json)? + "\n")?;
+    let page = save(out, "real.html", page(comparisons))?;
     print(format!("\nplots: {}\nfigures: {}\n", page.display(), figures.display()))?;
     Ok(())
 }

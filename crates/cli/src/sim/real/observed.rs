@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use tidegate_load::{Point, Summary};
-use tidegate_sim::{Judged, Measure, Tenth};
+use tidegate_sim::{Evaluated, Measure, Tenth};
 
 /// Figures over the observed time, and the course.
 #[derive(Clone, Debug, Serialize)]
@@ -52,19 +52,19 @@ impl Observed {
     }
 
     /// The simulator's figures: means over the seeds, and the first run's course.
-    pub fn simulated(judged: &Judged) -> Self {
-        let best_per_s = judged.first.best / judged.first.seconds.max(1e-9);
+    pub fn simulated(run: &Evaluated) -> Self {
+        let best_per_s = run.first.best / run.first.seconds.max(1e-9);
         // As the driver counts them: unweighted.
-        let completed_per_s = judged.first.completed as f64 / judged.first.seconds.max(1e-9);
+        let completed_per_s = run.first.completed as f64 / run.first.seconds.max(1e-9);
         Self {
             best_per_s,
             completed_per_s,
             goodput: share(completed_per_s, best_per_s),
-            p50_ms: judged.value(Measure::P50).unwrap_or(0.0),
-            p95_ms: judged.value(Measure::P95).unwrap_or(0.0),
-            refused: judged.value(Measure::Refused).unwrap_or(0.0),
-            lost: judged.value(Measure::Lost).unwrap_or(0.0),
-            course: judged.first.course.chunks(10).map(simulated_second).collect(),
+            p50_ms: run.value(Measure::P50).unwrap_or(0.0),
+            p95_ms: run.value(Measure::P95).unwrap_or(0.0),
+            refused: run.value(Measure::Refused).unwrap_or(0.0),
+            lost: run.value(Measure::Lost).unwrap_or(0.0),
+            course: run.first.course.chunks(10).map(simulated_second).collect(),
         }
     }
 }

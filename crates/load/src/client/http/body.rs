@@ -8,7 +8,7 @@ use crate::outcome::Failure;
 /// Most of a page that is kept for the links on it.
 pub(crate) const KEPT: usize = 256 * 1024;
 
-/// How the rest of the body is told.
+/// How the end of the body is determined.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Body {
     Done,
@@ -47,7 +47,7 @@ impl Body {
         matches!(self, Self::Done)
     }
 
-    /// Takes in what has come; says how much of it belongs to the body.
+    /// Consumes received bytes; returns how many belong to the body.
     pub(crate) fn take(
         &mut self,
         bytes: &[u8],

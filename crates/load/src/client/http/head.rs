@@ -1,4 +1,4 @@
-//! The head of an answer, read.
+//! Parses the head of a response.
 //!
 //! Source: RFC 9112, sections 2 to 6.
 
@@ -10,7 +10,7 @@ use super::body::Body;
 /// Most header fields of an answer.
 const HEADERS: usize = 100;
 
-/// What the head of an answer says.
+/// The parsed head of a response.
 #[derive(Debug)]
 pub(crate) struct Head {
     pub(crate) status: u16,
@@ -19,8 +19,8 @@ pub(crate) struct Head {
     pub(crate) fields: Option<Box<Fields>>,
 }
 
-/// Header fields that few answers have, or are asked for: in a place of their own, so
-/// that other answers carry no room for them.
+/// Header fields that are rare or requested by rules; boxed, so that other responses need no
+/// room for them.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Fields {
     pub(crate) location: Option<String>,
@@ -100,7 +100,7 @@ impl Head {
             Body::Done
         } else if coded {
             // A length beside a coding may be an attack on someone between:
-            // read what the coding says, then leave the connection.
+            // follow the coding, then close the connection.
             reusable &= length.is_none();
             if chunked { Body::chunked() } else { Body::UntilClose }
         } else {
@@ -114,12 +114,12 @@ impl Head {
     }
 }
 
-/// The last head that said nothing but how long the body is. Who asks for one page again
-/// and again gets the very same bytes, which need not be taken apart anew.
+/// The last head without fields of interest. Repeated requests for one page get the same
+/// bytes, which need not be parsed again.
 #[derive(Debug, Default)]
 pub(crate) struct LastHead(RefCell<(Vec<u8>, Option<Plain>)>);
 
-/// What such a head says.
+/// The content of such a head.
 #[derive(Clone, Copy, Debug)]
 struct Plain {
     status: u16,
@@ -128,7 +128,7 @@ struct Plain {
 }
 
 impl LastHead {
-    /// See [`Head::parse`], which it agrees with always.
+    /// Same result as [`Head::parse`].
     pub(crate) fn parse(
         &self,
         buffer: &[u8],

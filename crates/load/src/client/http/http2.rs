@@ -1,6 +1,6 @@
 //! HTTP/2 as a client: one request at a time on a connection, timed as over
-//! HTTP/1.1. No task of its own: the connection works while somebody waits for
-//! something on it, so that dropping it ends it at once.
+//! HTTP/1.1. Without a task of its own: the connection is driven by the future that
+//! uses it, so that dropping it ends it at once.
 //!
 //! Source: RFC 9113, sections 3 (starting), 6.8 (GOAWAY), 8 (messages).
 
@@ -23,11 +23,11 @@ use http::{HeaderMap, HeaderValue, Method, Request, Response, Uri, Version};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::body::store;
-use super::exchange::{Answer, Broken, Exchange, LARGEST_HEAD, failure};
+use super::exchange::{Answer, Exchange, ExchangeError, LARGEST_HEAD, failure};
 use super::head::Fields;
-use crate::client::wire::Wire;
+use crate::client::connections::Close;
+use crate::client::transport::Transport;
 use crate::outcome::{Failure, Stage};
-use crate::plan::Close;
 
 /// What a server may send before what came is taken in: bounds the memory of a
 /// connection, and is as much as a fast network holds in 10 ms at 800 Mbit/s.
@@ -67,11 +67,11 @@ struct Seen {
 impl Http2 {
     /// Begins to speak HTTP/2: sends what a client begins with, and does not
     /// wait for an answer.
-    pub(crate) async fn begin(wire: Wire) -> Result<Self, Failure> {
+    pub(crate) async fn begin(wire: Transport) -> Result<Self, Failure> {
         let seen = Rc::<Seen>::default();
         let scheme = match wire {
-            Wire::Clear(_) => Scheme::HTTP,
-            Wire::Tls(_) => Scheme::HTTPS,
+            Transport::Clear(_) => Scheme::HTTP,
+            Transport::Tls(_) => Scheme::HTTPS,
         };
         let begun = Builder::new()
             .enable_push(false)
@@ -124,13 +124,13 @@ impl Http2 {
         if self.is_good() { Poll::Pending } else { Poll::Ready(()) }
     }
 
-    /// Whether it takes another request: neither closed nor told to go away.
+    /// Whether another request is possible: neither closed nor after GOAWAY.
     fn is_good(&mut self) -> bool {
         let mut cx = Context::from_waker(Waker::noop());
         !self.over && !matches!(self.requests.poll_ready(&mut cx), Poll::Ready(Err(_)))
     }
 
-    /// Ends it well: GOAWAY, and the wire as `close` says. Never waits.
+    /// Closes the connection: GOAWAY, and the transport by `close`. Never waits.
     pub(crate) fn finish(self, close: Close) {
         let Self { requests, mut connection, seen, over, .. } = self;
         seen.close.set(close);
@@ -142,11 +142,11 @@ impl Http2 {
     }
 
     /// Sends the request and takes in the answer.
-    pub(crate) async fn run(&mut self, exchange: Exchange<'_>) -> Result<Answer, Broken> {
+    pub(crate) async fn run(&mut self, exchange: Exchange<'_>) -> Result<Answer, ExchangeError> {
         let Exchange { bytes, sent, mut keep, stage, .. } = exchange;
         stage.set(Stage::FirstByte);
         let before = self.seen.received_bytes.get();
-        let whole = |unanswered| move |failure| Broken { failure, unanswered };
+        let whole = |unanswered| move |failure| ExchangeError { failure, unanswered };
         let (request, body) = request(bytes, &self.scheme).map_err(whole(false))?;
         let response = self.ask(request, body).await.map_err(whole(true))?;
         let first_byte = Instant::now();
@@ -286,9 +286,9 @@ fn ours<E>(_: E) -> Failure {
     Failure::Other
 }
 
-/// The wire, watched: the library tells neither bytes nor how it ended.
+/// The transport with counters: h2 reports neither the bytes nor how it ended.
 struct Watched {
-    wire: Wire,
+    wire: Transport,
     seen: Rc<Seen>,
 }
 

@@ -13,7 +13,7 @@ use rustls::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::plan::TlsVersions;
+use crate::client::tls::rules::TlsVersions;
 
 /// A cipher suite that customers can offer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub struct Suite(CipherSuite);
 
 /// A group in which customers can agree on a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Group(NamedGroup);
+pub struct KeyExchangeGroup(NamedGroup);
 
 /// A name that stands for nothing that can be offered.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -95,7 +95,7 @@ impl Suite {
     }
 }
 
-impl Group {
+impl KeyExchangeGroup {
     /// Reads a name of IANA or OpenSSL; case does not matter.
     ///
     /// # Errors
@@ -119,14 +119,14 @@ impl fmt::Display for Suite {
     }
 }
 
-impl Group {
+impl KeyExchangeGroup {
     /// All that can be offered.
     pub fn all() -> impl Iterator<Item = Self> {
         GROUPS.iter().map(|(it, _)| Self(*it))
     }
 }
 
-impl fmt::Display for Group {
+impl fmt::Display for KeyExchangeGroup {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(name(self.0, &GROUPS))
     }
@@ -138,7 +138,7 @@ fn find<T: Copy>(name: &str, all: &[(T, &[&str])]) -> Option<T> {
 }
 
 fn unknown<T>(name: &str, what: &str, all: &[(T, &[&str])]) -> UnknownName {
-    // What is offered is told in IANA's names; what is meant may be any.
+    // Suggestions use IANA's names; input may use any name.
     let every: Vec<&str> = all.iter().flat_map(|(_, names)| names.iter().copied()).collect();
     let first: Vec<&str> = all.iter().map(|(_, names)| names[0]).collect();
     let remedy = tidegate_config::did_you_mean(name, &every)
@@ -176,7 +176,7 @@ impl Offer {
     pub(crate) fn new(
         versions: TlsVersions,
         suites: &[Suite],
-        groups: &[Group],
+        groups: &[KeyExchangeGroup],
     ) -> Result<Self, Contradiction> {
         let mut provider = browsers();
         if !suites.is_empty() {
@@ -185,7 +185,9 @@ impl Offer {
             provider.cipher_suites = suites.iter().filter_map(wanted).collect();
         }
         if !groups.is_empty() {
-            let wanted = |Group(id): &Group| ALL_KX_GROUPS.iter().find(|it| it.name() == *id);
+            let wanted = |KeyExchangeGroup(id): &KeyExchangeGroup| {
+                ALL_KX_GROUPS.iter().find(|it| it.name() == *id)
+            };
             provider.kx_groups = groups.iter().filter_map(wanted).copied().collect();
         }
         let mut versions = versions.list();
@@ -313,8 +315,8 @@ mod tests {
         names.iter().map(|name| Suite::parse(name).unwrap()).collect()
     }
 
-    fn groups(names: &[&str]) -> Vec<Group> {
-        names.iter().map(|name| Group::parse(name).unwrap()).collect()
+    fn groups(names: &[&str]) -> Vec<KeyExchangeGroup> {
+        names.iter().map(|name| KeyExchangeGroup::parse(name).unwrap()).collect()
     }
 
     #[test]
@@ -337,9 +339,12 @@ mod tests {
             assert!(names.iter().all(|name| Suite::parse(name) == Ok(Suite(id))), "{names:?}");
         }
         for (id, names) in GROUPS {
-            assert!(names.iter().all(|name| Group::parse(name) == Ok(Group(id))), "{names:?}");
+            assert!(
+                names.iter().all(|name| KeyExchangeGroup::parse(name) == Ok(KeyExchangeGroup(id))),
+                "{names:?}"
+            );
         }
-        assert_eq!(Group::parse("X25519").unwrap().to_string(), "x25519");
+        assert_eq!(KeyExchangeGroup::parse("X25519").unwrap().to_string(), "x25519");
     }
 
     #[test]
@@ -350,7 +355,7 @@ mod tests {
             "\"TLS_AES_128_GCM_SHA265\" is no cipher suite that can be offered; \
              did you mean TLS_AES_128_GCM_SHA256?"
         );
-        let group = told(Group::parse("sect571k1-and-more").unwrap_err());
+        let group = told(KeyExchangeGroup::parse("sect571k1-and-more").unwrap_err());
         assert!(
             group.ends_with(
                 "must be one of x25519, secp256r1, secp384r1, X25519MLKEM768, \
@@ -376,7 +381,7 @@ mod tests {
 
     #[test]
     fn a_version_without_suite_or_group_is_not_offered() {
-        let only = |suites: &[Suite], groups: &[Group]| {
+        let only = |suites: &[Suite], groups: &[KeyExchangeGroup]| {
             let offer = Offer::new(TlsVersions::Both, suites, groups).unwrap();
             offer.versions.iter().map(|it| it.version).collect::<Vec<_>>()
         };

@@ -1,4 +1,4 @@
-//! The certificate that customers show to a server that asks for one.
+//! The client certificate of customers.
 
 use std::fmt;
 use std::io;
@@ -22,13 +22,13 @@ pub struct ClientCertificate {
     key: PathBuf,
 }
 
-/// Why there is no such certificate.
+/// Why a certificate cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}: {rule}; {remedy}", file.display())]
 pub struct WrongCertificate {
     /// Which of the files is wrong.
     pub file: PathBuf,
-    /// It is that of the key.
+    /// It is the file of the key.
     pub of_key: bool,
     /// What was found and the rule it breaks.
     pub rule: String,
@@ -116,34 +116,34 @@ impl fmt::Debug for ClientCertificate {
     }
 }
 
-/// By what was read, not by where.
+/// Compares the certificates, not the paths.
 impl PartialEq for ClientCertificate {
     fn eq(&self, other: &Self) -> bool {
         self.certified.cert == other.certified.cert
     }
 }
 
-/// Shows the certificate, if there is one, and remembers that it was asked for.
+/// Resolves the client certificate and records whether one was requested.
 #[derive(Debug, Default)]
-pub(crate) struct Shown {
+pub(crate) struct CertificateResolver {
     certificate: Option<ClientCertificate>,
-    asked: AtomicBool,
+    requested: AtomicBool,
 }
 
-impl Shown {
+impl CertificateResolver {
     pub(crate) fn new(certificate: Option<ClientCertificate>) -> Self {
-        Self { certificate, asked: AtomicBool::new(false) }
+        Self { certificate, requested: AtomicBool::new(false) }
     }
 
-    /// Whether any server has asked for one.
-    pub(crate) fn was_asked(&self) -> bool {
-        self.asked.load(Ordering::Relaxed)
+    /// Whether a server has requested one.
+    pub(crate) fn was_requested(&self) -> bool {
+        self.requested.load(Ordering::Relaxed)
     }
 }
 
-impl ResolvesClientCert for Shown {
+impl ResolvesClientCert for CertificateResolver {
     fn resolve(&self, _: &[&[u8]], _: &[SignatureScheme]) -> Option<Arc<CertifiedKey>> {
-        self.asked.store(true, Ordering::Relaxed);
+        self.requested.store(true, Ordering::Relaxed);
         self.certificate.as_ref().map(|it| it.certified.clone())
     }
 

@@ -1,7 +1,7 @@
-//! TLS as customers speak it.
+//! The TLS client configuration that all customers share.
 
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustls::client::Resumption;
@@ -12,68 +12,91 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 use tokio::net::TcpStream;
 
-use super::forger::Forger;
-use super::mix::Mix;
-use super::one_ticket::OneTicket;
-use super::tickets::{OfWhoeverAsks, Tickets};
-use crate::client::address::Target;
-use crate::client::tls::algorithms::Offer;
-use crate::client::tls::certificate::Shown;
+use super::algorithms::Offer;
+use super::certificate::{CertificateResolver, ClientCertificate};
+use super::fetch::fetch_ticket;
+use super::forger::TicketForger;
+use super::rules::TicketsOf;
+use super::schedule::HandshakeSchedule;
+use super::tickets::{SessionStore, Tickets};
+use crate::client::connections::Http;
+use crate::client::target::Target;
 use crate::error::Error;
-use crate::plan::{Http, Plan, TicketsOf};
 
-/// The settings all customers share.
+/// Settings of [`ClientTls`].
+pub(crate) struct TlsSettings {
+    pub(crate) offer: Offer,
+    /// Accepts any server certificate.
+    pub(crate) insecure: bool,
+    /// PEM file of certificate authorities to trust instead of the system's.
+    pub(crate) ca: Option<PathBuf>,
+    /// Client certificate.
+    pub(crate) certificate: Option<ClientCertificate>,
+    /// HTTP version for ALPN.
+    pub(crate) http: Http,
+    /// Name for SNI and verification, if it is not the target's host.
+    pub(crate) server_name: Option<String>,
+    pub(crate) forged_tickets: bool,
+    pub(crate) tickets: TicketsOf,
+    /// Share of full handshakes, 0 to 1.
+    pub(crate) full_share: Option<f64>,
+}
+
+/// The configuration that all customers share.
 #[derive(Clone, Debug)]
-pub(crate) struct Tls {
+pub(crate) struct ClientTls {
     config: Arc<ClientConfig>,
     pub(crate) name: ServerName<'static>,
-    shown: Arc<Shown>,
-    forger: Option<Arc<Forger>>,
+    certificate: Arc<CertificateResolver>,
+    forger: Option<Arc<TicketForger>>,
     /// The tickets of all customers, if they share them.
     shared: Option<Arc<Tickets>>,
     full_share: Option<f64>,
 }
 
-impl Tls {
-    pub(crate) fn new(plan: &Plan, target: &Target) -> Result<Self, Error> {
-        let Offer { versions, provider } = plan.offer()?;
+impl ClientTls {
+    /// # Errors
+    /// The settings do not fit together, or the certificate authorities cannot be read.
+    pub(crate) fn new(settings: TlsSettings, target: &Target) -> Result<Self, Error> {
+        let Offer { versions, provider } = settings.offer;
         let provider = Arc::new(provider);
         let failed =
             |reason: String, remedy| Error::Tls { target: target.text.clone(), reason, remedy };
         let builder = ClientConfig::builder_with_provider(provider.clone())
             .with_protocol_versions(&versions)
             .map_err(|error| failed(error.to_string(), "choose other TLS versions"))?;
-        let builder = if plan.insecure {
-            builder.dangerous().with_custom_certificate_verifier(Arc::new(Anything(provider)))
+        let builder = if settings.insecure {
+            builder.dangerous().with_custom_certificate_verifier(Arc::new(AcceptAny(provider)))
         } else {
-            builder.with_root_certificates(trusted_roots(plan.ca.as_deref())?)
+            builder.with_root_certificates(trusted_roots(settings.ca.as_deref())?)
         };
-        let shown = Arc::new(Shown::new(plan.certificate.clone()));
-        let mut config = builder.with_client_cert_resolver(shown.clone());
-        config.alpn_protocols = vec![match plan.http {
+        let certificate = Arc::new(CertificateResolver::new(settings.certificate));
+        let mut config = builder.with_client_cert_resolver(certificate.clone());
+        config.alpn_protocols = vec![match settings.http {
             Http::One => b"http/1.1".to_vec(),
             Http::Two => b"h2".to_vec(),
         }];
-        let name = plan.server_name.clone().unwrap_or_else(|| target.host.clone());
+        let name = settings.server_name.unwrap_or_else(|| target.host.clone());
         let name = ServerName::try_from(name)
             .map_err(|error| failed(error.to_string(), "give a valid server name"))?;
-        let forger = plan.forged_tickets.then(|| Forger::new(config.clone(), &name)).transpose();
-        let forger = forger.map_err(|reason| failed(reason, "forge no tickets"))?;
-        let shared = plan.tickets_of() == TicketsOf::All;
-        config.resumption = Resumption::store(Arc::new(OfWhoeverAsks));
-        // What `secure` takes over from rustls.
+        let forger =
+            settings.forged_tickets.then(|| TicketForger::new(config.clone(), &name)).transpose();
+        let forger = forger.map_err(|reason| failed(reason, "leave out --forged-tickets"))?;
+        let shared = settings.tickets == TicketsOf::All;
+        config.resumption = Resumption::store(Arc::new(SessionStore));
+        // The record layer of `stream` uses the traffic secrets.
         config.enable_secret_extraction = true;
         Ok(Self {
             config: Arc::new(config),
             name,
-            shown,
+            certificate,
             forger: forger.map(Arc::new),
             shared: shared.then(|| Arc::new(Tickets::shared())),
-            full_share: plan.full_share,
+            full_share: settings.full_share,
         })
     }
 
-    /// The tickets that a new customer brings.
+    /// The tickets of a new customer.
     pub(crate) fn first_tickets(&self) -> Arc<Tickets> {
         match (&self.forger, &self.shared) {
             (Some(forger), _) => Arc::new(forger.tickets()),
@@ -82,38 +105,38 @@ impl Tls {
         }
     }
 
-    /// Gets the ticket that all are to use, over a connection of its own.
+    /// Obtains the ticket that all handshakes use, over a connection of its own.
     ///
     /// # Errors
-    /// There is none to be had.
+    /// The server issues no ticket.
     pub(crate) async fn get_one_ticket(&mut self, address: SocketAddr) -> std::io::Result<()> {
         let tcp = TcpStream::connect(address).await?;
-        let one = OneTicket::get(&self.config, self.name.clone(), tcp).await?;
+        let one = fetch_ticket(&self.config, self.name.clone(), tcp).await?;
         self.shared = Some(Arc::new(Tickets::one(one)));
         Ok(())
     }
 
-    /// Whether a server has asked for a certificate so far.
-    pub(crate) fn asks_for_certificate(&self) -> bool {
-        self.shown.was_asked()
+    /// Whether a server has requested a client certificate so far.
+    pub(crate) fn certificate_requested(&self) -> bool {
+        self.certificate.was_requested()
     }
 
-    /// What decides which handshakes are full, if a share of them is to be.
-    pub(crate) fn mix(&self, seed: u64) -> Option<Mix> {
-        self.full_share.map(|share| Mix::new(share, seed))
+    /// The schedule of full and resumed handshakes, if a share of full ones is set.
+    pub(crate) fn schedule(&self, seed: u64) -> Option<HandshakeSchedule> {
+        self.full_share.map(|share| HandshakeSchedule::new(share, seed))
     }
 
-    /// The settings, the same for all: which tickets a connection has to do with,
-    /// [`OfConnection`](super::tickets::OfConnection) says.
+    /// The rustls configuration. The tickets of a connection are in
+    /// [`ConnectionTickets`](super::tickets::ConnectionTickets).
     pub(crate) fn config(&self) -> Arc<ClientConfig> {
         self.config.clone()
     }
 }
 
-/// The authorities in this file (PEM), or else those that the system trusts.
+/// The certificate authorities of a PEM file, or those of the system.
 ///
 /// # Errors
-/// The file cannot be read, or holds no certificate.
+/// The file cannot be read or contains no certificate.
 pub fn trusted_roots(ca: Option<&Path>) -> Result<RootCertStore, Error> {
     let mut store = RootCertStore::empty();
     if let Some(path) = ca {
@@ -122,7 +145,7 @@ pub fn trusted_roots(ca: Option<&Path>) -> Result<RootCertStore, Error> {
             .and_then(Iterator::collect::<Result<Vec<_>, _>>)
             .map_err(|error| wrong(std::io::Error::other(error.to_string())))?;
         if store.add_parsable_certificates(certificates).0 == 0 {
-            return Err(wrong(std::io::Error::other("holds no certificate")));
+            return Err(wrong(std::io::Error::other("contains no certificate")));
         }
         return Ok(store);
     }
@@ -130,12 +153,11 @@ pub fn trusted_roots(ca: Option<&Path>) -> Result<RootCertStore, Error> {
     Ok(store)
 }
 
-/// Accepts whatever a server shows, without the work of checking it: for test
-/// servers of one's own, and only if asked for.
+/// Accepts any server certificate without verification, for test servers.
 #[derive(Debug)]
-struct Anything(Arc<CryptoProvider>);
+struct AcceptAny(Arc<CryptoProvider>);
 
-impl ServerCertVerifier for Anything {
+impl ServerCertVerifier for AcceptAny {
     fn verify_server_cert(
         &self,
         _: &CertificateDer<'_>,

@@ -1,36 +1,29 @@
-//! Tickets of a server that only ever lived in memory: good in form, and
-//! nobody can open them.
+//! Forged tickets: issued by a server in memory, well-formed, but not decryptable by the
+//! target.
 
 use std::fmt;
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use rustls::client::{
-    ClientSessionStore, Resumption, Tls12ClientSessionValue, Tls13ClientSessionValue,
-};
+use rustls::client::Resumption;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer, ServerName};
-use rustls::{
-    ClientConfig, ClientConnection, ConnectionCommon, NamedGroup, ServerConfig, ServerConnection,
-};
+use rustls::{ClientConfig, ClientConnection, ConnectionCommon, ServerConfig, ServerConnection};
 
+use super::stock::TicketStock;
 use super::tickets::Tickets;
 
-/// Tickets per handshake in memory.
+/// Tickets per handshake.
 const BATCH: usize = 64;
 
-/// Makes tickets that no server will open.
-pub(crate) struct Forger {
+/// Makes tickets that the target cannot decrypt.
+pub(crate) struct TicketForger {
     client: Arc<ClientConfig>,
     server: Arc<ServerConfig>,
     name: ServerName<'static>,
-    stock: Arc<Stock>,
+    stock: Arc<TicketStock>,
 }
 
-/// Tickets that nobody has used yet.
-#[derive(Debug, Default)]
-pub(crate) struct Stock(Mutex<Vec<Tls13ClientSessionValue>>);
-
-impl Forger {
+impl TicketForger {
     /// For customers with these settings, which must accept any certificate and
     /// offer TLS 1.3.
     ///
@@ -55,7 +48,7 @@ impl Forger {
             rustls::crypto::aws_lc_rs::Ticketer::new().map_err(|error| error.to_string())?;
         server.send_tls13_tickets = BATCH;
         server.alpn_protocols = client.alpn_protocols.clone();
-        let stock = Arc::<Stock>::default();
+        let stock = Arc::<TicketStock>::default();
         client.resumption = Resumption::store(stock.clone());
         let (client, server) = (Arc::new(client), Arc::new(server));
         let forger = Self { client, server, name: name.clone(), stock };
@@ -66,7 +59,7 @@ impl Forger {
         }
     }
 
-    /// The tickets of a customer who was never there: one.
+    /// The tickets of a new customer: one forged ticket.
     pub(crate) fn tickets(&self) -> Tickets {
         let tickets = Tickets::own();
         let forged = self.stock.take().or_else(|| {
@@ -93,53 +86,22 @@ impl Forger {
     }
 }
 
-/// Lets one side of a handshake read what the other has to say.
+/// Passes the output of one side of a handshake to the other.
 fn pass<A, B>(from: &mut ConnectionCommon<A>, to: &mut ConnectionCommon<B>) -> io::Result<()> {
-    let mut wire = Vec::new();
+    let mut sent = Vec::new();
     while from.wants_write() {
-        from.write_tls(&mut wire)?;
+        from.write_tls(&mut sent)?;
     }
-    let mut said = wire.as_slice();
-    while !said.is_empty() {
-        to.read_tls(&mut said)?;
+    let mut sent = sent.as_slice();
+    while !sent.is_empty() {
+        to.read_tls(&mut sent)?;
         to.process_new_packets().map_err(io::Error::other)?;
     }
     Ok(())
 }
 
-impl fmt::Debug for Forger {
+impl fmt::Debug for TicketForger {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Forger").field("name", &self.name).finish_non_exhaustive()
-    }
-}
-
-impl Stock {
-    pub(crate) fn take(&self) -> Option<Tls13ClientSessionValue> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).pop()
-    }
-}
-
-impl ClientSessionStore for Stock {
-    fn set_kx_hint(&self, _: ServerName<'static>, _: NamedGroup) {}
-
-    fn kx_hint(&self, _: &ServerName<'_>) -> Option<NamedGroup> {
-        None
-    }
-
-    fn set_tls12_session(&self, _: ServerName<'static>, _: Tls12ClientSessionValue) {}
-
-    fn tls12_session(&self, _: &ServerName<'_>) -> Option<Tls12ClientSessionValue> {
-        None
-    }
-
-    fn remove_tls12_session(&self, _: &ServerName<'static>) {}
-
-    fn insert_tls13_ticket(&self, _: ServerName<'static>, value: Tls13ClientSessionValue) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(value);
-    }
-
-    /// Handshakes in memory resume nothing.
-    fn take_tls13_ticket(&self, _: &ServerName<'static>) -> Option<Tls13ClientSessionValue> {
-        None
+        f.debug_struct("TicketForger").field("name", &self.name).finish_non_exhaustive()
     }
 }

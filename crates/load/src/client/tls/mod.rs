@@ -1,10 +1,13 @@
-//! TLS with tickets of one's own.
+//! TLS: settings, tickets, and a stream that needs little memory while it is idle.
 
 pub(crate) mod algorithms;
 pub(crate) mod certificate;
 pub(crate) mod config;
+mod fetch;
 mod forger;
-pub(crate) mod mix;
 mod one_ticket;
-pub(crate) mod secure;
+pub(crate) mod rules;
+pub(crate) mod schedule;
+mod stock;
+pub(crate) mod stream;
 pub(crate) mod tickets;

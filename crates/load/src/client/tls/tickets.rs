@@ -1,5 +1,4 @@
-//! The TLS sessions that can be resumed at one site: a customer's own, or those
-//! of many customers together.
+//! TLS tickets and sessions for resumption: those of one customer, or of all customers.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -22,14 +21,14 @@ const SHARED: usize = 4096;
 /// session of TLS 1.2 as often as it is wanted.
 #[derive(Debug)]
 pub(crate) struct Tickets {
-    kept: Mutex<Kept>,
+    kept: Mutex<Stored>,
     most: usize,
-    /// What everybody uses, instead of any other.
+    /// The ticket of all handshakes, if set.
     one: Option<Box<OneTicket>>,
 }
 
 #[derive(Debug, Default)]
-struct Kept {
+struct Stored {
     group: Option<NamedGroup>,
     /// Boxed, since most customers have none.
     tls12: Option<Box<Tls12ClientSessionValue>>,
@@ -44,22 +43,22 @@ enum Ticket {
 }
 
 impl Tickets {
-    /// Of one customer, who has none yet.
+    /// The empty store of one customer.
     pub(crate) fn own() -> Self {
         Self { kept: Mutex::default(), most: OWN, one: None }
     }
 
-    /// Of all customers together.
+    /// The empty store of all customers.
     pub(crate) fn shared() -> Self {
         Self { kept: Mutex::default(), most: SHARED, one: None }
     }
 
-    /// One for all customers together, used again and again.
+    /// One ticket for all handshakes.
     pub(crate) fn one(ticket: OneTicket) -> Self {
         Self { kept: Mutex::default(), most: 0, one: Some(Box::new(ticket)) }
     }
 
-    /// Puts one in.
+    /// Adds a ticket.
     pub(crate) fn add(&self, ticket: Tls13ClientSessionValue) {
         if self.one.is_some() {
             return;
@@ -68,7 +67,7 @@ impl Tickets {
         if kept.tls13.len() == self.most {
             kept.tls13.pop_front();
         } else if kept.tls13.is_empty() {
-            // By itself it would take place for four.
+            // The default growth would allocate four.
             kept.tls13.reserve_exact(OWN);
         }
         kept.tls13.push_back(ticket);
@@ -76,7 +75,7 @@ impl Tickets {
 
     fn take(&self) -> Option<Ticket> {
         if let Some(one) = &self.one {
-            return one.again().map(Ticket::Tls13);
+            return one.copy().map(Ticket::Tls13);
         }
         let mut kept = self.kept();
         kept.tls13
@@ -85,7 +84,7 @@ impl Tickets {
             .or_else(|| kept.tls12.as_deref().cloned().map(Ticket::Tls12))
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
+    fn kept(&self) -> MutexGuard<'_, Stored> {
         lock(&self.kept)
     }
 }
@@ -94,11 +93,11 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What one connection has to do with the tickets: it was given one of them, or
-/// none, before its handshake began, and puts in what the server sends. The
-/// server's name is not looked at: customers visit one site only.
+/// The tickets of one connection: at most one to offer, taken before the handshake, and the
+/// store for those that the server issues. The server name is ignored, because customers
+/// visit one site only.
 #[derive(Debug)]
-pub(crate) struct OfConnection {
+pub(crate) struct ConnectionTickets {
     /// Boxed, as it is [gone](Self::begun) once the handshake has begun.
     ticket: Option<Box<Ticket>>,
     /// Always there but [`during`](Self::during) a call.
@@ -106,11 +105,11 @@ pub(crate) struct OfConnection {
 }
 
 thread_local! {
-    /// The connection that rustls works for now on this thread.
-    static WORKING: RefCell<Option<OfConnection>> = const { RefCell::new(None) };
+    /// The connection that rustls is processing on this thread.
+    static WORKING: RefCell<Option<ConnectionTickets>> = const { RefCell::new(None) };
 }
 
-impl OfConnection {
+impl ConnectionTickets {
     /// Takes a ticket if it is to `resume` and there is one.
     pub(crate) fn new(all: &Arc<Tickets>, resume: bool) -> Self {
         let ticket = if resume { all.take() } else { None };
@@ -122,13 +121,12 @@ impl OfConnection {
         self.ticket.is_some()
     }
 
-    /// The hello is made, and with it all use of the ticket.
+    /// The ClientHello is sent; the ticket is no longer needed.
     pub(crate) fn begun(&mut self) {
         self.ticket = None;
     }
 
-    /// Lets rustls work for this connection: what it asks [`OfWhoeverAsks`] for, it
-    /// gets from here.
+    /// Runs rustls for this connection: [`SessionStore`] then uses these tickets.
     pub(crate) fn during<R>(&mut self, work: impl FnOnce() -> R) -> R {
         let own = Self { ticket: self.ticket.take(), all: self.all.take() };
         WORKING.set(Some(own));
@@ -140,22 +138,22 @@ impl OfConnection {
     }
 }
 
-/// The store that rustls asks, the same one for all connections: a store of its own
-/// takes settings of its own, and most of a kilobyte.
+/// The session store of all connections. A store per connection would need a configuration
+/// per connection, almost a kilobyte.
 #[derive(Debug)]
-pub(crate) struct OfWhoeverAsks;
+pub(crate) struct SessionStore;
 
-impl OfWhoeverAsks {
-    fn with<R>(&self, ask: impl FnOnce(&mut OfConnection) -> R) -> Option<R> {
+impl SessionStore {
+    fn with<R>(&self, ask: impl FnOnce(&mut ConnectionTickets) -> R) -> Option<R> {
         WORKING.with_borrow_mut(|working| working.as_mut().map(ask))
     }
 
-    fn kept<R>(&self, ask: impl FnOnce(&mut Kept) -> R) -> Option<R> {
+    fn kept<R>(&self, ask: impl FnOnce(&mut Stored) -> R) -> Option<R> {
         self.with(|own| own.all.as_ref().map(|all| ask(&mut all.kept()))).flatten()
     }
 }
 
-impl ClientSessionStore for OfWhoeverAsks {
+impl ClientSessionStore for SessionStore {
     fn set_kx_hint(&self, _: ServerName<'static>, group: NamedGroup) {
         self.kept(|kept| kept.group = Some(group));
     }

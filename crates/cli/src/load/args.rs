@@ -1,0 +1,167 @@
+//! Flags of `tidegate load`.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::SystemTime;
+
+use tidegate_host::Cores;
+use tidegate_load::{KeyExchangeGroup, Shard, Sources, Suite, start_at};
+
+use super::{Command, metrics};
+
+/// Flags of `tidegate load`.
+#[derive(clap::Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+pub struct Args {
+    #[command(subcommand)]
+    pub(super) command: Option<Command>,
+    /// A scenario file, or the name of a built-in scenario [default: the one page that
+    /// --target names, requested by 10 customers without think time]
+    #[arg(value_name = "SCENARIO")]
+    pub(super) scenario: Option<String>,
+    /// URL of the service, such as https://127.0.0.1:8443
+    #[arg(long, value_name = "URL", required_unless_present_any = ["list", "show", "reference"])]
+    pub(super) target: Option<String>,
+    /// List the built-in scenarios
+    #[arg(long)]
+    pub(super) list: bool,
+    /// Print a built-in scenario, as a file to start from
+    #[arg(long, value_name = "NAME")]
+    pub(super) show: Option<String>,
+    /// Print the reference of scenario files: every table and key
+    #[arg(long)]
+    pub(super) reference: bool,
+    /// Sessions per second, Poisson arrivals; replaces the scenario's arrivals
+    #[arg(long, value_name = "PER_S")]
+    pub(super) rate: Option<f64>,
+    /// Requests per second, Poisson arrivals, each a session of its own (open model); can
+    /// be combined with other arrivals
+    #[arg(long, value_name = "PER_S")]
+    pub(super) requests: Option<f64>,
+    /// Number of customers who begin a new session after the last has ended and a think
+    /// time (closed model); can be combined with other arrivals
+    #[arg(long, value_name = "N")]
+    pub(super) closed: Option<u32>,
+    /// Arrivals as in a scenario file, such as
+    /// 'wave = { mean = 20, swing = 0.5, period = "1h" }'; repeat the flag to combine several
+    #[arg(long, value_name = "TOML")]
+    pub(super) arrivals: Vec<String>,
+    /// Warm-up in seconds, not counted; default 10, 30 in the closed model
+    #[arg(long, value_name = "S")]
+    pub(super) warm_up: Option<f64>,
+    /// Measured time in seconds; default 30, 60 in the closed model
+    #[arg(long, value_name = "S")]
+    pub(super) duration: Option<f64>,
+    /// Factor on think times and patience
+    #[arg(long, value_name = "X", default_value_t = 1.0)]
+    pub(super) time_scale: f64,
+    /// Additional factor on patience
+    #[arg(long, value_name = "X", default_value_t = 1.0)]
+    pub(super) patience_scale: f64,
+    /// Number of customer accounts that the scenario draws from
+    #[arg(long, value_name = "N")]
+    pub(super) customers: Option<u64>,
+    /// Seed of every random choice
+    #[arg(long, default_value_t = 1)]
+    pub(super) seed: u64,
+    /// Processors of the load generator, one thread each, such as 1 or 1-3
+    #[arg(long, value_name = "LIST")]
+    pub(super) cores: Option<Cores>,
+    /// Generate the load with this number of processes on this machine, each with a shard
+    /// of the test, and print one report. With --cores the processors are divided among
+    /// them
+    #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "shard",
+          value_parser = clap::value_parser!(u32).range(1..=256))]
+    pub(super) drivers: u32,
+    /// Generate one shard of a test that several processes or machines share, such as 1/3:
+    /// every third arrival. All shards need the same flags and the same --start-at; add up
+    /// their --json files with `tidegate load merge`
+    #[arg(long, value_name = "I/N", alias = "part", value_parser = Shard::parse,
+          requires = "start_at")]
+    pub(super) shard: Option<Shard>,
+    /// Start at this time, such as 2026-05-01T12:00:00Z; the clocks of all machines must be
+    /// synchronised
+    #[arg(long, value_name = "TIME", value_parser = start_at)]
+    pub(super) start_at: Option<SystemTime>,
+    /// Accept any server certificate
+    #[arg(long)]
+    pub(super) insecure: bool,
+    /// Certificate authorities to trust instead of the system's (PEM)
+    #[arg(long, value_name = "FILE")]
+    pub(super) ca: Option<PathBuf>,
+    /// TLS versions to offer
+    #[arg(long, value_name = "VERSION", value_parser = ["1.2", "1.3"])]
+    pub(super) tls: Option<String>,
+    /// Cipher suites to offer, in order of preference, such as
+    /// TLS_AES_256_GCM_SHA384,TLS_CHACHA20_POLY1305_SHA256
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = Suite::parse)]
+    pub(super) suites: Vec<Suite>,
+    /// Key exchange groups to offer, in order of preference, such as X25519MLKEM768,x25519
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = KeyExchangeGroup::parse)]
+    pub(super) groups: Vec<KeyExchangeGroup>,
+    /// Client certificate for servers that request one (PEM), the same for all customers
+    #[arg(long, value_name = "FILE")]
+    pub(super) cert: Option<PathBuf>,
+    /// Private key of the client certificate (PEM), if it is not in the same file
+    #[arg(long, value_name = "FILE", requires = "cert")]
+    pub(super) key: Option<PathBuf>,
+    /// Share of the TLS handshakes that are full, such as 0.3; all others are resumed, in
+    /// random order
+    #[arg(long, value_name = "SHARE")]
+    pub(super) full_share: Option<f64>,
+    /// Tickets used for resumption: the customer's own (default), those of all customers
+    /// (default with --full-share), or one TLS 1.3 ticket for all handshakes
+    #[arg(long, value_name = "OF", value_parser = ["customer", "all", "one"])]
+    pub(super) tickets: Option<String>,
+    /// HTTP version; 2 is negotiated by ALPN over TLS and used with prior knowledge over
+    /// plain TCP
+    #[arg(long, value_name = "VERSION", value_parser = ["1.1", "2"])]
+    pub(super) http: Option<String>,
+    /// Keep a connection open for one request, for a session (default), or for all sessions
+    /// of a customer of the closed model
+    #[arg(long, value_name = "FOR", value_parser = ["request", "session", "customer"])]
+    pub(super) keep: Option<String>,
+    /// Close connections with close_notify and FIN (shutdown, default) or with a reset
+    #[arg(long, value_name = "HOW", value_parser = ["shutdown", "reset"])]
+    pub(super) close: Option<String>,
+    /// Source addresses: auto (default: 64 addresses of 127.0.77.0/24 for a target on
+    /// loopback), system, or a list of addresses and networks such as 127.8.0.0/16
+    #[arg(long, value_name = "LIST", value_parser = Sources::parse)]
+    pub(super) sources: Option<Sources>,
+    /// Every customer first offers a ticket that the target did not issue, as an attacker
+    /// would; needs --insecure
+    #[arg(long)]
+    pub(super) forged_tickets: bool,
+    /// Allow an attack (handshake-flood, forged tickets) against a service that is not on
+    /// loopback; use it only against your own service
+    #[arg(long)]
+    pub(super) attack_remote: bool,
+    /// Number of runs, each with the next seed; prints the mean and its 95 % confidence
+    /// interval of each figure. The files of requests and seconds get the number of the run
+    #[arg(long, value_name = "N", default_value_t = 1,
+          value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(super) repeat: u32,
+    /// Write the summary as JSON
+    #[arg(long, value_name = "FILE")]
+    pub(super) json: Option<PathBuf>,
+    /// Write every request as a line of JSON
+    #[arg(long, value_name = "FILE")]
+    pub(super) raw: Option<PathBuf>,
+    /// Write every request as a row of Parquet
+    #[arg(long, value_name = "FILE")]
+    pub(super) parquet: Option<PathBuf>,
+    /// Write every second as a line of CSV
+    #[arg(long, value_name = "FILE")]
+    pub(super) csv: Option<PathBuf>,
+    /// Serve Prometheus metrics at /metrics of this address, or of this port on loopback
+    #[arg(long, value_name = "ADDRESS", value_parser = metrics::address)]
+    pub(super) metrics: Option<SocketAddr>,
+    /// Send metrics to an OpenTelemetry collector (OTLP over HTTP), such as
+    /// http://127.0.0.1:4318; without a value to OTEL_EXPORTER_OTLP_ENDPOINT, else to
+    /// http://localhost:4318
+    #[arg(long, value_name = "URL", num_args = 0..=1, default_missing_value = "")]
+    pub(super) otlp: Option<String>,
+    /// Print plain lines instead of the live screen
+    #[arg(long)]
+    pub(super) plain: bool,
+}

@@ -1,0 +1,41 @@
+//! Figures of each class of customers, and of each entry of the arrivals, where
+//! there are several.
+
+use super::event::Event;
+use super::figures::count;
+use crate::arrivals::Arrivals;
+use crate::result::tally::CohortTally;
+use crate::scenario::class::Class;
+
+/// Each side is empty where all customers are alike on it: then nothing is counted
+/// twice.
+#[derive(Debug)]
+pub(super) struct Cohorts {
+    pub(super) classes: Vec<CohortTally>,
+    pub(super) models: Vec<CohortTally>,
+}
+
+impl Cohorts {
+    pub(super) fn new(classes: &[Class], arrivals: &Arrivals) -> Self {
+        let side = |names: Vec<String>| match names.len() {
+            0 | 1 => Vec::new(),
+            _ => names.into_iter().map(CohortTally::new).collect(),
+        };
+        Self {
+            classes: side(classes.iter().map(|class| class.name.clone()).collect()),
+            models: side(arrivals.words().collect()),
+        }
+    }
+
+    pub(super) fn add(&mut self, event: &Event) {
+        if self.classes.is_empty() && self.models.is_empty() {
+            return;
+        }
+        let Some(cohort) = event.kind.cohort() else { return };
+        for (side, index) in [(&mut self.classes, cohort.class), (&mut self.models, cohort.model)] {
+            let Some(tally) = side.get_mut(usize::from(index)) else { continue };
+            count(&mut tally.totals, event);
+            event.response().into_iter().for_each(|took| tally.response.record(took));
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! Failed checks of responses: counts, and an example of each. Their number is bounded by
+//! the rules of the scenario.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::event::{Event, EventKind, Example, Expectation};
+use crate::result::figures::FailedCheck;
+use crate::scenario::expected::Rule;
+use crate::scenario::page::{Page, Source};
+use crate::scenario::parts::Parts;
+
+/// Counts of the window, and examples of the whole run.
+pub(super) struct FailedChecks {
+    parts: Arc<Parts>,
+    counts: BTreeMap<(u16, Expectation), u64>,
+    examples: BTreeMap<(u16, Expectation), String>,
+}
+
+impl FailedChecks {
+    pub(super) fn new(parts: Arc<Parts>) -> Self {
+        Self { parts, counts: BTreeMap::new(), examples: BTreeMap::new() }
+    }
+
+    pub(super) fn add(&mut self, event: &Event) {
+        if let EventKind::CheckFailed { page, expectation } = event.kind {
+            *self.counts.entry((page, expectation)).or_default() += 1;
+        }
+    }
+
+    pub(super) fn keep(&mut self, examples: &[Example]) {
+        for Example { page, expectation, found } in examples {
+            self.examples.entry((*page, *expectation)).or_insert_with(|| found.clone());
+        }
+    }
+
+    /// In no order that matters.
+    pub(super) fn finish(&self) -> Vec<FailedCheck> {
+        let unmet = |(&(index, expectation), &count): (&(u16, Expectation), &u64)| {
+            let page = &self.parts.pages[index as usize];
+            let (kind, expected) = self.expected(page, expectation);
+            let example = self.examples.get(&(index, expectation)).cloned().unwrap_or_default();
+            FailedCheck { page: page.name.clone(), kind, expected, example, count }
+        };
+        self.counts.iter().map(unmet).collect()
+    }
+
+    fn expected(&self, page: &Page, expectation: Expectation) -> (&'static str, String) {
+        match expectation {
+            Expectation::Rule(index) => match &page.expected.rules()[index as usize] {
+                rule @ Rule::Check(_) => ("check", rule.to_string()),
+                rule @ Rule::Extract(parameter, _) => {
+                    let name = &self.parts.parameters[*parameter as usize].name;
+                    ("extraction", format!("{name} = {rule}"))
+                }
+            },
+            Expectation::NotOffered => {
+                let what = match &page.source {
+                    Source::Path(_) => "values for",
+                    Source::Link(_) => "a link to",
+                    Source::Form(_) => "a form for",
+                };
+                ("not_offered", format!("{what} {}", page.template().text()))
+            }
+            Expectation::Unsendable => (
+                "unsendable",
+                "header fields without control characters, 8000 bytes at most".into(),
+            ),
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! Figures by phase, TLS negotiation, page and cohort, and failed checks.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use tidegate_stats::Percentiles;
+
+use crate::client::tls::algorithms::Agreed;
+use crate::outcome::Failure;
+
+/// Durations of the phases of requests and connections.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Phases {
+    /// TCP connection.
+    pub connect: Percentiles,
+    /// Full TLS handshake.
+    pub full_handshake: Percentiles,
+    /// Resumed TLS handshake.
+    pub resumed_handshake: Percentiles,
+    /// From sending the request to the first byte of the response.
+    pub first_byte: Percentiles,
+    /// From the first byte to the last.
+    pub last_byte: Percentiles,
+}
+
+/// TLS handshakes with the same negotiated parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Negotiated {
+    /// `1.2` or `1.3`.
+    pub version: &'static str,
+    /// Cipher suite, by IANA's name.
+    pub suite: &'static str,
+    /// Key exchange group, by IANA's name; `None` for resumption in TLS 1.2, which has no key
+    /// exchange.
+    pub group: Option<&'static str>,
+    /// Full handshakes completed.
+    pub full: u64,
+    /// Handshakes that resumed.
+    pub resumed: u64,
+}
+
+impl From<&(Agreed, [u64; 2])> for Negotiated {
+    fn from((agreed, [full, resumed]): &(Agreed, [u64; 2])) -> Self {
+        Self {
+            version: agreed.version(),
+            suite: agreed.suite(),
+            group: agreed.group(),
+            full: *full,
+            resumed: *resumed,
+        }
+    }
+}
+
+/// Figures of one page.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct PageFigures {
+    /// Requests answered with an allowed status.
+    pub ok: u64,
+    /// Requests that failed.
+    pub failed: u64,
+    /// From intended start to last byte.
+    pub response: Percentiles,
+}
+
+/// Figures of a class of customers, or of an entry of the arrivals; the counts are as in
+/// [`Totals`](super::totals::Totals).
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[expect(missing_docs, reason = "as in Totals")]
+pub struct CohortFigures {
+    pub name: String,
+    pub offered: u64,
+    pub sessions_returned: u64,
+    pub not_started: u64,
+    pub started: u64,
+    pub admitted: u64,
+    /// Share of the admitted sessions ended in the window that completed.
+    pub completed_ratio: f64,
+    pub completed: u64,
+    pub refused: u64,
+    pub refused_by_kind: BTreeMap<&'static str, u64>,
+    pub failed: u64,
+    pub failed_by_kind: BTreeMap<&'static str, u64>,
+    pub abandoned: u64,
+    pub abandoned_by_stage: BTreeMap<&'static str, u64>,
+    pub cut_off: u64,
+    pub requests_ok: u64,
+    pub requests_failed: u64,
+    pub requests_reloaded: u64,
+    /// From intended start to last byte.
+    pub response: Percentiles,
+}
+
+/// The name of a kind; static, not borrowed from the input.
+type KindName = &'static str;
+
+/// A check that responses failed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FailedCheck {
+    /// The page of the response or request.
+    pub page: String,
+    /// `check`, `extraction`, `not_offered` or `unsendable`, as in
+    /// [`Totals::failed_by_kind`](super::totals::Totals::failed_by_kind).
+    #[serde(deserialize_with = "crate::outcome::name::<_, Failure>")]
+    pub kind: KindName,
+    /// The expectation, as written in the scenario.
+    pub expected: String,
+    /// What was found the first time: about a hundred characters in one line, without control
+    /// characters.
+    pub example: String,
+    /// Sessions that failed it in the window.
+    pub count: u64,
+}

@@ -1,0 +1,133 @@
+//! Figures over time: points for plots, stretches for confidence intervals.
+
+use serde::{Deserialize, Serialize};
+use tidegate_stats::{Histogram, Percentiles};
+
+/// Figures of a short interval, for charts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Point {
+    /// End of the interval, since the start of the run.
+    pub at_s: f64,
+    /// Length of the interval.
+    pub length_s: f64,
+    /// Inside the measured window.
+    pub measured: bool,
+    /// Sessions offered per second.
+    pub offered_per_s: f64,
+    /// Sessions admitted per second.
+    pub admitted_per_s: f64,
+    /// Sessions refused per second.
+    pub refused_per_s: f64,
+    /// Sessions completed per second.
+    pub completed_per_s: f64,
+    /// Sessions abandoned per second.
+    pub abandoned_per_s: f64,
+    /// Sessions failed per second.
+    pub failed_per_s: f64,
+    /// Requests answered per second.
+    pub requests_per_s: f64,
+    /// Full handshakes per second.
+    pub full_handshakes_per_s: f64,
+    /// Resumed handshakes per second.
+    pub resumed_handshakes_per_s: f64,
+    /// Sessions in flight at the end of the interval.
+    pub in_flight: u64,
+    /// Response time from intended start.
+    pub response: Percentiles,
+    /// CPU share of the busiest thread of the load generator.
+    pub driver_cpu_share: f64,
+    /// Missed starts.
+    pub missed_starts: u64,
+}
+
+/// Counts of a stretch of the measured window; confidence intervals of the figures are
+/// computed from them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Stretch {
+    /// Length.
+    pub length_s: f64,
+    /// Sessions offered by the schedule.
+    pub offered: u64,
+    /// Sessions completed.
+    pub completed: u64,
+    /// Sessions refused.
+    pub refused: u64,
+    /// Sessions abandoned.
+    pub abandoned: u64,
+    /// Sessions that failed.
+    pub failed: u64,
+    /// Admitted sessions that ended by themselves.
+    pub admitted_ended: u64,
+    /// Requests answered completely with an allowed status.
+    pub requests_ok: u64,
+    /// Requests answered otherwise or not at all.
+    pub requests_failed: u64,
+    /// Full handshakes completed.
+    pub full_handshakes: u64,
+    /// Resumed handshakes.
+    pub resumed_handshakes: u64,
+    /// Response times from intended start, in microseconds: an HdrHistogram in V2 format,
+    /// Base64.
+    pub response: String,
+}
+
+impl Stretch {
+    /// All counts.
+    pub(crate) fn counts(&self) -> [u64; 10] {
+        [
+            self.offered,
+            self.completed,
+            self.refused,
+            self.abandoned,
+            self.failed,
+            self.admitted_ended,
+            self.requests_ok,
+            self.requests_failed,
+            self.full_handshakes,
+            self.resumed_handshakes,
+        ]
+    }
+}
+
+impl Stretch {
+    /// Adds the same stretch of another shard; `None` if a histogram is invalid.
+    pub(crate) fn merge(&mut self, other: &Self) -> Option<()> {
+        let mut response = Histogram::decode(&self.response)?;
+        response.merge(&Histogram::decode(&other.response)?);
+        self.response = response.encode();
+        self.length_s = self.length_s.max(other.length_s);
+        let theirs = other.counts();
+        self.counts_mut().into_iter().zip(theirs).for_each(|(mine, theirs)| *mine += theirs);
+        Some(())
+    }
+
+    /// All counts, in the order of [`Stretch::counts`].
+    fn counts_mut(&mut self) -> [&mut u64; 10] {
+        let Self {
+            length_s: _,
+            offered,
+            completed,
+            refused,
+            abandoned,
+            failed,
+            admitted_ended,
+            requests_ok,
+            requests_failed,
+            full_handshakes,
+            resumed_handshakes,
+            response: _,
+        } = self;
+        [
+            offered,
+            completed,
+            refused,
+            abandoned,
+            failed,
+            admitted_ended,
+            requests_ok,
+            requests_failed,
+            full_handshakes,
+            resumed_handshakes,
+        ]
+    }
+}

@@ -1,0 +1,134 @@
+//! Computes the figures of a result from the tally of one or several shards.
+
+use std::time::Duration;
+
+use super::shard::Test;
+use super::tally::{CohortTally, Tally};
+use super::threshold_check::evaluate;
+use crate::client::connections::Http;
+use crate::result::driver::{Driver, DriverShard, Machine};
+use crate::result::series::Point;
+use crate::result::summary::Summary;
+use crate::result::totals::share;
+
+/// Computes all figures. There is at least one driver.
+pub(crate) fn summarize(
+    test: &Test,
+    drivers: Vec<DriverShard>,
+    tally: &Tally,
+    series: Vec<Point>,
+    measured: Duration,
+) -> Summary {
+    let totals = tally.totals.clone();
+    let per_s = |count: u64| match measured.as_secs_f64() {
+        0.0 => 0.0,
+        seconds => count as f64 / seconds,
+    };
+    let ended = totals.ended();
+    let driver = combine(&drivers, tally);
+    let mut summary = Summary {
+        format: Summary::FORMAT,
+        scenario: test.scenario.clone(),
+        target: test.target.clone(),
+        arrivals: test.arrivals.clone(),
+        seed: test.seed,
+        machine: machine(&drivers),
+        started_at_unix_ms: test.started_at_unix_ms,
+        warm_up_s: test.warm_up.as_secs_f64(),
+        measured_s: measured.as_secs_f64(),
+        interrupted: drivers.iter().any(|driver| driver.interrupted),
+        http: if test.http2 { Http::Two.name() } else { Http::One.name() },
+        time_scale: test.time_scale,
+        patience_scale: test.patience_scale,
+        patience_ms: test.patience_ms,
+        session_length: test.session_length,
+        offered_per_s: per_s(totals.offered),
+        admitted_per_s: per_s(totals.admitted),
+        refused_per_s: per_s(totals.refused),
+        completed_per_s: per_s(totals.completed),
+        abandoned_per_s: per_s(totals.abandoned),
+        failed_per_s: per_s(totals.failed),
+        requests_per_s: per_s(totals.requests_ok),
+        completed_ratio: totals.completed_ratio(),
+        refused_ratio: share(totals.refused, ended),
+        abandoned_ratio: share(totals.abandoned, ended),
+        failed_ratio: share(totals.failed, ended),
+        full_share_asked: test.full_share_asked,
+        full_handshake_share: totals.full_handshake_share(),
+        response: tally.distributions.response.percentiles(),
+        response_uncorrected: tally.distributions.uncorrected.percentiles(),
+        phases: tally.phases(),
+        tls: tally.negotiated(),
+        pages: tally.page_figures(),
+        failed_checks: tally.failed_checks(),
+        classes: tally.classes.iter().map(CohortTally::figures).collect(),
+        models: tally.models.iter().map(CohortTally::figures).collect(),
+        driver_saturated: !driver.saturated_because.is_empty(),
+        driver,
+        series,
+        stretches: tally.stretches.clone(),
+        thresholds: Vec::new(),
+        raw_error: raw_errors(&drivers),
+        incomplete: Vec::new(),
+        drivers: if drivers.len() > 1 { drivers } else { Vec::new() },
+        shard_result: None,
+        totals,
+    };
+    let judged: Vec<_> = test.thresholds.iter().map(|limit| evaluate(limit, &summary)).collect();
+    summary.thresholds = judged;
+    summary
+}
+
+/// The state of all drivers. The busiest counts, and one saturated driver is enough.
+fn combine(drivers: &[DriverShard], tally: &Tally) -> Driver {
+    let all = || drivers.iter().map(|driver| &driver.driver);
+    let reasons = drivers.iter().flat_map(|driver| {
+        let by = name(driver, drivers);
+        driver.driver.saturated_because.iter().map(move |why| format!("{by}{why}"))
+    });
+    let totals = &tally.totals;
+    Driver {
+        threads: all().map(|driver| driver.threads).fold(0, usize::saturating_add),
+        cpu_share: all().map(|driver| driver.cpu_share).fold(0.0, f64::max),
+        cpu_s: all().map(|driver| driver.cpu_s).sum(),
+        folding_cpu_s: all().map(|driver| driver.folding_cpu_s).sum(),
+        start_delay: tally.distributions.start_delay.percentiles(),
+        loop_delay: tally.distributions.loop_delay.percentiles(),
+        stalled_s: all().map(|driver| driver.stalled_s).fold(0.0, f64::max),
+        stalled_share: all().map(|driver| driver.stalled_share).fold(0.0, f64::max),
+        missed_share: share(totals.missed_starts, totals.starts),
+        events_lost: all().map(|driver| driver.events_lost).fold(0, u64::saturating_add),
+        saturated_because: reasons.collect(),
+    }
+}
+
+/// `driver 2: ` if there are several.
+fn name(driver: &DriverShard, all: &[DriverShard]) -> String {
+    if all.len() > 1 { format!("driver {}: ", driver.shard.number()) } else { String::new() }
+}
+
+fn raw_errors(drivers: &[DriverShard]) -> Option<String> {
+    let errors: Vec<String> = drivers
+        .iter()
+        .filter_map(|driver| {
+            let error = driver.raw_error.as_ref()?;
+            Some(format!("{}{error}", name(driver, drivers)))
+        })
+        .collect();
+    (!errors.is_empty()).then(|| errors.join("; "))
+}
+
+/// The machine of the drivers; for several machines the first, and the number of others.
+fn machine(drivers: &[DriverShard]) -> Machine {
+    let first = drivers.first().map(|driver| driver.machine.clone()).unwrap_or_default();
+    let mut others: Vec<&Machine> = Vec::new();
+    for driver in drivers {
+        if driver.machine != first && !others.contains(&&driver.machine) {
+            others.push(&driver.machine);
+        }
+    }
+    match others.as_slice() {
+        [] => first,
+        others => Machine { cpu: format!("{} and {} more", first.cpu, others.len()), ..first },
+    }
+}

@@ -1,0 +1,49 @@
+//! The content of a scenario.
+
+use std::sync::OnceLock;
+
+use super::class::Class;
+use super::field::FieldRule;
+use super::length::Sessions;
+use super::page::Page;
+use super::session_rules::SessionRules;
+use super::template::Parameter;
+use super::thresholds::Threshold;
+use crate::arrivals::Arrivals;
+use crate::client::connections::Connections;
+use crate::client::tls::rules::TlsRules;
+
+/// The parts of a scenario, all checked.
+#[derive(Debug)]
+pub(crate) struct Parts {
+    pub(crate) name: String,
+    pub(crate) description: String,
+    pub(crate) attack: bool,
+    pub(crate) session: SessionRules,
+    /// Index is the state of the table.
+    pub(crate) pages: Vec<Page>,
+    /// At least one; one alone and without a name where the scenario has none.
+    pub(crate) classes: Vec<Class>,
+    /// Names of parameters in templates; templates refer to them by index.
+    pub(crate) parameters: Vec<Parameter>,
+    pub(crate) fields: Vec<(String, FieldRule)>,
+    pub(crate) arrivals: Option<Arrivals>,
+    pub(crate) connections: Connections,
+    pub(crate) tls: TlsRules,
+    pub(crate) thresholds: Vec<Threshold>,
+    pub(crate) notes: Vec<String>,
+    pub(crate) length: OnceLock<Sessions>,
+}
+
+impl Parts {
+    /// The class of this name.
+    pub(crate) fn class(&self, name: &str) -> Option<u8> {
+        let found = self.classes.iter().position(|class| class.name == name);
+        found.map(|index| index as u8)
+    }
+
+    /// What holds for sessions of a class, or for those of none in particular.
+    pub(crate) fn rules(&self, class: Option<u8>) -> &SessionRules {
+        class.map_or(&self.session, |class| &self.classes[usize::from(class)].session)
+    }
+}

@@ -1,0 +1,82 @@
+//! Reads `[connections]`.
+
+use tidegate_config::{Preset::Is, Section, Text, Words, keys};
+
+use crate::client::connections::{Close, Connections, Http, KeepAlive, Sources};
+
+keys! {
+    /// Reuse and close of connections, and their source addresses.
+    pub(super) static CONNECTIONS: ConnectionKeys {
+        /// Version of HTTP: version 2 over TLS by ALPN, in clear text with prior knowledge.
+        http: Words(&["1.1", "2"]) = Is("1.1");
+        /// What a connection is kept for: one request, one session, or a customer of the closed
+        /// model over all sessions, together with the tickets.
+        keep: Words(&["request", "session", "customer"]) = Is("session");
+        /// Connections end with close_notify and FIN, or with close_notify and RST, which leaves
+        /// no port in TIME_WAIT.
+        close: Words(&["shutdown", "reset"]) = Is("shutdown");
+        /// Source addresses. `auto` uses 64 addresses of 127.0.77.0/24 in turn for a target on
+        /// loopback, and otherwise the system's choice.
+        sources: Text("`auto`, `system`, or addresses and IPv4 networks with commas between") = Is("auto");
+    }
+}
+
+pub(super) fn read(section: &Section<'_>) -> Connections {
+    section.known(&CONNECTIONS);
+    let http = section.given(&CONNECTIONS.http).map(|at| [Http::One, Http::Two][at]);
+    let keep = section.given(&CONNECTIONS.keep);
+    let keep = keep.map(|at| [KeepAlive::Request, KeepAlive::Session, KeepAlive::Customer][at]);
+    let close = section.given(&CONNECTIONS.close).map(|at| [Close::Shutdown, Close::Reset][at]);
+    let sources = sources(section);
+    Connections {
+        http: http.unwrap_or_default(),
+        keep: keep.unwrap_or_default(),
+        close: close.unwrap_or_default(),
+        sources: sources.unwrap_or_default(),
+    }
+}
+
+fn sources(section: &Section<'_>) -> Option<Sources> {
+    match Sources::parse(section.given(&CONNECTIONS.sources)?) {
+        Ok(sources) => Some(sources),
+        Err(rule) => {
+            let value = section.get(CONNECTIONS.sources.name)?;
+            value.wrong(rule, "write \"auto\", \"system\", or \"127.0.1.1,127.8.0.0/16\"");
+            None
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read_text(text: &str) -> Result<Connections, Vec<String>> {
+        tidegate_config::read(text, "shop.toml", |root| {
+            Some(read(&root.get("connections")?.section()?))
+        })
+        .map_err(|mistakes| mistakes.0.iter().map(ToString::to_string).collect())
+    }
+
+    #[test]
+    fn connections_are_read_and_every_mistake_is_reported() {
+        let good = "[connections]\nkeep = \"request\"\nclose = \"reset\"\nsources = \"system\"\n\
+                    http = \"2\"";
+        let Connections { http, keep, close, sources } = read_text(good).unwrap();
+        assert_eq!((keep, close, sources), (KeepAlive::Request, Close::Reset, Sources::System));
+        assert_eq!(http, Http::Two);
+        let bad = "[connections]\nkeep = \"sesion\"\nclose = 1\nsources = \"here\"\nhttp = 2";
+        assert_eq!(
+            read_text(bad).unwrap_err(),
+            [
+                "shop.toml:2: connections.keep = \"sesion\": must be one of request, session, customer; \
+                 did you mean \"session\"?",
+                "shop.toml:3: connections.close = 1: must be text in quotes; \
+                 write it as \"shutdown\"",
+                "shop.toml:4: connections.sources = \"here\": \"here\" is neither an address nor an IPv4 \
+                 network; write \"auto\", \"system\", or \"127.0.1.1,127.8.0.0/16\"",
+                "shop.toml:5: connections.http = 2: must be text in quotes; write it as \"1.1\"",
+            ]
+        );
+    }
+}

@@ -1,0 +1,18 @@
+//! Reads scenario files: one file per table, all mistakes reported together.
+
+mod arrivals;
+mod classes;
+mod connections;
+pub(super) mod document;
+mod duration;
+mod expectations;
+mod fields;
+mod impatience;
+mod limits;
+mod names;
+mod pages;
+pub(super) mod reference;
+mod session;
+mod steps;
+mod tls;
+mod transitions;

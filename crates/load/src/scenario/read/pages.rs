@@ -1,0 +1,244 @@
+//! Reads `[pages]` and `[parameters]`.
+
+use super::expectations;
+use super::fields::{field_rules, text};
+use super::limits::MOVES;
+use super::names::Names;
+use crate::scenario::field::TextPart;
+use crate::scenario::page::{Body, Method, Page, Source};
+use crate::scenario::template::Template;
+use tidegate_config::Preset::{Else, Is, Unset};
+use tidegate_config::{Boolean, Key, Other, Section, Text, Time, Value, keys};
+
+/// Paths with parameters in braces.
+const PATH: &str = "begins with `/`; parameters in braces, as in `/items/{item}`";
+
+keys! {
+    /// A page, by its name. One of `path`, `link` and `form` must be set.
+    pub(super) static PAGE: PageKeys {
+        /// The customer requests this address.
+        path: Text(PATH) = Unset;
+        /// The customer follows a matching link of the last page.
+        link: Text(PATH) = Unset;
+        /// The customer submits a form of the last page whose action matches.
+        form: Text(PATH) = Unset;
+        /// Method of the request.
+        method: Text("`GET`, `HEAD`, `POST`, `PUT`, `PATCH` or `DELETE`; of a form `GET` or `POST`")
+            = Else("the form's own; `\"POST\"` with a body; otherwise `\"GET\"`");
+        /// Links of the last page from which parameters are taken, where the request follows no
+        /// link.
+        ids: Text(PATH) = Unset;
+        /// Whether the last known id is used if the last page has no such link.
+        guess: Boolean = Is("true");
+        /// The page that is requested instead if the last page does not offer this one.
+        via: Text("another page's name") = Unset;
+        /// Values of form fields by name: a text, or a rule, see below. They override those of
+        /// `[fields]`.
+        fields: Other("table", "texts and rules") = Unset;
+        /// Body of the request.
+        body: Text("names in braces stand for their values") = Unset;
+        /// Media type of the body.
+        content_type: Text("a media type") = Is("application/json");
+        /// Further header fields of the request.
+        headers: Other("table of texts", "names in braces stand for their values") = Unset;
+        /// Values that are taken from the response, by name, see below.
+        extract: Other("table", "at most 64") = Unset;
+        /// Checks of the response, see below.
+        check: Other("table", "see below") = Unset;
+        /// Statuses that do not count as failures.
+        allow: Other("list of whole numbers", "400 to 599") = Unset;
+        /// Whether Back and Stay may send the request again.
+        repeat: Boolean = Else("`true` for GET and HEAD, which may always be sent again");
+        /// Mean think time before this page, exponentially distributed.
+        think: Time("0s", "24h") = Else("the session's");
+    }
+}
+
+/// Most pages of a scenario.
+const PAGES: usize = 1000;
+
+pub(super) fn pages(root: &Section<'_>, names: &mut Names) -> Vec<Page> {
+    let Some(section) = root.get("pages").and_then(|value| value.section()) else {
+        if root.get("pages").is_none() {
+            root.wrong("has no pages", "add [pages.Home] with path = \"/\"");
+        }
+        return Vec::new();
+    };
+    let entries = section.entries();
+    if entries.len() > PAGES {
+        section.wrong(format!("has {} pages, at most {PAGES}", entries.len()), "split it");
+    }
+    let mut pages: Vec<Page> = entries
+        .into_iter()
+        .take(PAGES)
+        .filter_map(|(name, value)| {
+            if MOVES.contains(&name) || matches!(name, "from" | "sum") {
+                value.wrong("is a name with a meaning of its own", "choose another name");
+            }
+            page(name, &value.section()?, names)
+        })
+        .collect();
+    for (name, value) in section.entries() {
+        let Some(via) = value.section().and_then(|page| page.get(PAGE.via.name)) else { continue };
+        let Some(target) = via.string() else { continue };
+        let index = |name: &str| pages.iter().position(|page| page.name == name);
+        match (index(name), index(target)) {
+            (Some(page), Some(other)) if page != other => pages[page].via = Some(other as u16),
+            (Some(_), _) => via.wrong("is not another page", "name the page that offers this one"),
+            (None, _) => {}
+        }
+    }
+    pages
+}
+
+fn page(name: &str, section: &Section<'_>, names: &mut Names) -> Option<Page> {
+    section.known(&PAGE);
+    let mut template = |key: &Key<Text>| {
+        let value = section.get(key.name)?;
+        match Template::parse(value.string()?, |name| names.index(name)) {
+            Ok(template) => Some(template),
+            Err(rule) => {
+                value.wrong(rule, "write a path such as \"/items/{item}\"");
+                None
+            }
+        }
+    };
+    let (path, link, form) = (template(&PAGE.path), template(&PAGE.link), template(&PAGE.form));
+    let ids = template(&PAGE.ids);
+    let sources = [&PAGE.path, &PAGE.link, &PAGE.form];
+    let given = sources.iter().filter(|key| section.get(key.name).is_some()).count();
+    if given != 1 {
+        section.wrong(
+            format!("has {given} of path, link and form, must have one"),
+            "path makes the address up, link and form follow the last page",
+        );
+    }
+    let source = path
+        .map(Source::Path)
+        .or_else(|| link.map(Source::Link))
+        .or_else(|| form.map(Source::Form));
+    let sends_form = section.get(PAGE.form.name).is_some();
+    let method = method(section, sends_form);
+    let body = body(section, method, names);
+    // The default method with a body is POST.
+    let method = method.or(section.get(PAGE.body.name).map(|_| Method::Post));
+    let unsafe_ = method.map_or(sends_form, |method| !method.is_safe());
+    let repeat = section.given(&PAGE.repeat).unwrap_or(false);
+    let fields = section.given(&PAGE.fields).and_then(|value| value.section());
+    let allow = section.given(&PAGE.allow).and_then(|value| value.list()).unwrap_or_default();
+    Some(Page {
+        name: name.to_owned(),
+        method,
+        source: source?,
+        ids,
+        fields: fields.map(|section| field_rules(&section, names)).unwrap_or_default(),
+        body,
+        headers: headers(section, names),
+        expected: expectations::read(section, names),
+        allow: allow.iter().filter_map(|v| v.integer(400..=599)).map(|code| code as u16).collect(),
+        repeat: repeat || !unsafe_,
+        guess: section.given(&PAGE.guess).unwrap_or(true),
+        via: None,
+        think: section.given(&PAGE.think),
+    })
+}
+
+fn method(section: &Section<'_>, sends_form: bool) -> Option<Method> {
+    let value = section.get(PAGE.method.name)?;
+    let known: &[Method] = if sends_form { &[Method::Get, Method::Post] } else { &Method::ALL };
+    let given = value.string()?;
+    let found = known.iter().find(|method| method.as_str() == given).copied();
+    if found.is_none() {
+        let known: Vec<_> = known.iter().map(|method| method.as_str()).collect();
+        let known = known.join(", ");
+        value.wrong(format!("must be one of {known}"), "write \"GET\"");
+    }
+    found
+}
+
+fn body(section: &Section<'_>, method: Option<Method>, names: &Names) -> Option<Body> {
+    let Some(value) = section.get(PAGE.body.name) else {
+        if let Some(value) = section.get(PAGE.content_type.name) {
+            value.wrong("goes with a body", "add body = '{\"id\": 1}', or remove it");
+        }
+        return None;
+    };
+    for other in ["form", "fields"] {
+        if section.get(other).is_some() {
+            value.wrong(format!("does not go with {other}"), "write one of them");
+        }
+    }
+    if method.is_some_and(Method::is_safe) {
+        value.wrong("does not go with this method", "write method = \"POST\"");
+    }
+    let content_type = match section.get(PAGE.content_type.name) {
+        None => Some("application/json"),
+        Some(value) => value.string().filter(|text| {
+            let good =
+                text.contains('/') && text.bytes().all(|b| b.is_ascii_graphic() || b == b' ');
+            if !good {
+                value.wrong("is not a media type", "write \"application/json\"");
+            }
+            good
+        }),
+    };
+    let text = text(&value, names);
+    Some(Body { content_type: content_type?.to_owned(), text: text? })
+}
+
+/// Header fields that the load generator sets itself.
+const OWN_HEADERS: [&str; 7] =
+    ["host", "connection", "content-length", "transfer-encoding", "content-type", "cookie", "te"];
+
+fn headers(section: &Section<'_>, names: &Names) -> Vec<(String, Vec<TextPart>)> {
+    let Some(headers) = section.given(&PAGE.headers).and_then(|value| value.section()) else {
+        return Vec::new();
+    };
+    let read = |(name, value): (&str, Value<'_>)| {
+        // Source: RFC 9110, section 5.6.2.
+        let token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
+        if name.is_empty() || !name.bytes().all(token) {
+            value.wrong("is not a name of a header field", "write \"X-Token\" = \"{token}\"");
+            return None;
+        }
+        if OWN_HEADERS.iter().any(|own| name.eq_ignore_ascii_case(own)) {
+            value.wrong(
+                "is a header field that the load generator sets",
+                "remove it; content_type has a key of its own",
+            );
+            return None;
+        }
+        let parts = text(&value, names)?;
+        let control = |part: &TextPart| matches!(part, TextPart::Literal(text) if text.contains(char::is_control));
+        if parts.iter().any(control) {
+            value.wrong("has a line break or control character", "remove it");
+            return None;
+        }
+        Some((name.to_owned(), parts))
+    };
+    headers.entries().into_iter().filter_map(read).collect()
+}
+
+/// A made-up path needs a value for each of its parameters: declared,
+/// extracted, the customer's own, or seen in some link.
+pub(super) fn unknown_values(root: &Section<'_>, pages: &[Page], names: &Names) {
+    let Some(section) = root.get("pages").and_then(|value| value.section()) else { return };
+    for page in pages.iter().filter(|page| !page.reads_last_page()) {
+        for index in page.template().parameters() {
+            let parameter = &names.0[index as usize];
+            if names.given(&parameter.name).is_some() {
+                continue;
+            }
+            let place = section.get(&page.name).and_then(|v| v.section()?.get("path"));
+            if let Some(place) = place {
+                place.wrong(
+                    format!(
+                        "has {{{}}}, which no link, extraction or parameter gives",
+                        parameter.name
+                    ),
+                    format!("add [parameters] {} = {{ uniform = [1, 20] }}", parameter.name),
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! Reads `[session]`.
+
+use tidegate_config::Preset::{Else, Is, Unset};
+use tidegate_config::{Boolean, Keys, Number, Other, Section, Text, Time, Whole, keys};
+
+use super::impatience;
+use crate::scenario::session_rules::SessionRules;
+
+keys! {
+    /// Rules of every session, and its first page.
+    pub(super) static SESSION: SessionKeys {
+        /// The first page, which must have a `path`.
+        start: Text("a page's name") = Else("must be set, unless `steps` is");
+        /// A script: these requests in order, and no others. Replaces `start` and
+        /// `[transitions]`.
+        steps: Other("list of pages' names and tables", "at most 10000 requests; tables see below") = Unset;
+        /// A session ends after this many requests at the latest.
+        max_requests: Whole(1, 1_000_000) = Is("1000");
+        /// Mean of the exponentially distributed time after which a session ends at its next move
+        /// to `end_at`. For tables of transitions.
+        duration: Time("1ms", "24h") = Else("none; with a table of TPC-W `\"15min\"`");
+        /// Longest duration, as a multiple of the mean.
+        duration_cap: Number(1.0, 1000.0) = Is("4");
+        /// A session whose `duration` has passed ends instead of moving to this page.
+        end_at: Text("a page's name") = Else("`start`");
+        /// Mean think time between two requests, exponentially distributed.
+        think: Time("0s", "24h") = Is("7s");
+        /// Longest think time, as a multiple of the mean.
+        think_cap: Number(1.0, 1000.0) = Is("10");
+        /// Longest time that a customer waits, from the intended start of a request to the last byte
+        /// of its response.
+        patience: Time("1ms", "24h") = Is("10s");
+        /// The reaction of customers whose patience ends or who are refused: they leave, come back,
+        /// or send the request again.
+        impatience: Other("word or table", "`\"leave\"`, `\"come_back\"`, `\"hammer\"`, or a table, see below")
+            = Is("leave");
+        /// Whether redirects within the site are followed, as part of the request.
+        follow_redirects: Boolean = Is("true");
+        /// Number of customers (accounts) to draw from, numbered from 1. Not for a class.
+        customers: Whole(1, i64::MAX) = Is("1000");
+    }
+}
+
+/// Keys of `[session]` that a class may have as well.
+pub(super) fn own() -> Vec<&'static str> {
+    SESSION.names().into_iter().filter(|name| *name != SESSION.customers.name).collect()
+}
+
+/// The rules of a section, with those that it does not give from another.
+pub(super) fn rules(section: &Section<'_>, mut rules: SessionRules) -> SessionRules {
+    if let Some(n) = section.given(&SESSION.max_requests) {
+        rules.max_requests = n as u32;
+    }
+    if let Some(think) = section.given(&SESSION.think) {
+        rules.think = think;
+    }
+    if let Some(cap) = section.given(&SESSION.think_cap) {
+        rules.think_cap = cap;
+    }
+    if let Some(patience) = section.given(&SESSION.patience) {
+        rules.patience = patience;
+    }
+    if let Some(impatience) =
+        section.given(&SESSION.impatience).and_then(|value| impatience::read(&value))
+    {
+        rules.impatience = impatience;
+    }
+    if let Some(n) = section.given(&SESSION.customers) {
+        rules.customers = n as u64;
+    }
+    if let Some(follow) = section.given(&SESSION.follow_redirects) {
+        rules.follow_redirects = follow;
+    }
+    rules
+}

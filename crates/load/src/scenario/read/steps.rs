@@ -1,0 +1,75 @@
+//! Reads `steps`.
+
+use tidegate_config::Preset::{Else, Is, Required};
+use tidegate_config::{Text, Time, Value, Whole, keys};
+
+use crate::scenario::navigation::ScriptStep;
+use crate::scenario::page::Page;
+
+/// Most requests of a script.
+const LONGEST: usize = 10_000;
+
+keys! {
+    /// A step of a script, if it has more than the name of its page.
+    pub(super) static STEP: StepKeys {
+        /// The page that is requested.
+        page: Text("a page's name") = Required("Home");
+        /// Mean think time before it.
+        think: Time("0s", "24h") = Else("the page's, else the session's");
+        /// How many times the step is taken, each time from the page before it.
+        repeat: Whole(1, LONGEST as i64) = Is("1");
+    }
+}
+
+pub(super) fn read(value: &Value<'_>, pages: &[Page]) -> Option<Vec<ScriptStep>> {
+    let list = value.list()?;
+    if list.is_empty() {
+        value.wrong("has no step", "write [\"Home\"]");
+        return None;
+    }
+    let mut steps = Vec::new();
+    // Every one is read before the first that is wrong ends it.
+    let read: Vec<_> = list.iter().map(|value| step(value, pages)).collect();
+    for (step, times) in read.into_iter().collect::<Option<Vec<_>>>()? {
+        if steps.len() + times > LONGEST {
+            value.wrong(format!("has more than {LONGEST} requests"), "repeat less");
+            return None;
+        }
+        steps.extend(std::iter::repeat_n(step, times));
+    }
+    if pages[steps[0].page as usize].reads_last_page() {
+        list[0].wrong(
+            "follows the last page, but there is none yet",
+            "begin with a page that has a path",
+        );
+        return None;
+    }
+    Some(steps)
+}
+
+/// A step, and how many times over.
+fn step(value: &Value<'_>, pages: &[Page]) -> Option<(ScriptStep, usize)> {
+    if value.is_str() {
+        return Some((ScriptStep { page: page(value, pages)?, think: None }, 1));
+    }
+    let section = value.section()?;
+    section.known(&STEP);
+    let Some(name) = section.get(STEP.page.name) else {
+        section.wrong("has no page", "write { page = \"Home\", think = \"3s\" }");
+        return None;
+    };
+    let times = section.read(&STEP.repeat);
+    let think = section.optional(&STEP.think);
+    let page = page(&name, pages);
+    Some((ScriptStep { page: page?, think: think? }, times? as usize))
+}
+
+/// The page of this name.
+pub(super) fn page(value: &Value<'_>, pages: &[Page]) -> Option<u16> {
+    let name = value.string()?;
+    let found = pages.iter().position(|page| page.name == name);
+    if found.is_none() {
+        value.wrong("is not a page", "name one of [pages]");
+    }
+    found.map(|index| index as u16)
+}

@@ -1,0 +1,244 @@
+//! Reads the table of transitions: inline, from a CSV file, a published one
+//! by name, or weights.
+
+use std::path::Path;
+
+use super::limits::MOVES;
+use crate::scenario::builtin;
+use crate::scenario::page::Page;
+use crate::scenario::table::{Form, Move, Table};
+use tidegate_config::Preset::{Is, Unset};
+use tidegate_config::{Other, Reader, Section, Text, Value, Words, keys};
+
+keys! {
+    /// The next page of a session: a row for each page that is reached, such as
+    /// `Home = { Item = 0.5, Back = 0.1, End = 0.4 }`, or one of `table`, `file` and `weights`.
+    /// A row has the probabilities of pages, `Back` (to the page before), `Stay` (the same
+    /// request again) and `End`.
+    pub(super) static TRANSITIONS: TransitionKeys {
+        /// A published table; `[pages]` must have its states.
+        table: Words(&builtin::TABLES) = Unset;
+        /// A table in a file: the first line names the states, each further line is a row.
+        file: Text("path of a CSV file, from the scenario's folder") = Unset;
+        /// One row for every page; with no other key.
+        weights: Other("table of numbers", "a page, `Back`, `Stay` or `End` each; not all 0") = Unset;
+        /// `as-is`: rows must sum to one. `normalised`: each row is divided by its sum.
+        /// `effective`: a row counts up to a sum of one, and the rest to one is `Stay`.
+        form: Words(&["as-is", "normalised", "effective"]) = Is("as-is");
+    }
+}
+
+/// Largest CSV file.
+const LARGEST: u64 = 8 << 20;
+/// Columns of published tables that are no states.
+const REMARKS: [&str; 2] = ["sum", "mean_wait_ms_on_entry"];
+
+type Rows = Vec<Vec<(Move, f64)>>;
+/// Where each row stands: file and line.
+type Places = Vec<Option<(String, usize)>>;
+
+/// `start` is where sessions begin, if that is known.
+pub(super) fn read(
+    value: &Value<'_>,
+    pages: &[Page],
+    start: Option<u16>,
+    file: &str,
+) -> Option<Table> {
+    let section = value.section()?;
+    let form = section.read(&TRANSITIONS.form)?;
+    let form = [Form::AsIs, Form::Normalised, Form::Effective][form];
+    let with_form = |key| section.only(&[key, TRANSITIONS.form.name]);
+    if let Some(weights) = section.given(&TRANSITIONS.weights) {
+        section.only(&[TRANSITIONS.weights.name]);
+        let row = row(&weights.section()?, pages);
+        let rows = vec![row; pages.len()];
+        return match Table::new(rows, Form::Normalised) {
+            Ok(table) => Some(table),
+            Err(_) => {
+                weights.wrong("sum to zero", "give at least one page a weight");
+                None
+            }
+        };
+    }
+    let csv = if section.get(TRANSITIONS.table.name).is_some() {
+        with_form(TRANSITIONS.table.name);
+        let name = builtin::TABLES[section.given(&TRANSITIONS.table)?];
+        Some((name.to_owned(), builtin::table(name)?.to_owned()))
+    } else if let Some(value) = section.get(TRANSITIONS.file.name) {
+        with_form(TRANSITIONS.file.name);
+        let path = Path::new(file).parent().unwrap_or(Path::new("")).join(value.string()?);
+        match read_small(&path) {
+            Ok(text) => Some((path.to_string_lossy().into_owned(), text)),
+            Err(error) => {
+                value.wrong(
+                    format!("{} cannot be read: {error}", path.display()),
+                    "the path is relative to the scenario's file",
+                );
+                return None;
+            }
+        }
+    } else {
+        None
+    };
+    let (mut rows, places) = match csv {
+        Some((name, text)) => from_csv(section.reader, &name, &text, pages)?,
+        None => inline(&section, pages),
+    };
+    // Pages of other classes need no row.
+    let wanted = |state: usize| {
+        let to = Move::Page(state as u16);
+        start == Some(state as u16)
+            || rows.iter().flatten().any(|(entry, p)| *entry == to && *p > 0.0)
+    };
+    let idle: Vec<usize> =
+        (0..rows.len()).filter(|state| rows[*state].is_empty() && !wanted(*state)).collect();
+    idle.into_iter().for_each(|state| rows[state].push((Move::End, 1.0)));
+    build(&section, pages, rows, &places, form)
+}
+
+fn read_small(path: &Path) -> std::io::Result<String> {
+    let length = std::fs::metadata(path)?.len();
+    if length > LARGEST {
+        return Err(std::io::Error::other(format!("{length} bytes, at most {LARGEST}")));
+    }
+    std::fs::read_to_string(path)
+}
+
+fn build(
+    section: &Section<'_>,
+    pages: &[Page],
+    rows: Rows,
+    places: &Places,
+    form: Form,
+) -> Option<Table> {
+    let bad = match Table::new(rows, form) {
+        Ok(table) => return Some(table),
+        Err(bad) => bad,
+    };
+    for (state, sum) in bad {
+        let name = &pages[state].name;
+        let rule = format!("row sums to {}, must be 1", (sum * 1e9).round() / 1e9);
+        let remedy = "correct it, or set form = \"normalised\" or \"effective\"";
+        match (&places[state], section.get(name)) {
+            (Some((file, line)), _) => section.reader.wrong_in(file, *line, name, rule, remedy),
+            (None, Some(value)) => value.wrong(rule, remedy),
+            (None, None) => section.wrong(
+                format!("{name} has no row"),
+                format!("add {name} = {{ End = 1 }}, or where customers go from there"),
+            ),
+        }
+    }
+    None
+}
+
+fn inline(section: &Section<'_>, pages: &[Page]) -> (Rows, Places) {
+    let mut rows = vec![Vec::new(); pages.len()];
+    for (name, value) in section.entries() {
+        if name == TRANSITIONS.form.name {
+            continue;
+        }
+        match pages.iter().position(|page| page.name == name) {
+            Some(state) => {
+                if let Some(entries) = value.section() {
+                    rows[state] = row(&entries, pages);
+                }
+            }
+            None => value.wrong("is not a page", "name one of [pages]"),
+        }
+    }
+    (rows, vec![None; pages.len()])
+}
+
+fn row(entries: &Section<'_>, pages: &[Page]) -> Vec<(Move, f64)> {
+    let mut row = Vec::new();
+    for (name, value) in entries.entries() {
+        match state(name, pages) {
+            Some(to) => row.extend(value.number(0.0..=1e9).map(|weight| (to, weight))),
+            None => value.wrong(
+                "is neither a page nor Back, Stay or End",
+                "name one of [pages], or remove it",
+            ),
+        }
+    }
+    row
+}
+
+fn state(name: &str, pages: &[Page]) -> Option<Move> {
+    match name {
+        "Back" => Some(Move::Back),
+        "Stay" => Some(Move::Stay),
+        "End" => Some(Move::End),
+        _ => pages.iter().position(|page| page.name == name).map(|index| Move::Page(index as u16)),
+    }
+}
+
+fn from_csv(reader: &Reader<'_>, file: &str, text: &str, pages: &[Page]) -> Option<(Rows, Places)> {
+    let mut lines = text
+        .lines()
+        .enumerate()
+        .map(|(index, line)| (index + 1, line.trim()))
+        .filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
+    let Some((header_line, header)) = lines.next() else {
+        reader.wrong_in(file, 1, "table", "is empty", "the first line names the states");
+        return None;
+    };
+    let columns: Vec<Option<Move>> = header
+        .split(',')
+        .skip(1)
+        .map(|name| {
+            let found = state(name.trim(), pages);
+            if found.is_none() && !REMARKS.contains(&name.trim()) {
+                let moves = MOVES.join(", ");
+                reader.wrong_in(
+                    file,
+                    header_line,
+                    name.trim(),
+                    format!("is neither a page nor one of {moves}"),
+                    "add it to [pages]",
+                );
+            }
+            found
+        })
+        .collect();
+    let mut rows: Rows = vec![Vec::new(); pages.len()];
+    let mut places: Places = vec![None; pages.len()];
+    for (number, line) in lines {
+        let mut cells = line.split(',').map(str::trim);
+        let name = cells.next().unwrap_or_default();
+        let Some(Move::Page(index)) = state(name, pages) else {
+            reader.wrong_in(file, number, name, "is not a page", "add it to [pages]");
+            continue;
+        };
+        let index = index as usize;
+        if places[index].is_some() {
+            reader.wrong_in(file, number, name, "has a row already", "remove one");
+        }
+        places[index] = Some((file.to_owned(), number));
+        let mut count = 0;
+        for (to, cell) in columns.iter().zip(cells.by_ref()) {
+            count += 1;
+            let Some(to) = to else { continue };
+            match cell.parse::<f64>() {
+                Ok(p) if (0.0..=1e9).contains(&p) => rows[index].push((*to, p)),
+                _ => reader.wrong_in(
+                    file,
+                    number,
+                    name,
+                    format!("\"{cell}\" is not a probability"),
+                    "write a number from 0",
+                ),
+            }
+        }
+        count += cells.count();
+        if count != columns.len() {
+            reader.wrong_in(
+                file,
+                number,
+                name,
+                format!("has {count} entries for {} columns", columns.len()),
+                "give each column one entry",
+            );
+        }
+    }
+    Some((rows, places))
+}

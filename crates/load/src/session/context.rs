@@ -1,0 +1,242 @@
+//! What the customers of a thread share: settings, connector, buffers, and the counts of
+//! sessions.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::event_log::EventLog;
+use super::message::FixedRequests;
+use super::timers::Timers;
+use crate::client::connection::Connector;
+use crate::client::connections::{Close, KeepAlive};
+use crate::client::http::head::LastHead;
+use crate::client::target::Target;
+use crate::plan::shard::ThreadShard;
+use crate::recorder::event::{Cohort, EventKind, Expectation};
+use crate::rng::Rng;
+use crate::scenario::class::draw;
+use crate::scenario::parts::Parts;
+use crate::scenario::walk::exponential;
+
+/// Multiplier of the seed for arrivals, so that they draw from streams of their own.
+const ARRIVALS: u64 = 0xD134_2543_DE82_EF95;
+
+/// What the customers of a thread share.
+pub(crate) struct ThreadContext {
+    pub(crate) parts: Arc<Parts>,
+    pub(crate) target: Target,
+    pub(crate) connector: Connector,
+    pub(crate) timers: Rc<Timers>,
+    pub(crate) buffers: Buffers,
+    /// Header fields of every request.
+    pub(crate) headers: String,
+    pub(crate) fixed: FixedRequests,
+    pub(crate) last_head: LastHead,
+    pub(crate) keep: KeepAlive,
+    pub(crate) close: Close,
+    /// Patience of each class.
+    pub(crate) patience: Vec<Duration>,
+    pub(crate) time_scale: f64,
+    /// Number of customer accounts.
+    pub(crate) customers: u64,
+    pub(crate) seed: u64,
+    /// Number of the run, for identifiers.
+    pub(crate) run: u64,
+    /// Start of the run.
+    pub(crate) start: Instant,
+    /// End of the run.
+    pub(crate) end: Instant,
+    pub(crate) shard: ThreadShard,
+    pub(crate) max_in_flight: usize,
+    /// Most sessions of this thread.
+    pub(crate) max_sessions: Option<u64>,
+    pub(crate) log: EventLog,
+    pub(crate) counts: SessionCounts,
+}
+
+/// Numbers of sessions of a thread.
+#[derive(Default)]
+pub(crate) struct SessionCounts {
+    /// Sessions offered so far.
+    offered: Cell<u64>,
+    /// Sessions in flight by cohort, see [`ThreadContext::count_of`].
+    in_flight: Vec<Cell<usize>>,
+    /// Customers between two sessions, who will return.
+    away: Cell<usize>,
+}
+
+impl SessionCounts {
+    pub(crate) fn new(cohorts: usize) -> Self {
+        Self { in_flight: vec![Cell::new(0); cohorts], ..Self::default() }
+    }
+}
+
+/// An entry of the arrivals.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Entry {
+    /// Its index.
+    pub(crate) model: u8,
+    /// The class of its customers, if it names one.
+    pub(crate) class: Option<u8>,
+}
+
+/// The outcome of an arrival.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Arrived {
+    /// A session begins; [`ThreadContext::leave`] ends it.
+    Session(Cohort),
+    /// The limit in flight is reached.
+    Full,
+    /// The run has had its number of sessions.
+    Enough,
+}
+
+impl ThreadContext {
+    /// Records an event that happens now.
+    pub(crate) fn record(&self, kind: EventKind) {
+        self.record_at(Instant::now(), kind);
+    }
+
+    /// Records an event with its time.
+    pub(crate) fn record_at(&self, at: Instant, kind: EventKind) {
+        self.log.record(self.since_start(at), kind);
+    }
+
+    /// Records a failed check; `found` is called for the first failure of its kind only.
+    pub(crate) fn check_failed(
+        &self,
+        page: u16,
+        expectation: Expectation,
+        found: impl FnOnce() -> String,
+    ) {
+        self.record(EventKind::CheckFailed { page, expectation });
+        self.log.add_example(page, expectation, found);
+    }
+
+    /// Counts the arrival of a session and begins it if possible. The class is drawn unless
+    /// the entry names one.
+    pub(crate) fn arrive(&self, intended: Instant, session: u64, entry: Entry) -> Arrived {
+        let count = self.counts.offered.get();
+        if self.max_sessions.is_some_and(|most| count >= most) {
+            return Arrived::Enough;
+        }
+        self.counts.offered.set(count + 1);
+        let drawn = || draw(&self.parts.classes, self.seed_of(session));
+        let cohort = Cohort { class: entry.class.unwrap_or_else(drawn), model: entry.model };
+        self.record_at(intended, EventKind::Offered { cohort });
+        if self.begin(cohort) { Arrived::Session(cohort) } else { Arrived::Full }
+    }
+
+    fn begin(&self, cohort: Cohort) -> bool {
+        if self.in_flight() >= self.max_in_flight {
+            self.record(EventKind::NotStarted { cohort });
+            return false;
+        }
+        self.record(EventKind::Started { cohort });
+        let count = self.count_of(cohort);
+        count.set(count.get() + 1);
+        true
+    }
+
+    /// Sessions in flight of a cohort.
+    fn count_of(&self, cohort: Cohort) -> &Cell<usize> {
+        let classes = self.parts.classes.len();
+        &self.counts.in_flight[usize::from(cohort.model) * classes + usize::from(cohort.class)]
+    }
+
+    /// All cohorts with sessions in flight, and their number.
+    pub(crate) fn cohorts(&self) -> impl Iterator<Item = (Cohort, usize)> {
+        let classes = self.parts.classes.len();
+        let cohort =
+            move |index| Cohort { class: (index % classes) as u8, model: (index / classes) as u8 };
+        let all = self.counts.in_flight.iter().enumerate();
+        all.map(move |(index, count)| (cohort(index), count.get())).filter(|(_, count)| *count > 0)
+    }
+
+    /// Registers a customer who will return later. Returns false if too many are away: the
+    /// return is then counted as not started.
+    pub(crate) fn go_away(&self, cohort: Cohort) -> bool {
+        if self.counts.away.get() >= self.max_in_flight {
+            self.record(EventKind::Returned { cohort });
+            self.record(EventKind::NotStarted { cohort });
+            return false;
+        }
+        self.counts.away.set(self.counts.away.get() + 1);
+        true
+    }
+
+    /// Begins the session of a returning customer.
+    pub(crate) fn come_back(&self, intended: Instant, cohort: Cohort) -> bool {
+        self.counts.away.set(self.counts.away.get() - 1);
+        self.record_at(intended, EventKind::Returned { cohort });
+        self.begin(cohort)
+    }
+
+    /// The seed of a session.
+    pub(crate) fn seed_of(&self, session: u64) -> u64 {
+        // Neighbouring seeds must not give neighbouring streams.
+        self.seed ^ session.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+    }
+
+    /// The seed of an entry of the arrivals; no session has the same.
+    pub(crate) fn seed_of_model(&self, index: usize) -> u64 {
+        (self.seed ^ (index as u64) << 32).wrapping_mul(ARRIVALS)
+    }
+
+    /// Sessions in flight.
+    pub(crate) fn in_flight(&self) -> usize {
+        self.counts.in_flight.iter().map(Cell::get).sum()
+    }
+
+    /// Whether no session is in flight and no customer will return.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.in_flight() + self.counts.away.get() == 0
+    }
+
+    /// A think time: negative exponential, capped at a multiple of its mean.
+    pub(crate) fn think(&self, mean: Duration, cap: f64, rng: &mut Rng) -> Duration {
+        // Always drawn, so that later draws do not depend on the mean.
+        let drawn = exponential(cap, rng);
+        if mean.is_zero() { mean } else { mean.mul_f64(drawn * self.time_scale) }
+    }
+
+    /// Counts the end of a session.
+    pub(crate) fn leave(&self, cohort: Cohort) {
+        let count = self.count_of(cohort);
+        count.set(count.get() - 1);
+    }
+
+    /// The instant at an offset, if it lies before the end of the run.
+    pub(crate) fn instant(&self, since_start: Duration) -> Option<Instant> {
+        self.start.checked_add(since_start).filter(|at| *at < self.end)
+    }
+
+    pub(crate) fn since_start(&self, at: Instant) -> Duration {
+        at.saturating_duration_since(self.start)
+    }
+}
+
+/// A pool of buffers: requests in flight hold one, thinking customers hold none.
+#[derive(Default)]
+pub(crate) struct Buffers(RefCell<Vec<Vec<u8>>>);
+
+impl Buffers {
+    /// Most buffers in the pool.
+    const MOST: usize = 64;
+    /// Largest buffer that returns to the pool.
+    const LARGEST: usize = 512 * 1024;
+
+    pub(crate) fn take(&self) -> Vec<u8> {
+        self.0.borrow_mut().pop().unwrap_or_default()
+    }
+
+    pub(crate) fn put_back(&self, mut buffer: Vec<u8>) {
+        let mut pool = self.0.borrow_mut();
+        if pool.len() < Self::MOST && (1..=Self::LARGEST).contains(&buffer.capacity()) {
+            buffer.clear();
+            pool.push(buffer);
+        }
+    }
+}

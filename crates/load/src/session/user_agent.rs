@@ -1,0 +1,339 @@
+//! The customer's user agent: sends one request from its intended start to its last byte,
+//! with connections, reloads, redirects and checks.
+
+use std::cell::Cell;
+use std::pin::pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::context::ThreadContext;
+use super::cookies::Cookies;
+use super::deadline::Deadline;
+use super::request::{LastUsed, Request, resolve};
+use super::returning::{finish, rest_until};
+use crate::client::connection::{ConnectError, Connection};
+use crate::client::connections::KeepAlive;
+use crate::client::http::exchange::{Answer, Exchange, ExchangeError};
+use crate::client::tls::tickets::Tickets;
+use crate::outcome::{Failure, Outcome, Stage};
+use crate::recorder::event::{Cohort, EventKind, Expectation, Request as RecordedRequest};
+use crate::scenario::class::Class;
+use crate::scenario::expected::{Answered, Rule};
+use crate::scenario::page::Method;
+
+/// Most redirects followed for one request.
+const REDIRECTS: u32 = 5;
+
+/// The connection of a session and what belongs to it.
+pub(crate) struct UserAgent {
+    pub(crate) context: Rc<ThreadContext>,
+    pub(crate) cohort: Cohort,
+    /// Number of the session.
+    session: u64,
+    cookies: Cookies,
+    pub(crate) tickets: Arc<Tickets>,
+    pub(crate) connection: Option<Connection>,
+    /// Timer of the patience.
+    deadline: Deadline,
+    /// The first handshake is complete.
+    pub(crate) admitted: bool,
+}
+
+/// The response of a page.
+struct PageResponse {
+    answer: Answer,
+    /// The path after redirects, if there were any: the base of links.
+    base: Option<String>,
+}
+
+impl UserAgent {
+    pub(crate) fn new(
+        context: Rc<ThreadContext>,
+        cohort: Cohort,
+        session: u64,
+        tickets: Arc<Tickets>,
+        connection: Option<Connection>,
+    ) -> Self {
+        Self {
+            context,
+            cohort,
+            session,
+            cookies: Cookies::default(),
+            tickets,
+            connection,
+            deadline: Deadline::default(),
+            admitted: false,
+        }
+    }
+
+    pub(crate) fn class(&self) -> &Class {
+        &self.context.parts.classes[usize::from(self.cohort.class)]
+    }
+
+    /// Whether there is a connection that the server has not closed.
+    pub(crate) fn is_connected(&mut self) -> bool {
+        self.connection.as_mut().is_some_and(|connection| !connection.is_closed())
+    }
+
+    /// Records the admission of the session, once.
+    pub(crate) fn admit(&mut self) {
+        if !std::mem::replace(&mut self.admitted, true) {
+            self.context.record(EventKind::Admitted { cohort: self.cohort });
+        }
+    }
+
+    /// Waits while the customer thinks.
+    pub(crate) fn rest_until(&mut self, at: Instant) -> impl Future<Output = ()> + '_ {
+        // A thinking customer holds as little memory as possible.
+        self.deadline = Deadline::default();
+        rest_until(&self.context, &mut self.connection, at)
+    }
+
+    /// Sends one request and records it. Returns the time of the last byte, and the path of
+    /// the page if it was redirected. Values that the page's rules extract go to `last`.
+    ///
+    /// # Errors
+    /// The session ends.
+    pub(crate) async fn visit(
+        &mut self,
+        request: &Request,
+        intended: Instant,
+        mut keep: Option<&mut Vec<u8>>,
+        last: &mut LastUsed,
+    ) -> Result<(Instant, Option<String>), Outcome> {
+        let context = self.context.clone();
+        let begun = Instant::now();
+        let (intended_at, begun_at) = (context.since_start(intended), context.since_start(begun));
+        let late = begun_at.saturating_sub(intended_at);
+        context.log.record(begun_at, EventKind::Begun { late });
+        let stage = Cell::new(Stage::Connect);
+        let patience = context.patience[usize::from(self.cohort.class)];
+        let (mut now, mut deadline) = (begun, intended + patience);
+        let mut timer = std::mem::take(&mut self.deadline);
+        let mut reloads = self.class().session.impatience.reloads();
+        let result = loop {
+            let result = {
+                let attempt = pin!(self.follow(request, now, keep.as_deref_mut(), &stage));
+                timer.until(deadline, attempt).await
+            };
+            if let Some(result) = result {
+                break result;
+            }
+            // Dropping the connection resets it.
+            self.connection = None;
+            if reloads == 0 {
+                break Err(Outcome::Abandoned(stage.get()));
+            }
+            reloads -= 1;
+            context.record(EventKind::Reloaded { cohort: self.cohort });
+            if let Some(kept) = keep.as_deref_mut() {
+                kept.clear();
+            }
+            now = Instant::now();
+            deadline = now + patience;
+        };
+        self.deadline = timer;
+        let mut recorded = RecordedRequest {
+            session: self.session,
+            cohort: self.cohort,
+            page: request.page,
+            intended: intended_at,
+            late,
+            status: 0,
+            ok: false,
+            outcome: None,
+            first_byte: Duration::ZERO,
+            last_byte: Duration::ZERO,
+            received_bytes: 0,
+        };
+        match result {
+            Ok(PageResponse { answer, base }) => {
+                let status = answer.status;
+                let page = &context.parts.pages[request.page as usize];
+                let allowed = page.allow.contains(&status) || page.expected.allows(status);
+                let body = keep.as_deref().map_or(&[][..], |body| body);
+                let checked = match status < 400 || allowed {
+                    true => self.check(request.page, &answer, body, last),
+                    false if status < 500 => Err(Failure::Status4xx),
+                    false => Err(Failure::Status5xx),
+                };
+                recorded.status = status;
+                recorded.ok = checked.is_ok();
+                recorded.first_byte = answer.first_byte - answer.sent;
+                recorded.last_byte = answer.last_byte - answer.first_byte;
+                recorded.received_bytes = answer.received_bytes;
+                context.record_at(answer.last_byte, EventKind::Request(recorded));
+                checked.map(|()| (answer.last_byte, base)).map_err(Outcome::Failed)
+            }
+            Err(outcome) => {
+                recorded.outcome = Some(outcome);
+                context.record(EventKind::Request(recorded));
+                Err(outcome)
+            }
+        }
+    }
+
+    /// Checks a response against the rules of its page, and extracts values.
+    fn check(
+        &self,
+        page: u16,
+        answer: &Answer,
+        body: &[u8],
+        last: &mut LastUsed,
+    ) -> Result<(), Failure> {
+        let expected = &self.context.parts.pages[page as usize].expected;
+        if expected.rules().is_empty() {
+            return Ok(());
+        }
+        let answered = Answered::new(answer.status, answer.headers(), body);
+        let extract = |parameter, value: &str| last.extract(parameter, value);
+        expected.check(&answered, extract).map_err(|index| {
+            let rule = &expected.rules()[index];
+            let expectation = Expectation::Rule(index as u16);
+            self.context.check_failed(page, expectation, || rule.found(&answered));
+            match rule {
+                Rule::Check(_) => Failure::Check,
+                Rule::Extract(..) => Failure::Extraction,
+            }
+        })
+    }
+
+    /// Sends a request and follows its redirects.
+    async fn follow(
+        &mut self,
+        request: &Request,
+        now: Instant,
+        mut keep: Option<&mut Vec<u8>>,
+        stage: &Cell<Stage>,
+    ) -> Result<PageResponse, Outcome> {
+        let answer = self.send(request, now, keep.as_deref_mut(), stage).await?;
+        let response = PageResponse { answer, base: None };
+        if !response.answer.is_redirect() || !self.class().session.follow_redirects {
+            return Ok(response);
+        }
+        // Boxed, so that other requests need no room for it.
+        Box::pin(self.redirect(request, response, keep, stage)).await
+    }
+
+    async fn redirect(
+        &mut self,
+        request: &Request,
+        mut response: PageResponse,
+        mut keep: Option<&mut Vec<u8>>,
+        stage: &Cell<Stage>,
+    ) -> Result<PageResponse, Outcome> {
+        let mut redirected: Option<Request> = None;
+        for _ in 0..REDIRECTS {
+            let status = response.answer.status;
+            if !response.answer.is_redirect() {
+                break;
+            }
+            let fields = response.answer.fields.as_mut();
+            let Some(location) = fields.and_then(|fields| fields.location.take()) else { break };
+            let current = redirected.as_ref().unwrap_or(request);
+            let Some(path) = resolve(&location, &current.path, &self.context.target.origin) else {
+                break;
+            };
+            let current = redirected.insert(current.redirected(path.into_owned(), status));
+            if let Some(kept) = keep.as_deref_mut() {
+                kept.clear();
+            }
+            self.context.record(EventKind::Redirect);
+            let before = &mut response.answer;
+            let first = (before.sent, before.first_byte, before.received_bytes);
+            let headers = before.fields.take().map_or_else(Vec::new, |fields| fields.headers);
+            let now = before.last_byte;
+            response.answer = self.send(current, now, keep.as_deref_mut(), stage).await?;
+            let answer = &mut response.answer;
+            if !headers.is_empty() {
+                answer.fields.get_or_insert_default().headers.splice(0..0, headers);
+            }
+            // To the customer it is one request: the first byte is that of the first
+            // response, and all bytes count.
+            (answer.sent, answer.first_byte) = (first.0, first.1);
+            answer.received_bytes += first.2;
+            response.base = Some(current.path.clone());
+        }
+        Ok(response)
+    }
+
+    /// Sends one request, on a new connection if there is none. Repeats it once on a new
+    /// connection if the server has just closed the old one.
+    async fn send(
+        &mut self,
+        request: &Request,
+        now: Instant,
+        mut keep: Option<&mut Vec<u8>>,
+        stage: &Cell<Stage>,
+    ) -> Result<Answer, Outcome> {
+        let context = self.context.clone();
+        let bytes = request.bytes(&context.headers, &self.cookies);
+        let mut reused = self.is_connected();
+        let mut sent = now;
+        loop {
+            if !reused {
+                self.connection = None;
+                // Boxed, so that requests on an open connection need no room for it.
+                self.connection = Some(Box::pin(self.connect(stage)).await?);
+                sent = Instant::now();
+            }
+            let connection = self.connection.as_mut().expect("made above, or found open");
+            let mut buffer = context.buffers.take();
+            let exchange = Exchange {
+                bytes: &bytes,
+                sent,
+                head_only: request.method == Method::Head,
+                headers: context.parts.pages[request.page as usize].expected.headers(),
+                keep: keep.as_deref_mut(),
+                buffer: &mut buffer,
+                last_head: &context.last_head,
+                stage,
+            };
+            let result = connection.exchange(exchange).await;
+            context.buffers.put_back(buffer);
+            match result {
+                Ok(answer) => {
+                    if !answer.reusable || context.keep == KeepAlive::Request {
+                        finish(&context, self.connection.take());
+                    }
+                    if let Some(fields) = &answer.fields {
+                        self.cookies.add(&fields.cookies);
+                    }
+                    return Ok(answer);
+                }
+                Err(ExchangeError {
+                    failure: Failure::Reset | Failure::Closed | Failure::GoAway,
+                    unanswered: true,
+                }) if reused => {
+                    reused = false;
+                    context.record(EventKind::Retry);
+                }
+                Err(error) => {
+                    self.connection = None;
+                    return Err(Outcome::Failed(error.failure));
+                }
+            }
+        }
+    }
+
+    async fn connect(&mut self, stage: &Cell<Stage>) -> Result<Connection, Outcome> {
+        let context = &self.context;
+        let on_hello = |offered| context.record(EventKind::Hello { offered });
+        match context.connector.connect(&self.tickets, stage, on_hello).await {
+            Ok((connection, made)) => {
+                context.record(EventKind::Connected { took: made.connect });
+                if let Some(handshake) = made.handshake {
+                    context.record(EventKind::Handshake(handshake));
+                }
+                self.admit();
+                Ok(connection)
+            }
+            Err(ConnectError::Refused(_)) if self.admitted => {
+                Err(Outcome::Failed(Failure::ReturningRefused))
+            }
+            Err(ConnectError::Refused(kind)) => Err(Outcome::Refused(kind)),
+            Err(ConnectError::Failed(kind, _)) => Err(Outcome::Failed(kind)),
+        }
+    }
+}
