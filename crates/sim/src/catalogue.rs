@@ -53,6 +53,10 @@ shipped! {
     "lingerers",
     "many",
     "closed-loop",
+    "rtt-20",
+    "rtt-100",
+    "pauses",
+    "ten-minutes",
 }
 
 impl Scenario {

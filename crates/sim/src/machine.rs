@@ -1,7 +1,7 @@
 //! Processors, and the programs that share them.
 //!
-//! A host has cores; a station is a program on it with so many threads and a
-//! first-come, first-served queue before them. Busy threads share the host's
+//! A host has cores; a station is a program on it, or one core of a program, with so many
+//! threads and a first-come, first-served queue before them. Busy threads share the host's
 //! cores equally, each at most one core: one station with few threads is a
 //! FIFO server, one with very many is processor sharing, two on one host are
 //! two programs under a fair scheduler.
@@ -33,8 +33,17 @@ impl Ord for Ordered {
     }
 }
 
-/// Most programs of a simulation.
-pub(crate) const STATIONS: usize = 3;
+/// Programs of a simulation: gate, upstream and database.
+pub(crate) const PROGRAMS: usize = 3;
+
+/// A station, and the program that its CPU time counts for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Place {
+    /// Less than [`PROGRAMS`].
+    pub(crate) program: usize,
+    /// The station's index.
+    pub(crate) station: usize,
+}
 
 /// Cores, shared by the threads that run on them.
 ///
@@ -45,7 +54,7 @@ pub(crate) struct Host {
     /// Cores' worth of CPU time per second, as it is at present.
     pub(crate) cores: f64,
     /// CPU seconds that each program has used.
-    pub(crate) used: [f64; STATIONS],
+    pub(crate) used: [f64; PROGRAMS],
     /// CPU seconds that no program used since they were reset.
     pub(crate) unused: f64,
     /// CPU seconds still to be done of what was pushed.
@@ -56,15 +65,15 @@ pub(crate) struct Host {
     received: f64,
     at: f64,
     order: u64,
-    threads: [u32; STATIONS],
-    running: BinaryHeap<Reverse<(Ordered, u64, usize, u32)>>,
+    threads: [u32; PROGRAMS],
+    running: BinaryHeap<Reverse<(Ordered, u64, Place, u32)>>,
 }
 
 impl Host {
     pub(crate) fn new(cores: f64) -> Self {
         Self {
             cores,
-            used: [0.0; STATIONS],
+            used: [0.0; PROGRAMS],
             unused: 0.0,
             owed: 0.0,
             least_owed: 0.0,
@@ -72,7 +81,7 @@ impl Host {
             received: 0.0,
             at: 0.0,
             order: 0,
-            threads: [0; STATIONS],
+            threads: [0; PROGRAMS],
             running: BinaryHeap::new(),
         }
     }
@@ -100,10 +109,10 @@ impl Host {
 
     /// Takes the job that is done first: its station and its number.
     pub(crate) fn finish(&mut self) -> Option<(usize, u32)> {
-        let Reverse((done, _, station, job)) = self.running.pop()?;
+        let Reverse((done, _, place, job)) = self.running.pop()?;
         self.received = self.received.max(done.0);
-        self.threads[station] -= 1;
-        Some((station, job))
+        self.threads[place.program] -= 1;
+        Some((place.station, job))
     }
 
     /// The extremes of what was owed since the last call.
@@ -119,10 +128,10 @@ impl Host {
         self.most_owed = self.most_owed.max(self.owed);
     }
 
-    fn start(&mut self, station: usize, job: u32, work: f64) {
+    fn start(&mut self, place: Place, job: u32, work: f64) {
         self.order += 1;
-        self.threads[station] += 1;
-        self.running.push(Reverse((Ordered(self.received + work), self.order, station, job)));
+        self.threads[place.program] += 1;
+        self.running.push(Reverse((Ordered(self.received + work), self.order, place, job)));
     }
 
     fn speed(&self) -> f64 {
@@ -139,9 +148,10 @@ const BATCH: u32 = 64;
 /// default. The kernel drops what comes beyond.
 const BACKLOG: usize = 1024;
 
-/// A program with threads and a queue.
+/// A program, or one core of a program, with threads and a queue.
 #[derive(Debug)]
 pub(crate) struct Station {
+    place: Place,
     /// Which host it runs on.
     pub(crate) host: usize,
     threads: usize,
@@ -165,8 +175,9 @@ enum Turn {
 }
 
 impl Station {
-    pub(crate) fn new(host: usize, threads: usize) -> Self {
+    pub(crate) fn new(place: Place, host: usize, threads: usize) -> Self {
         Self {
+            place,
             host,
             threads,
             busy: 0,
@@ -184,28 +195,28 @@ impl Station {
 
     /// Adds a connection whose accepting needs `work` CPU seconds, which its host
     /// owes already; the host must be up to date.
-    pub(crate) fn knock(&mut self, index: usize, host: &mut Host, job: u32, work: f64) {
+    pub(crate) fn knock(&mut self, host: &mut Host, job: u32, work: f64) {
         self.backlog.push_back((job, work));
         if self.not_accepting > 0 {
             self.not_accepting -= 1;
             self.queue.push_back(Turn::Accept);
-            self.start_more(index, host);
+            self.start_more(host);
         }
     }
 
     /// Adds a job that needs `work` CPU seconds, which its host owes already; the
     /// host must be up to date.
-    pub(crate) fn push(&mut self, index: usize, host: &mut Host, job: u32, work: f64) {
+    pub(crate) fn push(&mut self, host: &mut Host, job: u32, work: f64) {
         self.queue.push_back(Turn::Job(job, work));
-        self.start_more(index, host);
+        self.start_more(host);
     }
 
     /// A job of this station is done: its thread goes on.
-    pub(crate) fn release(&mut self, index: usize, host: &mut Host, job: u32) {
+    pub(crate) fn release(&mut self, host: &mut Host, job: u32) {
         self.busy -= 1;
         if let Some(place) = self.accepting.iter().position(|(accepted, _)| *accepted == job) {
             let (_, left) = self.accepting.swap_remove(place);
-            if left > 0 && self.accept(index, host, left - 1) {
+            if left > 0 && self.accept(host, left - 1) {
                 return;
             }
             if self.backlog.is_empty() {
@@ -214,20 +225,20 @@ impl Station {
                 self.queue.push_back(Turn::Accept);
             }
         }
-        self.start_more(index, host);
+        self.start_more(host);
     }
 
-    fn start_more(&mut self, index: usize, host: &mut Host) {
+    fn start_more(&mut self, host: &mut Host) {
         while self.busy < self.threads
             && let Some(turn) = self.queue.pop_front()
         {
             match turn {
                 Turn::Job(job, work) => {
                     self.busy += 1;
-                    host.start(index, job, work);
+                    host.start(self.place, job, work);
                 }
                 Turn::Accept => {
-                    if !self.accept(index, host, BATCH - 1) {
+                    if !self.accept(host, BATCH - 1) {
                         self.not_accepting += 1;
                     }
                 }
@@ -237,11 +248,11 @@ impl Station {
 
     /// Begins to accept the next connection, after which so many more may follow;
     /// false if there is none.
-    fn accept(&mut self, index: usize, host: &mut Host, left: u32) -> bool {
+    fn accept(&mut self, host: &mut Host, left: u32) -> bool {
         let Some((job, work)) = self.backlog.pop_front() else { return false };
         self.accepting.push((job, left));
         self.busy += 1;
-        host.start(index, job, work);
+        host.start(self.place, job, work);
         true
     }
 }
@@ -250,19 +261,24 @@ impl Station {
 mod tests {
     use super::*;
 
+    fn station(index: usize, threads: usize) -> Station {
+        Station::new(Place { program: index, station: index }, 0, threads)
+    }
+
     /// Runs jobs given all at time 0 and returns (time, station, job) of each end.
     fn ends(cores: f64, threads: &[usize], jobs: &[(usize, f64)]) -> Vec<(f64, usize, u32)> {
         let mut host = Host::new(cores);
-        let mut stations: Vec<Station> = threads.iter().map(|n| Station::new(0, *n)).collect();
+        let stations = threads.iter().enumerate();
+        let mut stations: Vec<Station> = stations.map(|(index, n)| station(index, *n)).collect();
         for (job, (station, work)) in jobs.iter().enumerate() {
             host.owe(*work);
-            stations[*station].push(*station, &mut host, job as u32, *work);
+            stations[*station].push(&mut host, job as u32, *work);
         }
         let mut ends = Vec::new();
         while let Some(at) = host.next_done() {
             host.advance(at);
             let (station, job) = host.finish().unwrap();
-            stations[station].release(station, &mut host, job);
+            stations[station].release(&mut host, job);
             ends.push(((at * 1e6).round() / 1e6, station, job));
         }
         let (all, used) =
@@ -289,16 +305,16 @@ mod tests {
 
     #[test]
     fn who_is_connected_waits_for_one_batch_however_many_knock() {
-        let (mut host, mut station) = (Host::new(1.0), Station::new(0, 1));
+        let (mut host, mut station) = (Host::new(1.0), station(0, 1));
         for job in 0..100 {
-            station.knock(0, &mut host, job, 1.0);
+            station.knock(&mut host, job, 1.0);
         }
-        station.push(0, &mut host, 100, 1.0);
+        station.push(&mut host, 100, 1.0);
         let mut order = Vec::new();
         while let Some(at) = host.next_done() {
             host.advance(at);
             let (_, job) = host.finish().unwrap();
-            station.release(0, &mut host, job);
+            station.release(&mut host, job);
             order.push(job);
         }
         // A batch of 64, the other's turn, and the 36 that are left.
@@ -308,11 +324,11 @@ mod tests {
 
     #[test]
     fn the_backlog_has_an_end() {
-        let (mut host, mut station) = (Host::new(1.0), Station::new(0, 1));
+        let (mut host, mut station) = (Host::new(1.0), station(0, 1));
         // One is being accepted.
         for job in 0..=1024 {
             assert!(!station.is_full(), "{job}");
-            station.knock(0, &mut host, job, 1.0);
+            station.knock(&mut host, job, 1.0);
         }
         assert!(station.is_full());
     }
@@ -320,13 +336,13 @@ mod tests {
     #[test]
     fn what_is_owed_is_known_at_its_least_and_most() {
         let mut host = Host::new(1.0);
-        let mut station = Station::new(0, 1);
+        let mut station = station(0, 1);
         host.owe(3.0);
-        station.push(0, &mut host, 0, 3.0);
+        station.push(&mut host, 0, 3.0);
         host.advance(2.0);
         assert_eq!(host.unused, 0.0);
         host.owe(1.0);
-        station.push(0, &mut host, 1, 1.0);
+        station.push(&mut host, 1, 1.0);
         assert_eq!((host.owed, host.take_owed()), (2.0, (0.0, 3.0)));
         assert_eq!(host.take_owed(), (2.0, 2.0));
         host.cores = 2.0;

@@ -381,3 +381,15 @@ impl Default for Customers {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pause_delays_what_comes_in_it_to_its_end() {
+        let pauses = Pauses { every_s: 5.0, lasts_s: 0.25 };
+        let ends = [0.1, 4.9, 5.0, 5.2, 5.25, 10.1].map(|at_s| pauses.end(at_s));
+        assert_eq!(ends, [None, None, Some(5.25), Some(5.25), None, Some(10.25)]);
+    }
+}

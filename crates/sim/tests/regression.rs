@@ -15,8 +15,8 @@ use std::path::Path;
 use tidegate_sim::{Scenario, policies, run};
 
 /// Scenarios and loads: on the demo's core, a crowd, many cores, hosts of their own, in
-/// sight and out of it, bursts, a closed loop, an attack.
-const RUNS: [(&str, f64); 10] = [
+/// sight and out of it, bursts, a closed loop, an attack, round trips, pauses, people.
+const RUNS: [(&str, f64); 14] = [
     ("demo", 0.9),
     ("demo", 4.0),
     ("ramp", 6.0),
@@ -27,6 +27,10 @@ const RUNS: [(&str, f64); 10] = [
     ("bursts", 0.8),
     ("closed-loop", 1.0),
     ("forged-tickets", 2.0),
+    ("rtt-20", 2.0),
+    ("rtt-100", 2.0),
+    ("pauses", 2.0),
+    ("ten-minutes", 2.0),
 ];
 
 #[test]

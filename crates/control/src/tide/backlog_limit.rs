@@ -87,11 +87,19 @@ impl BacklogLimit {
             && excess < tuning.flood
             && tokens >= needed
             && (self.utilization < tuning.waiting_utilization
-                || backlog <= self.limit + self.cpus * allowed_backlog.as_secs_f64())
+                || backlog <= self.limit + self.allowed_cpu_s(allowed_backlog))
         {
             return Ok(());
         }
         Err(Backlog { handshakes, requests, backlog, limit: self.limit, cpus: self.cpus })
+    }
+
+    /// CPU seconds above the limit that the wait of one core's queue allows.
+    ///
+    /// That core does all of this work, and the queues of several cores wait at the same
+    /// time: each is allowed its share of what one processor does meanwhile.
+    fn allowed_cpu_s(&self, allowed_backlog: Duration) -> f64 {
+        allowed_backlog.as_secs_f64() * self.cpus.min(1.0 / self.cpus)
     }
 }
 
@@ -168,6 +176,15 @@ mod tests {
         );
         assert_eq!(admits(WORK, 1, 3, 7.7), Ok(()));
         assert_eq!(admits(WORK, 5, 5, 10.0), Ok(()));
+    }
+
+    #[test]
+    fn the_wait_of_one_cores_queue_allows_its_share_of_one_processor() {
+        let allowed = |cpus| {
+            let limit = BacklogLimit { cpus, ..BacklogLimit::default() };
+            limit.allowed_cpu_s(Duration::from_millis(40))
+        };
+        assert_eq!([0.5, 1.0, 2.0, 4.0].map(allowed), [0.02, 0.04, 0.02, 0.01]);
     }
 
     #[test]

@@ -6,7 +6,6 @@ use crate::handshake_mix::HandshakeMix;
 use crate::policy::User;
 use crate::random::Random;
 use crate::scenario::{AfterFailure, AttackKind, Customers};
-use crate::world::GATE;
 
 /// After so long a system asks for a connection again, and after twice as long
 /// each time from then on.
@@ -79,6 +78,7 @@ impl<'a> World<'a> {
             random: customer.random.split(),
             customer,
             attempt,
+            core: 0,
             left,
             request: 0,
             wished_at: self.now,
@@ -110,8 +110,14 @@ impl<'a> World<'a> {
         session
     }
 
-    /// Opens a connection, whose hello arrives after one and a half round trips.
+    /// Opens a connection, whose hello arrives after one and a half round trips. Its
+    /// addresses and ports decide which of the gate's cores it is on.
     fn dials(&mut self, session: u32) {
+        let cores = self.queues.len();
+        if cores > 1 {
+            let Session { random, core, .. } = &mut self.sessions[session as usize];
+            *core = ((random.uniform() * cores as f64) as usize).min(cores - 1);
+        }
         let rtt_s = self.class(session).rtt_s;
         if rtt_s > 0.0 {
             let request = self.sessions[session as usize].request;
@@ -145,12 +151,12 @@ impl<'a> World<'a> {
 
     /// Asks for a connection, for the so many'th time beyond the first.
     fn connects(&mut self, session: u32, times: u32) {
-        if self.stations[GATE].is_full() {
+        if self.stations[self.core_station(session)].is_full() {
             let request = self.sessions[session as usize].request;
             let after_s = REDIAL_S * 2_f64.powi(times.min(6) as i32);
             self.schedule(self.now + after_s, Event::Redial(session, request, times + 1));
         } else {
-            self.submit(GATE, session, Stage::Accept, self.scenario.work.accept);
+            self.submit_to_core(session, Stage::Accept, self.scenario.work.accept);
         }
     }
 

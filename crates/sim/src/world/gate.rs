@@ -6,22 +6,41 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::{Event, GATE, Stage, UPSTREAM, World};
+use super::{Event, Stage, World};
 use crate::handshake_mix::HandshakeMix;
 use crate::policy::User;
+use crate::scenario::Resource;
 use tidegate_control::times;
 use tidegate_control::{CensusCounts, Decision, Discipline, Moment, Reading, Usage};
 
-/// Dispatches the admission queue. It is one of the gate's tasks, and runs after
-/// everything else that was ready.
-#[derive(Debug, Default)]
-pub(super) struct Dispatcher {
-    /// Whether it is to run.
+/// The admission queue of one of the gate's cores. Its dispatcher is one of the core's
+/// tasks, and runs after everything else that was ready there.
+pub(super) struct AdmissionQueue {
+    /// New sessions, and since when each is held; the oldest in front.
+    held: VecDeque<(u32, f64)>,
+    discipline: Discipline,
+    /// Whether the dispatcher is to run.
     is_called: bool,
     /// When the next decision is worthwhile.
     decide_at: f64,
-    /// When its timer fires unless it is called before.
+    /// When the dispatcher's timer fires unless it is called before.
     comes_at: f64,
+}
+
+impl AdmissionQueue {
+    pub(super) fn new(hold: Duration) -> Self {
+        Self {
+            held: VecDeque::new(),
+            discipline: Discipline::new(hold),
+            is_called: false,
+            decide_at: 0.0,
+            comes_at: 0.0,
+        }
+    }
+
+    fn longest_wait_s(&self, now: Duration) -> f64 {
+        self.discipline.longest_wait(now, self.held.len()).as_secs_f64()
+    }
 }
 
 /// Readings on their way to the policy.
@@ -40,14 +59,16 @@ impl ReadingQueue {
 }
 
 impl World<'_> {
-    /// A new session is queued.
+    /// A new session is queued on the core that its connection is on.
     pub(super) fn is_queued(&mut self, session: u32) {
-        if self.held.is_empty() || self.discipline.newest_first(self.time()) {
-            self.dispatcher.decide_at = self.now;
+        let (core, now) = (self.sessions[session as usize].core, self.time());
+        let queue = &mut self.queues[core];
+        if queue.held.is_empty() || queue.discipline.newest_first(now) {
+            queue.decide_at = self.now;
         }
         self.policy.offered();
-        self.held.push_back((session, self.now));
-        self.call_dispatcher();
+        queue.held.push_back((session, self.now));
+        self.call_dispatcher(core);
     }
 
     pub(super) fn user(&self, session: u32) -> User {
@@ -60,96 +81,98 @@ impl World<'_> {
         Moment { handshakes: in_flight_handshakes, requests: in_flight_requests, allowed_backlog }
     }
 
-    /// Work was done: another decision is worthwhile, whatever the last one was.
-    pub(super) fn decide_soon(&mut self) {
-        if !self.held.is_empty() {
-            self.dispatcher.decide_at = self.now;
-            self.call_dispatcher();
+    /// Work was done on a core: another decision is worthwhile there, whatever the last
+    /// one was.
+    pub(super) fn decide_soon(&mut self, core: usize) {
+        if !self.queues[core].held.is_empty() {
+            self.queues[core].decide_at = self.now;
+            self.call_dispatcher(core);
         }
     }
 
-    pub(super) fn call_dispatcher(&mut self) {
-        if !std::mem::replace(&mut self.dispatcher.is_called, true) {
-            self.queue_dispatcher(Stage::Called);
+    fn call_dispatcher(&mut self, core: usize) {
+        if !std::mem::replace(&mut self.queues[core].is_called, true) {
+            self.queue_dispatcher(core, Stage::Called);
         }
     }
 
-    /// The dispatcher's timer fires.
-    pub(super) fn dispatcher_timer_fires(&mut self) {
+    /// A dispatcher's timer fires.
+    pub(super) fn dispatcher_timer_fires(&mut self, core: usize) {
         // Unless an earlier turn has set it to another time.
-        if self.now >= self.dispatcher.comes_at {
-            self.call_dispatcher();
+        if self.now >= self.queues[core].comes_at {
+            self.call_dispatcher(core);
         }
     }
 
-    /// Admits sessions as the policy decides, and refuses those whose time is over or for
-    /// which there is no room; before that, those that the policy gives up.
-    pub(super) fn dispatch(&mut self) {
-        self.dispatcher.is_called = false;
-        let gate = &self.scenario.gate;
-        let most = if gate.hold_s == 0.0 { 0 } else { gate.hold_sessions };
+    /// Admits sessions of a core's queue as the policy decides, and refuses those whose
+    /// time is over or for which there is no room; before that, those that the policy
+    /// gives up.
+    pub(super) fn dispatch(&mut self, core: usize) {
+        self.queues[core].is_called = false;
+        let (gate, time) = (&self.scenario.gate, self.time());
+        let share = gate.hold_sessions.div_ceil(self.queues.len());
+        let most = if gate.hold_s == 0.0 { 0 } else { share };
         // Sessions above the length of the queue are refused below: where none is held,
         // each is decided on once.
-        while self.held.len() <= most
-            && let Some((_, since)) = self.held.front().copied()
+        while self.queues[core].held.len() <= most
+            && let Some((_, since)) = self.queues[core].held.front().copied()
         {
             let waited = Duration::from_secs_f64((self.now - since).max(0.0));
-            if !self.policy.gives_up(self.time(), waited) {
+            if !self.policy.gives_up(time, waited) {
                 break;
             }
-            self.refuse_oldest();
+            self.refuse_oldest(core);
         }
-        while self.now >= self.dispatcher.decide_at {
-            let newest_first = self.discipline.newest_first(self.time());
-            let next = if newest_first { self.held.back() } else { self.held.front() };
+        while self.now >= self.queues[core].decide_at {
+            let queue = &self.queues[core];
+            let newest_first = queue.discipline.newest_first(time);
+            let next = if newest_first { queue.held.back() } else { queue.held.front() };
             let Some((session, _)) = next.copied() else { break };
             // The end of the connection follows its hello.
             let gone = self.sessions[session as usize].gone;
-            let oldest = self.held.front().map_or(self.now, |(_, since)| *since);
+            let oldest = queue.held.front().map_or(self.now, |(_, since)| *since);
             let waited = Duration::from_secs_f64((self.now - oldest).max(0.0));
-            let moment = self.moment(self.discipline.allowed_backlog(waited));
-            let decision =
-                (!gone).then(|| self.policy.decide(self.time(), self.user(session), moment));
+            let moment = self.moment(queue.discipline.allowed_backlog(waited));
+            let decision = (!gone).then(|| self.policy.decide(time, self.user(session), moment));
+            let queue = &mut self.queues[core];
             if let Some(Decision::NotNow { retry_after }) = decision
                 && !self.policy.turns_away()
             {
                 let after = Discipline::ask_again_after(retry_after);
-                self.dispatcher.decide_at = self.now + after.as_secs_f64();
+                queue.decide_at = self.now + after.as_secs_f64();
                 break;
             }
             if newest_first {
-                self.held.pop_back()
+                queue.held.pop_back()
             } else {
-                self.held.pop_front()
+                queue.held.pop_front()
             };
             match decision {
                 Some(Decision::Admit) => self.admit(session),
                 Some(Decision::NotNow { .. }) => self.refuse(session),
                 None => {
-                    self.discipline.turn_away(self.time());
+                    queue.discipline.turn_away(time);
                     self.refuse(session);
                 }
             }
         }
-        while let Some((_, since)) = self.held.front()
-            && (self.held.len() > most || self.now >= since + self.longest_wait_s())
-        {
-            self.refuse_oldest();
-        }
-        if let Some((_, since)) = self.held.front() {
-            let expires = since + self.longest_wait_s();
-            self.dispatcher.comes_at = expires.min(self.dispatcher.decide_at);
-            self.schedule(self.dispatcher.comes_at, Event::Dispatcher);
+        while let Some((_, since)) = self.queues[core].held.front() {
+            let queue = &self.queues[core];
+            let expires = since + queue.longest_wait_s(time);
+            if queue.held.len() <= most && self.now < expires {
+                let comes_at = expires.min(queue.decide_at);
+                self.queues[core].comes_at = comes_at;
+                self.schedule(comes_at, Event::Dispatcher(core));
+                break;
+            }
+            self.refuse_oldest(core);
         }
     }
 
-    fn longest_wait_s(&self) -> f64 {
-        self.discipline.longest_wait(self.time(), self.held.len()).as_secs_f64()
-    }
-
-    fn refuse_oldest(&mut self) {
-        if let Some((session, _)) = self.held.pop_front() {
-            self.discipline.turn_away(self.time());
+    fn refuse_oldest(&mut self, core: usize) {
+        let time = self.time();
+        if let Some((session, _)) = self.queues[core].held.pop_front() {
+            self.queues[core].discipline.turn_away(time);
             self.refuse(session);
         }
     }
@@ -193,7 +216,7 @@ impl World<'_> {
             self.count(|outcome| &mut outcome.full_handshakes);
         }
         let work = self.tls(session).full() * self.scenario.factors(self.now).1;
-        self.submit(GATE, session, Stage::Handshake, work);
+        self.submit_to_core(session, Stage::Handshake, work);
     }
 
     pub(super) fn returns(&mut self, session: u32) {
@@ -203,7 +226,7 @@ impl World<'_> {
         self.reading.in_flight_handshakes += 1;
         self.count(|outcome| &mut outcome.resumed_handshakes);
         let work = self.tls(session).resumed() * self.scenario.factors(self.now).1;
-        self.submit(GATE, session, Stage::Handshake, work);
+        self.submit_to_core(session, Stage::Handshake, work);
     }
 
     /// How somebody connects; attackers as the scenario's work says.
@@ -242,11 +265,12 @@ impl World<'_> {
         });
         let idle: Vec<f64> = idle.collect();
         let telemetry = &scenario.telemetry;
-        let [gate, upstream] = [GATE, UPSTREAM].map(|station| {
-            let host = self.stations[station].host;
-            let used = self.hosts[host].used[station];
-            let used_cpu_s = used - std::mem::replace(&mut self.readings.used[station], used);
-            let capacity_cpus = self.readings.capacity[station];
+        let [gate, upstream] = [Resource::Gate, Resource::Upstream].map(|resource| {
+            let program = resource as usize;
+            let host = self.host_of[program];
+            let used = self.hosts[host].used[program];
+            let used_cpu_s = used - std::mem::replace(&mut self.readings.used[program], used);
+            let capacity_cpus = self.readings.capacity[program];
             let idle = (idle[host] / capacity_cpus).min(1.0);
             let mut factor = telemetry.use_factor;
             if telemetry.noise > 0.0 {
@@ -274,7 +298,7 @@ impl World<'_> {
             gate,
             upstream: scenario.upstream.visible.then_some(upstream),
             shared: share.then_some(Usage { used_cpu_s, ..gate }),
-            held: self.held.len() as u32,
+            held: self.queues.iter().map(|queue| queue.held.len() as u32).sum(),
             sessions_active: self.active,
             thinking: thoughts.thinking,
             asked: thoughts.asked_since(&before),

@@ -8,21 +8,21 @@ mod threads;
 mod work;
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::BinaryHeap;
 use std::time::Duration;
 
-use self::gate::{Dispatcher, ReadingQueue};
+use self::gate::{AdmissionQueue, ReadingQueue};
 use self::threads::Threads;
 use self::work::{Job, Stage};
 use super::arrivals::Stream;
 use super::best::Best;
 use super::capacity::Worth;
-use super::machine::{Host, Ordered, Station};
+use super::machine::{Host, Ordered, Place, Station};
 use super::outcome::{Cohort, Outcome, Tenth};
 use super::policy::{Policy, User};
 use super::random::Random;
 use super::scenario::{AttackKind, Changed, Resource, Scenario};
-use tidegate_control::{CensusCounts, Discipline, Reading, ThinkTimeCensus};
+use tidegate_control::{CensusCounts, Reading, ThinkTimeCensus};
 
 /// Runs a scenario at a load, judged by a policy.
 pub fn run(scenario: &Scenario, load: f64, seed: u64, policy: &mut dyn Policy) -> Outcome {
@@ -37,10 +37,10 @@ pub fn run(scenario: &Scenario, load: f64, seed: u64, policy: &mut dyn Policy) -
     outcome
 }
 
-/// The programs: each is a station.
-const GATE: usize = Resource::Gate as usize;
-const UPSTREAM: usize = Resource::Upstream as usize;
-const DATABASE: usize = Resource::Database as usize;
+/// Stations: the upstream, the database, and each core of the gate from [`CORES`] on.
+const UPSTREAM: usize = 0;
+const DATABASE: usize = 1;
+const CORES: usize = 2;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Event {
@@ -53,7 +53,7 @@ enum Event {
     Resumed(u32),
     Left(u32, u32),
     Forgotten(u64),
-    Dispatcher,
+    Dispatcher(usize),
     Redial(u32, u32, u32),
     Hello(u32, u32),
     Request(u32, u32),
@@ -82,6 +82,8 @@ struct Session {
     /// Think times, patience and work of this visit.
     random: Random,
     attempt: u32,
+    /// The gate's core that its connection is on.
+    core: usize,
     left: u32,
     request: u32,
     wished_at: f64,
@@ -124,7 +126,9 @@ struct World<'a> {
     /// Connections that the shared ticket may still bring at once, as of when.
     shared_ticket: (f64, f64),
     hosts: Vec<Host>,
-    stations: [Station; 3],
+    /// The host of each [`Resource`].
+    host_of: [usize; 3],
+    stations: Vec<Station>,
     jobs: Vec<Job>,
     free_jobs: Vec<u32>,
     sessions: Vec<Session>,
@@ -133,9 +137,8 @@ struct World<'a> {
     free_events: Vec<usize>,
     order: u64,
     threads: Threads,
-    held: VecDeque<(u32, f64)>,
-    dispatcher: Dispatcher,
-    discipline: Discipline,
+    /// One for each of the gate's cores.
+    queues: Vec<AdmissionQueue>,
     active: u32,
     thinking: ThinkTimeCensus,
     thoughts: CensusCounts,
@@ -159,11 +162,19 @@ impl<'a> World<'a> {
         };
         let upstream_on = scenario.upstream.cores.map_or(0, |_| own(upstream));
         let database_on = scenario.database.as_ref().map_or(0, |_| own(database));
-        let stations = [
-            Station::new(0, scenario.most_cores()[0].ceil() as usize),
-            Station::new(upstream_on, usize::MAX),
-            Station::new(database_on, usize::MAX),
+        let host_of = [0, upstream_on, database_on];
+        let station = |resource: Resource, station, threads| {
+            let program = resource as usize;
+            Station::new(Place { program, station }, host_of[program], threads)
+        };
+        let mut stations = vec![
+            station(Resource::Upstream, UPSTREAM, usize::MAX),
+            station(Resource::Database, DATABASE, usize::MAX),
         ];
+        // A connection stays on its core, and each core has a thread and a queue.
+        let cores = scenario.most_cores()[Resource::Gate as usize].ceil() as usize;
+        stations.extend((0..cores).map(|core| station(Resource::Gate, CORES + core, 1)));
+        let hold = Duration::from_secs_f64(scenario.gate.hold_s);
         let capacity_per_s = scenario.capacity_per_s();
         let mut random = Random::new(seed);
         let mut world = Self {
@@ -178,6 +189,7 @@ impl<'a> World<'a> {
             shared_ticket: (scenario.gate.session_rate.1, 0.0),
             used_at_tenth: vec![0.0; hosts.len()],
             hosts,
+            host_of,
             stations,
             jobs: Vec::new(),
             free_jobs: Vec::new(),
@@ -187,9 +199,7 @@ impl<'a> World<'a> {
             free_events: Vec::new(),
             order: 0,
             threads: Threads::new(scenario.upstream.threads),
-            held: VecDeque::new(),
-            dispatcher: Dispatcher::default(),
-            discipline: Discipline::new(Duration::from_secs_f64(scenario.gate.hold_s)),
+            queues: (0..cores).map(|_| AdmissionQueue::new(hold)).collect(),
             active: 0,
             thinking: ThinkTimeCensus::default(),
             thoughts: CensusCounts::default(),
@@ -237,8 +247,8 @@ impl<'a> World<'a> {
         if done_at <= event_at {
             self.hosts[host].advance(at);
             if let Some((station, job)) = self.hosts[host].finish() {
-                self.stations[station].release(station, &mut self.hosts[host], job);
-                self.finished(job);
+                self.stations[station].release(&mut self.hosts[host], job);
+                self.finished(station, job);
             }
         } else if let Some(Reverse((_, _, slot))) = self.events.pop() {
             self.free_events.push(slot);
@@ -266,7 +276,7 @@ impl<'a> World<'a> {
                 self.active -= 1;
                 self.thinking.ends(since);
             }
-            Event::Dispatcher => self.dispatcher_timer_fires(),
+            Event::Dispatcher(core) => self.dispatcher_timer_fires(core),
             Event::Redial(session, request, times) => self.redials(session, request, times),
             Event::Hello(session, request) => self.redials(session, request, 0),
             Event::Request(session, request) => {
@@ -289,13 +299,13 @@ impl<'a> World<'a> {
         let Changed::Cores { resource, cores, seen } = self.scenario.changes[index].what else {
             return; // Costs are looked up when work is drawn.
         };
-        let host = self.stations[resource as usize].host;
+        let host = self.host_of[resource as usize];
         self.hosts[host].advance(self.now);
         self.hosts[host].cores = cores;
         if seen {
-            for station in [GATE, UPSTREAM] {
-                if self.stations[station].host == host {
-                    self.readings.capacity[station] = cores;
+            for resource in [Resource::Gate, Resource::Upstream].map(|seen| seen as usize) {
+                if self.host_of[resource] == host {
+                    self.readings.capacity[resource] = cores;
                 }
             }
         }
@@ -304,8 +314,8 @@ impl<'a> World<'a> {
     fn end_tenth(&mut self) {
         let demand = self.scenario.demand(self.now);
         let mut demand_on = vec![0.0; self.hosts.len()];
-        for (station, work) in self.stations.iter().zip(demand) {
-            demand_on[station.host] += work;
+        for (host, work) in self.host_of.iter().zip(demand) {
+            demand_on[*host] += work;
         }
         let mut room = f64::INFINITY;
         for (index, host) in self.hosts.iter_mut().enumerate() {

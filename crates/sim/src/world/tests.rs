@@ -260,6 +260,32 @@ fn no_more_is_wasted_than_was_spent_while_watched() {
     assert!(outcome.wasted_cpu_s <= outcome.cpu_s, "{outcome:?}");
 }
 
+#[test]
+fn in_a_pause_nothing_is_answered_and_nothing_is_lost_that_can_wait() {
+    let scenario = from_toml(
+        "customers = [{ patience = \"2s\" }]\n[upstream.pauses]\nevery = \"3s\"\nlasts = \"500ms\"",
+    );
+    let outcome = run(&scenario, 0.4, 1, policies::named("off", &scenario).unwrap().as_mut());
+    // Tenths are numbered by their end; a request of before the pause may end in it.
+    let answered = |from: usize| outcome.course[from..from + 3].iter().map(|t| t.responses).sum();
+    let (before, within): (u64, u64) = (answered(26), answered(31));
+    assert!(before > 100 && within == 0, "{before}, {within}");
+    assert_eq!((outcome.abandoned, outcome.refused), (0, 0));
+    assert!(outcome.overshoot_ms() > 20.0, "{}", outcome.overshoot_ms());
+}
+
+#[test]
+fn connections_are_spread_over_cores_and_each_core_runs_its_own_work() {
+    let scenario = from_toml("[gate]\ncores = 4\n[upstream]\ncores = 4");
+    let mut policy = policies::named("tide", &scenario).unwrap();
+    let mut world = World::new(&scenario, 2.0, 1, policy.as_mut());
+    while world.step() {}
+    assert_eq!((world.queues.len(), world.stations.len()), (4, CORES + 4));
+    let on = |core| world.sessions.iter().filter(|s| s.core == core).count() as f64;
+    let all = world.sessions.len() as f64;
+    assert!((0..4).all(|core| (on(core) / all - 0.25).abs() < 0.02));
+}
+
 /// Lets everybody in, and keeps the readings.
 #[derive(Default)]
 pub(super) struct Open(pub(super) Vec<Reading>);

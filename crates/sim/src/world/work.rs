@@ -1,6 +1,6 @@
 //! Work: what each stage of a connection and a request needs, and what follows.
 
-use super::{DATABASE, Event, GATE, Session, UPSTREAM, World};
+use super::{CORES, DATABASE, Event, Session, UPSTREAM, World};
 use crate::policy::Response;
 use crate::scenario::AttackKind;
 use std::time::Duration;
@@ -40,7 +40,14 @@ pub(super) struct Job {
 }
 
 impl World<'_> {
-    pub(super) fn submit(&mut self, station: usize, session: u32, stage: Stage, work: f64) {
+    /// The station of the core that a session's connection is on.
+    pub(super) fn core_station(&self, session: u32) -> usize {
+        CORES + self.sessions[session as usize].core
+    }
+
+    /// Adds work for the core that a session's connection is on.
+    pub(super) fn submit_to_core(&mut self, session: u32, stage: Stage, work: f64) {
+        let station = self.core_station(session);
         let request = self.sessions[session as usize].request;
         let (forwarded_at, service_s) = (self.now, 0.0);
         let job = Job { session, request, stage, work, forwarded_at, service_s };
@@ -74,23 +81,23 @@ impl World<'_> {
         host.advance(self.now);
         let Job { stage, work, .. } = self.jobs[job as usize];
         if stage == Stage::Accept {
-            self.stations[station].knock(station, host, job, work);
+            self.stations[station].knock(host, job, work);
         } else {
-            self.stations[station].push(station, host, job, work);
+            self.stations[station].push(host, job, work);
         }
     }
 
-    /// Queues the dispatcher behind all that is ready: its own work is part of
+    /// Queues a core's dispatcher behind all that is ready there: its own work is part of
     /// accepting.
-    pub(super) fn queue_dispatcher(&mut self, stage: Stage) {
+    pub(super) fn queue_dispatcher(&mut self, core: usize, stage: Stage) {
         let (forwarded_at, service_s) = (self.now, 0.0);
         let job = Job { session: 0, request: 0, stage, work: 0.0, forwarded_at, service_s };
         let job = self.add(job);
-        self.compute(GATE, job);
+        self.compute(CORES + core, job);
     }
 
     pub(super) fn forward(&mut self, session: u32) {
-        self.submit(GATE, session, Stage::Forward, self.scenario.gate_request() * 0.6);
+        self.submit_to_core(session, Stage::Forward, self.scenario.gate_request() * 0.6);
     }
 
     /// Hands a request to the upstream, which begins it when a thread is free. Where
@@ -131,12 +138,12 @@ impl World<'_> {
         self.schedule(self.now + wait_s, Event::Waited(job));
     }
 
-    pub(super) fn finished(&mut self, index: u32) {
+    pub(super) fn finished(&mut self, station: usize, index: u32) {
         let job = self.jobs[index as usize];
         self.free_jobs.push(index);
         match job.stage {
-            Stage::Called => return self.queue_dispatcher(Stage::Dispatcher),
-            Stage::Dispatcher => return self.dispatch(),
+            Stage::Called => return self.queue_dispatcher(station - CORES, Stage::Dispatcher),
+            Stage::Dispatcher => return self.dispatch(station - CORES),
             _ => {}
         }
         let is_watched = self.is_watched();
@@ -156,7 +163,7 @@ impl World<'_> {
             Stage::Accept => self.is_queued(job.session),
             Stage::Handshake => {
                 self.reading.in_flight_handshakes -= 1;
-                self.decide_soon();
+                self.decide_soon(station - CORES);
                 let in_clear = self.is_in_clear(job.session);
                 let class = self.class_work(returning);
                 if in_clear {
@@ -180,7 +187,7 @@ impl World<'_> {
                     self.hand_over(job.session);
                 } else {
                     let work = self.scenario.gate_request() * 0.4;
-                    self.submit(GATE, job.session, Stage::Reject, work);
+                    self.submit_to_core(job.session, Stage::Reject, work);
                 }
             }
             Stage::Serve => match &self.scenario.database {
@@ -223,8 +230,9 @@ impl World<'_> {
         if wanted {
             let work = self.scenario.gate_request() * 0.4;
             let service_s = job.service_s + work;
-            let job = self.owe(GATE, Job { stage: Stage::Answer, work, service_s, ..job });
-            self.compute(GATE, job);
+            let station = self.core_station(job.session);
+            let job = self.owe(station, Job { stage: Stage::Answer, work, service_s, ..job });
+            self.compute(station, job);
         }
     }
 
