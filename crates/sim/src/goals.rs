@@ -4,9 +4,9 @@
 //! A goal is assessed run by run, where [`Goal::applies`]. Goals that compare take all other
 //! policies under the same scenario at the same load as rivals.
 
-use super::evaluation::steps;
-use super::judged::Evaluated;
+use super::evaluated::Evaluated;
 use super::measure::Measure;
+use super::measured::steps;
 use super::scenario::Scenario;
 
 /// The least load at which goodput is assessed.

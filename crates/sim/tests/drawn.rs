@@ -7,8 +7,8 @@ use tidegate_sim::{Outcome, Scenario, policies, run};
 const LEAST: f64 = 0.3;
 
 fn played(scenario: &Scenario, load: f64) -> Outcome {
-    let mut judge = policies::named("tide", scenario).expect("it is the default");
-    run(scenario, load, 1, judge.as_mut())
+    let mut policy = policies::named("tide", scenario).expect("it is the default");
+    run(scenario, load, 1, policy.as_mut())
 }
 
 #[test]

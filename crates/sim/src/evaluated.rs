@@ -69,16 +69,16 @@ pub fn evaluate(
         ..scenario.clone()
     };
     let calm_p95_ms = mean(seeds.clone().map(|seed| {
-        let mut judge = policies::named(policy, scenario).expect("it was just found");
-        run(&calm, CALM, seed, judge.as_mut()).response_ms(0.95)
+        let mut policy = policies::named(policy, scenario).expect("it was just found");
+        run(&calm, CALM, seed, policy.as_mut()).response_ms(0.95)
     }));
     let at = |load: &f64| {
         let rate = (policy == "static").then(|| best_rate(scenario, *load, &seeds));
-        let judge = || match rate {
+        let make = || match rate {
             Some(per_second) => policies::production(PolicyKind::Static { per_second }),
             None => policies::named(policy, scenario).expect("it was just found"),
         };
-        evaluate_at(scenario, policy, *load, (&seeds, calm_p95_ms), judge)
+        evaluate_at(scenario, policy, *load, (&seeds, calm_p95_ms), make)
     };
     Some(scenario.loads.iter().map(at).collect())
 }
@@ -88,10 +88,10 @@ fn evaluate_at(
     policy: &str,
     load: f64,
     (seeds, calm_p95_ms): (&RangeInclusive<u64>, Option<f64>),
-    judge: impl Fn() -> Box<dyn Policy>,
+    make: impl Fn() -> Box<dyn Policy>,
 ) -> Evaluated {
     let outcomes: Vec<_> =
-        seeds.clone().map(|seed| run(scenario, load, seed, judge().as_mut())).collect();
+        seeds.clone().map(|seed| run(scenario, load, seed, make().as_mut())).collect();
     let values = Measure::ALL.map(|measure| {
         mean(outcomes.iter().map(|outcome| measure.of(outcome, scenario, load, calm_p95_ms)))
     });
@@ -108,8 +108,8 @@ fn best_rate(scenario: &Scenario, load: f64, seeds: &RangeInclusive<u64>) -> f64
     let tried = |share: f64| {
         let runs = seeds.clone().map(|seed| {
             let per_second = share * most;
-            let mut judge = policies::production(PolicyKind::Static { per_second });
-            run(scenario, load, seed, judge.as_mut())
+            let mut policy = policies::production(PolicyKind::Static { per_second });
+            run(scenario, load, seed, policy.as_mut())
         });
         runs.fold(Tried { share, goodput: 0.0, p95_ms: 0.0 }, |sum, outcome| Tried {
             goodput: sum.goodput + outcome.goodput().unwrap_or(0.0) / number,
