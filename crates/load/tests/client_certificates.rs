@@ -85,7 +85,8 @@ fn a_scenario_names_files_beside_its_own() {
     assert_eq!(read.tls().certificate, Some(expected));
     let text = scenario("other.key").unwrap_err().to_string();
     assert!(
-        text.contains("shop.toml:9: tls.key: ") && text.contains("is not the key of"),
+        text.contains("shop.toml:9: tls.key = \"other.key\": ")
+            && text.contains("is not the key of"),
         "{text}"
     );
 }
