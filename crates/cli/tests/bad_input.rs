@@ -44,7 +44,7 @@ fn flags_of_tls_against_a_target_in_clear_are_bad_input() {
     refused(
         &one,
         2,
-        &["--tls: HTTP://127.0.0.1:1 is visited in clear", "https://", "leave it out"],
+        &["--tls: HTTP://127.0.0.1:1 is plain HTTP", "https://", "leave it out"],
     );
     let more = ["--suites", "TLS_AES_128_GCM_SHA256", "--groups", "x25519", "--tickets", "all"];
     refused(

@@ -147,7 +147,7 @@ impl Dashboard {
         let title = vec![
             Span::styled(" sessions/s ", BOLD),
             Span::raw(format!("offered {} ", rate(last.offered_per_s))),
-            Span::styled(format!("completed {} ", rate(last.completed_per_s)), GOOD),
+            Span::styled(format!("done {} ", rate(last.completed_per_s)), GOOD),
         ];
         let mut below = Line::default();
         if self.seconds.iter().any(|p| lost(p) > 0.0) {
@@ -326,7 +326,7 @@ mod tests {
             "MEASURING",
             "15 s of 40 s",
             "25 s left",
-            "offered 20.0 completed 18.5",
+            "offered 20.0 done 18.5",
             "refused, abandoned and failed 1.2",
             "p50 1.5 p95 23.0 p99 120",
             "active      1,048",
