@@ -41,11 +41,7 @@ fn two_results_of_a_run_do_not_go_to_one_file() {
 fn flags_of_tls_against_a_target_in_clear_are_bad_input() {
     let run = ["load", "auction-bots", "--target", "HTTP://127.0.0.1:1"];
     let one = [&run[..], &["--tls", "1.3"]].concat();
-    refused(
-        &one,
-        2,
-        &["--tls: HTTP://127.0.0.1:1 is plain HTTP", "https://", "leave it out"],
-    );
+    refused(&one, 2, &["--tls: HTTP://127.0.0.1:1 is plain HTTP", "https://", "leave it out"]);
     let more = ["--suites", "TLS_AES_128_GCM_SHA256", "--groups", "x25519", "--tickets", "all"];
     refused(
         &[&run[..], &more].concat(),
