@@ -38,6 +38,36 @@ pub fn with_descendants(files: &Files, heads: &[u32], own: u32) -> Vec<u32> {
     found.into_iter().collect()
 }
 
+/// A process and all its descendants, as the kernel lists the children of each: parents
+/// come before their children. Unlike [`with_descendants`] it reads nothing of other
+/// processes.
+///
+/// Source: `proc_tid_children(5)`.
+pub fn family(files: &Files, head: u32) -> Vec<u32> {
+    let mut family = vec![head];
+    let mut next = 0;
+    while next < family.len() && family.len() < PROCESSES {
+        family.extend(children(files, family[next]));
+        next += 1;
+    }
+    family
+}
+
+fn children(files: &Files, pid: u32) -> Vec<u32> {
+    let tasks = files.names(format!("/proc/{pid}/task")).into_iter().flatten();
+    let lists = tasks.filter_map(|task| files.read(format!("/proc/{pid}/task/{task}/children")));
+    lists
+        .flat_map(|list| list.split_whitespace().flat_map(str::parse).collect::<Vec<_>>())
+        .collect()
+}
+
+/// When a process started, in the kernel's ticks since boot; `None` if it has ended.
+///
+/// Source: `proc_pid_stat(5)`.
+pub fn started(files: &Files, pid: u32) -> Option<u64> {
+    fields_after_name(&files.read(format!("/proc/{pid}/stat"))?)?.nth(19)?.parse().ok()
+}
+
 /// The name of a process (`comm`, at most 15 bytes); `None` if it has ended.
 ///
 /// Source: `proc_pid_comm(5)`.
@@ -65,7 +95,12 @@ fn parents(files: &Files) -> BTreeMap<u32, u32> {
 ///
 /// Source: `proc_pid_stat(5)`.
 fn parse_parent(stat: &str) -> Option<u32> {
-    stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
+    fields_after_name(stat)?.nth(1)?.parse().ok()
+}
+
+/// The fields from `state` on in the text of `/proc/PID/stat`.
+fn fields_after_name(stat: &str) -> Option<impl Iterator<Item = &str>> {
+    Some(stat.rsplit_once(')')?.1.split_whitespace())
 }
 
 #[cfg(test)]
@@ -79,6 +114,30 @@ mod tests {
         for bad in ["", "1 (a", "1 (a) S", "1 (a) S -1", "1 (a) S x"] {
             assert_eq!(parse_parent(bad), None, "{bad:?}");
         }
+    }
+
+    #[test]
+    fn a_family_is_a_process_its_children_and_theirs() {
+        let root = tempfile::tempdir().unwrap();
+        for (pid, task, children) in [(7, 7, "8 9 "), (7, 70, "10 "), (9, 9, "11 "), (11, 11, "")] {
+            let folder = root.path().join(format!("proc/{pid}/task/{task}"));
+            std::fs::create_dir_all(&folder).unwrap();
+            std::fs::write(folder.join("children"), children).unwrap();
+        }
+        let mut found = family(&Files::new(root.path()), 7);
+        assert_eq!(found[0], 7);
+        found.sort_unstable();
+        assert_eq!(found, [7, 8, 9, 10, 11]);
+    }
+
+    #[test]
+    fn the_start_of_a_process_tells_it_from_a_later_one_and_ends_with_it() {
+        let files = Files::new("/");
+        let own = started(&files, std::process::id()).unwrap();
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        assert!(started(&files, child.id()).unwrap() >= own);
+        child.wait().unwrap();
+        assert_eq!(started(&files, child.id()), None);
     }
 
     fn host(parents: &[(u32, u32)]) -> (tempfile::TempDir, Files) {

@@ -8,7 +8,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
-use tidegate_host::{Cores, cpu_clock};
+use tidegate_host::{Cores, Files, cpu_clock, processes};
 
 use crate::log::Log;
 
@@ -290,13 +290,7 @@ impl Process {
 
     /// The process and all its descendants.
     fn family(&self) -> Vec<u32> {
-        let mut ids = vec![self.id()];
-        let mut next = 0;
-        while next < ids.len() {
-            ids.extend(children(ids[next]));
-            next += 1;
-        }
-        ids
+        processes::family(&Files::new("/"), self.id())
     }
 }
 
@@ -306,6 +300,8 @@ impl Drop for Process {
         if !matches!(self.exit(), Ok(None)) {
             return;
         }
+        let files = Files::new("/");
+        let started = |id| processes::started(&files, id);
         let family: Vec<_> = self.family().into_iter().map(|id| (id, started(id))).collect();
         signal(self.id(), libc::SIGTERM);
         let deadline = Instant::now() + self.grace;
@@ -347,24 +343,6 @@ fn reap(id: u32, flags: libc::c_int) -> io::Result<Option<Exit>> {
             Ok(Some(Exit { status: ExitStatus::from_raw(status), cpu_time }))
         }
     }
-}
-
-/// When a process started, in the kernel's ticks since boot.
-///
-/// Source: `proc_pid_stat(5)`.
-fn started(id: u32) -> Option<u64> {
-    let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
-    // The name, in parentheses, may contain spaces: fields are counted from its end.
-    stat.rsplit(')').next()?.split_whitespace().nth(19)?.parse().ok()
-}
-
-fn children(id: u32) -> Vec<u32> {
-    let Ok(tasks) = std::fs::read_dir(format!("/proc/{id}/task")) else { return Vec::new() };
-    tasks
-        .flatten()
-        .filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok())
-        .flat_map(|ids| ids.split_whitespace().filter_map(|id| id.parse().ok()).collect::<Vec<_>>())
-        .collect()
 }
 
 fn signal(id: u32, signal: libc::c_int) {
