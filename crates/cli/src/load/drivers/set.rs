@@ -1,24 +1,21 @@
 //! The driver processes: start, messages, end.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{ChildStdin, ExitStatus};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use anyhow::Context;
+use tidegate_lab::{Launch, Process};
 
 use super::message::{DRIVER, Message, Start};
 
 /// Capacity of the queue of messages. Beyond it the drivers block on writing; their
 /// measurement continues.
 const UNREAD: usize = 64;
-/// Last bytes kept of the standard error of a driver.
-const STDERR_TAIL: usize = 4096;
 
-/// All drivers of a run. Dropping it kills those that are still running.
+/// All drivers of a run. Those that are still running when it is dropped are killed.
 pub struct DriverSet {
     drivers: Vec<Driver>,
     events: Receiver<(usize, DriverEvent)>,
@@ -35,11 +32,8 @@ pub enum DriverEvent {
 }
 
 struct Driver {
-    process: Child,
+    process: Process,
     input: Option<ChildStdin>,
-    /// Last bytes of its standard error.
-    stderr_tail: Arc<Mutex<Vec<u8>>>,
-    reader: Option<JoinHandle<()>>,
 }
 
 impl DriverSet {
@@ -85,18 +79,15 @@ impl DriverSet {
     pub fn ended(&mut self, index: usize) -> String {
         let driver = &mut self.drivers[index];
         driver.input = None;
-        let status = driver.process.wait();
-        driver.reader.take().map(JoinHandle::join);
-        let tail = driver.stderr_tail.lock().unwrap_or_else(PoisonError::into_inner);
-        let tail = String::from_utf8_lossy(&tail);
-        let last = tail.trim().lines().last().map(|line| format!(" ({line})"));
-        status.map_or_else(|error| error.to_string(), ending) + &last.unwrap_or_default()
+        let end = driver.process.wait().map(|exit| exit.status);
+        let output = driver.process.output();
+        let last = output.lines().last().map(|line| format!(" ({line})"));
+        end.map_or_else(|error| error.to_string(), ending) + &last.unwrap_or_default()
     }
 
     /// Kills a driver.
     pub fn kill(&mut self, index: usize) {
-        // It may have ended already.
-        let _ = self.drivers[index].process.kill();
+        self.drivers[index].process.kill();
     }
 
     fn send(&mut self, index: usize, message: &impl serde::Serialize) {
@@ -108,49 +99,19 @@ impl DriverSet {
     }
 }
 
-impl Drop for DriverSet {
-    fn drop(&mut self) {
-        for driver in &mut self.drivers {
-            let _ = driver.process.kill();
-            let _ = driver.process.wait();
-        }
-    }
-}
-
 impl Driver {
-    fn start(index: usize, events: SyncSender<(usize, DriverEvent)>) -> std::io::Result<Self> {
-        let mut arguments = std::env::args_os();
-        let name = arguments.next().unwrap_or_else(|| "tidegate".into());
-        // The running program, even if its file has been replaced.
-        let mut process = Command::new("/proc/self/exe");
-        process
-            .arg0(name)
-            .args(arguments)
-            .env(DRIVER, "1")
-            // Ctrl-C goes to the lead only, which then stops the drivers.
-            .process_group(0)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        let mut process = process.spawn()?;
-        let (input, output) = (process.stdin.take(), process.stdout.take());
-        let errors = process.stderr.take().expect("it is piped");
-        let stderr_tail = Arc::<Mutex<Vec<u8>>>::default();
-        let mut driver = Self { process, input, stderr_tail: stderr_tail.clone(), reader: None };
-        let output = output.expect("it is piped");
-        let thread = |name: &str| std::thread::Builder::new().name(name.to_owned());
-        let started = thread("driver-output")
-            .spawn(move || read_messages(index, output, &events))
-            .and_then(|_| thread("driver-errors").spawn(move || keep_tail(errors, &stderr_tail)));
-        match started {
-            Ok(reader) => driver.reader = Some(reader),
-            Err(error) => {
-                let _ = driver.process.kill();
-                let _ = driver.process.wait();
-                return Err(error);
-            }
-        }
-        Ok(driver)
+    /// Starts a driver with the arguments of this process. The calling thread must outlive
+    /// it: the kernel ends the driver with that thread.
+    fn start(index: usize, events: SyncSender<(usize, DriverEvent)>) -> anyhow::Result<Self> {
+        let launch = Launch::this_program("driver").args(std::env::args_os().skip(1));
+        let launch = launch.env(DRIVER, "1").log_unnamed()?.piped().grace(Duration::ZERO);
+        let mut process = launch.start()?;
+        let input = process.take_stdin();
+        let output = process.take_stdout().expect("it is piped");
+        std::thread::Builder::new()
+            .name("driver-output".to_owned())
+            .spawn(move || read_messages(index, output, &events))?;
+        Ok(Self { process, input })
     }
 }
 
@@ -171,16 +132,6 @@ fn read_messages(index: usize, output: impl Read, events: &SyncSender<(usize, Dr
         if events.send((index, event)).is_err() || last {
             return;
         }
-    }
-}
-
-fn keep_tail(mut errors: impl Read, stderr_tail: &Mutex<Vec<u8>>) {
-    let mut buffer = [0; 1024];
-    while let Ok(read @ 1..) = errors.read(&mut buffer) {
-        let mut tail = stderr_tail.lock().unwrap_or_else(PoisonError::into_inner);
-        tail.extend_from_slice(&buffer[..read]);
-        let surplus = tail.len().saturating_sub(STDERR_TAIL);
-        tail.drain(..surplus);
     }
 }
 
