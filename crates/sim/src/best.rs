@@ -26,6 +26,9 @@ pub(crate) struct Best {
     closed_per_s: Option<f64>,
     /// The queue, in mean sessions.
     owed: f64,
+    /// Connections of this tenth that depend on no policy: of customers who come for the
+    /// first time, and of attackers.
+    connections: f64,
 }
 
 /// Customers of a class.
@@ -41,6 +44,8 @@ struct Class {
     waiting: VecDeque<(f64, NewSessions)>,
     /// For how long they do.
     returns_s: f64,
+    /// How often each of them connects meanwhile, per second.
+    retries_per_s: f64,
 }
 
 /// Customers, and the requests that they want after their first.
@@ -59,11 +64,13 @@ impl Best {
             came: NewSessions::default(),
             waiting: VecDeque::new(),
             returns_s: returns_s(class),
+            retries_per_s: retries_per_s(class),
         };
         Self {
             classes: scenario.customers.iter().map(class).collect(),
             patience_s: scenario.customers.iter().map(|c| c.patience.mean()).fold(0.0, f64::max),
             owed: 0.0,
+            connections: 0.0,
             closed_per_s: scenario
                 .arrivals
                 .closed
@@ -76,6 +83,25 @@ impl Best {
         let came = &mut self.classes[class].came;
         came.customers += 1.0;
         came.later += f64::from(requests) - 1.0;
+        self.connections += 1.0;
+    }
+
+    /// An attacker connects.
+    pub(crate) fn is_attacked(&mut self) {
+        self.connections += 1.0;
+    }
+
+    /// New connections per second in the tenth that ends now, each of which has to be
+    /// accepted: those that the seed draws, and as many retries as customers make who
+    /// wait in the fluid. No policy changes either. In a closed loop nobody connects
+    /// whom the fluid does not carry.
+    pub(crate) fn connections_per_s(&mut self) -> f64 {
+        let drawn = std::mem::take(&mut self.connections);
+        if self.closed_per_s.is_some() {
+            return 0.0;
+        }
+        let retries = |class: &Class| class.waits().customers * class.retries_per_s;
+        drawn / TENTH_S + self.classes.iter().map(retries).sum::<f64>()
     }
 
     /// What can be carried of a tenth that ends now, in mean sessions.
@@ -185,6 +211,14 @@ fn returns_s(class: &Customers) -> f64 {
     }
 }
 
+/// How often a customer connects who was not let in and comes back.
+fn retries_per_s(class: &Customers) -> f64 {
+    match class.after_failure {
+        AfterFailure::Leaves => 0.0,
+        AfterFailure::Returns { back_off_s, .. } => 1.0 / (back_off_s + class.patience.mean()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -199,9 +233,16 @@ mod tests {
             came: NewSessions::default(),
             waiting: VecDeque::new(),
             returns_s: 0.0,
+            retries_per_s: 0.0,
         };
         let worth = Worth { carried_per_s: 10.0, of_request: vec![[0.5, 0.5]] };
-        let best = Best { classes: vec![class], patience_s: 0.25, closed_per_s: None, owed: 0.0 };
+        let best = Best {
+            classes: vec![class],
+            patience_s: 0.25,
+            closed_per_s: None,
+            owed: 0.0,
+            connections: 0.0,
+        };
         (best, worth)
     }
 
@@ -244,6 +285,18 @@ mod tests {
         (0..9).for_each(|_| best.comes(0, 2));
         let carried: f64 = (1..=20).map(|n| best.tenth(f64::from(n) / 10.0, &worth)).sum();
         assert!((carried - 9.0).abs() < 1e-9, "{carried}");
+    }
+
+    #[test]
+    fn connections_are_those_drawn_and_the_retries_of_customers_who_wait() {
+        let (mut best, worth) = best();
+        (best.classes[0].returns_s, best.classes[0].retries_per_s) = (5.0, 0.5);
+        (0..9).for_each(|_| best.comes(0, 2));
+        best.is_attacked();
+        assert!((best.connections_per_s() - 100.0).abs() < 1e-9);
+        best.tenth(0.1, &worth);
+        // Seven of nine are let in; the others connect every other second.
+        assert!((best.connections_per_s() - 1.0).abs() < 1e-9);
     }
 
     #[test]

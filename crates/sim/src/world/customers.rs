@@ -64,6 +64,7 @@ impl<'a> World<'a> {
 
     pub(super) fn attacks(&mut self, index: usize) {
         self.schedule_attack(index);
+        self.best.is_attacked();
         // They come from one place.
         let mut random = self.attackers[index].split();
         let (user, attacker) = (user(&mut random), Some(self.scenario.attacks[index].kind));
@@ -94,7 +95,6 @@ impl<'a> World<'a> {
             inside: false,
             thinks_since: None,
         });
-        self.connections += 1;
         if attempt == 0 {
             self.count_group(session, |group| &mut group.offered);
         }

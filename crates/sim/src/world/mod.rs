@@ -145,7 +145,6 @@ struct World<'a> {
     reading: Reading,
     readings: ReadingQueue,
     tenth: Tenth,
-    connections: u64,
     worth: Worth,
     best: Best,
     used_at_tenth: Vec<f64>,
@@ -206,7 +205,6 @@ impl<'a> World<'a> {
             reading: Reading::default(),
             readings: ReadingQueue::new([gate, upstream]),
             tenth: Tenth::default(),
-            connections: 0,
             worth: scenario.worth(0.0, 0.0),
             best: Best::new(scenario, load),
             outcome: Outcome::default(),
@@ -334,8 +332,7 @@ impl<'a> World<'a> {
         room = room.min(since.idle_s / session_s);
         let each_s = session_s / self.scenario.requests() / self.scenario.upstream.threads as f64;
         self.tenth.owes(since.waited.0 as f64 * each_s, since.waited.1 as f64 * each_s);
-        let connections = std::mem::take(&mut self.connections) as f64 * 10.0;
-        self.worth = self.scenario.worth(self.now, connections);
+        self.worth = self.scenario.worth(self.now, self.best.connections_per_s());
         let best = self.best.tenth(self.now, &self.worth);
         if self.now > self.scenario.watch_from_s + 0.05 {
             self.outcome.best += best;

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::{
-    Arrivals, Bursts, Change, Customers, Distribution, HandshakeMix, Segment, SessionLength,
-    Upstream, policies,
+    AfterFailure, Arrivals, Attack, AttackKind, Bursts, Change, Customers, Distribution,
+    HandshakeMix, Segment, SessionLength, Upstream, policies,
 };
 use tidegate_control::{Decision, Moment};
 
@@ -398,5 +398,27 @@ fn all_that_was_offered_was_admitted_or_refused_or_still_stands_there() {
         // Those held, and for `off` those in the gate's queue.
         let waiting = (outcome.offered - settled) as f64 / outcome.offered as f64;
         assert!(waiting < 0.05, "{policy}: {waiting}");
+    }
+}
+
+#[test]
+fn the_best_possible_is_the_same_for_every_policy() {
+    let after_failure = AfterFailure::Returns { back_off_s: 0.2, times: 5 };
+    let attack = Attack { kind: AttackKind::Handshakes, load: 1.0, from_s: 2.0, until_s: 6.0 };
+    let scenario = Scenario {
+        duration_s: 8.0,
+        watch_from_s: 1.0,
+        customers: vec![Customers { after_failure, ..Customers::default() }],
+        attacks: vec![attack],
+        ..Scenario::default()
+    };
+    let best = |policy: &str| {
+        let mut policy = crate::policies::named(policy, &scenario).unwrap();
+        run(&scenario, 4.0, 1, policy.as_mut()).best
+    };
+    let off = best("off");
+    assert!(off > 0.0);
+    for policy in ["tide", "eac", "codel", "plan-only"] {
+        assert_eq!(best(policy), off, "{policy}");
     }
 }
