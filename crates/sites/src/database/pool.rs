@@ -167,6 +167,16 @@ impl Transaction {
         refusal.into()
     }
 
+    /// Rolls back and keeps the connection open.
+    ///
+    /// # Errors
+    /// An error of the database; then its connection is closed.
+    pub async fn rollback(mut self) -> Result<()> {
+        self.lease.connection().run("ROLLBACK", &[]).await?;
+        self.lease.reusable = true;
+        Ok(())
+    }
+
     /// Commits the changes.
     ///
     /// # Errors

@@ -5,6 +5,8 @@ use crate::database::TestSite;
 
 on_both_databases![
     a_higher_bid_leads_and_is_stored,
+    a_bid_sent_again_is_stored_once_and_has_the_same_answer,
+    of_two_equal_bids_the_earlier_one_alone_leads,
     a_bid_below_the_shown_minimum_is_refused,
     a_purchase_takes_from_the_stock,
     a_sold_out_item_is_closed_and_offered_again,
@@ -43,9 +45,53 @@ fn a_higher_bid_leads_and_is_stored(site: &TestSite) {
     assert_eq!(site.number("SELECT COUNT(*) FROM bids"), bids + 1);
     let shown = site.browser.page(&format!("/items/{item}/bids"));
     assert!(shown.contains(&format!(">user{}<", other(seller))));
-    // The same form sent twice: a second bid that no longer leads.
-    let page = site.browser.done(&format!("/items/{item}/bids"), &fields);
-    assert!(page.contains("somebody was quicker"));
+}
+
+fn a_bid_sent_again_is_stored_once_and_has_the_same_answer(site: &TestSite) {
+    let (item, seller) = an_item(site);
+    let bids = site.number("SELECT COUNT(*) FROM bids");
+    let auth = site.browser.token(&format!("/items/{item}/bid"), other(seller), &[]);
+    let fields =
+        [("auth", auth.as_str()), ("bid", "900000"), ("max_bid", "900000"), ("quantity", "1")];
+    let path = format!("/items/{item}/bids");
+    let answers: Vec<String> = std::thread::scope(|scope| {
+        let posts: Vec<_> =
+            (0..6).map(|_| scope.spawn(|| site.browser.done(&path, &fields))).collect();
+        posts.into_iter().map(|post| post.join().expect("no panic")).collect()
+    });
+    assert!(answers[0].contains("it is the highest"));
+    assert!(answers.iter().all(|answer| *answer == answers[0]), "{answers:?}");
+    assert_eq!(site.number("SELECT COUNT(*) FROM bids"), bids + 1);
+}
+
+fn of_two_equal_bids_the_earlier_one_alone_leads(site: &TestSite) {
+    let (item, seller) = an_item(site);
+    let (first, second) = (other(seller), other(other(seller)));
+    let path = format!("/items/{item}/bids");
+    let tokens =
+        [first, second].map(|user| site.browser.token(&format!("/items/{item}/bid"), user, &[]));
+    let fields =
+        |auth| [("auth", auth), ("bid", "900000"), ("max_bid", "900050"), ("quantity", "1")];
+    site.browser.done(&path, &fields(tokens[0].as_str()));
+    let answer = site.browser.post(&path, &fields(tokens[1].as_str()));
+    assert_eq!(answer.status, 409, "{}", answer.text);
+    assert!(answer.text.contains("the highest bid is now <strong>$900,000.00<"));
+    assert_eq!(between(&answer.text, "name=\"bid\" type=\"number\" min=\"", "\""), ["900001.00"]);
+    assert!(answer.text.contains("value=\"900050.00\""), "{}", answer.text);
+    assert_eq!(site.browser.page(&path).matches(">highest<").count(), 1);
+    let link = format!("/items/{item}\"");
+    let mine = site.browser.sign_in("/me", first, &[]);
+    let line = mine.split("<tr>").find(|line| line.contains(&link)).expect("the bid is listed");
+    assert!(line.contains(">leads<"), "{line}");
+    let mine = site.browser.sign_in("/me", second, &[]);
+    let line = mine.split("<tr>").find(|line| line.contains(&link));
+    assert!(line.is_none_or(|line| !line.contains(">leads<")), "{line:?}");
+    assert!(site.browser.page(&format!("/items/{item}")).contains("$900,000.00"));
+    // The form of the answer can be sent.
+    let auth = crate::browser::hidden(&answer.text, "auth");
+    let fields =
+        [("auth", auth.as_str()), ("bid", "900001"), ("max_bid", "900050"), ("quantity", "1")];
+    assert!(site.browser.done(&path, &fields).contains("it is the highest"));
 }
 
 fn a_bid_below_the_shown_minimum_is_refused(site: &TestSite) {

@@ -21,15 +21,16 @@ pub struct NewBid {
     pub date: i64,
 }
 
-/// Result of a bid.
+/// Result of a bid that reached an open auction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Placed {
+pub enum Outcome {
     /// It is the highest.
-    pub leads: bool,
-    /// The highest bid after it.
-    pub highest: Cents,
-    /// How many bids there are now.
-    pub nb_of_bids: i64,
+    Leads {
+        /// How many bids there are now.
+        nb_of_bids: i64,
+    },
+    /// It is below the minimum at this moment and was not stored.
+    TooLow,
 }
 
 /// A line of an item's history.
@@ -65,6 +66,8 @@ struct Target {
     nb_of_bids: i64,
     max_bid: Cents,
     end_date: i64,
+    high_bidder: i64,
+    initial_price: Cents,
 }
 
 impl Record for Target {
@@ -74,6 +77,8 @@ impl Record for Target {
             nb_of_bids: fields.int(1)?,
             max_bid: Cents(fields.int(2)?),
             end_date: fields.int(3)?,
+            high_bidder: fields.int(4)?,
+            initial_price: Cents(fields.int(5)?),
         })
     }
 }
@@ -82,8 +87,19 @@ pub(crate) const HISTORY: &str = "SELECT b.bid, b.qty, b.date, b.user_id, u.nick
      FROM bids b JOIN users u ON u.id = b.user_id
      WHERE b.item_id = $1 ORDER BY b.id DESC LIMIT 20 OFFSET $2";
 
-const TARGET: LockingSql =
-    locking!("SELECT quantity, nb_of_bids, max_bid, end_date FROM items WHERE id = $1");
+const TARGET: LockingSql = locking!(
+    "SELECT quantity, nb_of_bids, max_bid, end_date, high_bidder, initial_price
+     FROM items WHERE id = $1"
+);
+
+/// Every bid after the first exceeds the highest by at least one dollar.
+const INCREMENT: Cents = Cents(100);
+
+/// The lowest bid that is accepted: the initial price before the first bid, later
+/// the highest bid and the increment.
+pub fn minimum(nb_of_bids: i64, max_bid: Cents, initial_price: Cents) -> Cents {
+    if nb_of_bids == 0 { initial_price } else { Cents(max_bid.0 + INCREMENT.0) }
+}
 
 /// A page of the bids on an item, latest first; `from` of them are skipped.
 pub async fn history(database: &Database, item: i64, from: i64) -> Result<Vec<PastBid>> {
@@ -91,12 +107,14 @@ pub async fn history(database: &Database, item: i64, from: i64) -> Result<Vec<Pa
 }
 
 /// Places a bid in one transaction: locks the item, stores the bid and updates
-/// the item's number of bids and highest bid. A bid that another has exceeded
-/// meanwhile is stored, as in RUBiS, but does not lead.
+/// the item's number of bids and highest bid. The accepted bids on an item rise
+/// strictly. The leader's own bid sent again is stored once and still leads.
+///
+/// Deviation: RUBiS also stores a bid that does not exceed the highest.
 ///
 /// # Errors
 /// The auction has ended, or fewer items are left: errors of the client.
-pub async fn place(database: &Database, new: NewBid) -> Result<Placed> {
+pub async fn place(database: &Database, new: NewBid) -> Result<Outcome> {
     let mut transaction = database.begin().await?;
     let target = transaction.lock::<Target>(TARGET, &[new.item.into()]).await?;
     let target = target.filter(|target| target.end_date > new.date && target.quantity > 0);
@@ -105,6 +123,15 @@ pub async fn place(database: &Database, new: NewBid) -> Result<Placed> {
     };
     if new.quantity > target.quantity {
         return Err(transaction.undo(too_few(target.quantity)).await);
+    }
+    let repeated = target.high_bidder == new.user && target.max_bid == new.bid;
+    if repeated && target.nb_of_bids > 0 {
+        transaction.rollback().await?;
+        return Ok(Outcome::Leads { nb_of_bids: target.nb_of_bids });
+    }
+    if new.bid < minimum(target.nb_of_bids, target.max_bid, target.initial_price) {
+        transaction.rollback().await?;
+        return Ok(Outcome::TooLow);
     }
     let sql = "INSERT INTO bids (user_id, item_id, qty, bid, max_bid, date)
                VALUES ($1, $2, $3, $4, $5, $6)";
@@ -118,17 +145,11 @@ pub async fn place(database: &Database, new: NewBid) -> Result<Placed> {
     ];
     transaction.run(sql, &values).await?;
 
-    let leads = new.bid > target.max_bid;
-    if leads {
-        let sql = "UPDATE items SET nb_of_bids = nb_of_bids + 1, max_bid = $1, high_bidder = $2
-                   WHERE id = $3";
-        transaction.run(sql, &[new.bid.0.into(), new.user.into(), new.item.into()]).await?;
-    } else {
-        let sql = "UPDATE items SET nb_of_bids = nb_of_bids + 1 WHERE id = $1";
-        transaction.run(sql, &[new.item.into()]).await?;
-    }
+    let sql = "UPDATE items SET nb_of_bids = nb_of_bids + 1, max_bid = $1, high_bidder = $2
+               WHERE id = $3";
+    transaction.run(sql, &[new.bid.0.into(), new.user.into(), new.item.into()]).await?;
     transaction.commit().await?;
-    Ok(Placed { leads, highest: new.bid.max(target.max_bid), nb_of_bids: target.nb_of_bids + 1 })
+    Ok(Outcome::Leads { nb_of_bids: target.nb_of_bids + 1 })
 }
 
 /// The refusal of a bid or purchase after the end of an auction.

@@ -53,7 +53,7 @@ impl Item {
     /// The lowest new bid: one dollar above the highest, or the
     /// initial price before the first.
     pub fn minimum_bid(&self) -> Cents {
-        if self.nb_of_bids == 0 { self.initial_price } else { Cents(self.max_bid.0 + 100) }
+        super::bids::minimum(self.nb_of_bids, self.max_bid, self.initial_price)
     }
 }
 

@@ -1,7 +1,8 @@
 //! Placing a bid: sign in, fill in the form, have it stored.
 
 use axum::extract::{Path, State};
-use maud::html;
+use axum::http::StatusCode;
+use maud::{Markup, html};
 
 use super::app::{App, Purpose, refused};
 use super::failure::Failure;
@@ -11,7 +12,7 @@ use super::item::{find, summary};
 use super::layout::{Crumb, Page, count};
 use super::search::id;
 use crate::auction::money::Cents;
-use crate::auction::store::bids::{self, NewBid, ended};
+use crate::auction::store::bids::{self, NewBid, Outcome, ended};
 use crate::auction::store::items::Item;
 use crate::auction::when::{self, Moment};
 use crate::{Refusal, Result};
@@ -67,16 +68,9 @@ pub async fn form(
     }
     let above = format!("/items/{}", item.id);
     let least = item.minimum_bid();
-    let purpose = Purpose::Bid { item: item.id, minimum: least.0 };
     let body = html! {
         (summary(&item))
-        form.panel method="post" action={ (above) "/bids" } {
-            (field::hidden("auth", app.token(bidder.id, purpose)))
-            (field::money("Your bid", "bid", least, &format!("At least {least}")))
-            (field::money("Your limit", "max_bid", least, "Noted with the bid; at least as much"))
-            (field::number("Quantity", "quantity", 1, item.quantity, 1))
-            button type="submit" { "Place the bid" }
-        }
+        (fields(&app, bidder.id, &item, least, least, 1))
         p.aside {
             "You bid as " strong { (bidder.nickname) } ". A bid is binding. Before you decide, look at "
             a href={ (above) "/bids" } { "the bids so far" } ", "
@@ -85,6 +79,38 @@ pub async fn form(
         }
     };
     Ok(Page::new("Place your bid", &crumbs(&above, &item), body))
+}
+
+/// The form of a bid, filled with these values as far as the item allows them.
+fn fields(app: &App, bidder: i64, item: &Item, bid: Cents, limit: Cents, quantity: i64) -> Markup {
+    let least = item.minimum_bid();
+    let token = app.token(bidder, Purpose::Bid { item: item.id, minimum: least.0 });
+    let (bid, limit) = (bid.max(least), limit.max(least));
+    html! {
+        form.panel method="post" action={ "/items/" (item.id) "/bids" } {
+            (field::hidden("auth", token))
+            (field::money_of("Your bid", "bid", least, bid, &format!("At least {least}")))
+            (field::money_of("Your limit", "max_bid", least, limit, "Noted with the bid; at least as much"))
+            (field::number("Quantity", "quantity", 1, item.quantity, quantity.min(item.quantity)))
+            button type="submit" { "Place the bid" }
+        }
+    }
+}
+
+/// The answer to a bid that is no longer high enough: the price now, and the form
+/// as it was filled in, from the minimum up.
+async fn outbid(app: &App, text: &str, new: NewBid) -> Result<Page> {
+    let item = find_active(app, text).await?;
+    let above = format!("/items/{}", item.id);
+    let body = html! {
+        p.notice.bad role="alert" {
+            "Your bid of " (new.bid) " was not placed: the highest bid is now "
+            strong { (item.price()) } ". A new bid must be at least " (item.minimum_bid()) "."
+        }
+        (summary(&item))
+        (fields(app, new.user, &item, new.bid, new.max_bid, new.quantity))
+    };
+    Ok(Page::new("You have been outbid", &crumbs(&above, &item), body).status(StatusCode::CONFLICT))
 }
 
 /// POST /items/{item}/bids: StoreBid
@@ -102,29 +128,26 @@ pub async fn store(
         return Err(refused("It was handed out for another item.").into());
     }
     let mut form = posted.check();
-    // The minimum is the one that the form showed. A higher bid of another user
-    // meanwhile is no mistake of this one.
+    // A bid below the minimum that the form showed is a mistake in the form; one
+    // that another user has exceeded meanwhile is answered with the new minimum.
     let bid = form.money("bid", "Your bid", Cents(minimum));
     let max_bid = form.money("max_bid", "Your limit", Cents(minimum));
     form.require(max_bid >= bid, || "Your limit: must not be below your bid.".into());
     let quantity = form.number("quantity", "Quantity", 1..=1_000_000);
     form.done()?;
     let date = when::now();
-    let placed =
-        bids::place(&app.database, NewBid { user, item, quantity, bid, max_bid, date }).await?;
+    let new = NewBid { user, item, quantity, bid, max_bid, date };
+    let Outcome::Leads { nb_of_bids } = bids::place(&app.database, new).await? else {
+        return Ok(outbid(&app, &text, new).await?);
+    };
     let above = format!("/items/{item}");
     let body = html! {
-        @if placed.leads {
-            p.notice.good role="status" { "Your bid of " (bid) " is stored, and it is the highest." }
-        } @else {
-            p.notice role="status" { "Your bid of " (bid) " is stored, but somebody was quicker and bid "
-                (placed.highest) ". Bid again if it is worth more to you." }
-        }
+        p.notice.good role="status" { "Your bid of " (bid) " is stored, and it is the highest." }
         dl {
             dt { "Your bid" } dd { (bid) " for " (quantity) }
             dt { "Your limit" } dd { (max_bid) }
-            dt { "Highest bid" } dd { (placed.highest) }
-            dt { "In all" } dd { a href={ (above) "/bids" } { (count(placed.nb_of_bids, "bid", "bids")) } }
+            dt { "Highest bid" } dd { (bid) }
+            dt { "In all" } dd { a href={ (above) "/bids" } { (count(nb_of_bids, "bid", "bids")) } }
         }
         p.actions {
             a.button href=(above) { "Back to the item" } " "
@@ -132,9 +155,8 @@ pub async fn store(
             a href="/me" { "My auctions" }
         }
     };
-    let title = if placed.leads { "You lead" } else { "You have been overtaken" };
     Ok(Page::new(
-        title,
+        "You lead",
         &[
             Crumb::Above("/browse", "Browse"),
             Crumb::Above(&above, "Item"),

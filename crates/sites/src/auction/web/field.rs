@@ -68,12 +68,17 @@ pub fn number(label: &str, name: &str, least: i64, most: i64, value: i64) -> Mar
 
 /// An amount from `least` to [`Cents::MOST`].
 pub fn money(label: &str, name: &str, least: Cents, hint: &str) -> Markup {
-    let (value, required) = (least.plain(), least > Cents(0));
+    money_of(label, name, least, least, hint)
+}
+
+/// The same, filled with `value`.
+pub fn money_of(label: &str, name: &str, least: Cents, value: Cents, hint: &str) -> Markup {
+    let required = least > Cents(0);
     html! {
         label.field.short for=(name) {
             span { (label) }
-            input #(name) name=(name) type="number" min=(value) max=(Cents::MOST.plain()) step="0.01"
-                value=(value) inputmode="decimal" required[required];
+            input #(name) name=(name) type="number" min=(least.plain()) max=(Cents::MOST.plain()) step="0.01"
+                value=(value.plain()) inputmode="decimal" required[required];
             @if !hint.is_empty() { small { (hint) } }
         }
     }
