@@ -4,6 +4,7 @@ use super::expectations;
 use super::fields::{field_rules, text};
 use super::limits::MOVES;
 use super::names::Names;
+use crate::scenario::expected::Expected;
 use crate::scenario::field::TextPart;
 use crate::scenario::page::{Body, Method, Page, Source};
 use crate::scenario::template::Template;
@@ -71,11 +72,11 @@ pub(super) fn pages(root: &Section<'_>, names: &mut Names) -> Vec<Page> {
     let mut pages: Vec<Page> = entries
         .into_iter()
         .take(PAGES)
-        .filter_map(|(name, value)| {
+        .map(|(name, value)| {
             if MOVES.contains(&name) || matches!(name, "from" | "sum") {
                 value.wrong("is a name with a meaning of its own", "choose another name");
             }
-            page(name, &value.section()?, names)
+            value.section().map_or_else(|| unread(name), |section| page(name, &section, names))
         })
         .collect();
     for (name, value) in section.entries() {
@@ -91,7 +92,31 @@ pub(super) fn pages(root: &Section<'_>, names: &mut Names) -> Vec<Page> {
     pages
 }
 
-fn page(name: &str, section: &Section<'_>, names: &mut Names) -> Option<Page> {
+/// A page whose mistakes are reported. It keeps its name, so that steps and transitions to it
+/// are not mistakes as well.
+fn unread(name: &str) -> Page {
+    Page {
+        name: name.to_owned(),
+        method: None,
+        source: Source::Path(root_path()),
+        ids: None,
+        fields: Vec::new(),
+        body: None,
+        headers: Vec::new(),
+        expected: Expected::default(),
+        allow: Vec::new(),
+        repeat: true,
+        guess: true,
+        via: None,
+        think: None,
+    }
+}
+
+fn root_path() -> Template {
+    Template::parse("/", |_| 0).expect("a path without parameters")
+}
+
+fn page(name: &str, section: &Section<'_>, names: &mut Names) -> Page {
     section.known(&PAGE);
     let mut template = |key: &Key<Text>| {
         let value = section.get(key.name)?;
@@ -117,6 +142,15 @@ fn page(name: &str, section: &Section<'_>, names: &mut Names) -> Option<Page> {
         .map(Source::Path)
         .or_else(|| link.map(Source::Link))
         .or_else(|| form.map(Source::Form));
+    // What is missing here is reported above; the rest of the page is read all the same.
+    let source = source.unwrap_or_else(|| {
+        let has = |key: &Key<Text>| section.get(key.name).is_some();
+        match (has(&PAGE.path), has(&PAGE.link), has(&PAGE.form)) {
+            (false, true, _) => Source::Link(root_path()),
+            (false, false, true) => Source::Form(root_path()),
+            _ => Source::Path(root_path()),
+        }
+    });
     let sends_form = section.get(PAGE.form.name).is_some();
     let method = method(section, sends_form);
     let body = body(section, method, names);
@@ -126,10 +160,10 @@ fn page(name: &str, section: &Section<'_>, names: &mut Names) -> Option<Page> {
     let repeat = section.given(&PAGE.repeat).unwrap_or(false);
     let fields = section.given(&PAGE.fields).and_then(|value| value.section());
     let allow = section.given(&PAGE.allow).and_then(|value| value.list()).unwrap_or_default();
-    Some(Page {
+    Page {
         name: name.to_owned(),
         method,
-        source: source?,
+        source,
         ids,
         fields: fields.map(|section| field_rules(&section, names)).unwrap_or_default(),
         body,
@@ -140,7 +174,7 @@ fn page(name: &str, section: &Section<'_>, names: &mut Names) -> Option<Page> {
         guess: section.given(&PAGE.guess).unwrap_or(true),
         via: None,
         think: section.given(&PAGE.think),
-    })
+    }
 }
 
 fn method(section: &Section<'_>, sends_form: bool) -> Option<Method> {
@@ -240,5 +274,34 @@ pub(super) fn unknown_values(root: &Section<'_>, pages: &[Page], names: &Names) 
                 );
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::scenario::Scenario;
+
+    #[test]
+    fn a_page_with_a_bad_path_is_still_a_page_and_its_other_mistakes_are_reported() {
+        let text = r#"[session]
+steps = ["Home", "Item", "Basket", "Hmoe"]
+[pages]
+Home = { path = "home", think = "soon", check = { status = [20] } }
+Item = { link = "items", via = "Home" }
+Basket = "/basket"
+"#;
+        let found = Scenario::from_toml(text, "shop.toml").unwrap_err();
+        let found: Vec<String> = found.0.iter().map(ToString::to_string).collect();
+        for expected in [
+            "shop.toml:2: session.steps[3] = \"Hmoe\": is not a page; name one of [pages]",
+            "shop.toml:4: pages.Home.path = \"home\": \"home\" must begin with /;",
+            "shop.toml:4: pages.Home.think = \"soon\": must be a duration",
+            "shop.toml:4: pages.Home.check.status[0] = 20: must be a whole number",
+            "shop.toml:5: pages.Item.link = \"items\": \"items\" must begin with /;",
+            "shop.toml:6: pages.Basket = \"/basket\": must be a table;",
+        ] {
+            assert!(found.iter().any(|line| line.starts_with(expected)), "{expected}\n{found:#?}");
+        }
+        assert_eq!(found.len(), 6, "{found:#?}");
     }
 }
