@@ -46,10 +46,12 @@ pub struct Args {
     /// 'wave = { mean = 20, swing = 0.5, period = "1h" }'; repeat the flag to combine several
     #[arg(long, value_name = "TOML")]
     pub(super) arrivals: Vec<String>,
-    /// Warm-up in seconds, not counted; default 10, 30 in the closed model
+    /// Warm-up in seconds, not counted; default: the scenario's [run], else 10, 30 in the
+    /// closed model
     #[arg(long, value_name = "S")]
     pub(super) warm_up: Option<f64>,
-    /// Measured time in seconds; default 30, 60 in the closed model
+    /// Measured time in seconds; default: the scenario's [run], else until the end of its
+    /// arrivals, else 30, 60 in the closed model
     #[arg(long, value_name = "S")]
     pub(super) duration: Option<f64>,
     /// Factor on think times and patience

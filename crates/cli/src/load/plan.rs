@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tidegate_load::arrivals::{Model, Process, Rate, Schedule};
-use tidegate_load::scenario::BUILT_IN;
+use tidegate_load::scenario::{BUILT_IN, RunTimes};
 use tidegate_load::{
     Arrivals, ClientCertificate, Close, Http, KeepAlive, Plan, Scenario, TicketsOf, TlsVersions,
 };
@@ -22,13 +22,9 @@ pub(super) fn plan(args: &Args) -> anyhow::Result<Plan> {
     };
     let mut plan = Plan::new(scenario, &target);
     plan.arrivals = arrivals(args)?;
-    let (warm_up, measure) = plan.arrivals().map_err(bad_input)?.window();
-    let or = |flag, given: Option<f64>, default| match given {
-        Some(value) => seconds(flag, value),
-        None => Ok(default),
-    };
-    plan.warm_up = or("--warm-up", args.warm_up, warm_up)?;
-    plan.measure = or("--duration", args.duration, measure)?;
+    plan.arrivals().map_err(bad_input)?;
+    let window = plan.window(run_times(args)?);
+    (plan.warm_up, plan.measure) = (window.warm_up, window.measure);
     plan.time_scale = args.time_scale;
     plan.patience_scale = args.patience_scale;
     plan.customers = args.customers;
@@ -45,6 +41,14 @@ pub(super) fn plan(args: &Args) -> anyhow::Result<Plan> {
     set_connections(&mut plan, args);
     set_tls(&mut plan, args)?;
     Ok(plan)
+}
+
+/// The times of the run as flags state them.
+pub(super) fn run_times(args: &Args) -> anyhow::Result<RunTimes> {
+    let time = |flag, given: Option<f64>| given.map(|value| seconds(flag, value)).transpose();
+    let (warm_up, duration) =
+        (time("--warm-up", args.warm_up)?, time("--duration", args.duration)?);
+    Ok(RunTimes { warm_up, duration })
 }
 
 fn set_connections(plan: &mut Plan, args: &Args) {

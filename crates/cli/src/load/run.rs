@@ -7,6 +7,7 @@ use tidegate_load::{Plan, Snapshot, Stop, Summary};
 use super::args::Args;
 use super::drivers::{self, Observer};
 use super::exporters::Exporters;
+use super::plan;
 use super::results::run_error;
 use super::view::View;
 use crate::stdout::print;
@@ -23,6 +24,13 @@ pub(super) fn run_once(
     let shown = plan.clone();
     let open = || View::open(args.plain, &shown, which.as_deref());
     let mut display = Display { open, view: None, deferred: Vec::new(), exporters, stop };
+    if number == 1 {
+        let window = plan.window(plan::run_times(args)?);
+        display.note(&format!("run: {window}"));
+        for warning in plan.warnings() {
+            display.note(&tidegate_load::paragraph("WARNING: ", &warning));
+        }
+    }
     let result = if args.drivers > 1 {
         drivers::run(&plan, number, args.drivers, stop, &mut display)
     } else {

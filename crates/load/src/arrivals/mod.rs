@@ -143,13 +143,19 @@ impl Arrivals {
         self.models.iter().all(|model| matches!(model, Model::Closed(_)))
     }
 
-    /// Warm-up and measured window that suit the model: a closed one needs longer
-    /// until what it offers and what it gets have settled.
-    ///
-    /// Source: paper 000, for the closed model.
-    pub fn window(&self) -> (Duration, Duration) {
-        let seconds = if self.is_closed() { (30, 60) } else { (10, 30) };
-        (Duration::from_secs(seconds.0), Duration::from_secs(seconds.1))
+    /// The end of the latest schedule that has one: of its last segment, or its last listed or
+    /// replayed time. `None` where no schedule has an end.
+    pub fn end(&self) -> Option<Duration> {
+        self.models.iter().filter_map(|model| model.schedule()?.end()).max()
+    }
+
+    /// Whether everything arrives in segments, whose length is that of the run.
+    pub fn has_lengths_only(&self) -> bool {
+        let in_segments = |model: &Model| match model.schedule() {
+            Some(Schedule::Rate(_, rate)) => rate.length().is_some(),
+            _ => false,
+        };
+        self.models.iter().all(in_segments)
     }
 
     /// Whether there is a closed model among them.
@@ -160,6 +166,16 @@ impl Arrivals {
     /// Whether every session has one request.
     pub fn is_open(&self) -> bool {
         self.models.iter().all(|model| matches!(model, Model::Open(_)))
+    }
+}
+
+impl Model {
+    /// The schedule of the open models.
+    fn schedule(&self) -> Option<&Schedule> {
+        match self {
+            Self::PartlyOpen(schedule) | Self::Open(schedule) => Some(schedule),
+            Self::Closed(_) => None,
+        }
     }
 }
 

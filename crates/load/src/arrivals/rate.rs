@@ -28,7 +28,7 @@ pub enum Rate {
 /// A stretch of time in which the rate goes linearly from one value to another.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Segment {
-    /// How long it lasts; above 0.
+    /// How long it lasts; above 0; [`Duration::MAX`] for ever.
     pub lasts: Duration,
     /// Arrivals per second at its beginning; 0 to [`Rate::FASTEST`].
     pub from_per_s: f64,
@@ -74,7 +74,7 @@ impl Rate {
 
     /// The same rate for ever.
     pub fn constant(per_s: f64) -> Self {
-        let lasts = Duration::from_secs(1);
+        let lasts = Duration::MAX;
         Self::segments(vec![Segment { lasts, from_per_s: per_s, to_per_s: per_s }])
     }
 
@@ -88,6 +88,14 @@ impl Rate {
             segment.to_per_s = tame(segment.to_per_s);
         }
         Self::Segments(segments)
+    }
+
+    /// Length of all segments together; `None` for what has no end.
+    pub fn length(&self) -> Option<Duration> {
+        let Self::Segments(segments) = self else { return None };
+        let sum = |sum: Duration, segment: &Segment| sum.checked_add(segment.lasts);
+        let length = segments.iter().try_fold(Duration::ZERO, sum)?;
+        (!length.is_zero() && length < Duration::MAX).then_some(length)
     }
 
     /// Arrivals per second at an instant; of bursts, which come at random, the

@@ -37,6 +37,14 @@ impl Schedule {
         Self::Times(times.into())
     }
 
+    /// When it ends, if it does.
+    pub fn end(&self) -> Option<Duration> {
+        match self {
+            Self::Rate(_, rate) => rate.length(),
+            Self::Times(times) => times.last().copied(),
+        }
+    }
+
     /// Starts a stream of instants. Of the whole schedule, which the seed alone
     /// decides, `part` (from 0) of `parts` takes every `parts`-th arrival from its
     /// own number on: all parts together are the schedule to the nanosecond.

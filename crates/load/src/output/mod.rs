@@ -2,4 +2,5 @@
 
 pub(crate) mod exposition;
 pub mod metrics;
+pub(crate) mod paragraph;
 pub(crate) mod text;

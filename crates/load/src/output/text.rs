@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use super::paragraph::paragraph;
 use crate::result::figures::{CohortFigures, Negotiated};
 use crate::result::snapshot::Snapshot;
 use crate::result::summary::Summary;
@@ -51,6 +52,9 @@ pub fn report(summary: &Summary) -> String {
     }
     if let Some(error) = &summary.raw_error {
         put(&mut out, format_args!("FILE INCOMPLETE: {error}"));
+    }
+    for warning in &summary.warnings {
+        put(&mut out, format_args!("{}", paragraph("WARNING: ", warning)));
     }
     let length = &summary.session_length;
     put(

@@ -5,6 +5,8 @@ mod check;
 pub(crate) mod fingerprint;
 pub(crate) mod shard;
 mod stop;
+mod warnings;
+mod window;
 
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
@@ -17,9 +19,10 @@ use crate::client::tls::certificate::ClientCertificate;
 use crate::client::tls::config::TlsSettings;
 use crate::client::tls::rules::{TicketsOf, TlsRules, TlsVersions};
 use crate::error::Error;
-use crate::scenario::Scenario;
+use crate::scenario::{RunTimes, Scenario};
 use shard::Shard;
 pub use stop::Stop;
+pub use window::{Window, WindowBy};
 
 /// One run. [`Plan::new`] sets the defaults; fields can be changed and are checked by
 /// [`run`](crate::run()).
@@ -110,18 +113,20 @@ impl Plan {
     /// The longest run: a day.
     pub const LONGEST: Duration = LONGEST_RUN;
 
-    /// Warm-up 10 s, measured window 30 s, unscaled times, seed 1, one thread, verified
-    /// certificates, connections and TLS as in the scenario.
+    /// Warm-up and measured window by the scenario's `[run]` and arrivals, else 10 s and 30 s;
+    /// unscaled times, seed 1, one thread, verified certificates, connections and TLS as in the
+    /// scenario.
     pub fn new(scenario: Scenario, target: &str) -> Self {
         let Connections { http, keep, close, sources } = scenario.connections().clone();
         let TlsRules { versions, suites, groups, certificate, full_share, tickets } =
             scenario.tls().clone();
+        let Window { warm_up, measure, .. } = Window::choose(scenario.arrivals(), scenario.run());
         Self {
             scenario,
             target: target.to_owned(),
             arrivals: None,
-            warm_up: Duration::from_secs(10),
-            measure: Duration::from_secs(30),
+            warm_up,
+            measure,
             time_scale: 1.0,
             patience_scale: 1.0,
             seed: 1,
@@ -163,6 +168,17 @@ impl Plan {
             rule: "no arrivals are defined".to_owned(),
             remedy: "give a rate, as by --rate 5, or [arrivals] rate = 5 in the scenario",
         })
+    }
+
+    /// Warm-up and measured window for these arrivals, as `flags` or else the scenario state
+    /// them, else by the schedule.
+    pub fn window(&self, flags: RunTimes) -> Window {
+        let scenario = self.scenario.run();
+        let stated = RunTimes {
+            warm_up: flags.warm_up.or(scenario.warm_up),
+            duration: flags.duration.or(scenario.duration),
+        };
+        Window::choose(self.arrivals().ok().as_ref(), stated)
     }
 
     /// The factor on patience.

@@ -56,6 +56,7 @@ pub(crate) struct Test {
     pub(crate) patience_scale: f64,
     pub(crate) patience_ms: f64,
     pub(crate) session_length: SessionLength,
+    pub(crate) warnings: Vec<String>,
     pub(crate) full_share_asked: Option<f64>,
     pub(crate) thresholds: Vec<Threshold>,
 }
@@ -69,7 +70,7 @@ const MOST_COUNTED: u64 = 1 << 50;
 impl ShardResult {
     /// Version of the format. Increased with every change, because shards of different
     /// formats cannot be added.
-    pub const FORMAT: u32 = 2;
+    pub const FORMAT: u32 = 3;
 
     /// The shard.
     pub fn shard(&self) -> Shard {
@@ -126,6 +127,7 @@ impl Test {
                 true => SessionLength::ONE,
                 false => plan.scenario.session_length(),
             },
+            warnings: plan.warnings(),
             full_share_asked: plan.full_share,
             thresholds: plan.scenario.thresholds().to_vec(),
         }

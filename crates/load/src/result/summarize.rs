@@ -42,6 +42,7 @@ pub(crate) fn summarize(
         patience_scale: test.patience_scale,
         patience_ms: test.patience_ms,
         session_length: test.session_length,
+        warnings: test.warnings.clone(),
         offered_per_s: per_s(totals.offered),
         admitted_per_s: per_s(totals.admitted),
         refused_per_s: per_s(totals.refused),

@@ -47,6 +47,10 @@ pub struct Summary {
     pub patience_ms: f64,
     /// Requests of an undisturbed session.
     pub session_length: SessionLength,
+    /// What makes the figures hard to read, such as sessions longer than the run; empty if
+    /// nothing does.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
     /// Counts in the window.
     pub totals: Totals,
     /// Sessions offered by the schedule, per second.

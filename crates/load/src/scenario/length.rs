@@ -1,5 +1,7 @@
 //! Lengths of sessions.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 /// Requests of a session that nothing disturbs, by simulation.
@@ -27,4 +29,6 @@ pub(crate) struct Sessions {
     /// How many requests each has, in ascending order.
     pub(super) lengths: Vec<u32>,
     pub(super) summary: SessionLength,
+    /// Mean of the time that a session thinks.
+    pub(super) mean_think: Duration,
 }

@@ -13,6 +13,7 @@ mod one_page;
 pub(crate) mod page;
 pub(crate) mod parts;
 mod read;
+mod run_times;
 mod session_rules;
 mod simulation;
 mod table;
@@ -22,6 +23,7 @@ pub(crate) mod walk;
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 pub use builtin::BUILT_IN;
 pub use class::Class;
@@ -33,6 +35,7 @@ pub use length::SessionLength;
 pub use navigation::{Navigation, ScriptStep};
 pub use page::{Body, Method, Page, Source};
 pub use read::reference::reference;
+pub use run_times::RunTimes;
 pub use session_rules::SessionRules;
 pub use table::{Form, Move, Table};
 pub use template::{Parameter, Template};
@@ -123,6 +126,11 @@ impl Scenario {
         self.0.arrivals.as_ref()
     }
 
+    /// The times that it states for a run.
+    pub fn run(&self) -> RunTimes {
+        self.0.run
+    }
+
     /// The connection settings.
     pub fn connections(&self) -> &Connections {
         &self.0.connections
@@ -147,6 +155,11 @@ impl Scenario {
     /// has one). Simulated once, which takes some tenths of a second for long sessions.
     pub fn session_length(&self) -> SessionLength {
         self.sessions().summary
+    }
+
+    /// Mean duration of an undisturbed session by its think times alone, unscaled.
+    pub fn session_duration(&self) -> Duration {
+        self.sessions().mean_think
     }
 
     /// The numbers of requests of some thousand simulated sessions, in ascending order.

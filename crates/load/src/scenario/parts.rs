@@ -6,6 +6,7 @@ use super::class::Class;
 use super::field::FieldRule;
 use super::length::Sessions;
 use super::page::Page;
+use super::run_times::RunTimes;
 use super::session_rules::SessionRules;
 use super::template::Parameter;
 use super::thresholds::Threshold;
@@ -28,6 +29,7 @@ pub(crate) struct Parts {
     pub(crate) parameters: Vec<Parameter>,
     pub(crate) fields: Vec<(String, FieldRule)>,
     pub(crate) arrivals: Option<Arrivals>,
+    pub(crate) run: RunTimes,
     pub(crate) connections: Connections,
     pub(crate) tls: TlsRules,
     pub(crate) thresholds: Vec<Threshold>,

@@ -23,7 +23,7 @@ const REQUESTS: u64 = 1_000_000;
 
 pub(super) fn simulate(parts: &Parts) -> Sessions {
     let mut rng = Rng::seed_from_u64(7);
-    let (mut backs, mut total) = (0u64, 0u64);
+    let (mut backs, mut total, mut think_s) = (0u64, 0u64, 0.0);
     let mut lengths: Vec<u32> = Vec::with_capacity(SESSIONS);
     let shares = parts.classes.iter().any(|class| class.share > 0.0);
     while lengths.len() < SESSIONS && total < REQUESTS {
@@ -34,6 +34,8 @@ pub(super) fn simulate(parts: &Parts) -> Sessions {
         let class = &parts.classes[class];
         if is_endless(class) {
             total += u64::from(class.session.max_requests);
+            think_s +=
+                f64::from(class.session.max_requests - 1) * class.session.think.as_secs_f64();
             lengths.push(class.session.max_requests);
             continue;
         }
@@ -53,6 +55,7 @@ pub(super) fn simulate(parts: &Parts) -> Sessions {
                     walk.back(|page| parts.pages[page as usize].repeat);
                 }
             }
+            think_s += mean_think(class, &walk, parts).as_secs_f64();
             if let Some(clock) = &mut clock {
                 clock.think(class, parts.pages[walk.page() as usize].think);
             }
@@ -68,7 +71,18 @@ pub(super) fn simulate(parts: &Parts) -> Sessions {
         p99_requests: lengths[count * 99 / 100],
         back_share: backs as f64 / total as f64,
     };
-    Sessions { lengths, summary }
+    let mean_think = Duration::try_from_secs_f64(think_s / count as f64).unwrap_or(Duration::MAX);
+    Sessions { lengths, summary, mean_think }
+}
+
+/// Mean think time before the request that the walk has just counted.
+fn mean_think(class: &Class, walk: &Walk<()>, parts: &Parts) -> Duration {
+    let steps = class.navigation.steps();
+    let step = steps.and_then(|steps| steps.get((walk.requests() as usize).checked_sub(1)?));
+    let page = parts.pages[walk.page() as usize].think;
+    let mean = step.and_then(|step| step.think).or(page).unwrap_or(class.session.think);
+    // The mean of a negative exponential that is cut at a multiple of its mean.
+    mean.mul_f64(1.0 - (-class.session.think_cap).exp())
 }
 
 /// Whether every session has the largest number of requests.

@@ -9,7 +9,7 @@ use super::arrivals::arrivals as arrivals_of;
 use super::fields::field_rules;
 use super::names::Names;
 use super::pages::{pages, unknown_values};
-use super::{classes, connections, tls};
+use super::{classes, connections, run, tls};
 use crate::scenario::class::Class;
 use crate::scenario::page::Page;
 use crate::scenario::parts::Parts;
@@ -39,6 +39,8 @@ keys! {
         classes: Other("list of tables", "1 to 100, see below") = Else("all customers are alike");
         /// Arrivals of customers.
         arrivals: Other("table or list of tables", "at most 100, see below") = Else("given by flags");
+        /// How long a run lasts.
+        run: Other("table", "see below") = Unset;
         /// Reuse and close of connections.
         connections: Other("table", "see below") = Unset;
         /// TLS of the customers.
@@ -73,6 +75,8 @@ fn parts(root: &Section<'_>, file: &str) -> Option<Parts> {
     let class_names = class_names(root);
     let arrivals = root.given(&SCENARIO.arrivals);
     let arrivals = arrivals.and_then(|value| arrivals_of(&value, file, Some(&class_names)));
+    let run = root.given(&SCENARIO.run).and_then(|value| value.section());
+    let run = run.map(|section| run::read(&section)).unwrap_or_default();
     let connections = root.given(&SCENARIO.connections).and_then(|value| value.section());
     let connections = connections.map(|section| connections::read(&section)).unwrap_or_default();
     let tls = root.given(&SCENARIO.tls).and_then(|value| value.section());
@@ -92,6 +96,7 @@ fn parts(root: &Section<'_>, file: &str) -> Option<Parts> {
         parameters: names.0,
         fields,
         arrivals,
+        run,
         connections,
         tls,
         thresholds,

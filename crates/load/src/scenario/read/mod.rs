@@ -12,6 +12,7 @@ mod limits;
 mod names;
 mod pages;
 pub(super) mod reference;
+mod run;
 mod session;
 mod steps;
 mod tls;

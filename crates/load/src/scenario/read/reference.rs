@@ -14,6 +14,7 @@ use super::fields::FIELD;
 use super::impatience::{COME_BACK, HAMMER, IMPATIENCE};
 use super::names::PARAMETER;
 use super::pages::PAGE;
+use super::run::RUN;
 use super::session::SESSION;
 use super::steps::STEP;
 use super::tls::TLS;
@@ -60,6 +61,7 @@ fn tables() -> Vec<(&'static str, &'static dyn Keys)> {
         ("`wave`", &WAVE),
         ("`bursts`", &BURSTS),
         ("`replay`", &REPLAY),
+        ("[run]", &RUN),
         ("[connections]", &CONNECTIONS),
         ("[tls]", &TLS),
         ("[thresholds]", &THRESHOLD),
@@ -122,7 +124,7 @@ mod tests {
     ];
 
     /// Where a key of each table can stand: at the `@`, in one of these places.
-    const PLACES: [&[&str]; 22] = [
+    const PLACES: [&[&str]; 23] = [
         &["@"],
         &[
             "[session]\n@",
@@ -164,6 +166,7 @@ mod tests {
         &["[arrivals]\nwave = { @ }", "[arrivals]\nwave = { mean = 1, swing = 0.5, @ }"],
         &["[arrivals]\nbursts = { @ }"],
         &["[arrivals]\nreplay = { @ }", "[arrivals]\nreplay = { file = \"times.csv\", @ }"],
+        &["[run]\n@"],
         &["[connections]\n@"],
         &["[tls]\n@", "[tls]\ncertificate = \"none.pem\"\n@"],
         &["[thresholds]\nrequests_per_s = { @ }"],
