@@ -97,6 +97,10 @@ pub enum Failure {
     /// A status of 500 to 599 that the page does not allow.
     #[serde(rename = "status_5xx")]
     Status5xx,
+    /// A redirect to another origin (scheme, host or port), which is not followed.
+    RedirectElsewhere,
+    /// More redirects than are followed for one request.
+    RedirectLoop,
     /// The response failed a check of the page.
     Check,
     /// A value to extract was not found in the response.
@@ -128,6 +132,8 @@ impl Failure {
             Self::GoAway => "go_away",
             Self::Status4xx => "status_4xx",
             Self::Status5xx => "status_5xx",
+            Self::RedirectElsewhere => "redirect_elsewhere",
+            Self::RedirectLoop => "redirect_loop",
             Self::Check => "check",
             Self::Extraction => "extraction",
             Self::NotOffered => "not_offered",
@@ -266,7 +272,7 @@ mod tests {
         same(all::<Refusal>());
         same(all::<Failure>());
         same(all::<Stage>());
-        assert_eq!(all::<Failure>().len(), 20);
+        assert_eq!(all::<Failure>().len(), 22);
     }
 
     #[test]

@@ -3,4 +3,5 @@
 pub(crate) mod exposition;
 pub mod metrics;
 pub(crate) mod paragraph;
+mod redirects;
 pub(crate) mod text;

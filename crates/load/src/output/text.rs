@@ -3,6 +3,8 @@
 use std::fmt::Write as _;
 
 use super::paragraph::paragraph;
+use super::redirects::redirects;
+use crate::outcome::Failure;
 use crate::result::figures::{CohortFigures, Negotiated};
 use crate::result::snapshot::Snapshot;
 use crate::result::summary::Summary;
@@ -135,6 +137,9 @@ pub fn report(summary: &Summary) -> String {
                 totals.sessions_returned, totals.requests_reloaded
             ),
         );
+    }
+    for paragraph in redirects(summary) {
+        put(&mut out, format_args!("{paragraph}"));
     }
     failed_checks(&mut out, summary);
     put(&mut out, format_args!("response        {}", percentiles(&summary.response)));
@@ -275,7 +280,10 @@ const FAILED_CHECKS: usize = 10;
 
 /// The failed checks.
 fn failed_checks(out: &mut String, summary: &Summary) {
-    for check in summary.failed_checks.iter().take(FAILED_CHECKS) {
+    // Redirects have lines of their own.
+    let redirect = Failure::RedirectElsewhere.name();
+    let checks = summary.failed_checks.iter().filter(|check| check.kind != redirect);
+    for check in checks.clone().take(FAILED_CHECKS) {
         put(
             out,
             format_args!(
@@ -288,7 +296,7 @@ fn failed_checks(out: &mut String, summary: &Summary) {
             ),
         );
     }
-    if let Some(more @ 1..) = summary.failed_checks.len().checked_sub(FAILED_CHECKS) {
+    if let Some(more @ 1..) = checks.count().checked_sub(FAILED_CHECKS) {
         put(out, format_args!("                and {more} more kinds, all in the JSON"));
     }
 }

@@ -113,6 +113,8 @@ pub(crate) enum Expectation {
     NotOffered,
     /// A value cannot be sent in its request.
     Unsendable,
+    /// It answers with a page of the target.
+    Here,
 }
 
 /// What was found instead of the expectation; the first of each kind on a thread.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::event::{Event, EventKind, Example, Expectation};
+use crate::outcome::Failure;
 use crate::result::figures::FailedCheck;
 use crate::scenario::expected::Rule;
 use crate::scenario::page::{Page, Source};
@@ -61,6 +62,9 @@ impl FailedChecks {
                     Source::Form(_) => "a form for",
                 };
                 ("not_offered", format!("{what} {}", page.template().text()))
+            }
+            Expectation::Here => {
+                (Failure::RedirectElsewhere.name(), "an answer of the target itself".into())
             }
             Expectation::Unsendable => (
                 "unsendable",

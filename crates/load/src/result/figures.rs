@@ -98,7 +98,7 @@ type KindName = &'static str;
 pub struct FailedCheck {
     /// The page of the response or request.
     pub page: String,
-    /// `check`, `extraction`, `not_offered` or `unsendable`, as in
+    /// `check`, `extraction`, `not_offered`, `unsendable` or `redirect_elsewhere`, as in
     /// [`Totals::failed_by_kind`](super::totals::Totals::failed_by_kind).
     #[serde(deserialize_with = "crate::outcome::name::<_, Failure>")]
     pub kind: KindName,

@@ -7,6 +7,7 @@ pub(crate) mod customer;
 mod deadline;
 pub(crate) mod event_log;
 pub(crate) mod message;
+mod redirect;
 mod request;
 pub(crate) mod returning;
 pub(crate) mod timers;

@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 use super::context::ThreadContext;
 use super::cookies::Cookies;
 use super::deadline::Deadline;
-use super::request::{LastUsed, Request, resolve};
+use super::redirect::Redirect;
+use super::request::{LastUsed, Request};
 use super::returning::{finish, rest_until};
 use crate::client::connection::{ConnectError, Connection};
 use crate::client::connections::KeepAlive;
@@ -19,7 +20,7 @@ use crate::client::tls::tickets::Tickets;
 use crate::outcome::{Failure, Outcome, Stage};
 use crate::recorder::event::{Cohort, EventKind, Expectation, Request as RecordedRequest};
 use crate::scenario::class::Class;
-use crate::scenario::expected::{Answered, Rule};
+use crate::scenario::expected::{Answered, Rule, excerpt};
 use crate::scenario::page::Method;
 
 /// Most redirects followed for one request.
@@ -45,6 +46,16 @@ struct PageResponse {
     answer: Answer,
     /// The path after redirects, if there were any: the base of links.
     base: Option<String>,
+    /// Why its redirect was not followed.
+    unfollowed: Option<Unfollowed>,
+}
+
+/// A redirect that is a failure, unless a check of the page allows its status.
+enum Unfollowed {
+    /// To this address of another origin.
+    Elsewhere(String),
+    /// One too many.
+    Loop,
 }
 
 impl UserAgent {
@@ -148,15 +159,18 @@ impl UserAgent {
             received_bytes: 0,
         };
         match result {
-            Ok(PageResponse { answer, base }) => {
+            Ok(PageResponse { answer, base, unfollowed }) => {
                 let status = answer.status;
                 let page = &context.parts.pages[request.page as usize];
                 let allowed = page.allow.contains(&status) || page.expected.allows(status);
                 let body = keep.as_deref().map_or(&[][..], |body| body);
-                let checked = match status < 400 || allowed {
-                    true => self.check(request.page, &answer, body, last),
-                    false if status < 500 => Err(Failure::Status4xx),
-                    false => Err(Failure::Status5xx),
+                let checked = match unfollowed.filter(|_| !allowed) {
+                    Some(unfollowed) => Err(self.unfollowed(request.page, status, &unfollowed)),
+                    None if status < 400 || allowed => {
+                        self.check(request.page, &answer, body, last)
+                    }
+                    None if status < 500 => Err(Failure::Status4xx),
+                    None => Err(Failure::Status5xx),
                 };
                 recorded.status = status;
                 recorded.ok = checked.is_ok();
@@ -199,6 +213,18 @@ impl UserAgent {
         })
     }
 
+    /// Notes a redirect that was not followed.
+    fn unfollowed(&self, page: u16, status: u16, unfollowed: &Unfollowed) -> Failure {
+        match unfollowed {
+            Unfollowed::Elsewhere(address) => {
+                let found = || excerpt(format!("status {status} to {address}").as_bytes());
+                self.context.check_failed(page, Expectation::Here, found);
+                Failure::RedirectElsewhere
+            }
+            Unfollowed::Loop => Failure::RedirectLoop,
+        }
+    }
+
     /// Sends a request and follows its redirects.
     async fn follow(
         &mut self,
@@ -208,7 +234,7 @@ impl UserAgent {
         stage: &Cell<Stage>,
     ) -> Result<PageResponse, Outcome> {
         let answer = self.send(request, now, keep.as_deref_mut(), stage).await?;
-        let response = PageResponse { answer, base: None };
+        let response = PageResponse { answer, base: None, unfollowed: None };
         if !response.answer.is_redirect() || !self.class().session.follow_redirects {
             return Ok(response);
         }
@@ -224,7 +250,7 @@ impl UserAgent {
         stage: &Cell<Stage>,
     ) -> Result<PageResponse, Outcome> {
         let mut redirected: Option<Request> = None;
-        for _ in 0..REDIRECTS {
+        for followed in 0.. {
             let status = response.answer.status;
             if !response.answer.is_redirect() {
                 break;
@@ -232,10 +258,19 @@ impl UserAgent {
             let fields = response.answer.fields.as_mut();
             let Some(location) = fields.and_then(|fields| fields.location.take()) else { break };
             let current = redirected.as_ref().unwrap_or(request);
-            let Some(path) = resolve(&location, &current.path, &self.context.target.origin) else {
-                break;
+            let path = match Redirect::of(&location, &current.path, &self.context.target.origin) {
+                Redirect::Within(path) if followed < REDIRECTS => path,
+                Redirect::Within(_) => {
+                    response.unfollowed = Some(Unfollowed::Loop);
+                    break;
+                }
+                Redirect::Elsewhere(address) => {
+                    response.unfollowed = Some(Unfollowed::Elsewhere(address));
+                    break;
+                }
+                Redirect::Nowhere => break,
             };
-            let current = redirected.insert(current.redirected(path.into_owned(), status));
+            let current = redirected.insert(current.redirected(path, status));
             if let Some(kept) = keep.as_deref_mut() {
                 kept.clear();
             }

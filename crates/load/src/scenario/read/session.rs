@@ -34,7 +34,8 @@ keys! {
         /// or send the request again.
         impatience: Other("word or table", "`\"leave\"`, `\"come_back\"`, `\"hammer\"`, or a table, see below")
             = Is("leave");
-        /// Whether redirects within the site are followed, as part of the request.
+        /// Whether redirects within the site are followed, as part of the request. Those to another
+        /// origin then fail the session, unless a check of the page allows their status.
         follow_redirects: Boolean = Is("true");
         /// Number of customers (accounts) to draw from, numbered from 1. Not for a class.
         customers: Whole(1, i64::MAX) = Is("1000");
