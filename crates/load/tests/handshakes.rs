@@ -34,7 +34,7 @@ fn exactly_the_configured_share_is_full() {
         // The first ones have no ticket to resume from; that is made good.
         assert_eq!((totals.full_ok, totals.resumed_ok), (150, 350), "{tls:?} {totals:?}");
         assert_eq!((summary.full_share_asked, summary.full_handshake_share), (Some(0.3), 0.3));
-        let text = tidegate_load::report(&summary);
+        let text = tidegate_load::report(&summary).replace("\n                ", " ");
         assert!(text.contains("30.0 % full (30.0 % requested)"), "{text}");
     }
 }

@@ -86,7 +86,7 @@ fn a_server_of_one_suite_and_group_is_visited_with_those() {
         let summary = summary(plan);
         assert_eq!(summary.totals.completed, 3, "{:?}", summary.totals);
         assert_eq!(summary.tls, [agreed(version, suite, group, 3)]);
-        let text = tidegate_load::report(&summary);
+        let text = tidegate_load::report(&summary).replace("\n                ", " ");
         let line = format!("tls             {version} {suite} {group} (full 3, resumed 0)\n");
         assert!(text.contains(&line), "{text}");
         let json = serde_json::to_value(&summary).unwrap();

@@ -1,5 +1,6 @@
 //! Figures as text and as metrics.
 
+mod answers;
 pub(crate) mod exposition;
 pub mod metrics;
 pub(crate) mod paragraph;

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use super::answers::{answers, pages};
 use super::paragraph::paragraph;
 use super::redirects::redirects;
 use crate::outcome::Failure;
@@ -47,30 +48,28 @@ pub fn report(summary: &Summary) -> String {
     let mut out = String::new();
     let totals = &summary.totals;
     for reason in &summary.driver.saturated_because {
-        put(&mut out, format_args!("SATURATED: {reason}"));
+        row(&mut out, format_args!("{}", paragraph("SATURATED: ", reason)));
     }
     for reason in &summary.incomplete {
-        put(&mut out, format_args!("INCOMPLETE: {reason}"));
+        row(&mut out, format_args!("{}", paragraph("INCOMPLETE: ", reason)));
     }
     if let Some(error) = &summary.raw_error {
         put(&mut out, format_args!("FILE INCOMPLETE: {error}"));
     }
     for warning in &summary.warnings {
-        put(&mut out, format_args!("{}", paragraph("WARNING: ", warning)));
+        row(&mut out, format_args!("{}", paragraph("WARNING: ", warning)));
     }
     let length = &summary.session_length;
-    put(
-        &mut out,
-        format_args!(
-            "{} at {}: {:.1} s measured after {:.1} s{}, seed {}",
-            summary.scenario,
-            summary.target,
-            summary.measured_s,
-            summary.warm_up_s,
-            if summary.interrupted { " (stopped early)" } else { "" },
-            summary.seed
-        ),
+    let title = format!(
+        "{} at {}: {:.1} s measured after {:.1} s{}, seed {}",
+        summary.scenario,
+        summary.target,
+        summary.measured_s,
+        summary.warm_up_s,
+        if summary.interrupted { " (stopped early)" } else { "" },
+        summary.seed
     );
+    row(&mut out, format_args!("{}", paragraph("", &title)));
     if let Some(shard_result) = &summary.shard_result {
         put(
             &mut out,
@@ -129,6 +128,7 @@ pub fn report(summary: &Summary) -> String {
             totals.fallback_back + totals.fallback_via + totals.fallback_last_id
         ),
     );
+    row(&mut out, format_args!("{}", answers(totals)));
     if totals.sessions_returned + totals.requests_reloaded > 0 {
         put(
             &mut out,
@@ -139,11 +139,14 @@ pub fn report(summary: &Summary) -> String {
         );
     }
     for paragraph in redirects(summary) {
-        put(&mut out, format_args!("{paragraph}"));
+        row(&mut out, format_args!("{paragraph}"));
     }
     failed_checks(&mut out, summary);
     put(&mut out, format_args!("response        {}", percentiles(&summary.response)));
     put(&mut out, format_args!("  uncorrected   {}", percentiles(&summary.response_uncorrected)));
+    for line in pages(summary) {
+        row(&mut out, format_args!("{line}"));
+    }
     cohorts(&mut out, "class", &summary.classes);
     cohorts(&mut out, "arrivals", &summary.models);
     let phases = &summary.phases;
@@ -210,7 +213,7 @@ pub fn report(summary: &Summary) -> String {
             (None, Some(max)) => format!("at most {max}"),
             (None, None) => "no limit".to_owned(),
         };
-        put(
+        row(
             &mut out,
             format_args!(
                 "{} {} = {:.3} ({limit})",
@@ -239,7 +242,7 @@ fn cohorts(out: &mut String, kind: &str, cohorts: &[CohortFigures]) {
         return;
     };
     let width = widest.max(kind.len());
-    put(
+    row(
         out,
         format_args!(
             "{:width$} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} ms",
@@ -256,7 +259,7 @@ fn cohorts(out: &mut String, kind: &str, cohorts: &[CohortFigures]) {
         ),
     );
     for cohort in cohorts {
-        put(
+        row(
             out,
             format_args!(
                 "{:width$} {:9} {:9} {:9} {:9} {:9} {:9} {:>9} {:>9} {:>9}",
@@ -319,7 +322,22 @@ fn not_resumed(summary: &Summary) -> String {
     requested.unwrap_or_default() + &reasons
 }
 
+/// Columns of the label of an entry.
+const LABEL: usize = 16;
+
+/// An entry: a label, and a text that continues below itself.
 fn put(out: &mut String, line: std::fmt::Arguments<'_>) {
+    let line = line.to_string();
+    match line.split_at_checked(LABEL) {
+        Some((label, text)) if label.ends_with(' ') => {
+            row(out, format_args!("{}", paragraph(label, text)));
+        }
+        _ => row(out, format_args!("{line}")),
+    }
+}
+
+/// A line as it is, such as that of a table.
+fn row(out: &mut String, line: std::fmt::Arguments<'_>) {
     // Writing to a String cannot fail.
     let _ = writeln!(out, "{line}");
 }
@@ -348,7 +366,7 @@ fn percentiles(times: &Percentiles) -> String {
 }
 
 /// About three significant digits.
-fn ms(value: f64) -> String {
+pub(super) fn ms(value: f64) -> String {
     if value >= 100.0 {
         format!("{value:.0}")
     } else if value >= 10.0 {

@@ -113,6 +113,9 @@ pub(super) fn count(totals: &mut Totals, event: &Event) {
             } else if request.outcome != Some(Outcome::CutOff) {
                 totals.requests_failed += 1;
             }
+            if let Some(Outcome::Failed(_) | Outcome::Refused(_)) = request.outcome {
+                totals.connection_errors += 1;
+            }
             if request.status > 0 {
                 *totals.responses_by_class.entry(status_class(request.status)).or_default() += 1;
             }

@@ -48,6 +48,9 @@ pub struct Totals {
     pub requests_ok: u64,
     /// Requests without a response, or with a status that the page does not allow.
     pub requests_failed: u64,
+    /// Requests without a response because a connection was refused, failed or broke (also in
+    /// `requests_failed`).
+    pub connection_errors: u64,
     /// Responses by class of status: `2xx` and so on.
     #[serde(deserialize_with = "status_counts")]
     pub responses_by_class: BTreeMap<&'static str, u64>,
@@ -136,7 +139,7 @@ macro_rules! totals {
             numbers: [
                 offered, sessions_returned, started, not_started, admitted, refused, failed,
                 abandoned, abandoned_admitted, failed_admitted, completed, cut_off,
-                returning_refused, requests_ok, requests_failed, received_bytes,
+                returning_refused, requests_ok, requests_failed, connection_errors, received_bytes,
                 requests_reloaded, redirects, retries, fallback_last_id, fallback_via,
                 fallback_back, full_attempted, full_ok, resumed_attempted, resumed_ok,
                 resumption_declined, resumption_without_ticket, starts, missed_starts,

@@ -1,0 +1,91 @@
+//! Answers by class of status, and the figures of each page.
+
+use super::paragraph::paragraph;
+use super::text::ms;
+use crate::result::figures::PageFigures;
+use crate::result::summary::Summary;
+use crate::result::totals::Totals;
+
+/// Most pages that are listed.
+const PAGES: usize = 30;
+/// Columns of a page's name.
+const NAME: usize = 36;
+
+/// Responses by class of status, and requests without a response.
+pub(super) fn answers(totals: &Totals) -> String {
+    let classes = &totals.responses_by_class;
+    let count = |class: &str| classes.get(class).copied().unwrap_or_default();
+    let usual = ["2xx", "3xx", "4xx", "5xx"];
+    let mut parts = usual.map(|class| format!("{class} {}", count(class))).to_vec();
+    let rare = classes.iter().filter(|(class, _)| !usual.contains(class));
+    parts.extend(rare.map(|(class, count)| format!("{class} {count}")));
+    let answered: u64 = classes.values().sum();
+    let requests = totals.requests_ok + totals.requests_failed;
+    let unanswered = requests.saturating_sub(answered);
+    let errors = totals.connection_errors;
+    let timed_out = unanswered.saturating_sub(errors);
+    parts.extend([format!("connection errors {errors}"), format!("timed out {timed_out}")]);
+    paragraph("answers         ", &parts.join(", "))
+}
+
+/// A table of the pages, the most requested first.
+pub(super) fn pages(summary: &Summary) -> Vec<String> {
+    if summary.pages.is_empty() {
+        return Vec::new();
+    }
+    let mut pages: Vec<(&String, &PageFigures)> = summary.pages.iter().collect();
+    pages.sort_by_key(|(_, page)| std::cmp::Reverse(page.ok + page.failed));
+    let head =
+        format!("{:NAME$} {:>10} {:>9} {:>9} {:>9} ms", "page", "requests", "failed", "p50", "p95");
+    let row = |(name, page): &(&String, &PageFigures)| {
+        let time = |time: f64| if page.response.count == 0 { "-".to_owned() } else { ms(time) };
+        format!(
+            "{:NAME$} {:>10} {:>9} {:>9} {:>9}",
+            shortened(name),
+            page.ok + page.failed,
+            page.failed,
+            time(page.response.p50_ms),
+            time(page.response.p95_ms)
+        )
+    };
+    let mut lines = vec![head];
+    lines.extend(pages.iter().take(PAGES).map(row));
+    if let Some(more @ 1..) = pages.len().checked_sub(PAGES) {
+        lines.push(format!("and {more} more pages, all in the JSON"));
+    }
+    lines
+}
+
+/// A name that fits its column.
+fn shortened(name: &str) -> String {
+    if name.chars().count() <= NAME {
+        return name.to_owned();
+    }
+    name.chars().take(NAME - 1).chain(['…']).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_stand_by_class_with_those_that_never_came() {
+        let mut totals = Totals { requests_ok: 12, requests_failed: 9, ..Totals::default() };
+        totals.responses_by_class = [("2xx", 11), ("3xx", 1), ("5xx", 4)].into();
+        totals.connection_errors = 3;
+        let line = answers(&totals);
+        let expected =
+            "answers         2xx 11, 3xx 1, 4xx 0, 5xx 4, connection errors 3, timed out 2";
+        assert_eq!(line, expected);
+        totals.responses_by_class = [("2xx", 19), ("other", 2)].into();
+        totals.connection_errors = 0;
+        assert!(answers(&totals).contains("5xx 0, other 2, connection errors 0,"));
+    }
+
+    #[test]
+    fn a_long_name_is_cut_to_its_column() {
+        assert_eq!(shortened("Home"), "Home");
+        let cut = shortened(&"é".repeat(50));
+        assert_eq!((cut.chars().count(), cut.ends_with("é…")), (NAME, true));
+    }
+}
