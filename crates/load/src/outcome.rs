@@ -143,6 +143,31 @@ impl Failure {
     }
 }
 
+/// What an answer did not meet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Unmet {
+    Check,
+    SoftCheck,
+    Extraction,
+    NotOffered,
+    Unsendable,
+    RedirectElsewhere,
+}
+
+impl Kind for Unmet {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Check => Failure::Check.name(),
+            Self::SoftCheck => "soft_check",
+            Self::Extraction => Failure::Extraction.name(),
+            Self::NotOffered => Failure::NotOffered.name(),
+            Self::Unsendable => Failure::Unsendable.name(),
+            Self::RedirectElsewhere => Failure::RedirectElsewhere.name(),
+        }
+    }
+}
+
 /// How far a request had come when patience ran out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -272,6 +297,7 @@ mod tests {
         same(all::<Refusal>());
         same(all::<Failure>());
         same(all::<Stage>());
+        same(all::<Unmet>());
         assert_eq!(all::<Failure>().len(), 22);
     }
 

@@ -138,3 +138,37 @@ Next = { End = 1 }
         ("Next", "unsendable")
     );
 }
+
+#[test]
+fn a_soft_check_that_fails_is_counted_and_shown_and_the_session_goes_on() {
+    let text = r#"
+[session]
+steps = ["Home", "Item"]
+think = "1ms"
+[pages.Home]
+path = "/"
+soft_check = { status = [204], contains = ["Welcome", "Cart (0)"], lacks = "form" }
+[pages.Item]
+path = "/shop"
+soft_check = { contains = "first" }
+"#;
+    let (summary, _) = visit(text, api);
+    let totals = &summary.totals;
+    assert_eq!((totals.completed, totals.failed, totals.requests_ok), (5, 0, 10), "{totals:?}");
+    assert_eq!(totals.soft_checks_failed, 15);
+    let kinds: Vec<_> = summary.failed_checks.iter().map(|it| (it.kind, it.count)).collect();
+    assert_eq!(kinds, [("soft_check", 5); 3], "{:?}", summary.failed_checks);
+    let shown = report(&summary).replace("\n                ", " ");
+    let line = "soft check      Home (5): expected contains \"Cart (0)\"; found Welcome <form>";
+    assert!(shown.contains(line), "{shown}");
+    assert!(shown.contains("Home (5): expected status [204]; found status 200\n"), "{shown}");
+}
+
+#[test]
+fn a_soft_status_allows_no_failure() {
+    let text = "[session]\nsteps = [\"Gone\"]\n[pages.Gone]\npath = \"/gone\"\n\
+                soft_check = { status = [404] }\n";
+    let (summary, _) = visit(text, |_| ("404 Not Found", String::new(), String::new()));
+    assert_eq!(summary.totals.failed_by_kind.get("status_4xx"), Some(&5));
+    assert_eq!(summary.totals.soft_checks_failed, 0);
+}

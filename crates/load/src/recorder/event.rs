@@ -109,6 +109,8 @@ pub(crate) enum Fallback {
 pub(crate) enum Expectation {
     /// One of its rules, by its index.
     Rule(u16),
+    /// One of its soft checks, by its index among the rules.
+    Soft(u16),
     /// The last page does not offer it.
     NotOffered,
     /// A value cannot be sent in its request.

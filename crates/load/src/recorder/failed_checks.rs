@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::event::{Event, EventKind, Example, Expectation};
-use crate::outcome::Failure;
+use crate::outcome::{Kind, Unmet};
 use crate::result::figures::FailedCheck;
 use crate::scenario::expected::Rule;
 use crate::scenario::page::{Page, Source};
@@ -48,8 +48,11 @@ impl FailedChecks {
 
     fn expected(&self, page: &Page, expectation: Expectation) -> (&'static str, String) {
         match expectation {
+            Expectation::Soft(index) => {
+                (Unmet::SoftCheck.name(), page.expected.rules()[index as usize].to_string())
+            }
             Expectation::Rule(index) => match &page.expected.rules()[index as usize] {
-                rule @ Rule::Check(_) => ("check", rule.to_string()),
+                rule @ (Rule::Check(_) | Rule::Soft(_)) => ("check", rule.to_string()),
                 rule @ Rule::Extract(parameter, _) => {
                     let name = &self.parts.parameters[*parameter as usize].name;
                     ("extraction", format!("{name} = {rule}"))
@@ -64,7 +67,7 @@ impl FailedChecks {
                 ("not_offered", format!("{what} {}", page.template().text()))
             }
             Expectation::Here => {
-                (Failure::RedirectElsewhere.name(), "an answer of the target itself".into())
+                (Unmet::RedirectElsewhere.name(), "an answer of the target itself".into())
             }
             Expectation::Unsendable => (
                 "unsendable",

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::event::{Event, EventKind, Fallback, Request};
+use super::event::{Event, EventKind, Expectation, Fallback, Request};
 use super::sum::PendingCounts;
 use crate::client::connection::CompletedHandshake;
 use crate::client::tls::algorithms::Agreed;
@@ -91,6 +91,9 @@ pub(super) fn count(totals: &mut Totals, event: &Event) {
             totals.missed_starts += u64::from(*late > MISSED);
         }
         EventKind::Admitted { .. } => totals.admitted += 1,
+        EventKind::CheckFailed { expectation: Expectation::Soft(_), .. } => {
+            totals.soft_checks_failed += 1;
+        }
         EventKind::Connected { .. }
         | EventKind::Heartbeat { .. }
         | EventKind::CheckFailed { .. } => {}

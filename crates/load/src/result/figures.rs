@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use tidegate_stats::Percentiles;
 
 use crate::client::tls::algorithms::Agreed;
-use crate::outcome::Failure;
+use crate::outcome::Unmet;
 
 /// Durations of the phases of requests and connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
@@ -99,14 +99,15 @@ pub struct FailedCheck {
     /// The page of the response or request.
     pub page: String,
     /// `check`, `extraction`, `not_offered`, `unsendable` or `redirect_elsewhere`, as in
-    /// [`Totals::failed_by_kind`](super::totals::Totals::failed_by_kind).
-    #[serde(deserialize_with = "crate::outcome::name::<_, Failure>")]
+    /// [`Totals::failed_by_kind`](super::totals::Totals::failed_by_kind); or `soft_check`, which
+    /// fails no session.
+    #[serde(deserialize_with = "crate::outcome::name::<_, Unmet>")]
     pub kind: KindName,
     /// The expectation, as written in the scenario.
     pub expected: String,
     /// What was found the first time: about a hundred characters in one line, without control
     /// characters.
     pub example: String,
-    /// Sessions that failed it in the window.
+    /// How often it failed in the window.
     pub count: u64,
 }

@@ -29,6 +29,8 @@ pub struct Expected {
 pub enum Rule {
     /// A condition.
     Check(Check),
+    /// A condition that is counted and shown when it does not hold, and fails nothing.
+    Soft(Check),
     /// A value to keep as a parameter (by index), and where to find it.
     Extract(u16, Find),
 }
@@ -72,8 +74,10 @@ pub(crate) struct Answered<'a> {
 
 impl Expected {
     /// Orders the rules and determines what they need.
-    pub(super) fn new(checks: Vec<Check>, extractions: Vec<(u16, Find)>) -> Self {
+    pub(super) fn new(soft: Vec<Check>, checks: Vec<Check>, extractions: Vec<(u16, Find)>) -> Self {
         let mut expected = Self::default();
+        // Soft ones do not allow a status, and come before what may end the check.
+        expected.reads_body = soft.iter().any(|check| !matches!(check, Check::Status(_)));
         for check in &checks {
             match check {
                 Check::Status(statuses) => expected.statuses.clone_from(statuses),
@@ -87,7 +91,9 @@ impl Expected {
             }
         }
         let extractions = extractions.into_iter().map(|(index, find)| Rule::Extract(index, find));
-        expected.rules = checks.into_iter().map(Rule::Check).chain(extractions).collect();
+        let soft = soft.into_iter().map(Rule::Soft);
+        let checks = checks.into_iter().map(Rule::Check);
+        expected.rules = soft.chain(checks).chain(extractions).collect();
         expected
     }
 
@@ -111,13 +117,15 @@ impl Expected {
         self.statuses.contains(&status)
     }
 
-    /// Checks a response and passes each extracted value to `found`.
+    /// Checks a response. Passes the index of each soft check that does not hold to `missed`, and
+    /// each extracted value to `found`.
     ///
     /// # Errors
     /// The index of the first rule that is not met.
     pub(crate) fn check(
         &self,
         answer: &Answered<'_>,
+        mut missed: impl FnMut(usize),
         mut found: impl FnMut(u16, &str),
     ) -> Result<(), usize> {
         let wanted: Vec<&Wanted> = self.rules.iter().filter_map(Rule::wanted).collect();
@@ -125,6 +133,11 @@ impl Expected {
         let mut elements = elements.into_iter();
         for (index, rule) in self.rules.iter().enumerate() {
             match rule {
+                Rule::Soft(check) => {
+                    if !check.is_met(answer) {
+                        missed(index);
+                    }
+                }
                 Rule::Check(check) => {
                     if !check.is_met(answer) {
                         return Err(index);
@@ -156,17 +169,19 @@ impl Rule {
     /// characters.
     pub(crate) fn found(&self, answer: &Answered<'_>) -> String {
         match self {
-            Self::Check(Check::Status(_)) => format!("status {}", answer.status),
-            Self::Check(Check::Json(pointer, _)) | Self::Extract(_, Find::Json(pointer)) => {
-                match answer.json() {
-                    None => format!("no JSON: {}", excerpt(answer.body)),
-                    Some(json) => json.pointer(pointer).map_or_else(
-                        || excerpt(answer.body),
-                        |value| excerpt(format!("{pointer} = {value}").as_bytes()),
-                    ),
-                }
+            Self::Check(Check::Status(_)) | Self::Soft(Check::Status(_)) => {
+                format!("status {}", answer.status)
             }
-            Self::Check(Check::Lacks(text)) => {
+            Self::Check(Check::Json(pointer, _))
+            | Self::Soft(Check::Json(pointer, _))
+            | Self::Extract(_, Find::Json(pointer)) => match answer.json() {
+                None => format!("no JSON: {}", excerpt(answer.body)),
+                Some(json) => json.pointer(pointer).map_or_else(
+                    || excerpt(answer.body),
+                    |value| excerpt(format!("{pointer} = {value}").as_bytes()),
+                ),
+            },
+            Self::Check(Check::Lacks(text)) | Self::Soft(Check::Lacks(text)) => {
                 let at = memchr::memmem::find(answer.body, text.as_bytes()).unwrap_or_default();
                 excerpt(&answer.body[at.saturating_sub(20)..])
             }
@@ -235,23 +250,28 @@ impl fmt::Display for Rule {
     /// As in the scenario, such as `css "input[name=csrf]"`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Check(Check::Status(statuses)) => write!(f, "status {statuses:?}"),
-            Self::Check(Check::Contains(text)) => write!(f, "contains {text:?}"),
-            Self::Check(Check::Lacks(text)) => write!(f, "lacks {text:?}"),
-            Self::Check(Check::Regex(regex)) | Self::Extract(_, Find::Regex(regex)) => {
-                write!(f, "regex {:?}", regex.as_str())
-            }
-            Self::Check(Check::Json(pointer, Some(equals))) => {
-                write!(f, "json {pointer:?} = {equals}")
-            }
-            Self::Check(Check::Json(pointer, None)) | Self::Extract(_, Find::Json(pointer)) => {
-                write!(f, "json {pointer:?}")
-            }
+            Self::Check(check) | Self::Soft(check) => check.fmt(f),
+            Self::Extract(_, Find::Regex(regex)) => write!(f, "regex {:?}", regex.as_str()),
+            Self::Extract(_, Find::Json(pointer)) => write!(f, "json {pointer:?}"),
             Self::Extract(_, Find::Css(wanted, text)) => {
                 write!(f, "css {text:?}")?;
                 wanted.attribute.iter().try_for_each(|name| write!(f, ", attribute {name:?}"))
             }
             Self::Extract(_, Find::Header(name)) => write!(f, "header {name:?}"),
+        }
+    }
+}
+
+impl fmt::Display for Check {
+    /// As in the scenario.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Status(statuses) => write!(f, "status {statuses:?}"),
+            Self::Contains(text) => write!(f, "contains {text:?}"),
+            Self::Lacks(text) => write!(f, "lacks {text:?}"),
+            Self::Regex(regex) => write!(f, "regex {:?}", regex.as_str()),
+            Self::Json(pointer, Some(equals)) => write!(f, "json {pointer:?} = {equals}"),
+            Self::Json(pointer, None) => write!(f, "json {pointer:?}"),
         }
     }
 }
@@ -301,8 +321,8 @@ mod tests {
         let expected = &scenario.pages()[0].expected;
         let mut found = Vec::new();
         let name = |index| scenario.parts().parameters[index as usize].name.clone();
-        let result =
-            expected.check(&answer, |index, value| found.push((name(index), value.into())));
+        let keep = |index, value: &str| found.push((name(index), value.into()));
+        let result = expected.check(&answer, |_| panic!("a soft check"), keep);
         result.map(|()| found).map_err(|index| {
             let rule = &expected.rules()[index];
             (rule.to_string(), rule.found(&answer))

@@ -202,12 +202,16 @@ impl UserAgent {
         }
         let answered = Answered::new(answer.status, answer.headers(), body);
         let extract = |parameter, value: &str| last.extract(parameter, value);
-        expected.check(&answered, extract).map_err(|index| {
+        let missed = |index: usize| {
+            let found = || expected.rules()[index].found(&answered);
+            self.context.check_failed(page, Expectation::Soft(index as u16), found);
+        };
+        expected.check(&answered, missed, extract).map_err(|index| {
             let rule = &expected.rules()[index];
             let expectation = Expectation::Rule(index as u16);
             self.context.check_failed(page, expectation, || rule.found(&answered));
             match rule {
-                Rule::Check(_) => Failure::Check,
+                Rule::Check(_) | Rule::Soft(_) => Failure::Check,
                 Rule::Extract(..) => Failure::Extraction,
             }
         })

@@ -1,4 +1,4 @@
-//! Reads `extract` and `check` of a page.
+//! Reads `extract`, `check` and `soft_check` of a page.
 
 use regex::bytes::Regex;
 use tidegate_config::Preset::{Else, Required, Unset};
@@ -23,9 +23,11 @@ keys! {
         header: Text("a header field's name") = Unset;
     }
 
-    /// Checks of a response.
+    /// Checks of a response. Those of `soft_check` are counted and shown when they fail, and the
+    /// session goes on.
     pub(super) static CHECK: CheckKeys {
-        /// The status is one of these, which then do not count as failures.
+        /// The status is one of these, which then do not count as failures. In `soft_check` they
+        /// still do.
         status: Other("list of whole numbers", "200 to 599") = Unset;
         /// The body contains this text.
         contains: Other("text or list of texts", "not empty") = Unset;
@@ -51,7 +53,9 @@ pub(super) fn read(page: &Section<'_>, names: &mut Names) -> Expected {
     let checks = checks.map(|section| checks_of(&section)).unwrap_or_default();
     let extractions = page.get("extract").and_then(|value| value.section());
     let extractions = extractions.map(|section| extractions_of(&section, names));
-    let expected = Expected::new(checks, extractions.unwrap_or_default());
+    let soft = page.get("soft_check").and_then(|value| value.section());
+    let soft = soft.map(|section| checks_of(&section)).unwrap_or_default();
+    let expected = Expected::new(soft, checks, extractions.unwrap_or_default());
     let head = page.get("method").filter(Value::is_str).and_then(|value| value.string());
     if head == Some("HEAD") && expected.reads_body() {
         page.wrong("reads a body, which HEAD has none", "write method = \"GET\"");

@@ -46,6 +46,8 @@ keys! {
         extract: Other("table", "at most 64") = Unset;
         /// Checks of the response, see below.
         check: Other("table", "see below") = Unset;
+        /// Checks that are counted and shown when they fail, and do not fail the session.
+        soft_check: Other("table", "as `check`") = Unset;
         /// Statuses that do not count as failures.
         allow: Other("list of whole numbers", "400 to 599") = Unset;
         /// Whether Back and Stay may send the request again.

@@ -50,7 +50,7 @@ fn tables() -> Vec<(&'static str, &'static dyn Keys)> {
         ("`impatience.hammer`", &HAMMER),
         ("[pages.NAME]", &PAGE),
         ("[pages.NAME.extract]", &EXTRACT),
-        ("[pages.NAME.check]", &CHECK),
+        ("[pages.NAME.check] and [pages.NAME.soft_check]", &CHECK),
         ("`check.json`", &CHECK_JSON),
         ("[fields] and [pages.NAME.fields]", &FIELD),
         ("[parameters.NAME]", &PARAMETER),
