@@ -83,3 +83,33 @@ fn sessions_longer_than_the_run_are_warned_about_before_it_and_in_the_report() {
     assert_eq!(text.matches("WARNING: sessions are longer than the run").count(), 2, "{text}");
     assert_eq!(summary["warnings"].as_array().unwrap().len(), 1);
 }
+
+/// A run of ten minutes that a threshold ends: no answer takes as long as an hour.
+const HOPELESS: &str = r#"
+[session]
+steps = ["Home"]
+patience = "60s"
+[run]
+warm_up = "0s"
+duration = "10min"
+[thresholds]
+page.Home.response_max_ms = { min = 3600000, abort_on_fail = true, abort_after = "500ms" }
+"#;
+
+#[test]
+fn a_threshold_that_ends_the_run_is_named_and_the_exit_code_is_1() {
+    let upstream = Upstream::start();
+    let scenario = PAGE.to_owned() + HOPELESS;
+    for flags in [&[][..], &["--drivers", "2"]] {
+        let (output, summary) = load(&scenario, &upstream.url, flags);
+        let text = output.stdout_text();
+        assert_eq!(output.status.code(), Some(1), "{text}{}", output.stderr_text());
+        let aborted = text.lines().find(|line| line.starts_with("ABORTED: "));
+        let aborted = aborted.unwrap_or_else(|| panic!("nothing aborted:\n{text}"));
+        assert!(aborted.starts_with("ABORTED: page.Home.response_max_ms = "), "{aborted}");
+        assert!(text.contains("\nMISSED page.Home.response_max_ms = "), "{text}");
+        assert_eq!(summary["aborted"]["metric"], "page.Home.response_max_ms");
+        assert!(summary["aborted"]["at_s"].as_f64().unwrap() >= 0.5, "{}", summary["aborted"]);
+        assert_eq!((&summary["interrupted"], &summary["incomplete"]), (&true.into(), &Value::Null));
+    }
+}

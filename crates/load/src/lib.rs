@@ -75,6 +75,7 @@ pub use result::shard::ShardResult;
 pub use result::snapshot::{RunStage, Snapshot};
 pub use result::summary::Summary;
 pub use result::totals::Totals;
+pub use result::verdict::{Aborted, Verdict};
 pub use rng::Rng;
 pub use run::{run, run_when};
 pub use scenario::Scenario;

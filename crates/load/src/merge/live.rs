@@ -1,14 +1,18 @@
 //! Merges the snapshots of several drivers while they run.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use tidegate_stats::Histogram;
 
+use crate::plan::Plan;
 use crate::plan::shard::Shard;
 use crate::result::series::Point;
 use crate::result::snapshot::{RunStage, Snapshot};
+use crate::result::threshold_check::{Judged, aborted, watched};
 use crate::result::totals::Counted;
 use crate::result::totals::Totals;
+use crate::result::verdict::Aborted;
 
 /// Most seconds of a driver that wait for a slower driver.
 const WAITING: usize = 4;
@@ -113,6 +117,24 @@ impl LiveMerge {
         Some(whole)
     }
 
+    /// The threshold that ends the test, if one does: by the sum over all drivers, once all of
+    /// them measure.
+    pub fn aborted(&self, plan: &Plan) -> Option<Aborted> {
+        let all: Option<Vec<_>> = self.drivers.iter().map(|driver| driver.last.as_ref()).collect();
+        let all = all.filter(|all| all.iter().all(|last| last.stage == RunStage::Measure))?;
+        let elapsed = all.iter().map(|last| last.elapsed_s).fold(f64::MAX, f64::min);
+        let elapsed = Duration::try_from_secs_f64(elapsed).ok()?;
+        let window = elapsed.saturating_sub(plan.warm_up);
+        let sum = |(index, threshold)| {
+            let mut sum = Judged::default();
+            let histograms = all.iter().filter_map(|last| last.histograms.as_ref());
+            histograms.filter_map(|it| it.judged.get(index)).for_each(|it| sum.merge(it));
+            (threshold, sum)
+        };
+        let judged = watched(plan.scenario.thresholds()).enumerate().map(sum);
+        aborted(judged, plan.warm_up, window)
+    }
+
     /// The next second, once all running drivers have sent it.
     fn second(&mut self) -> Option<Point> {
         let lacks = |driver: &Driver| driver.seconds.is_empty() && !driver.ended;
@@ -156,8 +178,6 @@ fn add_points(points: Vec<(Point, Histogram)>) -> Point {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
     use crate::result::snapshot::SnapshotHistograms;
 
@@ -190,6 +210,7 @@ mod tests {
                 stage: spread.clone(),
                 last: spread.clone(),
                 second: Some(spread),
+                judged: Vec::new(),
             })),
         }
     }

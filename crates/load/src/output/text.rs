@@ -9,6 +9,7 @@ use crate::outcome::Failure;
 use crate::result::figures::{CohortFigures, Negotiated};
 use crate::result::snapshot::Snapshot;
 use crate::result::summary::Summary;
+use crate::result::verdict::Verdict;
 use tidegate_stats::Percentiles;
 
 /// The second that this snapshot completes, in one line without control sequences; `None` if
@@ -55,6 +56,10 @@ pub fn report(summary: &Summary) -> String {
     }
     if let Some(error) = &summary.raw_error {
         put(&mut out, format_args!("FILE INCOMPLETE: {error}"));
+    }
+    if let Some(aborted) = &summary.aborted {
+        let text = format!("{}, {:.1} s after the start", limited(&aborted.verdict), aborted.at_s);
+        row(&mut out, format_args!("{}", paragraph("ABORTED: ", &text)));
     }
     for warning in &summary.warnings {
         row(&mut out, format_args!("{}", paragraph("WARNING: ", warning)));
@@ -207,23 +212,21 @@ pub fn report(summary: &Summary) -> String {
         );
     }
     for verdict in &summary.thresholds {
-        let limit = match (verdict.min, verdict.max) {
-            (Some(min), Some(max)) => format!("{min} to {max}"),
-            (Some(min), None) => format!("at least {min}"),
-            (None, Some(max)) => format!("at most {max}"),
-            (None, None) => "no limit".to_owned(),
-        };
-        row(
-            &mut out,
-            format_args!(
-                "{} {} = {:.3} ({limit})",
-                if verdict.met { "ok    " } else { "MISSED" },
-                verdict.metric,
-                verdict.value
-            ),
-        );
+        let word = if verdict.met { "ok    " } else { "MISSED" };
+        row(&mut out, format_args!("{word} {}", limited(verdict)));
     }
     out
+}
+
+/// A figure with its limits.
+fn limited(verdict: &Verdict) -> String {
+    let limit = match (verdict.min, verdict.max) {
+        (Some(min), Some(max)) => format!("{min} to {max}"),
+        (Some(min), None) => format!("at least {min}"),
+        (None, Some(max)) => format!("at most {max}"),
+        (None, None) => "no limit".to_owned(),
+    };
+    format!("{} = {:.3} ({limit})", verdict.metric, verdict.value)
 }
 
 /// Negotiated parameters with their numbers.

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use super::Plan;
+use crate::scenario::thresholds::Threshold;
 
 /// A hash of everything in a plan that determines what customers do. Plans with the same
 /// fingerprint belong to the same test, whatever their output files are.
@@ -21,7 +22,8 @@ pub(crate) fn fingerprint(plan: &Plan) -> String {
     let mut hash = Fnv(0xCBF2_9CE4_8422_2325);
     let scenario = plan.scenario.parts();
     // Thresholds by the name of their figure.
-    let limits: Vec<_> = scenario.thresholds.iter().map(|t| (t.metric(), t.min, t.max)).collect();
+    let limit = |t: &Threshold| (t.to_string(), t.min, t.max, t.abort_after);
+    let limits: Vec<_> = scenario.thresholds.iter().map(limit).collect();
     // Writing to it cannot fail.
     let _ = write!(
         hash,

@@ -25,7 +25,10 @@ use crate::result::series::Point;
 use crate::result::shard::Second;
 use crate::result::snapshot::{RunStage, Snapshot, SnapshotHistograms};
 use crate::result::tally::Tally;
+use crate::result::threshold_check::{Judged, aborted, watched};
 use crate::result::totals::{Totals, share};
+use crate::result::verdict::Aborted;
+use crate::scenario::thresholds::Threshold;
 
 const QUARTER: Duration = Duration::from_millis(250);
 const SECOND: Duration = Duration::from_secs(1);
@@ -54,6 +57,9 @@ pub(crate) struct Recorder {
     files: Files,
     /// Counts that are not in all sums yet.
     few: PendingCounts,
+    /// Thresholds that can end the run.
+    watched: Vec<Threshold>,
+    aborted: Option<Aborted>,
 }
 
 /// State of a worker thread.
@@ -79,6 +85,7 @@ pub(crate) struct RecordedRun {
     pub(crate) seconds: Vec<Second>,
     pub(crate) measured: Duration,
     pub(crate) raw_error: Option<String>,
+    pub(crate) aborted: Option<Aborted>,
 }
 
 /// The histogram of an interval, for the lead of several drivers.
@@ -108,6 +115,8 @@ impl Recorder {
             cohorts: Cohorts::new(plan.scenario.classes(), &plan.arrivals()?),
             files: Files::create(plan)?,
             few: PendingCounts::default(),
+            watched: watched(plan.scenario.thresholds()).cloned().collect(),
+            aborted: None,
         })
     }
 
@@ -207,6 +216,7 @@ impl Recorder {
     /// Emits the snapshots that are due; normally one or none.
     pub(crate) fn emit_due(&mut self, mut observe: impl FnMut(&Snapshot)) {
         let until = self.until();
+        let due = self.quarter.ends() <= until;
         while self.quarter.ends() <= until {
             let last = self.close_quarter(None);
             let second = match self.second.ends() <= self.quarter.begins {
@@ -216,6 +226,28 @@ impl Recorder {
             let snapshot = self.snapshot(last, second, None);
             observe(&snapshot);
         }
+        // A shard has a part of the figures; the lead of the drivers has all of them.
+        if due && self.saved.is_none() && self.aborted.is_none() {
+            let window = until.min(self.end).saturating_sub(self.warm_up);
+            let judged = self.watched.iter().map(|threshold| (threshold, self.judged(threshold)));
+            self.aborted = aborted(judged, self.warm_up, window);
+        }
+    }
+
+    /// Whether a threshold ends the run.
+    pub(crate) fn is_aborted(&self) -> bool {
+        self.aborted.is_some()
+    }
+
+    fn judged(&self, threshold: &Threshold) -> Judged<'_> {
+        let window = &self.window;
+        let page = |name: &str| {
+            let index = self.page_names.iter().position(|known| known == name)?;
+            window.pages.get(index)
+        };
+        let class = |name: &str| self.cohorts.classes.iter().find(|class| class.name == name);
+        let run = (&window.totals, &window.distributions.response);
+        Judged::of(threshold, run, page, class)
     }
 
     fn close_quarter(&mut self, early: Option<Duration>) -> (Point, Spread) {
@@ -284,7 +316,8 @@ impl Recorder {
             histograms: last_spread.map(|last| {
                 let stage = response.clone();
                 let second = second.and_then(|(_, spread)| spread);
-                Box::new(SnapshotHistograms { stage, last, second })
+                let judged = self.watched.iter().map(|it| self.judged(it).into_owned()).collect();
+                Box::new(SnapshotHistograms { stage, last, second, judged })
             }),
         }
     }
@@ -336,6 +369,7 @@ impl Recorder {
             driver,
             measured,
             raw_error: self.files.finish(),
+            aborted: self.aborted,
             series: self.series,
             seconds: self.saved.map(SavedSeconds::finish).unwrap_or_default(),
             tally: Tally {

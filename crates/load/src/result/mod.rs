@@ -11,6 +11,6 @@ pub mod snapshot;
 pub(crate) mod summarize;
 pub mod summary;
 pub(crate) mod tally;
-mod threshold_check;
+pub(crate) mod threshold_check;
 pub mod totals;
 pub(crate) mod verdict;

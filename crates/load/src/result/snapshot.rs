@@ -5,6 +5,7 @@ use tidegate_stats::{Histogram, Percentiles};
 
 use super::buckets::Buckets;
 use super::series::Point;
+use super::threshold_check::Judged;
 use super::totals::Totals;
 
 /// The state of a run, sent to the observer about four times a second.
@@ -49,6 +50,8 @@ pub struct SnapshotHistograms {
     pub(crate) last: Histogram,
     /// Of [`Snapshot::second`].
     pub(crate) second: Option<Histogram>,
+    /// For the thresholds that can end the run, in the scenario's order.
+    pub(crate) judged: Vec<Judged<'static>>,
 }
 
 /// Stage of a run.

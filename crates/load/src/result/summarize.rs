@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::shard::Test;
 use super::tally::{CohortTally, Tally};
-use super::threshold_check::evaluate;
+use super::threshold_check::verdicts;
 use crate::client::connections::Http;
 use crate::result::driver::{Driver, DriverShard, Machine};
 use crate::result::series::Point;
@@ -26,7 +26,7 @@ pub(crate) fn summarize(
     };
     let ended = totals.ended();
     let driver = combine(&drivers, tally);
-    let mut summary = Summary {
+    Summary {
         format: Summary::FORMAT,
         scenario: test.scenario.clone(),
         target: test.target.clone(),
@@ -68,16 +68,14 @@ pub(crate) fn summarize(
         driver,
         series,
         stretches: tally.stretches.clone(),
-        thresholds: Vec::new(),
+        thresholds: verdicts(&test.thresholds, tally, measured),
+        aborted: None,
         raw_error: raw_errors(&drivers),
         incomplete: Vec::new(),
         drivers: if drivers.len() > 1 { drivers } else { Vec::new() },
         shard_result: None,
         totals,
-    };
-    let checks: Vec<_> = test.thresholds.iter().map(|limit| evaluate(limit, &summary)).collect();
-    summary.thresholds = checks;
-    summary
+    }
 }
 
 /// The state of all drivers. The busiest counts, and one saturated driver is enough.

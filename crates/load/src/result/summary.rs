@@ -10,7 +10,7 @@ use super::figures::{CohortFigures, FailedCheck, Negotiated, PageFigures, Phases
 use super::series::{Point, Stretch};
 use super::shard::ShardResult;
 use super::totals::Totals;
-use super::verdict::Verdict;
+use super::verdict::{Aborted, Verdict};
 use crate::scenario::SessionLength;
 
 /// The result of a run. All figures except `series` are of the measured window: an event
@@ -112,6 +112,9 @@ pub struct Summary {
     pub stretches: Vec<Stretch>,
     /// Outcomes of the scenario's thresholds.
     pub thresholds: Vec<Verdict>,
+    /// The threshold that ended the run early; `None` if none did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub aborted: Option<Aborted>,
     /// Why a file of requests or seconds is incomplete; `None` if all are complete.
     pub raw_error: Option<String>,
     /// Why the figures are not those of the whole test: a shard was lost, or could not save
@@ -131,14 +134,25 @@ impl Summary {
     /// would misinterpret a field, not when a field is added.
     pub const FORMAT: u32 = 1;
 
+    /// Notes the threshold that ended the run. What was recorded afterwards does not make it met.
+    pub fn abort(&mut self, aborted: Aborted) {
+        let same = |verdict: &&mut Verdict| verdict.metric == aborted.verdict.metric;
+        for verdict in self.thresholds.iter_mut().filter(same) {
+            if (verdict.min, verdict.max) == (aborted.verdict.min, aborted.verdict.max) {
+                *verdict = aborted.verdict.clone();
+            }
+        }
+        self.aborted = Some(aborted);
+    }
+
     /// The exit code for this result: 3 if the load generator was saturated, a shard was
     /// lost, a file of requests or seconds could not be written, or no request succeeded;
-    /// else 1 if a threshold was missed; else 0.
+    /// else 1 if a threshold was missed or ended the run; else 0.
     pub fn exit_code(&self) -> u8 {
         let failed = self.driver_saturated || self.raw_error.is_some();
         if failed || !self.incomplete.is_empty() || self.totals.requests_ok == 0 {
             3
-        } else if self.thresholds.iter().any(|verdict| !verdict.met) {
+        } else if self.aborted.is_some() || self.thresholds.iter().any(|verdict| !verdict.met) {
             1
         } else {
             0

@@ -1,47 +1,269 @@
 //! Evaluates thresholds.
 
-use super::summary::Summary;
-use super::verdict::Verdict;
-use crate::scenario::thresholds::{Figure, Threshold};
+use std::borrow::Cow;
+use std::time::Duration;
 
-/// Compares the figures of a run with a threshold.
-pub(super) fn evaluate(threshold: &Threshold, summary: &Summary) -> Verdict {
-    let value = value(threshold.metric.figure, summary);
-    let met = value.is_some_and(|value| {
-        threshold.min.is_none_or(|min| value >= min) && threshold.max.is_none_or(|max| value <= max)
-    });
-    Verdict {
-        metric: threshold.metric.name,
-        value: value.unwrap_or(0.0),
-        min: threshold.min,
-        max: threshold.max,
-        met,
+use serde::{Deserialize, Serialize};
+use tidegate_stats::Histogram;
+
+use super::tally::{CohortTally, PageTally, Tally};
+use super::totals::{Counted, Totals, share};
+use super::verdict::{Aborted, Verdict};
+use crate::scenario::thresholds::{Figure, Scope, Threshold};
+
+/// What the figure of a threshold is computed from. It adds up over shards.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Judged<'t> {
+    totals: Cow<'t, Totals>,
+    response: Cow<'t, Histogram>,
+}
+
+impl<'t> Judged<'t> {
+    /// The part of a window that a threshold is about; `page` and `class` find it by name.
+    pub(crate) fn of(
+        threshold: &Threshold,
+        run: (&'t Totals, &'t Histogram),
+        page: impl FnOnce(&str) -> Option<&'t PageTally>,
+        class: impl FnOnce(&str) -> Option<&'t CohortTally>,
+    ) -> Self {
+        let borrowed = |totals, response| Self {
+            totals: Cow::Borrowed(totals),
+            response: Cow::Borrowed(response),
+        };
+        match &threshold.scope {
+            Scope::Run => borrowed(run.0, run.1),
+            // A page that nobody requested.
+            Scope::Page(name) => page(name).map_or_else(Self::default, |page| Self {
+                totals: Cow::Owned(Totals {
+                    requests_ok: page.ok,
+                    requests_failed: page.failed,
+                    ..Totals::default()
+                }),
+                response: Cow::Borrowed(&page.response),
+            }),
+            // A class alone has the figures of the run.
+            Scope::Class(name) => class(name)
+                .map_or_else(|| borrowed(run.0, run.1), |it| borrowed(&it.totals, &it.response)),
+        }
+    }
+
+    fn of_tally(threshold: &Threshold, tally: &'t Tally) -> Self {
+        Self::of(
+            threshold,
+            (&tally.totals, &tally.distributions.response),
+            |name| tally.pages.get(name),
+            |name| tally.classes.iter().find(|class| class.name == name),
+        )
+    }
+
+    /// Without borrowed parts.
+    pub(crate) fn into_owned(self) -> Judged<'static> {
+        Judged {
+            totals: Cow::Owned(self.totals.into_owned()),
+            response: Cow::Owned(self.response.into_owned()),
+        }
+    }
+
+    /// Adds that of another shard.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        self.totals.to_mut().merge(&other.totals);
+        self.response.to_mut().merge(&other.response);
+    }
+
+    /// The figure over a window of this length; `None` for a response time without a response,
+    /// or a share of requests without a request.
+    fn value(&self, figure: Figure, window: Duration) -> Option<f64> {
+        let totals = &self.totals;
+        let per_s = |count: u64| match window.as_secs_f64() {
+            0.0 => 0.0,
+            seconds => count as f64 / seconds,
+        };
+        let timed = || Some(self.response.percentiles()).filter(|times| times.count > 0);
+        let requests = totals.requests_ok + totals.requests_failed;
+        let of_requests = |count: u64| (requests > 0).then(|| share(count, requests));
+        let status = |class: &str| totals.responses_by_class.get(class).copied();
+        match figure {
+            Figure::ResponseMeanMs => timed().map(|times| times.mean_ms),
+            Figure::ResponseP50Ms => timed().map(|times| times.p50_ms),
+            Figure::ResponseP90Ms => timed().map(|times| times.p90_ms),
+            Figure::ResponseP95Ms => timed().map(|times| times.p95_ms),
+            Figure::ResponseP99Ms => timed().map(|times| times.p99_ms),
+            Figure::ResponseMaxMs => timed().map(|times| times.max_ms),
+            Figure::RequestsPerS => Some(per_s(totals.requests_ok)),
+            Figure::RequestsFailedRatio => of_requests(totals.requests_failed),
+            Figure::Responses4xxRatio => of_requests(status("4xx").unwrap_or_default()),
+            Figure::Responses5xxRatio => of_requests(status("5xx").unwrap_or_default()),
+            Figure::ConnectionErrorRatio => of_requests(totals.connection_errors),
+            Figure::SoftChecksFailed => Some(totals.soft_checks_failed as f64),
+            Figure::OfferedPerS => Some(per_s(totals.offered)),
+            Figure::AdmittedPerS => Some(per_s(totals.admitted)),
+            Figure::CompletedPerS => Some(per_s(totals.completed)),
+            Figure::RefusedPerS => Some(per_s(totals.refused)),
+            Figure::CompletedRatio => Some(totals.completed_ratio()),
+            Figure::RefusedRatio => Some(share(totals.refused, totals.ended())),
+            Figure::AbandonedRatio => Some(share(totals.abandoned, totals.ended())),
+            Figure::FailedRatio => Some(share(totals.failed, totals.ended())),
+            Figure::ReturningRefused => Some(totals.returning_refused as f64),
+            Figure::FullHandshakeShare => Some(totals.full_handshake_share()),
+        }
+    }
+
+    /// Whether there is anything yet that the figure is about: a share of nothing is missing, not
+    /// missed.
+    fn has_data(&self, figure: Figure) -> bool {
+        let totals = &self.totals;
+        match figure {
+            Figure::CompletedRatio => totals.admitted_ended() > 0,
+            Figure::RefusedRatio | Figure::AbandonedRatio | Figure::FailedRatio => {
+                totals.ended() > 0
+            }
+            Figure::FullHandshakeShare => totals.full_ok + totals.resumed_ok > 0,
+            figure => self.value(figure, Duration::from_secs(1)).is_some(),
+        }
+    }
+
+    /// Compares the figure with its limits.
+    fn evaluate(&self, threshold: &Threshold, window: Duration) -> Verdict {
+        let value = self.value(threshold.metric.figure, window);
+        Verdict {
+            metric: threshold.to_string(),
+            value: value.unwrap_or(0.0),
+            min: threshold.min,
+            max: threshold.max,
+            met: value.is_some_and(|value| threshold.allows(value)),
+        }
     }
 }
 
-/// The value of a figure; `None` for a response time without any request.
-fn value(figure: Figure, s: &Summary) -> Option<f64> {
-    match figure {
-        Figure::ResponseMeanMs => timed(s, s.response.mean_ms),
-        Figure::ResponseP50Ms => timed(s, s.response.p50_ms),
-        Figure::ResponseP90Ms => timed(s, s.response.p90_ms),
-        Figure::ResponseP95Ms => timed(s, s.response.p95_ms),
-        Figure::ResponseP99Ms => timed(s, s.response.p99_ms),
-        Figure::ResponseMaxMs => timed(s, s.response.max_ms),
-        Figure::RequestsPerS => Some(s.requests_per_s),
-        Figure::OfferedPerS => Some(s.offered_per_s),
-        Figure::AdmittedPerS => Some(s.admitted_per_s),
-        Figure::CompletedPerS => Some(s.completed_per_s),
-        Figure::RefusedPerS => Some(s.refused_per_s),
-        Figure::CompletedRatio => Some(s.completed_ratio),
-        Figure::RefusedRatio => Some(s.refused_ratio),
-        Figure::AbandonedRatio => Some(s.abandoned_ratio),
-        Figure::FailedRatio => Some(s.failed_ratio),
-        Figure::ReturningRefused => Some(s.totals.returning_refused as f64),
-        Figure::FullHandshakeShare => Some(s.full_handshake_share),
-    }
+/// Compares the figures of a run with its thresholds.
+pub(super) fn verdicts(thresholds: &[Threshold], tally: &Tally, window: Duration) -> Vec<Verdict> {
+    let verdict = |limit: &Threshold| Judged::of_tally(limit, tally).evaluate(limit, window);
+    thresholds.iter().map(verdict).collect()
 }
 
-fn timed(summary: &Summary, value: f64) -> Option<f64> {
-    (summary.response.count > 0).then_some(value)
+/// Thresholds that can end a run.
+pub(crate) fn watched(thresholds: &[Threshold]) -> impl Iterator<Item = &Threshold> {
+    thresholds.iter().filter(|threshold| threshold.abort_after.is_some())
+}
+
+/// The first threshold that ends a run after `window` of its measured window: one that is missed
+/// once its grace has passed. `warm_up` is what preceded the window.
+pub(crate) fn aborted<'t>(
+    judged: impl Iterator<Item = (&'t Threshold, Judged<'t>)>,
+    warm_up: Duration,
+    window: Duration,
+) -> Option<Aborted> {
+    let due = |(threshold, _): &(&Threshold, Judged<'_>)| {
+        threshold.abort_after.is_some_and(|after| window >= after) && !window.is_zero()
+    };
+    let has_data =
+        |(threshold, judged): &(&Threshold, Judged<'_>)| judged.has_data(threshold.metric.figure);
+    judged.filter(due).filter(has_data).find_map(|(threshold, judged)| {
+        let verdict = judged.evaluate(threshold, window);
+        let at_s = (warm_up + window).as_secs_f64();
+        (!verdict.met).then_some(Aborted { verdict, at_s })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn tally() -> Tally {
+        let mut tally = Tally::default();
+        let mut page = |name: &str, ok, failed, ms| {
+            let mut page = PageTally { ok, failed, response: Histogram::new() };
+            page.response.record_many(Duration::from_millis(ms), ok + failed);
+            tally.distributions.response.merge(&page.response);
+            tally.totals.requests_ok += ok;
+            tally.totals.requests_failed += failed;
+            tally.pages.insert(name.to_owned(), page);
+        };
+        page("Home", 90, 10, 20);
+        page("Item", 50, 50, 700);
+        tally.totals.responses_by_class = [("2xx", 140), ("5xx", 40)].into();
+        tally.totals.connection_errors = 20;
+        let mut bots = CohortTally::new("bots".to_owned());
+        (bots.totals.refused, bots.totals.completed) = (3, 1);
+        tally.classes.push(bots);
+        tally
+    }
+
+    fn limit(metric: &str, scope: Scope, max: f64) -> Threshold {
+        Threshold { scope, ..Threshold::new(metric, None, Some(max)).unwrap() }
+    }
+
+    #[test]
+    fn a_page_and_a_class_are_measured_by_their_own_figures() {
+        let (home, item) = (Scope::Page("Home".to_owned()), Scope::Page("Item".to_owned()));
+        let limits = [
+            limit("response_p95_ms", home.clone(), 21.0),
+            limit("response_p95_ms", item.clone(), 21.0),
+            limit("requests_failed_ratio", home, 0.1),
+            limit("requests_failed_ratio", item, 0.1),
+            limit("requests_failed_ratio", Scope::Run, 0.3),
+            limit("responses_5xx_ratio", Scope::Run, 0.2),
+            limit("connection_error_ratio", Scope::Run, 0.05),
+            limit("refused_ratio", Scope::Class("bots".to_owned()), 0.5),
+        ];
+        let verdicts = verdicts(&limits, &tally(), 10 * SECOND);
+        let met: Vec<bool> = verdicts.iter().map(|verdict| verdict.met).collect();
+        assert_eq!(met, [true, false, true, false, true, true, false, false]);
+        let values: Vec<f64> = verdicts[2..].iter().map(|verdict| verdict.value).collect();
+        assert_eq!(values, [0.1, 0.5, 0.3, 0.2, 0.1, 0.75]);
+        assert_eq!(verdicts[3].metric, "page.Item.requests_failed_ratio");
+    }
+
+    #[test]
+    fn a_page_that_nobody_requested_meets_no_threshold() {
+        let never = || Scope::Page("Never".to_owned());
+        let limits = ["response_p50_ms", "requests_failed_ratio"];
+        let limits = limits.map(|metric| limit(metric, never(), 1.0));
+        assert!(verdicts(&limits, &tally(), SECOND).iter().all(|verdict| !verdict.met));
+    }
+
+    #[test]
+    fn a_figure_without_data_ends_no_run() {
+        let empty = Tally::default();
+        let at_once = |metric: &str| Threshold {
+            abort_after: Some(Duration::ZERO),
+            ..Threshold::new(metric, Some(1.0), None).unwrap()
+        };
+        let ends = |metric: &str, tally: &Tally| {
+            let limit = at_once(metric);
+            let judged = [(&limit, Judged::of_tally(&limit, tally))];
+            aborted(judged.into_iter(), Duration::ZERO, SECOND).is_some()
+        };
+        for metric in
+            ["completed_ratio", "refused_ratio", "response_p50_ms", "full_handshake_share"]
+        {
+            assert!(!ends(metric, &empty), "{metric}");
+        }
+        assert!(ends("completed_per_s", &empty));
+        let mut failed = Tally::default();
+        failed.totals.failed_admitted = 1;
+        assert!(ends("completed_ratio", &failed));
+    }
+
+    #[test]
+    fn a_missed_threshold_ends_a_run_once_its_grace_has_passed() {
+        let tally = tally();
+        let mut limits = [
+            limit("response_p95_ms", Scope::Page("Home".to_owned()), 21.0),
+            limit("response_max_ms", Scope::Run, 500.0),
+        ];
+        let end = |limits: &[Threshold], window| {
+            let judged = watched(limits).map(|limit| (limit, Judged::of_tally(limit, &tally)));
+            aborted(judged, 3 * SECOND, window)
+        };
+        assert_eq!(end(&limits, 60 * SECOND), None);
+        limits.iter_mut().for_each(|limit| limit.abort_after = Some(10 * SECOND));
+        assert_eq!(end(&limits, 9 * SECOND), None);
+        let aborted = end(&limits, 10 * SECOND).unwrap();
+        assert_eq!((aborted.verdict.metric.as_str(), aborted.at_s), ("response_max_ms", 13.0));
+        limits[1].max = Some(800.0);
+        assert_eq!(end(&limits, 60 * SECOND), None);
+    }
 }

@@ -5,8 +5,8 @@ use serde::Serialize;
 /// The outcome of a threshold.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Verdict {
-    /// Name of the figure.
-    pub metric: &'static str,
+    /// Name of the figure, behind that of its page or class: `page.Home.response_p95_ms`.
+    pub metric: String,
     /// The figure.
     pub value: f64,
     /// Smallest allowed value.
@@ -15,4 +15,14 @@ pub struct Verdict {
     pub max: Option<f64>,
     /// The figure is within the limits. A response time without any request is not.
     pub met: bool,
+}
+
+/// A threshold that ended a run early.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Aborted {
+    /// The figure at that time.
+    #[serde(flatten)]
+    pub verdict: Verdict,
+    /// When, since the start of the run.
+    pub at_s: f64,
 }

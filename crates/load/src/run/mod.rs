@@ -136,6 +136,9 @@ pub fn run_when(
     let mut summary =
         summarize(&test, drivers, &recorded.tally, recorded.series, recorded.measured);
     summary.shard_result = shard_result;
+    if let Some(aborted) = recorded.aborted {
+        summary.abort(aborted);
+    }
     Ok(summary)
 }
 
@@ -203,6 +206,9 @@ fn drive(
                 Err(RecvTimeoutError::Disconnected) => break,
             }
             recorder.emit_due(&mut *observer);
+            if recorder.is_aborted() {
+                stop.stop();
+            }
         }
         let mut result = Ok(());
         for handle in handles {

@@ -10,8 +10,8 @@ mod set;
 use std::time::{Duration, Instant, SystemTime};
 
 use tidegate_load::{
-    LiveMerge, MissingShard, Plan, Shard, ShardResult, Snapshot, Stop, Summary, merge_available,
-    write_seconds,
+    Aborted, LiveMerge, MissingShard, Plan, Shard, ShardResult, Snapshot, Stop, Summary,
+    merge_available, write_seconds,
 };
 
 use crate::exit::bad_input;
@@ -72,9 +72,14 @@ pub fn run(
         stopped: None,
         length: plan.warm_up + plan.measure,
         start_at: plan.start_at,
+        aborted: None,
     };
-    lead.work(stop, notes)?;
+    lead.work(plan, stop, notes)?;
+    let aborted = lead.aborted.take();
     let (mut summary, lost) = lead.result()?;
+    if let Some(aborted) = aborted {
+        summary.abort(aborted);
+    }
     let mut errors: Vec<String> = summary.raw_error.take().into_iter().collect();
     errors.extend(files.join(&lost));
     if let Some(csv) = &plan.csv
@@ -98,6 +103,8 @@ struct Lead {
     /// Length of the run, warm-up included.
     length: Duration,
     start_at: Option<SystemTime>,
+    /// The threshold that ended the test.
+    aborted: Option<Aborted>,
 }
 
 /// State of a driver.
@@ -116,7 +123,7 @@ struct State {
 
 impl Lead {
     /// Runs until all drivers have ended.
-    fn work(&mut self, stop: &Stop, notes: &mut dyn Observer) -> anyhow::Result<()> {
+    fn work(&mut self, plan: &Plan, stop: &Stop, notes: &mut dyn Observer) -> anyhow::Result<()> {
         let begun = Instant::now();
         let (mut fresh, mut shown) = (false, Instant::now());
         while self.states.iter().any(|state| !state.over) {
@@ -127,6 +134,13 @@ impl Lead {
             if fresh && shown.elapsed() >= SHOW {
                 (fresh, shown) = (false, Instant::now());
                 self.live.snapshot().iter().for_each(|snapshot| notes.show(snapshot));
+                if self.aborted.is_none() && self.stopped.is_none() {
+                    self.aborted = self.live.aborted(plan);
+                }
+            }
+            if self.aborted.is_some() {
+                // Also for the runs that would follow.
+                stop.stop();
             }
             if stop.is_stopped() {
                 self.stop();

@@ -3,17 +3,16 @@
 use std::sync::OnceLock;
 
 use tidegate_config::Preset::{Else, Is, Required, Unset};
-use tidegate_config::{Boolean, Key, Mistakes, Number, Other, Section, Text, Value, keys};
+use tidegate_config::{Boolean, Key, Mistakes, Other, Section, Text, Value, keys};
 
 use super::arrivals::arrivals as arrivals_of;
 use super::fields::field_rules;
 use super::names::Names;
 use super::pages::{pages, unknown_values};
-use super::{classes, connections, run, tls};
+use super::{classes, connections, run, thresholds, tls};
 use crate::scenario::class::Class;
 use crate::scenario::page::Page;
 use crate::scenario::parts::Parts;
-use crate::scenario::thresholds::{METRICS, Threshold};
 
 keys! {
     /// The file as a whole.
@@ -48,14 +47,6 @@ keys! {
         /// Thresholds that decide the exit code.
         thresholds: Other("table", "see below") = Unset;
     }
-
-    /// A limit of a figure: at least one of these keys.
-    pub(super) static THRESHOLD: ThresholdKeys {
-        /// Smallest value of the figure.
-        min: Number(0.0, f64::MAX) = Unset;
-        /// Largest value of the figure.
-        max: Number(0.0, f64::MAX) = Unset;
-    }
 }
 
 pub(crate) fn scenario(text: &str, file: &str) -> Result<Parts, Mistakes> {
@@ -82,7 +73,9 @@ fn parts(root: &Section<'_>, file: &str) -> Option<Parts> {
     let tls = root.given(&SCENARIO.tls).and_then(|value| value.section());
     let tls = tls.map(|section| tls::read(&section, file)).unwrap_or_default();
     let thresholds = root.given(&SCENARIO.thresholds).and_then(|value| value.section());
-    let thresholds = thresholds.map(|section| limits(&section)).unwrap_or_default();
+    let thresholds = thresholds
+        .map(|section| thresholds::read(&section, &pages, &class_names))
+        .unwrap_or_default();
     unknown_values(root, &pages, &names);
     let classes = classes?;
     let notes = notes(&classes, &pages);
@@ -117,24 +110,6 @@ fn class_names<'r>(root: &Section<'r>) -> Vec<&'r str> {
         section.get("name").filter(Value::is_str)?.string()
     };
     list.unwrap_or_default().into_iter().filter_map(name).collect()
-}
-
-fn limits(section: &Section<'_>) -> Vec<Threshold> {
-    let names: Vec<&str> = METRICS.iter().map(|metric| metric.name).collect();
-    section.only(&names);
-    let limit = |(name, value): (&str, Value<'_>)| {
-        if !names.contains(&name) {
-            return None;
-        }
-        let inner = value.section()?;
-        inner.known(&THRESHOLD);
-        let (min, max) = (inner.given(&THRESHOLD.min), inner.given(&THRESHOLD.max));
-        if inner.get("min").is_none() && inner.get("max").is_none() {
-            inner.wrong("has no limit", "write { max = 500 } or { min = 0.98 }");
-        }
-        Threshold::new(name, min, max)
-    };
-    section.entries().into_iter().filter_map(limit).collect()
 }
 
 fn notes(classes: &[Class], pages: &[Page]) -> Vec<String> {
@@ -217,7 +192,7 @@ response_p95_ms = { maximum = 5 }
             "shop.toml:12: transitions.Item.Nowhere = 1: is neither a page nor Back, Stay or End; \
              name one of [pages], or remove it",
             "shop.toml:14: thresholds.response_p95_ms.maximum = 5: is not a known key; \
-             known keys: min, max",
+             known keys: min, max, abort_on_fail, abort_after",
         ] {
             assert!(found.iter().any(|line| line == expected), "{expected}\nin {found:#?}");
         }

@@ -15,5 +15,6 @@ pub(super) mod reference;
 mod run;
 mod session;
 mod steps;
+mod thresholds;
 mod tls;
 mod transitions;

@@ -8,7 +8,7 @@ use tidegate_config::{Keys, write_keys};
 use super::arrivals::{ARRIVALS, BURSTS, REPLAY, SEGMENT, WAVE};
 use super::classes::CLASS;
 use super::connections::CONNECTIONS;
-use super::document::{SCENARIO, THRESHOLD};
+use super::document::SCENARIO;
 use super::expectations::{CHECK, CHECK_JSON, EXTRACT};
 use super::fields::FIELD;
 use super::impatience::{COME_BACK, HAMMER, IMPATIENCE};
@@ -17,6 +17,7 @@ use super::pages::PAGE;
 use super::run::RUN;
 use super::session::SESSION;
 use super::steps::STEP;
+use super::thresholds::THRESHOLD;
 use super::tls::TLS;
 use super::transitions::TRANSITIONS;
 use crate::client::tls::algorithms::{KeyExchangeGroup, Suite};
@@ -87,11 +88,13 @@ the folder of the scenario.
 fn write_metrics(page: &mut String) {
     page.push_str(
         "\nEach stands under the name of its figure, which is about the measured window: \
-         `response_p95_ms = { max = 500 }`. Milliseconds, numbers per second, or shares from 0 to 1.\n\n\
-         | figure | what it is |\n| --- | --- |\n",
+         `response_p95_ms = { max = 500 }`. That of a page or a class stands under its name: \
+         `page.Home.response_p95_ms = { max = 200 }`, `class.bots.refused_ratio = { min = 0.9 }`. \
+         Milliseconds, numbers per second, or shares from 0 to 1.\n\n\
+         | figure | what it is | of |\n| --- | --- | --- |\n",
     );
     for metric in METRICS {
-        let _ = writeln!(page, "| `{}` | {} |", metric.name, metric.meaning);
+        let _ = writeln!(page, "| `{}` | {} | {} |", metric.name, metric.meaning, metric.scopes());
     }
 }
 
@@ -169,7 +172,11 @@ mod tests {
         &["[run]\n@"],
         &["[connections]\n@"],
         &["[tls]\n@", "[tls]\ncertificate = \"none.pem\"\n@"],
-        &["[thresholds]\nrequests_per_s = { @ }"],
+        &[
+            "[thresholds]\nrequests_per_s = { @ }",
+            "[thresholds]\nrequests_per_s = { min = 1, @ }",
+            "[thresholds]\nrequests_per_s = { min = 1, abort_on_fail = true, @ }",
+        ],
     ];
 
     /// A scenario with a line in a place, and what it needs besides.
