@@ -11,8 +11,8 @@ const PAGES: usize = 30;
 /// Columns of a page's name.
 const NAME: usize = 36;
 
-/// Responses by class of status, and requests without a response.
-pub(super) fn answers(totals: &Totals) -> String {
+/// Responses by class of status, and requests without a response: two entries.
+pub(super) fn answers(totals: &Totals) -> [String; 2] {
     let classes = &totals.responses_by_class;
     let count = |class: &str| classes.get(class).copied().unwrap_or_default();
     let usual = ["2xx", "3xx", "4xx", "5xx"];
@@ -24,8 +24,10 @@ pub(super) fn answers(totals: &Totals) -> String {
     let unanswered = requests.saturating_sub(answered);
     let errors = totals.connection_errors;
     let timed_out = unanswered.saturating_sub(errors);
-    parts.extend([format!("connection errors {errors}"), format!("timed out {timed_out}")]);
-    paragraph("answers         ", &parts.join(", "))
+    [
+        paragraph("answers         ", &parts.join(", ")),
+        format!("no answer       connection errors {errors}, timed out {timed_out}"),
+    ]
 }
 
 /// A table of the pages, the most requested first.
@@ -73,13 +75,18 @@ mod tests {
         let mut totals = Totals { requests_ok: 12, requests_failed: 9, ..Totals::default() };
         totals.responses_by_class = [("2xx", 11), ("3xx", 1), ("5xx", 4)].into();
         totals.connection_errors = 3;
-        let line = answers(&totals);
-        let expected =
-            "answers         2xx 11, 3xx 1, 4xx 0, 5xx 4, connection errors 3, timed out 2";
-        assert_eq!(line, expected);
+        let expected = [
+            "answers         2xx 11, 3xx 1, 4xx 0, 5xx 4",
+            "no answer       connection errors 3, timed out 2",
+        ];
+        assert_eq!(answers(&totals), expected);
         totals.responses_by_class = [("2xx", 19), ("other", 2)].into();
         totals.connection_errors = 0;
-        assert!(answers(&totals).contains("5xx 0, other 2, connection errors 0,"));
+        let expected = [
+            "answers         2xx 19, 3xx 0, 4xx 0, 5xx 0, other 2",
+            "no answer       connection errors 0, timed out 0",
+        ];
+        assert_eq!(answers(&totals), expected);
     }
 
     #[test]

@@ -133,7 +133,9 @@ pub fn report(summary: &Summary) -> String {
             totals.fallback_back + totals.fallback_via + totals.fallback_last_id
         ),
     );
-    row(&mut out, format_args!("{}", answers(totals)));
+    for entry in answers(totals) {
+        row(&mut out, format_args!("{entry}"));
+    }
     if totals.sessions_returned + totals.requests_reloaded > 0 {
         put(
             &mut out,

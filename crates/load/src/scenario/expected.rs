@@ -75,9 +75,9 @@ pub(crate) struct Answered<'a> {
 impl Expected {
     /// Orders the rules and determines what they need.
     pub(super) fn new(soft: Vec<Check>, checks: Vec<Check>, extractions: Vec<(u16, Find)>) -> Self {
-        let mut expected = Self::default();
         // Soft ones do not allow a status, and come before what may end the check.
-        expected.reads_body = soft.iter().any(|check| !matches!(check, Check::Status(_)));
+        let reads_body = soft.iter().any(|check| !matches!(check, Check::Status(_)));
+        let mut expected = Self { reads_body, ..Self::default() };
         for check in &checks {
             match check {
                 Check::Status(statuses) => expected.statuses.clone_from(statuses),
