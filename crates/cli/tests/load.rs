@@ -194,7 +194,7 @@ fn the_summary_and_the_raw_lines_have_the_fields_that_scripts_rely_on() {
     let end = ["driver", "driver_saturated", "thresholds", "raw_error", "session_length"];
     let groups: [&[&str]; 7] = [&setting, &window, &sessions, &others, &ratios, &parts, &end];
     assert_eq!(missing(&summary, &groups.concat()), none);
-    let times = ["count", "mean_ms", "p50_ms", "p90_ms", "p95_ms", "p99_ms", "max_ms"];
+    let times = ["count", "mean_ms", "p50_ms", "p90_ms", "p95_ms", "p99_ms", "p99_9_ms", "max_ms"];
     assert_eq!(missing(&summary["response"], &times), none);
     assert_eq!(missing(&summary["thresholds"][0], &["metric", "value", "min", "max", "met"]), none);
     let driver = ["threads", "cpu_share", "missed_share", "events_lost", "saturated_because"];

@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use common::{Manner, Server, loop_of, plan};
-use tidegate_load::{Summary, run};
+use tidegate_load::{Scenario, Summary, report, run};
 
 const MS: Duration = Duration::from_millis(1);
 
@@ -139,4 +139,42 @@ fn patience() -> Finding {
     assert_eq!(waited.len(), 50);
     assert!(waited[0] >= 800.0, "{waited:?}");
     within_one_percent("median of what was given up", quantile(&waited, 0.5), 800.0)
+}
+
+#[test]
+fn the_window_is_as_long_as_asked_though_no_session_is_in_flight() {
+    let server = Server::start(Manner::Answer { after: Duration::ZERO });
+    let mut plan = plan(loop_of(1, ""), &server, 0.75, 1);
+    plan.max_sessions = None;
+    plan.measure = Duration::from_secs(2);
+    let summary = quiet(plan);
+    assert_eq!(summary.measured_s, 2.0);
+    let sessions = summary.totals.offered as f64;
+    assert!(sessions >= 1.0, "{summary:?}");
+    assert_eq!((summary.offered_per_s, summary.completed_per_s), (sessions / 2.0, sessions / 2.0));
+    assert!(!summary.interrupted);
+}
+
+#[test]
+fn a_threshold_without_data_is_missed_and_reported_as_such() {
+    let server = Server::start(Manner::Silent);
+    let text = "[thresholds]\nresponse_p95_ms = { max = 100 }\n[session]\nstart = \"Home\"\n\
+                max_requests = 1\npatience = \"100ms\"\n[pages]\nHome = { path = \"/\" }\n\
+                [transitions]\nHome = { Home = 1 }\n";
+    let scenario = Scenario::from_toml(text, "limit.toml").unwrap();
+    let summary = quiet(plan(scenario, &server, 100.0, 5));
+    let verdict = &summary.thresholds[0];
+    assert_eq!((verdict.value, verdict.met), (None, false));
+    let line = "MISSED response_p95_ms = no data (at most 100)";
+    assert!(report(&summary).contains(line), "{}", report(&summary));
+    // No request succeeded, so the run failed, whatever the thresholds.
+    assert_eq!(summary.exit_code(), 3);
+}
+
+#[test]
+fn the_report_has_the_percentile_of_one_in_a_thousand() {
+    let server = Server::start(Manner::Answer { after: Duration::ZERO });
+    let summary = quiet(plan(loop_of(1, ""), &server, 100.0, 5));
+    assert!(summary.response.p99_9_ms >= summary.response.p99_ms);
+    assert!(report(&summary).contains(" p99.9 "), "{}", report(&summary));
 }

@@ -31,6 +31,9 @@ pub struct Percentiles {
     pub p95_ms: f64,
     /// 99th percentile.
     pub p99_ms: f64,
+    /// 99.9th percentile; 0 in results of versions without it.
+    #[serde(default)]
+    pub p99_9_ms: f64,
     /// Largest duration.
     pub max_ms: f64,
 }
@@ -146,6 +149,7 @@ impl Histogram {
             p90_ms: self.quantile_ms(0.9),
             p95_ms: self.quantile_ms(0.95),
             p99_ms: self.quantile_ms(0.99),
+            p99_9_ms: self.quantile_ms(0.999),
             max_ms: self.max_ms(),
         }
     }
@@ -192,6 +196,7 @@ mod tests {
         close(histogram.quantile_ms(0.5), 500.0);
         close(histogram.quantile_ms(0.95), 950.0);
         close(histogram.quantile_ms(0.99), 990.0);
+        close(histogram.percentiles().p99_9_ms, 999.0);
         close(histogram.max_ms(), 1000.0);
         close(histogram.mean_ms(), 500.5);
     }

@@ -149,6 +149,12 @@ impl Arrivals {
         self.models.iter().filter_map(|model| model.schedule()?.end()).max()
     }
 
+    /// Whether every schedule has an end.
+    pub fn have_an_end(&self) -> bool {
+        let ends = |model: &Model| model.schedule().is_some_and(|it| it.end().is_some());
+        self.models.iter().all(ends)
+    }
+
     /// Whether everything arrives in segments, whose length is that of the run.
     pub fn has_lengths_only(&self) -> bool {
         let in_segments = |model: &Model| match model.schedule() {

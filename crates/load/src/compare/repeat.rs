@@ -70,7 +70,9 @@ impl RepeatedFigure {
         let all: Option<Vec<f64>> = values.iter().copied().collect();
         let mean = all.and_then(|all| Estimate::of_mean(&all)).map(|estimate| {
             let (low, high) = estimate.interval(CONFIDENCE);
-            Mean { value: estimate.value, low, high }
+            // No figure is negative, and no share exceeds 1; Student's t does not know that.
+            let most = if unit == Unit::Share { 1.0 } else { f64::INFINITY };
+            Mean { value: estimate.value, low: low.max(0.0), high: high.min(most) }
         });
         Self { figure, unit, values, mean }
     }
@@ -117,6 +119,20 @@ mod tests {
         let mean = RepeatedFigure::new("x", Unit::Ms, values).mean.unwrap();
         assert_eq!(mean.value, 12.0);
         assert!((mean.low - 7.032).abs() < 1e-3 && (mean.high - 16.968).abs() < 1e-3, "{mean:?}");
+    }
+
+    #[test]
+    fn no_interval_leaves_the_range_of_its_figure() {
+        // Mean 20, s = 17.3: 20 − 4.3027 × 10 is below 0.
+        let mean = |unit, values: [f64; 3]| {
+            RepeatedFigure::new("x", unit, values.map(Some).to_vec()).mean.unwrap()
+        };
+        let times = mean(Unit::Ms, [10.0, 10.0, 40.0]);
+        assert_eq!(times.low, 0.0);
+        assert!((times.high - 63.027).abs() < 1e-3, "{times:?}");
+        let shares = mean(Unit::Share, [1.0, 1.0, 0.7]);
+        assert_eq!(shares.high, 1.0);
+        assert!((shares.low - 0.4697).abs() < 1e-3, "{shares:?}");
     }
 
     #[test]

@@ -109,7 +109,7 @@ pub fn report(summary: &Summary) -> String {
         &mut out,
         format_args!(
             "sessions        offered {}, started {}, refused {}{}, failed {}{}, abandoned {}{}, \
-             completed {}, cut off {}; {:.1} % of those admitted completed",
+             completed {}, unfinished {}; {:.1} % of those admitted completed",
             totals.offered,
             totals.started,
             totals.refused,
@@ -228,7 +228,8 @@ fn limited(verdict: &Verdict) -> String {
         (None, Some(max)) => format!("at most {max}"),
         (None, None) => "no limit".to_owned(),
     };
-    format!("{} = {:.3} ({limit})", verdict.metric, verdict.value)
+    let value = verdict.value.map_or("no data".to_owned(), |value| format!("{value:.3}"));
+    format!("{} = {value} ({limit})", verdict.metric)
 }
 
 /// Negotiated parameters with their numbers.
@@ -360,11 +361,12 @@ fn percentiles(times: &Percentiles) -> String {
         return "none".to_owned();
     }
     format!(
-        "p50 {} p90 {} p95 {} p99 {} max {} ms ({})",
+        "p50 {} p90 {} p95 {} p99 {} p99.9 {} max {} ms ({})",
         ms(times.p50_ms),
         ms(times.p90_ms),
         ms(times.p95_ms),
         ms(times.p99_ms),
+        ms(times.p99_9_ms),
         ms(times.max_ms),
         times.count
     )

@@ -124,10 +124,11 @@ impl<'t> Judged<'t> {
 
     /// Compares the figure with its limits.
     fn evaluate(&self, threshold: &Threshold, window: Duration) -> Verdict {
-        let value = self.value(threshold.metric.figure, window);
+        let figure = threshold.metric.figure;
+        let value = self.value(figure, window).filter(|_| self.has_data(figure));
         Verdict {
             metric: threshold.to_string(),
-            value: value.unwrap_or(0.0),
+            value,
             min: threshold.min,
             max: threshold.max,
             met: value.is_some_and(|value| threshold.allows(value)),
@@ -211,7 +212,7 @@ mod tests {
         let verdicts = verdicts(&limits, &tally(), 10 * SECOND);
         let met: Vec<bool> = verdicts.iter().map(|verdict| verdict.met).collect();
         assert_eq!(met, [true, false, true, false, true, true, false, false]);
-        let values: Vec<f64> = verdicts[2..].iter().map(|verdict| verdict.value).collect();
+        let values: Vec<f64> = verdicts[2..].iter().map(|verdict| verdict.value.unwrap()).collect();
         assert_eq!(values, [0.1, 0.5, 0.3, 0.2, 0.1, 0.75]);
         assert_eq!(verdicts[3].metric, "page.Item.requests_failed_ratio");
     }

@@ -7,13 +7,14 @@ use serde::Serialize;
 pub struct Verdict {
     /// Name of the figure, behind that of its page or class: `page.Home.response_p95_ms`.
     pub metric: String,
-    /// The figure.
-    pub value: f64,
+    /// The figure; `None` without data.
+    pub value: Option<f64>,
     /// Smallest allowed value.
     pub min: Option<f64>,
     /// Largest allowed value.
     pub max: Option<f64>,
-    /// The figure is within the limits. A response time without any request is not.
+    /// The figure is within the limits. Without data it is not: an
+    /// empty run proves nothing.
     pub met: bool,
 }
 

@@ -142,8 +142,11 @@ async fn drive(
         let now = Instant::now();
         let late = now.saturating_duration_since(heartbeat);
         context.record_at(now, EventKind::Heartbeat { late });
-        let idle = arriving.are_over() && context.is_idle();
-        if now >= end || stop.is_stopped() || idle {
+        // Rates have no end: the time after the last arrival is a part of the window that was
+        // asked for. A schedule that has one, or a number of sessions, ends the run.
+        let has_end = arrivals.have_an_end() || context.has_enough();
+        let over = has_end && arriving.are_over() && context.is_idle();
+        if now >= end || stop.is_stopped() || over {
             // An instant within the window, even if the loop is late.
             let ended = now.min(end);
             for (cohort, count) in context.cohorts() {

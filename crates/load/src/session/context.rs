@@ -190,6 +190,11 @@ impl ThreadContext {
         self.counts.in_flight.iter().map(Cell::get).sum()
     }
 
+    /// Whether the thread has had the number of sessions that limits the run.
+    pub(crate) fn has_enough(&self) -> bool {
+        self.max_sessions.is_some_and(|most| self.counts.offered.get() >= most)
+    }
+
     /// Whether no session is in flight and no customer will return.
     pub(crate) fn is_idle(&self) -> bool {
         self.in_flight() + self.counts.away.get() == 0
