@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use common::{Manner, Server, loop_of, plan};
-use tidegate_load::{Arrivals, Close, KeepAlive, Plan, Sources, Totals, run};
+use tidegate_load::{Arrivals, Close, KeepAlive, Plan, Scenario, Sources, Totals, run};
 
 const AT_ONCE: Manner = Manner::Answer { after: Duration::ZERO };
 
@@ -128,4 +128,24 @@ fn connections_come_from_all_addresses_in_turn() {
     plan.sources = Sources::System;
     assert_eq!(totals(plan).completed, 40);
     assert!(peers(42).iter().all(|ip| ip.to_string() == "127.0.0.1"));
+}
+
+#[test]
+fn a_request_that_is_not_idempotent_is_never_sent_twice() {
+    for (method, sent_twice) in [("POST", false), ("PATCH", false), ("PUT", true), ("GET", true)] {
+        let server = Server::start(Manner::CloseUnanswered { answers: 1 });
+        let text = format!(
+            "[session]\nsteps = [\"Home\", \"Order\"]\nthink = \"1ms\"\n[pages]\n\
+             Home = {{ path = \"/\" }}\nOrder = {{ path = \"/order\", method = \"{method}\" }}\n"
+        );
+        let scenario = Scenario::from_toml(&text, "order.toml").unwrap();
+        let totals = totals(plan(scenario, &server, 100.0, 5));
+        let orders = server.paths().iter().filter(|path| *path == "/order").count();
+        // Sent again it is the first request of its connection, and answered.
+        let expected = if sent_twice { (5, 0, 5, 10) } else { (0, 5, 0, 5) };
+        let found = (totals.completed, totals.failed, totals.retries, orders);
+        assert_eq!(found, expected, "{method}: {totals:?}");
+        let closed = totals.failed_by_kind.get("closed").copied().unwrap_or(0);
+        assert_eq!(closed, expected.1, "{method}: {totals:?}");
+    }
 }

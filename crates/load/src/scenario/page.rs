@@ -107,6 +107,13 @@ impl Method {
     pub const ALL: [Self; 6] =
         [Self::Get, Self::Head, Self::Post, Self::Put, Self::Patch, Self::Delete];
 
+    /// Whether the effect of several such requests is that of one.
+    ///
+    /// Source: RFC 9110, section 9.2.2.
+    pub fn is_idempotent(self) -> bool {
+        matches!(self, Self::Get | Self::Head | Self::Put | Self::Delete)
+    }
+
     /// As in the request line.
     pub fn as_str(self) -> &'static str {
         match self {

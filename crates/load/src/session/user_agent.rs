@@ -15,7 +15,7 @@ use super::request::{LastUsed, Request};
 use super::returning::{finish, rest_until};
 use crate::client::connection::{ConnectError, Connection};
 use crate::client::connections::KeepAlive;
-use crate::client::http::exchange::{Answer, Exchange, ExchangeError};
+use crate::client::http::exchange::{Answer, Exchange};
 use crate::client::tls::tickets::Tickets;
 use crate::outcome::{Failure, Outcome, Stage};
 use crate::recorder::event::{Cohort, EventKind, Expectation, Request as RecordedRequest};
@@ -298,7 +298,8 @@ impl UserAgent {
     }
 
     /// Sends one request, on a new connection if there is none. Repeats it once on a new
-    /// connection if the server has just closed the old one.
+    /// connection if the server has just closed the old one, unless it may have processed
+    /// a request that is not idempotent.
     async fn send(
         &mut self,
         request: &Request,
@@ -341,10 +342,7 @@ impl UserAgent {
                     }
                     return Ok(answer);
                 }
-                Err(ExchangeError {
-                    failure: Failure::Reset | Failure::Closed | Failure::GoAway,
-                    unanswered: true,
-                }) if reused => {
+                Err(error) if reused && error.may_be_repeated(request.method) => {
                     reused = false;
                     context.record(EventKind::Retry);
                 }

@@ -44,6 +44,8 @@ pub enum Manner {
     Deaf,
     /// Closes after this many answers, without saying so beforehand.
     CloseAfter { answers: u64 },
+    /// Closes after this many answers, without an answer to the next request.
+    CloseUnanswered { answers: u64 },
     /// Sends the first half of an answer and closes.
     Half,
     /// Answers 500.
@@ -278,6 +280,10 @@ async fn answer(mut io: impl AsyncRead + AsyncWrite + Unpin, state: &State) -> s
             }
             Manner::Silent => {
                 let _ = io.read_to_end(&mut Vec::new()).await;
+                return Ok(());
+            }
+            Manner::CloseUnanswered { answers: most } if answers >= most => {
+                io.shutdown().await?;
                 return Ok(());
             }
             Manner::Half => {

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use super::head::{Fields, LastHead};
 use crate::outcome::{Failure, Stage};
+use crate::scenario::page::Method;
 
 /// Largest response head.
 pub(crate) const LARGEST_HEAD: usize = 64 * 1024;
@@ -59,9 +60,36 @@ impl Answer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ExchangeError {
     pub(crate) failure: Failure,
-    /// No byte of a response was received: on a reused connection the server had
-    /// probably closed it before the request arrived.
-    pub(crate) unanswered: bool,
+    pub(crate) progress: Progress,
+}
+
+/// How far a request came that has no complete response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Progress {
+    /// No byte of it was sent.
+    Unsent,
+    /// No byte of a response was received: on a reused connection the server had probably
+    /// closed it before the request arrived, but it may have processed the request.
+    Unanswered,
+    /// A part of the response was received, or the fault is not the server's.
+    Answered,
+}
+
+impl ExchangeError {
+    /// Whether the request may be sent again on a new connection after the connection that
+    /// was kept for it has ended.
+    ///
+    /// Source: RFC 9110, section 9.2.2: a request is repeated automatically only if its
+    /// method is idempotent, or if it is known not to have been applied.
+    pub(crate) fn may_be_repeated(&self, method: Method) -> bool {
+        let ended = matches!(self.failure, Failure::Reset | Failure::Closed | Failure::GoAway);
+        ended
+            && match self.progress {
+                Progress::Unsent => true,
+                Progress::Unanswered => method.is_idempotent(),
+                Progress::Answered => false,
+            }
+    }
 }
 
 pub(crate) fn failure(error: &io::Error) -> Failure {

@@ -9,7 +9,7 @@ use std::time::Instant;
 use tokio::io::ReadBuf;
 
 use super::body::Body;
-use super::exchange::{Answer, Exchange, ExchangeError, LARGEST_HEAD, failure};
+use super::exchange::{Answer, Exchange, ExchangeError, LARGEST_HEAD, Progress, failure};
 use crate::client::transport::Transport;
 use crate::outcome::{Failure, Stage};
 
@@ -31,14 +31,18 @@ impl Exchange<'_> {
         connection
             .send(self.bytes)
             .await
-            .map_err(|error| ExchangeError { failure: failure(&error), unanswered: true })?;
+            // A part of it may have been sent.
+            .map_err(|error| ExchangeError {
+                failure: failure(&error),
+                progress: Progress::Unanswered,
+            })?;
         let mut first_byte = None;
         // When the last bytes came.
         let mut came = sent;
         let mut received_bytes = 0u64;
         let answered = |first: Option<Instant>, failure| ExchangeError {
             failure,
-            unanswered: first.is_none(),
+            progress: if first.is_none() { Progress::Unanswered } else { Progress::Answered },
         };
         // Head, past interim answers.
         let mut searched = 0;
@@ -80,7 +84,7 @@ impl Exchange<'_> {
                 self.stage.set(Stage::LastByte);
             }
         };
-        let broken = |failure| ExchangeError { failure, unanswered: false };
+        let broken = |failure| ExchangeError { failure, progress: Progress::Answered };
         let mut body = answer.body;
         let mut from = head;
         loop {

@@ -23,7 +23,7 @@ use http::{HeaderMap, HeaderValue, Method, Request, Response, Uri, Version};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::body::store;
-use super::exchange::{Answer, Exchange, ExchangeError, LARGEST_HEAD, failure};
+use super::exchange::{Answer, Exchange, ExchangeError, LARGEST_HEAD, Progress, failure};
 use super::head::Fields;
 use crate::client::connections::Close;
 use crate::client::transport::Transport;
@@ -146,13 +146,13 @@ impl Http2 {
         let Exchange { bytes, sent, mut keep, stage, .. } = exchange;
         stage.set(Stage::FirstByte);
         let before = self.seen.received_bytes.get();
-        let whole = |unanswered| move |failure| ExchangeError { failure, unanswered };
-        let (request, body) = request(bytes, &self.scheme).map_err(whole(false))?;
-        let response = self.ask(request, body).await.map_err(whole(true))?;
+        let broken = |failure| ExchangeError { failure, progress: Progress::Answered };
+        let (request, body) = request(bytes, &self.scheme).map_err(broken)?;
+        let response = self.ask(request, body).await?;
         let first_byte = Instant::now();
         stage.set(Stage::LastByte);
         let (head, mut body) = response.into_parts();
-        while let Some(piece) = self.piece(&mut body).await.map_err(whole(false))? {
+        while let Some(piece) = self.piece(&mut body).await.map_err(broken)? {
             store(&mut keep, &piece);
         }
         let last_byte = Instant::now();
@@ -182,25 +182,31 @@ impl Http2 {
         &mut self,
         request: Request<()>,
         body: Bytes,
-    ) -> Result<Response<RecvStream>, Failure> {
+    ) -> Result<Response<RecvStream>, ExchangeError> {
+        let error = |progress, error: &h2::Error, seen: &Seen| ExchangeError {
+            failure: failed(error, seen),
+            progress,
+        };
         let ready = std::future::poll_fn(|cx| {
             self.work(cx);
             self.requests.poll_ready(cx)
         });
-        ready.await.map_err(|error| failed(&error, &self.seen))?;
+        ready.await.map_err(|e| error(Progress::Unsent, &e, &self.seen))?;
         let (mut response, mut stream) = self
             .requests
             .send_request(request, body.is_empty())
-            .map_err(|error| failed(&error, &self.seen))?;
+            .map_err(|e| error(Progress::Unsent, &e, &self.seen))?;
         if !body.is_empty() {
             // A form at most: held until the server's window takes it.
-            stream.send_data(body, true).map_err(|error| failed(&error, &self.seen))?;
+            stream
+                .send_data(body, true)
+                .map_err(|e| error(Progress::Unanswered, &e, &self.seen))?;
         }
         let answered = std::future::poll_fn(|cx| {
             self.work(cx);
             Pin::new(&mut response).poll(cx)
         });
-        answered.await.map_err(|error| failed(&error, &self.seen))
+        answered.await.map_err(|e| error(Progress::Unanswered, &e, &self.seen))
     }
 
     /// The next piece of a body; `None` after its last byte and the trailer.
