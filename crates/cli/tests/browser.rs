@@ -117,7 +117,12 @@ async fn a_person_browses_logs_in_and_bids_in_chromium() {
     fill(&page, "password", "password1").await;
     submit(&page, "/bid").await;
     submit(&page, "/bids").await;
-    page.wait().at_most(Duration::from_secs(20)).for_element(Locator::Css("main")).await.unwrap();
+    // Every page has a `main`: one that is found at once is that of the form.
+    page.wait()
+        .at_most(Duration::from_secs(20))
+        .for_element(Locator::XPath("//h1[contains(., 'You lead')]"))
+        .await
+        .unwrap();
     let before = text(&page).await;
     page.goto(&format!("{}{item}/bids", gate.address("gate"))).await.unwrap();
     let bids = text(&page).await;
