@@ -163,7 +163,7 @@ fn reading(sessions_active: u32) -> Reading {
         in_flight_requests: 5,
         sessions_active,
         thinking: std::array::from_fn(|age| u64::from(sessions_active) >> age),
-        asked: [10; AGES],
+        requests_by_age: [10; AGES],
         sessions_started: 10,
         upstream_responses: 200,
         upstream_time_s: 0.2,

@@ -44,7 +44,7 @@ pub struct Reading {
     /// with several connections may think on each.
     pub thinking: [u64; AGES],
     /// Requests of thinking sessions since the previous tick, by the age of the session.
-    pub asked: [u64; AGES],
+    pub requests_by_age: [u64; AGES],
     /// Sessions admitted since the previous tick.
     pub sessions_started: u64,
     /// Responses whose first byte came from the upstream.
@@ -111,7 +111,9 @@ impl Reading {
         Self {
             new: class(self.new),
             returning: class(self.returning),
-            asked: self.asked.map(|asked| times(asked, factor)),
+            requests_by_age: self
+                .requests_by_age
+                .map(|requests_by_age| times(requests_by_age, factor)),
             sessions_started: times(self.sessions_started, factor),
             upstream_responses: times(self.upstream_responses, factor),
             upstream_time_s: self.upstream_time_s * factor,

@@ -30,7 +30,7 @@ pub struct ThinkTimeCensus {
     ordered: AtomicU64,
     since: [AtomicU64; RING],
     longer: AtomicU64,
-    asked: [AtomicU64; AGES],
+    requests_by_age: [AtomicU64; AGES],
 }
 
 /// The counts at a tick.
@@ -39,13 +39,15 @@ pub struct CensusCounts {
     /// Sessions that are thinking, by [`age`].
     pub thinking: [u64; AGES],
     /// Requests since the start, by the age of the session then.
-    pub asked: [u64; AGES],
+    pub requests_by_age: [u64; AGES],
 }
 
 impl CensusCounts {
     /// Requests since earlier counts, by the age of the session then.
-    pub fn asked_since(&self, before: &Self) -> [u64; AGES] {
-        std::array::from_fn(|age| self.asked[age].wrapping_sub(before.asked[age]))
+    pub fn requests_since(&self, before: &Self) -> [u64; AGES] {
+        std::array::from_fn(|age| {
+            self.requests_by_age[age].wrapping_sub(before.requests_by_age[age])
+        })
     }
 }
 
@@ -56,7 +58,7 @@ impl Default for ThinkTimeCensus {
             ordered: AtomicU64::new(0),
             since: std::array::from_fn(|_| AtomicU64::new(0)),
             longer: AtomicU64::new(0),
-            asked: std::array::from_fn(|_| AtomicU64::new(0)),
+            requests_by_age: std::array::from_fn(|_| AtomicU64::new(0)),
         }
     }
 }
@@ -85,14 +87,14 @@ impl ThinkTimeCensus {
     }
 
     /// A session that has been thinking since that tick makes a request.
-    pub fn asks(&self, since: u64) {
+    pub fn requests(&self, since: u64) {
         self.ends(since);
-        add(&self.asked[age(self.ordered.load(Relaxed).saturating_sub(since))], 1);
+        add(&self.requests_by_age[age(self.ordered.load(Relaxed).saturating_sub(since))], 1);
     }
 
     /// A session makes a request while another is under way.
-    pub fn asks_besides(&self) {
-        add(&self.asked[0], 1);
+    pub fn requests_besides(&self) {
+        add(&self.requests_by_age[0], 1);
     }
 
     /// A session that has been thinking since that tick has ended.
@@ -110,8 +112,8 @@ impl ThinkTimeCensus {
                 self.since[since as usize % RING].load(Relaxed);
         }
         counts.thinking[AGES - 1] += self.longer.load(Relaxed);
-        for (sum, asked) in counts.asked.iter_mut().zip(&self.asked) {
-            *sum += asked.load(Relaxed);
+        for (sum, requests_by_age) in counts.requests_by_age.iter_mut().zip(&self.requests_by_age) {
+            *sum += requests_by_age.load(Relaxed);
         }
     }
 
@@ -168,17 +170,20 @@ mod tests {
         let census = at(5);
         assert_eq!([(); 3].map(|()| census.begins()), [5; 3]);
         assert_eq!(counts(&census).thinking[0], 3);
-        census.asks(5);
+        census.requests(5);
         go_on(&census, 3);
-        census.asks(5);
+        census.requests(5);
         go_on(&census, 1);
         let then = counts(&census);
-        assert_eq!((then.thinking[age(4)], then.asked[0], then.asked[age(3)]), (1, 1, 1));
+        assert_eq!(
+            (then.thinking[age(4)], then.requests_by_age[0], then.requests_by_age[age(3)]),
+            (1, 1, 1)
+        );
         census.ends(5);
         let none = counts(&census);
-        assert_eq!((none.thinking, none.asked), ([0; AGES], then.asked));
-        census.asks_besides();
-        assert_eq!(counts(&census).asked_since(&none), [1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+        assert_eq!((none.thinking, none.requests_by_age), ([0; AGES], then.requests_by_age));
+        census.requests_besides();
+        assert_eq!(counts(&census).requests_since(&none), [1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
     }
 
     #[test]
@@ -196,10 +201,10 @@ mod tests {
         let since = census.begins();
         assert_eq!(counts(&census).thinking[AGES - 1], 2);
         go_on(&census, 1);
-        census.asks(0);
+        census.requests(0);
         census.ends(100);
         let then = counts(&census);
-        assert_eq!((then.thinking[AGES - 1], then.asked[AGES - 1]), (0, 1));
+        assert_eq!((then.thinking[AGES - 1], then.requests_by_age[AGES - 1]), (0, 1));
         assert_eq!(then.thinking[1], 1);
         census.ends(since);
         assert_eq!(counts(&census).thinking, [0; AGES]);

@@ -61,13 +61,13 @@ prop_compose! {
         (new, returning) in (class(), class()),
         (in_flight_handshakes, in_flight_requests, held) in (gauge(), gauge(), gauge()),
         (sessions_active, sessions_started) in (gauge(), count()),
-        (thinking, asked) in (prop::array::uniform11(count()), prop::array::uniform11(count())),
+        (thinking, requests_by_age) in (prop::array::uniform11(count()), prop::array::uniform11(count())),
         (upstream_responses, upstream_time_s, upstream_time_ln) in (count(), number(), number()),
         (upstream_given_up, given_up_time_ln) in (count(), number()),
     ) -> Reading {
         Reading {
             elapsed, gate, upstream, shared, new, returning, in_flight_handshakes,
-            in_flight_requests, held, sessions_active, thinking, asked, sessions_started,
+            in_flight_requests, held, sessions_active, thinking, requests_by_age, sessions_started,
             upstream_responses, upstream_time_s, upstream_time_ln, upstream_given_up,
             given_up_time_ln,
         }

@@ -71,7 +71,7 @@ fn counted(totals: &Totals, before: &Totals) -> Reading {
         in_flight_requests: small(totals.at_upstream),
         held: small(totals.holding),
         thinking: totals.think_times.thinking,
-        asked: totals.think_times.asked_since(&before.think_times),
+        requests_by_age: totals.think_times.requests_since(&before.think_times),
         upstream_responses: since(|totals| totals.upstream_responses),
         upstream_time_s: seconds(since(|totals| totals.upstream_ns)),
         upstream_time_ln: since(|totals| totals.upstream_ln_micros) as f64 * 1e-6,

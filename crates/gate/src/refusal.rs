@@ -14,8 +14,8 @@ This port speaks HTTPS only. Please use https:// instead of http://\r\n";
 /// The answer to anything but HTTP on the plain HTTP port: a browser that tried TLS
 /// does not show it, but a packet capture does.
 pub const NOT_HTTP: &[u8] = b"HTTP/1.1 400 Bad Request\r\n\
-Content-Type: text/plain; charset=utf-8\r\nContent-Length: 77\r\nConnection: close\r\n\r\n\
-This port speaks HTTP in clear only. Please use http:// instead of https://\r\n";
+Content-Type: text/plain; charset=utf-8\r\nContent-Length: 74\r\nConnection: close\r\n\r\n\
+This port serves plain HTTP only. Please use http:// instead of https://\r\n";
 
 /// The answer to a new session that is refused over plain HTTP.
 const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\n\

@@ -118,17 +118,17 @@ impl Best {
                 class.waiting.pop_front();
             }
         }
-        let asked: f64 = self
+        let demanded: f64 = self
             .classes
             .iter()
             .zip(&worth.of_request)
             .map(|(class, [first, _])| class.waits().customers * first)
             .sum();
-        if asked > 0.0 {
+        if demanded > 0.0 {
             let room = (all + self.patience_s * worth.carried_per_s - self.owed).max(0.0);
-            let share = (room / asked).min(1.0);
+            let share = (room / demanded).min(1.0);
             self.classes.iter_mut().for_each(|class| class.admit(share));
-            self.owed += share * asked;
+            self.owed += share * demanded;
         }
         let carried = self.owed.min(all);
         self.owed -= carried;

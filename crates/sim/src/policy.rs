@@ -15,13 +15,13 @@ pub trait Policy {
 
     /// Whether a negative decision refuses this one session, as where a share of them is
     /// refused; otherwise the whole queue waits.
-    fn turns_away(&self) -> bool {
+    fn refuses_one(&self) -> bool {
         false
     }
 
     /// Whether the oldest queued session, which has waited so long, is to be refused
     /// now. The gate's own hold time ends its wait in any case.
-    fn gives_up(&mut self, _now: Time, _waited: Duration) -> bool {
+    fn drops_oldest(&mut self, _now: Time, _waited: Duration) -> bool {
         false
     }
 

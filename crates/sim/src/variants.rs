@@ -154,7 +154,7 @@ impl Policy for Filtered {
         match self.withheld {
             Withheld::Nothing => {}
             Withheld::Ages => {
-                for counts in [&mut reading.thinking, &mut reading.asked] {
+                for counts in [&mut reading.thinking, &mut reading.requests_by_age] {
                     let all = counts[1..].iter().sum();
                     counts[1..].fill(0);
                     counts[1] = all;

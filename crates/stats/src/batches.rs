@@ -8,7 +8,7 @@ use crate::histogram::Histogram;
 /// What one of the equal stretches of a run contributes to a ratio of two sums, such as
 /// sessions per second, completed per ended, or those below a limit per all.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Part {
+pub struct RatioTerm {
     /// Contribution to the numerator.
     pub part: f64,
     /// Contribution to the denominator; 0 or more.
@@ -17,7 +17,7 @@ pub struct Part {
 
 /// Why the standard error of a figure is not known from one run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unsure {
+pub enum Inconclusive {
     /// The denominator is 0, or a value is not finite.
     NoData,
     /// Fewer than [`FEWEST`] stretches: the run was too short.
@@ -42,7 +42,7 @@ const CORRELATED_Z: f64 = 1.2816;
 /// neighbours reduces the effective number of batches by the factor `(1 − c)/(1 + c)`.
 ///
 /// # Errors
-/// [`Unsure`]: why there is no standard error.
+/// [`Inconclusive`]: why there is no standard error.
 ///
 /// Source: Cochran, "Sampling Techniques", 6.3 (the variance of a ratio);
 /// Schmeiser 1982, "Batch size effects in the analysis of simulation output":
@@ -50,16 +50,16 @@ const CORRELATED_Z: f64 = 1.2816;
 /// simulation": join until von Neumann's test finds no correlation; Bayley and
 /// Hammersley 1946, "The 'effective' number of independent observations in an
 /// autocorrelated time series".
-pub fn ratio_of_sums(parts: &[Part]) -> Result<Estimate, Unsure> {
-    let sum = |of: fn(&Part) -> f64| parts.iter().map(of).sum::<f64>();
+pub fn ratio_of_sums(parts: &[RatioTerm]) -> Result<Estimate, Inconclusive> {
+    let sum = |of: fn(&RatioTerm) -> f64| parts.iter().map(of).sum::<f64>();
     let (part, whole) = (sum(|p| p.part), sum(|p| p.whole));
-    let usable = |p: &Part| p.part.is_finite() && p.whole.is_finite() && p.whole >= 0.0;
+    let usable = |p: &RatioTerm| p.part.is_finite() && p.whole.is_finite() && p.whole >= 0.0;
     if whole <= 0.0 || !parts.iter().all(usable) {
-        return Err(Unsure::NoData);
+        return Err(Inconclusive::NoData);
     }
     let ratio = part / whole;
     if parts.len() < FEWEST {
-        return Err(Unsure::TooShort);
+        return Err(Inconclusive::TooShort);
     }
     let mut joined = 1;
     while parts.len() / joined >= FEWEST {
@@ -77,7 +77,7 @@ pub fn ratio_of_sums(parts: &[Part]) -> Result<Estimate, Unsure> {
         }
         joined *= 2;
     }
-    Err(Unsure::Correlated)
+    Err(Inconclusive::Correlated)
 }
 
 /// The quantile `q` (0 to 1) of durations of a run, in milliseconds, with its
@@ -89,13 +89,13 @@ pub fn ratio_of_sums(parts: &[Part]) -> Result<Estimate, Unsure> {
 ///
 /// Source: Woodruff 1952, "Confidence intervals for medians and other position
 /// measures".
-pub fn quantile_of_batches(q: f64, stretches: &[&Histogram]) -> Result<Estimate, Unsure> {
+pub fn quantile_of_batches(q: f64, stretches: &[&Histogram]) -> Result<Estimate, Inconclusive> {
     let mut all = Histogram::new();
     stretches.iter().for_each(|stretch| all.merge(stretch));
     let value = all.quantile_ms(q);
-    let parts: Vec<Part> = stretches
+    let parts: Vec<RatioTerm> = stretches
         .iter()
-        .map(|stretch| Part {
+        .map(|stretch| RatioTerm {
             part: stretch.count_up_to_ms(value) as f64,
             whole: stretch.count() as f64,
         })
@@ -110,9 +110,9 @@ pub fn quantile_of_batches(q: f64, stretches: &[&Histogram]) -> Result<Estimate,
 }
 
 /// Joins `size` neighbours each; the last batch has the remainder.
-fn join(parts: &[Part], size: usize) -> Vec<Part> {
+fn join(parts: &[RatioTerm], size: usize) -> Vec<RatioTerm> {
     let count = parts.len() / size;
-    let mut batches = vec![Part::default(); count];
+    let mut batches = vec![RatioTerm::default(); count];
     for (index, part) in parts.iter().enumerate() {
         let batch = &mut batches[(index / size).min(count - 1)];
         batch.part += part.part;
@@ -144,8 +144,8 @@ mod tests {
     use super::*;
     use crate::estimate::Difference;
 
-    fn by_two(counts: &[f64]) -> Vec<Part> {
-        counts.iter().map(|&part| Part { part, whole: 2.0 }).collect()
+    fn by_two(counts: &[f64]) -> Vec<RatioTerm> {
+        counts.iter().map(|&part| RatioTerm { part, whole: 2.0 }).collect()
     }
 
     fn close(actual: f64, expected: f64) {
@@ -164,9 +164,9 @@ mod tests {
     fn uneven_stretches_weigh_by_their_size() {
         // R = 12/24. y − R·x = −1 1 −1 1 −1 1 −1 1, x̄ = 3: Σz² = 8/9.
         let sizes = [2.0, 4.0, 2.0, 4.0, 2.0, 4.0, 2.0, 4.0];
-        let parts: Vec<Part> = sizes
+        let parts: Vec<RatioTerm> = sizes
             .iter()
-            .map(|&whole| Part { part: if whole == 2.0 { 0.0 } else { 3.0 }, whole })
+            .map(|&whole| RatioTerm { part: if whole == 2.0 { 0.0 } else { 3.0 }, whole })
             .collect();
         let found = ratio_of_sums(&parts).unwrap();
         assert_eq!(found.value, 0.5);
@@ -194,11 +194,11 @@ mod tests {
         for kept in [0.0f64, 0.4, 0.6] {
             let mut run = || {
                 let mut now: f64 = StandardNormal.sample(&mut rng);
-                let parts: Vec<Part> = (0..32)
+                let parts: Vec<RatioTerm> = (0..32)
                     .map(|_| {
                         let new: f64 = StandardNormal.sample(&mut rng);
                         now = kept * now + (1.0 - kept * kept).sqrt() * new;
-                        Part { part: 100.0 + now, whole: 1.0 }
+                        RatioTerm { part: 100.0 + now, whole: 1.0 }
                     })
                     .collect();
                 ratio_of_sums(&parts)
@@ -217,10 +217,10 @@ mod tests {
     #[test]
     fn a_run_that_drifts_or_is_short_or_empty_has_no_standard_error() {
         let drift = by_two(&[1.0, 1.0, 1.0, 1.0, 3.0, 3.0, 3.0, 3.0]);
-        assert_eq!(ratio_of_sums(&drift), Err(Unsure::Correlated));
-        assert_eq!(ratio_of_sums(&by_two(&[1.0; 7])), Err(Unsure::TooShort));
-        assert_eq!(ratio_of_sums(&[Part::default(); 9]), Err(Unsure::NoData));
-        assert_eq!(ratio_of_sums(&by_two(&[f64::NAN; 9])), Err(Unsure::NoData));
+        assert_eq!(ratio_of_sums(&drift), Err(Inconclusive::Correlated));
+        assert_eq!(ratio_of_sums(&by_two(&[1.0; 7])), Err(Inconclusive::TooShort));
+        assert_eq!(ratio_of_sums(&[RatioTerm::default(); 9]), Err(Inconclusive::NoData));
+        assert_eq!(ratio_of_sums(&by_two(&[f64::NAN; 9])), Err(Inconclusive::NoData));
     }
 
     #[test]

@@ -16,7 +16,7 @@ mod knee;
 mod ratio;
 mod summary;
 
-pub use batches::{FEWEST, Part, Unsure, quantile_of_batches, ratio_of_sums};
+pub use batches::{FEWEST, Inconclusive, RatioTerm, quantile_of_batches, ratio_of_sums};
 pub use estimate::{Difference, Estimate};
 pub use histogram::{Histogram, Percentiles};
 pub use holm::holm;

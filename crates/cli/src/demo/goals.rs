@@ -1,6 +1,6 @@
-//! The goals of `tide`, judged by this run's own figures.
+//! The goals of `tide`, assessed by this run's own figures.
 
-use super::plan::JUDGED;
+use super::plan::ASSESSED;
 use super::summary::{Goal, Point, Summary};
 
 /// Goodput under overload, as a share of the peak.
@@ -10,10 +10,10 @@ const RESPONSE: f64 = 3.0;
 /// Admitted sessions that complete.
 const COMPLETE: f64 = 0.98;
 
-/// Judges every goal whose points were measured; a run without them (`--quick`) has fewer
+/// Evaluates every goal whose points were measured; a run without them (`--quick`) has fewer
 /// goals.
-pub fn judge(summary: &Summary) -> Vec<Goal> {
-    let tide = |multiple| summary.point(JUDGED, multiple);
+pub fn evaluate(summary: &Summary) -> Vec<Goal> {
+    let tide = |multiple| summary.point(ASSESSED, multiple);
     let mut goals = Vec::new();
     for multiple in [2.0, 4.0] {
         goals.extend(tide(multiple).map(|p| goodput(p, summary)));
@@ -22,7 +22,7 @@ pub fn judge(summary: &Summary) -> Vec<Goal> {
         goals.push(response(half, four));
     }
     goals.extend(tide(0.5).map(none_refused));
-    let curve = summary.curve(JUDGED);
+    let curve = summary.curve(ASSESSED);
     if !curve.is_empty() {
         goals.push(no_returning_refused(&curve));
         goals.push(admitted_complete(&curve));
@@ -131,7 +131,7 @@ mod tests {
     }
 
     fn missed(four: Point) -> Vec<String> {
-        judge(&summary(four)).into_iter().filter(|g| !g.met).map(|g| g.text).collect()
+        evaluate(&summary(four)).into_iter().filter(|g| !g.met).map(|g| g.text).collect()
     }
 
     /// 100 sessions per second at the use of [`GOOD`].

@@ -21,7 +21,7 @@ use anyhow::Context;
 use crate::exit::Outcome;
 use event::Event;
 use measure::Measurement;
-use plan::{JUDGED, Plan, is_overload};
+use plan::{ASSESSED, Plan, is_overload};
 use summary::{POLICIES, Setting, Summary};
 use tidegate_host::Cores;
 use tidegate_lab::{Setup, Testbed};
@@ -76,7 +76,7 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
 
     let elapsed_s = began.elapsed().as_secs_f64();
     summary.setting = Setting { elapsed_s, ..plan.setting() };
-    summary.goals = goals::judge(&summary);
+    summary.goals = goals::evaluate(&summary);
     print!("{}", table::text(&summary));
     write_results(&summary, out)?;
     if args.keep {
@@ -89,7 +89,7 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
 
 /// The capacity, then every point. The machine's speed drifts meanwhile: a baseline before
 /// each load measures the capacity that it is a multiple of, the policies take turns at it,
-/// and under overload the judged policy is measured twice between baselines.
+/// and under overload the assessed policy is measured twice between baselines.
 fn measure(measurement: &mut Measurement) -> anyhow::Result<Summary> {
     let plan = measurement.plan;
     let (capacity_sessions_per_s, ramp) = measurement.capacity()?;
@@ -101,18 +101,18 @@ fn measure(measurement: &mut Measurement) -> anyhow::Result<Summary> {
         }
         let capacity = measurement.capacity_now();
         for policy in plan.policies {
-            let judged = *policy == JUDGED && is_overload(*multiple);
+            let assessed = *policy == ASSESSED && is_overload(*multiple);
             let mut windows = Vec::new();
-            for _ in 0..plan.windows(judged) {
-                if judged {
+            for _ in 0..plan.windows(assessed) {
+                if assessed {
                     summary.baselines.extend(measurement.baselines()?);
                 }
                 windows.push(measurement.point(policy, *multiple, capacity)?);
             }
-            if judged {
+            if assessed {
                 summary.baselines.extend(measurement.baselines()?);
             }
-            capacity_is_known = judged;
+            capacity_is_known = assessed;
             summary.peak_completed_per_s = measurement.peak();
             summary.add(windows);
             let point = summary.points.last().expect("it was just added");

@@ -32,8 +32,8 @@ pub struct Times {
     pub baseline_window: Duration,
 }
 
-/// The policy that the goals judge.
-pub const JUDGED: &str = "tide";
+/// The policy that the goals are about.
+pub const ASSESSED: &str = "tide";
 
 impl Plan {
     /// # Errors
@@ -75,10 +75,10 @@ impl Plan {
     pub fn introduction(&self) -> String {
         let times = &self.times;
         let overloads = self.multiples.iter().filter(|multiple| is_overload(**multiple)).count();
-        let judged = overloads * self.windows(true);
-        let windows = (self.policies.len() * self.multiples.len() - overloads + judged) as u32;
+        let assessed = overloads * self.windows(true);
+        let windows = (self.policies.len() * self.multiples.len() - overloads + assessed) as u32;
         // One before each load, except after an overload, which ends with one.
-        let baselines = (self.multiples.len() - overloads.saturating_sub(1)) + judged + overloads;
+        let baselines = (self.multiples.len() - overloads.saturating_sub(1)) + assessed + overloads;
         let points = (times.warm_up + times.window) * windows;
         let baselines = (times.baseline_warm_up + times.baseline_window) * baselines as u32;
         format!(
@@ -92,10 +92,10 @@ impl Plan {
         )
     }
 
-    /// How often a point is measured. What is judged under overload is measured twice, since
+    /// How often a point is measured. What is assessed under overload is measured twice, since
     /// the machine's speed drifts for seconds at a time.
-    pub fn windows(&self, judged: bool) -> usize {
-        if judged { 2 } else { 1 }
+    pub fn windows(&self, assessed: bool) -> usize {
+        if assessed { 2 } else { 1 }
     }
 
     /// The conditions, for the record.

@@ -114,17 +114,17 @@ fn steps(rates: &[f64], lasts: Duration, seconds: &[tidegate_load::Point]) -> Ve
     let measured = |step: usize| {
         let (from, to) =
             (begin + (step as f64 + 1.0 / 3.0) * length, begin + (step as f64 + 1.0) * length);
-        let inside = move |second: &&tidegate_load::Point| {
+        let within = move |second: &&tidegate_load::Point| {
             second.at_s > from + 0.5 && second.at_s <= to + 0.01
         };
-        let inside: Vec<_> = seconds.iter().filter(inside).copied().collect();
+        let within: Vec<_> = seconds.iter().filter(within).copied().collect();
         let complete = seconds.last().is_some_and(|last| last.at_s > to - 0.5);
-        (complete && !inside.is_empty()).then_some(inside)
+        (complete && !within.is_empty()).then_some(within)
     };
     rates
         .iter()
         .enumerate()
-        .map_while(|(i, rate)| measured(i).map(|inside| step(*rate, &inside)))
+        .map_while(|(i, rate)| measured(i).map(|within| step(*rate, &within)))
         .collect()
 }
 

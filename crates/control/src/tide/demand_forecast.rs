@@ -35,7 +35,10 @@ impl DemandForecast {
         for (age, hazard) in self.hazards.iter_mut().enumerate() {
             let thought_s = self.thinking[age] as f64 * interval_s;
             hazard.fade((-interval_s / tuning.forecast_memory_s).exp());
-            hazard.add(reading.asked[age] as f64, if age == 0 { answered } else { thought_s });
+            hazard.add(
+                reading.requests_by_age[age] as f64,
+                if age == 0 { answered } else { thought_s },
+            );
         }
         self.thinking = reading.thinking;
         self.answered_per_s = answered / interval_s;
@@ -90,9 +93,10 @@ mod tests {
 
     #[test]
     fn each_age_class_has_its_own_hazard() {
-        let mut reading = Reading { thinking: at(1, 100), asked: at(1, 50), ..Reading::default() };
+        let mut reading =
+            Reading { thinking: at(1, 100), requests_by_age: at(1, 50), ..Reading::default() };
         reading.thinking[8] = 5000;
-        reading.asked[8] = 1;
+        reading.requests_by_age[8] = 1;
         // 5 a second of the young, 0.002 a second of the old.
         let forecast = after(&reading);
         let per_s = forecast.per_s(&tuning());
@@ -106,7 +110,8 @@ mod tests {
 
     #[test]
     fn an_age_class_without_evidence_takes_the_hazard_of_the_next_younger_one() {
-        let reading = Reading { thinking: at(1, 100), asked: at(1, 50), ..Reading::default() };
+        let reading =
+            Reading { thinking: at(1, 100), requests_by_age: at(1, 50), ..Reading::default() };
         let mut forecast = after(&reading);
         forecast.observe(&Reading { thinking: at(4, 100), ..reading }, 0.1, &tuning());
         let per_s = forecast.per_s(&tuning());
@@ -116,7 +121,8 @@ mod tests {
     #[test]
     fn responses_bring_requests_within_the_same_tick() {
         // Of 100 responses a tick 30 are followed by a request at once.
-        let reading = Reading { upstream_responses: 100, asked: at(0, 30), ..Reading::default() };
+        let reading =
+            Reading { upstream_responses: 100, requests_by_age: at(0, 30), ..Reading::default() };
         let forecast = after(&reading);
         assert!((forecast.at_once(&tuning()) - 0.3).abs() < 0.001);
         assert!((forecast.per_s(&tuning()) - 300.0).abs() < 1.0);
@@ -124,7 +130,8 @@ mod tests {
 
     #[test]
     fn a_wrong_reading_does_not_make_more_than_all_ask_at_once() {
-        let reading = Reading { upstream_responses: 1, asked: at(0, 900), ..Reading::default() };
+        let reading =
+            Reading { upstream_responses: 1, requests_by_age: at(0, 900), ..Reading::default() };
         assert_eq!(after(&reading).at_once(&tuning()), 1.0);
     }
 }

@@ -319,10 +319,10 @@ mod tests {
         // 400 customers make five requests a second each; then seven seconds in one reading.
         let mut tide = tide();
         let mut observe = |at_ms: u64, elapsed_ms: u64| {
-            let mut asked = [0; AGES];
-            asked[1] = 2 * elapsed_ms;
+            let mut requests_by_age = [0; AGES];
+            requests_by_age[1] = 2 * elapsed_ms;
             let elapsed = Duration::from_millis(elapsed_ms);
-            let reading = Reading { elapsed, asked, ..shared(400, 0) };
+            let reading = Reading { elapsed, requests_by_age, ..shared(400, 0) };
             let refused = Refused { number: elapsed_ms / 100, ..Refused::default() };
             tide.observe(Time::from_millis(at_ms), &reading, &costs(), refused);
             (tide.forecast.per_s(&tide.tuning), tide.refused_per_s)

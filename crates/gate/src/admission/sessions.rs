@@ -135,14 +135,14 @@ impl Sessions {
             session.tokens -= 1.0;
             session.open += 1;
             match session.thinks_since.take() {
-                Some(since) => lock(&self.think_times).asks(since),
-                None => lock(&self.think_times).asks_besides(),
+                Some(since) => lock(&self.think_times).requests(since),
+                None => lock(&self.think_times).requests_besides(),
             }
             if !std::mem::replace(&mut session.active, true) {
                 self.active.fetch_add(1, Relaxed);
             }
         } else {
-            lock(&self.think_times).asks_besides();
+            lock(&self.think_times).requests_besides();
             self.make_room(&mut shard);
             self.insert(&mut shard, id, now);
         }
@@ -312,29 +312,29 @@ mod tests {
         let known = || {
             let mut counts = CensusCounts::default();
             sessions.tick(&mut counts);
-            (counts.thinking.iter().sum::<u64>(), counts.asked)
+            (counts.thinking.iter().sum::<u64>(), counts.requests_by_age)
         };
-        let mut asked = [0; AGES];
+        let mut requests_by_age = [0; AGES];
         (0..10).for_each(|_| _ = known());
         sessions.start(ALICE, at(0)).close(ClosedBy::Gate { idle_ticks: 6 }, at(1_000));
-        assert_eq!(known(), (1, asked));
+        assert_eq!(known(), (1, requests_by_age));
         // The session has been thinking since tick 4; this is the eleventh.
         let open = sessions.connect(ALICE, at(1_100)).unwrap();
-        asked[age(7)] += 1;
-        assert_eq!(known(), (0, asked));
+        requests_by_age[age(7)] += 1;
+        assert_eq!(known(), (0, requests_by_age));
         // A further connection does not end a think time.
         sessions.connect(ALICE, at(1_200)).unwrap().close(GATE, at(1_300));
-        asked[0] += 1;
-        assert_eq!(known(), (0, asked));
+        requests_by_age[0] += 1;
+        assert_eq!(known(), (0, requests_by_age));
         open.close(GATE, at(1_400));
-        assert_eq!(known(), (1, asked));
+        assert_eq!(known(), (1, requests_by_age));
         sessions.expire(at(60_000));
-        assert_eq!(known(), (0, asked));
+        assert_eq!(known(), (0, requests_by_age));
         // A session that has ended or was forgotten has no think time either.
         sessions.connect(ALICE, at(60_001)).unwrap().close(ClosedBy::Customer, at(60_002));
         sessions.connect(ALICE, at(60_003)).unwrap().close(ClosedBy::Customer, at(60_004));
-        asked[0] += 2;
-        assert_eq!(known(), (0, asked));
+        requests_by_age[0] += 2;
+        assert_eq!(known(), (0, requests_by_age));
     }
 
     #[test]

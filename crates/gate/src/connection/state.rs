@@ -118,7 +118,7 @@ impl ConnectionState {
         self.since.set(now);
         self.count_waiting(before, activity);
         if let Some(since) = self.thinks_since.take() {
-            self.counters.think_times.asks(since);
+            self.counters.think_times.requests(since);
         }
         if activity == Activity::Idle {
             self.thinks_since.set(Some(self.counters.think_times.begins()));
@@ -310,7 +310,7 @@ mod tests {
         let known = || {
             let mut counts = CensusCounts::default();
             counters.think_times.add_to(&mut counts);
-            (counts.thinking.iter().sum::<u64>(), counts.asked[..2].to_vec())
+            (counts.thinking.iter().sum::<u64>(), counts.requests_by_age[..2].to_vec())
         };
         let now = Instant::now();
         let state = ConnectionState::new(Class::New, deadlines(0), counters.clone(), now);

@@ -1,7 +1,9 @@
 //! The figures by which runs are compared, and their standard errors within one run.
 
 use serde::Serialize;
-use tidegate_stats::{Estimate, Histogram, Part, Unsure, quantile_of_batches, ratio_of_sums};
+use tidegate_stats::{
+    Estimate, Histogram, Inconclusive, RatioTerm, quantile_of_batches, ratio_of_sums,
+};
 
 use super::window::Window;
 use crate::result::series::Stretch;
@@ -81,7 +83,7 @@ fn ended(stretch: &Stretch) -> u64 {
 }
 
 impl Figure {
-    /// The figure of a whole run; `None` if nothing happened that it could be of.
+    /// The figure of a whole run; `None` if there is no data for it.
     pub(crate) fn value(&self, window: &Window) -> Option<f64> {
         if let Kind::Response(q) = self.kind {
             let mut all = Histogram::new();
@@ -89,13 +91,13 @@ impl Figure {
             return (all.count() > 0).then(|| all.quantile_ms(q));
         }
         let parts = self.parts(window);
-        let sum = |of: fn(&Part) -> f64| parts.iter().map(of).sum::<f64>();
+        let sum = |of: fn(&RatioTerm) -> f64| parts.iter().map(of).sum::<f64>();
         let whole = sum(|part| part.whole);
         (whole > 0.0).then(|| sum(|part| part.part) / whole)
     }
 
     /// The figure with its standard error within the run.
-    pub(super) fn estimate(&self, window: &Window) -> Result<Estimate, Unsure> {
+    pub(super) fn estimate(&self, window: &Window) -> Result<Estimate, Inconclusive> {
         match self.kind {
             Kind::Response(q) => {
                 quantile_of_batches(q, &window.responses.iter().collect::<Vec<_>>())
@@ -104,14 +106,14 @@ impl Figure {
         }
     }
 
-    fn parts(&self, window: &Window) -> Vec<Part> {
+    fn parts(&self, window: &Window) -> Vec<RatioTerm> {
         let part = |stretch: &Stretch| match self.kind {
-            Kind::PerSecond(of) => Part { part: of(stretch) as f64, whole: stretch.length_s },
+            Kind::PerSecond(of) => RatioTerm { part: of(stretch) as f64, whole: stretch.length_s },
             Kind::Share(of) => {
                 let (part, whole) = of(stretch);
-                Part { part: part as f64, whole: whole as f64 }
+                RatioTerm { part: part as f64, whole: whole as f64 }
             }
-            Kind::Response(_) => Part::default(),
+            Kind::Response(_) => RatioTerm::default(),
         };
         window.stretches.iter().map(part).collect()
     }

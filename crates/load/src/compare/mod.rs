@@ -13,7 +13,7 @@ mod run;
 pub(crate) mod window;
 
 use serde::Serialize;
-use tidegate_stats::{Difference, Estimate, Unsure, holm};
+use tidegate_stats::{Difference, Estimate, Inconclusive, holm};
 
 pub use figures::Unit;
 use figures::{FIGURES, Figure, Worse};
@@ -163,11 +163,11 @@ fn row(figure: &Figure, a: &[SavedRun], b: &[SavedRun], worse_by: f64) -> Row {
     }
 }
 
-fn reason(unsure: Unsure) -> &'static str {
-    match unsure {
-        Unsure::NoData => "nothing happened that it could be of",
-        Unsure::TooShort => "a run of less than 8 s does not tell how sure it is: repeat it",
-        Unsure::Correlated => "it drifts within a run: let it run longer, or repeat it",
+fn reason(inconclusive: Inconclusive) -> &'static str {
+    match inconclusive {
+        Inconclusive::NoData => "there is no data for it",
+        Inconclusive::TooShort => "a run of less than 8 s has no standard error: repeat it",
+        Inconclusive::Correlated => "it drifts within the run: use a longer run, or repeat it",
     }
 }
 
@@ -194,14 +194,17 @@ enum Sides {
 }
 
 impl Sides {
-    fn new(figure: &Figure, a: &[SavedRun], b: &[SavedRun]) -> Result<Self, Unsure> {
+    fn new(figure: &Figure, a: &[SavedRun], b: &[SavedRun]) -> Result<Self, Inconclusive> {
         if let ([a], [b]) = (a, b) {
             return Ok(Self::Within(figure.estimate(&a.window)?, figure.estimate(&b.window)?));
         }
         let values = |runs: &[SavedRun]| -> Option<Vec<f64>> {
             runs.iter().map(|run| figure.value(&run.window)).collect()
         };
-        Ok(Self::Runs(values(a).ok_or(Unsure::NoData)?, values(b).ok_or(Unsure::NoData)?))
+        Ok(Self::Runs(
+            values(a).ok_or(Inconclusive::NoData)?,
+            values(b).ok_or(Inconclusive::NoData)?,
+        ))
     }
 
     /// `b − factor × a`.
@@ -221,8 +224,8 @@ impl Sides {
         }
     }
 
-    fn tested(&self, figure: &Figure, worse_by: f64) -> Result<Tested, Unsure> {
-        let difference = self.difference(1.0).ok_or(Unsure::NoData)?;
+    fn tested(&self, figure: &Figure, worse_by: f64) -> Result<Tested, Inconclusive> {
+        let difference = self.difference(1.0).ok_or(Inconclusive::NoData)?;
         let beyond = match figure.worse {
             Some(Worse::Higher) => self.difference(1.0 + worse_by),
             Some(Worse::Lower) => self.difference(1.0 - worse_by).map(Difference::reversed),

@@ -32,7 +32,7 @@ pub struct RepeatedFigure {
     pub figure: &'static str,
     /// What it is counted in.
     pub unit: Unit,
-    /// In each run; `None` where nothing happened that it could be of.
+    /// In each run; `None` where there is no data for it.
     pub values: Vec<Option<f64>>,
     /// Mean of the runs, and its interval of 95 % by Student's t; `None` of
     /// fewer than two runs, or where a run has no value.

@@ -9,7 +9,7 @@ use crate::plan::Plan;
 use crate::plan::shard::Shard;
 use crate::result::series::Point;
 use crate::result::snapshot::{RunStage, Snapshot};
-use crate::result::threshold_check::{Judged, aborted, watched};
+use crate::result::threshold_check::{Evaluated, aborted, watched};
 use crate::result::totals::Counted;
 use crate::result::totals::Totals;
 use crate::result::verdict::Aborted;
@@ -126,13 +126,13 @@ impl LiveMerge {
         let elapsed = Duration::try_from_secs_f64(elapsed).ok()?;
         let window = elapsed.saturating_sub(plan.warm_up);
         let sum = |(index, threshold)| {
-            let mut sum = Judged::default();
+            let mut sum = Evaluated::default();
             let histograms = all.iter().filter_map(|last| last.histograms.as_ref());
-            histograms.filter_map(|it| it.judged.get(index)).for_each(|it| sum.merge(it));
+            histograms.filter_map(|it| it.evaluated.get(index)).for_each(|it| sum.merge(it));
             (threshold, sum)
         };
-        let judged = watched(plan.scenario.thresholds()).enumerate().map(sum);
-        aborted(judged, plan.warm_up, window)
+        let evaluated = watched(plan.scenario.thresholds()).enumerate().map(sum);
+        aborted(evaluated, plan.warm_up, window)
     }
 
     /// The next second, once all running drivers have sent it.
@@ -210,7 +210,7 @@ mod tests {
                 stage: spread.clone(),
                 last: spread.clone(),
                 second: Some(spread),
-                judged: Vec::new(),
+                evaluated: Vec::new(),
             })),
         }
     }

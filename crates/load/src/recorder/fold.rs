@@ -25,7 +25,7 @@ use crate::result::series::Point;
 use crate::result::shard::Second;
 use crate::result::snapshot::{RunStage, Snapshot, SnapshotHistograms};
 use crate::result::tally::Tally;
-use crate::result::threshold_check::{Judged, aborted, watched};
+use crate::result::threshold_check::{Evaluated, aborted, watched};
 use crate::result::totals::{Totals, share};
 use crate::result::verdict::Aborted;
 use crate::scenario::thresholds::Threshold;
@@ -229,8 +229,9 @@ impl Recorder {
         // A shard has a part of the figures; the lead of the drivers has all of them.
         if due && self.saved.is_none() && self.aborted.is_none() {
             let window = until.min(self.end).saturating_sub(self.warm_up);
-            let judged = self.watched.iter().map(|threshold| (threshold, self.judged(threshold)));
-            self.aborted = aborted(judged, self.warm_up, window);
+            let evaluated =
+                self.watched.iter().map(|threshold| (threshold, self.evaluated(threshold)));
+            self.aborted = aborted(evaluated, self.warm_up, window);
         }
     }
 
@@ -239,7 +240,7 @@ impl Recorder {
         self.aborted.is_some()
     }
 
-    fn judged(&self, threshold: &Threshold) -> Judged<'_> {
+    fn evaluated(&self, threshold: &Threshold) -> Evaluated<'_> {
         let window = &self.window;
         let page = |name: &str| {
             let index = self.page_names.iter().position(|known| known == name)?;
@@ -247,7 +248,7 @@ impl Recorder {
         };
         let class = |name: &str| self.cohorts.classes.iter().find(|class| class.name == name);
         let run = (&window.totals, &window.distributions.response);
-        Judged::of(threshold, run, page, class)
+        Evaluated::of(threshold, run, page, class)
     }
 
     fn close_quarter(&mut self, early: Option<Duration>) -> (Point, Spread) {
@@ -316,8 +317,9 @@ impl Recorder {
             histograms: last_spread.map(|last| {
                 let stage = response.clone();
                 let second = second.and_then(|(_, spread)| spread);
-                let judged = self.watched.iter().map(|it| self.judged(it).into_owned()).collect();
-                Box::new(SnapshotHistograms { stage, last, second, judged })
+                let evaluated =
+                    self.watched.iter().map(|it| self.evaluated(it).into_owned()).collect();
+                Box::new(SnapshotHistograms { stage, last, second, evaluated })
             }),
         }
     }

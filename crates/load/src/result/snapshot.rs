@@ -5,7 +5,7 @@ use tidegate_stats::{Histogram, Percentiles};
 
 use super::buckets::Buckets;
 use super::series::Point;
-use super::threshold_check::Judged;
+use super::threshold_check::Evaluated;
 use super::totals::Totals;
 
 /// The state of a run, sent to the observer about four times a second.
@@ -51,7 +51,7 @@ pub struct SnapshotHistograms {
     /// Of [`Snapshot::second`].
     pub(crate) second: Option<Histogram>,
     /// For the thresholds that can end the run, in the scenario's order.
-    pub(crate) judged: Vec<Judged<'static>>,
+    pub(crate) evaluated: Vec<Evaluated<'static>>,
 }
 
 /// Stage of a run.

@@ -13,12 +13,12 @@ use crate::scenario::thresholds::{Figure, Scope, Threshold};
 
 /// What the figure of a threshold is computed from. It adds up over shards.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Judged<'t> {
+pub(crate) struct Evaluated<'t> {
     totals: Cow<'t, Totals>,
     response: Cow<'t, Histogram>,
 }
 
-impl<'t> Judged<'t> {
+impl<'t> Evaluated<'t> {
     /// The part of a window that a threshold is about; `page` and `class` find it by name.
     pub(crate) fn of(
         threshold: &Threshold,
@@ -57,8 +57,8 @@ impl<'t> Judged<'t> {
     }
 
     /// Without borrowed parts.
-    pub(crate) fn into_owned(self) -> Judged<'static> {
-        Judged {
+    pub(crate) fn into_owned(self) -> Evaluated<'static> {
+        Evaluated {
             totals: Cow::Owned(self.totals.into_owned()),
             response: Cow::Owned(self.response.into_owned()),
         }
@@ -138,7 +138,7 @@ impl<'t> Judged<'t> {
 
 /// Compares the figures of a run with its thresholds.
 pub(super) fn verdicts(thresholds: &[Threshold], tally: &Tally, window: Duration) -> Vec<Verdict> {
-    let verdict = |limit: &Threshold| Judged::of_tally(limit, tally).evaluate(limit, window);
+    let verdict = |limit: &Threshold| Evaluated::of_tally(limit, tally).evaluate(limit, window);
     thresholds.iter().map(verdict).collect()
 }
 
@@ -150,17 +150,18 @@ pub(crate) fn watched(thresholds: &[Threshold]) -> impl Iterator<Item = &Thresho
 /// The first threshold that ends a run after `window` of its measured window: one that is missed
 /// once its grace has passed. `warm_up` is what preceded the window.
 pub(crate) fn aborted<'t>(
-    judged: impl Iterator<Item = (&'t Threshold, Judged<'t>)>,
+    evaluated: impl Iterator<Item = (&'t Threshold, Evaluated<'t>)>,
     warm_up: Duration,
     window: Duration,
 ) -> Option<Aborted> {
-    let due = |(threshold, _): &(&Threshold, Judged<'_>)| {
+    let due = |(threshold, _): &(&Threshold, Evaluated<'_>)| {
         threshold.abort_after.is_some_and(|after| window >= after) && !window.is_zero()
     };
-    let has_data =
-        |(threshold, judged): &(&Threshold, Judged<'_>)| judged.has_data(threshold.metric.figure);
-    judged.filter(due).filter(has_data).find_map(|(threshold, judged)| {
-        let verdict = judged.evaluate(threshold, window);
+    let has_data = |(threshold, evaluated): &(&Threshold, Evaluated<'_>)| {
+        evaluated.has_data(threshold.metric.figure)
+    };
+    evaluated.filter(due).filter(has_data).find_map(|(threshold, evaluated)| {
+        let verdict = evaluated.evaluate(threshold, window);
         let at_s = (warm_up + window).as_secs_f64();
         (!verdict.met).then_some(Aborted { verdict, at_s })
     })
@@ -234,8 +235,8 @@ mod tests {
         };
         let ends = |metric: &str, tally: &Tally| {
             let limit = at_once(metric);
-            let judged = [(&limit, Judged::of_tally(&limit, tally))];
-            aborted(judged.into_iter(), Duration::ZERO, SECOND).is_some()
+            let evaluated = [(&limit, Evaluated::of_tally(&limit, tally))];
+            aborted(evaluated.into_iter(), Duration::ZERO, SECOND).is_some()
         };
         for metric in
             ["completed_ratio", "refused_ratio", "response_p50_ms", "full_handshake_share"]
@@ -256,8 +257,9 @@ mod tests {
             limit("response_max_ms", Scope::Run, 500.0),
         ];
         let end = |limits: &[Threshold], window| {
-            let judged = watched(limits).map(|limit| (limit, Judged::of_tally(limit, &tally)));
-            aborted(judged, 3 * SECOND, window)
+            let evaluated =
+                watched(limits).map(|limit| (limit, Evaluated::of_tally(limit, &tally)));
+            aborted(evaluated, 3 * SECOND, window)
         };
         assert_eq!(end(&limits, 60 * SECOND), None);
         limits.iter_mut().for_each(|limit| limit.abort_after = Some(10 * SECOND));

@@ -96,12 +96,12 @@ impl Policy for Listener<'_> {
         decision
     }
 
-    fn turns_away(&self) -> bool {
-        self.policy.turns_away()
+    fn refuses_one(&self) -> bool {
+        self.policy.refuses_one()
     }
 
-    fn gives_up(&mut self, now: Time, waited: Duration) -> bool {
-        self.policy.gives_up(now, waited)
+    fn drops_oldest(&mut self, now: Time, waited: Duration) -> bool {
+        self.policy.drops_oldest(now, waited)
     }
 
     fn returning(&mut self, now: Time) {

@@ -77,7 +77,7 @@ impl Policy for CoDel {
         admit_if(f64::from(self.in_flight) < self.most())
     }
 
-    fn gives_up(&mut self, now: Time, waited: Duration) -> bool {
+    fn drops_oldest(&mut self, now: Time, waited: Duration) -> bool {
         if waited < TARGET {
             (self.above_since, self.is_dropping) = (None, false);
             return false;
@@ -125,7 +125,7 @@ mod tests {
     const WAITED: Duration = Duration::from_millis(6);
 
     fn drops(codel: &mut CoDel, from_ms: u64, until_ms: u64) -> Vec<u64> {
-        let drops = |ms: &u64| codel.gives_up(Time::from_millis(*ms), WAITED);
+        let drops = |ms: &u64| codel.drops_oldest(Time::from_millis(*ms), WAITED);
         (from_ms..until_ms).filter(drops).collect()
     }
 
@@ -134,19 +134,19 @@ mod tests {
         let mut codel = CoDel::new(1);
         // After 100 ms, then 100, 100∕√2 = 70.7, 100∕√3 = 57.7, 50 later.
         assert_eq!(drops(&mut codel, 0, 400), [100, 200, 271, 329, 379]);
-        assert!(!codel.gives_up(Time::from_millis(400), Duration::from_millis(4)));
-        assert!(!codel.gives_up(Time::from_millis(401), WAITED), "a new interval begins");
+        assert!(!codel.drops_oldest(Time::from_millis(400), Duration::from_millis(4)));
+        assert!(!codel.drops_oldest(Time::from_millis(401), WAITED), "a new interval begins");
     }
 
     #[test]
     fn a_queue_that_persists_again_soon_continues_from_the_last_drop_count() {
         let mut codel = CoDel::new(1);
         drops(&mut codel, 0, 400);
-        codel.gives_up(Time::from_millis(400), Duration::ZERO);
+        codel.drops_oldest(Time::from_millis(400), Duration::ZERO);
         // Five drops, the first started the state: it continues with four, 100∕√4 = 50
         // and 100∕√5 = 44.7 ms later.
         assert_eq!(drops(&mut codel, 401, 600), [501, 551, 596]);
-        codel.gives_up(Time::from_millis(600), Duration::ZERO);
+        codel.drops_oldest(Time::from_millis(600), Duration::ZERO);
         assert_eq!(drops(&mut codel, 9000, 9250), [9100, 9200], "long forgotten");
     }
 

@@ -85,7 +85,7 @@ impl Policy for Dagor {
         if self.passes(true, user) { Decision::Admit } else { NOT_NOW }
     }
 
-    fn turns_away(&self) -> bool {
+    fn refuses_one(&self) -> bool {
         true
     }
 

@@ -51,7 +51,7 @@ impl Policy for Pi {
         admit_if(self.random.uniform() >= self.rejected)
     }
 
-    fn turns_away(&self) -> bool {
+    fn refuses_one(&self) -> bool {
         true
     }
 

@@ -47,7 +47,7 @@ impl Policy for Sbac {
         if self.predicted > THRESHOLD { NOT_NOW } else { Decision::Admit }
     }
 
-    fn turns_away(&self) -> bool {
+    fn refuses_one(&self) -> bool {
         true
     }
 

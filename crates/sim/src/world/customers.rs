@@ -82,13 +82,13 @@ impl<'a> World<'a> {
             core: 0,
             left,
             request: 0,
-            wished_at: self.now,
+            intended_at: self.now,
             idle_since: self.now,
             spent: 0.0,
             worth: 0.0,
             counted: self.is_watched(),
             first: true,
-            asked_at: None,
+            forwarded_at: None,
             returning,
             gone: false,
             completed: false,
@@ -178,11 +178,11 @@ impl<'a> World<'a> {
         good
     }
 
-    pub(super) fn wishes(&mut self, session: u32) {
+    pub(super) fn next_request(&mut self, session: u32) {
         let patience_s = self.draws(session, |class| &class.patience);
         let s = &mut self.sessions[session as usize];
         s.request += 1;
-        s.wished_at = self.now;
+        s.intended_at = self.now;
         let impatient = Event::Impatience(session, s.request);
         let closed = self.now - s.idle_since > self.scenario.gate.keep_alive_s;
         if closed {
@@ -224,21 +224,21 @@ impl<'a> World<'a> {
 
     pub(super) fn loses_patience(&mut self, session: u32, request: u32) {
         let s = &self.sessions[session as usize];
-        // The idle time begins with the answer: no later wish, so answered.
-        if s.gone || s.request != request || s.idle_since > s.wished_at {
+        // The idle time begins with the answer: no later request, so answered.
+        if s.gone || s.request != request || s.idle_since > s.intended_at {
             return;
         }
         if s.was_let_in() && self.is_watched() {
-            let waited = self.now - s.wished_at;
+            let waited = self.now - s.intended_at;
             self.outcome.waits_s.push(waited);
         }
-        self.gives_up(session);
+        self.leaves_early(session);
     }
 
     /// A customer leaves with the session incomplete.
-    pub(super) fn gives_up(&mut self, session: u32) {
+    pub(super) fn leaves_early(&mut self, session: u32) {
         self.sessions[session as usize].gone = true;
-        self.asks_no_more(session, None);
+        self.ends_request(session, None);
         let Session { inside, request, .. } = self.sessions[session as usize];
         if inside || request > 0 {
             self.abandons(session);
@@ -287,7 +287,7 @@ impl<'a> World<'a> {
     pub(super) fn answered(&mut self, session: u32) {
         let now = self.now;
         let s = &mut self.sessions[session as usize];
-        let took = now - s.wished_at;
+        let took = now - s.intended_at;
         let worth = self.worth.of_request[s.customer.class as usize][usize::from(!s.first)];
         (s.idle_since, s.first, s.left) = (now, false, s.left - 1);
         let (done, request, attacker) = (s.left == 0, s.request, s.customer.attacker);
@@ -318,7 +318,7 @@ impl<'a> World<'a> {
         if now + think > counted_until {
             self.schedule(counted_until, Event::Left(session, request));
         }
-        self.schedule(now + think, Event::Wish(session));
+        self.schedule(now + think, Event::NextRequest(session));
     }
 
     fn completes(&mut self, session: u32, counted_until: f64) {
@@ -346,9 +346,9 @@ impl<'a> World<'a> {
     }
 
     /// A session makes a request; it was thinking, or is new.
-    pub(super) fn asks(&mut self, session: u32) {
+    pub(super) fn begins_request(&mut self, session: u32) {
         if let Some(since) = self.sessions[session as usize].thinks_since.take() {
-            self.thinking.asks(since);
+            self.thinking.requests(since);
         }
     }
 

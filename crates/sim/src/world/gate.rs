@@ -118,7 +118,7 @@ impl World<'_> {
             && let Some((_, since)) = self.queues[core].held.front().copied()
         {
             let waited = Duration::from_secs_f64((self.now - since).max(0.0));
-            if !self.policy.gives_up(time, waited) {
+            if !self.policy.drops_oldest(time, waited) {
                 break;
             }
             self.refuse_oldest(core);
@@ -136,7 +136,7 @@ impl World<'_> {
             let decision = (!gone).then(|| self.policy.decide(time, self.user(session), moment));
             let queue = &mut self.queues[core];
             if let Some(Decision::NotNow { retry_after }) = decision
-                && !self.policy.turns_away()
+                && !self.policy.refuses_one()
             {
                 let after = Discipline::ask_again_after(retry_after);
                 queue.decide_at = self.now + after.as_secs_f64();
@@ -220,7 +220,7 @@ impl World<'_> {
     }
 
     pub(super) fn returns(&mut self, session: u32) {
-        self.asks(session);
+        self.begins_request(session);
         self.policy.returning(self.time());
         self.reading.returning.connections += 1;
         self.reading.in_flight_handshakes += 1;
@@ -301,7 +301,7 @@ impl World<'_> {
             held: self.queues.iter().map(|queue| queue.held.len() as u32).sum(),
             sessions_active: self.active,
             thinking: thoughts.thinking,
-            asked: thoughts.asked_since(&before),
+            requests_by_age: thoughts.requests_since(&before),
             ..std::mem::replace(&mut self.reading, next)
         };
         miscounted(reading, telemetry.count_factor)

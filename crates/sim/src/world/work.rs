@@ -115,8 +115,8 @@ impl World<'_> {
             self.counts_request(session);
         } else {
             self.reading.in_flight_requests += 1;
-            self.sessions[session as usize].asked_at = Some(forwarded_at);
-            self.asks(session);
+            self.sessions[session as usize].forwarded_at = Some(forwarded_at);
+            self.begins_request(session);
         }
         if self.threads.take(self.now, job) {
             self.serve(job);
@@ -204,7 +204,7 @@ impl World<'_> {
             },
             Stage::Query => self.served(job, wanted),
             Stage::Answer => {
-                self.asks_no_more(job.session, Some(job.service_s));
+                self.ends_request(job.session, Some(job.service_s));
                 let waited = self.now - job.forwarded_at;
                 self.reading.upstream_responses += 1;
                 self.reading.upstream_time_s += waited;
@@ -216,7 +216,7 @@ impl World<'_> {
             }
             Stage::Reject => {
                 if wanted {
-                    self.gives_up(job.session);
+                    self.leaves_early(job.session);
                 }
             }
             Stage::Called | Stage::Dispatcher => unreachable!("it was seen to above"),
@@ -239,21 +239,21 @@ impl World<'_> {
     /// A session has its response, after so many seconds of service, or its customer
     /// has left without one (`None`). Either way no request of it is with the upstream
     /// any more, as far as the gate knows.
-    pub(super) fn asks_no_more(&mut self, session: u32, service_s: Option<f64>) {
+    pub(super) fn ends_request(&mut self, session: u32, service_s: Option<f64>) {
         let s = &mut self.sessions[session as usize];
-        let asked_at = s.asked_at.take();
-        if asked_at.is_none() && (service_s.is_some() || !s.inside) {
+        let forwarded_at = s.forwarded_at.take();
+        if forwarded_at.is_none() && (service_s.is_some() || !s.inside) {
             return;
         }
-        let took_s = self.now - asked_at.unwrap_or(s.wished_at);
+        let took_s = self.now - forwarded_at.unwrap_or(s.intended_at);
         let response = Response {
-            is_early: asked_at.is_none(),
+            is_early: forwarded_at.is_none(),
             took_s,
             queued_s: (took_s - service_s.unwrap_or(0.0)).max(0.0),
             is_dropped: service_s.is_none(),
             in_flight: self.reading.in_flight_requests,
         };
-        if asked_at.is_some() {
+        if forwarded_at.is_some() {
             self.reading.in_flight_requests -= 1;
             self.counts_request(session);
             if service_s.is_none() {
