@@ -14,7 +14,7 @@ use tidegate_lab::READY;
 #[derive(clap::Args)]
 pub struct Args {
     /// Configuration file; docs/configuration.md lists every key
-    #[arg(long, value_name = "FILE", required_unless_present = "upstream")]
+    #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// The service behind the gate, http or https
     #[arg(long, value_name = "URL")]
@@ -64,6 +64,12 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
 fn configuration(args: Args) -> anyhow::Result<Config> {
     let Args { config, upstream, listen, clear, cert, key, admin, policy, rate, cores, log } = args;
     let flags = Flags { upstream, listen, clear, cert, key, admin, policy, rate, cores, log };
+    if config.is_none() && flags.upstream.is_none() {
+        return Err(bad_input(
+            "no service to protect: give --upstream, such as tidegate gate --upstream \
+             http://127.0.0.1:8080, or --config FILE",
+        ));
+    }
     match config {
         Some(file) => Config::from_file_and_flags(&file, &flags),
         None => Config::from_flags(&flags),

@@ -11,6 +11,8 @@ mod otlp;
 mod plan;
 mod results;
 mod run;
+mod target;
+mod values;
 mod view;
 
 use tidegate_load::Scenario;
@@ -31,12 +33,13 @@ enum Command {
 }
 
 /// Runs the subcommand, prints the requested information, or runs the scenario.
-pub fn run(args: Args) -> anyhow::Result<Outcome> {
+pub fn run(mut args: Args) -> anyhow::Result<Outcome> {
     match &args.command {
         Some(Command::Compare(args)) => return compare::run(args),
         Some(Command::Merge(args)) => return merge::run(args),
         None => {}
     }
+    target::find(&mut args)?;
     if std::env::var_os(drivers::message::DRIVER).is_some() {
         return drivers::child::run(|job| plan::shard_plan(&args, job));
     }
@@ -63,6 +66,9 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
 
 fn run_scenario(args: &Args) -> anyhow::Result<Outcome> {
     check::check_tls_flags(args)?;
+    if args.requests.is_some() {
+        eprintln!("--requests is deprecated: give the URL and --rate");
+    }
     let plan = plan::plan(args)?;
     check::check(args, &plan)?;
     let mut exporters = Exporters::open(args.metrics, args.otlp.as_deref())?;

@@ -24,7 +24,7 @@ fn file(folder: &tempfile::TempDir, name: &str, text: &str) -> String {
 
 #[test]
 fn a_gate_without_an_upstream_is_bad_input() {
-    refused(&["gate"], 2, &["required", "--config"]);
+    refused(&["gate"], 2, &["--upstream http://127.0.0.1:8080", "--config"]);
     refused(&["gate", "--upstream", "ftp://x"], 2, &["--upstream", "http"]);
 }
 

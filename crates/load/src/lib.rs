@@ -78,6 +78,6 @@ pub use result::totals::Totals;
 pub use result::verdict::{Aborted, Verdict};
 pub use rng::Rng;
 pub use run::{run, run_when};
-pub use scenario::Scenario;
+pub use scenario::{HeaderField, PageRequest, Scenario};
 pub use tidegate_config::{Mistake, Mistakes};
 pub use tidegate_stats::Percentiles;

@@ -3,10 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use anyhow::Context;
+
 use tidegate_load::arrivals::{Model, Process, Rate, Schedule};
 use tidegate_load::scenario::{BUILT_IN, RunTimes};
 use tidegate_load::{
-    Arrivals, ClientCertificate, Close, Http, KeepAlive, Plan, Scenario, TicketsOf, TlsVersions,
+    Arrivals, ClientCertificate, Close, Http, KeepAlive, PageRequest, Plan, Scenario, TicketsOf,
+    TlsVersions,
 };
 
 use super::args::Args;
@@ -15,15 +18,22 @@ use crate::exit::bad_input;
 
 /// The plan of the first run.
 pub(super) fn plan(args: &Args) -> anyhow::Result<Plan> {
-    let target = args.target.as_deref().expect("clap requires it");
-    let (scenario, target) = match &args.scenario {
+    let target = args.target.as_deref().expect("it was found before");
+    let (mut scenario, target) = match &args.scenario {
         Some(name) => (scenario(name)?, target.to_owned()),
-        None => Scenario::one_page(target),
+        None => Scenario::one_page(target, &page_request(args)?),
     };
+    if args.scenario.is_some() && (args.method.is_some() || args.data.is_some()) {
+        return Err(bad_input(
+            "--method and --data are for a URL alone: a scenario states them for each page",
+        ));
+    }
+    scenario.add_headers(&args.headers);
     let mut plan = Plan::new(scenario, &target);
     plan.arrivals = arrivals(args)?;
     plan.arrivals().map_err(bad_input)?;
-    let window = plan.window(run_times(args)?);
+    plan.max_sessions = args.sessions;
+    let window = plan.window(run_times(args));
     (plan.warm_up, plan.measure) = (window.warm_up, window.measure);
     plan.time_scale = args.time_scale;
     plan.patience_scale = args.patience_scale;
@@ -31,6 +41,7 @@ pub(super) fn plan(args: &Args) -> anyhow::Result<Plan> {
     plan.seed = args.seed;
     (plan.shard, plan.start_at) = (args.shard, args.start_at);
     plan.cores = args.cores.as_ref().map(|cores| cores.list().to_vec()).unwrap_or_default();
+    plan.threads = threads(args);
     plan.insecure = args.insecure;
     plan.forged_tickets = args.forged_tickets;
     plan.attack_remote = args.attack_remote;
@@ -43,12 +54,64 @@ pub(super) fn plan(args: &Args) -> anyhow::Result<Plan> {
     Ok(plan)
 }
 
-/// The times of the run as flags state them.
-pub(super) fn run_times(args: &Args) -> anyhow::Result<RunTimes> {
-    let time = |flag, given: Option<f64>| given.map(|value| seconds(flag, value)).transpose();
-    let (warm_up, duration) =
-        (time("--warm-up", args.warm_up)?, time("--duration", args.duration)?);
-    Ok(RunTimes { warm_up, duration })
+/// The times of the run as flags state them. A URL alone has an answer in ten seconds, and a
+/// number of sessions is counted from the start until they are over.
+pub(super) fn run_times(args: &Args) -> RunTimes {
+    let (mut warm_up, mut duration) = (args.warm_up, args.duration);
+    if args.sessions.is_some() {
+        let before = *warm_up.get_or_insert(Duration::ZERO);
+        let most = Plan::LONGEST / args.repeat;
+        duration.get_or_insert(most.saturating_sub(before));
+    } else if args.scenario.is_none() && args.arrivals.is_empty() {
+        warm_up.get_or_insert(PAGE_WARM_UP);
+        duration.get_or_insert(PAGE_DURATION);
+    }
+    RunTimes { warm_up, duration }
+}
+
+/// Warm-up and measured time of a URL alone.
+const PAGE_WARM_UP: Duration = Duration::from_secs(2);
+const PAGE_DURATION: Duration = Duration::from_secs(8);
+
+/// Customers of a URL alone, if the flags do not say.
+const PAGE_CUSTOMERS: u32 = 10;
+
+/// The number of threads that are not pinned.
+fn threads(args: &Args) -> usize {
+    let needed = || match (&args.scenario, args.drivers) {
+        (None, 1) => {
+            let most = args.closed.unwrap_or(PAGE_CUSTOMERS) as usize;
+            std::thread::available_parallelism().map_or(1, |all| all.get().min(most)).max(1)
+        }
+        _ => 1,
+    };
+    args.threads.map_or_else(needed, usize::from)
+}
+
+/// How the URL alone is requested.
+fn page_request(args: &Args) -> anyhow::Result<PageRequest> {
+    let body = match args.data.as_deref() {
+        Some(text) => Some(match text.strip_prefix('@') {
+            Some(file) => read_body(Path::new(file))?,
+            None => text.to_owned(),
+        }),
+        None => None,
+    };
+    Ok(PageRequest { method: args.method, body })
+}
+
+/// Most bytes of a body that is read from a file.
+const LARGEST_BODY: u64 = 1024 * 1024;
+
+fn read_body(file: &Path) -> anyhow::Result<String> {
+    let shown = file.display();
+    let wrong = |why: String| bad_input(format!("--data @{shown}: {why}"));
+    let length = std::fs::metadata(file).map_err(|error| wrong(error.to_string()))?.len();
+    if length > LARGEST_BODY {
+        return Err(wrong(format!("is {length} bytes long; at most {LARGEST_BODY} are possible")));
+    }
+    let bytes = std::fs::read(file).with_context(|| format!("cannot read {shown}"))?;
+    String::from_utf8(bytes).map_err(|_| wrong("is not UTF-8 text; only text can be sent".into()))
 }
 
 fn set_connections(plan: &mut Plan, args: &Args) {
@@ -140,10 +203,10 @@ fn numbered(file: &Path, number: u32) -> PathBuf {
 fn arrivals(args: &Args) -> anyhow::Result<Option<Arrivals>> {
     let mut all = Vec::new();
     if let Some(rate) = args.rate {
-        all.push(Arrivals::poisson(per_s("--rate", rate)?));
+        all.push(Arrivals::poisson(rate));
     }
     if let Some(rate) = args.requests {
-        let rate = Rate::constant(per_s("--requests", rate)?);
+        let rate = Rate::constant(rate);
         all.push(Arrivals::of(Model::Open(Schedule::Rate(Process::Poisson, rate))));
     }
     if let Some(customers) = args.closed {
@@ -159,13 +222,6 @@ fn arrivals(args: &Args) -> anyhow::Result<Option<Arrivals>> {
     Ok((!all.is_empty()).then(|| Arrivals::side_by_side(all)))
 }
 
-fn per_s(flag: &str, rate: f64) -> anyhow::Result<f64> {
-    if rate > 0.0 && rate <= Arrivals::FASTEST {
-        return Ok(rate);
-    }
-    Err(bad_input(format!("{flag} {rate}: must be above 0 and at most {}", Arrivals::FASTEST)))
-}
-
 /// A built-in scenario by name, else a file.
 fn scenario(name: &str) -> anyhow::Result<Scenario> {
     if let Some(scenario) = Scenario::built_in(name) {
@@ -177,11 +233,6 @@ fn scenario(name: &str) -> anyhow::Result<Scenario> {
         return Err(bad_input(format!("{name}: neither a file nor a built-in scenario ({known})")));
     }
     Scenario::from_file(path).map_err(bad_input)
-}
-
-fn seconds(flag: &str, value: f64) -> anyhow::Result<Duration> {
-    Duration::try_from_secs_f64(value)
-        .map_err(|_| bad_input(format!("{flag} {value}: must be seconds, 0 or more")))
 }
 
 #[cfg(test)]

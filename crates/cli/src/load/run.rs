@@ -25,8 +25,11 @@ pub(super) fn run_once(
     let open = || View::open(args.plain, &shown, which.as_deref());
     let mut display = Display { open, view: None, deferred: Vec::new(), exporters, stop };
     if number == 1 {
-        let window = plan.window(plan::run_times(args)?);
-        display.note(&format!("run: {window}"));
+        let window = plan.window(plan::run_times(args));
+        match (args.sessions, args.duration) {
+            (Some(count), None) => display.note(&format!("run: until {count} sessions are over")),
+            _ => display.note(&format!("run: {window}")),
+        }
         for warning in plan.warnings() {
             display.note(&tidegate_load::paragraph("WARNING: ", &warning));
         }

@@ -27,6 +27,11 @@ impl Upstream {
         Self { url, heads }
     }
 
+    /// Head and body of each request so far, in order of arrival.
+    pub fn whole_requests(&self) -> Vec<String> {
+        self.heads.lock().unwrap().clone()
+    }
+
     /// The first line of each request so far, in order of arrival.
     pub fn requests(&self) -> Vec<String> {
         let heads = self.heads.lock().unwrap();
@@ -36,12 +41,12 @@ impl Upstream {
 
 fn answer(stream: &TcpStream, noted: &Mutex<Vec<String>>) {
     let mut reader = BufReader::new(stream);
-    let (head, _) = read_request(&mut reader);
+    let (head, body) = read_request(&mut reader);
     if head.is_empty() {
         return;
     }
     // Noted before the answer, and even when it is no whole head.
-    noted.lock().unwrap().push(head);
+    noted.lock().unwrap().push(head + &String::from_utf8_lossy(&body));
     let page = "HTTP/1.1 200 OK\r\nContent-Length: 6\r\nConnection: close\r\n\r\nhello\n";
     let _ = (&mut &*stream).write_all(page.as_bytes());
 }

@@ -47,10 +47,12 @@ pub struct Plan {
     /// Seed of every random choice.
     pub seed: u64,
     /// Processors to which the threads of the load generator are pinned, one thread each;
-    /// empty for one thread that is not pinned. The thread that calls
+    /// empty for [`threads`](Self::threads) that are not pinned. The thread that calls
     /// [`run`](crate::run()) is never pinned: it aggregates the figures and calls the
     /// observer.
     pub cores: Vec<usize>,
+    /// Threads of the load generator where `cores` is empty; 0 counts as 1.
+    pub threads: usize,
     /// Accepts any server certificate without verification.
     pub insecure: bool,
     /// PEM file of certificate authorities to trust instead of the system's.
@@ -131,6 +133,7 @@ impl Plan {
             patience_scale: 1.0,
             seed: 1,
             cores: Vec::new(),
+            threads: 1,
             insecure: false,
             ca: None,
             tls: versions,

@@ -77,7 +77,7 @@ pub fn run_when(
     if let (Some(tls), TicketsOf::One) = (&mut tls, plan.tickets_of()) {
         probe::get_one_ticket(tls, &target, address, probe::TIMEOUT)?;
     }
-    let threads = plan.cores.len().max(1);
+    let threads = if plan.cores.is_empty() { plan.threads.max(1) } else { plan.cores.len() };
     let mut recorder = Recorder::new(&plan, threads)?;
     let rules = *plan.scenario.session();
     let files = open_files::raise_limit().saturating_sub(OTHER_FILES) as usize;

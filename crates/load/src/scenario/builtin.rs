@@ -15,6 +15,8 @@ pub const BUILT_IN: [&str; 8] = [
     "handshake-flood",
 ];
 
+/// The line of [`AUCTION`] that its variants replace.
+const DESCRIPTION: &str = "description = \"Customers of an auction site: they browse, look at items, bid, buy, sell and register.\"";
 const AUCTION: &str = include_str!("../../scenarios/auction.toml");
 
 /// A scenario that stands in one file.
@@ -64,8 +66,15 @@ pub(super) fn text(name: &str) -> Option<(String, &'static str)> {
     }
     let mut words = canonical.split('-').skip(1);
     let (mix, form) = (words.next()?, words.next()?);
+    let (who, interpretation) = (
+        if mix == "bidding" { "bid, buy and sell" } else { "browse" },
+        if form == "effective" { "as RUBiS runs it" } else { "as published, normalised" },
+    );
+    let description =
+        format!("People who {who} at the auction site: the table of RUBiS {interpretation}.");
     let text = AUCTION
         .replace("name = \"auction\"", &format!("name = \"{canonical}\""))
+        .replace(DESCRIPTION, &format!("description = \"{description}\""))
         .replace("table = \"rubis-bidding\"", &format!("table = \"rubis-{mix}\""))
         .replace("form = \"effective\"", &format!("form = \"{form}\""));
     Some((text, canonical))
@@ -88,10 +97,12 @@ mod tests {
 
     #[test]
     fn every_built_in_scenario_is_in_order_and_those_of_the_published_tables_have_27_states() {
+        let mut descriptions = std::collections::BTreeSet::new();
         for name in BUILT_IN {
             let scenario = Scenario::built_in(name).unwrap();
             assert_eq!(scenario.name(), name);
             assert!(!scenario.description().is_empty());
+            assert!(descriptions.insert(scenario.description().to_owned()), "{name}");
             if super::file(name).is_some() {
                 assert!(scenario.notes().is_empty(), "{name}: {:?}", scenario.notes());
                 continue;

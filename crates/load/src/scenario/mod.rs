@@ -33,6 +33,7 @@ pub use field::{FieldRule, TextPart};
 pub use impatience::Impatience;
 pub use length::SessionLength;
 pub use navigation::{Navigation, ScriptStep};
+pub use one_page::{HeaderField, PageRequest};
 pub use page::{Body, Method, Page, Source};
 pub use read::reference::reference;
 pub use run_times::RunTimes;

@@ -1,8 +1,64 @@
 //! The scenario for a run without one: a single page given by its URL.
 
+use std::sync::Arc;
+
 use url::Url;
 
 use super::Scenario;
+use super::field::TextPart;
+use super::page::{Body, Method};
+use super::read::pages::OWN_HEADERS;
+
+/// How a single page is requested.
+#[derive(Clone, Debug, Default)]
+pub struct PageRequest {
+    /// `None`: GET, or POST with a body.
+    pub method: Option<Method>,
+    /// The body, sent as it is. Its media type is that of a form unless a header field says
+    /// otherwise.
+    pub body: Option<String>,
+}
+
+/// A header field as given on a command line, sent as it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeaderField {
+    name: String,
+    value: String,
+}
+
+impl HeaderField {
+    /// Reads `Name: value`.
+    ///
+    /// # Errors
+    /// What is wrong, in words.
+    ///
+    /// Source: RFC 9110, sections 5.1 and 5.5.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
+        let (name, value) = text.split_once(':').unwrap_or((text, ""));
+        let value = value.trim();
+        if !text.contains(':') || name.is_empty() || !name.bytes().all(token) {
+            return Err("must be a name and a value, such as 'Accept: text/html'".to_owned());
+        }
+        if value.contains(char::is_control) {
+            return Err("has a line break or control character: remove it".to_owned());
+        }
+        let own = OWN_HEADERS.iter().any(|own| name.eq_ignore_ascii_case(own));
+        if own && !name.eq_ignore_ascii_case(CONTENT_TYPE) {
+            let name = name.to_ascii_lowercase();
+            return Err(match name.as_str() {
+                "host" => "is set from the URL: give a URL with this host".to_owned(),
+                "cookie" => {
+                    "is set from the cookies of responses, which each customer keeps".to_owned()
+                }
+                _ => "is set by the load generator: leave it out".to_owned(),
+            });
+        }
+        Ok(Self { name: name.to_owned(), value: value.to_owned() })
+    }
+}
+
+const CONTENT_TYPE: &str = "content-type";
 
 impl Scenario {
     /// A scenario that requests the path and query of a URL, and the URL of its site. A
@@ -10,7 +66,7 @@ impl Scenario {
     /// the closed model.
     ///
     /// An invalid URL is returned unchanged; it is rejected as a target.
-    pub fn one_page(address: &str) -> (Self, String) {
+    pub fn one_page(address: &str, request: &PageRequest) -> (Self, String) {
         let (path, site) = match Url::parse(address) {
             Ok(mut url) if url.has_host() => {
                 let path = match url.query() {
@@ -27,8 +83,38 @@ impl Scenario {
         // Braces would be parameters, and a quote would end the string.
         let path = path.replace('{', "%7B").replace('}', "%7D").replace('\'', "%27");
         let text = TEXT.replace("PATH", &path);
-        let scenario = Self::from_toml(&text, "page").expect("any path makes a scenario");
+        let mut scenario = Self::from_toml(&text, "page").expect("any path makes a scenario");
+        let page = &mut scenario.only_owner().pages[0];
+        page.method = request.method.or(request.body.as_ref().map(|_| Method::Post));
+        page.body = request.body.as_ref().map(|body| Body {
+            content_type: "application/x-www-form-urlencoded".to_owned(),
+            text: vec![TextPart::Literal(body.clone())],
+        });
         (scenario, site)
+    }
+
+    /// Adds header fields to every page that does not have its own field of that name. A
+    /// Content-Type replaces that of bodies.
+    pub fn add_headers(&mut self, fields: &[HeaderField]) {
+        if fields.is_empty() {
+            return;
+        }
+        for page in &mut self.only_owner().pages {
+            for HeaderField { name, value } in fields {
+                if name.eq_ignore_ascii_case(CONTENT_TYPE) {
+                    if let Some(body) = &mut page.body {
+                        body.content_type.clone_from(value);
+                    }
+                } else if !page.headers.iter().any(|(own, _)| own.eq_ignore_ascii_case(name)) {
+                    page.headers.push((name.clone(), vec![TextPart::Literal(value.clone())]));
+                }
+            }
+        }
+    }
+
+    /// Its parts, before they are shared.
+    fn only_owner(&mut self) -> &mut super::parts::Parts {
+        Arc::get_mut(&mut self.0).expect("a scenario is changed before it is cloned")
     }
 }
 
@@ -58,7 +144,7 @@ mod tests {
     use crate::scenario::page::Source;
 
     fn page(address: &str) -> (String, String) {
-        let (scenario, site) = Scenario::one_page(address);
+        let (scenario, site) = Scenario::one_page(address, &PageRequest::default());
         let Source::Path(path) = &scenario.pages()[0].source else { panic!("no path") };
         assert_eq!(path.parameters().count(), 0);
         (path.text().to_owned(), site)
@@ -70,6 +156,23 @@ mod tests {
         assert_eq!(path, "/items/7?sort=price");
         assert_eq!(site, "https://shop.example:8443/");
         assert_eq!(page("http://127.0.0.1").0, "/");
+    }
+
+    #[test]
+    fn a_header_field_is_a_name_and_a_value_that_the_generator_does_not_set() {
+        let field = HeaderField::parse("X-Token:  {a}: b ").unwrap();
+        assert_eq!((field.name.as_str(), field.value.as_str()), ("X-Token", "{a}: b"));
+        for (wrong, why) in [
+            ("X-Token", "a name and a value"),
+            (": b", "a name and a value"),
+            ("X Token: b", "a name and a value"),
+            ("X: a\r\nY: b", "line break"),
+            ("Host: shop", "from the URL"),
+            ("cookie: a=b", "cookies of responses"),
+            ("Content-Length: 5", "leave it out"),
+        ] {
+            assert!(HeaderField::parse(wrong).unwrap_err().contains(why), "{wrong}");
+        }
     }
 
     #[test]

@@ -10,7 +10,7 @@ mod fields;
 mod impatience;
 mod limits;
 mod names;
-mod pages;
+pub(super) mod pages;
 pub(super) mod reference;
 mod run;
 mod session;

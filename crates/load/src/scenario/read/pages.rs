@@ -223,7 +223,7 @@ fn body(section: &Section<'_>, method: Option<Method>, names: &Names) -> Option<
 }
 
 /// Header fields that the load generator sets itself.
-const OWN_HEADERS: [&str; 7] =
+pub(in crate::scenario) const OWN_HEADERS: [&str; 7] =
     ["host", "connection", "content-length", "transfer-encoding", "content-type", "cookie", "te"];
 
 fn headers(section: &Section<'_>, names: &Names) -> Vec<(String, Vec<TextPart>)> {
