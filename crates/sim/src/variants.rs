@@ -91,7 +91,6 @@ pub const VARIANTS: &[Variant] = &[
         "the tokens that an admission above the limit needs",
         &[("spare_tokens", 0.0)],
     ),
-    variant("no-flood", "the end of admission in a flood", &[("flood", NONE)]),
     variant(
         "no-latency-limit",
         "the latency limit",
@@ -116,7 +115,7 @@ pub(super) fn named(name: &str) -> Option<Box<dyn Policy>> {
     Some(Box::new(Filtered { controller: tide(tuning), withheld: variant.withheld }))
 }
 
-/// `tide:flood=5,spare_tokens=0`: with these constants; `None`: no such policy or constant.
+/// `tide:slowdown=5,spare_tokens=0`: with these constants; `None`: no such policy or constant.
 pub(super) fn tuned(name: &str) -> Option<Box<dyn Policy>> {
     let mut tuning = Tuning::default();
     for constant in name.strip_prefix("tide:")?.split(',') {
@@ -196,8 +195,8 @@ mod tests {
 
     #[test]
     fn constants_are_changed_by_name() {
-        assert!(tuned("tide:flood=5,spare_tokens=0").is_some());
-        for wrong in ["tide", "tide:", "tide:flood", "tide:flod=5", "eac:flood=5"] {
+        assert!(tuned("tide:slowdown=5,spare_tokens=0").is_some());
+        for wrong in ["tide", "tide:", "tide:slowdown", "tide:slodown=5", "eac:slowdown=5"] {
             assert!(tuned(wrong).is_none(), "{wrong}");
         }
     }

@@ -84,7 +84,6 @@ impl BacklogLimit {
         let excess = (backlog - self.limit) / self.limit;
         let needed = 1.0 + (burst - 1.0).max(0.0) * excess.min(tuning.spare_tokens);
         if self.utilization < tuning.spare_utilization
-            && excess < tuning.flood
             && tokens >= needed
             && (self.utilization < tuning.waiting_utilization
                 || backlog <= self.limit + self.allowed_cpu_s(allowed_backlog))
@@ -247,10 +246,5 @@ mod tests {
         assert!(admits(&limit));
         limit.assume_full_use();
         assert!(!admits(&limit));
-    }
-
-    #[test]
-    fn in_a_flood_no_number_of_tokens_helps() {
-        assert!(admits(WORK, 11, 1, 11.0).is_err());
     }
 }

@@ -90,9 +90,6 @@ tuning! {
     waiting_utilization = 0.5;
     /// Greatest share of the burst that must be left for an admission above the limit.
     spare_tokens = 0.9;
-    /// Multiple of the limit above which no new session is admitted, as at the start of
-    /// a crowd, when the bucket is full and costs are guesses.
-    flood = 10.0;
 
     // The latency limit.
     /// Capacity at which an upstream out of sight is first tried, requests per second.
