@@ -159,7 +159,7 @@ fn remarks(text: &mut String, report: &Report) {
     }
     text.push_str(match report.verdict() {
         Verdict::Met if report.goals.is_empty() => "no goals: the gate was not measured\n",
-        Verdict::Met => "all goals are met\n",
+        Verdict::Met => "no goal is missed by more than the spread\n",
         Verdict::Missed => "a goal is missed\n",
         Verdict::Failed => "the run failed: see the remarks above\n",
     });

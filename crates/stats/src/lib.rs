@@ -15,6 +15,7 @@ mod holm;
 mod knee;
 mod ratio;
 mod summary;
+mod verdict;
 
 pub use batches::{FEWEST, Inconclusive, RatioTerm, quantile_of_batches, ratio_of_sums};
 pub use estimate::{Difference, Estimate};
@@ -23,3 +24,4 @@ pub use holm::holm;
 pub use knee::{Capacity, Carried, Step, capacity};
 pub use ratio::{Ratio, ratio_of_pairs};
 pub use summary::{Summary, quantile};
+pub use verdict::Verdict;

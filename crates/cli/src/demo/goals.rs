@@ -1,4 +1,6 @@
-//! The goals of `tide`, assessed by this run's own figures.
+//! The goals of `tide`, evaluated by this run's own figures and their spread.
+
+use tidegate_stats::{Difference, Estimate, Verdict};
 
 use super::plan::ASSESSED;
 use super::summary::{Goal, Point, Summary};
@@ -9,6 +11,10 @@ const GOODPUT: f64 = 0.95;
 const RESPONSE: f64 = 3.0;
 /// Admitted sessions that complete.
 const COMPLETE: f64 = 0.98;
+/// Confidence of intervals.
+const CONFIDENCE: f64 = 0.95;
+/// Seconds of a window that are joined to one value: neighbours are correlated.
+const JOINED: usize = 2;
 
 /// Evaluates every goal whose points were measured; a run without them (`--quick`) has fewer
 /// goals.
@@ -19,7 +25,7 @@ pub fn evaluate(summary: &Summary) -> Vec<Goal> {
         goals.extend(tide(multiple).map(|p| goodput(p, summary)));
     }
     if let (Some(half), Some(four)) = (tide(0.5), tide(4.0)) {
-        goals.push(response(half, four));
+        goals.push(response(half, four, summary));
     }
     goals.extend(tide(0.5).map(none_refused));
     let curve = summary.curve(ASSESSED);
@@ -31,79 +37,137 @@ pub fn evaluate(summary: &Summary) -> Vec<Goal> {
     goals
 }
 
+/// Whether the run so far leaves open if a goal at this load is met, which more windows would
+/// decide.
+pub fn is_close(summary: &Summary, multiple: f64) -> bool {
+    let Some(point) = summary.point(ASSESSED, multiple) else { return false };
+    let response = || summary.point(ASSESSED, 0.5).map(|half| response(half, point, summary));
+    goodput(point, summary).verdict == Verdict::Close
+        || multiple == 4.0 && response().is_some_and(|goal| goal.verdict == Verdict::Close)
+}
+
+/// The interval of a share of the peak.
+///
+/// Windows of the same service scatter as its baselines do, by the coefficient of variation
+/// `s` of `b` baselines. A share of `n` windows divides each by the mean of the two baselines
+/// beside it, so that its relative standard error is `s √(3/2n)`, with `b − 1` degrees of
+/// freedom.
+fn goodput_interval(point: &Point, summary: &Summary) -> (f64, f64) {
+    let share = summary.share_of_peak(point);
+    let (scatter, baselines) = (summary.scatter(), summary.carried_baselines());
+    if !scatter.is_finite() {
+        return (share, share);
+    }
+    let windows = summary.windows_of(point).count().max(1) as f64;
+    let error = share * scatter * (1.5 / windows).sqrt();
+    Estimate { value: share, error, freedom: baselines as f64 - 1.0 }.interval(CONFIDENCE)
+}
+
 fn goodput(point: &Point, summary: &Summary) -> Goal {
     let share = summary.share_of_peak(point);
+    let (low, high) = goodput_interval(point, summary);
     let best = point.completed_per_s / summary.peak_completed_per_s;
-    Goal {
-        text: format!(
+    Goal::new(
+        format!(
             "at {}× completed sessions stay at {:.0} % of the peak",
             point.multiple,
             GOODPUT * 100.0
         ),
-        measured: format!(
-            "{:.1} % of {:.0}/s, the peak by the baselines before and after it, which scatter by {:.0} % ({:.1} % of the run's best window, {:.0}/s)",
+        format!(
+            "{:.1} % ({:.0} to {:.0} %) of {:.0}/s, the peak by the baselines before and after it, which scatter by {:.0} % ({:.1} % of the run's best window, {:.0}/s)",
             share * 100.0,
+            low * 100.0,
+            high * 100.0,
             summary.peak_beside(point),
             summary.scatter() * 100.0,
             best * 100.0,
             summary.peak_completed_per_s
         ),
-        met: share >= GOODPUT,
-    }
+        Verdict::at_least(GOODPUT, (low, high)),
+    )
 }
 
-fn response(half: &Point, four: &Point) -> Goal {
+/// The interval of the ratio of two response times: that of the difference of the logarithms
+/// of their windows' values, second by second, around the ratio of the whole windows. `None`:
+/// too few seconds had responses.
+fn response_interval(half: &Point, four: &Point, summary: &Summary) -> Option<(f64, f64)> {
+    let estimate = |point: &Point| {
+        let windows: Vec<&Point> = summary.windows_of(point).collect();
+        let windows = if windows.is_empty() { vec![point] } else { windows };
+        let of_window = |window: &&Point| {
+            let measured = |second: &&super::summary::Second| {
+                second.at_s > summary.setting.warm_up_s + 0.5 && second.response_p95_ms > 0.0
+            };
+            let logarithms: Vec<f64> =
+                window.series.iter().filter(measured).map(|s| s.response_p95_ms.ln()).collect();
+            let joined = logarithms.chunks_exact(JOINED);
+            joined.map(|chunk| chunk.iter().sum::<f64>() / JOINED as f64).collect::<Vec<f64>>()
+        };
+        let values: Vec<f64> = windows.iter().flat_map(of_window).collect();
+        Estimate::of_mean(&values)
+    };
+    let difference = Difference::welch(estimate(half)?, estimate(four)?).estimate;
+    let (low, high) = difference.interval(CONFIDENCE);
     let ratio = four.response_p95_ms / half.response_p95_ms;
-    Goal {
-        text: format!("p95 response time at 4× is at most {RESPONSE} times that at 0.5×"),
-        measured: format!(
-            "{ratio:.2} ({:.1} against {:.1} ms)",
+    Some((ratio * (low - difference.value).exp(), ratio * (high - difference.value).exp()))
+}
+
+fn response(half: &Point, four: &Point, summary: &Summary) -> Goal {
+    let ratio = four.response_p95_ms / half.response_p95_ms;
+    let interval = response_interval(half, four, summary);
+    let spread = interval.map_or(String::new(), |(low, high)| format!(" ({low:.1} to {high:.1})"));
+    Goal::new(
+        format!("p95 response time at 4× is at most {RESPONSE} times that at 0.5×"),
+        format!(
+            "{ratio:.2}{spread}, {:.1} against {:.1} ms",
             four.response_p95_ms, half.response_p95_ms
         ),
-        met: ratio <= RESPONSE,
-    }
+        interval.filter(|_| ratio.is_finite()).map_or_else(
+            || Verdict::exactly(ratio <= RESPONSE),
+            |interval| Verdict::at_most(RESPONSE, interval),
+        ),
+    )
 }
 
 fn none_refused(half: &Point) -> Goal {
-    Goal {
-        text: "at 0.5× no new session is refused".into(),
-        measured: format!("{:.2} refused/s", half.refused_per_s),
-        met: half.refused_per_s == 0.0,
-    }
+    Goal::new(
+        "at 0.5× no new session is refused".into(),
+        format!("{:.2} refused/s", half.refused_per_s),
+        Verdict::exactly(half.refused_per_s == 0.0),
+    )
 }
 
 fn no_returning_refused(curve: &[&Point]) -> Goal {
     let refused: u64 = curve.iter().map(|p| p.returning_refused).sum();
-    Goal {
-        text: "no connection of an admitted session is refused".into(),
-        measured: format!("{refused} refused"),
-        met: refused == 0,
-    }
+    Goal::new(
+        "no connection of an admitted session is refused".into(),
+        format!("{refused} refused"),
+        Verdict::exactly(refused == 0),
+    )
 }
 
 fn admitted_complete(curve: &[&Point]) -> Goal {
     let worst = curve.iter().map(|p| p.admitted_completed_ratio).fold(1.0, f64::min);
-    Goal {
-        text: format!("at least {:.0} % of admitted sessions complete", COMPLETE * 100.0),
-        measured: format!("{:.2} % at worst", worst * 100.0),
-        met: worst >= COMPLETE,
-    }
+    Goal::new(
+        format!("at least {:.0} % of admitted sessions complete", COMPLETE * 100.0),
+        format!("{:.2} % at worst", worst * 100.0),
+        Verdict::exactly(worst >= COMPLETE),
+    )
 }
 
-/// A saturated driver offers less than it reports, and measures its own delays.
+/// A saturated driver offers less than it reports, and measures its own delays: the run does
+/// not tell what the server would have done.
 fn driver_keeps_up(curve: &[&Point]) -> Goal {
     let late: Vec<_> = curve.iter().filter(|p| p.driver_saturated).map(|p| p.multiple).collect();
     let late: Vec<_> = late.iter().map(|multiple| format!("{multiple}×")).collect();
-    Goal {
-        text: "the driver keeps the offered load".into(),
-        measured: match late.is_empty() {
-            true => "at every load".into(),
-            false => {
-                format!("saturated at {}: these figures are not the server's", late.join(", "))
-            }
-        },
-        met: late.is_empty(),
-    }
+    let (measured, verdict) = match late.is_empty() {
+        true => ("at every load".into(), Verdict::Met),
+        false => (
+            format!("saturated at {}: these figures are not the server's", late.join(", ")),
+            Verdict::Close,
+        ),
+    };
+    Goal::new("the driver keeps the offered load".into(), measured, verdict)
 }
 
 #[cfg(test)]
@@ -131,7 +195,12 @@ mod tests {
     }
 
     fn missed(four: Point) -> Vec<String> {
-        evaluate(&summary(four)).into_iter().filter(|g| !g.met).map(|g| g.text).collect()
+        not(Verdict::Met, &summary(four))
+    }
+
+    fn not(verdict: Verdict, summary: &Summary) -> Vec<String> {
+        let goals = evaluate(summary).into_iter();
+        goals.filter(|goal| goal.verdict != verdict).map(|goal| goal.text).collect()
     }
 
     /// 100 sessions per second at the use of [`GOOD`].
@@ -195,5 +264,68 @@ mod tests {
     #[test]
     fn a_response_time_that_was_not_measured_misses_its_goal() {
         assert!(!missed(Point { response_p95_ms: f64::NAN, ..GOOD }).is_empty());
+    }
+
+    /// A run whose baselines scatter by a tenth, with these shares of the peak in two windows.
+    fn noisy(shares: [f64; 2]) -> Summary {
+        let mut run = summary(GOOD);
+        run.points.pop();
+        run.baselines = [-8.0, 0.0, 8.0, -8.0, 8.0, 0.0]
+            .into_iter()
+            .enumerate()
+            .map(|(n, more)| Baseline {
+                at_s: 10.0 * n as f64,
+                carried_per_s: 80.0 + more,
+                ..BASELINE
+            })
+            .collect();
+        let window = |(n, share): (usize, f64)| Point {
+            policy: "tide".into(),
+            at_s: 10.0 * n as f64 + 5.0,
+            completed_per_s: 100.0 * share,
+            ..GOOD
+        };
+        let windows: Vec<Point> = shares.into_iter().enumerate().map(window).collect();
+        run.set(&windows, 100.0);
+        run
+    }
+
+    fn goodput_of(summary: &Summary) -> Verdict {
+        let goals = evaluate(summary);
+        goals.iter().find(|goal| goal.text.contains("of the peak")).unwrap().verdict
+    }
+
+    #[test]
+    fn a_share_within_the_scatter_of_the_baselines_is_close_and_no_error() {
+        assert_eq!(goodput_of(&noisy([0.93, 0.92])), Verdict::Close);
+        assert_eq!(goodput_of(&noisy([0.97, 0.98])), Verdict::Close);
+        assert_eq!(goodput_of(&noisy([0.5, 0.5])), Verdict::Missed);
+        assert_eq!(goodput_of(&noisy([1.5, 1.5])), Verdict::Met);
+        assert!(!super::super::summary::any_missed(&evaluate(&noisy([0.93, 0.92]))));
+        assert!(super::super::summary::any_missed(&evaluate(&noisy([0.5, 0.5]))));
+    }
+
+    /// A run with these p95 response times second by second at 4×, beside 4 to 6 ms at 0.5×.
+    fn responses(four: [f64; 6]) -> Verdict {
+        let series = |all: [f64; 6]| {
+            let second = |(n, ms): (usize, f64)| crate::demo::summary::Second {
+                at_s: n as f64 + 1.0,
+                response_p95_ms: ms,
+                ..crate::demo::summary::Second::default()
+            };
+            all.into_iter().enumerate().map(second).collect::<Vec<_>>()
+        };
+        let worst = four.iter().copied().fold(0.0, f64::max);
+        let mut run = summary(Point { response_p95_ms: worst, series: series(four), ..GOOD });
+        run.points[0].series = series([4.0, 5.0, 6.0, 4.0, 6.0, 5.0]);
+        let goals = evaluate(&run);
+        goals.iter().find(|goal| goal.text.contains("p95")).unwrap().verdict
+    }
+
+    #[test]
+    fn a_ratio_of_response_times_is_missed_only_if_all_of_its_interval_is() {
+        assert_eq!(responses([6.0, 6.5, 6.0, 7.0, 6.5, 6.0]), Verdict::Met);
+        assert_eq!(responses([6.0, 6.5, 60.0, 64.0, 6.5, 6.0]), Verdict::Close);
+        assert_eq!(responses([60.0, 65.0, 60.0, 64.0, 65.0, 60.0]), Verdict::Missed);
     }
 }

@@ -64,12 +64,10 @@ impl<'a> Measurement<'a> {
     /// Finds the capacity without admission control: estimated by the CPU time of a session
     /// under light load, then measured by a staircase of offered rates.
     pub fn capacity(&mut self) -> anyhow::Result<(f64, Vec<RampStep>)> {
-        let phase =
-            Event::Phase("Finding the capacity: the CPU time of a session under light load");
-        (self.show)(&phase);
+        self.phase("Finding the capacity: the CPU time of a session under light load");
         let mut estimate = self.estimate()?;
         for _ in 0..3 {
-            (self.show)(&Event::Phase("Finding the capacity: a ramp, until customers leave"));
+            self.phase("Finding the capacity: a ramp, until customers leave");
             let ramp = self.ramp(estimate)?;
             let found = ramp.capacity().context("the ramp had no step")?;
             match (found.sessions_per_s > 0.0, found.broke_at_per_s) {
@@ -95,6 +93,13 @@ impl<'a> Measurement<'a> {
         plan.experiment.estimate_capacity(testbed, "off", probing, &mut |load, observe| {
             self.drive(load, &label, observe).map(|(summary, _)| summary)
         })
+    }
+
+    /// Shows that a phase begins, and the time that the planned rest takes.
+    fn phase(&mut self, text: &str) {
+        let left = self.plan.length().saturating_sub(self.began.elapsed()).as_secs();
+        let text = if left > 0 { format!("{text} ({left} s left)") } else { text.to_owned() };
+        (self.show)(&Event::Phase(&text));
     }
 
     /// Shows an event.
@@ -124,14 +129,14 @@ impl<'a> Measurement<'a> {
     /// One policy at one multiple of the capacity; again where the driver was saturated.
     pub fn point(&mut self, policy: &str, multiple: f64, capacity: f64) -> anyhow::Result<Point> {
         let phase = format!("Policy {policy}, {multiple} times the capacity");
-        (self.show)(&Event::Phase(&phase));
+        self.phase(&phase);
         let mut point = self.attempt(policy, multiple, capacity)?;
         for _ in 1..WINDOW_TRIES {
             if !point.driver_saturated {
                 break;
             }
             let again = format!("{phase}, again: the driver was saturated");
-            (self.show)(&Event::Phase(&again));
+            self.phase(&again);
             point = self.attempt(policy, multiple, capacity)?;
         }
         self.note_peak(point.completed_per_s, point.admitted_completed_ratio);
@@ -198,7 +203,7 @@ impl<'a> Measurement<'a> {
 
     fn baseline(&mut self) -> anyhow::Result<Baseline> {
         let label = Label { policy: "baseline".into(), multiple: None };
-        (self.show)(&Event::Phase("Baseline: the current capacity without admission control"));
+        self.phase("Baseline: the current capacity without admission control");
         let mut load = self.load("off", Arrivals::poisson(BASELINE_SHARE * self.capacity))?;
         load.warm_up = self.plan.times.baseline_warm_up;
         load.measure = self.plan.times.baseline_window;

@@ -12,6 +12,8 @@ use tidegate_lab::{CERTIFICATE, Experiment};
 pub struct Plan {
     pub server_cores: Cores,
     pub driver_cores: Cores,
+    /// A short run, whose figures are rough.
+    pub quick: bool,
     pub policies: &'static [&'static str],
     pub multiples: &'static [f64],
     pub times: Times,
@@ -32,6 +34,12 @@ pub struct Times {
     pub baseline_window: Duration,
 }
 
+/// The whole demo takes no longer, if nothing has to be repeated.
+const LONGEST: Duration = Duration::from_secs(300);
+/// Probes and steps of the ramp that it usually takes.
+const PROBES: u32 = 3;
+const RAMP_STEPS: u32 = 10;
+
 /// The policy that the goals are about.
 pub const ASSESSED: &str = "tide";
 
@@ -48,8 +56,8 @@ impl Plan {
                 ramp_step: seconds(3),
                 warm_up: seconds(4),
                 window: seconds(6),
-                baseline_warm_up: seconds(4),
-                baseline_window: seconds(5),
+                baseline_warm_up: seconds(3),
+                baseline_window: seconds(3),
             }
         } else {
             Times {
@@ -65,7 +73,8 @@ impl Plan {
             experiment: Experiment { seed: args.seed, ..Experiment::new(&driver_cores) },
             server_cores,
             driver_cores,
-            policies: &POLICIES,
+            policies: if args.quick { &["off", ASSESSED] } else { &POLICIES },
+            quick: args.quick,
             multiples: if args.quick { &[0.5, 4.0] } else { &[0.5, 1.0, 2.0, 4.0] },
             times,
         })
@@ -73,23 +82,44 @@ impl Plan {
 
     /// The introduction that is printed at the beginning.
     pub fn introduction(&self) -> String {
-        let times = &self.times;
-        let overloads = self.multiples.iter().filter(|multiple| is_overload(**multiple)).count();
-        let assessed = overloads * self.windows(true);
-        let windows = (self.policies.len() * self.multiples.len() - overloads + assessed) as u32;
-        // One before each load, except after an overload, which ends with one.
-        let baselines = (self.multiples.len() - overloads.saturating_sub(1)) + assessed + overloads;
-        let points = (times.warm_up + times.window) * windows;
-        let baselines = (times.baseline_warm_up + times.baseline_window) * baselines as u32;
+        let rough = if self.quick { " The figures of --quick are rough." } else { "" };
         format!(
             "Tidegate demo: an auction site and the gate on processor {}, customers on processor {}.\n\
-             First a ramp finds the capacity; then {} policies run at {} loads each. About {:.0} minutes.",
+             First a ramp finds the capacity; then {} policies run at {} loads each. About {:.0} s.{rough}",
             self.server_cores,
             self.driver_cores,
             self.policies.len(),
             self.multiples.len(),
-            ((points + baselines + times.ramp_step * 10).as_secs_f64() / 60.0).ceil(),
+            self.length().as_secs_f64(),
         )
+    }
+
+    /// How long all of it takes, without windows beyond the planned ones.
+    pub fn length(&self) -> Duration {
+        let times = &self.times;
+        let overloads = self.multiples.iter().filter(|multiple| is_overload(**multiple)).count();
+        let assessed = overloads * self.windows(true);
+        let windows = self.policies.len() * self.multiples.len() - overloads + assessed;
+        // One before each load, except after an overload, which ends with one.
+        let baselines = (self.multiples.len() - overloads.saturating_sub(1)) + assessed + overloads;
+        let probes = times.probe * PROBES;
+        let ramp = times.warm_up + times.ramp_step * RAMP_STEPS;
+        probes + ramp + self.window() * windows as u32 + self.baseline() * baselines as u32
+    }
+
+    /// Windows that fit into [`LONGEST`] beyond the planned ones: a noisy machine needs more.
+    pub fn spare_windows(&self) -> usize {
+        let left = LONGEST.saturating_sub(self.length()).as_secs_f64();
+        let each = (self.window() + self.baseline()).as_secs_f64();
+        if self.quick { 0 } else { (left / each) as usize }
+    }
+
+    fn window(&self) -> Duration {
+        self.times.warm_up + self.times.window
+    }
+
+    fn baseline(&self) -> Duration {
+        self.times.baseline_warm_up + self.times.baseline_window
     }
 
     /// How often a point is measured. What is assessed under overload is measured twice, since

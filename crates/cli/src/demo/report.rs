@@ -4,6 +4,7 @@ use maud::{Markup, PreEscaped, html};
 
 use super::summary::{Goal, POLICIES, Point, Setting, Summary};
 use tidegate_report::{Chart, Line, Scale};
+use tidegate_stats::Verdict;
 
 /// The whole page.
 pub fn page(summary: &Summary) -> String {
@@ -14,6 +15,10 @@ pub fn page(summary: &Summary) -> String {
         (curves(summary))
         h2 { "Goals" }
         (goals(&summary.goals))
+        @if summary.goals.iter().any(|goal| goal.verdict == Verdict::Close) {
+            p { "≈ close: the spread of this run contains the limit, so it shows neither that the goal is met nor that it is missed." }
+        }
+        @for remark in &summary.remarks { p { (remark) } }
         h2 { "The overload, second by second" }
         (overload(summary))
         h2 { "Every point" }
@@ -160,7 +165,11 @@ fn overload(summary: &Summary) -> Markup {
 fn goals(goals: &[Goal]) -> Markup {
     html! { ul.goals { @for goal in goals {
         li {
-            @if goal.met { span.mark-met { "✓" } } @else { span.mark-missed { "✗" } }
+            @match goal.verdict {
+                Verdict::Met => span.mark-met { "✓" },
+                Verdict::Close => span.mark-close title="close: within the spread of this run" { "≈" },
+                Verdict::Missed => span.mark-missed { "✗" },
+            }
             span { (goal.text) } em { (goal.measured) }
         }
     } } }
@@ -242,7 +251,7 @@ mod tests {
             capacity_sessions_per_s: 100.0,
             peak_completed_per_s: 100.0,
             points,
-            goals: vec![Goal { text: "a <b> goal".into(), measured: "1".into(), met: true }],
+            goals: vec![Goal::new("a <b> goal".into(), "1".into(), Verdict::Met)],
             ..Summary::default()
         }
     }

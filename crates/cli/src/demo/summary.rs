@@ -1,6 +1,7 @@
 //! The result of the demo, as in `summary.json`.
 
 use serde::Serialize;
+use tidegate_stats::Verdict;
 
 /// The whole result. Field names are a contract with scripts.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -20,6 +21,8 @@ pub struct Summary {
     /// The steps of the ramp that found the capacity.
     pub ramp: Vec<RampStep>,
     pub goals: Vec<Goal>,
+    /// What the figures alone would hide.
+    pub remarks: Vec<String>,
     pub setting: Setting,
 }
 
@@ -116,7 +119,20 @@ pub struct RampStep {
 pub struct Goal {
     pub text: String,
     pub measured: String,
+    /// The run does not show that it is missed.
     pub met: bool,
+    pub verdict: Verdict,
+}
+
+impl Goal {
+    pub fn new(text: String, measured: String, verdict: Verdict) -> Self {
+        Self { text, measured, met: verdict != Verdict::Missed, verdict }
+    }
+}
+
+/// Whether a goal is missed by more than the spread of the run.
+pub fn any_missed(goals: &[Goal]) -> bool {
+    goals.iter().any(|goal| goal.verdict == Verdict::Missed)
 }
 
 /// The conditions of the run.
@@ -176,11 +192,16 @@ impl Point {
 }
 
 impl Summary {
-    /// Adds a point by its windows.
-    pub fn add(&mut self, windows: Vec<Point>) {
-        self.points.extend(Point::mean(&windows));
+    /// Sets a point by its windows, in place of earlier ones, and the peak so far.
+    pub fn set(&mut self, windows: &[Point], peak_completed_per_s: f64) {
+        self.peak_completed_per_s = peak_completed_per_s;
+        let Some(point) = Point::mean(windows) else { return };
+        let other = |p: &Point| p.policy != point.policy || p.multiple != point.multiple;
+        self.points.retain(other);
+        self.windows.retain(other);
+        self.points.push(point);
         if windows.len() > 1 {
-            self.windows.extend(windows);
+            self.windows.extend_from_slice(windows);
         }
     }
 
@@ -229,7 +250,34 @@ impl Summary {
         }
     }
 
-    fn windows_of(&self, point: &Point) -> impl Iterator<Item = &Point> {
+    /// Remarks on points where another policy completed more than `tide`: what its customers
+    /// paid for that.
+    pub fn remarks(&self) -> Vec<String> {
+        let remark = |tide: &&Point| {
+            let other = self.point("eac", tide.multiple)?;
+            let times = other.response_p95_ms / tide.response_p95_ms;
+            (other.completed_per_s > tide.completed_per_s && times > 1.0).then(|| {
+                format!(
+                    "At {}× eac completed more sessions than tide ({:.0} against {:.0}/s); its \
+                     customers waited {times:.1} times as long (p95 {:.0} against {:.0} ms).",
+                    tide.multiple,
+                    other.completed_per_s,
+                    tide.completed_per_s,
+                    other.response_p95_ms,
+                    tide.response_p95_ms,
+                )
+            })
+        };
+        self.curve("tide").iter().filter_map(remark).collect()
+    }
+
+    /// How many baselines carried their load.
+    pub fn carried_baselines(&self) -> usize {
+        self.baselines.iter().filter(|baseline| baseline.is_carried()).count()
+    }
+
+    /// The windows of a point that was measured more than once.
+    pub fn windows_of(&self, point: &Point) -> impl Iterator<Item = &Point> {
         let (policy, multiple) = (point.policy.clone(), point.multiple);
         self.windows.iter().filter(move |w| w.policy == policy && w.multiple == multiple)
     }
@@ -307,7 +355,9 @@ mod tests {
             returning_refused: 1,
             ..Point::default()
         };
-        summary.add(vec![window(20.0, 108.0), window(40.0, 115.2)]);
+        summary.set(&[window(20.0, 108.0)], 190.0);
+        summary.set(&[window(20.0, 108.0), window(40.0, 115.2)], 190.0);
+        assert_eq!((summary.points.len(), summary.windows.len()), (3, 2));
         let point = summary.points.last().unwrap();
         assert_eq!((point.completed_per_s, point.at_s, point.returning_refused), (111.6, 30.0, 2));
         // 108 of (96 + 144) / 2, and 115.2 of 144: 0.9 and 0.8.
@@ -322,6 +372,23 @@ mod tests {
         assert!((summary.share_of_peak(&summary.points[0]) - 95.0 / 96.0).abs() < 1e-9);
         let slow = Point { machine_speed: 0.5, ..summary.points[0].clone() };
         assert!((summary.share_of_peak(&slow) - 95.0 / 48.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_policy_that_completes_more_at_the_price_of_waits_is_remarked_on() {
+        let point = |policy: &str, completed_per_s, response_p95_ms| Point {
+            policy: policy.into(),
+            multiple: 2.0,
+            completed_per_s,
+            response_p95_ms,
+            ..Point::default()
+        };
+        let with = |eac| {
+            let points = vec![point("eac", eac, 100.0), point("tide", 90.0, 10.0)];
+            Summary { points, ..Summary::default() }.remarks()
+        };
+        assert!(with(95.0)[0].contains("waited 10.0 times as long (p95 100 against 10 ms)"));
+        assert!(with(85.0).is_empty());
     }
 
     #[test]

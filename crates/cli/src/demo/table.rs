@@ -1,5 +1,7 @@
 //! The result as a table of plain text.
 
+use tidegate_stats::Verdict;
+
 use super::summary::{Goal, Point, Summary};
 
 /// Table and goals.
@@ -18,6 +20,7 @@ pub fn text(summary: &Summary) -> String {
     }
     text.push('\n');
     summary.goals.iter().for_each(|goal| text += &goal_line(goal));
+    summary.remarks.iter().for_each(|remark| text += &format!("\n{remark}\n"));
     text
 }
 
@@ -46,6 +49,10 @@ pub fn row(p: &Point, share_of_peak: f64) -> String {
 }
 
 fn goal_line(goal: &Goal) -> String {
-    let mark = if goal.met { "met   " } else { "MISSED" };
+    let mark = match goal.verdict {
+        Verdict::Met => "met   ",
+        Verdict::Close => "close ",
+        Verdict::Missed => "MISSED",
+    };
     format!("{mark}  {}: {}\n", goal.text, goal.measured)
 }
