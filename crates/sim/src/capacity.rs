@@ -318,8 +318,8 @@ mod tests {
         assert!((worth[0] + 11.29475 * worth[1] - 1.0).abs() < 1e-9);
         // A class that has nothing to do with the tightest resource still has its share.
         let mut scenario = Scenario::default();
-        let dear = Customers { share: 0.5, weight: 3.0, ..Customers::default() };
-        scenario.customers = vec![Customers { share: 0.5, ..Customers::default() }, dear];
+        let costly = Customers { share: 0.5, weight: 3.0, ..Customers::default() };
+        scenario.customers = vec![Customers { share: 0.5, ..Customers::default() }, costly];
         (scenario.upstream.cores, scenario.upstream.threads) = (Some(0.1), 64);
         let worth = scenario.worth(0.0, 0.0).of_request;
         // Twice 12.29475 × 90 µs on average.

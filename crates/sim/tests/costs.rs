@@ -36,7 +36,7 @@ fn production_is_near_the_truth_in_every_course() {
         // the site, so that it is off where pages differ by class; where people
         // think for seconds nobody is near.
         let most = match *name {
-            "dear-later" => [0.30, 0.10],
+            "costly-later" => [0.30, 0.10],
             "people" => [0.06, 0.20],
             _ => [0.04, 0.03],
         };
@@ -49,7 +49,7 @@ fn production_is_near_the_truth_in_every_course() {
 
 #[test]
 fn production_is_nearer_than_any_that_is_not_told_whose_work_it_was() {
-    for name in ["steady", "rising", "collinear", "dearer-step", "dearer-drift", "noisy"] {
+    for name in ["steady", "rising", "collinear", "costlier-step", "costlier-drift", "noisy"] {
         let course = course(name);
         let [ctn, _] = errors(&course, "attributed");
         for blind in BLIND {
@@ -61,7 +61,7 @@ fn production_is_nearer_than_any_that_is_not_told_whose_work_it_was() {
 
 #[test]
 fn a_jump_of_costs_is_learned_within_seconds() {
-    for (name, most_s) in [("dearer-step", 2.0), ("longer-key", 5.0)] {
+    for (name, most_s) in [("costlier-step", 2.0), ("longer-key", 5.0)] {
         let after_s = course(name).accuracy(place("attributed")).recovered_s;
         assert!(after_s.is_some_and(|s| s < most_s), "{name}: {after_s:?}");
         let profile = course(name).accuracy(place("profile")).recovered_s;

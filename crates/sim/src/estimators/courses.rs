@@ -12,11 +12,11 @@ shipped! {
     "steady",
     "rising",
     "collinear",
-    "dearer-step",
-    "dearer-drift",
+    "costlier-step",
+    "costlier-drift",
     "longer-key",
     "noisy",
-    "dear-later",
+    "costly-later",
     "people",
 }
 

@@ -66,7 +66,7 @@ const SCHEDULES: [Schedule; 3] = [
         step: None,
     },
     Schedule {
-        name: "dearer-step",
+        name: "costlier-step",
         about: "Halfway the cost of every page rises by 0.2 ms of CPU time.",
         lasts_s: 40.0,
         load: (0.4, 0.4),
