@@ -80,4 +80,4 @@ pub use rng::Rng;
 pub use run::{run, run_when};
 pub use scenario::{HeaderField, PageRequest, Scenario};
 pub use tidegate_config::{Mistake, Mistakes};
-pub use tidegate_stats::Percentiles;
+pub use tidegate_stats::{Percentiles, Quantile};

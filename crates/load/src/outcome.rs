@@ -32,6 +32,18 @@ impl Outcome {
                 | Self::Failed(ConnectRefused | ConnectTimeout | ReturningRefused)
         )
     }
+
+    /// Whether a request that ended so waited in vain for a response of the service, which would
+    /// have taken longer. A refusal is a response of its
+    /// own kind, and a request that the load generator could not send says nothing.
+    pub(crate) fn is_wait_in_vain(self) -> bool {
+        use Failure::{NoPorts, NoResources, ReturningRefused};
+        match self {
+            Self::Completed | Self::Refused(_) | Self::CutOff => false,
+            Self::Failed(kind) => !matches!(kind, NoPorts | NoResources | ReturningRefused),
+            Self::Abandoned(_) => true,
+        }
+    }
 }
 
 /// How a new session was refused.

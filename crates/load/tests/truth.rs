@@ -157,7 +157,7 @@ fn the_window_is_as_long_as_asked_though_no_session_is_in_flight() {
 
 #[test]
 fn a_threshold_without_data_is_missed_and_reported_as_such() {
-    let server = Server::start(Manner::Silent);
+    let server = Server::start(Manner::Reset);
     let text = "[thresholds]\nresponse_p95_ms = { max = 100 }\n[session]\nstart = \"Home\"\n\
                 max_requests = 1\npatience = \"100ms\"\n[pages]\nHome = { path = \"/\" }\n\
                 [transitions]\nHome = { Home = 1 }\n";

@@ -2,6 +2,7 @@
 //! correlated (a queue persists from one second to the next), so they are not independent
 //! measurements; the means of sufficiently long batches nearly are.
 
+use crate::censored::CensoredHistogram;
 use crate::estimate::{Estimate, t_quantile};
 use crate::histogram::Histogram;
 
@@ -24,6 +25,9 @@ pub enum Inconclusive {
     TooShort,
     /// Even the longest batches are correlated.
     Correlated,
+    /// Only a lower bound of the quantile, or of its interval, is known: too many durations are
+    /// only bounded from below.
+    Unbounded,
 }
 
 /// Fewest batches for a standard error.
@@ -83,26 +87,34 @@ pub fn ratio_of_sums(parts: &[RatioTerm]) -> Result<Estimate, Inconclusive> {
 /// The quantile `q` (0 to 1) of durations of a run, in milliseconds, with its
 /// standard error: the confidence interval of the share of values up to it,
 /// mapped to durations by the distribution. The rounding error of the histogram is added.
+/// Durations known by a bound count as in [`CensoredHistogram`].
 ///
 /// # Errors
 /// As [`ratio_of_sums`].
 ///
 /// Source: Woodruff 1952, "Confidence intervals for medians and other position
 /// measures".
-pub fn quantile_of_batches(q: f64, stretches: &[&Histogram]) -> Result<Estimate, Inconclusive> {
-    let mut all = Histogram::new();
+pub fn quantile_of_batches(
+    q: f64,
+    stretches: &[&CensoredHistogram],
+) -> Result<Estimate, Inconclusive> {
+    let mut all = CensoredHistogram::new();
     stretches.iter().for_each(|stretch| all.merge(stretch));
-    let value = all.quantile_ms(q);
+    let exact = |q| match all.quantile(q) {
+        quantile if quantile.is_lower_bound => Err(Inconclusive::Unbounded),
+        quantile => Ok(quantile.ms),
+    };
+    let value = exact(q)?;
     let parts: Vec<RatioTerm> = stretches
         .iter()
-        .map(|stretch| RatioTerm {
-            part: stretch.count_up_to_ms(value) as f64,
-            whole: stretch.count() as f64,
+        .map(|stretch| {
+            let (part, whole) = stretch.count_up_to_ms(value);
+            RatioTerm { part: part as f64, whole: whole as f64 }
         })
         .collect();
     let share = ratio_of_sums(&parts)?;
     let t = t_quantile(share.freedom, 0.95);
-    let (low, high) = (all.quantile_ms(q - t * share.error), all.quantile_ms(q + t * share.error));
+    let (low, high) = (exact(q - t * share.error)?, exact(q + t * share.error)?);
     let spread = (high - low) / (2.0 * t);
     // A value anywhere within a rounding step has the variance step²/12.
     let rounding = Histogram::RESOLUTION * value / 12f64.sqrt();
@@ -142,6 +154,7 @@ mod tests {
     use rand_distr::{Distribution, StandardNormal};
 
     use super::*;
+    use crate::censored::Observation;
     use crate::estimate::Difference;
 
     fn by_two(counts: &[f64]) -> Vec<RatioTerm> {
@@ -234,9 +247,10 @@ mod tests {
         // Eight stretches of 100: alternating 50 + 25 and 50 − 25 of them take
         // at most 100 ms, the rest (spread over 101 to 300 ms) more.
         let stretch = |below: u64| {
-            let mut latency = Histogram::new();
-            (0..below).for_each(|i| latency.record(Duration::from_millis(1 + i)));
-            (below..100).for_each(|i| latency.record(Duration::from_millis(201 + i)));
+            let mut latency = CensoredHistogram::new();
+            let mut record = |ms| latency.record(Observation::Exact(Duration::from_millis(ms)));
+            (0..below).for_each(|i| record(1 + i));
+            (below..100).for_each(|i| record(201 + i));
             latency
         };
         let (many, few) = (stretch(75), stretch(25));
@@ -251,5 +265,16 @@ mod tests {
         assert_eq!(found.freedom, 7.0);
         let expected = (270.0 - 31.0) / (2.0 * 2.3646);
         assert!((found.error - expected).abs() < 0.01 * expected, "{} {expected}", found.error);
+    }
+
+    #[test]
+    fn a_quantile_whose_interval_reaches_beyond_the_exact_durations_has_no_error() {
+        let mut stretch = CensoredHistogram::new();
+        let ms = Duration::from_millis;
+        (1..=90).for_each(|i| stretch.record(Observation::Exact(ms(i))));
+        (0..10).for_each(|_| stretch.record(Observation::Lost(ms(500))));
+        let stretches = [&stretch; 8];
+        assert_eq!(quantile_of_batches(0.5, &stretches).map(|it| it.value.round()), Ok(50.0));
+        assert_eq!(quantile_of_batches(0.95, &stretches), Err(Inconclusive::Unbounded));
     }
 }

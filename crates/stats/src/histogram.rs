@@ -8,34 +8,14 @@ use hdrhistogram::Histogram as HdrHistogram;
 use hdrhistogram::serialization::{Deserializer, Serializer, V2Serializer};
 use serde::{Deserialize, Serialize};
 
+use crate::percentiles::{LowerBounds, Percentiles};
+
 /// A distribution of durations from 1 µs to 1 h with three significant digits. Quantiles
 /// are within 0.1 % (or 1 µs) of the recorded values. Memory is at most about 200 KB,
 /// whatever the number of values. Durations outside the range are clamped.
 #[derive(Clone, Debug)]
 pub struct Histogram {
     micros: HdrHistogram<u64>,
-}
-
-/// The usual percentiles of a [`Histogram`] in milliseconds; all 0 if it is empty.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Percentiles {
-    /// Number of durations recorded.
-    pub count: u64,
-    /// Arithmetic mean.
-    pub mean_ms: f64,
-    /// Median.
-    pub p50_ms: f64,
-    /// 90th percentile.
-    pub p90_ms: f64,
-    /// 95th percentile.
-    pub p95_ms: f64,
-    /// 99th percentile.
-    pub p99_ms: f64,
-    /// 99.9th percentile; 0 in results of versions without it.
-    #[serde(default)]
-    pub p99_9_ms: f64,
-    /// Largest duration.
-    pub max_ms: f64,
 }
 
 /// Bytes before the counts of an encoded histogram: cookie, length of the counts,
@@ -100,6 +80,16 @@ impl Histogram {
         self.micros.count_between(0, (ms * 1000.0).round() as u64)
     }
 
+    /// The recorded values in ascending order, as the upper ends of their buckets in milliseconds,
+    /// with their number.
+    pub(crate) fn buckets_ms(&self) -> impl Iterator<Item = (f64, u64)> {
+        let longest = self.micros.max();
+        let value = move |micros: u64| micros.min(longest) as f64 / 1000.0;
+        self.micros
+            .iter_recorded()
+            .map(move |it| (value(it.value_iterated_to()), it.count_since_last_iteration()))
+    }
+
     /// The histogram in the V2 format of HdrHistogram (values in microseconds), in Base64.
     pub fn encode(&self) -> String {
         BASE64_STANDARD.encode(self.to_bytes())
@@ -144,6 +134,8 @@ impl Histogram {
     pub fn percentiles(&self) -> Percentiles {
         Percentiles {
             count: self.count(),
+            unanswered: 0,
+            open: 0,
             mean_ms: self.mean_ms(),
             p50_ms: self.quantile_ms(0.5),
             p90_ms: self.quantile_ms(0.9),
@@ -151,6 +143,7 @@ impl Histogram {
             p99_ms: self.quantile_ms(0.99),
             p99_9_ms: self.quantile_ms(0.999),
             max_ms: self.max_ms(),
+            lower_bounds: LowerBounds::default(),
         }
     }
 }

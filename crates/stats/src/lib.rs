@@ -1,6 +1,7 @@
 //! Histograms, confidence intervals and knee finding, as pure functions.
 //!
-//! - [`Histogram`]: durations in bounded memory, and their [`Percentiles`].
+//! - [`Histogram`]: durations in bounded memory, and their [`Percentiles`];
+//!   [`CensoredHistogram`]: the same where some durations are only bounded from below.
 //! - [`Summary`]: median, quartiles and spread of repeated measurements, and
 //!   [`ratio_of_pairs`] for two interleaved series.
 //! - [`Estimate`] and [`Difference`]: a figure with its standard error, from repeated
@@ -9,19 +10,23 @@
 //! - [`capacity`]: the highest offered rate of a staircase that was carried.
 
 mod batches;
+mod censored;
 mod estimate;
 mod histogram;
 mod holm;
 mod knee;
+mod percentiles;
 mod ratio;
 mod summary;
 mod verdict;
 
 pub use batches::{FEWEST, Inconclusive, RatioTerm, quantile_of_batches, ratio_of_sums};
+pub use censored::{CensoredHistogram, Encoded, Observation, Quantile};
 pub use estimate::{Difference, Estimate};
-pub use histogram::{Histogram, Percentiles};
+pub use histogram::Histogram;
 pub use holm::holm;
 pub use knee::{Capacity, Carried, Step, capacity};
+pub use percentiles::{LowerBounds, Percentiles};
 pub use ratio::{Ratio, ratio_of_pairs};
 pub use summary::{Summary, quantile};
 pub use verdict::Verdict;

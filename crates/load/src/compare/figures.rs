@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use tidegate_stats::{
-    Estimate, Histogram, Inconclusive, RatioTerm, quantile_of_batches, ratio_of_sums,
+    CensoredHistogram, Estimate, Inconclusive, RatioTerm, quantile_of_batches, ratio_of_sums,
 };
 
 use super::window::Window;
@@ -83,17 +83,24 @@ fn ended(stretch: &Stretch) -> u64 {
 }
 
 impl Figure {
-    /// The figure of a whole run; `None` if there is no data for it.
-    pub(crate) fn value(&self, window: &Window) -> Option<f64> {
+    /// The figure of a whole run.
+    ///
+    /// # Errors
+    /// There is no data for it, or only a lower bound of it is known.
+    pub(crate) fn value(&self, window: &Window) -> Result<f64, Inconclusive> {
         if let Kind::Response(q) = self.kind {
-            let mut all = Histogram::new();
+            let mut all = CensoredHistogram::new();
             window.responses.iter().for_each(|stretch| all.merge(stretch));
-            return (all.count() > 0).then(|| all.quantile_ms(q));
+            return match all.quantile(q) {
+                _ if all.count() == 0 => Err(Inconclusive::NoData),
+                quantile if quantile.is_lower_bound => Err(Inconclusive::Unbounded),
+                quantile => Ok(quantile.ms),
+            };
         }
         let parts = self.parts(window);
         let sum = |of: fn(&RatioTerm) -> f64| parts.iter().map(of).sum::<f64>();
         let whole = sum(|part| part.whole);
-        (whole > 0.0).then(|| sum(|part| part.part) / whole)
+        if whole > 0.0 { Ok(sum(|part| part.part) / whole) } else { Err(Inconclusive::NoData) }
     }
 
     /// The figure with its standard error within the run.
@@ -128,13 +135,13 @@ mod tests {
     fn figures_of_two_seconds_worked_out_by_hand() {
         let run = &read(&saved(1, &[(30, 10), (10, 50)]))[0].window;
         let value = |name| FIGURES.iter().find(|figure| figure.name == name).unwrap().value(run);
-        assert_eq!(value("completed_per_s"), Some(20.0));
-        assert_eq!(value("completed_ratio"), Some(0.4));
-        assert_eq!(value("request_error_ratio"), Some(0.0));
-        assert_eq!(value("full_handshake_share"), Some(0.25));
+        assert_eq!(value("completed_per_s"), Ok(20.0));
+        assert_eq!(value("completed_ratio"), Ok(0.4));
+        assert_eq!(value("request_error_ratio"), Ok(0.0));
+        assert_eq!(value("full_handshake_share"), Ok(0.25));
         assert!((value("response_p50_ms").unwrap() - 10.0).abs() < 0.01);
         assert!((value("response_p95_ms").unwrap() - 50.0).abs() < 0.05);
         let idle = &read(&saved(1, &[(0, 1), (0, 1)]))[0].window;
-        assert_eq!(FIGURES[7].value(idle), None);
+        assert_eq!(FIGURES[7].value(idle), Err(Inconclusive::NoData));
     }
 }

@@ -148,7 +148,8 @@ fn test(a: usize, b: usize) -> String {
 
 fn row(figure: &Figure, a: &[SavedRun], b: &[SavedRun], worse_by: f64) -> Row {
     let mean = |runs: &[SavedRun]| {
-        let values: Option<Vec<f64>> = runs.iter().map(|run| figure.value(&run.window)).collect();
+        let values = runs.iter().map(|run| figure.value(&run.window).ok());
+        let values: Option<Vec<f64>> = values.collect();
         values.map(|values| values.iter().sum::<f64>() / values.len() as f64)
     };
     let tested = Sides::new(figure, a, b).and_then(|sides| sides.tested(figure, worse_by));
@@ -167,6 +168,9 @@ fn reason(inconclusive: Inconclusive) -> &'static str {
     match inconclusive {
         Inconclusive::NoData => "there is no data for it",
         Inconclusive::TooShort => "a run of less than 8 s has no standard error: repeat it",
+        Inconclusive::Unbounded => {
+            "so many requests had no response that only a lower bound of it is known"
+        }
         Inconclusive::Correlated => "it drifts within the run: use a longer run, or repeat it",
     }
 }
@@ -198,13 +202,10 @@ impl Sides {
         if let ([a], [b]) = (a, b) {
             return Ok(Self::Within(figure.estimate(&a.window)?, figure.estimate(&b.window)?));
         }
-        let values = |runs: &[SavedRun]| -> Option<Vec<f64>> {
+        let values = |runs: &[SavedRun]| -> Result<Vec<f64>, Inconclusive> {
             runs.iter().map(|run| figure.value(&run.window)).collect()
         };
-        Ok(Self::Runs(
-            values(a).ok_or(Inconclusive::NoData)?,
-            values(b).ok_or(Inconclusive::NoData)?,
-        ))
+        Ok(Self::Runs(values(a)?, values(b)?))
     }
 
     /// `b − factor × a`.

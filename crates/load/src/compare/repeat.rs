@@ -58,7 +58,7 @@ impl Repeated {
         };
         let windows: Vec<Window> = runs.iter().map(open).collect();
         let figure = |figure: &crate::compare::figures::Figure| {
-            let values = windows.iter().map(|window| figure.value(window)).collect();
+            let values = windows.iter().map(|window| figure.value(window).ok()).collect();
             RepeatedFigure::new(figure.name, figure.unit, values)
         };
         Self { format: Summary::FORMAT, figures: FIGURES.iter().map(figure).collect(), runs }

@@ -1,7 +1,7 @@
 //! The measured window of a run, as its figures are worked out from it.
 
 use serde::Deserialize;
-use tidegate_stats::Histogram;
+use tidegate_stats::CensoredHistogram;
 
 use crate::result::series::Stretch;
 
@@ -19,7 +19,7 @@ const MOST_COUNTED: u64 = 1 << 53;
 pub(crate) struct Window {
     pub(super) stretches: Vec<Stretch>,
     /// Response times of each stretch.
-    pub(super) responses: Vec<Histogram>,
+    pub(super) responses: Vec<CensoredHistogram>,
 }
 
 impl TryFrom<Vec<Stretch>> for Window {
@@ -39,7 +39,8 @@ impl TryFrom<Vec<Stretch>> for Window {
             if let Some(count) = counts.into_iter().find(|count| *count > MOST_COUNTED) {
                 return Err(format!("stretches[{index}] counts {count}"));
             }
-            let response = Histogram::decode(&stretch.response)
+            let response = stretch
+                .times()
                 .filter(|response| response.count() <= MOST_COUNTED)
                 .ok_or_else(|| format!("stretches[{index}].response is no histogram of a run"))?;
             responses.push(response);

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use tidegate_stats::Histogram;
+use tidegate_stats::CensoredHistogram;
 
 use crate::plan::Plan;
 use crate::plan::shard::Shard;
@@ -26,7 +26,7 @@ pub struct LiveMerge {
 struct Driver {
     last: Option<Snapshot>,
     /// Seconds that were not shown yet.
-    seconds: VecDeque<(Point, Histogram)>,
+    seconds: VecDeque<(Point, CensoredHistogram)>,
     ended: bool,
 }
 
@@ -79,7 +79,7 @@ impl LiveMerge {
             stage,
             before: Totals::default(),
             totals: Totals::default(),
-            response: Histogram::new().percentiles(),
+            response: CensoredHistogram::new().percentiles(),
             buckets: Default::default(),
             in_flight: 0,
             last: Point::default(),
@@ -87,7 +87,7 @@ impl LiveMerge {
             driver_warnings: Vec::new(),
             histograms: None,
         };
-        let (mut response, mut points) = (Histogram::new(), Vec::new());
+        let (mut response, mut points) = (CensoredHistogram::new(), Vec::new());
         for (number, driver) in (1..).zip(&self.drivers) {
             let Some(snapshot) = &driver.last else { continue };
             whole.buckets.merge(&snapshot.buckets);
@@ -148,8 +148,8 @@ impl LiveMerge {
 }
 
 /// Adds rates and histograms of the same time.
-fn add_points(points: Vec<(Point, Histogram)>) -> Point {
-    let (mut whole, mut response) = (Point::default(), Histogram::new());
+fn add_points(points: Vec<(Point, CensoredHistogram)>) -> Point {
+    let (mut whole, mut response) = (Point::default(), CensoredHistogram::new());
     for (point, spread) in points {
         response.merge(&spread);
         whole.at_s = whole.at_s.max(point.at_s);
@@ -180,11 +180,12 @@ fn add_points(points: Vec<(Point, Histogram)>) -> Point {
 mod tests {
     use super::*;
     use crate::result::snapshot::SnapshotHistograms;
+    use tidegate_stats::Observation;
 
     /// A snapshot at the end of a second with `answers` responses.
     fn snapshot_of(elapsed_s: f64, stage: RunStage, answers: u64, ms: u64) -> Snapshot {
-        let mut spread = Histogram::new();
-        spread.record_many(Duration::from_millis(ms), answers);
+        let mut spread = CensoredHistogram::new();
+        spread.record_many(Observation::Exact(Duration::from_millis(ms)), answers);
         let point = Point {
             at_s: elapsed_s,
             length_s: 1.0,

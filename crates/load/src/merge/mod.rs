@@ -6,7 +6,7 @@ mod read;
 
 use std::time::Duration;
 
-use tidegate_stats::Histogram;
+use tidegate_stats::CensoredHistogram;
 
 use crate::plan::shard::Shard;
 use crate::result::series::Point;
@@ -213,14 +213,15 @@ fn series(shards: &[(String, Vec<Second>)]) -> Result<Vec<Point>, String> {
         let mut all = shards.iter().filter_map(|(_, seconds)| seconds.get(index));
         let mut interval = all.next().map(|second| second.interval).unwrap_or_default();
         all.for_each(|second| interval.merge(&second.interval));
-        let mut response = Histogram::new();
+        let mut response = CensoredHistogram::new();
         for (name, seconds) in shards {
-            let text = seconds.get(index).map(|second| second.response.as_deref());
-            match text {
+            match seconds.get(index).map(|second| second.times.as_ref()) {
                 None => {}
-                Some(None) => return Ok(interval.point(Histogram::new().percentiles())),
-                Some(Some(text)) => response.merge(
-                    &histogram(text)
+                Some(None) => {
+                    return Ok(interval.point(CensoredHistogram::new().percentiles()));
+                }
+                Some(Some(times)) => response.merge(
+                    &histogram(times)
                         .ok_or_else(|| format!("{name}: second {index} has no histogram"))?,
                 ),
             }
@@ -231,7 +232,7 @@ fn series(shards: &[(String, Vec<Second>)]) -> Result<Vec<Point>, String> {
 }
 
 fn first_without_histogram(shards: &[(String, Vec<Second>)]) -> Option<usize> {
-    let first = |seconds: &Vec<Second>| seconds.iter().position(|it| it.response.is_none());
+    let first = |seconds: &Vec<Second>| seconds.iter().position(|it| it.times.is_none());
     shards.iter().filter_map(|(_, seconds)| first(seconds)).min()
 }
 

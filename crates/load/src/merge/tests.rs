@@ -346,7 +346,7 @@ fn a_lost_shard_is_reported_as_incomplete() {
 #[test]
 fn seconds_without_saved_histograms_are_reported() {
     let (mut one, two) = (shard_result(1, 2), shard_result(2, 2));
-    one.1.seconds[3].response = None;
+    one.1.seconds[3].times = None;
     let summary = merge(vec![one, two]).unwrap();
     assert_eq!(summary.series.len(), 6);
     assert!(summary.incomplete[0].contains("end after 3 s"), "{:?}", summary.incomplete);
@@ -382,14 +382,16 @@ fn a_file_that_is_no_shard_or_is_damaged_is_rejected_with_the_remedy() {
     };
     assert!(with("/format", 9.into()).contains("format 9"));
     assert!(with("/portion/format", 9.into()).contains("shards of format 9"));
-    assert!(with("/portion/tally/spreads/response", "AAAA".into()).contains("not a histogram"));
+    assert!(
+        with("/portion/tally/spreads/response/exact", "AAAA".into()).contains("not a histogram")
+    );
     assert!(with("/portion/tally/totals/offered", u64::MAX.into()).contains("counts 184467"));
     assert!(with("/portion/tally/stretches/0/response", "".into()).contains("stretch 0"));
     assert!(with("/portion/measured/secs", 99_999_999.into()).contains("longer than a day"));
     assert!(with("/portion/driver/part", "3/2".into()).contains("such as 1/3"));
     // A second's histogram is only opened when it is merged.
     let mut damaged = whole.clone();
-    damaged["portion"]["seconds"][0]["response"] = "AAAA".into();
+    damaged["portion"]["seconds"][0]["times"]["exact"] = "AAAA".into();
     let one = ShardResult::parse("x.json", &serde_json::to_vec(&damaged).unwrap()).unwrap();
     let error = merge(vec![("x.json".to_owned(), one), shard_result(2, 2)]).unwrap_err();
     assert!(error[0].contains("x.json: second 0 has no histogram"), "{error:?}");

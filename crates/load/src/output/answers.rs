@@ -1,7 +1,7 @@
 //! Answers by class of status, and the figures of each page.
 
 use super::paragraph::paragraph;
-use super::text::ms;
+use super::text::time;
 use crate::result::figures::PageFigures;
 use crate::result::summary::Summary;
 use crate::result::totals::Totals;
@@ -26,7 +26,10 @@ pub(super) fn answers(totals: &Totals) -> [String; 2] {
     let timed_out = unanswered.saturating_sub(errors);
     [
         paragraph("answers         ", &parts.join(", ")),
-        format!("no answer       connection errors {errors}, timed out {timed_out}"),
+        format!(
+            "no answer       connection errors {errors}, timed out {timed_out}, open at the end {}",
+            totals.requests_cut_off
+        ),
     ]
 }
 
@@ -40,14 +43,14 @@ pub(super) fn pages(summary: &Summary) -> Vec<String> {
     let head =
         format!("{:NAME$} {:>10} {:>9} {:>9} {:>9} ms", "page", "requests", "failed", "p50", "p95");
     let row = |(name, page): &(&String, &PageFigures)| {
-        let time = |time: f64| if page.response.count == 0 { "-".to_owned() } else { ms(time) };
+        let time = |figure| if page.response.is_empty() { "-".to_owned() } else { time(figure) };
         format!(
             "{:NAME$} {:>10} {:>9} {:>9} {:>9}",
             shortened(name),
             page.ok + page.failed,
             page.failed,
-            time(page.response.p50_ms),
-            time(page.response.p95_ms)
+            time(page.response.p50()),
+            time(page.response.p95())
         )
     };
     let mut lines = vec![head];
@@ -77,14 +80,14 @@ mod tests {
         totals.connection_errors = 3;
         let expected = [
             "answers         2xx 11, 3xx 1, 4xx 0, 5xx 4",
-            "no answer       connection errors 3, timed out 2",
+            "no answer       connection errors 3, timed out 2, open at the end 0",
         ];
         assert_eq!(answers(&totals), expected);
         totals.responses_by_class = [("2xx", 19), ("other", 2)].into();
         totals.connection_errors = 0;
         let expected = [
             "answers         2xx 19, 3xx 0, 4xx 0, 5xx 0, other 2",
-            "no answer       connection errors 0, timed out 0",
+            "no answer       connection errors 0, timed out 0, open at the end 0",
         ];
         assert_eq!(answers(&totals), expected);
     }

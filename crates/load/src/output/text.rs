@@ -10,16 +10,17 @@ use crate::result::figures::{CohortFigures, Negotiated};
 use crate::result::snapshot::Snapshot;
 use crate::result::summary::Summary;
 use crate::result::verdict::Verdict;
-use tidegate_stats::Percentiles;
+use tidegate_stats::{Percentiles, Quantile};
 
 /// The second that this snapshot completes, in one line without control sequences; `None` if
 /// it completes none. The last interval of a run may be shorter.
 pub fn line(snapshot: &Snapshot) -> Option<String> {
     let second = snapshot.second.as_ref()?;
     let stage = if second.measured { "measure" } else { "warm-up" };
-    let response = match second.response.count {
-        0 => "no response".to_owned(),
-        _ => format!("p50 {} p95 {} ms", ms(second.response.p50_ms), ms(second.response.p95_ms)),
+    let times = &second.response;
+    let response = match times.is_empty() {
+        true => "no response".to_owned(),
+        false => format!("p50 {} p95 {} ms", time(times.p50()), time(times.p95())),
     };
     let mut line = format!(
         "{:7.2} s {stage} sessions/s: offered {:.1} admitted {:.1} refused {:.1} completed {:.1} \
@@ -229,7 +230,8 @@ fn limited(verdict: &Verdict) -> String {
         (None, None) => "no limit".to_owned(),
     };
     let value = verdict.value.map_or("no data".to_owned(), |value| format!("{value:.3}"));
-    format!("{} = {value} ({limit})", verdict.metric)
+    let relation = if verdict.is_lower_bound { ">" } else { "=" };
+    format!("{} {relation} {value} ({limit})", verdict.metric)
 }
 
 /// Negotiated parameters with their numbers.
@@ -276,9 +278,9 @@ fn cohorts(out: &mut String, kind: &str, cohorts: &[CohortFigures]) {
                 cohort.abandoned,
                 cohort.failed,
                 cohort.requests_ok,
-                ms(cohort.response.p50_ms),
-                ms(cohort.response.p95_ms),
-                ms(cohort.response.p99_ms)
+                time(cohort.response.p50()),
+                time(cohort.response.p95()),
+                time(cohort.response.p99())
             ),
         );
     }
@@ -357,19 +359,29 @@ fn kinds(counts: &std::collections::BTreeMap<&'static str, u64>) -> String {
 }
 
 fn percentiles(times: &Percentiles) -> String {
-    if times.count == 0 {
+    if times.is_empty() {
         return "none".to_owned();
     }
+    let without = match times.unanswered {
+        0 => String::new(),
+        unanswered => format!(", and {unanswered} without a response"),
+    };
     format!(
-        "p50 {} p90 {} p95 {} p99 {} p99.9 {} max {} ms ({})",
-        ms(times.p50_ms),
-        ms(times.p90_ms),
-        ms(times.p95_ms),
-        ms(times.p99_ms),
-        ms(times.p99_9_ms),
-        ms(times.max_ms),
+        "p50 {} p90 {} p95 {} p99 {} p99.9 {} max {} ms ({}{without})",
+        time(times.p50()),
+        time(times.p90()),
+        time(times.p95()),
+        time(times.p99()),
+        time(times.p99_9()),
+        time(times.max()),
         times.count
     )
+}
+
+/// A figure of response times in milliseconds; `>` marks a lower bound.
+pub(super) fn time(figure: Quantile) -> String {
+    let mark = if figure.is_lower_bound { ">" } else { "" };
+    format!("{mark}{}", ms(figure.ms))
 }
 
 /// About three significant digits.

@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use tidegate_stats::Observation;
+
 use crate::client::connection::CompletedHandshake;
 use crate::outcome::{Offered, Outcome};
 
@@ -16,13 +18,17 @@ pub(crate) struct Event {
 }
 
 impl Event {
-    /// From the intended start to the last byte, if it is a request that was answered.
-    pub(super) fn response(&self) -> Option<Duration> {
-        match &self.kind {
-            EventKind::Request(Request { outcome: None, intended, .. }) => {
-                Some(self.at.saturating_sub(*intended))
-            }
-            _ => None,
+    /// The response time of a request, from its intended start: to the last byte, or as long as
+    /// it waited for a response that did not come.
+    pub(super) fn response(&self) -> Option<Observation> {
+        let EventKind::Request(Request { outcome, intended, .. }) = &self.kind else {
+            return None;
+        };
+        let time = self.at.saturating_sub(*intended);
+        match outcome {
+            None => Some(Observation::Exact(time)),
+            Some(Outcome::CutOff) => Some(Observation::Open(time)),
+            Some(outcome) => outcome.is_wait_in_vain().then_some(Observation::Lost(time)),
         }
     }
 }

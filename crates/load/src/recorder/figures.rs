@@ -1,6 +1,6 @@
 //! Everything that is kept of the measured window, and what every event counts as.
 
-use std::time::Duration;
+use tidegate_stats::Observation;
 
 use super::event::{Event, EventKind, Expectation, Fallback, Request};
 use super::sum::PendingCounts;
@@ -58,22 +58,18 @@ impl Figures {
         }
     }
 
-    fn request(&mut self, request: &Request, response: Option<Duration>) {
-        let page = self.pages.get_mut(request.page as usize);
-        let Some(response) = response else {
-            page.into_iter().for_each(|page| page.failed += 1);
-            return;
-        };
-        self.distributions.uncorrected.record(response.saturating_sub(request.late));
-        self.distributions.first_byte.record(request.first_byte);
-        self.distributions.last_byte.record(request.last_byte);
-        if let Some(page) = page {
-            page.response.record(response);
-            if request.ok {
-                page.ok += 1;
-            } else {
-                page.failed += 1;
-            }
+    fn request(&mut self, request: &Request, response: Option<Observation>) {
+        if let Some(Observation::Exact(response)) = response {
+            self.distributions.uncorrected.record(response.saturating_sub(request.late));
+            self.distributions.first_byte.record(request.first_byte);
+            self.distributions.last_byte.record(request.last_byte);
+        }
+        let Some(page) = self.pages.get_mut(request.page as usize) else { return };
+        response.into_iter().for_each(|response| page.response.record(response));
+        if request.ok {
+            page.ok += 1;
+        } else if request.outcome != Some(Outcome::CutOff) {
+            page.failed += 1;
         }
     }
 }
@@ -113,7 +109,9 @@ pub(super) fn count(totals: &mut Totals, event: &Event) {
             totals.received_bytes += request.received_bytes;
             if request.ok {
                 totals.requests_ok += 1;
-            } else if request.outcome != Some(Outcome::CutOff) {
+            } else if request.outcome == Some(Outcome::CutOff) {
+                totals.requests_cut_off += 1;
+            } else {
                 totals.requests_failed += 1;
             }
             if let Some(Outcome::Failed(_) | Outcome::Refused(_)) = request.outcome {

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use tidegate_stats::Histogram;
+use tidegate_stats::{CensoredHistogram, Observation};
 
 use super::cohorts::Cohorts;
 use super::event::{Batch, Event, EventKind};
@@ -89,7 +89,7 @@ pub(crate) struct RecordedRun {
 }
 
 /// The histogram of an interval, for the lead of several drivers.
-type Spread = Option<Histogram>;
+type Spread = Option<CensoredHistogram>;
 
 impl Recorder {
     pub(crate) fn new(plan: &Plan, threads: usize) -> Result<Self, Error> {
@@ -168,7 +168,7 @@ impl Recorder {
             ];
             self.files.request(|| Row::new(event, request, names, measured));
         }
-        if let Some(response) = event.response()
+        if let Some(Observation::Exact(response)) = event.response()
             && event.at <= self.end
         {
             self.buckets.record(response);

@@ -1,6 +1,6 @@
 //! Seconds with their histograms. Only a shard keeps them, for merging.
 
-use tidegate_stats::Histogram;
+use tidegate_stats::{CensoredHistogram, Encoded};
 
 use crate::result::interval::Interval;
 use crate::result::shard::Second;
@@ -17,10 +17,13 @@ pub(super) struct SavedSeconds {
 }
 
 impl SavedSeconds {
-    pub(super) fn push(&mut self, interval: Interval, response: &Histogram) {
-        let response = (self.bytes < ROOM).then(|| response.encode());
-        self.bytes += response.as_ref().map_or(0, String::len);
-        self.all.push(Second { interval, response });
+    pub(super) fn push(&mut self, interval: Interval, response: &CensoredHistogram) {
+        let times = (self.bytes < ROOM).then(|| response.encode());
+        if let Some(Encoded { exact, open, lost }) = &times {
+            let bounds = open.iter().chain(lost).map(String::len).sum::<usize>();
+            self.bytes += exact.len() + bounds;
+        }
+        self.all.push(Second { interval, times });
     }
 
     pub(super) fn finish(self) -> Vec<Second> {

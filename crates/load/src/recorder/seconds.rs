@@ -38,6 +38,7 @@ const COLUMNS: &[Column] = &[
     ("response_max_ms", |p| p.response.max_ms),
     ("driver_cpu_share", |p| p.driver_cpu_share),
     ("missed_starts", |p| p.missed_starts as f64),
+    ("response_unanswered", |p| p.response.unanswered as f64),
 ];
 
 /// Writes the run second by second at once, as it would have been line by line.
@@ -99,7 +100,7 @@ mod tests {
         let lines: Vec<Vec<&str>> =
             text.split_terminator("\r\n").map(|line| line.split(',').collect()).collect();
         let value = |name| lines[1][lines[0].iter().position(|column| *column == name).unwrap()];
-        assert_eq!((lines.len(), lines[0].len(), lines[1].len()), (2, 22, 22));
+        assert_eq!((lines.len(), lines[0].len(), lines[1].len()), (2, 23, 23));
         assert_eq!((value("at_s"), value("measured")), ("1", "1"));
         assert_eq!((value("offered_per_s"), value("response_p95_ms")), ("0.333333", "12.5"));
         assert!(lines[0].contains(&"full_handshakes_per_s"));

@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use tidegate_stats::Encoded;
+
 use super::sum::{IntervalSum, PendingCounts};
 use crate::result::series::Stretch;
 
@@ -53,6 +55,7 @@ impl Stretches {
         within
             .map(|(kept, begins)| {
                 let totals = &kept.totals;
+                let Encoded { exact: response, open, lost: unanswered } = kept.response.encode();
                 Stretch {
                     length_s: (measured - begins).min(self.length).as_secs_f64(),
                     offered: totals.offered,
@@ -65,7 +68,9 @@ impl Stretches {
                     requests_failed: totals.requests_failed,
                     full_handshakes: totals.full_ok,
                     resumed_handshakes: totals.resumed_ok,
-                    response: kept.response.encode(),
+                    response,
+                    unanswered,
+                    open,
                 }
             })
             .collect()

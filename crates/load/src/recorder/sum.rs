@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use tidegate_stats::Histogram;
+use tidegate_stats::{CensoredHistogram, Observation};
 
 use super::event::Event;
 use super::figures::count;
@@ -15,8 +15,8 @@ use crate::result::totals::Totals;
 #[derive(Clone, Debug, Default)]
 pub(super) struct IntervalSum {
     pub(super) totals: Totals,
-    /// From the intended start to the last byte, of what was answered.
-    pub(super) response: Histogram,
+    /// Response times from the intended start.
+    pub(super) response: CensoredHistogram,
 }
 
 impl IntervalSum {
@@ -40,7 +40,7 @@ impl IntervalSum {
 #[derive(Debug, Default)]
 pub(super) struct PendingCounts {
     totals: Totals,
-    responses: Vec<Duration>,
+    responses: Vec<Observation>,
 }
 
 impl PendingCounts {
@@ -49,7 +49,7 @@ impl PendingCounts {
         self.responses.extend(event.response());
     }
 
-    pub(super) fn add_to(&self, totals: &mut Totals, response: &mut Histogram) {
+    pub(super) fn add_to(&self, totals: &mut Totals, response: &mut CensoredHistogram) {
         totals.merge(&self.totals);
         self.responses.iter().for_each(|took| response.record(*took));
     }

@@ -1,7 +1,7 @@
 //! Figures over time: points for plots, stretches for confidence intervals.
 
 use serde::{Deserialize, Serialize};
-use tidegate_stats::{Histogram, Percentiles};
+use tidegate_stats::{CensoredHistogram, Encoded, Percentiles};
 
 /// Figures of a short interval, for charts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -69,6 +69,13 @@ pub struct Stretch {
     /// Response times from intended start, in microseconds: an HdrHistogram in V2 format,
     /// Base64.
     pub response: String,
+    /// How long requests waited in vain for a response, in the same format; absent if none did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unanswered: Option<String>,
+    /// How long requests had waited that were open at the end of the run, in the same format;
+    /// absent if none was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub open: Option<String>,
 }
 
 impl Stretch {
@@ -90,11 +97,18 @@ impl Stretch {
 }
 
 impl Stretch {
+    /// The response times; `None` if a histogram is invalid.
+    pub(crate) fn times(&self) -> Option<CensoredHistogram> {
+        let [open, lost] = [&self.open, &self.unanswered].map(|part| part.as_deref());
+        CensoredHistogram::decode(&self.response, open, lost)
+    }
+
     /// Adds the same stretch of another shard; `None` if a histogram is invalid.
     pub(crate) fn merge(&mut self, other: &Self) -> Option<()> {
-        let mut response = Histogram::decode(&self.response)?;
-        response.merge(&Histogram::decode(&other.response)?);
-        self.response = response.encode();
+        let mut response = self.times()?;
+        response.merge(&other.times()?);
+        let Encoded { exact, open, lost } = response.encode();
+        (self.response, self.unanswered, self.open) = (exact, lost, open);
         self.length_s = self.length_s.max(other.length_s);
         let theirs = other.counts();
         self.counts_mut().into_iter().zip(theirs).for_each(|(mine, theirs)| *mine += theirs);
@@ -116,6 +130,8 @@ impl Stretch {
             full_handshakes,
             resumed_handshakes,
             response: _,
+            unanswered: _,
+            open: _,
         } = self;
         [
             offered,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use tidegate_stats::Histogram;
+use tidegate_stats::{CensoredHistogram, Encoded};
 
 use super::driver::DriverShard;
 use super::interval::Interval;
@@ -33,8 +33,8 @@ pub struct ShardResult {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Second {
     pub(crate) interval: Interval,
-    /// Encoded as by [`Histogram::encode`]; `None` beyond the space limit.
-    pub(crate) response: Option<String>,
+    /// Its response times; `None` beyond the space limit.
+    pub(crate) times: Option<Encoded>,
 }
 
 /// What all shards of a test have in common.
@@ -70,7 +70,7 @@ const MOST_COUNTED: u64 = 1 << 50;
 impl ShardResult {
     /// Version of the format. Increased with every change, because shards of different
     /// formats cannot be added.
-    pub const FORMAT: u32 = 3;
+    pub const FORMAT: u32 = 4;
 
     /// The shard.
     pub fn shard(&self) -> Shard {
@@ -88,7 +88,8 @@ impl ShardResult {
             return Err("lasts longer than a day".to_owned());
         }
         if let Some(bad) = self.tally.stretches.iter().position(|it| {
-            histogram(&it.response).is_none() || !(0.0..=86_401.0).contains(&it.length_s)
+            it.times().is_none_or(|times| times.count() > MOST_COUNTED)
+                || !(0.0..=86_401.0).contains(&it.length_s)
         }) {
             return Err(format!("stretch {bad} is invalid"));
         }
@@ -99,8 +100,8 @@ impl ShardResult {
 }
 
 /// Decodes a histogram of plausible size.
-pub(crate) fn histogram(text: &str) -> Option<Histogram> {
-    Histogram::decode(text).filter(|latency| latency.count() <= MOST_COUNTED)
+pub(crate) fn histogram(times: &Encoded) -> Option<CensoredHistogram> {
+    times.decode().filter(|times| times.count() <= MOST_COUNTED)
 }
 
 impl Test {

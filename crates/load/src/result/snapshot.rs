@@ -1,7 +1,7 @@
 //! The state of a run while it goes on.
 
 use serde::{Deserialize, Serialize};
-use tidegate_stats::{Histogram, Percentiles};
+use tidegate_stats::{CensoredHistogram, Percentiles};
 
 use super::buckets::Buckets;
 use super::series::Point;
@@ -45,11 +45,11 @@ pub struct Snapshot {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SnapshotHistograms {
     /// Of [`Snapshot::response`].
-    pub(crate) stage: Histogram,
+    pub(crate) stage: CensoredHistogram,
     /// Of [`Snapshot::last`].
-    pub(crate) last: Histogram,
+    pub(crate) last: CensoredHistogram,
     /// Of [`Snapshot::second`].
-    pub(crate) second: Option<Histogram>,
+    pub(crate) second: Option<CensoredHistogram>,
     /// For the thresholds that can end the run, in the scenario's order.
     pub(crate) evaluated: Vec<Evaluated<'static>>,
 }

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use tidegate_stats::Histogram;
+use tidegate_stats::{CensoredHistogram, Histogram};
 
 use crate::client::tls::algorithms::Agreed;
 use crate::result::figures::{CohortFigures, FailedCheck, Negotiated, PageFigures, Phases};
@@ -35,7 +35,8 @@ pub(crate) struct Tally {
 /// Histograms of durations.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Distributions {
-    pub(crate) response: Histogram,
+    /// Of requests, from the intended start.
+    pub(crate) response: CensoredHistogram,
     pub(crate) uncorrected: Histogram,
     pub(crate) connect: Histogram,
     pub(crate) full_handshake: Histogram,
@@ -51,7 +52,7 @@ pub(crate) struct Distributions {
 pub(crate) struct PageTally {
     pub(crate) ok: u64,
     pub(crate) failed: u64,
-    pub(crate) response: Histogram,
+    pub(crate) response: CensoredHistogram,
 }
 
 /// Counts of a class of customers, or of an entry of the arrivals.
@@ -59,7 +60,7 @@ pub(crate) struct PageTally {
 pub(crate) struct CohortTally {
     pub(crate) name: String,
     pub(crate) totals: Totals,
-    pub(crate) response: Histogram,
+    pub(crate) response: CensoredHistogram,
 }
 
 impl Tally {
@@ -168,18 +169,20 @@ impl Tally {
 impl Distributions {
     /// Adds another shard.
     fn merge(&mut self, other: &Self) {
+        self.response.merge(&other.response);
         let mine = self.all_mut();
         mine.into_iter().zip(other.all()).for_each(|(mine, theirs)| mine.merge(theirs));
     }
 
     /// The largest count.
     fn most(&self) -> u64 {
-        self.all().map(Histogram::count).into_iter().max().unwrap_or_default()
+        let all = self.all().map(Histogram::count).into_iter();
+        all.chain([self.response.count()]).max().unwrap_or_default()
     }
 
-    fn all(&self) -> [&Histogram; 9] {
+    fn all(&self) -> [&Histogram; 8] {
         let Self {
-            response,
+            response: _,
             uncorrected,
             connect,
             full_handshake,
@@ -190,7 +193,6 @@ impl Distributions {
             loop_delay,
         } = self;
         [
-            response,
             uncorrected,
             connect,
             full_handshake,
@@ -202,9 +204,9 @@ impl Distributions {
         ]
     }
 
-    fn all_mut(&mut self) -> [&mut Histogram; 9] {
+    fn all_mut(&mut self) -> [&mut Histogram; 8] {
         let Self {
-            response,
+            response: _,
             uncorrected,
             connect,
             full_handshake,
@@ -215,7 +217,6 @@ impl Distributions {
             loop_delay,
         } = self;
         [
-            response,
             uncorrected,
             connect,
             full_handshake,
@@ -239,7 +240,7 @@ impl PageTally {
 
 impl CohortTally {
     pub(crate) fn new(name: String) -> Self {
-        Self { name, totals: Totals::default(), response: Histogram::default() }
+        Self { name, totals: Totals::default(), response: CensoredHistogram::default() }
     }
 
     /// The figures.

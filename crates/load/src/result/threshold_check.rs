@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use tidegate_stats::Histogram;
+use tidegate_stats::CensoredHistogram;
 
 use super::tally::{CohortTally, PageTally, Tally};
 use super::totals::{Counted, Totals, share};
@@ -15,14 +15,14 @@ use crate::scenario::thresholds::{Figure, Scope, Threshold};
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Evaluated<'t> {
     totals: Cow<'t, Totals>,
-    response: Cow<'t, Histogram>,
+    response: Cow<'t, CensoredHistogram>,
 }
 
 impl<'t> Evaluated<'t> {
     /// The part of a window that a threshold is about; `page` and `class` find it by name.
     pub(crate) fn of(
         threshold: &Threshold,
-        run: (&'t Totals, &'t Histogram),
+        run: (&'t Totals, &'t CensoredHistogram),
         page: impl FnOnce(&str) -> Option<&'t PageTally>,
         class: impl FnOnce(&str) -> Option<&'t CohortTally>,
     ) -> Self {
@@ -78,7 +78,7 @@ impl<'t> Evaluated<'t> {
             0.0 => 0.0,
             seconds => count as f64 / seconds,
         };
-        let timed = || Some(self.response.percentiles()).filter(|times| times.count > 0);
+        let timed = || Some(self.response.percentiles()).filter(|times| !times.is_empty());
         let requests = totals.requests_ok + totals.requests_failed;
         let of_requests = |count: u64| (requests > 0).then(|| share(count, requests));
         let status = |class: &str| totals.responses_by_class.get(class).copied();
@@ -126,12 +126,30 @@ impl<'t> Evaluated<'t> {
     fn evaluate(&self, threshold: &Threshold, window: Duration) -> Verdict {
         let figure = threshold.metric.figure;
         let value = self.value(figure, window).filter(|_| self.has_data(figure));
+        let is_lower_bound = self.is_lower_bound(figure);
+        // The mean is not at the mercy of one request: it counts for as long as it waited.
+        let unknown = is_lower_bound && threshold.max.is_some() && figure != Figure::ResponseMeanMs;
         Verdict {
             metric: threshold.to_string(),
             value,
+            is_lower_bound,
             min: threshold.min,
             max: threshold.max,
-            met: value.is_some_and(|value| threshold.allows(value)),
+            met: value.is_some_and(|value| threshold.allows(value) && !unknown),
+        }
+    }
+
+    /// Whether only a lower bound of the figure is known.
+    fn is_lower_bound(&self, figure: Figure) -> bool {
+        let times = self.response.percentiles();
+        match figure {
+            Figure::ResponseMeanMs => times.mean().is_lower_bound,
+            Figure::ResponseP50Ms => times.p50().is_lower_bound,
+            Figure::ResponseP90Ms => times.p90().is_lower_bound,
+            Figure::ResponseP95Ms => times.p95().is_lower_bound,
+            Figure::ResponseP99Ms => times.p99().is_lower_bound,
+            Figure::ResponseMaxMs => times.max().is_lower_bound,
+            _ => false,
         }
     }
 }
@@ -170,14 +188,15 @@ pub(crate) fn aborted<'t>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tidegate_stats::Observation;
 
     const SECOND: Duration = Duration::from_secs(1);
 
     fn tally() -> Tally {
         let mut tally = Tally::default();
         let mut page = |name: &str, ok, failed, ms| {
-            let mut page = PageTally { ok, failed, response: Histogram::new() };
-            page.response.record_many(Duration::from_millis(ms), ok + failed);
+            let mut page = PageTally { ok, failed, response: CensoredHistogram::new() };
+            page.response.record_many(Observation::Exact(Duration::from_millis(ms)), ok + failed);
             tally.distributions.response.merge(&page.response);
             tally.totals.requests_ok += ok;
             tally.totals.requests_failed += failed;

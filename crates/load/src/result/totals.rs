@@ -51,6 +51,8 @@ pub struct Totals {
     /// Requests without a response because a connection was refused, failed or broke (also in
     /// `requests_failed`).
     pub connection_errors: u64,
+    /// Requests still open at the end of the run; neither ok nor failed.
+    pub requests_cut_off: u64,
     /// Soft checks that did not hold.
     pub soft_checks_failed: u64,
     /// Responses by class of status: `2xx` and so on.
@@ -141,8 +143,8 @@ macro_rules! totals {
             numbers: [
                 offered, sessions_returned, started, not_started, admitted, refused, failed,
                 abandoned, abandoned_admitted, failed_admitted, completed, cut_off,
-                returning_refused, requests_ok, requests_failed, connection_errors, soft_checks_failed, received_bytes,
-                requests_reloaded, redirects, retries, fallback_last_id, fallback_via,
+                returning_refused, requests_ok, requests_failed, connection_errors,
+                requests_cut_off, soft_checks_failed, received_bytes, requests_reloaded, redirects, retries, fallback_last_id, fallback_via,
                 fallback_back, full_attempted, full_ok, resumed_attempted, resumed_ok,
                 resumption_declined, resumption_without_ticket, starts, missed_starts,
             ],

@@ -9,12 +9,15 @@ pub struct Verdict {
     pub metric: String,
     /// The figure; `None` without data.
     pub value: Option<f64>,
+    /// Only a lower bound of the figure is known, because too many requests had no response.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_lower_bound: bool,
     /// Smallest allowed value.
     pub min: Option<f64>,
     /// Largest allowed value.
     pub max: Option<f64>,
-    /// The figure is within the limits. Without data it is not: an
-    /// empty run proves nothing.
+    /// The figure is within the limits. Without data it is not: an empty run proves nothing. Nor
+    /// is a percentile of which only a lower bound is known below its largest value.
     pub met: bool,
 }
 

@@ -19,11 +19,12 @@ use crate::error::Error;
 use crate::outcome::Outcome;
 use crate::plan::Stop;
 use crate::plan::shard::ThreadShard;
-use crate::recorder::event::{Batch, Event, EventKind};
+use crate::recorder::event::{Batch, Event, EventKind, Request};
 use crate::scenario::parts::Parts;
 use crate::session::context::{Buffers, SessionCounts, ThreadContext};
 use crate::session::event_log::EventLog;
 use crate::session::message::FixedRequests;
+use crate::session::open_requests::OpenRequests;
 use crate::session::timers::Timers;
 
 /// Interval of the heartbeat of the event loop; batches are sent with it.
@@ -98,6 +99,7 @@ impl Assignment {
             max_in_flight: self.max_in_flight,
             max_sessions: self.max_sessions.map(|most| self.shard.of_first(most)),
             log: EventLog::default(),
+            open: OpenRequests::default(),
         }
     }
 }
@@ -153,6 +155,11 @@ async fn drive(
                 let kind = EventKind::Ended { cohort, outcome: Outcome::CutOff, admitted: true };
                 (0..count).for_each(|_| context.record_at(ended, kind));
             }
+            context.open.each(|request| {
+                // A request that is due only after the end has not waited.
+                let outcome = Some(Outcome::CutOff);
+                context.record_at(ended, EventKind::Request(Request { outcome, ..request }));
+            });
             reporter.send(&context, ended, true);
             // Thinking customers close their connections; each turn polls some dozens of
             // tasks.

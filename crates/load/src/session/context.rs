@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::event_log::EventLog;
 use super::message::FixedRequests;
+use super::open_requests::OpenRequests;
 use super::timers::Timers;
 use crate::client::connection::Connector;
 use crate::client::connections::{Close, KeepAlive};
@@ -53,6 +54,7 @@ pub(crate) struct ThreadContext {
     /// Most sessions of this thread.
     pub(crate) max_sessions: Option<u64>,
     pub(crate) log: EventLog,
+    pub(crate) open: OpenRequests,
     pub(crate) counts: SessionCounts,
 }
 

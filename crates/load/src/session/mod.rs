@@ -7,6 +7,7 @@ pub(crate) mod customer;
 mod deadline;
 pub(crate) mod event_log;
 pub(crate) mod message;
+pub(crate) mod open_requests;
 mod redirect;
 mod request;
 pub(crate) mod returning;

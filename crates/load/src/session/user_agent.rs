@@ -118,6 +118,19 @@ impl UserAgent {
         let (intended_at, begun_at) = (context.since_start(intended), context.since_start(begun));
         let late = begun_at.saturating_sub(intended_at);
         context.log.record(begun_at, EventKind::Begun { late });
+        let opened = context.open.open(RecordedRequest {
+            session: self.session,
+            cohort: self.cohort,
+            page: request.page,
+            intended: intended_at,
+            late,
+            status: 0,
+            ok: false,
+            outcome: None,
+            first_byte: Duration::ZERO,
+            last_byte: Duration::ZERO,
+            received_bytes: 0,
+        });
         let stage = Cell::new(Stage::Connect);
         let patience = context.patience[usize::from(self.cohort.class)];
         let (mut now, mut deadline) = (begun, intended + patience);
@@ -145,19 +158,7 @@ impl UserAgent {
             deadline = now + patience;
         };
         self.deadline = timer;
-        let mut recorded = RecordedRequest {
-            session: self.session,
-            cohort: self.cohort,
-            page: request.page,
-            intended: intended_at,
-            late,
-            status: 0,
-            ok: false,
-            outcome: None,
-            first_byte: Duration::ZERO,
-            last_byte: Duration::ZERO,
-            received_bytes: 0,
-        };
+        let mut recorded = context.open.close(opened);
         match result {
             Ok(PageResponse { answer, base, unfollowed }) => {
                 let status = answer.status;

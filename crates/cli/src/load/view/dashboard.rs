@@ -7,7 +7,7 @@ use std::time::Duration;
 use ratatui::layout::{Alignment, Constraint, Layout, Rect};
 use ratatui::prelude::{Frame, Line, Modifier, Span, Style};
 use ratatui::widgets::Paragraph;
-use tidegate_load::{Point, RunStage, Snapshot};
+use tidegate_load::{Point, Quantile, RunStage, Snapshot};
 
 use super::panels;
 use super::plots::{self, Curve, Plot, Scale};
@@ -161,7 +161,7 @@ impl Dashboard {
 
     fn draw_response(&self, frame: &mut Frame, area: Rect, last: &Point) {
         let ms =
-            |value: fn(&Point) -> f64| move |p: &Point| (p.response.count > 0).then(|| value(p));
+            |value: fn(&Point) -> f64| move |p: &Point| (!p.response.is_empty()).then(|| value(p));
         let curves = vec![
             self.curve(BAD, ms(|p| p.response.p99_ms)),
             self.curve(WARN, ms(|p| p.response.p95_ms)),
@@ -169,13 +169,15 @@ impl Dashboard {
         ];
         let r = &last.response;
         let mut title = vec![Span::styled(" response, ms ", BOLD)];
-        if r.count > 0 {
-            let part =
-                |name: &str, ms, style| Span::styled(format!("{name} {} ", plain(ms)), style);
+        if !r.is_empty() {
+            let part = |name: &str, figure: Quantile, style| {
+                let mark = if figure.is_lower_bound { ">" } else { "" };
+                Span::styled(format!("{name} {mark}{} ", plain(figure.ms)), style)
+            };
             title.extend([
-                part("p50", r.p50_ms, GOOD),
-                part("p95", r.p95_ms, WARN),
-                part("p99", r.p99_ms, BAD),
+                part("p50", r.p50(), GOOD),
+                part("p95", r.p95(), WARN),
+                part("p99", r.p99(), BAD),
             ]);
         }
         plots::draw(frame, area, self.plot(title, Scale::Decades), curves);

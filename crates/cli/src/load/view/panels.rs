@@ -5,7 +5,7 @@ use ratatui::prelude::{Frame, Line, Span, Style};
 use ratatui::widgets::{Block, Paragraph, Sparkline};
 use tidegate_load::{Point, Snapshot};
 
-use super::text::{BAD, BOLD, GOOD, MAIN, SOFT, WARN, bar, count, rate, time};
+use super::text::{BAD, BOLD, GOOD, MAIN, SOFT, WARN, bar, bounded, count, rate, time};
 
 /// Cells of a name, a count, and a rate.
 const NAME: usize = 9;
@@ -99,7 +99,9 @@ pub fn requests<'p>(
         0 => "-".to_owned(),
         _ => format!("{:.0} %", 100.0 * share),
     };
-    let [p50, p95, p99] = [now.response.p50_ms, now.response.p95_ms, now.response.p99_ms].map(time);
+    let response = &now.response;
+    let [p50, p95, p99, max] =
+        [response.p50(), response.p95(), response.p99(), response.max()].map(bounded);
     let mut lines = vec![
         Line::raw(format!(" {:<NAME$}{:>COUNT$}", "per s", rate(p.requests_per_s))),
         head("requests"),
@@ -110,10 +112,10 @@ pub fn requests<'p>(
         row("resumed", t.resumed_ok, Some(p.resumed_handshakes_per_s), GOOD),
         gauge("full", text, share, area.width.saturating_sub(2), WARN),
     ];
-    if now.response.count > 0 && area.height > 10 {
+    if !response.is_empty() && area.height > 10 {
         lines.push(Line::styled(" response time so far", SOFT));
         lines.push(Line::raw(format!(" p50 {p50}  p95 {p95}")));
-        lines.push(Line::raw(format!(" p99 {p99}  max {}", time(now.response.max_ms))));
+        lines.push(Line::raw(format!(" p99 {p99}  max {max}")));
     }
     panel(frame, area, "requests and handshakes", lines);
     spark(frame, area, 0, SPARK, seconds.map(|point| point.requests_per_s));

@@ -1,6 +1,7 @@
 //! Figures as text for the live screen: short, and of constant width as they change.
 
 use ratatui::prelude::{Color, Modifier, Span, Style};
+use tidegate_load::Quantile;
 
 /// Frames, axes, names.
 pub const SOFT: Style = Style::new().fg(Color::DarkGray);
@@ -31,6 +32,12 @@ pub fn count(number: u64) -> String {
 /// A rate per second, with one decimal below 100.
 pub fn rate(per_s: f64) -> String {
     if per_s < 99.95 { format!("{per_s:.1}") } else { count(per_s.round() as u64) }
+}
+
+/// A response time; `>` marks a lower bound.
+pub fn bounded(figure: Quantile) -> String {
+    let mark = if figure.is_lower_bound { ">" } else { "" };
+    format!("{mark}{}", time(figure.ms))
 }
 
 /// Milliseconds, or seconds from 10 s on.
