@@ -155,6 +155,19 @@ impl Histogram {
     }
 }
 
+impl Percentiles {
+    /// Each percentile, as a share below 1, with its value in milliseconds.
+    pub fn usual(&self) -> [(f64, f64); 5] {
+        [
+            (0.5, self.p50_ms),
+            (0.9, self.p90_ms),
+            (0.95, self.p95_ms),
+            (0.99, self.p99_ms),
+            (0.999, self.p99_9_ms),
+        ]
+    }
+}
+
 impl Default for Histogram {
     fn default() -> Self {
         Self::new()

@@ -5,10 +5,12 @@
 //!   [`ratio_of_pairs`] for two interleaved series.
 //! - [`Estimate`] and [`Difference`]: a figure with its standard error, from repeated
 //!   runs or from one ([`ratio_of_sums`], [`quantile_of_batches`]), and the test whether
-//!   two differ; [`holm()`] for several comparisons.
+//!   two differ; [`holm()`] for several comparisons; [`fewest_for_quantile`]: how many
+//!   values a quantile needs.
 //! - [`capacity`]: the highest offered rate of a staircase that was carried.
 
 mod batches;
+mod enough;
 mod estimate;
 mod histogram;
 mod holm;
@@ -18,6 +20,7 @@ mod summary;
 mod verdict;
 
 pub use batches::{FEWEST, Inconclusive, RatioTerm, quantile_of_batches, ratio_of_sums};
+pub use enough::fewest_for_quantile;
 pub use estimate::{Difference, Estimate};
 pub use histogram::{Histogram, Percentiles};
 pub use holm::holm;

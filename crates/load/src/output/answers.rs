@@ -1,7 +1,8 @@
 //! Answers by class of status, and the figures of each page.
 
+use super::cohorts::shortened;
 use super::paragraph::paragraph;
-use super::text::ms;
+use super::percentiles::percentile;
 use crate::result::figures::PageFigures;
 use crate::result::summary::Summary;
 use crate::result::totals::Totals;
@@ -40,14 +41,17 @@ pub(super) fn pages(summary: &Summary) -> Vec<String> {
     let head =
         format!("{:NAME$} {:>10} {:>9} {:>9} {:>9} ms", "page", "requests", "failed", "p50", "p95");
     let row = |(name, page): &(&String, &PageFigures)| {
-        let time = |time: f64| if page.response.count == 0 { "-".to_owned() } else { ms(time) };
+        let time = |q| match page.response.count {
+            0 => "-".to_owned(),
+            _ => percentile(&page.response, q),
+        };
         format!(
             "{:NAME$} {:>10} {:>9} {:>9} {:>9}",
-            shortened(name),
+            shortened(name, NAME),
             page.ok + page.failed,
             page.failed,
-            time(page.response.p50_ms),
-            time(page.response.p95_ms)
+            time(0.5),
+            time(0.95)
         )
     };
     let mut lines = vec![head];
@@ -56,14 +60,6 @@ pub(super) fn pages(summary: &Summary) -> Vec<String> {
         lines.push(format!("and {more} more pages, all in the JSON"));
     }
     lines
-}
-
-/// A name that fits its column.
-fn shortened(name: &str) -> String {
-    if name.chars().count() <= NAME {
-        return name.to_owned();
-    }
-    name.chars().take(NAME - 1).chain(['…']).collect()
 }
 
 #[cfg(test)]
@@ -87,12 +83,5 @@ mod tests {
             "no answer       connection errors 0, timed out 0",
         ];
         assert_eq!(answers(&totals), expected);
-    }
-
-    #[test]
-    fn a_long_name_is_cut_to_its_column() {
-        assert_eq!(shortened("Home"), "Home");
-        let cut = shortened(&"é".repeat(50));
-        assert_eq!((cut.chars().count(), cut.ends_with("é…")), (NAME, true));
     }
 }

@@ -3,14 +3,16 @@
 use std::fmt::Write as _;
 
 use super::answers::{answers, pages};
+use super::cohorts::cohorts;
 use super::paragraph::paragraph;
+use super::percentiles::{explained, percentiles};
+use super::rate::per_second;
 use super::redirects::redirects;
 use crate::outcome::Failure;
-use crate::result::figures::{CohortFigures, Negotiated};
+use crate::result::figures::Negotiated;
 use crate::result::snapshot::Snapshot;
 use crate::result::summary::Summary;
 use crate::result::verdict::Verdict;
-use tidegate_stats::Percentiles;
 
 /// The second that this snapshot completes, in one line without control sequences; `None` if
 /// it completes none. The last interval of a run may be shorter.
@@ -95,14 +97,14 @@ pub fn report(summary: &Summary) -> String {
     put(
         &mut out,
         format_args!(
-            "sessions/s      offered {:.2}, admitted {:.2}, refused {:.2}, completed {:.2}, \
-             abandoned {:.2}, failed {:.2}",
-            summary.offered_per_s,
-            summary.admitted_per_s,
-            summary.refused_per_s,
-            summary.completed_per_s,
-            summary.abandoned_per_s,
-            summary.failed_per_s
+            "sessions/s      offered {}, admitted {}, refused {}, completed {}, abandoned {}, \
+             failed {}",
+            per_second(summary.offered_per_s),
+            per_second(summary.admitted_per_s),
+            per_second(summary.refused_per_s),
+            per_second(summary.completed_per_s),
+            per_second(summary.abandoned_per_s),
+            per_second(summary.failed_per_s)
         ),
     );
     put(
@@ -126,8 +128,8 @@ pub fn report(summary: &Summary) -> String {
     put(
         &mut out,
         format_args!(
-            "requests        {:.1}/s, ok {}, failed {}, fallbacks {}",
-            summary.requests_per_s,
+            "requests        {}/s, ok {}, failed {}, fallbacks {}",
+            per_second(summary.requests_per_s),
             totals.requests_ok,
             totals.requests_failed,
             totals.fallback_back + totals.fallback_via + totals.fallback_last_id
@@ -154,8 +156,11 @@ pub fn report(summary: &Summary) -> String {
     for line in pages(summary) {
         row(&mut out, format_args!("{line}"));
     }
-    cohorts(&mut out, "class", &summary.classes);
-    cohorts(&mut out, "arrivals", &summary.models);
+    for line in
+        cohorts("class", &summary.classes).iter().chain(&cohorts("arrivals", &summary.models))
+    {
+        row(&mut out, format_args!("{line}"));
+    }
     let phases = &summary.phases;
     for (name, phase) in [
         ("connect", &phases.connect),
@@ -168,6 +173,9 @@ pub fn report(summary: &Summary) -> String {
         if phase.count > 0 {
             put(&mut out, format_args!("{name:15} {}", percentiles(phase)));
         }
+    }
+    if let Some(explained) = explained(summary) {
+        row(&mut out, format_args!("{explained}"));
     }
     if totals.full_attempted + totals.resumed_attempted > 0 {
         put(
@@ -242,48 +250,6 @@ fn negotiated(all: &[Negotiated]) -> String {
     lines.collect::<Vec<_>>().join("; ")
 }
 
-/// A table of the classes or of the arrivals, if there are several.
-fn cohorts(out: &mut String, kind: &str, cohorts: &[CohortFigures]) {
-    let Some(widest) = cohorts.iter().map(|cohort| cohort.name.chars().count()).max() else {
-        return;
-    };
-    let width = widest.max(kind.len());
-    row(
-        out,
-        format_args!(
-            "{:width$} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} ms",
-            kind,
-            "offered",
-            "refused",
-            "completed",
-            "abandoned",
-            "failed",
-            "requests",
-            "p50",
-            "p95",
-            "p99"
-        ),
-    );
-    for cohort in cohorts {
-        row(
-            out,
-            format_args!(
-                "{:width$} {:9} {:9} {:9} {:9} {:9} {:9} {:>9} {:>9} {:>9}",
-                cohort.name,
-                cohort.offered,
-                cohort.refused,
-                cohort.completed,
-                cohort.abandoned,
-                cohort.failed,
-                cohort.requests_ok,
-                ms(cohort.response.p50_ms),
-                ms(cohort.response.p95_ms),
-                ms(cohort.response.p99_ms)
-            ),
-        );
-    }
-}
-
 /// Most failed checks that are listed.
 const FAILED_CHECKS: usize = 10;
 
@@ -354,22 +320,6 @@ fn kinds(counts: &std::collections::BTreeMap<&'static str, u64>) -> String {
     }
     let parts: Vec<String> = counts.iter().map(|(kind, count)| format!("{kind} {count}")).collect();
     format!(" ({})", parts.join(", "))
-}
-
-fn percentiles(times: &Percentiles) -> String {
-    if times.count == 0 {
-        return "none".to_owned();
-    }
-    format!(
-        "p50 {} p90 {} p95 {} p99 {} p99.9 {} max {} ms ({})",
-        ms(times.p50_ms),
-        ms(times.p90_ms),
-        ms(times.p95_ms),
-        ms(times.p99_ms),
-        ms(times.p99_9_ms),
-        ms(times.max_ms),
-        times.count
-    )
 }
 
 /// About three significant digits.
