@@ -63,7 +63,7 @@ pub fn report(summary: &Summary) -> String {
         let text = format!("{}, {:.1} s after the start", limited(&aborted.verdict), aborted.at_s);
         row(&mut out, format_args!("{}", paragraph("ABORTED: ", &text)));
     }
-    for warning in &summary.warnings {
+    for warning in summary.warnings.iter().chain(&summary.driver.warned_because) {
         row(&mut out, format_args!("{}", paragraph("WARNING: ", warning)));
     }
     let length = &summary.session_length;
@@ -197,11 +197,13 @@ pub fn report(summary: &Summary) -> String {
     put(
         &mut out,
         format_args!(
-            "driver          {}, busiest {:.0} % CPU, missed starts {} of {}, loop delay p99 {} ms",
+            "driver          {}, busiest {:.0} % CPU, missed starts {} of {}, start delay p95 {} \
+             ms, loop delay p99 {} ms",
             threads(summary.driver.threads),
             summary.driver.cpu_share * 100.0,
             totals.missed_starts,
             totals.starts,
+            ms(summary.driver.start_delay.p95_ms),
             ms(summary.driver.loop_delay.p99_ms)
         ),
     );

@@ -20,7 +20,7 @@ use crate::plan::Plan;
 use crate::result::buckets::Buckets;
 use crate::result::driver::Driver;
 use crate::result::interval::{Counts, Interval};
-use crate::result::saturation::{MISSED, diagnose};
+use crate::result::saturation::{Diagnosis, MISSED, diagnose};
 use crate::result::series::Point;
 use crate::result::shard::Second;
 use crate::result::snapshot::{RunStage, Snapshot, SnapshotHistograms};
@@ -352,9 +352,12 @@ impl Recorder {
             events_lost: self.threads.iter().map(|thread| thread.lost).sum(),
             saturated_because: Vec::new(),
         };
-        driver.saturated_because = diagnose(&driver, totals);
+        let response = self.window.distributions.response.percentiles();
+        let Diagnosis { saturated, warned } = diagnose(&driver, totals, &response);
+        (driver.saturated_because, driver.warned_because) = (saturated, warned);
         driver
     }
+            warned_because: Vec::new(),
 
     /// Emits the last snapshot and returns all figures.
     pub(crate) fn finish(mut self, mut observe: impl FnMut(&Snapshot)) -> RecordedRun {

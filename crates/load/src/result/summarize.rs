@@ -96,10 +96,13 @@ fn few(response: &Percentiles) -> Vec<&'static str> {
 /// The state of all drivers. The busiest counts, and one saturated driver is enough.
 fn combine(drivers: &[DriverShard], tally: &Tally) -> Driver {
     let all = || drivers.iter().map(|driver| &driver.driver);
-    let reasons = drivers.iter().flat_map(|driver| {
-        let by = name(driver, drivers);
-        driver.driver.saturated_because.iter().map(move |why| format!("{by}{why}"))
-    });
+    let reasons = |of: fn(&Driver) -> &Vec<String>| {
+        let named = drivers.iter().flat_map(|driver| {
+            let by = name(driver, drivers);
+            of(&driver.driver).iter().map(move |why| format!("{by}{why}"))
+        });
+        named.collect()
+    };
     let totals = &tally.totals;
     Driver {
         threads: all().map(|driver| driver.threads).fold(0, usize::saturating_add),
@@ -112,7 +115,8 @@ fn combine(drivers: &[DriverShard], tally: &Tally) -> Driver {
         stalled_share: all().map(|driver| driver.stalled_share).fold(0.0, f64::max),
         missed_share: share(totals.missed_starts, totals.starts),
         events_lost: all().map(|driver| driver.events_lost).fold(0, u64::saturating_add),
-        saturated_because: reasons.collect(),
+        saturated_because: reasons(|driver| &driver.saturated_because),
+        warned_because: reasons(|driver| &driver.warned_because),
     }
 }
 
