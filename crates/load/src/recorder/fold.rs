@@ -109,7 +109,11 @@ impl Recorder {
             second: OpenInterval::new(SECOND, threads),
             series: Vec::new(),
             saved: plan.shard.map(|_| SavedSeconds::default()),
-            stretches: Stretches::new(plan.warm_up, plan.measure),
+            // Shards of a test need the same stretches.
+            stretches: match (plan.max_sessions, plan.shard) {
+                (Some(_), None) => Stretches::growing(plan.warm_up),
+                _ => Stretches::new(plan.warm_up, plan.measure),
+            },
             buckets: Buckets::default(),
             failed_checks: FailedChecks::new(plan.scenario.parts().clone()),
             cohorts: Cohorts::new(plan.scenario.classes(), &plan.arrivals()?),
@@ -351,13 +355,13 @@ impl Recorder {
             missed_share: share(totals.missed_starts, totals.starts),
             events_lost: self.threads.iter().map(|thread| thread.lost).sum(),
             saturated_because: Vec::new(),
+            warned_because: Vec::new(),
         };
         let response = self.window.distributions.response.percentiles();
         let Diagnosis { saturated, warned } = diagnose(&driver, totals, &response);
         (driver.saturated_because, driver.warned_because) = (saturated, warned);
         driver
     }
-            warned_because: Vec::new(),
 
     /// Emits the last snapshot and returns all figures.
     pub(crate) fn finish(mut self, mut observe: impl FnMut(&Snapshot)) -> RecordedRun {
