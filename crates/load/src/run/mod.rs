@@ -222,3 +222,6 @@ fn drive(
         result
     })
 }
+
+#[cfg(test)]
+mod tests;
