@@ -169,6 +169,9 @@ fn every_ready_scenario_fits_the_auction_site() {
     assert!(reference.contains("| `max_requests` | whole number | 1 to 1000000 | `1000` |"));
     let list = tidegate(&["load", "--list"]).stdout_text();
     assert!(list.contains("handshake-flood              An attack"), "{list}");
+    let descriptions: std::collections::BTreeSet<&str> =
+        list.lines().map(|line| line.split_once(' ').unwrap().1.trim()).collect();
+    assert_eq!(descriptions.len(), list.lines().count(), "{list}");
     let attack = ["load", "handshake-flood", "--target", "https://192.0.2.1", "--insecure"];
     let refused = tidegate(&attack);
     assert_eq!(refused.status.code(), Some(2));

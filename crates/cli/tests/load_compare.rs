@@ -200,3 +200,76 @@ fn a_repeated_run_gives_means_with_intervals_and_can_be_compared() {
     let row = text.lines().find(|line| line.starts_with("completed_ratio")).unwrap();
     assert!(row.ends_with("no significant difference"), "{text}");
 }
+
+#[test]
+fn the_figures_that_matter_can_be_named() {
+    let folder = Folder::new();
+    let (more, less) = (folder.with("more.json", 2, 50), folder.with("less.json", 3, 40));
+    let named = |names: &str| compare(&[&more, &less, "--figures", names]);
+    let output = named("completed_per_s,completed_ratio");
+    let text = output.stdout_text();
+    assert_eq!(output.status.code(), Some(1), "{text}{}", output.stderr_text());
+    assert!(text.contains("\ncompleted_per_s ") && !text.contains("requests_per_s"), "{text}");
+    let unknown = named("p95");
+    assert_eq!(unknown.status.code(), Some(2));
+    let text = unknown.stderr_text();
+    assert!(text.contains("did you mean response_p95_ms?"), "{text}");
+    assert!(text.contains("figures: completed_per_s, requests_per_s,"), "{text}");
+}
+
+#[test]
+fn a_percentile_of_few_answers_is_not_compared() {
+    // Ten stretches of three answers each.
+    let folder = Folder::new();
+    let (one, other) = (folder.with("one.json", 2, 50), folder.with("other.json", 3, 50));
+    let json = folder.path("comparison.json");
+    let output = compare(&[&one, &other, "--json", &json]);
+    assert_eq!(output.status.code(), Some(0), "{}", output.stderr_text());
+    let row = |text: &str, name: &str| {
+        text.lines().find(|line| line.starts_with(name)).map(str::to_owned).unwrap()
+    };
+    let p95 = row(&output.stdout_text(), "response_p95_ms");
+    assert!(p95.ends_with("undecided: too few answers: 30, and it needs 200"), "{p95}");
+    let rows = read(Path::new(&json))["rows"].clone();
+    let p95 = rows.as_array().unwrap().iter().find(|row| row["figure"] == "response_p95_ms");
+    assert_eq!(p95.unwrap()["few"], json!({ "answers": 30, "needed": 200 }));
+    // Who names it relies on it.
+    let output = compare(&[&one, &other, "--figures", "response_p95_ms"]);
+    assert_eq!(output.status.code(), Some(2));
+    let text = output.stderr_text();
+    assert!(text.contains("--figures response_p95_ms: cannot be compared"), "{text}");
+}
+
+#[test]
+fn runs_of_other_arrivals_end_with_2_and_a_slower_closed_model_does_not() {
+    let folder = Folder::new();
+    let with = |name: &str, entries: Value, offered: u64| {
+        let path = folder.with(name, offered, 50);
+        let mut json = read(Path::new(&path));
+        assert_eq!(json["arrival_entries"][0]["schedule"], "times", "a real run keeps them");
+        json["arrival_entries"] = entries;
+        for stretch in json["stretches"].as_array_mut().unwrap() {
+            stretch["offered"] = json!(offered);
+        }
+        std::fs::write(&path, json.to_string()).unwrap();
+        path
+    };
+    let open = |process: &str| {
+        json!([{ "name": format!("partly open: sessions at 50/s, {process}"),
+                 "model": "partly_open", "process": process, "schedule": "rate",
+                 "rate_per_s": 50.0 }])
+    };
+    let poisson = with("poisson.json", open("poisson"), 50);
+    let even = with("even.json", open("even"), 51);
+    let output = compare(&[&poisson, &even]);
+    let text = output.stdout_text();
+    assert_eq!(output.status.code(), Some(2), "{text}");
+    assert!(text.contains("NOT COMPARABLE: ") && text.contains("run both with the same arrivals"));
+    assert_eq!(compare(&[&poisson, &even, "--anyway"]).status.code(), Some(0), "{text}");
+    let closed = json!([{ "name": "closed: 50 customers", "model": "closed", "customers": 50,
+                          "think_ms": 20.0, "within_ms": 20.0 }]);
+    let fast = with("fast.json", closed.clone(), 500);
+    let slow = with("slow.json", closed, 60);
+    let output = compare(&[&fast, &slow]);
+    assert_eq!(output.status.code(), Some(0), "{}", output.stdout_text());
+}

@@ -34,7 +34,7 @@ impl CapacityEstimate {
     ) -> anyhow::Result<f64> {
         let (began_s, requests) = self.since.context("the probe ended before it was measured")?;
         let spent = cpu_s - began_s;
-        // Sessions that are cut off at the end cost less than a whole one, so requests are
+        // Sessions that are unfinished at the end cost less than a whole one, so requests are
         // counted rather than sessions.
         let requests = (summary.totals.requests_ok - requests) as f64;
         if requests < 1.0 || spent <= 0.0 {

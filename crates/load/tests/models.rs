@@ -135,8 +135,10 @@ fn each_model_of_a_mixture_has_its_own_figures() {
         let words: Vec<_> = summary.models.iter().map(|model| model.name.as_str()).collect();
         assert_eq!(words.join(" + "), summary.arrivals);
         let lines = report(&summary);
-        let row = lines.lines().find(|line| line.starts_with("open: requests at 31 listed times"));
+        let name = "arrivals open: requests at 31 listed times";
+        let row = lines.lines().skip_while(|line| !line.starts_with(name)).nth(1);
         assert!(row.is_some_and(|row| row.contains(" 31 ")), "{lines}");
+        assert!(lines.lines().all(|line| line.chars().count() <= 80), "{lines}");
         let json = serde_json::to_value(&summary).unwrap();
         assert_eq!(json["models"][2]["failed"], 4);
     }

@@ -52,6 +52,15 @@ pub struct Quantile {
     pub is_lower_bound: bool,
 }
 
+/// The durations of a [`CensoredHistogram`] that are not open.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Ended {
+    /// Their sum, each bound of a lost duration taken for its duration, in milliseconds.
+    pub total_ms: f64,
+    /// Their number.
+    pub count: u64,
+}
+
 /// The parts of a [`CensoredHistogram`] in the format of [`Histogram::encode`].
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Encoded {
@@ -117,6 +126,16 @@ impl CensoredHistogram {
     /// Number of observations.
     pub fn count(&self) -> u64 {
         self.exact.count() + count(&self.open) + count(&self.lost)
+    }
+
+    /// What is known of the durations that are not open.
+    pub fn ended(&self) -> Ended {
+        let parts = [Some(&self.exact), self.lost.as_deref()];
+        let parts = parts.into_iter().flatten();
+        parts.fold(Ended::default(), |sum, part| Ended {
+            total_ms: sum.total_ms + part.mean_ms() * part.count() as f64,
+            count: sum.count + part.count(),
+        })
     }
 
     /// Number of durations known to be at most `ms` milliseconds, and of all that are known to be

@@ -6,11 +6,13 @@
 //!   [`ratio_of_pairs`] for two interleaved series.
 //! - [`Estimate`] and [`Difference`]: a figure with its standard error, from repeated
 //!   runs or from one ([`ratio_of_sums`], [`quantile_of_batches`]), and the test whether
-//!   two differ; [`holm()`] for several comparisons.
+//!   two differ; [`holm()`] for several comparisons; [`fewest_for_quantile`]: how many
+//!   values a quantile needs.
 //! - [`capacity`]: the highest offered rate of a staircase that was carried.
 
 mod batches;
 mod censored;
+mod enough;
 mod estimate;
 mod histogram;
 mod holm;
@@ -21,7 +23,8 @@ mod summary;
 mod verdict;
 
 pub use batches::{FEWEST, Inconclusive, RatioTerm, quantile_of_batches, ratio_of_sums};
-pub use censored::{CensoredHistogram, Encoded, Observation, Quantile};
+pub use censored::{CensoredHistogram, Encoded, Ended, Observation, Quantile};
+pub use enough::fewest_for_quantile;
 pub use estimate::{Difference, Estimate};
 pub use histogram::Histogram;
 pub use holm::holm;

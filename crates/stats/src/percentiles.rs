@@ -57,6 +57,17 @@ impl Percentiles {
         ]
     }
 
+    /// Each percentile, as a share below 1, with its value.
+    pub fn usual(&self) -> [(f64, Quantile); 5] {
+        [
+            (0.5, self.p50()),
+            (0.9, self.p90()),
+            (0.95, self.p95()),
+            (0.99, self.p99()),
+            (0.999, self.p99_9()),
+        ]
+    }
+
     /// Mean.
     pub fn mean(&self) -> Quantile {
         self.figure(0, self.mean_ms)

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use tidegate_load::compare::{SavedRun, compare};
+use tidegate_load::compare::{SavedRun, Selection, compare};
 
 use crate::exit::{Outcome, bad_input};
 use crate::stdout::print;
@@ -19,6 +19,10 @@ pub struct Args {
     /// Share by which a figure may get worse without being reported as worse, such as 5%
     #[arg(long, value_name = "SHARE", default_value = "0%", value_parser = share)]
     worse_by: f64,
+    /// Figures to compare, such as response_p95_ms,completed_per_s; fewer figures leave each a
+    /// better chance to differ significantly. A wrong name lists them all
+    #[arg(long, value_name = "NAMES")]
+    figures: Option<Selection>,
     /// Compare runs with different settings
     #[arg(long)]
     anyway: bool,
@@ -44,7 +48,8 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     if !wrong.is_empty() {
         return Err(bad_input(wrong.join("\n")));
     }
-    let comparison = compare(&a, &b, args.worse_by);
+    let selection = args.figures.clone().unwrap_or_default();
+    let comparison = compare(&a, &b, args.worse_by, &selection);
     if let Some(file) = &args.json {
         super::results::write_json(&comparison, file)?;
     }
@@ -54,7 +59,17 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
             "these runs have different settings, see above; --anyway compares them as they are",
         ));
     }
-    Ok(if comparison.is_worse() { Outcome::GoalMissed } else { Outcome::Done })
+    if comparison.is_worse() {
+        return Ok(Outcome::GoalMissed);
+    }
+    // Who names a figure relies on its answer.
+    match comparison.untested().as_slice() {
+        [] => Ok(Outcome::Done),
+        untested => Err(bad_input(format!(
+            "--figures {}: cannot be compared, see above; use longer runs, or leave it out",
+            untested.join(",")
+        ))),
+    }
 }
 
 /// The runs of all files; errors are added to `wrong`.

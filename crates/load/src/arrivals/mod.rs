@@ -217,14 +217,18 @@ impl fmt::Display for Schedule {
         };
         match rate {
             Rate::Segments(segments) => match segments.as_slice() {
-                [only] if only.from_per_s == only.to_per_s => write!(f, "at {}/s", only.to_per_s)?,
+                [only] if only.from_per_s == only.to_per_s => {
+                    write!(f, "at {}/s", shown(only.to_per_s))?;
+                }
                 many => write!(f, "in {} steps or ramps", many.len())?,
             },
             Rate::Wave(wave) => {
-                write!(f, "in a wave of {}/s ± {:.0} %", wave.mean_per_s, 100.0 * wave.swing)?;
+                let mean = shown(wave.mean_per_s);
+                write!(f, "in a wave of {mean}/s ± {:.0} %", 100.0 * wave.swing)?;
             }
             Rate::Bursts(bursts) => {
-                write!(f, "in bursts of {} and {}/s", bursts.calm_per_s, bursts.burst_per_s)?;
+                let (calm, burst) = (shown(bursts.calm_per_s), shown(bursts.burst_per_s));
+                write!(f, "in bursts of {calm} and {burst}/s")?;
             }
         }
         f.write_str(match process {
@@ -234,9 +238,37 @@ impl fmt::Display for Schedule {
     }
 }
 
+/// A rate with at most six digits that count: one a minute is 0.0166667/s.
+fn shown(per_s: f64) -> f64 {
+    if per_s <= 0.0 {
+        return per_s;
+    }
+    let unit = 10f64.powi(5 - per_s.log10().floor() as i32);
+    let rounded = (per_s * unit).round() / unit;
+    if rounded.is_finite() { rounded } else { per_s }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_rate_in_words_has_the_digits_that_count() {
+        for (per_s, words) in [
+            (0.2, "0.2"),
+            (20.0, "20"),
+            (1.0 / 60.0, "0.0166667"),
+            (1.0 / 3600.0, "0.000277778"),
+            (1234.5678, "1234.57"),
+            (1e6, "1000000"),
+            (1e-300, "0.000"),
+        ] {
+            let name = Arrivals::poisson(per_s).to_string();
+            let expected = format!("partly open: sessions at {words}");
+            assert!(name.starts_with(&expected), "{name}");
+        }
+        assert_eq!(Arrivals::poisson(0.0).to_string(), "partly open: sessions at 0/s, Poisson");
+    }
 
     #[test]
     fn concurrent_rates_add_up_and_have_a_description() {

@@ -182,6 +182,75 @@ pub(crate) mod tests {
         assert!((spread - 1.0).abs() < 0.03, "spread {spread}");
     }
 
+    /// Mean and variance of the arrivals from `after` for `window` seconds, over so many seeds.
+    fn counted(schedule: &Schedule, after: f64, window: f64, seeds: u64) -> (f64, f64) {
+        let span = [after, after + window].map(Duration::from_secs_f64);
+        let counts: Vec<f64> = (0..seeds)
+            .map(|seed| {
+                let within = schedule.stream(0, 1, seed).take_while(|at| *at < span[1]);
+                within.filter(|at| *at >= span[0]).count() as f64
+            })
+            .collect();
+        let (mean, relative) = spread(&counts);
+        (mean, (mean * relative).powi(2))
+    }
+
+    #[test]
+    fn rates_below_one_a_second_bring_as_many_as_they_say() {
+        // 0.2/s for ten minutes, also written 12/m: 120 arrivals, of a Poisson process with a
+        // variance of 120. Over 400 seeds the mean is off by √(120/400) = 0.55, the variance by
+        // 120·√(2/400) = 8.5; four times that is allowed.
+        for per_s in [0.2, 12.0 / 60.0] {
+            for after in [0.0, 10.0] {
+                let (mean, variance) = counted(&at(Process::Poisson, per_s), after, 600.0, 400);
+                assert!((mean - 120.0).abs() < 2.2, "{mean}");
+                assert!((variance - 120.0).abs() < 34.0, "{variance}");
+            }
+        }
+        // Mostly nobody comes: 0.01/s for 30 s.
+        let (mean, variance) = counted(&at(Process::Poisson, 0.01), 0.0, 30.0, 4000);
+        assert!((mean - 0.3).abs() < 4.0 * (0.3f64 / 4000.0).sqrt(), "{mean}");
+        assert!((variance - 0.3).abs() < 0.05, "{variance}");
+    }
+
+    #[test]
+    fn evenly_spaced_arrivals_below_one_a_second_are_as_many_within_one() {
+        let (mean, variance) = counted(&at(Process::Even, 0.2), 0.0, 600.0, 100);
+        assert_eq!((mean, variance), (120.0, 0.0));
+        // A gap of 100 s, and a window of 30: in three of ten runs somebody comes.
+        let (mean, _) = counted(&at(Process::Even, 0.01), 0.0, 30.0, 4000);
+        assert!((mean - 0.3).abs() < 0.03, "{mean}");
+    }
+
+    #[test]
+    fn changing_rates_below_one_a_second_bring_as_many_as_they_say() {
+        let for_10_min =
+            |from_per_s, to_per_s| Segment { lasts: 600 * SECOND, from_per_s, to_per_s };
+        let ramp = Rate::segments(vec![for_10_min(0.0, 0.4)]);
+        let wave = Rate::Wave(Wave {
+            mean_per_s: 0.2,
+            swing: 1.0,
+            period: 300 * SECOND,
+            peak: 150 * SECOND,
+        });
+        for rate in [ramp, wave] {
+            let schedule = Schedule::Rate(Process::Poisson, rate);
+            let (mean, variance) = counted(&schedule, 0.0, 600.0, 400);
+            assert!((mean - 120.0).abs() < 2.2, "{mean} {schedule:?}");
+            assert!((variance - 120.0).abs() < 34.0, "{variance} {schedule:?}");
+        }
+        // (0.05·20 + 0.5·10) / 30 = 0.2. Bursts spread wider, and begin calm.
+        let bursts = Bursts {
+            calm_per_s: 0.05,
+            burst_per_s: 0.5,
+            calm_for: 20 * SECOND,
+            burst_for: 10 * SECOND,
+        };
+        let schedule = Schedule::Rate(Process::Poisson, Rate::Bursts(bursts));
+        let (mean, _) = counted(&schedule, 600.0, 6000.0, 200);
+        assert!((mean - 1200.0).abs() < 24.0, "{mean}");
+    }
+
     #[test]
     fn evenly_spaced_arrivals_have_equal_gaps_from_a_random_phase_on() {
         let times = seconds(at(Process::Even, 100.0).stream(0, 1, 9), 50);

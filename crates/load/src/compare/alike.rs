@@ -1,16 +1,12 @@
 //! Whether runs may be compared at all: the same customers, for as long, by a
 //! driver that was not the limit.
 
+use super::arrivals;
 use super::run::{Agreed, SavedRun};
 
 /// Longest difference of measured times, as a share: within it the same load
 /// stays as long in its steady state.
 const LENGTH_SHARE: f64 = 0.1;
-/// Offered rates that differ by less, as a share, are one rate.
-const RATE_SHARE: f64 = 0.05;
-/// … and by as many standard deviations of a Poisson count as no two runs of one
-/// rate in ten thousand do.
-const RATE_DEVIATIONS: f64 = 4.0;
 
 /// Reasons why the runs' figures may not be held against each other, in
 /// sentences; empty if they may.
@@ -43,9 +39,18 @@ pub(super) fn unlike(a: &[SavedRun], b: &[SavedRun]) -> Vec<String> {
             differs("scenario", run.scenario.clone(), first.scenario.clone());
             continue;
         }
+        let sessions = |run: &SavedRun| {
+            run.max_sessions
+                .map_or("no number of sessions".to_owned(), |most| format!("{most} sessions"))
+        };
+        if run.max_sessions != first.max_sessions {
+            differs("stopped after", sessions(run), sessions(first));
+        }
+        // The service decides how long a number of sessions takes.
+        let length_share = if first.max_sessions.is_some() { f64::MAX } else { LENGTH_SHARE };
         let numbers = [
             ("warm-up of (s)", run.warm_up_s, first.warm_up_s, 0.0),
-            ("measured for (s)", run.measured_s, first.measured_s, LENGTH_SHARE),
+            ("measured for (s)", run.measured_s, first.measured_s, length_share),
             ("factor on times", run.time_scale, first.time_scale, 0.0),
             ("patience of (ms)", run.patience_ms, first.patience_ms, 0.0),
             (
@@ -61,26 +66,12 @@ pub(super) fn unlike(a: &[SavedRun], b: &[SavedRun]) -> Vec<String> {
                 differs(what, here.to_string(), there.to_string());
             }
         }
+        for what in arrivals::unlike(run, first) {
+            say(what);
+        }
     }
-    let (rate_a, spread_a) = offered(a);
-    let (rate_b, spread_b) = offered(b);
-    let gap = (rate_a - rate_b).abs();
-    if gap > RATE_SHARE * rate_a.max(rate_b) && gap > RATE_DEVIATIONS * spread_a.hypot(spread_b) {
-        reasons.push(format!(
-            "A was offered {rate_a:.2} sessions/s and B {rate_b:.2}: another load, not another \
-             service"
-        ));
-    }
+    reasons.extend(arrivals::unlike_rates(a, b));
     reasons
-}
-
-/// Sessions offered per second over all runs, and the deviation of that were
-/// arrivals Poisson: `√N / T`.
-fn offered(runs: &[SavedRun]) -> (f64, f64) {
-    let stretches = || runs.iter().flat_map(|run| &run.window.stretches);
-    let sessions: f64 = stretches().map(|stretch| stretch.offered as f64).sum();
-    let time: f64 = stretches().map(|stretch| stretch.length_s).sum();
-    if time > 0.0 { (sessions / time, sessions.sqrt() / time) } else { (0.0, 0.0) }
 }
 
 /// What a reader should know of runs that may be compared.
@@ -88,6 +79,11 @@ pub(super) fn notes(a: &[SavedRun], b: &[SavedRun]) -> Vec<String> {
     let mut notes = Vec::new();
     let first = &a[0];
     let all = || a.iter().chain(b);
+    notes.extend(all().find_map(arrivals::note));
+    for run in all() {
+        let warned = run.driver.warned_because.iter();
+        notes.extend(warned.map(|why| format!("{}: {why}", run.name)));
+    }
     if let Some(other) = all().find(|run| run.machine != first.machine) {
         notes.push(format!("{} ran on another machine than {}", other.name, first.name));
     }
@@ -220,14 +216,18 @@ mod tests {
     }
 
     #[test]
-    fn another_offered_rate_is_another_load_and_chance_is_not() {
-        let offered = |per_s: u64| {
-            let mut runs = read(&saved(2, &[(50, 5); 10]));
-            runs[0].window.stretches.iter_mut().for_each(|stretch| stretch.offered = per_s);
-            against(&runs)
+    fn a_number_of_sessions_may_take_any_time() {
+        let stopped = |seconds: &[(u64, u64)], seed, after: u64| {
+            let mut json = saved(seed, seconds);
+            json["max_sessions"] = json!(after);
+            read(&json)
         };
-        // 500 beside 500 sessions: four deviations are 4 × √1000 = 126.
-        assert_eq!(offered(56), "");
-        assert!(offered(70).contains("A was offered 50.00 sessions/s and B 70.00"));
+        let fast = stopped(&[(50, 5); 10], 1, 500);
+        let slow = stopped(&[(25, 9); 20], 2, 500);
+        assert_eq!(unlike(&fast, &slow), Vec::<String>::new());
+        let other = unlike(&fast, &stopped(&[(50, 5); 12], 2, 600)).join("\n");
+        assert_eq!(other, "x.json: stopped after 600 sessions, and 500 sessions of x.json");
+        let by_time = unlike(&fast, &read(&saved(2, &[(50, 5); 10]))).join("\n");
+        assert!(by_time.contains("no number of sessions, and 500 sessions of"), "{by_time}");
     }
 }

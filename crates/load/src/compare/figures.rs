@@ -2,13 +2,15 @@
 
 use serde::Serialize;
 use tidegate_stats::{
-    CensoredHistogram, Estimate, Inconclusive, RatioTerm, quantile_of_batches, ratio_of_sums,
+    CensoredHistogram, Estimate, Inconclusive, RatioTerm, fewest_for_quantile, quantile_of_batches,
+    ratio_of_sums,
 };
 
 use super::window::Window;
 use crate::result::series::Stretch;
 
 /// A figure of a run.
+#[derive(Debug)]
 pub(crate) struct Figure {
     /// As in the summary.
     pub(crate) name: &'static str,
@@ -16,6 +18,15 @@ pub(crate) struct Figure {
     /// Which way is worse; `None` if that depends on what one wants.
     pub(super) worse: Option<Worse>,
     kind: Kind,
+}
+
+/// Answers that are too few for a percentile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct FewAnswers {
+    /// How many there are, in the run that has the fewest.
+    pub answers: u64,
+    /// How many it takes.
+    pub needed: u64,
 }
 
 /// What a figure is counted in.
@@ -37,6 +48,7 @@ pub(super) enum Worse {
     Higher,
 }
 
+#[derive(Debug)]
 enum Kind {
     /// A count by the second.
     PerSecond(fn(&Stretch) -> u64),
@@ -44,9 +56,11 @@ enum Kind {
     Share(fn(&Stretch) -> (u64, u64)),
     /// A quantile of response time.
     Response(f64),
+    /// The mean response time.
+    MeanResponse,
 }
 
-/// Every figure that is compared.
+/// The figures that are compared unless others are named.
 pub(crate) const FIGURES: &[Figure] = &[
     per_second("completed_per_s", |s| s.completed),
     per_second("requests_per_s", |s| s.requests_ok),
@@ -63,6 +77,19 @@ pub(crate) const FIGURES: &[Figure] = &[
     share("full_handshake_share", None, |s| {
         (s.full_handshakes, s.full_handshakes + s.resumed_handshakes)
     }),
+];
+
+/// Figures that are compared only by name.
+pub(super) const MORE_FIGURES: &[Figure] = &[
+    Figure {
+        name: "response_mean_ms",
+        unit: Unit::Ms,
+        worse: Some(Worse::Higher),
+        kind: Kind::MeanResponse,
+    },
+    response("response_p75_ms", 0.75),
+    response("response_p90_ms", 0.9),
+    response("response_p99_9_ms", 0.999),
 ];
 
 const fn per_second(name: &'static str, of: fn(&Stretch) -> u64) -> Figure {
@@ -113,14 +140,30 @@ impl Figure {
         }
     }
 
+    /// The answers of a run, if they are too few for this percentile. Without any answer there
+    /// is no figure, which is another matter.
+    pub(crate) fn too_few(&self, window: &Window) -> Option<FewAnswers> {
+        let Kind::Response(q) = self.kind else { return None };
+        let answers = window.responses.iter().map(|stretch| stretch.ended().count).sum();
+        let needed = fewest_for_quantile(q);
+        (0 < answers && answers < needed).then_some(FewAnswers { answers, needed })
+    }
+
     fn parts(&self, window: &Window) -> Vec<RatioTerm> {
+        if matches!(self.kind, Kind::MeanResponse) {
+            let sum = |stretch: &CensoredHistogram| {
+                let ended = stretch.ended();
+                RatioTerm { part: ended.total_ms, whole: ended.count as f64 }
+            };
+            return window.responses.iter().map(sum).collect();
+        }
         let part = |stretch: &Stretch| match self.kind {
             Kind::PerSecond(of) => RatioTerm { part: of(stretch) as f64, whole: stretch.length_s },
             Kind::Share(of) => {
                 let (part, whole) = of(stretch);
                 RatioTerm { part: part as f64, whole: whole as f64 }
             }
-            Kind::Response(_) => RatioTerm::default(),
+            Kind::Response(_) | Kind::MeanResponse => RatioTerm::default(),
         };
         window.stretches.iter().map(part).collect()
     }
@@ -143,5 +186,23 @@ mod tests {
         assert!((value("response_p95_ms").unwrap() - 50.0).abs() < 0.05);
         let idle = &read(&saved(1, &[(0, 1), (0, 1)]))[0].window;
         assert_eq!(FIGURES[7].value(idle), Err(Inconclusive::NoData));
+        // 30 + 10 answers of 10 and of 50 ms.
+        let mean = MORE_FIGURES[0].value(run).unwrap();
+        assert!((mean - 20.0).abs() < 0.05, "{mean}");
+        assert_eq!(MORE_FIGURES[0].value(idle), Err(Inconclusive::NoData));
+    }
+
+    #[test]
+    fn a_percentile_needs_ten_answers_beyond_it() {
+        let few = |seconds: &[(u64, u64)], name| {
+            let figure = FIGURES.iter().find(|figure| figure.name == name).unwrap();
+            figure.too_few(&read(&saved(1, seconds))[0].window)
+        };
+        let found = Some(FewAnswers { answers: 199, needed: 200 });
+        assert_eq!(few(&[(100, 5), (99, 5)], "response_p95_ms"), found);
+        assert_eq!(few(&[(100, 5), (100, 5)], "response_p95_ms"), None);
+        assert_eq!(few(&[(100, 5), (99, 5)], "response_p50_ms"), None);
+        assert_eq!(few(&[(1, 5)], "completed_per_s"), None);
+        assert_eq!(few(&[(0, 5)], "response_p95_ms"), None);
     }
 }

@@ -6,18 +6,21 @@
 //! sure it is ([`tidegate_stats::ratio_of_sums`]).
 
 mod alike;
+mod arrivals;
 pub(crate) mod figures;
 pub(crate) mod repeat;
 mod report;
 mod run;
+mod selection;
 pub(crate) mod window;
 
 use serde::Serialize;
 use tidegate_stats::{Difference, Estimate, Inconclusive, holm};
 
-pub use figures::Unit;
-use figures::{FIGURES, Figure, Worse};
+pub use figures::{FewAnswers, Unit};
+use figures::{Figure, Worse};
 pub use run::SavedRun;
+pub use selection::Selection;
 
 /// Probability with which a comparison may call any of its figures different
 /// though none is.
@@ -40,6 +43,9 @@ pub struct Comparison {
     pub notes: Vec<String>,
     /// The figures.
     pub rows: Vec<Row>,
+    /// Whether the figures were named, and not the usual ones.
+    #[serde(skip)]
+    named: bool,
 }
 
 /// One figure of both.
@@ -56,7 +62,10 @@ pub struct Row {
     /// The difference, where it can be tested.
     pub tested: Option<Tested>,
     /// Why it cannot.
-    pub undecided_because: Option<&'static str>,
+    pub undecided_because: Option<String>,
+    /// Of a percentile that has too few answers behind it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub few: Option<FewAnswers>,
     /// What to make of it.
     pub verdict: Verdict,
 }
@@ -104,14 +113,16 @@ pub enum Verdict {
 /// sides; Student's t of one run against several; Welch's t on the batch means
 /// of one run each. With `worse_by` the same test is put to `b` and
 /// `a × (1 ± worse_by)`, one-sided at half the significance. Holm's rule takes
-/// account of the number of figures.
-pub fn compare(a: &[SavedRun], b: &[SavedRun], worse_by: f64) -> Comparison {
-    let mut rows: Vec<Row> = FIGURES.iter().map(|figure| row(figure, a, b, worse_by)).collect();
+/// account of the number of figures. A percentile is not tested where fewer than ten answers are
+/// to be expected beyond it in a run: it is then one of the last few values, or the longest one.
+pub fn compare(a: &[SavedRun], b: &[SavedRun], worse_by: f64, selection: &Selection) -> Comparison {
+    let figures = &selection.figures;
+    let mut rows: Vec<Row> = figures.iter().map(|figure| row(figure, a, b, worse_by)).collect();
     let tested = || rows.iter().filter_map(|row| row.tested.as_ref());
     let p = holm(&tested().map(|tested| tested.p).collect::<Vec<_>>());
     let beyond = holm(&tested().filter_map(|tested| tested.p_beyond_allowed).collect::<Vec<_>>());
     let (mut p, mut beyond) = (p.into_iter(), beyond.into_iter());
-    for (row, figure) in rows.iter_mut().zip(FIGURES) {
+    for (row, figure) in rows.iter_mut().zip(figures) {
         let Some(tested) = &mut row.tested else { continue };
         tested.p = p.next().expect("as many as were tested");
         if let Some(value) = &mut tested.p_beyond_allowed {
@@ -128,6 +139,7 @@ pub fn compare(a: &[SavedRun], b: &[SavedRun], worse_by: f64) -> Comparison {
         unlike: alike::unlike(a, b),
         notes: alike::notes(a, b),
         rows,
+        named: selection.named,
     }
 }
 
@@ -135,6 +147,12 @@ impl Comparison {
     /// Whether any figure is significantly worse, by more than is allowed.
     pub fn is_worse(&self) -> bool {
         self.rows.iter().any(|row| row.verdict == Verdict::Worse)
+    }
+
+    /// Figures that were named and could not be tested.
+    pub fn untested(&self) -> Vec<&'static str> {
+        let rows = self.rows.iter().filter(|row| self.named && row.tested.is_none());
+        rows.map(|row| row.figure).collect()
     }
 }
 
@@ -152,14 +170,28 @@ fn row(figure: &Figure, a: &[SavedRun], b: &[SavedRun], worse_by: f64) -> Row {
         let values: Option<Vec<f64>> = values.collect();
         values.map(|values| values.iter().sum::<f64>() / values.len() as f64)
     };
-    let tested = Sides::new(figure, a, b).and_then(|sides| sides.tested(figure, worse_by));
+    let few = a.iter().chain(b).filter_map(|run| figure.too_few(&run.window));
+    let few = few.min_by_key(|few| few.answers);
+    let tested = match few {
+        Some(FewAnswers { answers, needed }) => {
+            Err(format!("too few answers: {answers}, and it needs {needed}"))
+        }
+        None => Sides::new(figure, a, b)
+            .and_then(|sides| sides.tested(figure, worse_by))
+            .map_err(|inconclusive| reason(inconclusive).to_owned()),
+    };
+    let (tested, undecided_because) = match tested {
+        Ok(tested) => (Some(tested), None),
+        Err(why) => (None, Some(why)),
+    };
     Row {
         figure: figure.name,
         unit: figure.unit,
         a: mean(a),
         b: mean(b),
-        undecided_because: tested.err().map(reason),
-        tested: tested.ok(),
+        tested,
+        undecided_because,
+        few,
         verdict: Verdict::Undecided,
     }
 }
@@ -233,6 +265,9 @@ impl Sides {
             None => None,
         };
         let (low, high) = difference.estimate.interval(1.0 - SIGNIFICANCE);
+        // Shares differ by 1 at most; Student's t does not know that.
+        let most = if figure.unit == Unit::Share { 1.0 } else { f64::INFINITY };
+        let (low, high) = (low.max(-most), high.min(most));
         Ok(Tested {
             value: difference.estimate.value,
             low,
@@ -248,6 +283,11 @@ mod tests {
     use super::run::tests::{read, saved};
     use super::*;
 
+    /// The usual figures.
+    fn compare(a: &[SavedRun], b: &[SavedRun], worse_by: f64) -> Comparison {
+        super::compare(a, b, worse_by, &Selection::default())
+    }
+
     /// Runs of ten seconds that complete so many sessions in each, one more and
     /// one less in turn.
     fn runs(seed: u64, completed: &[u64]) -> Vec<SavedRun> {
@@ -258,7 +298,8 @@ mod tests {
 
     fn verdicts(comparison: &Comparison) -> Vec<(&str, Verdict)> {
         let rows = comparison.rows.iter();
-        let differing = rows.filter(|row| row.verdict != Verdict::NoDifference);
+        let differing =
+            rows.filter(|row| row.verdict != Verdict::NoDifference && row.few.is_none());
         differing.map(|row| (row.figure, row.verdict)).collect()
     }
 
@@ -330,10 +371,64 @@ mod tests {
         let short = |seed| read(&saved(seed, &[(30, 5); 4]));
         let row = &compare(&short(1), &short(9), 0.0).rows[0];
         assert_eq!((row.verdict, row.a), (Verdict::Undecided, Some(30.0)));
-        assert!(row.undecided_because.unwrap().contains("less than 8 s"));
+        assert!(row.undecided_because.as_ref().unwrap().contains("less than 8 s"));
         let idle = |seed| read(&saved(seed, &[(0, 5); 9]));
         let comparison = compare(&idle(1), &idle(9), 0.0);
         let p99 = comparison.rows.iter().find(|row| row.figure == "response_p99_ms").unwrap();
         assert_eq!((p99.verdict, p99.a), (Verdict::Undecided, None));
+    }
+    #[test]
+    fn a_percentile_with_too_few_answers_is_not_tested() {
+        // Three runs of 310 answers against three of 45; a percentile of 45 is one of its longest.
+        let few = |seed| {
+            let runs = (seed..seed + 3).map(|seed| saved(seed, &[(5, 9); 9]));
+            runs.flat_map(|run| read(&run)).collect::<Vec<_>>()
+        };
+        let comparison = compare(&runs(1, &[31, 31, 31]), &few(9), 0.0);
+        let row = |name| comparison.rows.iter().find(|row| row.figure == name).unwrap();
+        assert_eq!(row("response_p50_ms").verdict, Verdict::Better);
+        for (name, needed) in [("response_p95_ms", 200), ("response_p99_ms", 1000)] {
+            let row = row(name);
+            assert_eq!((row.verdict, row.tested), (Verdict::Undecided, None));
+            assert_eq!(row.few, Some(FewAnswers { answers: 45, needed }));
+            let expected = format!("too few answers: 45, and it needs {needed}");
+            assert_eq!(row.undecided_because.as_ref(), Some(&expected));
+            assert!(row.a.is_some() && row.b.is_some(), "the values are still there");
+        }
+        // 310 are enough for the 95th percentile, and not for the 99th.
+        let comparison = compare(&runs(1, &[31]), &runs(9, &[31]), 0.0);
+        let few = |name| comparison.rows.iter().find(|row| row.figure == name).unwrap().few;
+        assert_eq!(few("response_p95_ms"), None);
+        assert_eq!(few("response_p99_ms"), Some(FewAnswers { answers: 310, needed: 1000 }));
+    }
+
+    #[test]
+    fn holm_counts_only_the_figures_that_were_named() {
+        // Unadjusted p of completed_per_s is 0.008: of two figures it stays below 5 %.
+        let (a, b) = (runs(1, &[39, 40, 41]), runs(9, &[43, 44, 45]));
+        let named: Selection = "completed_per_s,response_p95_ms".parse().unwrap();
+        let comparison = super::compare(&a, &b, 0.0, &named);
+        assert_eq!(verdicts(&comparison), [("completed_per_s", Verdict::Better)]);
+        assert_eq!(comparison.rows.len(), 2);
+        assert!(comparison.untested().is_empty());
+        let p99: Selection = "response_p99_9_ms,completed_per_s".parse().unwrap();
+        assert_eq!(super::compare(&a, &b, 0.0, &p99).untested(), ["response_p99_9_ms"]);
+        // Of the usual figures some can never be tested.
+        assert!(compare(&a, &b, 0.0).untested().is_empty());
+    }
+
+    #[test]
+    fn the_interval_of_a_share_stays_within_a_whole() {
+        let half = |seed, ended: [u64; 2]| {
+            ended
+                .iter()
+                .zip(seed..)
+                .flat_map(|(&completed, seed)| read(&saved(seed, &[(completed, 20); 10])))
+                .collect::<Vec<_>>()
+        };
+        let comparison = compare(&half(1, [5, 45]), &half(9, [10, 40]), 0.0);
+        let row = comparison.rows.iter().find(|row| row.figure == "completed_ratio").unwrap();
+        let tested = row.tested.unwrap();
+        assert_eq!((tested.low, tested.high), (-1.0, 1.0));
     }
 }

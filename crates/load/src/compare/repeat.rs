@@ -6,9 +6,9 @@ use std::fmt;
 use serde::Serialize;
 use tidegate_stats::Estimate;
 
-use crate::compare::Unit;
-use crate::compare::figures::FIGURES;
+use crate::compare::figures::{FIGURES, Figure};
 use crate::compare::window::Window;
+use crate::compare::{FewAnswers, Unit};
 use crate::result::summary::Summary;
 
 /// Probability with which an interval covers the figure.
@@ -37,6 +37,9 @@ pub struct RepeatedFigure {
     /// Mean of the runs, and its interval of 95 % by Student's t; `None` of
     /// fewer than two runs, or where a run has no value.
     pub mean: Option<Mean>,
+    /// Of a percentile that has too few answers behind it in a run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub few: Option<FewAnswers>,
 }
 
 /// A mean with its interval.
@@ -57,9 +60,11 @@ impl Repeated {
             Window::try_from(run.stretches.clone()).expect("what a run wrote can be read")
         };
         let windows: Vec<Window> = runs.iter().map(open).collect();
-        let figure = |figure: &crate::compare::figures::Figure| {
+        let figure = |figure: &Figure| {
             let values = windows.iter().map(|window| figure.value(window).ok()).collect();
-            RepeatedFigure::new(figure.name, figure.unit, values)
+            let few = windows.iter().filter_map(|window| figure.too_few(window));
+            let few = few.min_by_key(|few| few.answers);
+            RepeatedFigure { few, ..RepeatedFigure::new(figure.name, figure.unit, values) }
         };
         Self { format: Summary::FORMAT, figures: FIGURES.iter().map(figure).collect(), runs }
     }
@@ -74,7 +79,7 @@ impl RepeatedFigure {
             let most = if unit == Unit::Share { 1.0 } else { f64::INFINITY };
             Mean { value: estimate.value, low: low.max(0.0), high: high.min(most) }
         });
-        Self { figure, unit, values, mean }
+        Self { figure, unit, values, mean, few: None }
     }
 }
 
@@ -93,16 +98,23 @@ impl fmt::Display for Repeated {
                 writeln!(f, "{:22} {:>12}", figure.figure, "none")?;
                 continue;
             };
+            let about = if figure.few.is_some() { "~" } else { "" };
             let values = || figure.values.iter().copied().flatten();
             writeln!(
                 f,
                 "{:22} {:>12} {:>27} {:>12} {:>12}",
                 figure.figure,
-                unit.of(mean.value),
+                format!("{about}{}", unit.of(mean.value)),
                 format!("{} to {}", unit.of(mean.low), unit.of(mean.high)),
                 unit.of(values().fold(f64::INFINITY, f64::min)),
                 unit.of(values().fold(f64::NEG_INFINITY, f64::max)),
             )?;
+        }
+        for figure in &self.figures {
+            if let Some(FewAnswers { answers, needed }) = figure.few {
+                let name = figure.figure;
+                writeln!(f, "~ {name}: a run had {answers} answers, and it takes {needed}")?;
+            }
         }
         Ok(())
     }
@@ -119,6 +131,18 @@ mod tests {
         let mean = RepeatedFigure::new("x", Unit::Ms, values).mean.unwrap();
         assert_eq!(mean.value, 12.0);
         assert!((mean.low - 7.032).abs() < 1e-3 && (mean.high - 16.968).abs() < 1e-3, "{mean:?}");
+    }
+
+    #[test]
+    fn a_percentile_of_few_answers_is_marked() {
+        let figure = RepeatedFigure {
+            few: Some(FewAnswers { answers: 40, needed: 1000 }),
+            ..RepeatedFigure::new("response_p99_ms", Unit::Ms, [10.0, 12.0].map(Some).to_vec())
+        };
+        let text = Repeated { format: 1, figures: vec![figure], runs: Vec::new() }.to_string();
+        assert!(text.contains(" ~11.00 ms "), "{text}");
+        let note = "\n~ response_p99_ms: a run had 40 answers, and it takes 1000\n";
+        assert!(text.ends_with(note), "{text}");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::{Comparison, Row, SIGNIFICANCE, Tested, Unit, Verdict};
+use crate::output::rate::per_second;
 
 impl fmt::Display for Comparison {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -44,7 +45,7 @@ impl fmt::Display for Row {
                 writeln!(f, "{change:>10} {interval:>25} {:>8}  {}", p(tested), word(self.verdict))
             }
             None => {
-                let reason = self.undecided_because.unwrap_or_default();
+                let reason = self.undecided_because.as_deref().unwrap_or_default();
                 writeln!(f, "{}: {reason}", word(self.verdict))
             }
         }
@@ -55,7 +56,7 @@ impl Unit {
     /// The value with as many digits as it takes.
     pub(crate) fn of(self, value: f64) -> String {
         match self {
-            Self::PerSecond => format!("{value:.2}/s"),
+            Self::PerSecond => format!("{}/s", per_second(value)),
             Self::Share => format!("{:.2} %", value * 100.0),
             Self::Ms => format!("{value:.2} ms"),
         }
@@ -66,7 +67,10 @@ impl Unit {
 fn signed(unit: Unit, value: f64) -> String {
     match unit {
         Unit::Share => format!("{:+.2} pp", value * 100.0),
-        Unit::PerSecond | Unit::Ms => format!("{value:+.2}"),
+        Unit::PerSecond => {
+            format!("{}{}", if value < 0.0 { '-' } else { '+' }, per_second(value.abs()))
+        }
+        Unit::Ms => format!("{value:+.2}"),
     }
 }
 
@@ -100,6 +104,13 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_rate_below_one_a_second_keeps_its_digits() {
+        let shown = [0.0, 40.0, 0.2, 1.0 / 3600.0].map(|value| Unit::PerSecond.of(value));
+        assert_eq!(shown, ["0.00/s", "40.00/s", "0.200/s", "0.000278/s"]);
+        assert_eq!(signed(Unit::PerSecond, -0.0125), "-0.0125");
+    }
+
+    #[test]
     fn a_row_has_both_values_the_change_and_its_significance() {
         let tested = Tested { value: 4.0, low: 1.7, high: 6.3, p: 0.012, p_beyond_allowed: None };
         let mut row = Row {
@@ -109,6 +120,7 @@ mod tests {
             b: Some(44.0),
             tested: Some(tested),
             undecided_because: None,
+            few: None,
             verdict: Verdict::Better,
         };
         let words = |row: &Row| row.to_string().split_whitespace().collect::<Vec<_>>().join(" ");
@@ -116,7 +128,7 @@ mod tests {
             words(&row),
             "completed_per_s 40.00/s 44.00/s +10.0 % +1.70 to +6.30 0.012 BETTER"
         );
-        (row.tested, row.undecided_because) = (None, Some("it drifts"));
+        (row.tested, row.undecided_because) = (None, Some("it drifts".to_owned()));
         (row.b, row.verdict) = (None, Verdict::Undecided);
         assert_eq!(words(&row), "completed_per_s 40.00/s none undecided: it drifts");
     }

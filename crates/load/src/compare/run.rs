@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use super::window::Window;
+use crate::result::arrival_entry::ArrivalEntry;
 use crate::result::driver::Machine;
 use crate::result::summary::Summary;
 
@@ -30,6 +31,17 @@ pub struct SavedRun {
     pub(super) patience_ms: f64,
     pub(super) session_length: Length,
     pub(super) driver: Driver,
+    /// The arrivals in words; empty where a file does not tell.
+    #[serde(default)]
+    pub(super) arrivals: String,
+    /// The arrivals in full; missing in older results.
+    #[serde(default)]
+    pub(super) arrival_entries: Vec<ArrivalEntry>,
+    /// What each entry was offered, where there are several.
+    #[serde(default)]
+    pub(super) models: Vec<Model>,
+    #[serde(default)]
+    pub(super) max_sessions: Option<u64>,
     /// Version of HTTP, and what TLS handshakes agreed on; missing in older results.
     #[serde(default)]
     pub(super) http: Option<String>,
@@ -43,6 +55,12 @@ pub struct SavedRun {
 #[derive(Clone, Copy, Debug, Deserialize)]
 pub(super) struct Length {
     pub(super) mean_requests: f64,
+}
+
+/// An entry of the arrivals among several.
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct Model {
+    pub(super) offered: u64,
 }
 
 /// TLS handshakes that agreed on the same.
@@ -60,6 +78,9 @@ pub(super) struct Agreed {
 pub(super) struct Driver {
     pub(super) threads: usize,
     pub(super) saturated_because: Vec<String>,
+    /// Missing in older results.
+    #[serde(default)]
+    pub(super) warned_because: Vec<String>,
 }
 
 /// The fields that identify the kind of a file.

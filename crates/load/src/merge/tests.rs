@@ -54,7 +54,7 @@ fn recorded(plan: &Plan, threads: usize, batches: &[Batch]) -> Summary {
         recorder.emit_due(|_| ());
     }
     let folded = recorder.finish(|_| ());
-    let test = Test::of(plan, 1000, "some");
+    let test = Test::of(plan, 1000, &plan.arrivals().unwrap());
     let driver = DriverShard {
         shard: plan.shard.unwrap_or(Shard::WHOLE),
         machine: Machine::default(),

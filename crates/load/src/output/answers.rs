@@ -1,7 +1,8 @@
 //! Answers by class of status, and the figures of each page.
 
+use super::cohorts::shortened;
 use super::paragraph::paragraph;
-use super::text::time;
+use super::percentiles::percentile;
 use crate::result::figures::PageFigures;
 use crate::result::summary::Summary;
 use crate::result::totals::Totals;
@@ -43,14 +44,17 @@ pub(super) fn pages(summary: &Summary) -> Vec<String> {
     let head =
         format!("{:NAME$} {:>10} {:>9} {:>9} {:>9} ms", "page", "requests", "failed", "p50", "p95");
     let row = |(name, page): &(&String, &PageFigures)| {
-        let time = |figure| if page.response.is_empty() { "-".to_owned() } else { time(figure) };
+        let time = |q| match page.response.is_empty() {
+            true => "-".to_owned(),
+            false => percentile(&page.response, q),
+        };
         format!(
             "{:NAME$} {:>10} {:>9} {:>9} {:>9}",
-            shortened(name),
+            shortened(name, NAME),
             page.ok + page.failed,
             page.failed,
-            time(page.response.p50()),
-            time(page.response.p95())
+            time(0.5),
+            time(0.95)
         )
     };
     let mut lines = vec![head];
@@ -59,14 +63,6 @@ pub(super) fn pages(summary: &Summary) -> Vec<String> {
         lines.push(format!("and {more} more pages, all in the JSON"));
     }
     lines
-}
-
-/// A name that fits its column.
-fn shortened(name: &str) -> String {
-    if name.chars().count() <= NAME {
-        return name.to_owned();
-    }
-    name.chars().take(NAME - 1).chain(['…']).collect()
 }
 
 #[cfg(test)]
@@ -90,12 +86,5 @@ mod tests {
             "no answer       connection errors 0, timed out 0, open at the end 0",
         ];
         assert_eq!(answers(&totals), expected);
-    }
-
-    #[test]
-    fn a_long_name_is_cut_to_its_column() {
-        assert_eq!(shortened("Home"), "Home");
-        let cut = shortened(&"é".repeat(50));
-        assert_eq!((cut.chars().count(), cut.ends_with("é…")), (NAME, true));
     }
 }

@@ -1,8 +1,11 @@
 //! Figures as text and as metrics.
 
 mod answers;
+mod cohorts;
 pub(crate) mod exposition;
 pub mod metrics;
 pub(crate) mod paragraph;
+mod percentiles;
+pub(crate) mod rate;
 mod redirects;
 pub(crate) mod text;

@@ -3,14 +3,16 @@
 use std::fmt::Write as _;
 
 use super::answers::{answers, pages};
+use super::cohorts::cohorts;
 use super::paragraph::paragraph;
+use super::percentiles::{explained, percentiles, time};
+use super::rate::per_second;
 use super::redirects::redirects;
 use crate::outcome::Failure;
-use crate::result::figures::{CohortFigures, Negotiated};
+use crate::result::figures::Negotiated;
 use crate::result::snapshot::Snapshot;
 use crate::result::summary::Summary;
 use crate::result::verdict::Verdict;
-use tidegate_stats::{Percentiles, Quantile};
 
 /// The second that this snapshot completes, in one line without control sequences; `None` if
 /// it completes none. The last interval of a run may be shorter.
@@ -62,7 +64,7 @@ pub fn report(summary: &Summary) -> String {
         let text = format!("{}, {:.1} s after the start", limited(&aborted.verdict), aborted.at_s);
         row(&mut out, format_args!("{}", paragraph("ABORTED: ", &text)));
     }
-    for warning in &summary.warnings {
+    for warning in summary.warnings.iter().chain(&summary.driver.warned_because) {
         row(&mut out, format_args!("{}", paragraph("WARNING: ", warning)));
     }
     let length = &summary.session_length;
@@ -96,14 +98,14 @@ pub fn report(summary: &Summary) -> String {
     put(
         &mut out,
         format_args!(
-            "sessions/s      offered {:.2}, admitted {:.2}, refused {:.2}, completed {:.2}, \
-             abandoned {:.2}, failed {:.2}",
-            summary.offered_per_s,
-            summary.admitted_per_s,
-            summary.refused_per_s,
-            summary.completed_per_s,
-            summary.abandoned_per_s,
-            summary.failed_per_s
+            "sessions/s      offered {}, admitted {}, refused {}, completed {}, abandoned {}, \
+             failed {}",
+            per_second(summary.offered_per_s),
+            per_second(summary.admitted_per_s),
+            per_second(summary.refused_per_s),
+            per_second(summary.completed_per_s),
+            per_second(summary.abandoned_per_s),
+            per_second(summary.failed_per_s)
         ),
     );
     put(
@@ -127,8 +129,8 @@ pub fn report(summary: &Summary) -> String {
     put(
         &mut out,
         format_args!(
-            "requests        {:.1}/s, ok {}, failed {}, fallbacks {}",
-            summary.requests_per_s,
+            "requests        {}/s, ok {}, failed {}, fallbacks {}",
+            per_second(summary.requests_per_s),
             totals.requests_ok,
             totals.requests_failed,
             totals.fallback_back + totals.fallback_via + totals.fallback_last_id
@@ -155,8 +157,11 @@ pub fn report(summary: &Summary) -> String {
     for line in pages(summary) {
         row(&mut out, format_args!("{line}"));
     }
-    cohorts(&mut out, "class", &summary.classes);
-    cohorts(&mut out, "arrivals", &summary.models);
+    for line in
+        cohorts("class", &summary.classes).iter().chain(&cohorts("arrivals", &summary.models))
+    {
+        row(&mut out, format_args!("{line}"));
+    }
     let phases = &summary.phases;
     for (name, phase) in [
         ("connect", &phases.connect),
@@ -169,6 +174,9 @@ pub fn report(summary: &Summary) -> String {
         if phase.count > 0 {
             put(&mut out, format_args!("{name:15} {}", percentiles(phase)));
         }
+    }
+    if let Some(explained) = explained(summary) {
+        row(&mut out, format_args!("{explained}"));
     }
     if totals.full_attempted + totals.resumed_attempted > 0 {
         put(
@@ -190,11 +198,13 @@ pub fn report(summary: &Summary) -> String {
     put(
         &mut out,
         format_args!(
-            "driver          {}, busiest {:.0} % CPU, missed starts {} of {}, loop delay p99 {} ms",
+            "driver          {}, busiest {:.0} % CPU, missed starts {} of {}, start delay p95 {} \
+             ms, loop delay p99 {} ms",
             threads(summary.driver.threads),
             summary.driver.cpu_share * 100.0,
             totals.missed_starts,
             totals.starts,
+            ms(summary.driver.start_delay.p95_ms),
             ms(summary.driver.loop_delay.p99_ms)
         ),
     );
@@ -242,48 +252,6 @@ fn negotiated(all: &[Negotiated]) -> String {
         format!("{version} {suite}{group} (full {full}, resumed {resumed})")
     });
     lines.collect::<Vec<_>>().join("; ")
-}
-
-/// A table of the classes or of the arrivals, if there are several.
-fn cohorts(out: &mut String, kind: &str, cohorts: &[CohortFigures]) {
-    let Some(widest) = cohorts.iter().map(|cohort| cohort.name.chars().count()).max() else {
-        return;
-    };
-    let width = widest.max(kind.len());
-    row(
-        out,
-        format_args!(
-            "{:width$} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} ms",
-            kind,
-            "offered",
-            "refused",
-            "completed",
-            "abandoned",
-            "failed",
-            "requests",
-            "p50",
-            "p95",
-            "p99"
-        ),
-    );
-    for cohort in cohorts {
-        row(
-            out,
-            format_args!(
-                "{:width$} {:9} {:9} {:9} {:9} {:9} {:9} {:>9} {:>9} {:>9}",
-                cohort.name,
-                cohort.offered,
-                cohort.refused,
-                cohort.completed,
-                cohort.abandoned,
-                cohort.failed,
-                cohort.requests_ok,
-                time(cohort.response.p50()),
-                time(cohort.response.p95()),
-                time(cohort.response.p99())
-            ),
-        );
-    }
 }
 
 /// Most failed checks that are listed.
@@ -356,32 +324,6 @@ fn kinds(counts: &std::collections::BTreeMap<&'static str, u64>) -> String {
     }
     let parts: Vec<String> = counts.iter().map(|(kind, count)| format!("{kind} {count}")).collect();
     format!(" ({})", parts.join(", "))
-}
-
-fn percentiles(times: &Percentiles) -> String {
-    if times.is_empty() {
-        return "none".to_owned();
-    }
-    let without = match times.unanswered {
-        0 => String::new(),
-        unanswered => format!(", and {unanswered} without a response"),
-    };
-    format!(
-        "p50 {} p90 {} p95 {} p99 {} p99.9 {} max {} ms ({}{without})",
-        time(times.p50()),
-        time(times.p90()),
-        time(times.p95()),
-        time(times.p99()),
-        time(times.p99_9()),
-        time(times.max()),
-        times.count
-    )
-}
-
-/// A figure of response times in milliseconds; `>` marks a lower bound.
-pub(super) fn time(figure: Quantile) -> String {
-    let mark = if figure.is_lower_bound { ">" } else { "" };
-    format!("{mark}{}", ms(figure.ms))
 }
 
 /// About three significant digits.

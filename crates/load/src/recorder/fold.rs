@@ -20,7 +20,7 @@ use crate::plan::Plan;
 use crate::result::buckets::Buckets;
 use crate::result::driver::Driver;
 use crate::result::interval::{Counts, Interval};
-use crate::result::saturation::{MISSED, diagnose};
+use crate::result::saturation::{Diagnosis, MISSED, diagnose};
 use crate::result::series::Point;
 use crate::result::shard::Second;
 use crate::result::snapshot::{RunStage, Snapshot, SnapshotHistograms};
@@ -109,7 +109,11 @@ impl Recorder {
             second: OpenInterval::new(SECOND, threads),
             series: Vec::new(),
             saved: plan.shard.map(|_| SavedSeconds::default()),
-            stretches: Stretches::new(plan.warm_up, plan.measure),
+            // Shards of a test need the same stretches.
+            stretches: match (plan.max_sessions, plan.shard) {
+                (Some(_), None) => Stretches::growing(plan.warm_up),
+                _ => Stretches::new(plan.warm_up, plan.measure),
+            },
             buckets: Buckets::default(),
             failed_checks: FailedChecks::new(plan.scenario.parts().clone()),
             cohorts: Cohorts::new(plan.scenario.classes(), &plan.arrivals()?),
@@ -351,8 +355,11 @@ impl Recorder {
             missed_share: share(totals.missed_starts, totals.starts),
             events_lost: self.threads.iter().map(|thread| thread.lost).sum(),
             saturated_because: Vec::new(),
+            warned_because: Vec::new(),
         };
-        driver.saturated_because = diagnose(&driver, totals);
+        let response = self.window.distributions.response.percentiles();
+        let Diagnosis { saturated, warned } = diagnose(&driver, totals, &response);
+        (driver.saturated_because, driver.warned_because) = (saturated, warned);
         driver
     }
 

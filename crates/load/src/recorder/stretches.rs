@@ -18,6 +18,8 @@ pub(super) struct Stretches {
     begins: Duration,
     length: Duration,
     kept: Vec<IntervalSum>,
+    /// The end of the window is not known: stretches are joined in pairs when it needs more.
+    grows: bool,
 }
 
 impl Stretches {
@@ -25,13 +27,32 @@ impl Stretches {
     pub(super) fn new(begins: Duration, window: Duration) -> Self {
         let length = (window / MOST).max(SHORTEST);
         let count = window.as_nanos().div_ceil(length.as_nanos()) as usize;
-        Self { begins, length, kept: vec![IntervalSum::default(); count] }
+        Self { begins, length, kept: vec![IntervalSum::default(); count], grows: false }
+    }
+
+    /// For a window that lasts until a number of sessions is over.
+    pub(super) fn growing(begins: Duration) -> Self {
+        let kept = vec![IntervalSum::default(); MOST as usize];
+        Self { begins, length: SHORTEST, kept, grows: true }
     }
 
     /// Adds events of the window of an instant's stretch.
     pub(super) fn add(&mut self, at: Duration, few: &PendingCounts) {
+        while self.grows && self.index(at) >= self.kept.len() {
+            self.join();
+        }
         let index = self.index(at);
         self.kept[index].add(few);
+    }
+
+    /// Makes a stretch of two neighbours each.
+    fn join(&mut self) {
+        for index in 0..self.kept.len() {
+            let mut joined = self.kept.get(2 * index).cloned().unwrap_or_default();
+            self.kept.get(2 * index + 1).into_iter().for_each(|second| joined.merge(second));
+            self.kept[index] = joined;
+        }
+        self.length *= 2;
     }
 
     /// The beginning and the end of an instant's stretch.
@@ -44,7 +65,7 @@ impl Stretches {
         let since = at.saturating_sub(self.begins);
         let index = (since.as_nanos() / self.length.as_nanos()) as usize;
         // The window's last instant is its last stretch's.
-        index.min(self.kept.len() - 1)
+        if self.grows { index } else { index.min(self.kept.len() - 1) }
     }
 
     /// The stretches of a run that was measured for so long; the last may be
@@ -103,6 +124,25 @@ mod tests {
         assert_eq!(lengths(10), (10, Duration::from_secs(1)));
         assert_eq!(lengths(64), (32, Duration::from_secs(2)));
         assert_eq!(lengths(86_400), (32, Duration::from_millis(2_700_000)));
+    }
+
+    #[test]
+    fn stretches_of_a_window_without_a_known_end_are_joined_when_it_needs_more() {
+        let mut stretches = Stretches::growing(Duration::from_secs(1));
+        // One in each second of 40, and one more that comes late.
+        (0..40).for_each(|second| add(&mut stretches, 1000 * second + 1500));
+        assert_eq!(stretches.length, Duration::from_secs(2));
+        add(&mut stretches, 1700);
+        let [begins, ends] = stretches.cuts(Duration::from_secs(42));
+        assert_eq!((begins.as_secs(), ends.as_secs()), (41, 43));
+        let whole = counts(&stretches.finish(Duration::from_millis(39_500)));
+        assert_eq!(whole.len(), 20);
+        assert_eq!((whole[0], whole[1], whole[19]), ((2.0, 3), (2.0, 2), (1.5, 2)));
+        let mut long = Stretches::growing(Duration::ZERO);
+        add(&mut long, 100);
+        add(&mut long, 86_400_000);
+        assert_eq!(long.length, Duration::from_secs(4096));
+        assert_eq!(counts(&long.finish(Duration::from_secs(86_401))).len(), 22);
     }
 
     #[test]

@@ -33,6 +33,10 @@ pub struct Driver {
     pub events_lost: u64,
     /// Reasons why the load generator counts as saturated; empty if it does not.
     pub saturated_because: Vec<String>,
+    /// Reasons to read the response times with care, because the delay of the load generator
+    /// itself is a material share of them; empty if it is not.
+    #[serde(default)]
+    pub warned_because: Vec<String>,
 }
 
 /// One of several load generators that shared a test.

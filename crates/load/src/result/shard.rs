@@ -5,9 +5,11 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use tidegate_stats::{CensoredHistogram, Encoded};
 
+use super::arrival_entry::ArrivalEntry;
 use super::driver::DriverShard;
 use super::interval::Interval;
 use super::tally::Tally;
+use crate::arrivals::Arrivals;
 use crate::client::connections::Http;
 use crate::plan::Plan;
 use crate::plan::fingerprint::fingerprint;
@@ -47,6 +49,12 @@ pub(crate) struct Test {
     pub(crate) scenario: String,
     pub(crate) target: String,
     pub(crate) arrivals: String,
+    /// The same in full. Shards of one test have the same fingerprint, so the first one's stands
+    /// for all.
+    #[serde(default)]
+    pub(crate) arrival_entries: Vec<ArrivalEntry>,
+    #[serde(default)]
+    pub(crate) max_sessions: Option<u64>,
     pub(crate) seed: u64,
     pub(crate) started_at_unix_ms: u64,
     pub(crate) warm_up: Duration,
@@ -106,16 +114,20 @@ pub(crate) fn histogram(times: &Encoded) -> Option<CensoredHistogram> {
 
 impl Test {
     /// The test of a plan.
-    pub(crate) fn of(plan: &Plan, started_at_unix_ms: u64, arrivals: &str) -> Self {
+    pub(crate) fn of(plan: &Plan, started_at_unix_ms: u64, arrivals: &Arrivals) -> Self {
         let rules = plan.scenario.session();
         let patience = rules.patience.mul_f64(plan.patience_factor());
-        let single_requests = plan.arrivals().is_ok_and(|arrivals| arrivals.is_open());
+        let parts = plan.scenario.parts();
+        let think =
+            |class: Option<&str>| parts.rules(class.and_then(|name| parts.class(name))).think;
         Self {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             fingerprint: plan.shard.map(|_| fingerprint(plan)).unwrap_or_default(),
             scenario: plan.scenario.name().to_owned(),
             target: plan.target.clone(),
-            arrivals: arrivals.to_owned(),
+            arrivals: arrivals.to_string(),
+            arrival_entries: ArrivalEntry::all(arrivals, think),
+            max_sessions: plan.max_sessions,
             seed: plan.seed,
             started_at_unix_ms,
             warm_up: plan.warm_up,
@@ -124,7 +136,7 @@ impl Test {
             time_scale: plan.time_scale,
             patience_scale: plan.patience_scale,
             patience_ms: patience.as_secs_f64() * 1000.0,
-            session_length: match single_requests {
+            session_length: match arrivals.is_open() {
                 true => SessionLength::ONE,
                 false => plan.scenario.session_length(),
             },

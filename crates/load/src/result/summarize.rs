@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
+use tidegate_stats::{Percentiles, fewest_for_quantile};
+
 use super::shard::Test;
 use super::tally::{CohortTally, Tally};
-use super::threshold_check::verdicts;
+use super::threshold_check::{few_answers, verdicts};
 use crate::client::connections::Http;
 use crate::result::driver::{Driver, DriverShard, Machine};
 use crate::result::series::Point;
@@ -26,11 +28,15 @@ pub(crate) fn summarize(
     };
     let ended = totals.ended();
     let driver = combine(&drivers, tally);
+    let mut warnings = test.warnings.clone();
+    warnings.extend(few_answers(&test.thresholds, tally));
     Summary {
         format: Summary::FORMAT,
         scenario: test.scenario.clone(),
         target: test.target.clone(),
         arrivals: test.arrivals.clone(),
+        arrival_entries: test.arrival_entries.clone(),
+        max_sessions: test.max_sessions,
         seed: test.seed,
         machine: machine(&drivers),
         started_at_unix_ms: test.started_at_unix_ms,
@@ -42,7 +48,7 @@ pub(crate) fn summarize(
         patience_scale: test.patience_scale,
         patience_ms: test.patience_ms,
         session_length: test.session_length,
-        warnings: test.warnings.clone(),
+        warnings,
         offered_per_s: per_s(totals.offered),
         admitted_per_s: per_s(totals.admitted),
         refused_per_s: per_s(totals.refused),
@@ -57,6 +63,7 @@ pub(crate) fn summarize(
         full_share_asked: test.full_share_asked,
         full_handshake_share: totals.full_handshake_share(),
         response: tally.distributions.response.percentiles(),
+        response_few: few(&tally.distributions.response.percentiles()),
         response_uncorrected: tally.distributions.uncorrected.percentiles(),
         phases: tally.phases(),
         tls: tally.negotiated(),
@@ -78,13 +85,24 @@ pub(crate) fn summarize(
     }
 }
 
+/// Percentiles with too few answers behind them.
+fn few(response: &Percentiles) -> Vec<&'static str> {
+    let fields = ["p50_ms", "p90_ms", "p95_ms", "p99_ms", "p99_9_ms"];
+    let usual = response.usual().map(|(q, _)| fewest_for_quantile(q));
+    let few = fields.into_iter().zip(usual).filter(|(_, fewest)| response.count < *fewest);
+    few.map(|(field, _)| field).collect()
+}
+
 /// The state of all drivers. The busiest counts, and one saturated driver is enough.
 fn combine(drivers: &[DriverShard], tally: &Tally) -> Driver {
     let all = || drivers.iter().map(|driver| &driver.driver);
-    let reasons = drivers.iter().flat_map(|driver| {
-        let by = name(driver, drivers);
-        driver.driver.saturated_because.iter().map(move |why| format!("{by}{why}"))
-    });
+    let reasons = |of: fn(&Driver) -> &Vec<String>| {
+        let named = drivers.iter().flat_map(|driver| {
+            let by = name(driver, drivers);
+            of(&driver.driver).iter().map(move |why| format!("{by}{why}"))
+        });
+        named.collect()
+    };
     let totals = &tally.totals;
     Driver {
         threads: all().map(|driver| driver.threads).fold(0, usize::saturating_add),
@@ -97,7 +115,8 @@ fn combine(drivers: &[DriverShard], tally: &Tally) -> Driver {
         stalled_share: all().map(|driver| driver.stalled_share).fold(0.0, f64::max),
         missed_share: share(totals.missed_starts, totals.starts),
         events_lost: all().map(|driver| driver.events_lost).fold(0, u64::saturating_add),
-        saturated_because: reasons.collect(),
+        saturated_because: reasons(|driver| &driver.saturated_because),
+        warned_because: reasons(|driver| &driver.warned_because),
     }
 }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use tidegate_stats::Percentiles;
 
+use super::arrival_entry::ArrivalEntry;
 use super::driver::{Driver, DriverShard, Machine};
 use super::figures::{CohortFigures, FailedCheck, Negotiated, PageFigures, Phases};
 use super::series::{Point, Stretch};
@@ -25,6 +26,11 @@ pub struct Summary {
     pub target: String,
     /// Model and schedule of the arrivals, in words.
     pub arrivals: String,
+    /// The same by entry and in full, for comparisons.
+    pub arrival_entries: Vec<ArrivalEntry>,
+    /// Number of sessions after which the run was to stop; `None` for a run by time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_sessions: Option<u64>,
     /// Seed of every random choice.
     pub seed: u64,
     /// Machine of the load generator.
@@ -82,6 +88,11 @@ pub struct Summary {
     pub full_handshake_share: f64,
     /// Response time from intended start to last byte.
     pub response: Percentiles,
+    /// The percentiles of `response` that have too few answers behind them, by their fields, see
+    /// [`fewest_for_quantile`](tidegate_stats::fewest_for_quantile). Everywhere else the `count`
+    /// beside a percentile tells.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub response_few: Vec<&'static str>,
     /// Response time from actual start to last byte, as shown by tools that leave their own
     /// delay out.
     pub response_uncorrected: Percentiles,

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use tidegate_stats::CensoredHistogram;
+use tidegate_stats::{CensoredHistogram, fewest_for_quantile};
 
 use super::tally::{CohortTally, PageTally, Tally};
 use super::totals::{Counted, Totals, share};
@@ -160,6 +160,29 @@ pub(super) fn verdicts(thresholds: &[Threshold], tally: &Tally, window: Duration
     thresholds.iter().map(verdict).collect()
 }
 
+/// Thresholds on percentiles that so few answers decide that one or two of them do.
+pub(super) fn few_answers(thresholds: &[Threshold], tally: &Tally) -> Vec<String> {
+    let warning = |limit: &Threshold| {
+        let q = match limit.metric.figure {
+            Figure::ResponseP50Ms => 0.5,
+            Figure::ResponseP90Ms => 0.9,
+            Figure::ResponseP95Ms => 0.95,
+            Figure::ResponseP99Ms => 0.99,
+            _ => return None,
+        };
+        let answers = Evaluated::of_tally(limit, tally).response.ended().count;
+        let needed = fewest_for_quantile(q);
+        (0 < answers && answers < needed).then(|| {
+            format!(
+                "threshold {limit} is decided by {answers} answers, and such a percentile takes \
+                 {needed}: chance decides whether it is met. Run longer, at a higher rate, or limit \
+                 a lower percentile."
+            )
+        })
+    };
+    thresholds.iter().filter_map(warning).collect()
+}
+
 /// Thresholds that can end a run.
 pub(crate) fn watched(thresholds: &[Threshold]) -> impl Iterator<Item = &Threshold> {
     thresholds.iter().filter(|threshold| threshold.abort_after.is_some())
@@ -235,6 +258,27 @@ mod tests {
         let values: Vec<f64> = verdicts[2..].iter().map(|verdict| verdict.value.unwrap()).collect();
         assert_eq!(values, [0.1, 0.5, 0.3, 0.2, 0.1, 0.75]);
         assert_eq!(verdicts[3].metric, "page.Item.requests_failed_ratio");
+    }
+
+    #[test]
+    fn a_percentile_of_few_answers_is_no_sound_threshold() {
+        let home = Scope::Page("Home".to_owned());
+        let limits = [
+            limit("response_p95_ms", home.clone(), 21.0),
+            limit("response_p50_ms", home, 21.0),
+            limit("response_p95_ms", Scope::Run, 800.0),
+            limit("response_p99_ms", Scope::Run, 800.0),
+            limit("response_max_ms", Scope::Run, 800.0),
+            limit("response_p99_ms", Scope::Page("Never".to_owned()), 800.0),
+        ];
+        // 100 answers of the page, 200 of the run.
+        let [page, run] = &few_answers(&limits, &tally())[..] else { panic!("two warnings") };
+        assert!(page.starts_with(
+            "threshold page.Home.response_p95_ms is decided by 100 answers, and such a percentile \
+             takes 200:"
+        ));
+        assert!(run.contains("response_p99_ms is decided by 200 answers"), "{run}");
+        assert!(run.contains("takes 1000: chance decides whether it is met. Run longer"), "{run}");
     }
 
     #[test]

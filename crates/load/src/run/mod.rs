@@ -87,7 +87,7 @@ pub fn run_when(
     let started_at_unix_ms =
         started_at.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u64;
     recorder.begins(started_at_unix_ms);
-    let test = Test::of(&plan, started_at_unix_ms, &arrivals.to_string());
+    let test = Test::of(&plan, started_at_unix_ms, &arrivals);
     let shard = plan.shard.unwrap_or(Shard::WHOLE);
     let assignment = Assignment {
         thread: 0,
@@ -222,3 +222,6 @@ fn drive(
         result
     })
 }
+
+#[cfg(test)]
+mod tests;

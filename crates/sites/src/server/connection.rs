@@ -52,7 +52,7 @@ pub(super) async fn accept(
     drop(listener);
     let all = u32::try_from(CONNECTIONS).expect("fits");
     if tokio::time::timeout(drain, permits.acquire_many(all)).await.is_err() {
-        tracing::warn!("requests were cut off at the end of the drain time");
+        tracing::warn!("requests were closed unanswered at the end of the drain time");
     }
 }
 
