@@ -55,6 +55,7 @@ pub use arrivals::Arrivals;
 pub use client::connections::{Close, Connections, Http, KeepAlive, Sources};
 pub use client::tls::algorithms::{KeyExchangeGroup, Suite, UnknownName};
 pub use client::tls::certificate::{ClientCertificate, WrongCertificate};
+pub use client::resolve::Resolve;
 pub use client::tls::config::trusted_roots;
 pub use client::tls::rules::{TicketsOf, TlsRules, TlsVersions};
 pub use compare::repeat::{Repeated, RepeatedFigure};

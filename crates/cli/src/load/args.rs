@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use tidegate_host::Cores;
 use tidegate_load::scenario::Method;
-use tidegate_load::{KeyExchangeGroup, Shard, Sources, Suite, start_at};
+use tidegate_load::{KeyExchangeGroup, Resolve, Shard, Sources, Suite, start_at};
 
 use super::{Command, metrics, values};
 
@@ -23,6 +23,10 @@ pub struct Args {
     /// URL of the service that the scenario is for, such as https://127.0.0.1:8443
     #[arg(long, value_name = "URL")]
     pub(super) target: Option<String>,
+    /// Addresses of the target in place of those of its name, as in curl; repeat the flag or
+    /// separate them by commas. Connections use all addresses of a name in turn
+    #[arg(long, value_name = "HOST:PORT:ADDR", value_parser = Resolve::parse, help_heading = "Requests")]
+    pub(super) resolve: Vec<Resolve>,
     /// List the built-in scenarios
     #[arg(long)]
     pub(super) list: bool,

@@ -31,6 +31,7 @@ pub(super) fn plan(args: &Args) -> anyhow::Result<Plan> {
     scenario.add_headers(&args.headers);
     let mut plan = Plan::new(scenario, &target);
     plan.arrivals = arrivals(args)?;
+    plan.resolve.clone_from(&args.resolve);
     plan.arrivals().map_err(bad_input)?;
     plan.max_sessions = args.sessions;
     let window = plan.window(run_times(args));

@@ -1,7 +1,5 @@
 //! The target of a run.
 
-use std::net::{SocketAddr, ToSocketAddrs};
-
 use crate::error::Error;
 
 /// A target URL in its parts.
@@ -54,19 +52,6 @@ impl Target {
             origin: format!("{}://{authority}", url.scheme()),
             authority,
         })
-    }
-
-    /// Its socket addresses, at least one.
-    pub(crate) fn addresses(&self) -> Result<Vec<SocketAddr>, Error> {
-        let unreachable = |reason| Error::Unreachable { target: self.text.clone(), reason };
-        let found: Vec<SocketAddr> = (self.host.as_str(), self.port)
-            .to_socket_addrs()
-            .map_err(|error| unreachable(format!("its name does not resolve: {error}")))?
-            .collect();
-        if found.is_empty() {
-            return Err(unreachable("its name does not resolve".to_owned()));
-        }
-        Ok(found)
     }
 }
 

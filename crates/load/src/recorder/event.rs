@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::client::connection::CompletedHandshake;
+use crate::client::connection::{CompletedHandshake, Progress};
 use crate::outcome::{Offered, Outcome};
 
 /// One event.
@@ -54,8 +54,10 @@ pub(crate) enum EventKind {
     Begun { late: Duration },
     /// The first handshake of a session is complete.
     Admitted { cohort: Cohort },
-    /// A TCP connection was made.
-    Connected { took: Duration },
+    /// A TCP connection was made to the address of this index.
+    Connected { took: Duration, address: u8 },
+    /// The address of this index did not accept a connection; the next was tried.
+    PassedOver { address: u8 },
     /// A handshake begins, with a ticket or without.
     Hello { offered: Offered },
     /// A handshake is complete.
@@ -89,6 +91,15 @@ impl EventKind {
             | Self::Ended { cohort, .. } => Some(*cohort),
             Self::Request(request) => Some(request.cohort),
             _ => None,
+        }
+    }
+}
+
+impl From<Progress> for EventKind {
+    fn from(step: Progress) -> Self {
+        match step {
+            Progress::PassedOver { address } => Self::PassedOver { address },
+            Progress::Hello { offered } => Self::Hello { offered },
         }
     }
 }

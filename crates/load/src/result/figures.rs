@@ -1,6 +1,7 @@
 //! Figures by phase, TLS negotiation, page and cohort, and failed checks.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
 use tidegate_stats::Percentiles;
@@ -48,6 +49,28 @@ impl From<&(Agreed, [u64; 2])> for Negotiated {
             full: *full,
             resumed: *resumed,
         }
+    }
+}
+
+/// Connections to one address of the target.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AddressFigures {
+    /// The address with its port.
+    pub address: SocketAddr,
+    /// Connections made to it.
+    pub connections: u64,
+    /// How often it did not accept a connection, so that the next address was tried.
+    pub passed_over: u64,
+    /// Why it was left out of the run: it did not accept a connection beforehand. `None` if it
+    /// did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unreachable: Option<String>,
+}
+
+impl AddressFigures {
+    /// Without connections so far.
+    pub(crate) fn new(address: SocketAddr, unreachable: Option<String>) -> Self {
+        Self { address, connections: 0, passed_over: 0, unreachable }
     }
 }
 

@@ -70,7 +70,7 @@ const MOST_COUNTED: u64 = 1 << 50;
 impl ShardResult {
     /// Version of the format. Increased with every change, because shards of different
     /// formats cannot be added.
-    pub const FORMAT: u32 = 3;
+    pub const FORMAT: u32 = 4;
 
     /// The shard.
     pub fn shard(&self) -> Shard {

@@ -356,10 +356,11 @@ impl UserAgent {
 
     async fn connect(&mut self, stage: &Cell<Stage>) -> Result<Connection, Outcome> {
         let context = &self.context;
-        let on_hello = |offered| context.record(EventKind::Hello { offered });
-        match context.connector.connect(&self.tickets, stage, on_hello).await {
+        let progress = |step| context.record(EventKind::from(step));
+        match context.connector.connect(&self.tickets, stage, progress).await {
             Ok((connection, made)) => {
-                context.record(EventKind::Connected { took: made.connect });
+                let (took, address) = (made.connect, made.address);
+                context.record(EventKind::Connected { took, address });
                 if let Some(handshake) = made.handshake {
                     context.record(EventKind::Handshake(handshake));
                 }
