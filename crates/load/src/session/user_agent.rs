@@ -338,7 +338,8 @@ impl UserAgent {
                         finish(&context, self.connection.take());
                     }
                     if let Some(fields) = &answer.fields {
-                        self.cookies.add(&fields.cookies);
+                        let origin = &context.target.origin;
+                        self.cookies.add(&fields.cookies, origin, &request.path);
                     }
                     return Ok(answer);
                 }
