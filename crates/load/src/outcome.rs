@@ -109,6 +109,8 @@ pub enum Failure {
     NotOffered,
     /// An extracted value is not allowed in a header field.
     Unsendable,
+    /// All rows of a feeder that gives each only once are used up.
+    RowsUsedUp,
     /// Any other error of the system.
     Other,
 }
@@ -138,6 +140,7 @@ impl Failure {
             Self::Extraction => "extraction",
             Self::NotOffered => "not_offered",
             Self::Unsendable => "unsendable",
+            Self::RowsUsedUp => "rows_used_up",
             Self::Other => "other",
         }
     }
@@ -153,6 +156,7 @@ pub(crate) enum Unmet {
     NotOffered,
     Unsendable,
     RedirectElsewhere,
+    RowsUsedUp,
 }
 
 impl Kind for Unmet {
@@ -164,6 +168,7 @@ impl Kind for Unmet {
             Self::NotOffered => Failure::NotOffered.name(),
             Self::Unsendable => Failure::Unsendable.name(),
             Self::RedirectElsewhere => Failure::RedirectElsewhere.name(),
+            Self::RowsUsedUp => Failure::RowsUsedUp.name(),
         }
     }
 }
@@ -298,7 +303,7 @@ mod tests {
         same(all::<Failure>());
         same(all::<Stage>());
         same(all::<Unmet>());
-        assert_eq!(all::<Failure>().len(), 22);
+        assert_eq!(all::<Failure>().len(), 23);
     }
 
     #[test]

@@ -128,6 +128,8 @@ pub(crate) enum Expectation {
     Unsendable,
     /// It answers with a page of the target.
     Here,
+    /// A feeder has a row for the session that begins with it.
+    Row { feeder: u8 },
 }
 
 /// What was found instead of the expectation; the first of each kind on a thread.

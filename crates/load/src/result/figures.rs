@@ -121,7 +121,7 @@ type KindName = &'static str;
 pub struct FailedCheck {
     /// The page of the response or request.
     pub page: String,
-    /// `check`, `extraction`, `not_offered`, `unsendable` or `redirect_elsewhere`, as in
+    /// `check`, `extraction`, `not_offered`, `unsendable`, `redirect_elsewhere` or `rows_used_up`, as in
     /// [`Totals::failed_by_kind`](super::totals::Totals::failed_by_kind); or `soft_check`, which
     /// fails no session.
     #[serde(deserialize_with = "crate::outcome::name::<_, Unmet>")]

@@ -5,6 +5,7 @@ mod builtin;
 pub(crate) mod class;
 mod duration;
 pub(crate) mod expected;
+pub(crate) mod fed;
 pub(crate) mod field;
 mod impatience;
 pub(crate) mod length;

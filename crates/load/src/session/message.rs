@@ -7,7 +7,8 @@ use std::rc::Rc;
 use rand::SeedableRng;
 
 use super::cookies::Cookies;
-use super::request::{Identity, LastUsed, Maker, Request};
+use super::last_used::LastUsed;
+use super::request::{Identity, Maker, Request};
 use crate::rng::Rng;
 use crate::scenario::page::Method;
 use crate::scenario::parts::Parts;
