@@ -31,7 +31,10 @@ impl Target {
             other => return wrong(format!("\"{other}\" is neither https nor http")),
         };
         if url.path() != "/" || url.query().is_some() {
-            return wrong("has a path; paths belong to the scenario".to_owned());
+            return wrong(format!(
+                "has the path {}, and the paths of requests are those of the scenario",
+                &url[url::Position::BeforePath..]
+            ));
         }
         if !url.username().is_empty() || url.password().is_some() {
             return wrong("has user information".to_owned());

@@ -71,8 +71,7 @@ impl Scenario {
     /// # Errors
     /// The file cannot be read, or all mistakes in it.
     pub fn from_file(path: &Path) -> Result<Self, Error> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|source| Error::File { path: path.to_owned(), source })?;
+        let text = tidegate_config::read_file(path).map_err(|mistake| Mistakes(vec![mistake]))?;
         Ok(Self::from_toml(&text, &path.to_string_lossy())?)
     }
 

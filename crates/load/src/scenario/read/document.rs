@@ -188,7 +188,7 @@ response_p95_ms = { maximum = 5 }
         let found = mistakes(text);
         for expected in [
             "shop.toml:1: nmae = \"shop\": is not a known key; did you mean name?",
-            "shop.toml:3: session.start = \"Hmoe\": is not a page; name one of [pages]",
+            "shop.toml:3: session.start = \"Hmoe\": is not a page; did you mean Home?",
             "shop.toml:4: session.patience = \"soon\": must be a duration of 1ms to 24h; \
              write a number and one of ms, s, m, h, d, as in \"10s\"",
             "shop.toml:5: session.max_requests = 0: must be a whole number of 1 to 1000000; try 1",
@@ -199,7 +199,7 @@ response_p95_ms = { maximum = 5 }
             "shop.toml:9: pages.Search.path = \"/search?q={word}\": has {word}, which no link, extraction, parameter or feeder gives; \
              add [parameters] word = { uniform = [1, 20] }",
             "shop.toml:12: transitions.Item.Nowhere = 1: is neither a page nor Back, Stay or End; \
-             name one of [pages], or remove it",
+             pages are Home, Item, Search, or remove it",
             "shop.toml:14: thresholds.response_p95_ms.maximum = 5: is not a known key; \
              known keys: min, max, abort_on_fail, abort_after",
         ] {

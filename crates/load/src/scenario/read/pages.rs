@@ -298,7 +298,7 @@ Basket = "/basket"
         let found = Scenario::from_toml(text, "shop.toml").unwrap_err();
         let found: Vec<String> = found.0.iter().map(ToString::to_string).collect();
         for expected in [
-            "shop.toml:2: session.steps[3] = \"Hmoe\": is not a page; name one of [pages]",
+            "shop.toml:2: session.steps[3] = \"Hmoe\": is not a page; did you mean Home?",
             "shop.toml:4: pages.Home.path = \"home\": \"home\" must begin with /;",
             "shop.toml:4: pages.Home.think = \"soon\": must be a duration",
             "shop.toml:4: pages.Home.check.status[0] = 20: must be a whole number",
