@@ -29,9 +29,7 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
 }
 
 fn check(file: &Path) -> anyhow::Result<String> {
-    let text = std::fs::read_to_string(file).map_err(|error| {
-        anyhow::anyhow!("{}: cannot be read: {error}; name a file that is there", file.display())
-    })?;
+    let text = tidegate_config::read_file(file).map_err(anyhow::Error::msg)?;
     if is_simulated(&text) {
         let name = file.to_string_lossy();
         let scenario = tidegate_sim::Scenario::from_toml(&text, &name);

@@ -7,6 +7,7 @@ mod drivers;
 mod exporters;
 mod merge;
 mod metrics;
+mod names;
 mod otlp;
 mod plan;
 mod results;
@@ -52,7 +53,7 @@ pub fn run(mut args: Args) -> anyhow::Result<Outcome> {
     }
     if let Some(name) = &args.show {
         let text = Scenario::built_in_text(name).ok_or_else(|| {
-            bad_input(format!("--show {name}: must be one of {}", BUILT_IN.join(", ")))
+            bad_input(format!("--show {name}: is no built-in scenario; {}", names::built_in(name)))
         })?;
         print(text)?;
         return Ok(Outcome::Done);

@@ -10,6 +10,7 @@ mod signals;
 mod sim;
 mod site;
 mod stdout;
+mod usage;
 
 use clap::{Parser, Subcommand};
 
@@ -47,7 +48,10 @@ enum Command {
 }
 
 fn main() -> std::process::ExitCode {
-    let cli = Cli::parse();
+    let cli: Cli = match usage::parse() {
+        Ok(cli) => cli,
+        Err(code) => return code,
+    };
     // Every connection is an open file, and a shell's limit is 1024.
     tidegate_host::open_files::raise_limit();
     let outcome = match cli.command {

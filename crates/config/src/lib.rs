@@ -11,6 +11,7 @@
 //! of a text.
 
 mod declare;
+mod file;
 mod key;
 mod mistake;
 mod one_line;
@@ -25,6 +26,7 @@ mod units;
 mod unknown;
 
 pub use declare::Settings;
+pub use file::read_file;
 #[doc(hidden)]
 pub use key::plain;
 pub use key::{Key, Keys, Preset, Row, Table, joined};

@@ -38,6 +38,17 @@ pub enum Error {
         /// What the attempt to connect gave.
         reason: String,
     },
+    /// The name of the target has no address.
+    #[error(
+        "{target}: its name does not resolve: {reason}; check the host, or give its address with \
+         --resolve"
+    )]
+    Unresolved {
+        /// The target as given.
+        target: String,
+        /// Error of the resolver.
+        reason: String,
+    },
     /// The target answers, but TLS with it is not possible.
     #[error("{target}: TLS failed: {reason}; {remedy}")]
     Tls {
@@ -90,6 +101,7 @@ impl Error {
         match self {
             Self::Scenario(_) | Self::Target { .. } | Self::Plan { .. } | Self::File { .. } => 2,
             Self::Unreachable { .. }
+            | Self::Unresolved { .. }
             | Self::Tls { .. }
             | Self::Http { .. }
             | Self::System { .. }

@@ -10,6 +10,7 @@
 //! | --- | --- |
 //! | `html` | links, forms and elements of pages |
 //! | `client` | connections: TCP, TLS with tickets, HTTP/1.1 and HTTP/2 |
+//! | [`feeder`] | files of values for sessions |
 //! | [`arrivals`] | when sessions begin |
 //! | [`scenario`] | what customers do: pages, transitions, think times, patience |
 //! | `plan` | one run: scenario, target, durations, resources |
@@ -39,6 +40,7 @@ pub mod arrivals;
 mod client;
 pub mod compare;
 mod error;
+pub mod feeder;
 mod html;
 mod merge;
 pub mod outcome;
@@ -53,6 +55,7 @@ mod session;
 
 pub use arrivals::Arrivals;
 pub use client::connections::{Close, Connections, Http, KeepAlive, Sources};
+pub use client::resolve::Resolve;
 pub use client::tls::algorithms::{KeyExchangeGroup, Suite, UnknownName};
 pub use client::tls::certificate::{ClientCertificate, WrongCertificate};
 pub use client::tls::config::trusted_roots;

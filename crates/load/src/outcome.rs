@@ -121,6 +121,8 @@ pub enum Failure {
     NotOffered,
     /// An extracted value is not allowed in a header field.
     Unsendable,
+    /// All rows of a feeder that gives each only once are used up.
+    RowsUsedUp,
     /// Any other error of the system.
     Other,
 }
@@ -150,6 +152,7 @@ impl Failure {
             Self::Extraction => "extraction",
             Self::NotOffered => "not_offered",
             Self::Unsendable => "unsendable",
+            Self::RowsUsedUp => "rows_used_up",
             Self::Other => "other",
         }
     }
@@ -165,6 +168,7 @@ pub(crate) enum Unmet {
     NotOffered,
     Unsendable,
     RedirectElsewhere,
+    RowsUsedUp,
 }
 
 impl Kind for Unmet {
@@ -176,6 +180,7 @@ impl Kind for Unmet {
             Self::NotOffered => Failure::NotOffered.name(),
             Self::Unsendable => Failure::Unsendable.name(),
             Self::RedirectElsewhere => Failure::RedirectElsewhere.name(),
+            Self::RowsUsedUp => Failure::RowsUsedUp.name(),
         }
     }
 }
@@ -310,7 +315,7 @@ mod tests {
         same(all::<Failure>());
         same(all::<Stage>());
         same(all::<Unmet>());
-        assert_eq!(all::<Failure>().len(), 22);
+        assert_eq!(all::<Failure>().len(), 23);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use tidegate_host::Cores;
 use tidegate_load::scenario::Method;
-use tidegate_load::{KeyExchangeGroup, Shard, Sources, Suite, start_at};
+use tidegate_load::{KeyExchangeGroup, Resolve, Shard, Sources, Suite, start_at};
 
 use super::{Command, metrics, values};
 
@@ -23,6 +23,10 @@ pub struct Args {
     /// URL of the service that the scenario is for, such as https://127.0.0.1:8443
     #[arg(long, value_name = "URL")]
     pub(super) target: Option<String>,
+    /// Addresses of the target in place of those of its name, as in curl; repeat the flag or
+    /// separate them by commas. Connections use all addresses of a name in turn
+    #[arg(long, value_name = "HOST:PORT:ADDR", value_parser = Resolve::parse, help_heading = "Requests")]
+    pub(super) resolve: Vec<Resolve>,
     /// List the built-in scenarios
     #[arg(long)]
     pub(super) list: bool,
@@ -34,7 +38,7 @@ pub struct Args {
     pub(super) reference: bool,
     /// Sessions per second, with a URL alone requests per second, as a Poisson process: 50,
     /// 50/s or 3000/m; replaces the scenario's arrivals
-    #[arg(short, long, value_name = "PER_S", value_parser = values::rate, help_heading = "Arrivals")]
+    #[arg(short, long, value_name = "PER_S", value_parser = values::rate, allow_negative_numbers = true, help_heading = "Arrivals")]
     pub(super) rate: Option<f64>,
     /// Requests per second, Poisson arrivals, each a session of its own (open model);
     /// deprecated: use --rate with a URL
@@ -47,8 +51,7 @@ pub struct Args {
     pub(super) closed: Option<u32>,
     /// Stop after this number of sessions, with a URL alone of requests; without --duration
     /// nothing else ends the run
-    #[arg(short = 'n', long, value_name = "N",
-          value_parser = clap::value_parser!(u64).range(1..), help_heading = "Arrivals")]
+    #[arg(short = 'n', long, value_name = "N", value_parser = values::count, help_heading = "Arrivals")]
     pub(super) sessions: Option<u64>,
     /// Arrivals as in a scenario file, such as
     /// 'wave = { mean = 20, swing = 0.5, period = "1h" }'; repeat the flag to combine several
@@ -56,11 +59,11 @@ pub struct Args {
     pub(super) arrivals: Vec<String>,
     /// Warm-up, not counted, such as 10s; default: with a URL alone 2s, else the scenario's
     /// [run], else 10s, 30s in the closed model
-    #[arg(long, value_name = "TIME", value_parser = values::time, help_heading = "Time")]
+    #[arg(long, value_name = "TIME", value_parser = values::time, allow_negative_numbers = true, help_heading = "Time")]
     pub(super) warm_up: Option<Duration>,
     /// Measured time, such as 30s or 5m; default: with a URL alone 8s, else the scenario's
     /// [run], else until the end of its arrivals, else 30s, 60s in the closed model
-    #[arg(short, long, value_name = "TIME", value_parser = values::time, help_heading = "Time")]
+    #[arg(short, long, value_name = "TIME", value_parser = values::length, allow_negative_numbers = true, help_heading = "Time")]
     pub(super) duration: Option<Duration>,
     /// Header field of every request, such as 'Accept: text/html'; repeat the flag for several
     #[arg(short = 'H', long = "header", value_name = "FIELD", value_parser = tidegate_load::HeaderField::parse, help_heading = "Requests")]

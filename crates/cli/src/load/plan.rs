@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::Context;
 
 use tidegate_load::arrivals::{Model, Process, Rate, Schedule};
-use tidegate_load::scenario::{BUILT_IN, RunTimes};
+use tidegate_load::scenario::RunTimes;
 use tidegate_load::{
     Arrivals, ClientCertificate, Close, Http, KeepAlive, PageRequest, Plan, Scenario, TicketsOf,
     TlsVersions,
@@ -14,6 +14,7 @@ use tidegate_load::{
 
 use super::args::Args;
 use super::drivers::message::Job;
+use super::names::unknown;
 use crate::exit::bad_input;
 
 /// The plan of the first run.
@@ -30,6 +31,7 @@ pub(super) fn plan(args: &Args) -> anyhow::Result<Plan> {
     }
     scenario.add_headers(&args.headers);
     let mut plan = Plan::new(scenario, &target);
+    plan.resolve.clone_from(&args.resolve);
     plan.arrivals = arrivals(args)?;
     plan.arrivals().map_err(bad_input)?;
     plan.max_sessions = args.sessions;
@@ -229,14 +231,15 @@ fn scenario(name: &str) -> anyhow::Result<Scenario> {
     }
     let path = Path::new(name);
     if !path.exists() {
-        let known = BUILT_IN.join(", ");
-        return Err(bad_input(format!("{name}: neither a file nor a built-in scenario ({known})")));
+        return Err(bad_input(unknown(name)));
     }
     Scenario::from_file(path).map_err(bad_input)
 }
 
 #[cfg(test)]
 mod tests {
+    use tidegate_load::scenario::BUILT_IN;
+
     use super::*;
 
     #[test]

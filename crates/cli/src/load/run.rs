@@ -27,6 +27,7 @@ pub(super) fn run_once(
     if number == 1 {
         let window = plan.window(plan::run_times(args));
         match (args.sessions, args.duration) {
+            (Some(1), None) => display.note("run: until 1 session is over"),
             (Some(count), None) => display.note(&format!("run: until {count} sessions are over")),
             _ => display.note(&format!("run: {window}")),
         }

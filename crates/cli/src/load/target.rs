@@ -5,6 +5,7 @@ use std::path::Path;
 use tidegate_load::Scenario;
 
 use super::args::Args;
+use super::names::{mended_url, unknown};
 use crate::exit::bad_input;
 
 /// Moves a URL from the place of the scenario to that of the target.
@@ -24,6 +25,14 @@ pub(super) fn find(args: &mut Args) -> anyhow::Result<()> {
         }
         args.target = Some(url);
     }
+    for (flag, given) in [("--target ", &args.target), ("", &args.scenario)] {
+        let Some(given) = given.as_deref().filter(|given| !given.contains("://")) else { continue };
+        if let Some(meant) = mended_url(given)
+            && !is_scenario(given)
+        {
+            return Err(bad_input(format!("{flag}{given}: is no URL; did you mean {meant}?")));
+        }
+    }
     match (&args.target, &args.scenario) {
         (Some(target), _) if !target.contains("://") => Err(bad_input(format!(
             "--target {target}: the scheme is missing; write http://{target} or https://{target}"
@@ -37,9 +46,7 @@ pub(super) fn find(args: &mut Args) -> anyhow::Result<()> {
                 "{given}: no such scenario file; for a URL write http://{given} or https://{given}"
             )))
         }
-        (None, Some(given)) => Err(bad_input(format!(
-            "{given}: neither a file nor a built-in scenario; `tidegate load --list` shows these"
-        ))),
+        (None, Some(given)) => Err(bad_input(unknown(given))),
         (None, None) => Err(bad_input(
             "no service to load: write tidegate load https://HOST[:PORT]/PATH for one page, or \
              tidegate load SCENARIO --target https://HOST[:PORT]",

@@ -13,6 +13,18 @@ pub(super) fn time(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| "must be a time of 0 or more, such as 30s, 500ms or 5m".to_owned())
 }
 
+/// Reads a time above 0.
+pub(super) fn length(text: &str) -> Result<Duration, String> {
+    let above = "must be a time above 0, such as 30s, 500ms or 5m";
+    time(text).ok().filter(|time| !time.is_zero()).ok_or_else(|| above.to_owned())
+}
+
+/// Reads a number of 1 or more.
+pub(super) fn count(text: &str) -> Result<u64, String> {
+    let count = text.parse().ok().filter(|count| *count > 0);
+    count.ok_or_else(|| "must be a whole number of 1 or more, such as 1000".to_owned())
+}
+
 /// Reads a rate per second: `50`, `50/s`, `3000/m`, `1000/h`.
 pub(super) fn rate(text: &str) -> Result<f64, String> {
     let (number, unit) = text.split_once('/').unwrap_or((text, "s"));
@@ -44,6 +56,15 @@ mod tests {
         }
         for wrong in ["", "-1", "soon", "5 parsecs", "inf", "NaN", "1e300"] {
             assert!(time(wrong).unwrap_err().contains("such as 30s"), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_length_and_a_number_are_above_0() {
+        assert_eq!((length("5m"), count("7")), (Ok(Duration::from_secs(300)), Ok(7)));
+        for wrong in ["0", "0s", "-1", "soon", ""] {
+            assert!(length(wrong).unwrap_err().contains("above 0, such as 30s"), "{wrong}");
+            assert!(count(wrong).unwrap_err().contains("of 1 or more"), "{wrong}");
         }
     }
 

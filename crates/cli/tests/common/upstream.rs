@@ -13,7 +13,11 @@ pub struct Upstream {
 impl Upstream {
     /// On a free port; ends with the process.
     pub fn start() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        Self::on(TcpListener::bind("127.0.0.1:0").unwrap())
+    }
+
+    /// On this listener.
+    pub fn on(listener: TcpListener) -> Self {
         let url = format!("http://{}", listener.local_addr().unwrap());
         let heads = Arc::<Mutex<Vec<String>>>::default();
         let noted = heads.clone();

@@ -2,18 +2,15 @@
 
 use std::cell::{Cell, RefCell};
 use std::io;
-use std::net::{IpAddr, SocketAddr};
-use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use rustls::AlertDescription;
-use socket2::SockRef;
 use tokio::io::ReadBuf;
-use tokio::net::{TcpSocket, TcpStream};
 
-use super::connections::{Close, Http, Sources};
+use super::addresses::Addresses;
+use super::connections::{Close, Http};
 use super::http::exchange::{Answer, Exchange, ExchangeError};
 use super::http::http2::Http2;
 use super::tls::algorithms::Agreed;
@@ -27,9 +24,7 @@ use crate::outcome::{Failure, Handshake, Offered, Refusal, Stage};
 /// Makes connections to one target.
 #[derive(Debug)]
 pub(crate) struct Connector {
-    address: SocketAddr,
-    sources: Vec<IpAddr>,
-    next_source: Cell<usize>,
+    addresses: Addresses,
     tls: Option<ClientTls>,
     http: Http,
     mix: Option<RefCell<HandshakeSchedule>>,
@@ -44,9 +39,20 @@ pub(crate) enum ConnectError {
     Failed(Failure, String),
 }
 
-/// Durations of opening a connection.
+/// A step of opening a connection.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Progress {
+    /// The address of this index did not accept; the next is tried.
+    PassedOver { address: u8 },
+    /// A TLS handshake begins.
+    Hello { offered: Offered },
+}
+
+/// The address and the durations of opening a connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ConnectTimes {
+    /// Index of the address.
+    pub(crate) address: u8,
     pub(crate) connect: Duration,
     /// `None` without TLS.
     pub(crate) handshake: Option<CompletedHandshake>,
@@ -64,16 +70,9 @@ pub(crate) struct CompletedHandshake {
 impl Connector {
     /// `seed` determines the order of full and resumed handshakes, if a share of full ones is
     /// set.
-    pub(crate) fn new(
-        address: SocketAddr,
-        sources: &Sources,
-        tls: Option<ClientTls>,
-        http: Http,
-        seed: u64,
-    ) -> Self {
-        let sources = sources.addresses(address);
+    pub(crate) fn new(addresses: Addresses, tls: Option<ClientTls>, http: Http, seed: u64) -> Self {
         let mix = tls.as_ref().and_then(|tls| tls.schedule(seed)).map(RefCell::new);
-        Self { address, sources, next_source: Cell::new(0), tls, http, mix }
+        Self { addresses, tls, http, mix }
     }
 
     /// The tickets of a new customer.
@@ -94,27 +93,28 @@ impl Connector {
         (offered, own)
     }
 
-    /// Connects; `stage` follows how far it has come, `on_hello` is called
-    /// when a handshake begins, with what it offers. Dropping the future
-    /// resets the connection.
+    /// Connects; `stage` follows how far it has come, `progress` is called for each step.
+    /// Dropping the future resets the connection.
     pub(crate) async fn connect(
         &self,
         tickets: &Arc<Tickets>,
         stage: &Cell<Stage>,
-        on_hello: impl FnOnce(Offered),
+        progress: impl Fn(Progress),
     ) -> Result<(Connection, ConnectTimes), ConnectError> {
         stage.set(Stage::Connect);
         let begun = Instant::now();
-        let tcp = self.tcp().await.map_err(|error| connect_trouble(&error))?;
+        let passed = |address| progress(Progress::PassedOver { address });
+        let connected = self.addresses.connect(passed).await;
+        let (tcp, address) = connected.map_err(|error| connect_trouble(&error))?;
         let connected = Instant::now();
         let connect = connected - begun;
         let Some(tls) = &self.tls else {
             let connection = self.speak(Transport::Clear(tcp)).await?;
-            return Ok((connection, ConnectTimes { connect, handshake: None }));
+            return Ok((connection, ConnectTimes { address, connect, handshake: None }));
         };
         stage.set(Stage::Handshake);
         let (offered, own) = self.offer(tickets);
-        on_hello(offered);
+        progress(Progress::Hello { offered });
         let (stream, Completed { kind, agreed, http2 }) =
             ClientTlsStream::connect(tls.config(), tls.name.clone(), own, tcp)
                 .await
@@ -130,7 +130,7 @@ impl Connector {
             return Err(ConnectError::Failed(Failure::Http, reason.to_owned()));
         }
         let connection = self.speak(Transport::Tls(Box::new(stream))).await?;
-        Ok((connection, ConnectTimes { connect, handshake: Some(shaken) }))
+        Ok((connection, ConnectTimes { address, connect, handshake: Some(shaken) }))
     }
 
     /// Begins HTTP on the transport.
@@ -141,24 +141,6 @@ impl Connector {
         let trouble = |failure| ConnectError::Failed(failure, "HTTP/2 could not begin".to_owned());
         let http2 = Box::pin(Http2::begin(wire)).await.map_err(trouble)?;
         Ok(Connection::Http2(Box::new(http2)))
-    }
-
-    async fn tcp(&self) -> io::Result<TcpStream> {
-        let socket =
-            if self.address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
-        if !self.sources.is_empty() {
-            let index = self.next_source.get();
-            self.next_source.set((index + 1) % self.sources.len());
-            // The port is chosen when connecting, so that one port can serve
-            // connections to several targets.
-            port_at_connect(&socket);
-            socket.bind(SocketAddr::new(self.sources[index], 0))?;
-        }
-        socket.set_nodelay(true)?;
-        // A connection that is dropped is reset, whatever it was doing;
-        // `Transport::finish` takes this back for one that ends well.
-        SockRef::from(&socket).set_linger(Some(Duration::ZERO))?;
-        socket.connect(self.address).await
     }
 }
 
@@ -248,22 +230,6 @@ impl Connection {
             Self::Http1(mut wire) => wire.finish(close),
             Self::Http2(http2) => http2.finish(close),
         }
-    }
-}
-
-/// Sets `IP_BIND_ADDRESS_NO_PORT`; without it ports are scarcer.
-fn port_at_connect(socket: &TcpSocket) {
-    let on: libc::c_int = 1;
-    // SAFETY: the descriptor is open, and the value points to a c_int of the
-    // length given.
-    unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            libc::IPPROTO_IP,
-            libc::IP_BIND_ADDRESS_NO_PORT,
-            (&raw const on).cast(),
-            size_of_val(&on) as libc::socklen_t,
-        );
     }
 }
 

@@ -2,9 +2,11 @@
 //! Leaner than a general client, because the load generator must be faster than the
 //! service it measures and must know the time of every byte.
 
+pub(crate) mod addresses;
 pub(crate) mod connection;
 pub(crate) mod connections;
 pub(crate) mod http;
+pub(crate) mod resolve;
 pub(crate) mod target;
 pub(crate) mod tls;
 pub(crate) mod transport;

@@ -1,7 +1,5 @@
 //! The target of a run.
 
-use std::net::{SocketAddr, ToSocketAddrs};
-
 use crate::error::Error;
 
 /// A target URL in its parts.
@@ -33,7 +31,10 @@ impl Target {
             other => return wrong(format!("\"{other}\" is neither https nor http")),
         };
         if url.path() != "/" || url.query().is_some() {
-            return wrong("has a path; paths belong to the scenario".to_owned());
+            return wrong(format!(
+                "has the path {}, and the paths of requests are those of the scenario",
+                &url[url::Position::BeforePath..]
+            ));
         }
         if !url.username().is_empty() || url.password().is_some() {
             return wrong("has user information".to_owned());
@@ -54,19 +55,6 @@ impl Target {
             origin: format!("{}://{authority}", url.scheme()),
             authority,
         })
-    }
-
-    /// Its socket addresses, at least one.
-    pub(crate) fn addresses(&self) -> Result<Vec<SocketAddr>, Error> {
-        let unreachable = |reason| Error::Unreachable { target: self.text.clone(), reason };
-        let found: Vec<SocketAddr> = (self.host.as_str(), self.port)
-            .to_socket_addrs()
-            .map_err(|error| unreachable(format!("its name does not resolve: {error}")))?
-            .collect();
-        if found.is_empty() {
-            return Err(unreachable("its name does not resolve".to_owned()));
-        }
-        Ok(found)
     }
 }
 

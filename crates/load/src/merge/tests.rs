@@ -49,6 +49,8 @@ fn plan(shard: Option<Shard>) -> Plan {
 /// Records batches, one after the other, of so many threads, and gives the result.
 fn recorded(plan: &Plan, threads: usize, batches: &[Batch]) -> Summary {
     let mut recorder = Recorder::new(plan, threads).unwrap();
+    let addresses = ["192.0.2.1:443", "[2001:db8::1]:443"].map(|it| it.parse().unwrap());
+    recorder.addresses(&addresses, &[]);
     for batch in batches {
         recorder.add(batch);
         recorder.emit_due(|_| ());
@@ -137,7 +139,9 @@ fn any_kind() -> impl Strategy<Value = EventKind> {
         1 => cohort().prop_map(|cohort| EventKind::Admitted { cohort }),
         1 => cohort().prop_map(|cohort| EventKind::Returned { cohort }),
         1 => took().prop_map(|late| EventKind::Begun { late }),
-        1 => took().prop_map(|took| EventKind::Connected { took }),
+        1 => (took(), 0u8..2)
+            .prop_map(|(took, address)| EventKind::Connected { took, address }),
+        1 => (0u8..2).prop_map(|address| EventKind::PassedOver { address }),
         1 => took().prop_map(|late| EventKind::Heartbeat { late }),
         1 => Just(EventKind::CheckFailed { page: 0, expectation: Expectation::Rule(0) }),
         1 => Just(EventKind::CheckFailed { page: 1, expectation: Expectation::NotOffered }),
@@ -278,10 +282,13 @@ fn saved_bytes() -> Vec<u8> {
     let ended =
         EventKind::Ended { cohort: Cohort::default(), outcome: Outcome::Completed, admitted: true };
     let took = Duration::from_millis(7);
-    let events =
-        [EventKind::Offered { cohort: Cohort::default() }, EventKind::Connected { took }, ended]
-            .map(event)
-            .to_vec();
+    let events = [
+        EventKind::Offered { cohort: Cohort::default() },
+        EventKind::Connected { took, address: 0 },
+        ended,
+    ]
+    .map(event)
+    .to_vec();
     let seconds = [vec![], vec![], vec![], events, vec![], vec![]];
     let summary = recorded(&plan(Shard::new(1, 2)), 1, &batches(0, &seconds));
     serde_json::to_vec(&summary).unwrap()

@@ -1,5 +1,6 @@
 //! Figures as text and as metrics.
 
+mod addresses;
 mod answers;
 mod cohorts;
 pub(crate) mod exposition;

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use super::addresses::addresses;
 use super::answers::{answers, pages};
 use super::cohorts::cohorts;
 use super::paragraph::paragraph;
@@ -194,6 +195,9 @@ pub fn report(summary: &Summary) -> String {
     }
     if !summary.tls.is_empty() {
         put(&mut out, format_args!("tls             {}", negotiated(&summary.tls)));
+    }
+    if let Some(line) = addresses(&summary.addresses) {
+        put(&mut out, format_args!("{line}"));
     }
     put(
         &mut out,

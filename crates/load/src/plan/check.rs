@@ -6,6 +6,7 @@ use std::time::SystemTime;
 use super::Plan;
 use crate::arrivals::Arrivals;
 use crate::client::connections::KeepAlive;
+use crate::client::target::Target;
 use crate::client::tls::rules::{TicketsOf, TlsVersions};
 use crate::error::Error;
 
@@ -34,6 +35,7 @@ impl Plan {
     pub fn check(&self) -> Result<(), Error> {
         let scale_ok = |scale: f64| scale.is_finite() && scale > 0.0 && scale <= 1000.0;
         let wrong = |key, rule: String, remedy| Err(Error::Plan { key, rule, remedy });
+        Target::parse(&self.target)?;
         if !scale_ok(self.time_scale) {
             return wrong(
                 "time_scale",

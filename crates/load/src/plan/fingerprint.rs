@@ -53,9 +53,12 @@ pub(crate) fn fingerprint(plan: &Plan) -> String {
     // Thresholds by the name of their figure.
     let limit = |t: &Threshold| (t.to_string(), t.min, t.max, t.abort_after);
     let limits: Vec<_> = scenario.thresholds.iter().map(limit).collect();
+    // Machines may have the same file in different folders.
+    let feeders = scenario.feeders.iter();
+    let feeders: Vec<_> = feeders.map(|it| (it.pick, &it.rows, &it.parameters)).collect();
     let all = (
         (&scenario.session, &scenario.pages, &scenario.classes),
-        (&scenario.parameters, &scenario.fields, limits),
+        (&scenario.parameters, &scenario.fields, feeders, limits),
         (plan.arrivals().ok(), plan.warm_up, plan.measure, plan.seed, plan.max_sessions),
         (plan.time_scale, plan.patience_scale, plan.customers),
         (plan.tls, &plan.suites, &plan.groups, plan.full_share, plan.tickets_of()),

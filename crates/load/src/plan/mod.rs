@@ -14,6 +14,7 @@ use std::time::{Duration, SystemTime};
 use crate::arrivals::Arrivals;
 use crate::arrivals::limits::LONGEST_RUN;
 use crate::client::connections::{Close, Connections, Http, KeepAlive, Sources};
+use crate::client::resolve::Resolve;
 use crate::client::tls::algorithms::{Contradiction, KeyExchangeGroup, Offer, Suite};
 use crate::client::tls::certificate::ClientCertificate;
 use crate::client::tls::config::TlsSettings;
@@ -33,6 +34,9 @@ pub struct Plan {
     /// `https://host[:port]`, or `http://` for plain HTTP. Without a path: paths belong to
     /// the scenario.
     pub target: String,
+    /// Addresses of the target, in place of those that the system finds for its name; empty for
+    /// these.
+    pub resolve: Vec<Resolve>,
     /// Arrivals of customers; `None` uses the scenario's `[arrivals]`.
     pub arrivals: Option<Arrivals>,
     /// Time before the measured window.
@@ -126,6 +130,7 @@ impl Plan {
         Self {
             scenario,
             target: target.to_owned(),
+            resolve: Vec::new(),
             arrivals: None,
             warm_up,
             measure,

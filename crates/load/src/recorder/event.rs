@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tidegate_stats::Observation;
 
-use crate::client::connection::CompletedHandshake;
+use crate::client::connection::{CompletedHandshake, Progress};
 use crate::outcome::{Offered, Outcome};
 
 /// One event.
@@ -60,8 +60,10 @@ pub(crate) enum EventKind {
     Begun { late: Duration },
     /// The first handshake of a session is complete.
     Admitted { cohort: Cohort },
-    /// A TCP connection was made.
-    Connected { took: Duration },
+    /// A TCP connection was made to the address of this index.
+    Connected { took: Duration, address: u8 },
+    /// The address of this index did not accept a connection; the next was tried.
+    PassedOver { address: u8 },
     /// A handshake begins, with a ticket or without.
     Hello { offered: Offered },
     /// A handshake is complete.
@@ -99,6 +101,15 @@ impl EventKind {
     }
 }
 
+impl From<Progress> for EventKind {
+    fn from(step: Progress) -> Self {
+        match step {
+            Progress::PassedOver { address } => Self::PassedOver { address },
+            Progress::Hello { offered } => Self::Hello { offered },
+        }
+    }
+}
+
 /// What a customer did when the last page did not offer the next step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fallback {
@@ -123,6 +134,8 @@ pub(crate) enum Expectation {
     Unsendable,
     /// It answers with a page of the target.
     Here,
+    /// A feeder has a row for the session that begins with it.
+    Row { feeder: u8 },
 }
 
 /// What was found instead of the expectation; the first of each kind on a thread.

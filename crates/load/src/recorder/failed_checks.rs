@@ -8,6 +8,7 @@ use super::event::{Event, EventKind, Example, Expectation};
 use crate::outcome::{Kind, Unmet};
 use crate::result::figures::FailedCheck;
 use crate::scenario::expected::Rule;
+use crate::scenario::fed::file_name;
 use crate::scenario::page::{Page, Source};
 use crate::scenario::parts::Parts;
 
@@ -68,6 +69,10 @@ impl FailedChecks {
             }
             Expectation::Here => {
                 (Unmet::RedirectElsewhere.name(), "an answer of the target itself".into())
+            }
+            Expectation::Row { feeder } => {
+                let file = file_name(&self.parts.feeders[usize::from(feeder)]);
+                (Unmet::RowsUsedUp.name(), format!("a row of {file} for every session"))
             }
             Expectation::Unsendable => (
                 "unsendable",

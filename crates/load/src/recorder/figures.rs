@@ -7,6 +7,7 @@ use super::sum::PendingCounts;
 use crate::client::connection::CompletedHandshake;
 use crate::client::tls::algorithms::Agreed;
 use crate::outcome::{Failure, Handshake, Offered, Outcome, status_class};
+use crate::result::figures::AddressFigures;
 use crate::result::saturation::MISSED;
 use crate::result::tally::{Distributions, PageTally, entry};
 use crate::result::totals::Totals;
@@ -20,6 +21,8 @@ pub(super) struct Figures {
     pub(super) agreed: Vec<(Agreed, [u64; 2])>,
     /// By index.
     pub(super) pages: Vec<PageTally>,
+    /// By index.
+    pub(super) addresses: Vec<AddressFigures>,
 }
 
 impl Figures {
@@ -37,11 +40,21 @@ impl Figures {
         match &event.kind {
             EventKind::Begun { late } => self.distributions.start_delay.record(*late),
             EventKind::Heartbeat { late } => self.distributions.loop_delay.record(*late),
-            EventKind::Connected { took } => self.distributions.connect.record(*took),
+            EventKind::Connected { took, address } => {
+                self.distributions.connect.record(*took);
+                self.address(*address).into_iter().for_each(|it| it.connections += 1);
+            }
+            EventKind::PassedOver { address } => {
+                self.address(*address).into_iter().for_each(|it| it.passed_over += 1);
+            }
             EventKind::Handshake(shaken) => self.handshake(shaken),
             EventKind::Request(request) => self.request(request, event.response()),
             _ => {}
         }
+    }
+
+    fn address(&mut self, index: u8) -> Option<&mut AddressFigures> {
+        self.addresses.get_mut(usize::from(index))
     }
 
     fn handshake(&mut self, shaken: &CompletedHandshake) {
@@ -91,6 +104,7 @@ pub(super) fn count(totals: &mut Totals, event: &Event) {
             totals.soft_checks_failed += 1;
         }
         EventKind::Connected { .. }
+        | EventKind::PassedOver { .. }
         | EventKind::Heartbeat { .. }
         | EventKind::CheckFailed { .. } => {}
         EventKind::Hello { offered: Offered::Ticket } => totals.resumed_attempted += 1,

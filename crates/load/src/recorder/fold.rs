@@ -1,6 +1,7 @@
 //! Aggregates the events of all threads into counts, histograms and a series, and makes
 //! snapshots.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use tidegate_stats::{CensoredHistogram, Observation};
@@ -19,6 +20,7 @@ use crate::error::Error;
 use crate::plan::Plan;
 use crate::result::buckets::Buckets;
 use crate::result::driver::Driver;
+use crate::result::figures::AddressFigures;
 use crate::result::interval::{Counts, Interval};
 use crate::result::saturation::{Diagnosis, MISSED, diagnose};
 use crate::result::series::Point;
@@ -127,6 +129,13 @@ impl Recorder {
     /// Sets the start of the run, milliseconds since 1970.
     pub(crate) fn begins(&mut self, at_unix_ms: u64) {
         self.started_at_unix_ms = at_unix_ms;
+    }
+
+    /// Sets the addresses of the target: those in use, by their indices, and the others.
+    pub(crate) fn addresses(&mut self, used: &[SocketAddr], others: &[(SocketAddr, String)]) {
+        let used = used.iter().map(|address| AddressFigures::new(*address, None));
+        let others = others.iter().map(|(it, why)| AddressFigures::new(*it, Some(why.clone())));
+        self.window.addresses = used.chain(others).collect();
     }
 
     /// Adds the batch of a thread.
@@ -390,6 +399,7 @@ impl Recorder {
                 models: self.cohorts.models,
                 failed_checks: self.failed_checks.finish(),
                 stretches: self.stretches.finish(measured),
+                addresses: self.window.addresses,
             },
         }
     }

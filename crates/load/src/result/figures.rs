@@ -1,6 +1,7 @@
 //! Figures by phase, TLS negotiation, page and cohort, and failed checks.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
 use tidegate_stats::Percentiles;
@@ -51,6 +52,28 @@ impl From<&(Agreed, [u64; 2])> for Negotiated {
     }
 }
 
+/// Connections to one address of the target.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AddressFigures {
+    /// The address with its port.
+    pub address: SocketAddr,
+    /// Connections made to it.
+    pub connections: u64,
+    /// How often it did not accept a connection, so that the next address was tried.
+    pub passed_over: u64,
+    /// Why it was left out of the run: it did not accept a connection beforehand. `None` if it
+    /// did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unreachable: Option<String>,
+}
+
+impl AddressFigures {
+    /// Without connections so far.
+    pub(crate) fn new(address: SocketAddr, unreachable: Option<String>) -> Self {
+        Self { address, connections: 0, passed_over: 0, unreachable }
+    }
+}
+
 /// Figures of one page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct PageFigures {
@@ -98,7 +121,7 @@ type KindName = &'static str;
 pub struct FailedCheck {
     /// The page of the response or request.
     pub page: String,
-    /// `check`, `extraction`, `not_offered`, `unsendable` or `redirect_elsewhere`, as in
+    /// `check`, `extraction`, `not_offered`, `unsendable`, `redirect_elsewhere` or `rows_used_up`, as in
     /// [`Totals::failed_by_kind`](super::totals::Totals::failed_by_kind); or `soft_check`, which
     /// fails no session.
     #[serde(deserialize_with = "crate::outcome::name::<_, Unmet>")]

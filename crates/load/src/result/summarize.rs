@@ -67,6 +67,7 @@ pub(crate) fn summarize(
         response_uncorrected: tally.distributions.uncorrected.percentiles(),
         phases: tally.phases(),
         tls: tally.negotiated(),
+        addresses: tally.addresses.clone(),
         pages: tally.page_figures(),
         failed_checks: tally.failed_checks(),
         classes: tally.classes.iter().map(CohortTally::figures).collect(),

@@ -7,7 +7,7 @@ use tidegate_stats::Percentiles;
 
 use super::arrival_entry::ArrivalEntry;
 use super::driver::{Driver, DriverShard, Machine};
-use super::figures::{CohortFigures, FailedCheck, Negotiated, PageFigures, Phases};
+use super::figures::{AddressFigures, CohortFigures, FailedCheck, Negotiated, PageFigures, Phases};
 use super::series::{Point, Stretch};
 use super::shard::ShardResult;
 use super::totals::Totals;
@@ -100,6 +100,9 @@ pub struct Summary {
     pub phases: Phases,
     /// Results of TLS negotiation, the most frequent first.
     pub tls: Vec<Negotiated>,
+    /// Connections by address of the target, in the order in which its name was resolved,
+    /// those that could not be reached last.
+    pub addresses: Vec<AddressFigures>,
     /// Figures by page.
     pub pages: BTreeMap<String, PageFigures>,
     /// Figures by class of customers, in the scenario's order; empty for a single class.

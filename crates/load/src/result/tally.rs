@@ -8,7 +8,9 @@ use serde::{Deserialize, Serialize};
 use tidegate_stats::{CensoredHistogram, Histogram};
 
 use crate::client::tls::algorithms::Agreed;
-use crate::result::figures::{CohortFigures, FailedCheck, Negotiated, PageFigures, Phases};
+use crate::result::figures::{
+    AddressFigures, CohortFigures, FailedCheck, Negotiated, PageFigures, Phases,
+};
 use crate::result::series::Stretch;
 use crate::result::totals::Counted;
 use crate::result::totals::Totals;
@@ -30,6 +32,8 @@ pub(crate) struct Tally {
     #[serde(rename = "unmet")]
     pub(crate) failed_checks: Vec<FailedCheck>,
     pub(crate) stretches: Vec<Stretch>,
+    /// In the order of the first shard.
+    pub(crate) addresses: Vec<AddressFigures>,
 }
 
 /// Histograms of durations.
@@ -78,6 +82,7 @@ impl Tally {
             models,
             failed_checks,
             stretches,
+            addresses,
         } = other;
         self.totals.merge(&totals);
         self.distributions.merge(&distributions);
@@ -94,6 +99,7 @@ impl Tally {
         failed_checks
             .into_iter()
             .for_each(|failed_checks| add_failed_check(&mut self.failed_checks, failed_checks));
+        addresses.into_iter().for_each(|it| add_address(&mut self.addresses, it));
         merge_stretches(&mut self.stretches, stretches)
     }
 
@@ -108,6 +114,7 @@ impl Tally {
             models,
             failed_checks,
             stretches,
+            addresses,
         } = self;
         let agreed = agreed.iter().flat_map(|(_, counts)| *counts);
         let pages = pages.values().flat_map(|it| [it.ok, it.failed, it.response.count()]);
@@ -115,7 +122,8 @@ impl Tally {
         let cohorts = cohorts.flat_map(|it| [it.totals.most(), it.response.count()]);
         let failed_checks = failed_checks.iter().map(|it| it.count);
         let stretches = stretches.iter().flat_map(Stretch::counts);
-        let rest = [totals.most(), distributions.most()];
+        let addresses = addresses.iter().flat_map(|it| [it.connections, it.passed_over]);
+        let rest = [totals.most(), distributions.most()].into_iter().chain(addresses);
         let all =
             agreed.chain(pages).chain(cohorts).chain(failed_checks).chain(stretches).chain(rest);
         all.max().unwrap_or_default()
@@ -298,6 +306,18 @@ fn add_failed_check(all: &mut Vec<FailedCheck>, new: FailedCheck) {
     };
     match all.iter_mut().find(same) {
         Some(known) => known.count += new.count,
+        None => all.push(new),
+    }
+}
+
+/// Shards may have found different addresses: each has its own sum.
+fn add_address(all: &mut Vec<AddressFigures>, new: AddressFigures) {
+    match all.iter_mut().find(|known| known.address == new.address) {
+        Some(known) => {
+            known.connections += new.connections;
+            known.passed_over += new.passed_over;
+            known.unreachable = known.unreachable.take().or(new.unreachable);
+        }
         None => all.push(new),
     }
 }

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use tidegate_host::{cpu_clock, open_files};
 
+use crate::client::resolve::resolve;
 use crate::client::target::Target;
 use crate::client::tls::config::ClientTls;
 use crate::client::tls::rules::TicketsOf;
@@ -71,14 +72,15 @@ pub fn run_when(
         true => Some(ClientTls::new(plan.tls_settings()?, &target)?),
         false => None,
     };
-    let addresses = target.addresses()?;
+    let addresses = resolve(&target, &plan.resolve)?;
     plan.check_reach(&addresses)?;
-    let address = probe::probe(&plan, &target, tls.as_ref(), &addresses)?;
+    let probed = probe::probe(&plan, &target, tls.as_ref(), &addresses)?;
     if let (Some(tls), TicketsOf::One) = (&mut tls, plan.tickets_of()) {
-        probe::get_one_ticket(tls, &target, address, probe::TIMEOUT)?;
+        probe::get_one_ticket(tls, &target, probed.reached[0], probe::TIMEOUT)?;
     }
     let threads = if plan.cores.is_empty() { plan.threads.max(1) } else { plan.cores.len() };
     let mut recorder = Recorder::new(&plan, threads)?;
+    recorder.addresses(&probed.reached, &probed.unreachable);
     let rules = *plan.scenario.session();
     let files = open_files::raise_limit().saturating_sub(OTHER_FILES) as usize;
     // The simulation of session lengths must not run while load is generated.
@@ -96,7 +98,7 @@ pub fn run_when(
         core: None,
         parts: plan.scenario.parts().clone(),
         target,
-        address,
+        addresses: probed.reached,
         tls,
         http: plan.http,
         sources: plan.sources.clone(),

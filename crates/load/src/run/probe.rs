@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::client::addresses::Addresses;
 use crate::client::connection::{ConnectError, Connector};
 use crate::client::connections::{Close, Sources};
 use crate::client::target::Target;
@@ -19,8 +20,12 @@ pub(super) const TIMEOUT: Duration = Duration::from_secs(5);
 /// accepts it sends a ticket at once.
 const REJECTION: Duration = Duration::from_millis(500);
 
-/// Finds an address of the target that accepts connections. A refusal in the handshake, or
-/// a handshake that takes too long, does not fail the probe: the run counts it.
+/// Time for each further address, once one has been reached.
+const FURTHER: Duration = Duration::from_secs(1);
+
+/// Connects to every address of the target. Returns those that accept connections, at least
+/// one, and those that do not, with the reasons. A refusal in the handshake, or a handshake
+/// that takes too long, does not fail the probe: the run counts it.
 ///
 /// # Errors
 /// No address can be reached, or TLS or HTTP with the target is not possible.
@@ -29,8 +34,41 @@ pub(super) fn probe(
     target: &Target,
     tls: Option<&ClientTls>,
     addresses: &[SocketAddr],
-) -> Result<SocketAddr, Error> {
+) -> Result<Probed, Error> {
     let runtime = runtime()?;
+    let (mut reached, mut unreachable) = (Vec::new(), Vec::new());
+    for address in addresses {
+        let within = if reached.is_empty() { TIMEOUT } else { FURTHER };
+        match runtime.block_on(probe_one(plan, target, tls, *address, within))? {
+            Ok(()) => reached.push(*address),
+            Err(why) => unreachable.push((*address, why)),
+        }
+    }
+    if reached.is_empty() {
+        let reasons: Vec<String> =
+            unreachable.iter().map(|(address, why)| format!("{address}: {why}")).collect();
+        let (target, reason) = (target.text.clone(), reasons.join(", "));
+        return Err(Error::Unreachable { target, reason });
+    }
+    Ok(Probed { reached, unreachable })
+}
+
+/// The addresses of the target.
+pub(super) struct Probed {
+    /// Those that accept connections.
+    pub(super) reached: Vec<SocketAddr>,
+    /// The others, with the reasons.
+    pub(super) unreachable: Vec<(SocketAddr, String)>,
+}
+
+/// Connects to one address. The inner error says why it cannot be reached.
+async fn probe_one(
+    plan: &Plan,
+    target: &Target,
+    tls: Option<&ClientTls>,
+    address: SocketAddr,
+    within: Duration,
+) -> Result<Result<(), String>, Error> {
     let certificate_requested = || tls.is_some_and(ClientTls::certificate_requested);
     let tls_error = |reason: String| Error::Tls {
         target: target.text.clone(),
@@ -41,44 +79,36 @@ pub(super) fn probe(
         true => tls_error(reason),
         false => Error::Http { target: target.text.clone(), reason },
     };
-    let mut last = String::new();
-    for address in addresses {
-        let connector = Connector::new(*address, &Sources::System, tls.cloned(), plan.http, 0);
-        let tickets = Arc::new(Tickets::own());
-        let stage = std::cell::Cell::new(Stage::Connect);
-        let result = runtime.block_on(async {
-            tokio::time::timeout(TIMEOUT, connector.connect(&tickets, &stage, |_| ())).await
-        });
-        match result {
-            Ok(Ok((mut connection, _))) => {
-                if certificate_requested() {
-                    let until = tokio::time::Instant::now() + REJECTION;
-                    if let Some(why) = runtime.block_on(connection.rejection(until)) {
-                        return Err(tls_error(why));
-                    }
-                }
-                // Over TLS the server has confirmed the version by ALPN.
-                if !target.tls || certificate_requested() {
-                    let check = runtime.block_on(async {
-                        tokio::time::timeout(TIMEOUT, connection.check()).await
-                    });
-                    let silent = |_| Err(format!("no answer within {} s", TIMEOUT.as_secs()));
-                    check.unwrap_or_else(silent).map_err(no_http)?;
-                }
-                connection.finish(Close::Shutdown);
-                return Ok(*address);
-            }
-            Ok(Err(ConnectError::Refused(_))) => return Ok(*address),
-            Ok(Err(ConnectError::Failed(Failure::Tls, reason))) => return Err(tls_error(reason)),
-            Ok(Err(ConnectError::Failed(Failure::Http, reason))) => return Err(no_http(reason)),
-            Ok(Err(ConnectError::Failed(_, reason))) => last = format!("{address}: {reason}"),
-            Err(_) if stage.get() == Stage::Connect => {
-                last = format!("{address}: no answer within {} s", TIMEOUT.as_secs());
-            }
-            Err(_) => return Ok(*address),
+    let only = Addresses::new(&[address], &Sources::System, 0);
+    let connector = Connector::new(only, tls.cloned(), plan.http, 0);
+    let tickets = Arc::new(Tickets::own());
+    let stage = std::cell::Cell::new(Stage::Connect);
+    let connecting = connector.connect(&tickets, &stage, |_| ());
+    let mut connection = match tokio::time::timeout(within, connecting).await {
+        Ok(Ok((connection, _))) => connection,
+        Ok(Err(ConnectError::Refused(_))) => return Ok(Ok(())),
+        Ok(Err(ConnectError::Failed(Failure::Tls, reason))) => return Err(tls_error(reason)),
+        Ok(Err(ConnectError::Failed(Failure::Http, reason))) => return Err(no_http(reason)),
+        Ok(Err(ConnectError::Failed(_, reason))) => return Ok(Err(reason)),
+        Err(_) if stage.get() == Stage::Connect => {
+            return Ok(Err(format!("no answer within {} s", within.as_secs())));
+        }
+        Err(_) => return Ok(Ok(())),
+    };
+    if certificate_requested() {
+        let until = tokio::time::Instant::now() + REJECTION;
+        if let Some(why) = connection.rejection(until).await {
+            return Err(tls_error(why));
         }
     }
-    Err(Error::Unreachable { target: target.text.clone(), reason: last })
+    // Over TLS the server has confirmed the version by ALPN.
+    if !target.tls || certificate_requested() {
+        let check = tokio::time::timeout(TIMEOUT, connection.check()).await;
+        let silent = |_| Err(format!("no answer within {} s", TIMEOUT.as_secs()));
+        check.unwrap_or_else(silent).map_err(no_http)?;
+    }
+    connection.finish(Close::Shutdown);
+    Ok(Ok(()))
 }
 
 /// Obtains the ticket that all handshakes use, within a time limit.

@@ -10,12 +10,12 @@ use tokio::task::{spawn_local, yield_now};
 
 use crate::arrivals::{Arrivals, Closed, Model, Schedule, Stream};
 use crate::client::connections::KeepAlive;
-use crate::outcome::Outcome;
+use crate::outcome::{Failure, Outcome};
 use crate::plan::shard::ThreadShard;
 use crate::recorder::event::Cohort;
 use crate::rng::Rng;
 use crate::session::context::{Arrived, Entry, ThreadContext};
-use crate::session::customer::Customer;
+use crate::session::customer::{Customer, RETURNED};
 use crate::session::returning::{Departure, ReturningState};
 
 /// Modifier of a session's seed for back-offs.
@@ -172,7 +172,7 @@ impl Visits {
         kept: ReturningState,
     ) -> Departure {
         // Unique, because no run has as many sessions, and independent of back-offs.
-        let number = self.first + u64::from(self.count) * 1_000_000_000_000;
+        let number = self.first + u64::from(self.count) * RETURNED;
         self.count += 1;
         let context = self.context.clone();
         // The session borrows the customer and is boxed: otherwise both would be stored in
@@ -256,6 +256,11 @@ async fn closed(
                     left = visits.session(at, u32::MAX, anew).await;
                 }
                 kept = left.kept;
+                if left.outcome == Outcome::Failed(Failure::RowsUsedUp) {
+                    // Numbers rise: all further sessions would fail, at once.
+                    context.counts.rows_are_used_up();
+                    break;
+                }
             }
         }
         intended = Instant::now() + context.think(think, rules.think_cap, &mut rng);

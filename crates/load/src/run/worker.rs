@@ -1,6 +1,7 @@
 //! A worker thread: a current-thread runtime on which customers are tasks. It sends its
 //! events to the recorder in batches and never waits for the recorder.
 
+use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError};
@@ -10,6 +11,7 @@ use tidegate_host::{Cores, cpu_clock};
 
 use super::source;
 use crate::arrivals::Arrivals;
+use crate::client::addresses::Addresses;
 use crate::client::connection::Connector;
 use crate::client::connections::{Close, Http, KeepAlive, Sources};
 use crate::client::http::head::LastHead;
@@ -42,7 +44,8 @@ pub(crate) struct Assignment {
     pub(crate) core: Option<usize>,
     pub(crate) parts: Arc<Parts>,
     pub(crate) target: Target,
-    pub(crate) address: std::net::SocketAddr,
+    /// Those of the target, at least one.
+    pub(crate) addresses: Vec<SocketAddr>,
     pub(crate) tls: Option<ClientTls>,
     pub(crate) http: Http,
     pub(crate) sources: Sources,
@@ -73,8 +76,10 @@ impl Assignment {
         );
         let seed = (self.seed ^ self.shard.first as u64).wrapping_mul(SCHEDULE);
         let classes = &self.parts.classes;
+        // Threads and drivers begin with different addresses.
+        let addresses = Addresses::new(&self.addresses, &self.sources, self.shard.first);
         ThreadContext {
-            connector: Connector::new(self.address, &self.sources, self.tls, self.http, seed),
+            connector: Connector::new(addresses, self.tls, self.http, seed),
             patience: classes
                 .iter()
                 .map(|class| class.session.patience.mul_f64(self.patience_factor))

@@ -5,6 +5,7 @@ mod builtin;
 pub(crate) mod class;
 mod duration;
 pub(crate) mod expected;
+pub(crate) mod fed;
 pub(crate) mod field;
 mod impatience;
 pub(crate) mod length;
@@ -70,8 +71,7 @@ impl Scenario {
     /// # Errors
     /// The file cannot be read, or all mistakes in it.
     pub fn from_file(path: &Path) -> Result<Self, Error> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|source| Error::File { path: path.to_owned(), source })?;
+        let text = tidegate_config::read_file(path).map_err(|mistake| Mistakes(vec![mistake]))?;
         Ok(Self::from_toml(&text, &path.to_string_lossy())?)
     }
 

@@ -13,6 +13,7 @@ use super::thresholds::Threshold;
 use crate::arrivals::Arrivals;
 use crate::client::connections::Connections;
 use crate::client::tls::rules::TlsRules;
+use crate::feeder::Feeder;
 
 /// The parts of a scenario, all checked.
 #[derive(Debug)]
@@ -28,6 +29,9 @@ pub(crate) struct Parts {
     /// Names of parameters in templates; templates refer to them by index.
     pub(crate) parameters: Vec<Parameter>,
     pub(crate) fields: Vec<(String, FieldRule)>,
+    pub(crate) feeders: Vec<Feeder>,
+    /// The feeders that each class uses, by their indices; empty without feeders.
+    pub(crate) fed: Vec<Vec<u8>>,
     pub(crate) arrivals: Option<Arrivals>,
     pub(crate) run: RunTimes,
     pub(crate) connections: Connections,

@@ -67,11 +67,19 @@ pub(crate) struct SessionCounts {
     in_flight: Vec<Cell<usize>>,
     /// Customers between two sessions, who will return.
     away: Cell<usize>,
+    /// A customer of the closed model has left because no row is left.
+    used_up: Cell<bool>,
 }
 
 impl SessionCounts {
     pub(crate) fn new(cohorts: usize) -> Self {
         Self { in_flight: vec![Cell::new(0); cohorts], ..Self::default() }
+    }
+
+    /// Notes that a customer of the closed model leaves because the rows of a feeder are used
+    /// up.
+    pub(crate) fn rows_are_used_up(&self) {
+        self.used_up.set(true);
     }
 }
 
@@ -192,9 +200,11 @@ impl ThreadContext {
         self.counts.in_flight.iter().map(Cell::get).sum()
     }
 
-    /// Whether the thread has had the number of sessions that limits the run.
+    /// Whether the thread has had the number of sessions that limits the run, or the rows of a
+    /// feeder limit it.
     pub(crate) fn has_enough(&self) -> bool {
-        self.max_sessions.is_some_and(|most| self.counts.offered.get() >= most)
+        let most = self.max_sessions;
+        self.counts.used_up.get() || most.is_some_and(|most| self.counts.offered.get() >= most)
     }
 
     /// Whether no session is in flight and no customer will return.

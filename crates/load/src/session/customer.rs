@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use rand::{RngExt, SeedableRng};
 
 use super::context::ThreadContext;
-use super::request::{Identity, LastUsed, Maker, NotMade, Origin, Request};
+use super::last_used::LastUsed;
+use super::request::{Identity, Maker, NotMade, Origin, Request};
 use super::returning::{Departure, ReturningState, finish};
 use super::user_agent::UserAgent;
 use crate::client::connections::KeepAlive;
@@ -19,6 +20,10 @@ use crate::scenario::class::Class;
 use crate::scenario::expected::excerpt;
 use crate::scenario::walk::{Step, Walk};
 
+/// Numbers of sessions differ by this from those of the same customer's earlier ones, before a
+/// return. No run has as many sessions.
+pub(crate) const RETURNED: u64 = 1_000_000_000_000;
+
 /// A session in progress.
 pub(crate) struct Customer {
     agent: UserAgent,
@@ -26,6 +31,8 @@ pub(crate) struct Customer {
     rng: Rng,
     walk: Walk<Rc<Request>>,
     last: LastUsed,
+    /// The feeder whose rows are used up, if one is.
+    used_up: Option<u8>,
     max_requests: u32,
 }
 
@@ -45,12 +52,19 @@ impl Customer {
         let rules = &context.parts.classes[usize::from(cohort.class)];
         let (start, most) = (rules.start, rules.session.max_requests);
         let tickets = kept.tickets.unwrap_or_else(|| context.connector.first_tickets());
+        // A customer who returns is the same person.
+        let (first, seed) = (session % RETURNED, context.seed_of(session % RETURNED));
+        let (rows, used_up) = match context.parts.rows(cohort.class, first, seed) {
+            Ok(rows) => (rows, None),
+            Err(feeder) => (Box::default(), Some(feeder)),
+        };
         Self {
             agent: UserAgent::new(context, cohort, session, tickets, kept.connection),
             identity,
             rng,
             walk: Walk::new(start),
-            last: LastUsed::default(),
+            last: LastUsed::with_rows(rows),
+            used_up,
             max_requests: max_requests.min(most),
         }
     }
@@ -75,6 +89,9 @@ impl Customer {
     }
 
     async fn session(&mut self, arrival: Instant) -> Outcome {
+        if let Some(feeder) = self.used_up {
+            return self.rows_used_up(feeder);
+        }
         let mut intended = arrival;
         // 32 bits are enough for a day, and a thinking customer holds as little as possible.
         let arrived_ms = self.agent.context.since_start(arrival).as_millis() as u32;
@@ -218,6 +235,14 @@ impl Customer {
             false => "a value that no page has provided yet".to_owned(),
         });
         Outcome::Failed(Failure::NotOffered)
+    }
+
+    fn rows_used_up(&self, feeder: u8) -> Outcome {
+        let context = &self.agent.context;
+        let rows = context.parts.feeders[usize::from(feeder)].rows.len();
+        let found = || format!("its rows, {rows} in all, are used up");
+        context.check_failed(self.class().start, Expectation::Row { feeder }, found);
+        Outcome::Failed(Failure::RowsUsedUp)
     }
 
     fn unsendable(&self, page: u16) -> Outcome {

@@ -7,7 +7,8 @@ use std::rc::Rc;
 use rand::SeedableRng;
 
 use super::cookies::Cookies;
-use super::request::{Identity, LastUsed, Maker, Request};
+use super::last_used::LastUsed;
+use super::request::{Identity, Maker, Request};
 use crate::rng::Rng;
 use crate::scenario::page::Method;
 use crate::scenario::parts::Parts;
@@ -57,7 +58,7 @@ impl Request {
             head.push_str(part);
         }
         self.write_headers(common, &mut head);
-        cookies.write(&mut head);
+        cookies.write(&self.path, &mut head);
         if self.method.has_body() || !self.body.is_empty() {
             // Writing to a String cannot fail.
             let _ = write!(head, "Content-Length: {}\r\n", self.body.len());
@@ -138,7 +139,7 @@ weights = { End = 1 }
         assert_eq!(text(0, &cookies), "GET / HTTP/1.1\r\nHost: shop\r\nAccept: */*\r\n\r\n");
         let dressed = "GET /d?x=1 HTTP/1.1\r\nHost: shop\r\nAccept: text/plain\r\n";
         assert_eq!(text(1, &cookies), format!("{dressed}\r\n"));
-        cookies.add(&["a=1".to_owned()]);
+        cookies.add(&["a=1; Path=/".to_owned()], "https://shop", "/");
         assert_eq!(text(1, &cookies), format!("{dressed}Cookie: a=1\r\n\r\n"));
         let elsewhere = fixed.get(0).unwrap().redirected("/e".to_owned(), 302);
         assert!(elsewhere.bytes(COMMON, &Cookies::default()).starts_with(b"GET /e HTTP/1.1\r\n"));

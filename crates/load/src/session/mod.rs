@@ -6,6 +6,7 @@ mod cookies;
 pub(crate) mod customer;
 mod deadline;
 pub(crate) mod event_log;
+mod last_used;
 pub(crate) mod message;
 pub(crate) mod open_requests;
 mod redirect;

@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use rand::RngExt;
 use rand::seq::IndexedRandom;
 
+use super::last_used::LastUsed;
 use super::values::{Escape, Known, encode, encode_part, rule, text, value};
 use crate::html::{self, Field, Kind};
 use crate::rng::Rng;
@@ -54,50 +55,6 @@ pub(crate) struct Identity {
     pub(crate) request: u32,
     /// The run's letters.
     pub(crate) run: u64,
-}
-
-/// Values seen last, by index of the parameter.
-#[derive(Debug, Default)]
-pub(crate) struct LastUsed(Vec<(u16, Value)>);
-
-#[derive(Debug, Default)]
-struct Value {
-    text: String,
-    /// It was extracted, so that nothing about it is known; values of links can
-    /// stand in a path as they are.
-    extracted: bool,
-}
-
-impl LastUsed {
-    /// The value as it stands in a text.
-    pub(crate) fn text(&self, index: u16) -> Option<&str> {
-        self.get(index).map(|value| value.text.as_str())
-    }
-
-    /// Keeps a value that was found in an answer.
-    pub(crate) fn extract(&mut self, index: u16, text: &str) {
-        self.put(index, text, true);
-    }
-
-    pub(crate) fn set(&mut self, index: u16, text: &str) {
-        self.put(index, text, false);
-    }
-
-    fn get(&self, index: u16) -> Option<&Value> {
-        self.0.iter().find(|(known, _)| *known == index).map(|(_, value)| value)
-    }
-
-    fn put(&mut self, index: u16, text: &str, extracted: bool) {
-        let known = self.0.iter().position(|(known, _)| *known == index);
-        let at = known.unwrap_or_else(|| {
-            self.0.push((index, Value::default()));
-            self.0.len() - 1
-        });
-        let value = &mut self.0[at].1;
-        value.extracted = extracted;
-        value.text.clear();
-        value.text.push_str(text);
-    }
 }
 
 /// How a request came about.
@@ -175,12 +132,7 @@ impl Maker<'_> {
     }
 
     fn known(&mut self) -> Known<'_> {
-        Known {
-            identity: self.identity,
-            last: self.last,
-            parameters: &self.parts.parameters,
-            rng: self.rng,
-        }
+        Known { identity: self.identity, last: self.last, parts: self.parts, rng: self.rng }
     }
 
     fn by_path(&mut self, page: u16, rules: &Page) -> Option<(Request, Origin)> {
@@ -310,12 +262,12 @@ impl Maker<'_> {
                 "customer" => path.push_str(&identity.customer.to_string()),
                 "session" => path.push_str(&identity.session.to_string()),
                 "random" => path.push_str(&rng.random_range(0..1_000_000_000u32).to_string()),
-                _ => match (links, last.get(index), parameter.uniform) {
+                _ => match (links, last.get(index, &parts.feeders), parameter.uniform) {
                     (Some(()), Some(value), _) | (None, Some(value), None) => {
-                        if value.extracted {
-                            encode_part(&value.text, "%20", path);
+                        if value.is_path {
+                            path.push_str(value.text);
                         } else {
-                            path.push_str(&value.text);
+                            encode_part(value.text, "%20", path);
                         }
                     }
                     (_, _, Some((first, end))) => {

@@ -10,8 +10,9 @@ use std::time::{Duration, Instant};
 use super::context::ThreadContext;
 use super::cookies::Cookies;
 use super::deadline::Deadline;
+use super::last_used::LastUsed;
 use super::redirect::Redirect;
-use super::request::{LastUsed, Request};
+use super::request::Request;
 use super::returning::{finish, rest_until};
 use crate::client::connection::{ConnectError, Connection};
 use crate::client::connections::KeepAlive;
@@ -339,7 +340,8 @@ impl UserAgent {
                         finish(&context, self.connection.take());
                     }
                     if let Some(fields) = &answer.fields {
-                        self.cookies.add(&fields.cookies);
+                        let origin = &context.target.origin;
+                        self.cookies.add(&fields.cookies, origin, &request.path);
                     }
                     return Ok(answer);
                 }
@@ -357,10 +359,11 @@ impl UserAgent {
 
     async fn connect(&mut self, stage: &Cell<Stage>) -> Result<Connection, Outcome> {
         let context = &self.context;
-        let on_hello = |offered| context.record(EventKind::Hello { offered });
-        match context.connector.connect(&self.tickets, stage, on_hello).await {
+        let progress = |step| context.record(EventKind::from(step));
+        match context.connector.connect(&self.tickets, stage, progress).await {
             Ok((connection, made)) => {
-                context.record(EventKind::Connected { took: made.connect });
+                let (took, address) = (made.connect, made.address);
+                context.record(EventKind::Connected { took, address });
                 if let Some(handshake) = made.handshake {
                     context.record(EventKind::Handshake(handshake));
                 }

@@ -4,17 +4,18 @@
 use rand::RngExt;
 use rand::seq::IndexedRandom;
 
-use super::request::{Identity, LastUsed};
+use super::last_used::LastUsed;
+use super::request::Identity;
 use crate::html::{Field, Kind};
 use crate::rng::Rng;
 use crate::scenario::field::{FieldRule, TextPart};
-use crate::scenario::template::Parameter;
+use crate::scenario::parts::Parts;
 
 /// What texts are filled with.
 pub(crate) struct Known<'a> {
     pub(crate) identity: &'a Identity,
     pub(crate) last: &'a mut LastUsed,
-    pub(crate) parameters: &'a [Parameter],
+    pub(crate) parts: &'a Parts,
     pub(crate) rng: &'a mut Rng,
 }
 
@@ -70,11 +71,12 @@ pub(crate) fn text(parts: &[TextPart], known: &mut Known<'_>, escape: Escape) ->
             TextPart::Run => text.push_str(&base36(known.identity.run)),
             TextPart::Parameter(index) => {
                 // Declared ranges go first, as in a path.
-                if let Some((first, end)) = known.parameters[*index as usize].uniform {
+                if let Some((first, end)) = known.parts.parameters[*index as usize].uniform {
                     let value = known.rng.random_range(first..=end).to_string();
                     known.last.set(*index, &value);
                 }
-                escape.write(known.last.text(*index)?, &mut text);
+                let value = known.last.get(*index, &known.parts.feeders)?;
+                escape.write(value.text, &mut text);
             }
         }
     }

@@ -164,7 +164,7 @@ fn start(section: &Section<'_>, common: &Section<'_>, pages: &[Page]) -> Option<
         }
         Some(index) => Some(index as u16),
         None => {
-            value.wrong("is not a page", "name one of [pages]");
+            value.wrong("is not a page", steps::one_of(name, pages));
             None
         }
     }
@@ -323,7 +323,7 @@ class = "c"
 "#;
         let found = mistakes(text);
         for expected in [
-            "shop.toml:2: session.steps[1] = \"Hmoe\": is not a page; name one of [pages]",
+            "shop.toml:2: session.steps[1] = \"Hmoe\": is not a page; did you mean Home?",
             "shop.toml:2: session.steps[2].repeat = 0: must be a whole number of 1 to 10000;",
             "shop.toml:2: session.steps[3]: has no page;",
             "shop.toml:9: classes[1]: has the name of another class; choose another name",

@@ -9,8 +9,9 @@ use super::arrivals::arrivals as arrivals_of;
 use super::fields::field_rules;
 use super::names::Names;
 use super::pages::{pages, unknown_values};
-use super::{classes, connections, run, thresholds, tls};
+use super::{classes, connections, feeders, run, thresholds, tls};
 use crate::scenario::class::Class;
+use crate::scenario::fed;
 use crate::scenario::page::Page;
 use crate::scenario::parts::Parts;
 
@@ -30,6 +31,8 @@ keys! {
         pages: Other("table", "at most 1000") = Required("");
         /// Parameters: names in braces in paths and texts.
         parameters: Other("table", "see below") = Unset;
+        /// Files with values for parameters, by name.
+        feeders: Other("table", "at most 16, see below") = Unset;
         /// Values of form fields of all pages by name: a text, or a rule, see below.
         fields: Other("table", "texts and rules") = Unset;
         /// The next page of a session.
@@ -59,6 +62,8 @@ fn parts(root: &Section<'_>, file: &str) -> Option<Parts> {
     let (name, description) = (text(&SCENARIO.name), text(&SCENARIO.description));
     let attack = root.given(&SCENARIO.attack).unwrap_or_default();
     let mut names = Names::of(root);
+    let feeders = root.given(&SCENARIO.feeders);
+    let feeders = feeders.map(|value| feeders::read(&value, &mut names, file)).unwrap_or_default();
     let fields = root.given(&SCENARIO.fields).and_then(|value| value.section());
     let fields = fields.map(|section| field_rules(&section, &names)).unwrap_or_default();
     let pages = pages(root, &mut names);
@@ -78,7 +83,9 @@ fn parts(root: &Section<'_>, file: &str) -> Option<Parts> {
         .unwrap_or_default();
     unknown_values(root, &pages, &names);
     let classes = classes?;
-    let notes = notes(&classes, &pages);
+    let fed = fed::used(&classes, &pages, &fields, &feeders);
+    let mut notes = notes(&classes, &pages);
+    notes.extend(fed::unused(&fed, &feeders));
     Some(Parts {
         name: if name.is_empty() { stem(file) } else { name },
         description,
@@ -88,6 +95,8 @@ fn parts(root: &Section<'_>, file: &str) -> Option<Parts> {
         classes,
         parameters: names.0,
         fields,
+        feeders,
+        fed,
         arrivals,
         run,
         connections,
@@ -179,7 +188,7 @@ response_p95_ms = { maximum = 5 }
         let found = mistakes(text);
         for expected in [
             "shop.toml:1: nmae = \"shop\": is not a known key; did you mean name?",
-            "shop.toml:3: session.start = \"Hmoe\": is not a page; name one of [pages]",
+            "shop.toml:3: session.start = \"Hmoe\": is not a page; did you mean Home?",
             "shop.toml:4: session.patience = \"soon\": must be a duration of 1ms to 24h; \
              write a number and one of ms, s, m, h, d, as in \"10s\"",
             "shop.toml:5: session.max_requests = 0: must be a whole number of 1 to 1000000; try 1",
@@ -187,10 +196,10 @@ response_p95_ms = { maximum = 5 }
              write a path such as \"/items/{item}\"",
             "shop.toml:8: pages.Item: has 2 of path, link and form, must have one; \
              path makes the address up, link and form follow the last page",
-            "shop.toml:9: pages.Search.path = \"/search?q={word}\": has {word}, which no link, extraction or parameter gives; \
+            "shop.toml:9: pages.Search.path = \"/search?q={word}\": has {word}, which no link, extraction, parameter or feeder gives; \
              add [parameters] word = { uniform = [1, 20] }",
             "shop.toml:12: transitions.Item.Nowhere = 1: is neither a page nor Back, Stay or End; \
-             name one of [pages], or remove it",
+             pages are Home, Item, Search, or remove it",
             "shop.toml:14: thresholds.response_p95_ms.maximum = 5: is not a known key; \
              known keys: min, max, abort_on_fail, abort_after",
         ] {

@@ -221,7 +221,7 @@ About = { Item = 1 }
             ),
             (
                 "duration = \"1min\"\nend_at = \"Itme\"",
-                "shop.toml:6: session.end_at = \"Itme\": is not a page; name one of [pages]",
+                "shop.toml:6: session.end_at = \"Itme\": is not a page; did you mean Item?",
             ),
             (
                 "duration = \"1min\"\nend_at = \"About\"",

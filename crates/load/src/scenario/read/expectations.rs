@@ -244,7 +244,7 @@ Buy = { End = 1 }
         let found = Scenario::from_toml(text, "shop.toml").unwrap_err();
         let found: Vec<String> = found.0.iter().map(ToString::to_string).collect();
         for expected in [
-            "shop.toml:4: pages.Home.path = \"/?t={tokn}\": has {tokn}, which no link, extraction or parameter",
+            "shop.toml:4: pages.Home.path = \"/?t={tokn}\": has {tokn}, which no link, extraction, parameter or",
             "shop.toml:5: pages.Home.method = \"PUSH\": must be one of GET, HEAD, POST, PUT, PATCH, DELETE;",
             "shop.toml:7: pages.Home.extract.token.css = \"input:first\": \"input:first\" has a ':', which is not known",
             "shop.toml:8: pages.Home.extract.id.json = \"items/0\": must begin with /; write \"/items/0\"",

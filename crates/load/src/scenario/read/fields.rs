@@ -41,7 +41,11 @@ pub(super) fn text(value: &Value<'_>, names: &Names) -> Option<Vec<TextPart>> {
     match TextPart::parse(value.string()?, |name| names.given(name)) {
         Ok(parts) => Some(parts),
         Err(rule) => {
-            value.wrong(rule, "extract it from a page, or add it to [parameters]");
+            if names.are_all_known() {
+                let remedy = "extract it from a page, add it to [parameters], or to [feeders] a \
+                              file with this column";
+                value.wrong(rule, remedy);
+            }
             None
         }
     }

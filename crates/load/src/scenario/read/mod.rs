@@ -6,6 +6,7 @@ mod connections;
 pub(super) mod document;
 mod duration;
 mod expectations;
+mod feeders;
 mod fields;
 mod impatience;
 mod limits;

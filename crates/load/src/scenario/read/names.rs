@@ -15,9 +15,10 @@ keys! {
     }
 }
 
-/// Names of parameters, by index; the first three are [`OWN`].
+/// Names of parameters, by index; the first three are [`OWN`]. Whether something gives each of
+/// them a value, and whether some names are unknown because a file could not be read.
 #[derive(Default)]
-pub(super) struct Names(pub(super) Vec<Parameter>, Vec<bool>);
+pub(super) struct Names(pub(super) Vec<Parameter>, Vec<bool>, bool);
 
 impl Names {
     /// Those that every customer has, and all that the scenario gives a value:
@@ -47,6 +48,16 @@ impl Names {
             extracted.into_iter().for_each(|(name, _)| names.give(name));
         }
         names
+    }
+
+    /// Notes that a file with names could not be read.
+    pub(super) fn some_are_unread(&mut self) {
+        self.2 = true;
+    }
+
+    /// Whether all names are known, so that another one is a mistake.
+    pub(super) fn are_all_known(&self) -> bool {
+        !self.2
     }
 
     pub(super) fn give(&mut self, name: &str) {

@@ -259,6 +259,9 @@ fn headers(section: &Section<'_>, names: &Names) -> Vec<(String, Vec<TextPart>)>
 /// extracted, the customer's own, or seen in some link.
 pub(super) fn unknown_values(root: &Section<'_>, pages: &[Page], names: &Names) {
     let Some(section) = root.get("pages").and_then(|value| value.section()) else { return };
+    if !names.are_all_known() {
+        return;
+    }
     for page in pages.iter().filter(|page| !page.reads_last_page()) {
         for index in page.template().parameters() {
             let parameter = &names.0[index as usize];
@@ -269,7 +272,7 @@ pub(super) fn unknown_values(root: &Section<'_>, pages: &[Page], names: &Names) 
             if let Some(place) = place {
                 place.wrong(
                     format!(
-                        "has {{{}}}, which no link, extraction or parameter gives",
+                        "has {{{}}}, which no link, extraction, parameter or feeder gives",
                         parameter.name
                     ),
                     format!("add [parameters] {} = {{ uniform = [1, 20] }}", parameter.name),
@@ -295,7 +298,7 @@ Basket = "/basket"
         let found = Scenario::from_toml(text, "shop.toml").unwrap_err();
         let found: Vec<String> = found.0.iter().map(ToString::to_string).collect();
         for expected in [
-            "shop.toml:2: session.steps[3] = \"Hmoe\": is not a page; name one of [pages]",
+            "shop.toml:2: session.steps[3] = \"Hmoe\": is not a page; did you mean Home?",
             "shop.toml:4: pages.Home.path = \"home\": \"home\" must begin with /;",
             "shop.toml:4: pages.Home.think = \"soon\": must be a duration",
             "shop.toml:4: pages.Home.check.status[0] = 20: must be a whole number",

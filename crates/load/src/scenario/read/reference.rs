@@ -10,6 +10,7 @@ use super::classes::CLASS;
 use super::connections::CONNECTIONS;
 use super::document::SCENARIO;
 use super::expectations::{CHECK, CHECK_JSON, EXTRACT};
+use super::feeders::FEEDER;
 use super::fields::FIELD;
 use super::impatience::{COME_BACK, HAMMER, IMPATIENCE};
 use super::names::PARAMETER;
@@ -55,6 +56,7 @@ fn tables() -> Vec<(&'static str, &'static dyn Keys)> {
         ("`check.json`", &CHECK_JSON),
         ("[fields] and [pages.NAME.fields]", &FIELD),
         ("[parameters.NAME]", &PARAMETER),
+        ("[feeders.NAME]", &FEEDER),
         ("[transitions]", &TRANSITIONS),
         ("[[classes]]", &CLASS),
         ("[arrivals] and [[arrivals]]", &ARRIVALS),
@@ -127,7 +129,7 @@ mod tests {
     ];
 
     /// Where a key of each table can stand: at the `@`, in one of these places.
-    const PLACES: [&[&str]; 23] = [
+    const PLACES: [&[&str]; 24] = [
         &["@"],
         &[
             "[session]\n@",
@@ -157,6 +159,7 @@ mod tests {
             "[fields]\na = { by = [1, 2], @ }",
         ],
         &["[parameters.a]\n@"],
+        &["[feeders.a]\n@", "[feeders.a]\nfile = \"times.csv\"\n@"],
         &["[transitions]\n@", "[transitions]\nHome = { End = 1 }\n@"],
         &["[[classes]]\n@"],
         &["[arrivals]\n@", "[arrivals]\nrate = 1\n@", "[arrivals]\ncustomers = 1\n@"],

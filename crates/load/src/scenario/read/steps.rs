@@ -1,7 +1,7 @@
 //! Reads `steps`.
 
 use tidegate_config::Preset::{Else, Is, Required};
-use tidegate_config::{Text, Time, Value, Whole, keys};
+use tidegate_config::{Text, Time, Value, Whole, did_you_mean, keys};
 
 use crate::scenario::navigation::ScriptStep;
 use crate::scenario::page::Page;
@@ -69,7 +69,21 @@ pub(super) fn page(value: &Value<'_>, pages: &[Page]) -> Option<u16> {
     let name = value.string()?;
     let found = pages.iter().position(|page| page.name == name);
     if found.is_none() {
-        value.wrong("is not a page", "name one of [pages]");
+        value.wrong("is not a page", one_of(name, pages));
     }
     found.map(|index| index as u16)
+}
+
+/// Most pages that a remedy names.
+const NAMED: usize = 10;
+
+/// What to write in place of a name that is no page.
+pub(super) fn one_of(name: &str, pages: &[Page]) -> String {
+    let names: Vec<&str> = pages.iter().map(|page| page.name.as_str()).collect();
+    did_you_mean(name, &names).unwrap_or_else(|| match names.split_at_checked(NAMED) {
+        Some((first, more)) if !more.is_empty() => {
+            format!("pages are {} and {} more", first.join(", "), more.len())
+        }
+        _ => format!("pages are {}", names.join(", ")),
+    })
 }

@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use super::limits::MOVES;
+use super::steps::one_of;
 use crate::scenario::builtin;
 use crate::scenario::page::Page;
 use crate::scenario::table::{Form, Move, Table};
@@ -143,7 +144,7 @@ fn inline(section: &Section<'_>, pages: &[Page]) -> (Rows, Places) {
                     rows[state] = row(&entries, pages);
                 }
             }
-            None => value.wrong("is not a page", "name one of [pages]"),
+            None => value.wrong("is not a page", one_of(name, pages)),
         }
     }
     (rows, vec![None; pages.len()])
@@ -156,7 +157,7 @@ fn row(entries: &Section<'_>, pages: &[Page]) -> Vec<(Move, f64)> {
             Some(to) => row.extend(value.number(0.0..=1e9).map(|weight| (to, weight))),
             None => value.wrong(
                 "is neither a page nor Back, Stay or End",
-                "name one of [pages], or remove it",
+                format!("{}, or remove it", one_of(name, pages).trim_end_matches('?')),
             ),
         }
     }
