@@ -7,15 +7,18 @@
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, Criterion, SamplingMode, Throughput};
 use criterion::{criterion_group, criterion_main};
+use rustls::crypto::aws_lc_rs::{self as provider, kx_group};
+use rustls::crypto::{CryptoProvider, SupportedKxGroup};
+use rustls::{ClientConfig, ClientConnection, RootCertStore};
 use std::hint::black_box;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
-use tidegate_bench::client;
 use tidegate_bench::in_process::{DECISION, HELLO, decision, hello};
 use tidegate_control::{AGES, ClassWork, Controller, Moment, Reading, Settings, Usage};
 use tidegate_hello::{Limits, Progress, Reader};
 use tidegate_host::{Cores, cpu_clock};
-use tidegate_lab::peers::Version;
+use tidegate_lab::NAME;
 
 /// Time between two readings.
 const TICK: Duration = Duration::from_millis(100);
@@ -32,14 +35,36 @@ criterion_group! {
 }
 criterion_main!(in_process);
 
-/// Hellos as the rows of the benchmark send them.
+/// Hellos of new customers, as the rows of the benchmark send them and with the
+/// post-quantum share of browsers.
 fn hellos(criterion: &mut Criterion) {
     let mut group = group(criterion, HELLO);
-    let x25519 = client::hello(Version::Tls13).expect("a valid configuration");
-    let post_quantum = client::post_quantum_hello().expect("a valid configuration");
+    let x25519 = first_flight(&[kx_group::X25519, kx_group::SECP256R1]);
+    let post_quantum =
+        first_flight(&[kx_group::X25519MLKEM768, kx_group::X25519, kx_group::SECP256R1]);
     assert!(post_quantum.len() > x25519.len() + 1000, "the post-quantum share is missing");
     read(&mut group, hello::X25519, &x25519, x25519.len());
     read(&mut group, hello::POST_QUANTUM, &post_quantum, post_quantum.len());
+}
+
+/// What rustls sends first in TLS 1.3 with AES-128-GCM and these groups.
+fn first_flight(groups: &[&'static dyn SupportedKxGroup]) -> Vec<u8> {
+    let crypto = CryptoProvider {
+        cipher_suites: vec![provider::cipher_suite::TLS13_AES_128_GCM_SHA256],
+        kx_groups: groups.to_vec(),
+        ..provider::default_provider()
+    };
+    let config = ClientConfig::builder_with_provider(Arc::new(crypto))
+        .with_protocol_versions(&[&rustls::version::TLS13])
+        .expect("the suite is of that version")
+        .with_root_certificates(RootCertStore::empty())
+        .with_no_client_auth();
+    let name = NAME.try_into().expect("a host name");
+    let mut connection =
+        ClientConnection::new(Arc::new(config), name).expect("a valid configuration");
+    let mut bytes = Vec::new();
+    connection.write_tls(&mut bytes).expect("a Vec takes all");
+    bytes
 }
 
 /// Hellos of other TLS libraries, in one piece and byte by byte.

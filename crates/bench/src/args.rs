@@ -5,13 +5,13 @@ use crate::rows::{ROWS, Row};
 use clap::Parser;
 use std::path::PathBuf;
 use std::time::Duration;
-use tidegate_lab::BadInput;
+use tidegate_lab::Error;
 use tidegate_lab::peers::Kind;
 
 /// Server CPU per operation of the gate beside nginx and HAProxy.
 ///
-/// Exit codes: 0 every goal met; 1 a goal was missed; 2 bad flags, or a
-/// missing program; 3 the run failed.
+/// Exit codes: 0 no goal is missed by more than the spread; 1 a goal is missed;
+/// 2 bad flags, or a missing program; 3 the run failed.
 #[derive(Debug, Parser)]
 #[command(name = "tidegate-bench", version, args_conflicts_with_subcommands = true)]
 pub struct Args {
@@ -41,13 +41,10 @@ pub struct Args {
     /// Folder for bench.json
     #[arg(long, default_value = "out/bench")]
     pub out: PathBuf,
-    /// What drives the rows: the program itself, or tidegate load where it can
-    #[arg(long, value_name = "WHAT", value_enum, default_value_t = Drive::Own)]
-    pub driver: Drive,
     /// Folder of criterion's results: reading a hello, decisions of the controller
     #[arg(long, value_name = "FOLDER", default_value = "out/bench/criterion")]
     pub in_process: PathBuf,
-    /// The gate's binary [default: `tidegate` beside this program]
+    /// The binary of gate and driver [default: `tidegate` beside this program]
     #[arg(long)]
     tidegate: Option<PathBuf>,
     /// nginx's binary
@@ -65,15 +62,6 @@ pub struct Args {
     /// Seed of the order of the servers in each round
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-}
-
-/// What drives the rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum Drive {
-    /// The program itself.
-    Own,
-    /// `tidegate load`; refusals are still driven by the program itself.
-    Load,
 }
 
 /// Other measurements.
@@ -98,10 +86,10 @@ impl Args {
     ///
     /// # Errors
     /// An id that no row has.
-    pub fn rows(&self) -> Result<Vec<&'static Row>, BadInput> {
+    pub fn rows(&self) -> Result<Vec<&'static Row>, Error> {
         let ids = || ROWS.iter().map(|row| row.id).collect::<Vec<_>>().join(", ");
         if let Some(unknown) = self.rows.iter().find(|id| ROWS.iter().all(|row| row.id != **id)) {
-            return Err(BadInput(format!(
+            return Err(Error::Operator(format!(
                 "--rows: there is no row \"{unknown}\": choose from {}",
                 ids()
             )));
@@ -114,12 +102,12 @@ impl Args {
     ///
     /// # Errors
     /// A name that no server has.
-    pub fn servers(&self) -> Result<Vec<Kind>, BadInput> {
+    pub fn servers(&self) -> Result<Vec<Kind>, Error> {
         let names = || Kind::ALL.map(Kind::name).join(", ");
         if let Some(unknown) =
             self.servers.iter().find(|name| Kind::ALL.iter().all(|kind| kind.name() != **name))
         {
-            return Err(BadInput(format!(
+            return Err(Error::Operator(format!(
                 "--servers: unknown server \"{unknown}\": choose from {}",
                 names()
             )));
@@ -132,7 +120,7 @@ impl Args {
     ///
     /// # Errors
     /// It is missing; the message names how to install it.
-    pub fn program(&self, kind: Kind) -> Result<PathBuf, BadInput> {
+    pub fn program(&self, kind: Kind) -> Result<PathBuf, Error> {
         let (path, remedy) = match kind {
             Kind::Nginx => (self.nginx.clone(), "run scripts/bootstrap bench"),
             Kind::Haproxy => (self.haproxy.clone(), "run scripts/bootstrap bench"),
@@ -141,7 +129,7 @@ impl Args {
         if path.is_file() {
             return Ok(path);
         }
-        Err(BadInput(format!("{}: {} is missing: {remedy}", kind.name(), path.display())))
+        Err(Error::Operator(format!("{}: {} is missing: {remedy}", kind.name(), path.display())))
     }
 }
 
@@ -171,7 +159,7 @@ mod tests {
 
     #[test]
     fn unknown_names_are_bad_input_that_lists_the_known_ones() {
-        assert!(parsed("--rows nothing").rows().unwrap_err().0.contains("full13-p256"));
-        assert!(parsed("--servers apache").servers().unwrap_err().0.contains("haproxy"));
+        assert!(parsed("--rows nothing").rows().unwrap_err().to_string().contains("full13-p256"));
+        assert!(parsed("--servers apache").servers().unwrap_err().to_string().contains("haproxy"));
     }
 }

@@ -1,294 +1,198 @@
-//! Closed-loop load: a fixed number of connections, each busy with the next
-//! operation as soon as the last is done, bounded in time and number.
+//! `tidegate load` as the driver of a window: one process per window, in the closed model,
+//! on the driver's core. What it counts is in [`counts`](crate::counts).
 
-use crate::client;
-use rustls::{ClientConfig, HandshakeKind, NamedGroup};
-use serde::Serialize;
-use std::io::{self, ErrorKind};
+use crate::counts::{Counts, Span, Tally};
+use anyhow::Context;
 use std::net::SocketAddr;
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::{Duration, Instant, SystemTime};
+use tidegate_host::Cores;
 use tidegate_lab::peers::{Version, Work};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
-use tokio::task::{JoinHandle, JoinSet};
-use tokio::time::timeout;
-use tokio_rustls::TlsConnector;
-use tokio_rustls::client::TlsStream;
+use tidegate_lab::{Launch, Process};
+use tokio::time::sleep;
 
-/// How long one operation may take.
-const OPERATION_TIMEOUT: Duration = Duration::from_secs(5);
+/// Load beyond the window, so that its end is measured under load.
+const BEYOND: Duration = Duration::from_millis(250);
 
-/// The group of every key exchange, so that all servers do the same work.
-const GROUP: NamedGroup = NamedGroup::X25519;
+/// Longest time beyond the load that the process may take to start and to end.
+const LONGER: Duration = Duration::from_secs(10);
 
-/// Most operations of one window, whatever its length.
-const MOST: u64 = 200_000;
+/// Time between two looks at the process.
+const POLL: Duration = Duration::from_millis(5);
 
-/// Result of a window.
-#[derive(Clone, Debug, Default, Serialize)]
-pub struct Tally {
-    /// Operations completed as the row requires.
-    pub operations: u64,
-    /// Operations that failed.
-    pub failures: u64,
-    /// Operations whose handshake was full where the row requires a resumed one,
-    /// or the reverse, or with another group; not counted in `operations`.
-    pub other_kind: u64,
-    /// The first failure.
-    pub first_failure: Option<String>,
-}
-
-impl Tally {
-    fn add(&mut self, other: Self) {
-        self.operations += other.operations;
-        self.failures += other.failures;
-        self.other_kind += other.other_kind;
-        self.first_failure = self.first_failure.take().or(other.first_failure);
-    }
-}
-
-/// The customers of one row at one server. They keep their tickets, and
-/// keep-alive connections, from one window to the next.
+/// How `tidegate load` drives one row at one server.
 #[derive(Debug)]
 pub struct Driver {
-    customers: Vec<Customer>,
+    /// Tidegate's binary.
+    pub program: PathBuf,
+    /// The row's work.
+    pub work: Work,
+    /// The server.
+    pub target: SocketAddr,
+    /// Connections that are busy at once.
+    pub connections: u32,
+    /// Core of the driver.
+    pub core: usize,
+    /// Folder for its results.
+    pub folder: PathBuf,
 }
 
 impl Driver {
-    /// One customer for each concurrent connection.
+    /// Starts the load for a window of this length after a warm-up.
     ///
     /// # Errors
-    /// The TLS library rejects its configuration.
-    pub fn new(work: Work, target: SocketAddr, connections: u32) -> anyhow::Result<Self> {
-        let customers = (0..connections).map(|_| Customer::new(work, target));
-        Ok(Self { customers: customers.collect::<anyhow::Result<_>>()? })
-    }
-
-    /// Keeps all customers busy for `length`, then lets each finish its operation.
-    /// When this returns no operation is in progress.
-    pub async fn run(&mut self, length: Duration) -> Tally {
-        let end = Instant::now() + length;
-        let most = MOST / self.customers.len().max(1) as u64;
-        let mut tasks = JoinSet::new();
-        for mut customer in self.customers.drain(..) {
-            tasks.spawn_local(async move {
-                let tally = customer.run(end, most).await;
-                (customer, tally)
-            });
+    /// The process cannot be started.
+    pub fn start(&self, warm_up: Duration, length: Duration) -> anyhow::Result<Load> {
+        let (json, raw) = (self.folder.join("load.json"), self.folder.join("load.jsonl"));
+        // Those of the window before must not be taken for those of a load that leaves none.
+        for file in [&json, &raw] {
+            if file.exists() {
+                std::fs::remove_file(file)
+                    .with_context(|| format!("cannot remove {}", file.display()))?;
+            }
         }
-        let awake = AbortOnDrop(tokio::task::spawn_local(stay_awake()));
-        let mut total = Tally::default();
-        while let Some(done) = tasks.join_next().await {
-            let (customer, tally) = done.expect("a customer never panics");
-            self.customers.push(customer);
-            total.add(tally);
+        let mut command = Command::new(&self.program);
+        command.arg("load").args(flags(self.work, self.target, self.connections));
+        command.arg(format!("--cores={}", self.core));
+        command.arg("--json").arg(&json).arg("--raw").arg(&raw);
+        command.args(["--warm-up", &warm_up.as_secs_f64().to_string()]);
+        command.args(["--duration", &(length + BEYOND).as_secs_f64().to_string()]);
+        let launch = Launch::new("tidegate load", command).on(&Cores::one(self.core)?);
+        let process = launch.log_unnamed()?.start()?;
+        let deadline = Instant::now() + warm_up + length + BEYOND + LONGER;
+        Ok(Load { process, deadline, work: self.work, json, raw })
+    }
+
+    /// Load of this length that is not measured.
+    ///
+    /// # Errors
+    /// The process cannot be started.
+    pub async fn warm_up(&self, length: Duration) -> anyhow::Result<()> {
+        let now = SystemTime::now();
+        self.start(Duration::ZERO, length.saturating_sub(BEYOND))?
+            .finish(Span { from: now, to: now })
+            .await?;
+        Ok(())
+    }
+}
+
+/// The flags that fix the work: the same suites, group, kind of handshake and close at
+/// every server.
+fn flags(work: Work, target: SocketAddr, connections: u32) -> Vec<String> {
+    let scheme = if work == Work::KeepAliveClear { "http" } else { "https" };
+    let mut flags = vec![
+        format!("--target={scheme}://localhost:{}/1k", target.port()),
+        format!("--closed={connections}"),
+        "--close=shutdown".to_owned(),
+        "--plain".to_owned(),
+    ];
+    let version = match work {
+        Work::Full(version) | Work::Resumed(version) => Some(version),
+        Work::KeepAliveTls | Work::Refused => Some(Version::Tls13),
+        Work::KeepAliveClear => None,
+    };
+    let (tls, suites) = match version {
+        Some(Version::Tls12) => {
+            ("--tls=1.2", "--suites=ECDHE-ECDSA-AES128-GCM-SHA256,ECDHE-RSA-AES128-GCM-SHA256")
         }
-        drop(awake);
-        total
+        _ => ("--tls=1.3", "--suites=TLS_AES_128_GCM_SHA256"),
+    };
+    if version.is_some() {
+        // The second group is the curve of the certificate: OpenSSL selects no certificate
+        // whose curve a TLS 1.2 client does not offer.
+        let tls = [tls, suites, "--groups=x25519,secp256r1", "--insecure"];
+        flags.extend(tls.map(str::to_owned));
     }
-
-    /// Closes the connections that are open.
-    pub async fn close(&mut self) {
-        for customer in &mut self.customers {
-            customer.open = Open::Nothing;
-        }
-        tokio::task::yield_now().await;
-    }
+    // A session is one request. With `--keep=request` each would say "Connection: close".
+    let keep: &[&str] = match work {
+        Work::Full(_) | Work::Refused => &["--keep=session"],
+        Work::Resumed(_) => &["--keep=session", "--full-share=0"],
+        Work::KeepAliveTls | Work::KeepAliveClear => &["--keep=customer"],
+    };
+    flags.extend(keep.iter().map(|flag| (*flag).to_owned()));
+    flags
 }
 
-/// Keeps the driver's thread from sleeping. On one machine a write to a sleeping
-/// peer wakes it, at the writer's cost: up to a fifth of a keep-alive request, and
-/// more often the faster the server is. Over a network no server has that cost.
-async fn stay_awake() {
-    loop {
-        tokio::task::yield_now().await;
-    }
-}
-
-/// A task that ends with this value.
+/// A running load.
 #[derive(Debug)]
-pub struct AbortOnDrop(pub JoinHandle<()>);
-
-impl Drop for AbortOnDrop {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
-}
-
-/// A connection that stays open.
-#[derive(Debug)]
-enum Open {
-    Nothing,
-    Tls(Box<TlsStream<TcpStream>>),
-    Clear(TcpStream),
-}
-
-#[derive(Debug)]
-struct Customer {
+pub struct Load {
+    process: Process,
+    deadline: Instant,
     work: Work,
-    target: SocketAddr,
-    tls: Arc<ClientConfig>,
-    hello: Arc<[u8]>,
-    open: Open,
-    buffer: Vec<u8>,
+    json: PathBuf,
+    raw: PathBuf,
 }
 
-impl Customer {
-    fn new(work: Work, target: SocketAddr) -> anyhow::Result<Self> {
-        let (version, resume) = match work {
-            Work::Full(version) => (version, false),
-            Work::Resumed(version) => (version, true),
-            Work::KeepAliveTls | Work::KeepAliveClear | Work::Refused => (Version::Tls13, false),
-        };
-        Ok(Self {
-            work,
-            target,
-            tls: client::config(version, resume),
-            hello: client::hello(version)?.into(),
-            open: Open::Nothing,
-            buffer: Vec::with_capacity(4096),
-        })
-    }
-
-    async fn run(&mut self, end: Instant, most: u64) -> Tally {
-        let mut tally = Tally::default();
-        while Instant::now() < end && tally.operations + tally.other_kind < most {
-            let done = timeout(OPERATION_TIMEOUT, self.operation()).await;
-            match done.unwrap_or_else(|_| Err(ErrorKind::TimedOut.into())) {
-                Ok(true) => tally.operations += 1,
-                Ok(false) => tally.other_kind += 1,
-                Err(error) => {
-                    self.open = Open::Nothing;
-                    tally.failures += 1;
-                    tally.first_failure.get_or_insert_with(|| error.to_string());
-                    // A server that fails at once must not be flooded.
-                    tokio::time::sleep(Duration::from_millis(10)).await;
-                }
-            }
-        }
-        tally
-    }
-
-    /// Does one operation; returns whether its handshake was of the required kind.
-    async fn operation(&mut self) -> io::Result<bool> {
-        match self.work {
-            Work::Full(_) => self.connection(HandshakeKind::Full).await,
-            Work::Resumed(_) => self.connection(HandshakeKind::Resumed).await,
-            Work::KeepAliveTls | Work::KeepAliveClear => self.request().await.map(|()| true),
-            Work::Refused => self.refused().await.map(|()| true),
-        }
-    }
-
-    async fn connection(&mut self, required: HandshakeKind) -> io::Result<bool> {
-        let mut stream = self.handshake().await?;
-        client::get(&mut stream, &mut self.buffer).await?;
-        let tls = stream.get_ref().1;
-        let as_required = tls.handshake_kind() == Some(required)
-            && tls.negotiated_key_exchange_group().is_none_or(|group| group.name() == GROUP);
-        stream.shutdown().await?;
-        Ok(as_required)
-    }
-
-    async fn request(&mut self) -> io::Result<()> {
-        if matches!(self.open, Open::Nothing) {
-            self.open = match self.work {
-                Work::KeepAliveClear => Open::Clear(self.connect().await?),
-                _ => Open::Tls(Box::new(self.handshake().await?)),
-            };
-        }
-        match &mut self.open {
-            Open::Tls(stream) => client::get(stream, &mut self.buffer).await,
-            Open::Clear(stream) => client::get(stream, &mut self.buffer).await,
-            Open::Nothing => Err(ErrorKind::NotConnected.into()),
-        }
-    }
-
-    /// A refusal is a reset, a close or an alert in answer to the hello. A
-    /// handshake record means that the connection was admitted.
-    async fn refused(&mut self) -> io::Result<()> {
-        let mut stream = self.connect().await?;
-        stream.write_all(&self.hello).await?;
-        self.buffer.clear();
-        loop {
-            match stream.read_buf(&mut self.buffer).await {
-                Ok(0) => break,
-                Ok(_) if self.buffer[0] == 21 => {}
-                Ok(_) => return Err(io::Error::new(ErrorKind::InvalidData, "not refused")),
-                Err(error) if error.kind() == ErrorKind::ConnectionReset => break,
-                Err(error) => return Err(error),
-            }
+impl Load {
+    /// Waits until it is about to start: it says how long it will run right before it
+    /// probes the server. Returns as well if it has ended.
+    ///
+    /// # Errors
+    /// The kernel does not report whether it runs.
+    pub async fn begin(&mut self) -> anyhow::Result<()> {
+        while self.process.output().is_empty()
+            && self.process.exit()?.is_none()
+            && Instant::now() < self.deadline
+        {
+            sleep(POLL).await;
         }
         Ok(())
     }
 
-    async fn handshake(&self) -> io::Result<TlsStream<TcpStream>> {
-        let stream = self.connect().await?;
-        TlsConnector::from(Arc::clone(&self.tls)).connect(client::server_name(), stream).await
+    /// CPU time of the load so far; `None` once it has ended.
+    pub fn cpu_time(&self) -> Option<Duration> {
+        self.process.cpu_time().ok()
     }
 
-    async fn connect(&self) -> io::Result<TcpStream> {
-        let stream = TcpStream::connect(self.target).await?;
-        stream.set_nodelay(true)?;
-        Ok(stream)
+    /// Waits for its end and returns what it counted in a part of its run. A load that
+    /// fails has a tally without operations, which states why.
+    ///
+    /// # Errors
+    /// The kernel does not report whether it runs.
+    pub async fn finish(mut self, span: Span) -> anyhow::Result<Tally> {
+        while self.process.exit()?.is_none() {
+            if Instant::now() > self.deadline {
+                return Ok(Tally::failed("tidegate load does not end".to_owned()));
+            }
+            sleep(POLL).await;
+        }
+        // An exit code other than 0 is no failure: a driver at the limit of its processor
+        // has one, and so has a load whose requests are all refused.
+        let counts = std::fs::read(&self.json)
+            .and_then(|json| Ok((json, std::fs::read(&self.raw)?)))
+            .map_err(|_| format!("tidegate load left no result: {}", self.process.last_lines()))
+            .and_then(|(json, raw)| Counts::parse(&json, &raw));
+        Ok(counts.map_or_else(Tally::failed, |counts| counts.tally(self.work, span)))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::upstream::Upstream;
-    use std::net::Ipv4Addr;
-    use tokio::net::TcpListener;
-    use tokio::task::LocalSet;
 
-    #[tokio::test]
-    async fn every_operation_is_one_request_at_the_upstream() {
-        LocalSet::new()
-            .run_until(async {
-                let upstream = Upstream::start().await.unwrap();
-                let mut driver = Driver::new(Work::KeepAliveClear, upstream.address(), 3).unwrap();
-                let tally = driver.run(Duration::from_millis(20)).await;
-                assert!(tally.operations > 0 && tally.failures == 0, "{tally:?}");
-                assert_eq!(upstream.seen().requests, tally.operations);
-                assert_eq!(upstream.seen().connections, 3);
-            })
-            .await;
+    fn flags_of(work: Work) -> String {
+        flags(work, "127.0.0.1:1234".parse().unwrap(), 16).join(" ")
     }
 
-    #[tokio::test]
-    async fn a_closed_connection_is_a_refusal() {
-        LocalSet::new()
-            .run_until(async {
-                let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
-                let target = listener.local_addr().unwrap();
-                tokio::task::spawn_local(async move {
-                    while let Ok((mut stream, _)) = listener.accept().await {
-                        let _ = stream.read(&mut [0; 4096]).await;
-                    }
-                });
-                let mut driver = Driver::new(Work::Refused, target, 2).unwrap();
-                let tally = driver.run(Duration::from_millis(20)).await;
-                assert!(tally.operations > 0 && tally.failures == 0, "{tally:?}");
-            })
-            .await;
+    #[test]
+    fn flags_fix_the_version_and_the_kind_of_handshake() {
+        let full = flags_of(Work::Full(Version::Tls12));
+        assert!(full.contains("https://localhost:1234/1k") && full.contains("--tls=1.2"), "{full}");
+        assert!(full.contains("--keep=session") && !full.contains("--full-share"), "{full}");
+        let resumed = flags_of(Work::Resumed(Version::Tls13));
+        assert!(resumed.contains("--tls=1.3") && resumed.contains("--full-share=0"), "{resumed}");
+        let refused = flags_of(Work::Refused);
+        assert!(refused.contains("--tls=1.3") && refused.contains("--keep=session"), "{refused}");
     }
 
-    #[tokio::test]
-    async fn a_handshake_record_is_not_a_refusal() {
-        LocalSet::new()
-            .run_until(async {
-                let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
-                let target = listener.local_addr().unwrap();
-                tokio::task::spawn_local(async move {
-                    while let Ok((mut stream, _)) = listener.accept().await {
-                        let _ = stream.write_all(&[22, 3, 3]).await;
-                    }
-                });
-                let mut driver = Driver::new(Work::Refused, target, 1).unwrap();
-                let tally = driver.run(Duration::from_millis(5)).await;
-                assert!(tally.operations == 0 && tally.failures > 0, "{tally:?}");
-            })
-            .await;
+    #[test]
+    fn flags_fix_the_number_of_connections_their_requests_and_their_close() {
+        for work in [Work::KeepAliveTls, Work::KeepAliveClear] {
+            assert!(flags_of(work).contains("--keep=customer"), "{work:?}");
+        }
+        let clear = flags_of(Work::KeepAliveClear);
+        assert!(clear.contains("http://localhost") && !clear.contains("--tls"), "{clear}");
+        assert!(clear.contains("--closed=16") && clear.contains("--close=shutdown"), "{clear}");
     }
 }

@@ -2,17 +2,15 @@
 //! in interleaved windows of one run; `tidegate-bench load`: CPU per operation of
 //! load generators. docs/benchmarks.md describes the methods.
 //!
-//! The driver shares no code with the gate that it measures.
+//! Both are driven by `tidegate load`, which shares no code with the gate.
 
 mod args;
 mod binary;
-pub mod client;
+mod counts;
 mod driver;
-mod drivers;
 mod generators;
 mod goals;
 pub mod in_process;
-mod load_driver;
 mod machine;
 mod report;
 mod rows;
@@ -24,6 +22,7 @@ mod windows;
 
 use args::Args;
 use clap::Parser;
+use report::Verdict;
 use std::process::ExitCode;
 
 /// Runs the program; returns its exit code.
@@ -34,28 +33,31 @@ pub fn main() -> ExitCode {
         None => gate(&args),
     };
     match outcome {
-        Ok(code) => code,
+        Ok(verdict) => verdict.code().into(),
         Err(error) => {
             eprintln!("tidegate-bench: {error:#}");
-            ExitCode::from(if error.is::<tidegate_lab::BadInput>() { 2 } else { 3 })
+            let of_lab = |cause: &(dyn std::error::Error + 'static)| {
+                cause.downcast_ref().map(tidegate_lab::Error::exit_code)
+            };
+            ExitCode::from(error.chain().find_map(of_lab).unwrap_or(3))
         }
     }
 }
 
 /// Measures servers: the gate and its peers.
-fn gate(args: &Args) -> anyhow::Result<ExitCode> {
+fn gate(args: &Args) -> anyhow::Result<Verdict> {
     let report = run::run(args)?;
     report.write(&args.out)?;
     print!("{}", table::render(&report, args.normalise));
     println!("raw windows: {}", args.out.join(report::FILE).display());
-    Ok(report.verdict().exit_code())
+    Ok(report.verdict())
 }
 
 /// Measures load generators: `tidegate load` and its peers.
-fn load(args: &generators::Args) -> anyhow::Result<ExitCode> {
+fn load(args: &generators::Args) -> anyhow::Result<Verdict> {
     let report = generators::run(args)?;
     report.write(&args.out)?;
     print!("{}", generators::render(&report));
     println!("raw windows: {}", args.out.join(generators::FILE).display());
-    Ok(report.exit_code())
+    Ok(report.verdict())
 }

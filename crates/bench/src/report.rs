@@ -8,7 +8,6 @@ use crate::windows::Window;
 use anyhow::Context;
 use serde::Serialize;
 use std::path::Path;
-use std::process::ExitCode;
 use tidegate_lab::CorePair;
 use tidegate_lab::peers::Kind;
 use tidegate_stats::Summary;
@@ -54,33 +53,37 @@ pub enum Verdict {
     Met,
     /// A goal is missed, and its interval does not contain the limit.
     Missed,
-    /// A server could not be measured.
+    /// Something could not be measured.
     Failed,
 }
 
 impl Verdict {
-    /// 0, 1 and 3.
-    pub fn exit_code(self) -> ExitCode {
-        ExitCode::from(match self {
+    /// The verdict on a run; `goals`: whether each is met, and whether its interval contains
+    /// the limit. A failed measurement comes before a missed goal.
+    pub fn on(failed: bool, mut goals: impl Iterator<Item = (bool, bool)>) -> Self {
+        match goals.any(|(met, close)| !met && !close) {
+            _ if failed => Self::Failed,
+            true => Self::Missed,
+            false => Self::Met,
+        }
+    }
+
+    /// The exit code.
+    pub fn code(self) -> u8 {
+        match self {
             Self::Met => 0,
             Self::Missed => 1,
             Self::Failed => 3,
-        })
+        }
     }
 }
 
 impl Report {
-    /// How the run ended. A failed measurement comes before a missed goal.
+    /// How the run ended.
     pub fn verdict(&self) -> Verdict {
-        if self.windows.is_empty() && self.hellos.is_empty()
-            || self.rows.iter().flat_map(|row| &row.cells).any(|cell| cell.failed)
-        {
-            Verdict::Failed
-        } else if self.goals.iter().any(|goal| !goal.met && !goal.close) {
-            Verdict::Missed
-        } else {
-            Verdict::Met
-        }
+        let nothing = self.windows.is_empty() && self.hellos.is_empty();
+        let failed = self.rows.iter().flat_map(|row| &row.cells).any(|cell| cell.failed);
+        Verdict::on(nothing || failed, self.goals.iter().map(|goal| (goal.met, goal.close)))
     }
 
     /// Writes the result as JSON.
@@ -92,5 +95,24 @@ impl Report {
         std::fs::create_dir_all(folder)
             .and_then(|()| std::fs::write(&path, serde_json::to_string_pretty(self)? + "\n"))
             .with_context(|| format!("cannot write {}", path.display()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missed_goal_is_an_exit_code_of_1_unless_it_is_within_the_spread() {
+        let code = |goals: &[(bool, bool)]| Verdict::on(false, goals.iter().copied()).code();
+        assert_eq!(code(&[]), 0);
+        assert_eq!(code(&[(true, false), (true, true), (false, true)]), 0);
+        assert_eq!(code(&[(true, false), (false, true), (false, false)]), 1);
+    }
+
+    #[test]
+    fn a_failed_measurement_comes_before_a_missed_goal() {
+        assert_eq!(Verdict::on(true, [(false, false)].into_iter()).code(), 3);
+        assert_eq!(Verdict::on(true, std::iter::empty()).code(), 3);
     }
 }

@@ -1,12 +1,10 @@
 //! The run: for each row all servers are started and measured in turns, window by
 //! window.
 
-use crate::args::{Args, Drive};
+use crate::args::Args;
 use crate::driver::Driver;
-use crate::drivers::Drivers;
 use crate::goals;
 use crate::in_process::Costs;
-use crate::load_driver::LoadDriver;
 use crate::machine::Machine;
 use crate::report::Report;
 use crate::rows::Row;
@@ -14,13 +12,11 @@ use crate::summary::RowSummary;
 use crate::upstream::Upstream;
 use crate::windows::Window;
 use anyhow::{Context, bail};
-use rand::SeedableRng;
-use rand::rngs::StdRng;
-use rand::seq::SliceRandom;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tidegate_lab::peers::{self, Kind, Server, Setup, Work};
+use tidegate_lab::turns::Order;
 use tidegate_lab::{Certificate, CorePair, Key};
 use tidegate_stats::Summary;
 use tokio::signal::unix::{SignalKind, signal};
@@ -36,7 +32,7 @@ const ROW_WARM_UP: Duration = Duration::from_millis(500);
 /// Measures what the flags select.
 ///
 /// # Errors
-/// `BadInput` for invalid flags; anything else is a run that failed. In either
+/// [`tidegate_lab::Error::Operator`] for invalid flags; anything else is a run that failed. In either
 /// case no server is left running.
 pub fn run(args: &Args) -> anyhow::Result<Report> {
     let plan = Plan::new(args)?;
@@ -82,7 +78,7 @@ impl<'a> Plan<'a> {
         let args = self.args;
         let folder = tempfile::tempdir()?;
         let upstream = Upstream::start().await?;
-        let mut order = StdRng::seed_from_u64(args.seed);
+        let mut order = Order::seeded(args.seed);
         let (mut windows, mut absent) = (Vec::new(), Vec::new());
         for row in &self.rows {
             let missing = self.row(row, folder.path(), &upstream, &mut order, &mut windows).await?;
@@ -122,19 +118,15 @@ impl<'a> Plan<'a> {
         })
     }
 
-    fn driver(&self, work: Work, target: SocketAddr, folder: &Path) -> anyhow::Result<Drivers> {
-        let connections = self.args.connections;
-        if self.args.driver == Drive::Load && LoadDriver::can(work) {
-            return Ok(Drivers::Load(LoadDriver {
-                program: self.args.program(Kind::Tide)?,
-                work,
-                target,
-                connections,
-                core: self.cores.driver,
-                json: folder.join("load.json"),
-            }));
-        }
-        Ok(Drivers::Own(Driver::new(work, target, connections)?))
+    fn driver(&self, work: Work, target: SocketAddr, folder: &Path) -> anyhow::Result<Driver> {
+        Ok(Driver {
+            program: self.args.program(Kind::Tide)?,
+            work,
+            target,
+            connections: self.args.connections,
+            core: self.cores.driver,
+            folder: folder.to_owned(),
+        })
     }
 
     /// Measures one row at every server; returns the servers that cannot do its work.
@@ -143,7 +135,7 @@ impl<'a> Plan<'a> {
         row: &'static Row,
         folder: &Path,
         upstream: &Upstream,
-        order: &mut StdRng,
+        order: &mut Order,
         windows: &mut Vec<Window>,
     ) -> anyhow::Result<Vec<(Kind, &'static str)>> {
         let certificate = certificate(row.key, folder)?;
@@ -167,28 +159,20 @@ impl<'a> Plan<'a> {
             }
         }
         // Fills caches and pools, and the gate learns its costs.
-        for Running { driver, .. } in &mut running {
+        for Running { driver, .. } in &running {
             driver.warm_up(ROW_WARM_UP).await?;
         }
         let first = windows.len();
-        for round in 0..self.args.rounds() {
-            running.shuffle(order);
-            for (turn, running) in running.iter_mut().enumerate() {
-                let at = (row.id, running.kind, round, turn);
-                let Running { server, driver, .. } = running;
-                let window =
-                    Window::measure(at, server, driver, upstream, self.cores, self.args.window())
-                        .await
-                        .with_context(|| {
-                            format!(
-                                "{} in row {}: {}",
-                                running.kind.title(),
-                                row.id,
-                                server.process.output()
-                            )
-                        })?;
-                windows.push(window);
-            }
+        for turn in order.turns(running.len(), self.args.rounds()) {
+            let Running { kind, server, driver } = &running[turn.contender];
+            let (what, length) = ((row.id, *kind), self.args.window());
+            let window = Window::measure(what, turn, server, driver, upstream, self.cores, length)
+                .await
+                .with_context(|| {
+                    let output = server.process.output();
+                    format!("{} in row {}: {output}", kind.title(), row.id)
+                })?;
+            windows.push(window);
         }
         log_row(row, &self.servers, &windows[first..]);
         Ok(absent)
@@ -199,7 +183,7 @@ impl<'a> Plan<'a> {
 struct Running {
     kind: Kind,
     server: Server,
-    driver: Drivers,
+    driver: Driver,
 }
 
 fn certificate(key: Key, folder: &Path) -> anyhow::Result<Certificate> {
@@ -212,6 +196,9 @@ fn why_absent(kind: Kind, work: Work) -> &'static str {
     match (kind, work) {
         (Kind::Off, Work::Refused) => {
             "policy off never refuses; the first column is with policy static"
+        }
+        (Kind::Nginx, Work::Refused) => {
+            "it refuses after the hello with its stream module only: run scripts/bootstrap bench"
         }
         _ => "cannot do this",
     }
@@ -239,32 +226,48 @@ mod tests {
     use crate::rows::ROWS;
     use clap::Parser;
 
-    /// Checks that both peers do the work of every row: full and resumed
-    /// handshakes, keep-alive, refusals. Checks no speed.
+    /// Checks that gate and peers do the work of every row, driven by `tidegate load`: full
+    /// and resumed handshakes, keep-alive, refusals. Checks no speed: on a busy machine a
+    /// driver may get no processor for the length of a window, so a row whose windows are not
+    /// all valid is measured again. Cargo builds the program with the tests of the workspace.
     #[test]
-    fn nginx_and_haproxy_do_the_work_of_every_row() {
-        let (cores, present) =
-            (tidegate_host::Cores::of_this_thread().unwrap().list().to_vec(), |path: &str| {
-                Path::new(path).exists()
-            });
-        if cores.len() < 2 || !present("/usr/sbin/nginx") || !present("/usr/sbin/haproxy") {
-            eprintln!("skipped: needs two cores, nginx and haproxy");
+    fn gate_and_peers_do_the_work_of_every_row() {
+        let cores = tidegate_host::Cores::of_this_thread().unwrap().list().to_vec();
+        let tidegate = std::env::current_exe().unwrap().with_file_name("../tidegate");
+        let programs =
+            [tidegate.as_path(), Path::new("/usr/sbin/nginx"), Path::new("/usr/sbin/haproxy")];
+        if cores.len() < 2 || !programs.iter().all(|program| program.exists()) {
+            eprintln!("skipped: needs two cores, tidegate, nginx and haproxy");
             return;
         }
+        let tidegate = tidegate.to_string_lossy().into_owned();
         let (server, driver) = (cores[0].to_string(), cores[1].to_string());
-        let flags = ["--servers", "nginx,haproxy", "--rounds", "1", "--window-ms", "200"];
-        let pair = ["--server-core", &server, "--driver-core", &driver];
-        let args = Args::parse_from(["tidegate-bench"].into_iter().chain(flags).chain(pair));
+        let mut rows: Vec<&str> = ROWS.iter().map(|row| row.id).collect();
+        let mut faults = Vec::new();
+        for _ in 0..5 {
+            let servers = ["--servers", "tide,nginx,haproxy", "--tidegate", &tidegate];
+            let pair = ["--server-core", &server, "--driver-core", &driver];
+            let rows_left = rows.join(",");
+            let windows = ["--rounds", "1", "--window-ms", "100", "--rows", &rows_left];
+            let flags = servers.into_iter().chain(pair).chain(windows);
+            let args = Args::parse_from(["tidegate-bench"].into_iter().chain(flags));
 
-        // The run pins its thread to a core; hence a thread of its own.
-        let report = std::thread::spawn(move || run(&args).unwrap()).join().unwrap();
+            // The run pins its thread to a core; hence a thread of its own.
+            let report = std::thread::spawn(move || run(&args).unwrap()).join().unwrap();
 
-        assert_eq!(report.windows.len(), 2 * ROWS.len());
-        for window in &report.windows {
-            let as_expected = window.operations > 0 && window.failures + window.other_kind == 0;
-            assert!(as_expected, "{window:?}");
+            let cells = report.rows.iter().flat_map(|row| &row.cells);
+            let absent = cells.filter(|cell| cell.note.is_some() && !cell.failed).count();
+            assert_eq!(report.windows.len() + absent, 3 * rows.len());
+            let fault = |window: &Window| {
+                let (row, server) = (window.row, window.server.name());
+                window.fault().map(|fault| format!("{row}, {server}: {fault}"))
+            };
+            faults = report.windows.iter().filter_map(fault).collect();
+            rows.retain(|id| report.windows.iter().any(|w| w.row == *id && !w.valid()));
+            if rows.is_empty() {
+                return;
+            }
         }
-        let refused = report.windows.iter().filter(|window| window.row == "refused");
-        assert!(refused.into_iter().all(|window| window.upstream_requests == 0));
+        panic!("{}", faults.join("\n"));
     }
 }

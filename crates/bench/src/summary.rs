@@ -5,6 +5,7 @@ use crate::rows::Row;
 use crate::windows::Window;
 use serde::Serialize;
 use tidegate_lab::peers::Kind;
+use tidegate_lab::turns::by_round;
 use tidegate_stats::{Ratio, Summary, ratio_of_pairs};
 
 /// Share of held customers above which a row is judged without admission.
@@ -116,12 +117,8 @@ fn of<'a>(row: &Row, server: Kind, windows: &'a [Window]) -> impl Iterator<Item 
 
 /// Costs by round; an invalid window is NaN and left out of pairs.
 fn series(row: &Row, server: Kind, windows: &[Window]) -> Vec<f64> {
-    let mut windows: Vec<_> = of(row, server, windows).collect();
-    windows.sort_by_key(|window| window.round);
-    windows
-        .iter()
-        .map(|window| if window.valid() { window.cpu_us_per_operation } else { f64::NAN })
-        .collect()
+    let valid = of(row, server, windows).filter(|window| window.valid());
+    by_round(valid.map(|window| (window.round, window.cpu_us_per_operation)))
 }
 
 fn cell(row: &Row, server: Kind, windows: &[Window], reference_ms: f64) -> Cell {
@@ -145,7 +142,7 @@ fn cell(row: &Row, server: Kind, windows: &[Window], reference_ms: f64) -> Cell 
         normalised_cpu_us: Summary::of(&normalised),
         upstream_connections_per_request: sum(|window| window.upstream_connections)
             / requests.max(1.0),
-        held_share: sum(|window| window.held) / sum(|window| window.operations).max(1.0),
+        held_share: sum(|window| window.held) / sum(|window| window.tally.operations).max(1.0),
         utilisation: Summary::of(&utilisation).map_or(0.0, |share| share.median),
         note,
         failed: valid.len() * 2 <= all.len(),
@@ -204,9 +201,9 @@ mod tests {
     #[test]
     fn a_cell_without_a_majority_of_valid_windows_has_failed_and_an_absent_one_has_not() {
         let mut all = windows(&[(Kind::Tide, [40.0; 3])]);
-        all[0].failures = 500;
+        all[0].tally.failures = 500;
         assert!(!RowSummary::of(&ROWS[0], &SERVERS, &[], &all, 5.0).cells[0].failed);
-        all[1].failures = 500;
+        all[1].tally.failures = 500;
         let absent = [(Kind::Nginx, "why"), (Kind::Haproxy, "why")];
         let summary = RowSummary::of(&ROWS[0], &SERVERS, &absent, &all, 5.0);
         assert!(summary.cells[0].failed && !summary.cells[1].failed);

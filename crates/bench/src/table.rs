@@ -87,6 +87,16 @@ fn decisions(text: &mut String, report: &Report) {
     nanoseconds(text, "A decision of the controller", costs);
 }
 
+/// In how many windows the driver was at its limit, with its reason of the first.
+fn saturation(text: &mut String, windows: &[Window]) {
+    let reasons = |window: &&Window| !window.tally.driver_saturated.is_empty();
+    let saturated: Vec<_> = windows.iter().filter(reasons).collect();
+    let Some(first) = saturated.first() else { return };
+    put!(text, "the driver was saturated in {} of {} windows ", saturated.len(), windows.len());
+    put!(text, "({}): ", first.tally.driver_saturated.join("; "));
+    text.push_str("their rates are the driver's, and their costs per operation hold\n");
+}
+
 /// Costs measured in one process, under a title.
 fn nanoseconds(text: &mut String, title: &str, costs: impl Iterator<Item = (String, Summary)>) {
     for (index, (name, cost)) in costs.enumerate() {
@@ -139,6 +149,7 @@ fn remarks(text: &mut String, report: &Report) {
             }
         }
     }
+    saturation(text, &report.windows);
     if report.hellos.is_empty() || report.decisions.is_empty() {
         text.push_str(
             "costs within the process were not measured with this build: `make bench` does\n",

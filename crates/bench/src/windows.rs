@@ -1,18 +1,15 @@
 //! One window: a server's CPU time over a period of load, with everything that is
 //! needed to judge it later.
 
-use crate::driver::{AbortOnDrop, Driver, Tally};
-use crate::drivers::{Drivers, yield_to_driver};
-use crate::load_driver::LoadDriver;
+use crate::counts::{Span, Tally};
+use crate::driver::{Driver, Load};
 use crate::upstream::{Counts, Upstream};
 use serde::Serialize;
-use std::time::{Duration, Instant};
-use tidegate_lab::peers::{Kind, Server};
+use std::time::{Duration, Instant, SystemTime};
+use tidegate_lab::peers::{Kind, Server, Work};
+use tidegate_lab::turns::Turn;
 use tidegate_lab::{CorePair, calibration};
 use tokio::time::sleep;
-
-/// Time for the last connections to be torn down before a clock is read.
-const SETTLE: Duration = Duration::from_millis(10);
 
 /// Load before a window: at least a tick of the gate's controller, which has had
 /// no customer since its last window.
@@ -20,6 +17,10 @@ const WARM_UP: Duration = Duration::from_millis(150);
 
 /// Fewest operations of a valid window.
 const FEWEST: u64 = 20;
+
+/// Largest difference between the driver's count of requests and the upstream's: this share
+/// and, for those that are on their way, so many of each connection.
+const COUNTS_DIFFER: (f64, u64) = (0.01, 2);
 
 /// A measured window, raw.
 #[derive(Clone, Debug, Serialize)]
@@ -32,17 +33,12 @@ pub struct Window {
     pub round: u32,
     /// Turn within the round, from 0.
     pub turn: usize,
-    /// Completed operations.
-    pub operations: u64,
-    /// Failed operations.
-    pub failures: u64,
-    /// Operations with the other kind of handshake.
-    pub other_kind: u64,
-    /// The first failure.
-    pub first_failure: Option<String>,
-    /// Length of the load.
+    /// What the driver counted.
+    #[serde(flatten)]
+    pub tally: Tally,
+    /// Time between the two readings of the clocks.
     pub wall_ms: f64,
-    /// CPU time of all the server's processes, teardown included.
+    /// CPU time of all the server's processes between them.
     pub cpu_ms: f64,
     /// CPU time per completed operation.
     pub cpu_us_per_operation: f64,
@@ -62,39 +58,36 @@ pub struct Window {
 }
 
 impl Window {
-    /// Measures one window. The connections are closed at its end.
+    /// Measures one window: between two readings of the server's clock, both under steady
+    /// load. A driver that fails gives an invalid window, which states why.
     ///
     /// # Errors
-    /// The server has ended, or a core is not allowed.
+    /// The server has ended, a core is not allowed, or the driver cannot be started.
     pub async fn measure(
-        at: (&'static str, Kind, u32, usize),
+        (row, kind): (&'static str, Kind),
+        turn: Turn,
         server: &Server,
-        driver: &mut Drivers,
+        driver: &Driver,
         upstream: &Upstream,
         cores: CorePair,
         length: Duration,
     ) -> anyhow::Result<Self> {
-        let (row, kind, round, turn) = at;
         let before = calibration::time_on(cores.server, cores.driver)?;
-        let warm_up = WARM_UP.max(length / 4);
-        let Part { before: start, after: end, wall, own, tally } = match driver {
-            Drivers::Own(driver) => Part::of_own(driver, server, upstream, warm_up, length).await?,
-            Drivers::Load(driver) => {
-                Part::of_load(driver, server, upstream, warm_up, length).await?
-            }
-        };
-        sleep(SETTLE).await;
-        let used = end.used.saturating_sub(start.used);
+        let part = Part::of(driver, server, upstream, length).await?;
+        let Part { before: start, after: end, own, mut tally } = part;
         let after = calibration::time_on(cores.server, cores.driver)?;
+        let wall = end.instant - start.instant;
+        let used = end.used.saturating_sub(start.used);
+        let upstream_requests = end.seen.requests - start.seen.requests;
+        tally.driver_fault = tally.driver_fault.or_else(|| {
+            let expected = if driver.work == Work::Refused { 0 } else { tally.operations };
+            differ(expected, upstream_requests, driver.connections)
+        });
         Ok(Self {
             row,
             server: kind,
-            round,
-            turn,
-            operations: tally.operations,
-            failures: tally.failures,
-            other_kind: tally.other_kind,
-            first_failure: tally.first_failure,
+            round: turn.round,
+            turn: turn.place,
             wall_ms: milliseconds(wall),
             cpu_ms: milliseconds(used),
             cpu_us_per_operation: 1e6 * used.as_secs_f64() / tally.operations.max(1) as f64,
@@ -102,15 +95,18 @@ impl Window {
             driver_utilisation: own.as_secs_f64() / wall.as_secs_f64(),
             calibration_ms: [milliseconds(before), milliseconds(after)],
             upstream_connections: end.seen.connections - start.seen.connections,
-            upstream_requests: end.seen.requests - start.seen.requests,
+            upstream_requests,
             held: end.held - start.held,
+            tally,
         })
     }
 
-    /// Whether the window is valid: enough operations, and at most one in a hundred
-    /// failed or of the other kind.
+    /// Whether the window is valid: counts that can be used, enough operations, and at
+    /// most one in a hundred failed or of the other kind.
     pub fn valid(&self) -> bool {
-        self.operations >= FEWEST && (self.failures + self.other_kind) * 100 <= self.operations
+        let Tally { operations, failures, other_kind, driver_fault, .. } = &self.tally;
+        let wrong = failures.saturating_add(*other_kind).saturating_mul(100);
+        driver_fault.is_none() && *operations >= FEWEST && wrong <= *operations
     }
 
     /// Why it is invalid.
@@ -118,8 +114,12 @@ impl Window {
         if self.valid() {
             return None;
         }
-        let Self { operations, failures, other_kind, .. } = self;
-        let first = self.first_failure.as_deref().map(|text| format!(" ({text})"));
+        let Tally { operations, failures, other_kind, first_failure, driver_fault, .. } =
+            &self.tally;
+        if let Some(fault) = driver_fault {
+            return Some(fault.clone());
+        }
+        let first = first_failure.as_deref().map(|text| format!(" ({text})"));
         Some(format!(
             "{operations} operations, {failures} failed{}, {other_kind} of the other kind",
             first.unwrap_or_default()
@@ -132,10 +132,21 @@ impl Window {
     }
 }
 
+/// Why the driver's count of requests cannot be right: the upstream counted others.
+fn differ(driver: u64, upstream: u64, connections: u32) -> Option<String> {
+    let (share, each) = COUNTS_DIFFER;
+    let allowed = each * u64::from(connections) + (share * driver.max(upstream) as f64) as u64;
+    (driver.abs_diff(upstream) > allowed).then(|| {
+        format!("{upstream} requests reached the upstream, and the driver's count is {driver}")
+    })
+}
+
 /// Counts and clocks of a server and the upstream at one moment.
 struct Readings {
     held: u64,
     seen: Counts,
+    at: SystemTime,
+    instant: Instant,
     used: Duration,
 }
 
@@ -143,13 +154,18 @@ impl Readings {
     /// The clock is read last, so that the request for the metrics is not measured.
     async fn before(server: &Server, upstream: &Upstream) -> anyhow::Result<Self> {
         let held = server.held().await?;
-        Ok(Self { held, seen: upstream.seen(), used: server.process.cpu_time()? })
+        Self::now(held, server, upstream)
     }
 
     /// The clock is read first.
     async fn after(server: &Server, upstream: &Upstream) -> anyhow::Result<Self> {
-        let (used, seen) = (server.process.cpu_time()?, upstream.seen());
-        Ok(Self { held: server.held().await?, seen, used })
+        let now = Self::now(0, server, upstream)?;
+        Ok(Self { held: server.held().await?, ..now })
+    }
+
+    fn now(held: u64, server: &Server, upstream: &Upstream) -> anyhow::Result<Self> {
+        let (at, instant, seen) = (SystemTime::now(), Instant::now(), upstream.seen());
+        Ok(Self { held, seen, at, instant, used: server.process.cpu_time()? })
     }
 }
 
@@ -157,60 +173,33 @@ impl Readings {
 struct Part {
     before: Readings,
     after: Readings,
-    wall: Duration,
+    /// CPU time of driver and upstream.
     own: Duration,
     tally: Tally,
 }
 
 impl Part {
-    /// From before the first operation to after the teardown of the last.
-    async fn of_own(
-        driver: &mut Driver,
+    async fn of(
+        driver: &Driver,
         server: &Server,
         upstream: &Upstream,
-        warm_up: Duration,
         length: Duration,
     ) -> anyhow::Result<Self> {
-        driver.run(warm_up).await;
-        sleep(SETTLE).await;
-        let before = Readings::before(server, upstream).await?;
-        let own = tidegate_host::cpu_clock::of_this_thread();
-        let start = Instant::now();
-        let tally = driver.run(length).await;
-        let wall = start.elapsed();
-        let own = tidegate_host::cpu_clock::of_this_thread().saturating_sub(own);
-        sleep(SETTLE).await;
-        let after = Readings::after(server, upstream).await?;
-        driver.close().await;
-        Ok(Self { before, after, wall, own, tally })
-    }
-
-    /// Between two moments of steady load; operations are requests at the upstream.
-    async fn of_load(
-        driver: &LoadDriver,
-        server: &Server,
-        upstream: &Upstream,
-        warm_up: Duration,
-        length: Duration,
-    ) -> anyhow::Result<Self> {
-        let awake = AbortOnDrop(tokio::task::spawn_local(yield_to_driver()));
-        let first = upstream.seen().requests;
-        let load = driver.start(warm_up, length)?;
-        let patience = Instant::now() + WARM_UP * 20;
-        while upstream.seen().requests < first + 2 && Instant::now() < patience {
-            sleep(Duration::from_millis(1)).await;
-        }
+        let _awake = Upstream::stay_awake();
+        let warm_up = WARM_UP.max(length / 4);
+        let mut load = driver.start(warm_up, length)?;
+        load.begin().await?;
         sleep(warm_up).await;
         let before = Readings::before(server, upstream).await?;
-        let clock = || anyhow::Ok(tidegate_host::cpu_clock::of_this_thread() + load.cpu_time()?);
-        let (own, start) = (clock()?, Instant::now());
+        let clock = |load: &Load| {
+            tidegate_host::cpu_clock::of_this_thread() + load.cpu_time().unwrap_or_default()
+        };
+        let own = clock(&load);
         sleep(length).await;
-        let (wall, own) = (start.elapsed(), clock()?.saturating_sub(own));
+        let own = clock(&load).saturating_sub(own);
         let after = Readings::after(server, upstream).await?;
-        let operations = after.seen.requests - before.seen.requests;
-        let tally = load.finish(operations).await?;
-        drop(awake);
-        Ok(Self { before, after, wall, own, tally })
+        let tally = load.finish(Span { from: before.at, to: after.at }).await?;
+        Ok(Self { before, after, own, tally })
     }
 }
 
@@ -229,10 +218,7 @@ pub mod tests {
             server,
             round,
             turn: 0,
-            operations: 1000,
-            failures: 0,
-            other_kind: 0,
-            first_failure: None,
+            tally: Tally { operations: 1000, ..Tally::default() },
             wall_ms: 400.0,
             cpu_ms: us,
             cpu_us_per_operation: us,
@@ -248,9 +234,9 @@ pub mod tests {
     #[test]
     fn a_valid_window_has_at_most_one_failure_in_a_hundred() {
         let mut window = window("r", Kind::Tide, 0, 1.0);
-        window.failures = 10;
+        window.tally.failures = 10;
         assert!(window.valid() && window.fault().is_none());
-        window.other_kind = 1;
+        window.tally.other_kind = 1;
         assert!(!window.valid());
         assert!(window.fault().unwrap().contains("10 failed, 1 of the other kind"));
     }
@@ -258,7 +244,23 @@ pub mod tests {
     #[test]
     fn a_window_with_too_few_operations_is_invalid() {
         let mut window = window("r", Kind::Tide, 0, 1.0);
-        window.operations = 19;
+        window.tally.operations = 19;
         assert!(!window.valid());
+    }
+
+    #[test]
+    fn a_window_whose_driver_failed_is_invalid_and_states_why() {
+        let mut window = window("r", Kind::Tide, 0, 1.0);
+        window.tally.driver_fault = Some("no result".to_owned());
+        assert!(!window.valid());
+        assert_eq!(window.fault().unwrap(), "no result");
+    }
+
+    #[test]
+    fn counts_of_driver_and_upstream_differ_by_what_is_on_its_way() {
+        assert_eq!(differ(1000, 1000 + 10 + 32, 16), None);
+        assert!(differ(1000, 1100, 16).unwrap().contains("1100 requests reached the upstream"));
+        assert_eq!(differ(0, 0, 16), None);
+        assert!(differ(0, 40, 16).is_some());
     }
 }

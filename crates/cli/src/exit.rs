@@ -12,11 +12,31 @@ pub enum Outcome {
     GoalMissed,
 }
 
-pub use tidegate_lab::BadInput;
+/// A mistake of the operator.
+#[derive(Debug)]
+struct BadInput(String);
+
+impl fmt::Display for BadInput {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for BadInput {}
 
 /// An error that ends the command with exit code 2.
 pub fn bad_input(message: impl fmt::Display) -> anyhow::Error {
     anyhow::Error::new(BadInput(message.to_string()))
+}
+
+/// The exit code of an error: 2 where it is, or was caused by, bad input, else 3.
+pub fn code_of(error: &anyhow::Error) -> u8 {
+    let of = |cause: &(dyn std::error::Error + 'static)| match cause.downcast_ref() {
+        Some(error) => tidegate_lab::Error::exit_code(error),
+        None if cause.is::<BadInput>() => 2,
+        None => 3,
+    };
+    error.chain().map(of).min().unwrap_or(3)
 }
 
 impl Outcome {
@@ -26,9 +46,8 @@ impl Outcome {
             Ok(Self::Done) => ExitCode::SUCCESS,
             Ok(Self::GoalMissed) => ExitCode::from(1),
             Err(error) => {
-                let bad = error.chain().any(|cause| cause.is::<BadInput>());
                 eprintln!("tidegate: {error:#}");
-                ExitCode::from(if bad { 2 } else { 3 })
+                ExitCode::from(code_of(&error))
             }
         }
     }
@@ -55,5 +74,14 @@ mod tests {
     fn bad_input_stays_bad_input_under_context() {
         let error = Err(bad_input("x")).context("while reading y");
         assert_eq!(code(error), format!("{:?}", ExitCode::from(2)));
+    }
+
+    #[test]
+    fn an_error_of_an_experiment_has_its_own_code_also_under_context() {
+        use tidegate_lab::Error::{Machine, Operator};
+        for (error, code) in [(Operator("x".into()), 2), (Machine("x".into()), 3)] {
+            let error = anyhow::Error::from(error);
+            assert_eq!((code_of(&error), code_of(&error.context("y"))), (code, code));
+        }
     }
 }

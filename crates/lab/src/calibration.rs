@@ -10,6 +10,8 @@ use std::time::Duration;
 use tidegate_host::Cores;
 use tidegate_host::cpu_clock::of_this_thread;
 
+use crate::error::{Fault, Result};
+
 /// Bytes of the buffer: larger than the first-level cache, so that memory counts too, as
 /// it does for servers.
 const BUFFER: usize = 256 * 1024;
@@ -21,15 +23,20 @@ const PASSES: u64 = 64;
 ///
 /// # Errors
 /// One of the two cores is not allowed.
-pub fn time_on(core: usize, home: usize) -> std::io::Result<Duration> {
-    Cores::one(core)?.pin_this_thread()?;
+pub fn time_on(core: usize, home: usize) -> Result<Duration> {
+    pin(core)?;
     let mut words = vec![0x9e37_79b9_7f4a_7c15_u64; BUFFER / 8];
     work(&mut words, 1);
     let start = of_this_thread();
     black_box(work(black_box(&mut words), PASSES));
     let spent = of_this_thread().saturating_sub(start);
-    Cores::one(home)?.pin_this_thread()?;
+    pin(home)?;
     Ok(spent)
+}
+
+fn pin(core: usize) -> Result<()> {
+    let pinned = Cores::one(core).and_then(|cores| cores.pin_this_thread());
+    pinned.of_machine(format_args!("cannot run on processor {core}"))
 }
 
 /// Multiplications in a chain, with loads and stores in between.

@@ -1,8 +1,9 @@
 //! A capacity estimate by CPU time: sessions per second that the processors can carry, by
 //! what one costs under a load that they carry easily.
 
-use anyhow::{Context, bail};
 use tidegate_load::{RunStage, Snapshot, Summary};
+
+use crate::error::{Error, Result};
 
 /// Observes a run.
 #[derive(Debug, Default)]
@@ -31,14 +32,16 @@ impl CapacityEstimate {
         cpu_s: f64,
         cpus: f64,
         requests_each: f64,
-    ) -> anyhow::Result<f64> {
-        let (began_s, requests) = self.since.context("the probe ended before it was measured")?;
+    ) -> Result<f64> {
+        let failed = |what: &str| Error::Process(format!("the probe {what}"));
+        let (began_s, requests) =
+            self.since.ok_or_else(|| failed("ended before it was measured"))?;
         let spent = cpu_s - began_s;
         // Sessions that are unfinished at the end cost less than a whole one, so requests are
         // counted rather than sessions.
         let requests = (summary.totals.requests_ok - requests) as f64;
         if requests < 1.0 || spent <= 0.0 {
-            bail!("the probe completed no request");
+            return Err(failed("completed no request"));
         }
         Ok(cpus * requests / requests_each / spent)
     }

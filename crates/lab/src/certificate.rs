@@ -4,6 +4,8 @@ use rcgen::{CertificateParams, KeyPair, PKCS_ECDSA_P256_SHA256, PKCS_RSA_SHA256,
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
+use crate::error::{Error, Fault, Result};
+
 /// The host name of the certificates.
 pub const NAME: &str = "bench.test";
 
@@ -33,17 +35,14 @@ impl Certificate {
     ///
     /// # Errors
     /// A file cannot be written.
-    pub fn make(kind: Key, folder: &Path) -> anyhow::Result<Self> {
-        let pair = match kind {
-            Key::P256 => KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?,
-            Key::Rsa2048 => KeyPair::generate_rsa_for(&PKCS_RSA_SHA256, RsaKeySize::_2048)?,
-        };
-        let chain = CertificateParams::new(vec![NAME.to_owned()])?.self_signed(&pair)?.pem();
-        let key = pair.serialize_pem();
+    pub fn make(kind: Key, folder: &Path) -> Result<Self> {
+        let wrong = |error| Error::Internal(format!("cannot make a certificate: {error}"));
+        let (chain, key) = pem(kind).map_err(wrong)?;
         let name = format!("{kind:?}").to_lowercase();
-        let write = |suffix: &str, text: &str| -> std::io::Result<PathBuf> {
+        let write = |suffix: &str, text: &str| {
             let path = folder.join(format!("{name}.{suffix}"));
-            std::fs::write(&path, text).map(|()| path)
+            let written = std::fs::write(&path, text);
+            written.of_machine(format_args!("cannot write {}", path.display())).map(|()| path)
         };
         Ok(Self {
             both: write("both.pem", &format!("{chain}{key}"))?,
@@ -51,6 +50,16 @@ impl Certificate {
             key: write("key", &key)?,
         })
     }
+}
+
+/// A new certificate and its key.
+fn pem(kind: Key) -> std::result::Result<(String, String), rcgen::Error> {
+    let pair = match kind {
+        Key::P256 => KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?,
+        Key::Rsa2048 => KeyPair::generate_rsa_for(&PKCS_RSA_SHA256, RsaKeySize::_2048)?,
+    };
+    let chain = CertificateParams::new(vec![NAME.to_owned()])?.self_signed(&pair)?.pem();
+    Ok((chain, pair.serialize_pem()))
 }
 
 #[cfg(test)]

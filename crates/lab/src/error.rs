@@ -1,16 +1,91 @@
-//! Mistakes of the operator.
+//! Errors of an experiment, by whose fault they are.
 
-use std::fmt;
+use std::fmt::Display;
 
-/// A mistake in what the operator gave: flags, files, processors, programs. Binaries map it
-/// to exit code 2; every other error is a run that failed.
-#[derive(Debug)]
-pub struct BadInput(pub String);
+/// Result of the fallible functions of this crate.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-impl fmt::Display for BadInput {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+/// An error, by whose fault it is. The text is one line with what happened and, where there
+/// is one, the error of the system.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// The operator's: flags, files, processors or programs; with the remedy.
+    #[error("{0}")]
+    Operator(String),
+    /// The machine's: it lacks what an experiment needs, such as memory, disk space, ports or
+    /// control groups.
+    #[error("{0}")]
+    Machine(String),
+    /// That of a process of the experiment: it does not start, ends, or does not do its work.
+    #[error("{0}")]
+    Process(String),
+    /// A defect of this program.
+    #[error("internal error: {0}")]
+    Internal(String),
+}
+
+impl Error {
+    /// The exit code of a program that ends with this error: 2 for bad input, 3 for a run
+    /// that failed.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::Operator(_) => 2,
+            Self::Machine(_) | Self::Process(_) | Self::Internal(_) => 3,
+        }
     }
 }
 
-impl std::error::Error for BadInput {}
+impl From<tidegate_sites::Error> for Error {
+    fn from(error: tidegate_sites::Error) -> Self {
+        match error {
+            tidegate_sites::Error::Operator(text) => Self::Operator(text),
+            tidegate_sites::Error::Database(_) => Self::Process(format!("the site's {error}")),
+            tidegate_sites::Error::Internal(text) => Self::Internal(text),
+            // No request is made here.
+            tidegate_sites::Error::Client(_) => Self::Internal(error.to_string()),
+        }
+    }
+}
+
+/// Adds to an error what failed, and whose fault that is.
+pub(crate) trait Fault<T> {
+    /// The machine's.
+    fn of_machine(self, what: impl Display) -> Result<T>;
+
+    /// That of a process of the experiment.
+    fn of_process(self, what: impl Display) -> Result<T>;
+}
+
+impl<T, E: Display> Fault<T> for std::result::Result<T, E> {
+    fn of_machine(self, what: impl Display) -> Result<T> {
+        self.map_err(|error| Error::Machine(format!("{what}: {error}")))
+    }
+
+    fn of_process(self, what: impl Display) -> Result<T> {
+        self.map_err(|error| Error::Process(format!("{what}: {error}")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_operators_mistakes_are_bad_input() {
+        let text = || "x".to_owned();
+        let all = [Error::Operator, Error::Machine, Error::Process, Error::Internal];
+        assert_eq!(all.map(|of| of(text()).exit_code()), [2, 3, 3, 3]);
+        let site = tidegate_sites::Error::Operator(text());
+        assert_eq!(Error::from(site), Error::Operator(text()));
+        let site = tidegate_sites::Error::Internal(text());
+        assert_eq!(Error::from(site).to_string(), "internal error: x");
+    }
+
+    #[test]
+    fn an_error_of_the_system_follows_what_failed() {
+        let full = || Err::<(), _>(std::io::Error::from(std::io::ErrorKind::StorageFull));
+        let error = full().of_machine("cannot write a").unwrap_err();
+        assert_eq!(error.to_string(), "cannot write a: no storage space");
+        assert!(matches!(full().of_process("b"), Err(Error::Process(_))));
+    }
+}

@@ -6,6 +6,7 @@ use tidegate_host::Cores;
 use tidegate_load::{Arrivals, Plan, Scenario, Snapshot, Summary};
 
 use crate::capacity::CapacityEstimate;
+use crate::error::{Error, Result};
 use crate::testbed::Testbed;
 
 /// The customers' scenario: the bidding mix with every row divided by its sum, sessions of
@@ -42,7 +43,7 @@ pub struct Experiment {
 }
 
 /// Runs a plan, and calls the observer with its snapshots.
-pub type Run<'a> = &'a mut dyn FnMut(Plan, &mut dyn FnMut(&Snapshot)) -> anyhow::Result<Summary>;
+pub type Run<'a, E> = &'a mut dyn FnMut(Plan, &mut dyn FnMut(&Snapshot)) -> Result<Summary, E>;
 
 /// How [`Experiment::estimate_capacity`] proceeds.
 #[derive(Clone, Copy, Debug)]
@@ -81,12 +82,7 @@ impl Experiment {
     ///
     /// # Errors
     /// No such gate runs.
-    pub fn plan(
-        &self,
-        testbed: &Testbed,
-        policy: &str,
-        arrivals: Arrivals,
-    ) -> anyhow::Result<Plan> {
+    pub fn plan(&self, testbed: &Testbed, policy: &str, arrivals: Arrivals) -> Result<Plan> {
         let mut plan = Plan::new(self.scenario.clone(), &testbed.target(policy)?);
         plan.arrivals = Some(arrivals);
         (plan.time_scale, plan.patience_scale) = (self.time_scale, self.patience_scale);
@@ -102,13 +98,13 @@ impl Experiment {
     ///
     /// # Errors
     /// A run fails, or completes no request.
-    pub fn estimate_capacity(
+    pub fn estimate_capacity<E: From<Error>>(
         &self,
         testbed: &Testbed,
         policy: &str,
         probing: Probing,
-        run: Run,
-    ) -> anyhow::Result<f64> {
+        run: Run<E>,
+    ) -> Result<f64, E> {
         let mut estimate =
             self.probe(testbed, policy, FIRST_PROBE_PER_S, probing.length, &mut *run)?;
         for share in probing.shares {
@@ -123,14 +119,14 @@ impl Experiment {
     ///
     /// # Errors
     /// The run fails, or completes no request.
-    pub fn probe(
+    pub fn probe<E: From<Error>>(
         &self,
         testbed: &Testbed,
         policy: &str,
         per_s: f64,
         length: Duration,
-        run: Run,
-    ) -> anyhow::Result<f64> {
+        run: Run<E>,
+    ) -> Result<f64, E> {
         let mut plan = self.plan(testbed, policy, Arrivals::poisson(per_s))?;
         (plan.warm_up, plan.measure) = (length / 2, length);
         let mut estimate = CapacityEstimate::default();
@@ -140,7 +136,7 @@ impl Experiment {
             }
         })?;
         let requests = self.scenario.session_length().mean_requests;
-        estimate.sessions_per_s(&summary, testbed.cpu_s(policy)?, testbed.cpus(), requests)
+        Ok(estimate.sessions_per_s(&summary, testbed.cpu_s(policy)?, testbed.cpus(), requests)?)
     }
 }
 

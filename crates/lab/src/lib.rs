@@ -3,7 +3,8 @@
 //!
 //! [`Launch`] starts one process, [`Testbed`] the site with its gates, [`peers`] a server
 //! for a comparison; an [`Experiment`] is what the customers' runs have in common.
-//! [`Pulse`] and [`calibration`] track the machine's speed meanwhile.
+//! [`Pulse`] and [`calibration`] track the machine's speed meanwhile, and [`turns`] is the
+//! order of windows that are compared.
 
 pub mod calibration;
 mod capacity;
@@ -20,10 +21,11 @@ mod pulse;
 mod quota;
 mod service;
 mod testbed;
+pub mod turns;
 
 pub use certificate::{Certificate, Key, NAME};
 pub use cores::{CorePair, apart};
-pub use error::BadInput;
+pub use error::{Error, Result};
 pub use experiment::{Experiment, Probing};
 pub use gate_config::{CERTIFICATE, GateTimes};
 pub use neighbour::Neighbour;

@@ -1,12 +1,11 @@
 //! The log of a process: a file that keeps what it writes.
 
 use std::fs::File;
-use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use anyhow::Context;
+use crate::error::{Fault, Result};
 
 /// Bytes of the end that an error message shows at most.
 const SHOWN: u64 = 2000;
@@ -23,9 +22,9 @@ impl Log {
     ///
     /// # Errors
     /// The file cannot be created.
-    pub fn create(path: &Path) -> anyhow::Result<Self> {
+    pub fn create(path: &Path) -> Result<Self> {
         let file = File::options().read(true).write(true).create(true).truncate(true).open(path);
-        let file = file.with_context(|| format!("cannot write {}", path.display()))?;
+        let file = file.of_machine(format_args!("cannot write {}", path.display()))?;
         Ok(Self { file, path: Some(path.to_owned()) })
     }
 
@@ -34,16 +33,17 @@ impl Log {
     ///
     /// # Errors
     /// No temporary file can be created.
-    pub fn unnamed() -> io::Result<Self> {
-        Ok(Self { file: tempfile::tempfile()?, path: None })
+    pub fn unnamed() -> Result<Self> {
+        let file = tempfile::tempfile().of_machine("cannot create a temporary file")?;
+        Ok(Self { file, path: None })
     }
 
     /// The log as a standard stream of a process.
     ///
     /// # Errors
     /// This process has too many open files.
-    pub fn stdio(&self) -> io::Result<Stdio> {
-        Ok(self.file.try_clone()?.into())
+    pub fn stdio(&self) -> Result<Stdio> {
+        Ok(self.file.try_clone().of_machine("cannot share a log")?.into())
     }
 
     /// The end of what was written so far, at most 2000 bytes.

@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 use tidegate_host::Cores;
 use tidegate_host::cpu_clock::of_this_thread as thread_cpu;
 
+use crate::error::{Fault, Result};
+
 /// Uses a share of the processors until dropped.
 #[derive(Debug)]
 pub struct Neighbour {
@@ -30,7 +32,7 @@ impl Neighbour {
     ///
     /// # Errors
     /// Its threads cannot be started.
-    pub fn start(cores: &Cores) -> anyhow::Result<Self> {
+    pub fn start(cores: &Cores) -> Result<Self> {
         let (per_mille, ended) = (Arc::<AtomicU32>::default(), Arc::<AtomicBool>::default());
         let mut neighbour = Self { per_mille, ended, threads: Vec::new() };
         for _ in 0..THREADS {
@@ -40,8 +42,8 @@ impl Neighbour {
                 if cores.pin_this_thread().is_ok() {
                     work(&per_mille, &ended);
                 }
-            })?;
-            neighbour.threads.push(thread);
+            });
+            neighbour.threads.push(thread.of_machine("cannot start the neighbour")?);
         }
         Ok(neighbour)
     }

@@ -7,9 +7,9 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, bail};
 use tidegate_host::{Cores, Files, cpu_clock, processes};
 
+use crate::error::{Error, Fault, Result};
 use crate::log::Log;
 
 /// Time between two looks at a process that is waited for.
@@ -85,7 +85,7 @@ impl Launch {
     ///
     /// # Errors
     /// The file cannot be created.
-    pub fn log(mut self, path: &Path) -> anyhow::Result<Self> {
+    pub fn log(mut self, path: &Path) -> Result<Self> {
         self.output = Output::Kept(Log::create(path)?);
         Ok(self)
     }
@@ -94,7 +94,7 @@ impl Launch {
     ///
     /// # Errors
     /// No temporary file can be created.
-    pub fn log_unnamed(mut self) -> io::Result<Self> {
+    pub fn log_unnamed(mut self) -> Result<Self> {
         self.output = Output::Kept(Log::unnamed()?);
         Ok(self)
     }
@@ -113,7 +113,7 @@ impl Launch {
     ///
     /// # Errors
     /// The program is not there, or a processor is not allowed.
-    pub fn start(self) -> anyhow::Result<Process> {
+    pub fn start(self) -> Result<Process> {
         let Self { name, mut command, cores, grace, output, piped } = self;
         let stream = || match &output {
             Output::Discarded => Ok(Stdio::null()),
@@ -135,7 +135,7 @@ impl Launch {
                 cores.as_ref().map_or(Ok(()), Cores::pin_this_thread)
             });
         }
-        let child = command.spawn().with_context(|| format!("cannot start the {name}"))?;
+        let child = command.spawn().of_process(format_args!("cannot start the {name}"))?;
         let log = match output {
             Output::Discarded => None,
             Output::Kept(log) => Some(log),
@@ -148,7 +148,7 @@ impl Launch {
     ///
     /// # Errors
     /// It does not start, ends, or does not listen in time; with its output.
-    pub fn start_listening(self, addresses: &[SocketAddr]) -> anyhow::Result<Process> {
+    pub fn start_listening(self, addresses: &[SocketAddr]) -> Result<Process> {
         let mut process = self.start()?;
         process.wait_until_listening(addresses)?;
         Ok(process)
@@ -210,27 +210,29 @@ impl Process {
     ///
     /// # Errors
     /// The process has ended; with the last lines of its log.
-    pub fn cpu_time(&self) -> anyhow::Result<Duration> {
+    pub fn cpu_time(&self) -> Result<Duration> {
         let own = match self.exit {
             Some(_) => None,
             None => cpu_clock::of_process(self.id()).ok(),
         };
         let own =
-            own.with_context(|| format!("the {} has ended: {}", self.name, self.last_lines()))?;
+            own.ok_or_else(|| self.failed(format_args!("has ended: {}", self.last_lines())))?;
         // A descendant that has ended since has no clock.
         let others = self.family().into_iter().skip(1);
         Ok(own + others.filter_map(|id| cpu_clock::of_process(id).ok()).sum::<Duration>())
     }
 
-    fn wait_until_listening(&mut self, addresses: &[SocketAddr]) -> anyhow::Result<()> {
+    fn wait_until_listening(&mut self, addresses: &[SocketAddr]) -> Result<()> {
         let deadline = Instant::now() + START;
         for address in addresses {
             while TcpStream::connect(address).is_err() {
                 if let Some(exit) = self.exit()? {
-                    bail!("the {} ended at once ({}): {}", self.name, exit.status, self.output());
+                    let (status, output) = (exit.status, self.output());
+                    return Err(self.failed(format_args!("ended at once ({status}): {output}")));
                 }
                 if Instant::now() > deadline {
-                    bail!("the {} does not listen on {address}: {}", self.name, self.output());
+                    let output = self.output();
+                    return Err(self.failed(format_args!("does not listen on {address}: {output}")));
                 }
                 std::thread::sleep(POLL);
             }
@@ -242,18 +244,18 @@ impl Process {
     ///
     /// # Errors
     /// It was ended by a signal, or does not end in time; then it is killed.
-    pub fn finish(mut self, within: Duration) -> anyhow::Result<Exit> {
+    pub fn finish(mut self, within: Duration) -> Result<Exit> {
         let deadline = Instant::now() + within;
         loop {
             if let Some(exit) = self.exit()? {
                 if let Some(signal) = exit.status.signal() {
-                    bail!("the {} was ended by signal {signal}", self.name);
+                    return Err(self.failed(format_args!("was ended by signal {signal}")));
                 }
                 return Ok(exit);
             }
             if Instant::now() > deadline {
                 self.kill();
-                bail!("the {} did not end in time", self.name);
+                return Err(self.failed(format_args!("did not end in time")));
             }
             std::thread::sleep(POLL);
         }
@@ -263,10 +265,8 @@ impl Process {
     ///
     /// # Errors
     /// The kernel does not report it.
-    pub fn exit(&mut self) -> io::Result<Option<Exit>> {
-        if self.exit.is_none() {
-            self.exit = reap(self.id(), libc::WNOHANG)?;
-        }
+    pub fn exit(&mut self) -> Result<Option<Exit>> {
+        self.observe(libc::WNOHANG)?;
         Ok(self.exit)
     }
 
@@ -274,11 +274,21 @@ impl Process {
     ///
     /// # Errors
     /// The kernel does not report it.
-    pub fn wait(&mut self) -> io::Result<Exit> {
+    pub fn wait(&mut self) -> Result<Exit> {
+        self.observe(0)?;
+        self.exit.ok_or_else(|| Error::Internal(format!("the {} has not ended", self.name)))
+    }
+
+    fn observe(&mut self, flags: libc::c_int) -> Result<()> {
         if self.exit.is_none() {
-            self.exit = reap(self.id(), 0)?;
+            let exit = reap(self.id(), flags);
+            self.exit = exit.of_machine(format_args!("the end of the {} is unknown", self.name))?;
         }
-        self.exit.ok_or_else(|| io::ErrorKind::NotFound.into())
+        Ok(())
+    }
+
+    fn failed(&self, what: std::fmt::Arguments<'_>) -> Error {
+        Error::Process(format!("the {} {what}", self.name))
     }
 
     /// Sends SIGKILL if the process still runs.
@@ -354,8 +364,9 @@ fn signal(id: u32, signal: libc::c_int) {
 ///
 /// # Errors
 /// There is none.
-pub fn free_address() -> io::Result<SocketAddr> {
-    TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()
+pub fn free_address() -> Result<SocketAddr> {
+    let bound = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|socket| socket.local_addr());
+    bound.of_machine("no port of 127.0.0.1 is free")
 }
 
 #[cfg(test)]
@@ -388,7 +399,7 @@ mod tests {
     #[test]
     fn a_program_that_does_not_exist_is_an_error_with_the_name() {
         let error = Launch::new("peer", Command::new("/does/not/exist")).start().unwrap_err();
-        assert!(format!("{error:#}").contains("cannot start the peer"));
+        assert!(error.to_string().contains("cannot start the peer: No such file"), "{error}");
     }
 
     #[test]

@@ -15,13 +15,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, anyhow};
 use aws_lc_rs::rand::SystemRandom;
 use aws_lc_rs::rsa::{KeyPair, KeySize};
 use aws_lc_rs::signature::RSA_PKCS1_SHA256;
 use socket2::SockRef;
 use tidegate_host::Cores;
 use tidegate_host::cpu_clock::of_this_thread as thread_cpu;
+
+use crate::error::{Error, Fault, Result};
 
 /// Samples the speed of a processor until dropped.
 #[derive(Debug)]
@@ -51,8 +52,9 @@ impl Pulse {
     ///
     /// # Errors
     /// The thread cannot be started.
-    pub fn start(cores: &Cores) -> anyhow::Result<Self> {
-        let cores = cores.only(0).context("no processor to sample")?;
+    pub fn start(cores: &Cores) -> Result<Self> {
+        let cores =
+            cores.only(0).ok_or_else(|| Error::Internal("no processor to sample".into()))?;
         let work = Work::new()?;
         let (samples, ended) = (Arc::<Mutex<Vec<Sample>>>::default(), Arc::<AtomicBool>::default());
         let (write, end) = (samples.clone(), ended.clone());
@@ -73,8 +75,9 @@ impl Pulse {
                 }
                 std::thread::sleep(BETWEEN);
             }
-        })?;
-        Ok(Self { samples, ended, thread: Some(thread) })
+        });
+        let thread = Some(thread.of_machine("cannot start the pulse")?);
+        Ok(Self { samples, ended, thread })
     }
 
     /// The speed between two instants, relative to the median of the whole run so far: 0.8
@@ -114,10 +117,11 @@ struct Work {
 }
 
 impl Work {
-    fn new() -> anyhow::Result<Self> {
+    fn new() -> Result<Self> {
         let key = KeyPair::generate(KeySize::Rsa2048);
-        let key = key.map_err(|_| anyhow!("no RSA key can be made"))?;
-        Ok(Self { key, listener: TcpListener::bind("127.0.0.1:0")? })
+        let key = key.map_err(|_| Error::Internal("no RSA key can be made".into()))?;
+        let listener = TcpListener::bind("127.0.0.1:0").of_machine("the pulse cannot listen")?;
+        Ok(Self { key, listener })
     }
 
     fn sample(&self, signs: bool) -> io::Result<Sample> {

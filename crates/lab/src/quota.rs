@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use anyhow::Context;
 use tidegate_host::CpuGroup;
+
+use crate::error::{Error, Fault, Result};
 
 /// A control group below that of this process.
 #[derive(Debug)]
@@ -24,26 +25,27 @@ impl Quota {
     ///
     /// # Errors
     /// This process may not make one.
-    pub fn new() -> anyhow::Result<Self> {
-        let own = CpuGroup::own().context("this system has no control groups")?;
+    pub fn new() -> Result<Self> {
+        let own = CpuGroup::own()
+            .ok_or_else(|| Error::Machine("this system has no control groups".into()))?;
         let name = format!("tidegate-{}", std::process::id());
-        Ok(Self { group: own.create_below(&name).context(REFUSED)? })
+        Ok(Self { group: own.create_below(&name).of_machine(REFUSED)? })
     }
 
     /// Moves processes with all their threads into the group.
     ///
     /// # Errors
     /// The kernel refuses, or a process has ended.
-    pub fn add(&self, processes: &[u32]) -> anyhow::Result<()> {
-        processes.iter().try_for_each(|process| self.group.add(*process)).context(REFUSED)
+    pub fn add(&self, processes: &[u32]) -> Result<()> {
+        processes.iter().try_for_each(|process| self.group.add(*process)).of_machine(REFUSED)
     }
 
     /// Limits the group to so many processors; `None` removes the limit.
     ///
     /// # Errors
     /// The kernel refuses.
-    pub fn set(&self, cpus: Option<f64>) -> anyhow::Result<()> {
-        self.group.set_quota(cpus, PERIOD).context(REFUSED)
+    pub fn set(&self, cpus: Option<f64>) -> Result<()> {
+        self.group.set_quota(cpus, PERIOD).of_machine(REFUSED)
     }
 }
 

@@ -5,8 +5,7 @@ use std::io::{BufRead, BufReader};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, bail};
-
+use crate::error::{Error, Result};
 use crate::process::{Launch, Process};
 
 /// The line by which a service reports that it accepts connections.
@@ -31,7 +30,7 @@ impl Service {
     /// # Errors
     /// It cannot be started, ends, or is not ready within a minute; with the last lines of
     /// its log.
-    pub fn start(launch: Launch) -> anyhow::Result<Self> {
+    pub fn start(launch: Launch) -> Result<Self> {
         let mut process = launch.piped().grace(GRACE).start()?;
         let lines = lines(process.take_stdout().expect("standard output is piped"));
         let mut service = Self { process, addresses: Vec::new() };
@@ -48,7 +47,7 @@ impl Service {
     ///
     /// # Errors
     /// It has ended.
-    pub fn cpu_s(&self) -> anyhow::Result<f64> {
+    pub fn cpu_s(&self) -> Result<f64> {
         Ok(self.process.cpu_time()?.as_secs_f64())
     }
 
@@ -56,28 +55,28 @@ impl Service {
     ///
     /// # Errors
     /// It announced none.
-    pub fn address(&self, word: &str) -> anyhow::Result<&str> {
+    pub fn address(&self, word: &str) -> Result<&str> {
         let found = self.addresses.iter().find(|(announced, _)| announced == word);
-        found
-            .map(|(_, address)| address.as_str())
-            .with_context(|| format!("the {} announced no `{word}` address", self.process.name()))
+        found.map(|(_, address)| address.as_str()).ok_or_else(|| {
+            Error::Process(format!("the {} announced no `{word}` address", self.process.name()))
+        })
     }
 
-    fn wait_until_ready(&mut self, lines: &mpsc::Receiver<String>) -> anyhow::Result<()> {
+    fn wait_until_ready(&mut self, lines: &mpsc::Receiver<String>) -> Result<()> {
         let deadline = Instant::now() + START;
-        let name = self.process.name();
+        let (name, last) = (self.process.name(), || self.process.last_lines());
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
             match lines.recv_timeout(left) {
                 Ok(line) if line == READY => return Ok(()),
                 Ok(line) => self.addresses.extend(announcement(&line)),
-                Err(mpsc::RecvTimeoutError::Timeout) => bail!(
-                    "the {name} did not start within {} s: {}",
-                    START.as_secs(),
-                    self.process.last_lines()
-                ),
+                Err(mpsc::RecvTimeoutError::Timeout) => {
+                    let (seconds, last) = (START.as_secs(), last());
+                    let text = format!("the {name} did not start within {seconds} s: {last}");
+                    return Err(Error::Process(text));
+                }
                 Err(mpsc::RecvTimeoutError::Disconnected) => {
-                    bail!("the {name} ended at once: {}", self.process.last_lines())
+                    return Err(Error::Process(format!("the {name} ended at once: {}", last())));
                 }
             }
         }
@@ -107,7 +106,7 @@ mod tests {
     use super::*;
     use std::process::Command;
 
-    fn shell(script: &str) -> anyhow::Result<Service> {
+    fn shell(script: &str) -> Result<Service> {
         let mut command = Command::new("sh");
         command.args(["-c", script]);
         Service::start(Launch::new("shell", command).log_unnamed()?)

@@ -4,12 +4,11 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::Context;
 use tidegate_host::Cores;
 use tidegate_sites::auction::{self, Options, Prepared};
 use tidegate_sites::password::PasswordCost;
 
-use crate::error::BadInput;
+use crate::error::{Error, Fault, Result};
 use crate::gate_config::{GateTimes, gate_config};
 use crate::process::Launch;
 use crate::service::Service;
@@ -58,9 +57,9 @@ impl Testbed {
     /// Creates the site's database in `out` if it does not exist, and starts the site.
     ///
     /// # Errors
-    /// [`BadInput`] if the database cannot be created there; otherwise the site does not
+    /// [`Error::Operator`] if the database cannot be created there; otherwise the site does not
     /// start.
-    pub fn open(setup: Setup, out: &Path) -> anyhow::Result<Self> {
+    pub fn open(setup: Setup, out: &Path) -> Result<Self> {
         let data = out.join("site");
         let prepared = prepare(&data)?;
         let args = ["site", "auction", "--listen", "127.0.0.1:0", "--password-cost", "light"];
@@ -74,7 +73,8 @@ impl Testbed {
             args.extend([flag.to_owned(), value]);
         }
         let site = service("site", args, &setup, &out.join("site.log"))?;
-        let customers = u64::try_from(prepared.users).context("the population has no users")?;
+        let customers = u64::try_from(prepared.users)
+            .map_err(|_| Error::Internal("the population has no users".into()))?;
         Ok(Self { out: out.to_owned(), customers, setup, gates: Vec::new(), site })
     }
 
@@ -84,11 +84,11 @@ impl Testbed {
     ///
     /// # Errors
     /// The gate does not start.
-    pub fn open_gate(&mut self, policy: &str) -> anyhow::Result<()> {
+    pub fn open_gate(&mut self, policy: &str) -> Result<()> {
         let config = self.out.join(format!("gate-{policy}.toml"));
         let text = gate_config(policy, self.site.address("site")?, self.setup.times);
         std::fs::write(&config, text)
-            .with_context(|| format!("cannot write {}", config.display()))?;
+            .of_machine(format_args!("cannot write {}", config.display()))?;
         let args = ["gate".into(), "--config".into(), config.display().to_string()];
         let log = self.out.join(format!("gate-{policy}.log"));
         let gate = service("gate", args, &self.setup, &log)?;
@@ -105,7 +105,7 @@ impl Testbed {
     ///
     /// # Errors
     /// No such gate runs.
-    pub fn target(&self, policy: &str) -> anyhow::Result<String> {
+    pub fn target(&self, policy: &str) -> Result<String> {
         Ok(self.gate(policy)?.address("gate")?.to_owned())
     }
 
@@ -113,7 +113,7 @@ impl Testbed {
     ///
     /// # Errors
     /// No such gate runs.
-    pub fn admin(&self, policy: &str) -> anyhow::Result<String> {
+    pub fn admin(&self, policy: &str) -> Result<String> {
         Ok(self.gate(policy)?.address("admin")?.to_owned())
     }
 
@@ -121,7 +121,7 @@ impl Testbed {
     ///
     /// # Errors
     /// One of them has ended.
-    pub fn cpu_s(&self, policy: &str) -> anyhow::Result<f64> {
+    pub fn cpu_s(&self, policy: &str) -> Result<f64> {
         Ok(self.site.cpu_s()? + self.gate(policy)?.cpu_s()?)
     }
 
@@ -129,7 +129,7 @@ impl Testbed {
     ///
     /// # Errors
     /// It has ended.
-    pub fn site_cpu_s(&self) -> anyhow::Result<f64> {
+    pub fn site_cpu_s(&self) -> Result<f64> {
         self.site.cpu_s()
     }
 
@@ -153,7 +153,7 @@ impl Testbed {
     ///
     /// # Errors
     /// A process announced none.
-    pub fn addresses(&self) -> anyhow::Result<String> {
+    pub fn addresses(&self) -> Result<String> {
         let mut text = format!("The site without a gate: {}\n", self.site.address("site")?);
         for (policy, gate) in &self.gates {
             let (url, admin) = (gate.address("gate")?, gate.address("admin")?);
@@ -162,9 +162,10 @@ impl Testbed {
         Ok(text)
     }
 
-    fn gate(&self, policy: &str) -> anyhow::Result<&Service> {
+    fn gate(&self, policy: &str) -> Result<&Service> {
         let gate = self.gates.iter().find(|(name, _)| name == policy);
-        gate.map(|(_, gate)| gate).with_context(|| format!("no gate with policy {policy} runs"))
+        gate.map(|(_, gate)| gate)
+            .ok_or_else(|| Error::Internal(format!("no gate with policy {policy} runs")))
     }
 }
 
@@ -174,20 +175,17 @@ fn service(
     args: impl IntoIterator<Item = String>,
     setup: &Setup,
     log: &Path,
-) -> anyhow::Result<Service> {
+) -> Result<Service> {
     Service::start(Launch::this_program(name).args(args).on(&setup.cores).log(log)?)
 }
 
 /// Creates the site's database if it does not exist, with a progress bar.
-fn prepare(data: &Path) -> anyhow::Result<Prepared> {
+fn prepare(data: &Path) -> Result<Prepared> {
     let options = Options {
         data: data.to_owned(),
         scale: Some(SITE_SCALE),
         password_cost: PasswordCost::LIGHT,
         ..Options::default()
     };
-    auction::prepare(&options).map_err(|error| match error {
-        tidegate_sites::Error::Operator(_) => anyhow::Error::new(BadInput(error.to_string())),
-        other => other.into(),
-    })
+    Ok(auction::prepare(&options)?)
 }

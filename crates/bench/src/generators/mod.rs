@@ -17,9 +17,6 @@ mod turn;
 mod tests;
 
 use anyhow::Context;
-use rand::SeedableRng;
-use rand::rngs::StdRng;
-use rand::seq::SliceRandom;
 
 use crate::machine::Machine;
 pub use args::Args;
@@ -31,6 +28,7 @@ use row::Row;
 use site::Site;
 pub use table::render;
 use tidegate_lab::CorePair;
+use tidegate_lab::turns::Order;
 use tool::{Program, Work};
 use turn::Turn;
 
@@ -38,14 +36,14 @@ use turn::Turn;
 /// fail are reported beside the others.
 ///
 /// # Errors
-/// `BadInput` for invalid flags; anything else is a run that did not begin.
+/// [`tidegate_lab::Error::Operator`] for invalid flags; anything else is a run that did not begin.
 pub fn run(args: &Args) -> anyhow::Result<Report> {
     CorePair::new(args.server_core, args.driver_core)?;
     let (programs, absent) = Program::find_all(args.tidegate.as_deref())?;
     let folder = tempfile::tempdir()?;
     let customers = Customers::fitting(args.customers);
     let site = Site::start(folder.path(), args.server_core, customers.number)?;
-    let mut order = StdRng::seed_from_u64(args.seed);
+    let mut order = Order::seeded(args.seed);
     let mut failed = Failures::default();
     let (mut rows, mut memory) = (Vec::new(), Vec::new());
     for work in Work::ALL.into_iter().filter(|work| args.wants(work.id())) {
@@ -105,25 +103,17 @@ fn measure(
     programs: &[Program],
     site: &Site,
     folder: &std::path::Path,
-    order: &mut StdRng,
+    order: &mut Order,
 ) -> anyhow::Result<Row> {
-    let mut able: Vec<&Program> = programs.iter().filter(|p| p.tool.can(work)).collect();
+    let able: Vec<&Program> = programs.iter().filter(|p| p.tool.can(work)).collect();
+    let (connections, window, core) = (args.connections, args.window(), args.driver_core);
     let mut turns = Vec::new();
-    for round in 0..args.rounds() {
-        able.shuffle(order);
-        for program in &able {
-            let command = program.command(
-                work,
-                site,
-                folder,
-                args.connections,
-                args.window(),
-                args.driver_core,
-            )?;
-            let turn = Turn::measure(command, args.driver_core, args.window(), site)
-                .with_context(|| format!("{} in {}", program.tool.name(), work.id()))?;
-            turns.push((program.tool, round, turn));
-        }
+    for turn in order.turns(able.len(), args.rounds()) {
+        let program = able[turn.contender];
+        let command = program.command(work, site, folder, connections, window, core)?;
+        let measured = Turn::measure(command, core, window, site)
+            .with_context(|| format!("{} in {}", program.tool.name(), work.id()))?;
+        turns.push((program.tool, turn.round, measured));
     }
     let row = Row::of(work, turns);
     eprintln!("{}", row.line());

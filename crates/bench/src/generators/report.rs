@@ -1,7 +1,6 @@
 //! The result of a run: raw windows, figures and goals.
 
 use std::path::Path;
-use std::process::ExitCode;
 
 use anyhow::Context;
 use serde::Serialize;
@@ -11,6 +10,7 @@ use super::goals::{self, Goal};
 use super::row::Row;
 use super::tool::Tool;
 use crate::machine::Machine;
+use crate::report::Verdict;
 
 /// Name of the file within the output folder.
 pub const FILE: &str = "load.json";
@@ -61,14 +61,10 @@ impl Report {
         goals::of(&self.rows, &self.memory, &self.rates)
     }
 
-    /// 3 where a part failed, else 1 where a goal is missed by more than the spread, else 0.
-    pub fn exit_code(&self) -> ExitCode {
-        ExitCode::from(self.code())
-    }
-
-    pub(super) fn code(&self) -> u8 {
-        let missed = self.goals().iter().any(|goal| !goal.met && !goal.close);
-        if self.failed.is_empty() { u8::from(missed) } else { 3 }
+    /// How the run ended.
+    pub fn verdict(&self) -> Verdict {
+        let goals = self.goals();
+        Verdict::on(!self.failed.is_empty(), goals.iter().map(|goal| (goal.met, goal.close)))
     }
 
     /// Writes the result as JSON.

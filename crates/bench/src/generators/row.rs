@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use serde::Serialize;
+use tidegate_lab::turns::by_round;
 use tidegate_stats::{Ratio, Summary, ratio_of_pairs};
 
 use super::tool::{Tool, Work};
@@ -59,15 +60,11 @@ impl Turn {
 impl Row {
     /// Summarises the windows of a row.
     pub fn of(work: Work, turns: Vec<(Tool, u32, Turn)>) -> Self {
-        let series = |tool: Tool| {
-            let mut of: Vec<_> = turns.iter().filter(|(of, ..)| *of == tool).collect();
-            of.sort_by_key(|(_, round, _)| *round);
-            of.into_iter().map(|(_, _, turn)| *turn).collect::<Vec<Turn>>()
-        };
-        let costs = |tool| series(tool).iter().map(|turn| turn.cost(work)).collect::<Vec<_>>();
+        let of = |tool: Tool| turns.iter().filter(move |(of, ..)| *of == tool);
+        let costs = |tool| by_round(of(tool).map(|(_, round, turn)| (*round, turn.cost(work))));
         let median = |values: Vec<f64>| Summary::of(&values).map_or(0.0, |all| all.median);
-        let cells = Tool::ALL.into_iter().filter(|tool| !series(*tool).is_empty()).map(|tool| {
-            let turns = series(tool);
+        let cells = Tool::ALL.into_iter().filter(|tool| of(*tool).count() > 0).map(|tool| {
+            let turns: Vec<&Turn> = of(tool).map(|(_, _, turn)| turn).collect();
             Cell {
                 tool,
                 cpu_us: Summary::of(&costs(tool)),

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::site::Site;
 use crate::binary;
-use tidegate_lab::BadInput;
+use tidegate_lab::Error;
 
 /// New connections per second of h2load, which opens them at a rate and not in
 /// sequence.
@@ -120,7 +120,8 @@ impl Program {
     pub fn find_all(tidegate: Option<&Path>) -> anyhow::Result<(Vec<Self>, Vec<Tool>)> {
         let own = binary::path(tidegate);
         if !own.is_file() {
-            return Err(BadInput(format!("{} is missing: {}", own.display(), binary::BUILD)).into());
+            let missing = format!("{} is missing: {}", own.display(), binary::BUILD);
+            return Err(Error::Operator(missing).into());
         }
         let (mut found, mut absent) = (Vec::new(), Vec::new());
         for tool in Tool::ALL {

@@ -70,5 +70,5 @@ impl Turn {
 /// It cannot be started.
 pub fn start(command: Command, core: usize) -> anyhow::Result<Process> {
     let name = command.get_program().to_string_lossy().into_owned();
-    Launch::new(&name, command).on(&Cores::one(core)?).start()
+    Ok(Launch::new(&name, command).on(&Cores::one(core)?).start()?)
 }

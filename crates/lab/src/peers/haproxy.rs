@@ -2,6 +2,7 @@
 
 use super::Work;
 use super::{Server, Setup};
+use crate::error::Result;
 use crate::free_address;
 use std::net::SocketAddr;
 use std::process::Command;
@@ -10,10 +11,9 @@ use std::process::Command;
 ///
 /// # Errors
 /// It does not start.
-pub fn start(work: Work, setup: &Setup) -> anyhow::Result<Server> {
+pub fn start(work: Work, setup: &Setup) -> Result<Server> {
     let target = free_address()?;
-    let file = setup.folder.join("haproxy.cfg");
-    std::fs::write(&file, configuration(work, setup, target))?;
+    let file = setup.write("haproxy.cfg", &configuration(work, setup, target))?;
     let mut command = Command::new(&setup.program);
     command.arg("-db").arg("-f").arg(&file);
     let process = setup.launch("HAProxy", command)?.start_listening(&[target])?;

@@ -7,8 +7,8 @@ mod work;
 
 pub use work::{Version, Work};
 
+use crate::error::{Error, Fault, Result};
 use crate::{Certificate, Launch, Process};
-use anyhow::Context;
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -59,12 +59,12 @@ impl Kind {
     ///
     /// # Errors
     /// It cannot be run.
-    pub fn version(self, program: &Path) -> anyhow::Result<String> {
+    pub fn version(self, program: &Path) -> Result<String> {
         let flag = if matches!(self, Self::Tide | Self::Off) { "--version" } else { "-v" };
         let output = Command::new(program)
             .arg(flag)
             .output()
-            .with_context(|| format!("cannot run {}", program.display()))?;
+            .of_process(format_args!("cannot run {}", program.display()))?;
         let text = [output.stdout, output.stderr].concat();
         Ok(String::from_utf8_lossy(&text).lines().next().unwrap_or_default().to_owned())
     }
@@ -86,8 +86,17 @@ pub struct Setup {
 }
 
 impl Setup {
-    fn launch(&self, name: &str, command: Command) -> anyhow::Result<Launch> {
-        Launch::new(name, command).on(&Cores::one(self.core)?).log(&self.folder.join("log"))
+    /// Writes a file of configuration into the folder.
+    fn write(&self, name: &str, text: &str) -> Result<PathBuf> {
+        let file = self.folder.join(name);
+        std::fs::write(&file, text).of_machine(format_args!("cannot write {}", file.display()))?;
+        Ok(file)
+    }
+
+    fn launch(&self, name: &str, command: Command) -> Result<Launch> {
+        let core = Cores::one(self.core)
+            .of_machine(format_args!("cannot run the {name} on processor {}", self.core))?;
+        Launch::new(name, command).on(&core).log(&self.folder.join("log"))
     }
 }
 
@@ -107,16 +116,25 @@ impl Server {
     ///
     /// # Errors
     /// The gate does not report it.
-    pub async fn held(&self) -> anyhow::Result<u64> {
+    pub async fn held(&self) -> Result<u64> {
         let Some(address) = self.metrics else { return Ok(0) };
-        let mut stream = TcpStream::connect(address).await?;
-        stream
-            .write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
-            .await?;
-        let mut text = String::new();
-        stream.take(1024 * 1024).read_to_string(&mut text).await?;
-        held_in(&text).context("the gate's metrics do not report how many connections were held")
+        let text = get_metrics(address).await.of_process("the gate's metrics cannot be read")?;
+        held_in(&text).ok_or_else(|| {
+            Error::Process(
+                "the gate's metrics do not report how many connections were held".to_owned(),
+            )
+        })
     }
+}
+
+async fn get_metrics(address: SocketAddr) -> std::io::Result<String> {
+    let mut stream = TcpStream::connect(address).await?;
+    stream
+        .write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        .await?;
+    let mut text = String::new();
+    stream.take(1024 * 1024).read_to_string(&mut text).await?;
+    Ok(text)
 }
 
 /// The counter of held new connections in a page of metrics.
@@ -132,10 +150,11 @@ fn held_in(metrics: &str) -> Option<u64> {
 ///
 /// # Errors
 /// It does not start.
-pub fn start(kind: Kind, work: Work, setup: &Setup) -> anyhow::Result<Option<Server>> {
-    std::fs::create_dir_all(&setup.folder)?;
+pub fn start(kind: Kind, work: Work, setup: &Setup) -> Result<Option<Server>> {
+    std::fs::create_dir_all(&setup.folder)
+        .of_machine(format_args!("cannot create {}", setup.folder.display()))?;
     match kind {
-        Kind::Nginx => nginx::start(work, setup).map(Some),
+        Kind::Nginx => nginx::start(work, setup),
         Kind::Haproxy => haproxy::start(work, setup).map(Some),
         Kind::Tide | Kind::Off => tidegate::start(kind, work, setup),
     }

@@ -2,6 +2,7 @@
 
 use super::Work;
 use super::{Server, Setup};
+use crate::error::Result;
 use crate::free_address;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -10,27 +11,30 @@ use std::process::Command;
 /// Where Debian and Ubuntu install the stream module (libnginx-mod-stream).
 const STREAM_MODULE: &str = "/usr/lib/nginx/modules/ngx_stream_module.so";
 
-/// Starts nginx for one kind of work.
+/// Starts nginx for one kind of work; `None` for refusals without its stream module: what
+/// else could refuse a hello sends the alert for an unknown server name, which is a mistake
+/// of the configuration and no refusal to a client.
 ///
 /// # Errors
 /// It does not start.
-pub fn start(work: Work, setup: &Setup) -> anyhow::Result<Server> {
+pub fn start(work: Work, setup: &Setup) -> Result<Option<Server>> {
+    if work == Work::Refused && !Path::new(STREAM_MODULE).exists() {
+        return Ok(None);
+    }
     let target = free_address()?;
-    let file = setup.folder.join("nginx.conf");
-    std::fs::write(&file, configuration(work, setup, target, Path::new(STREAM_MODULE).exists()))?;
+    let file = setup.write("nginx.conf", &configuration(work, setup, target))?;
     let mut command = Command::new(&setup.program);
     command.arg("-e").arg("stderr").arg("-p").arg(&setup.folder).arg("-c").arg(&file);
     let process = setup.launch("nginx", command)?.start_listening(&[target])?;
-    Ok(Server { process, target, metrics: None })
+    Ok(Some(Server { process, target, metrics: None }))
 }
 
-fn configuration(work: Work, setup: &Setup, target: SocketAddr, stream_module: bool) -> String {
+fn configuration(work: Work, setup: &Setup, target: SocketAddr) -> String {
     let user = user();
     let folder = setup.folder.display();
-    let (load, block) = if work == Work::Refused && stream_module {
-        (format!("load_module {STREAM_MODULE};"), refusing_stream(target))
-    } else {
-        (String::new(), http(work, setup, target))
+    let (load, block) = match work {
+        Work::Refused => (format!("load_module {STREAM_MODULE};"), refusing_stream(target)),
+        _ => (String::new(), http(work, setup, target)),
     };
     format!(
         "{load}
@@ -82,8 +86,6 @@ fn http(work: Work, setup: &Setup, target: SocketAddr) -> String {
     let (paths, upstream) = (temporary_paths(&setup.folder), setup.upstream);
     let (ssl, certificate) = match work {
         Work::KeepAliveClear => ("", String::new()),
-        // Without the stream module: an alert after the hello.
-        Work::Refused => (" ssl", "ssl_reject_handshake on;".to_owned()),
         _ => (
             " ssl",
             format!(

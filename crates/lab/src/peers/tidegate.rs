@@ -2,6 +2,7 @@
 
 use super::Work;
 use super::{Kind, Server, Setup};
+use crate::error::Result;
 use crate::free_address;
 use std::net::SocketAddr;
 use std::process::Command;
@@ -11,7 +12,7 @@ use std::process::Command;
 ///
 /// # Errors
 /// It does not start.
-pub fn start(kind: Kind, work: Work, setup: &Setup) -> anyhow::Result<Option<Server>> {
+pub fn start(kind: Kind, work: Work, setup: &Setup) -> Result<Option<Server>> {
     let policy = match (kind, work) {
         (Kind::Off, Work::Refused) => return Ok(None),
         (_, Work::Refused) => "static",
@@ -22,8 +23,7 @@ pub fn start(kind: Kind, work: Work, setup: &Setup) -> anyhow::Result<Option<Ser
     let clear = (work == Work::KeepAliveClear).then(free_address).transpose()?;
     let target = clear.unwrap_or(tls);
     let clear = clear.map(|clear| format!("clear = \"{clear}\"\n")).unwrap_or_default();
-    let file = setup.folder.join("tidegate.toml");
-    std::fs::write(&file, configuration(policy, setup, (tls, &clear), admin))?;
+    let file = setup.write("tidegate.toml", &configuration(policy, setup, (tls, &clear), admin))?;
     let mut command = Command::new(&setup.program);
     command.arg("gate").arg("--config").arg(&file);
     let process = setup.launch("gate", command)?.start_listening(&[target, admin])?;

@@ -8,7 +8,7 @@ use anyhow::Context;
 use tidegate_load::{Plan, Stop};
 
 use super::message::{Job, Message, Start};
-use crate::exit::{BadInput, Outcome};
+use crate::exit::{Outcome, code_of};
 use crate::load::results::run_error;
 
 /// Longest line from the lead.
@@ -19,7 +19,7 @@ pub fn run(plan: impl FnOnce(&Job) -> anyhow::Result<Plan>) -> anyhow::Result<Ou
     let mut input = BufReader::new(std::io::stdin().take(LONGEST_LINE));
     let job: Job = line(&mut input)?.context("the lead has ended")?;
     let message = drive(plan, &job, input).unwrap_or_else(|error| Message::Failed {
-        exit_code: if error.chain().any(|cause| cause.is::<BadInput>()) { 2 } else { 3 },
+        exit_code: code_of(&error),
         message: format!("{error:#}"),
     });
     send(&message)?;

@@ -217,7 +217,7 @@ impl CostExperiment<'_> {
         if matches!(self.schedule.customers, Customers::Programs) {
             setup.times = GateTimes { keep_alive_s: 0.002, ..setup.times };
         }
-        Testbed::open(setup, self.out)
+        Ok(Testbed::open(setup, self.out)?)
     }
 }
 
@@ -253,7 +253,7 @@ fn sample(admin: &str, testbed: &Testbed, ended: &AtomicBool) -> anyhow::Result<
     let mut next = Instant::now() + START;
     std::thread::sleep(START);
     while !ended.load(Ordering::Relaxed) {
-        samples.push(Sample::take(admin, || testbed.site_cpu_s())?);
+        samples.push(Sample::take(admin, || Ok(testbed.site_cpu_s()?))?);
         next = (next + TICK).max(Instant::now());
         std::thread::sleep(next.saturating_duration_since(Instant::now()));
     }
