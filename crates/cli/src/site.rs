@@ -1,6 +1,6 @@
 //! `tidegate site`: run a reference site.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -54,6 +54,10 @@ struct AuctionArgs {
     /// cost rises while it serves
     #[arg(long, value_name = "S", default_value_t = 0.0, requires = "extra_cpu", value_parser = seconds)]
     extra_cpu_after: f64,
+    /// Addresses of gates and other proxies on other machines, whose X-Forwarded-For
+    /// names the customer: failed logins are limited by the customer's address
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    trusted_proxies: Vec<IpAddr>,
     /// Processors to run on, one thread pinned to each, such as 0,2-3
     #[arg(long, value_name = "LIST")]
     cores: Option<Cores>,
@@ -71,6 +75,7 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
         password_cost: args.password_cost,
         extra_cpu: Duration::from_secs_f64(args.extra_cpu / 1e3),
         extra_cpu_after: Duration::from_secs_f64(args.extra_cpu_after),
+        trusted_proxies: args.trusted_proxies,
         cores: args.cores.map(|cores| cores.list().to_vec()),
     };
     let site = auction::start(options).map_err(classify)?;

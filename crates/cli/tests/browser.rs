@@ -1,20 +1,39 @@
-//! A person shops in a real browser, through the gate.
+//! A real browser: a person shops through the gate, and pages are readable in narrow
+//! and wide windows, in light and dark.
 
 mod common;
 
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use common::{Running, auction, gate};
+use common::{auction, gate};
+use fantoccini::wd::WebDriverCompatibleCommand;
 use fantoccini::{Client, ClientBuilder, Locator};
+use serde_json::json;
+use tidegate_lab::{Launch, Process};
 
-fn chromedriver() -> Running {
-    Running::other(Command::new("chromedriver").arg("--port=0"), |line| {
+/// WebDriver's server. It ends with the browsers that it has started.
+struct Driver {
+    address: String,
+    _process: Process,
+}
+
+fn chromedriver() -> Driver {
+    let command = Launch::new("chromedriver", Command::new("chromedriver"));
+    let mut process = command.args(["--port=0"]).piped().start().unwrap_or_else(|error| {
+        panic!("{error:#}; scripts/bootstrap test installs chromium and chromedriver")
+    });
+    let mut lines = BufReader::new(process.take_stdout().expect("piped")).lines();
+    let port = lines.by_ref().map_while(Result::ok).find_map(|line| {
         let port = line.split("successfully on port ").nth(1)?.trim_end_matches('.');
-        port.parse::<u16>().ok().map(|port| format!("http://127.0.0.1:{port}"))
-    })
+        port.parse::<u16>().ok()
+    });
+    let port = port.expect("chromedriver says where it listens");
+    // What it writes later is read as well: a full pipe would stop it.
+    std::thread::spawn(move || lines.for_each(drop));
+    Driver { address: format!("http://127.0.0.1:{port}"), _process: process }
 }
 
 /// Whether the browser is missing for a reason that no one can help here:
@@ -48,23 +67,27 @@ fn only_a_distribution_without_the_package_excuses_a_missing_browser() {
     assert!(!is_excused(false, "ID=debian\nID_LIKE=ubuntu\n") && !is_excused(false, ""));
 }
 
-async fn browser(driver: &Running, profile: &Path) -> Client {
+async fn browser(driver: &Driver, profile: &Path) -> Client {
     let args = [
         "--headless".to_owned(),
         "--no-sandbox".to_owned(),
         "--disable-gpu".to_owned(),
         "--disable-dev-shm-usage".to_owned(),
         "--disable-background-networking".to_owned(),
+        "--disable-component-update".to_owned(),
+        "--disable-quic".to_owned(),
+        "--disable-sync".to_owned(),
+        "--no-first-run".to_owned(),
         "--ignore-certificate-errors".to_owned(),
         "--window-size=1200,900".to_owned(),
         format!("--user-data-dir={}", profile.display()),
     ];
     let capabilities =
-        serde_json::json!({ "goog:chromeOptions": { "args": args }, "acceptInsecureCerts": true });
+        json!({ "goog:chromeOptions": { "args": args }, "acceptInsecureCerts": true });
     let capabilities = capabilities.as_object().cloned().unwrap();
     let mut builder = ClientBuilder::rustls().expect("TLS for the driver's connection");
     builder.capabilities(capabilities);
-    builder.connect(driver.address("address")).await.expect("Chromium starts")
+    builder.connect(&driver.address).await.expect("Chromium starts")
 }
 
 async fn follow(page: &Client, css: &str) {
@@ -102,6 +125,11 @@ async fn a_person_browses_logs_in_and_bids_in_chromium() {
     let page = browser(&driver, &folder.path().join("profile")).await;
 
     page.goto(gate.address("gate")).await.unwrap();
+    let words = page.find(Locator::Css("header [name=q]")).await.unwrap();
+    words.send_keys("with").await.unwrap();
+    follow(&page, "header form[action='/search'] button").await;
+    arrive(&page, "Results for “with”").await;
+    assert!(page.find(Locator::Css(".cards a")).await.is_ok(), "{}", text(&page).await);
     follow(&page, "a[href='/browse']").await;
     follow(&page, "a[href='/categories']").await;
     follow(&page, "main a[href^='/categories/']").await;
@@ -130,4 +158,124 @@ async fn a_person_browses_logs_in_and_bids_in_chromium() {
 
     page.close().await.unwrap();
     assert!(gate.metric("tidegate_handshakes_total{kind=\"full\",result=\"ok\"}") >= 1.0);
+}
+
+/// A command of Chromium's own protocol.
+#[derive(Debug)]
+struct DevTools(&'static str, serde_json::Value);
+
+impl WebDriverCompatibleCommand for DevTools {
+    fn endpoint(
+        &self,
+        base: &url::Url,
+        session: Option<&str>,
+    ) -> Result<url::Url, url::ParseError> {
+        base.join(&format!("session/{}/goog/cdp/execute", session.unwrap_or_default()))
+    }
+
+    fn method_and_body(&self, _: &url::Url) -> (http::Method, Option<String>) {
+        let body = json!({ "cmd": self.0, "params": self.1 });
+        (http::Method::POST, Some(body.to_string()))
+    }
+}
+
+/// The faults of the page as it is shown: a list of texts.
+const FAULTS: &str = include_str!("browser/faults.js");
+
+/// Looks at the open page in every size and scheme.
+async fn look(page: &Client, name: &str) {
+    for width in [390, 600, 800, 1000, 1280] {
+        for scheme in ["light", "dark"] {
+            let size =
+                json!({ "width": width, "height": 800, "deviceScaleFactor": 1, "mobile": false });
+            let command = DevTools("Emulation.setDeviceMetricsOverride", size);
+            page.issue_cmd(command).await.unwrap();
+            // Without transitions: colours between two schemes are not looked at.
+            let media = json!([
+                { "name": "prefers-color-scheme", "value": scheme },
+                { "name": "prefers-reduced-motion", "value": "reduce" },
+            ]);
+            let command = DevTools("Emulation.setEmulatedMedia", json!({ "features": media }));
+            page.issue_cmd(command).await.unwrap();
+            let faults = page.execute(FAULTS, vec![json!(scheme)]).await.unwrap();
+            assert_eq!(faults, json!([]), "{name}, {width} px wide, {scheme}");
+        }
+    }
+}
+
+/// Signs in at the open page and waits for the page whose heading begins so.
+async fn sign_in(page: &Client, user: u32, heading: &str) {
+    fill(page, "nickname", &format!("user{user}")).await;
+    fill(page, "password", &format!("password{user}")).await;
+    follow(page, "form[method=post] [type=submit]").await;
+    arrive(page, heading).await;
+}
+
+async fn arrive(page: &Client, heading: &str) {
+    let heading = format!("//h1[starts-with(., '{heading}')]");
+    let heading = Locator::XPath(&heading);
+    page.wait().at_most(Duration::from_secs(20)).for_element(heading).await.unwrap();
+}
+
+#[tokio::test]
+async fn pages_fit_and_are_readable_at_every_width_in_light_and_dark() {
+    if no_browser_here() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let site = auction(&folder.path().join("site"));
+    let driver = chromedriver();
+    let page = browser(&driver, &folder.path().join("profile")).await;
+    let open = async |path: &str| {
+        page.goto(&format!("{}{path}", site.address("site"))).await.unwrap();
+    };
+
+    open("/categories/6").await;
+    let first = page.find(Locator::Css(".cards a")).await.unwrap();
+    let item = first.attr("href").await.unwrap().unwrap();
+    let comment = format!("/users/3/comment?item={}", item.trim_start_matches("/items/"));
+    for path in [
+        "/",
+        "/browse",
+        "/categories",
+        "/categories/6",
+        "/regions",
+        "/regions/1",
+        "/regions/1/categories/1",
+        &item,
+        &format!("{item}/bids"),
+        &format!("{item}/bid"),
+        "/users/3",
+        &comment,
+        "/register",
+        "/sell",
+        "/me",
+        "/search",
+        "/search?q=with&category=6",
+        "/search?q=%22absent%22",
+        "/nowhere",
+    ] {
+        open(path).await;
+        look(&page, path).await;
+    }
+
+    open(&format!("{item}/bid")).await;
+    sign_in(&page, 1, "Place your bid").await;
+    look(&page, "the form of a bid").await;
+    submit(&page, "/bids").await;
+    arrive(&page, "You lead").await;
+    look(&page, "the answer to a bid").await;
+    open(&comment).await;
+    sign_in(&page, 1, "Comment on").await;
+    look(&page, "the form of a comment").await;
+    open("/sell").await;
+    sign_in(&page, 1, "Choose a category").await;
+    look(&page, "the choice of a category").await;
+    follow(&page, ".picks button").await;
+    arrive(&page, "Describe your item").await;
+    look(&page, "the form of an item").await;
+    open("/me").await;
+    sign_in(&page, 1, "Hello, user1").await;
+    look(&page, "a person's own page").await;
+    page.close().await.unwrap();
 }

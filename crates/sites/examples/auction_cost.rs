@@ -112,15 +112,17 @@ struct Setup<'a> {
 
 type Make = fn(&mut Setup<'_>) -> Result<Request, Failure>;
 
-const INTERACTIONS: [(&str, Make); 28] = [
+const INTERACTIONS: [(&str, Make); 30] = [
     ("Home", |s| s.get("/")),
     ("Register", |s| s.get("/register")),
     ("RegisterUser", |s| {
         let n = s.number;
+        let form = s.get("/register")?;
+        let auth = s.auth(&form)?;
         s.once(
             "/register",
             &format!(
-                "firstname=A&lastname=B&nickname=new{n}&email=a@b&password=password{n}&region=7"
+                "auth={auth}&firstname=A&lastname=B&nickname=new{n}&email=a@b&password=password{n}&region=7"
             ),
         )
     }),
@@ -201,6 +203,8 @@ const INTERACTIONS: [(&str, Make); 28] = [
         let login = s.login();
         s.post("/me", &login)
     }),
+    ("(search, rare)", |s| s.get("/search?q=signed+french&category=2")),
+    ("(search, frequent)", |s| s.get("/search?q=with&page=3")),
     ("(picture)", |s| s.get("/static/pictures/3-4.svg")),
 ];
 

@@ -1,6 +1,7 @@
 //! Errors of a site, by whose fault they are.
 
 use std::fmt;
+use std::time::Duration;
 
 /// Result of the fallible functions of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -34,12 +35,20 @@ pub struct Refusal {
     pub why: Vec<String>,
     /// What the user can do now.
     pub remedy: String,
+    /// After how long the same request may be accepted, for status 429.
+    pub retry_after: Option<Duration>,
 }
 
 impl Refusal {
     /// A refusal with one reason.
     pub fn new(status: u16, what: &str, why: impl Into<String>, remedy: &str) -> Self {
-        Self { status, what: what.into(), why: vec![why.into()], remedy: remedy.into() }
+        Self {
+            status,
+            what: what.into(),
+            why: vec![why.into()],
+            remedy: remedy.into(),
+            retry_after: None,
+        }
     }
 }
 

@@ -20,7 +20,7 @@ use aws_lc_rs::hmac;
 use aws_lc_rs::rand::{SecureRandom as _, SystemRandom};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::{Error, Result};
 
@@ -167,37 +167,56 @@ impl Hasher {
         })
     }
 
+    /// Waits until this core may compute another hash.
+    pub async fn turn(&self) -> Turn<'_> {
+        let permit = if self.inline {
+            None
+        } else {
+            Some(self.slow.acquire().await.expect("the semaphore is never closed"))
+        };
+        Turn { hasher: self, permit }
+    }
+
     /// Hashes a new password.
     ///
     /// # Errors
     /// The memory cannot be allocated.
     pub async fn hash(&self, password: String) -> Result<String> {
         let cost = self.cost;
-        self.run(move || cost.hash(&password, &salt()?)).await
+        self.turn().await.run(move || cost.hash(&password, &salt()?)).await
     }
+}
 
+/// The right to compute one hash now.
+#[derive(Debug)]
+pub struct Turn<'a> {
+    hasher: &'a Hasher,
+    /// None where hashes are computed on the calling thread.
+    permit: Option<SemaphorePermit<'a>>,
+}
+
+impl Turn<'_> {
     /// Compares a password with the stored hash. Where there is no such user it
     /// is compared with a dummy hash, so that the time taken does not reveal
     /// whether the user exists.
     ///
     /// # Errors
     /// The stored hash is malformed, or the memory cannot be allocated.
-    pub async fn verify(&self, password: String, stored: Option<String>) -> Result<Verdict> {
+    pub async fn verify(self, password: String, stored: Option<String>) -> Result<Verdict> {
         let known = stored.is_some();
-        let stored = stored.unwrap_or_else(|| self.dummy.to_string());
-        let cost = self.cost;
+        let stored = stored.unwrap_or_else(|| self.hasher.dummy.to_string());
+        let cost = self.hasher.cost;
         let verdict = self.run(move || compare(cost, &password, &stored)).await?;
         Ok(if known { verdict } else { Verdict::Wrong })
     }
 
     async fn run<T: Send + 'static>(
-        &self,
+        self,
         work: impl FnOnce() -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        if self.inline {
+        if self.permit.is_none() {
             return work();
         }
-        let _permit = self.slow.acquire().await.expect("the semaphore is never closed");
         tokio::task::spawn_blocking(work)
             .await
             .map_err(|error| Error::Internal(format!("hashing a password: {error}")))?
@@ -272,7 +291,8 @@ mod tests {
     async fn the_password_of_the_dummy_hash_is_never_right() {
         for takes in [Duration::ZERO, INLINE] {
             let hasher = Hasher::new(PasswordCost::LIGHT, takes).unwrap();
-            let verdict = hasher.verify("dummy password".into(), None).await.unwrap();
+            let turn = hasher.turn().await;
+            let verdict = turn.verify("dummy password".into(), None).await.unwrap();
             assert_eq!(verdict, Verdict::Wrong);
         }
     }

@@ -2,8 +2,8 @@
 //! returns with a valid signature.
 //!
 //! A token is `claims.expiry.signature`, the signature an HMAC-SHA-256 over all
-//! before it. The key is random per start: a restart invalidates the forms that
-//! users have open, and nothing else.
+//! before it. A site keeps its key beside its data, so that the forms that users
+//! have open outlive a restart, and processes on one database accept each other's.
 
 use aws_lc_rs::rand::SystemRandom;
 use aws_lc_rs::{hmac, rand::SecureRandom};
@@ -13,7 +13,20 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 /// Longest token that is read, bytes.
 const LONGEST: usize = 256;
 
-/// The key that signs a site's tokens.
+/// Length of a key, bytes.
+const KEY: usize = 32;
+
+/// A new random key, as text.
+///
+/// # Panics
+/// The system has no random bytes.
+pub fn new_key() -> String {
+    let mut key = [0; KEY];
+    SystemRandom::new().fill(&mut key).expect("the system provides random bytes");
+    URL_SAFE_NO_PAD.encode(key)
+}
+
+/// Signs a site's tokens.
 #[derive(Clone, Debug)]
 pub struct Signer {
     key: hmac::Key,
@@ -22,21 +35,17 @@ pub struct Signer {
 /// Why a token is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TokenError {
-    /// Not signed by this key: forged, damaged, or from before a restart.
+    /// Not signed by this key: forged, damaged, or of another site.
     Invalid,
     /// Signed by this key, and too old.
     Expired,
 }
 
 impl Signer {
-    /// A signer with a new random key.
-    ///
-    /// # Panics
-    /// The system has no random bytes.
-    pub fn random() -> Self {
-        let mut key = [0; 32];
-        SystemRandom::new().fill(&mut key).expect("the system provides random bytes");
-        Self { key: hmac::Key::new(hmac::HMAC_SHA256, &key) }
+    /// A signer with this key, as [`new_key`] makes it; `None` if it is not one.
+    pub fn from_key(key: &str) -> Option<Self> {
+        let key = URL_SAFE_NO_PAD.decode(key).ok().filter(|key| key.len() == KEY)?;
+        Some(Self { key: hmac::Key::new(hmac::HMAC_SHA256, &key) })
     }
 
     /// Signs `claims`, any numbers, valid until `expiry` (seconds since 1970).
@@ -51,11 +60,16 @@ impl Signer {
         token
     }
 
-    /// The claims of a token that this key signed and that has not expired at `now`.
+    /// The claims and the expiry of a token that this key signed and that has not
+    /// expired at `now`.
     ///
     /// # Errors
     /// Why the token is rejected.
-    pub fn open<const N: usize>(&self, token: &str, now: i64) -> Result<[i64; N], TokenError> {
+    pub fn open<const N: usize>(
+        &self,
+        token: &str,
+        now: i64,
+    ) -> Result<([i64; N], i64), TokenError> {
         if token.len() > LONGEST {
             return Err(TokenError::Invalid);
         }
@@ -70,7 +84,7 @@ impl Signer {
             *claim = numbers.next().and_then(Result::ok).ok_or(TokenError::Invalid)?;
         }
         match (numbers.next(), numbers.next()) {
-            (Some(Ok(expiry)), None) if now < expiry => Ok(claims),
+            (Some(Ok(expiry)), None) if now < expiry => Ok((claims, expiry)),
             (Some(Ok(_)), None) => Err(TokenError::Expired),
             _ => Err(TokenError::Invalid),
         }
@@ -82,18 +96,32 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    fn random() -> Signer {
+        Signer::from_key(&new_key()).unwrap()
+    }
+
+    #[test]
+    fn two_signers_of_one_key_open_each_others_tokens_and_no_other_text_is_a_key() {
+        let key = new_key();
+        let [one, two] = [(); 2].map(|()| Signer::from_key(&key).unwrap());
+        assert_eq!(two.open(&one.sign(&[7], 100), 0), Ok(([7], 100)));
+        for text in ["", "x", &key[1..], &format!("{key}A"), "ä"] {
+            assert!(Signer::from_key(text).is_none(), "{text}");
+        }
+    }
+
     #[test]
     fn a_token_returns_its_claims_until_it_expires() {
-        let signer = Signer::random();
+        let signer = random();
         let token = signer.sign(&[3, -1], 100);
-        assert_eq!(signer.open(&token, 99), Ok([3, -1]));
+        assert_eq!(signer.open(&token, 99), Ok(([3, -1], 100)));
         assert_eq!(signer.open::<2>(&token, 100), Err(TokenError::Expired));
     }
 
     #[test]
     fn a_token_of_another_key_or_shape_is_invalid() {
-        let token = Signer::random().sign(&[3], 100);
-        let signer = Signer::random();
+        let token = random().sign(&[3], 100);
+        let signer = random();
         assert_eq!(signer.open::<1>(&token, 0), Err(TokenError::Invalid));
         let ours = signer.sign(&[3], 100);
         assert_eq!(signer.open::<2>(&ours, 0), Err(TokenError::Invalid));
@@ -103,7 +131,7 @@ mod tests {
     proptest! {
         #[test]
         fn one_changed_byte_makes_a_token_invalid(at in 0usize..60, to in 33u8..127) {
-            let signer = Signer::random();
+            let signer = random();
             let token = signer.sign(&[12345, 678], 1_000_000_000);
             let mut bytes = token.clone().into_bytes();
             let at = at % bytes.len();
@@ -115,7 +143,7 @@ mod tests {
 
         #[test]
         fn junk_never_panics(junk in "\\PC{0,300}") {
-            prop_assert!(Signer::random().open::<2>(&junk, 0).is_err());
+            prop_assert!(random().open::<2>(&junk, 0).is_err());
         }
     }
 }

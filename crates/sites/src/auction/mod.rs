@@ -22,6 +22,7 @@
 //! | Sell, SelectCategoryToSellItem | `GET`, `POST /sell` |
 //! | SellItemForm, RegisterItem | `POST /sell/form`, `POST /items` |
 //! | AboutMeAuth, AboutMe | `GET`, `POST /me` |
+//! | (search by keyword, not of RUBiS) | `GET /search?q=WORDS&category=N&region=N&page=N` |
 //!
 //! A user signs in for one purpose: the next form carries a signed, expiring
 //! token with the user and the purpose. Auctions that end are closed within
@@ -36,6 +37,7 @@ mod options;
 mod population;
 mod prepare;
 mod schema;
+mod search_index;
 mod site;
 mod store;
 mod web;

@@ -1,6 +1,6 @@
 //! Options of the auction site.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -30,6 +30,9 @@ pub struct Options {
     pub extra_cpu: Duration,
     /// How long after the start `extra_cpu` applies.
     pub extra_cpu_after: Duration,
+    /// Addresses of proxies, beside those of this machine, whose `X-Forwarded-For`
+    /// names the customer.
+    pub trusted_proxies: Vec<IpAddr>,
     /// The cores to run on, one runtime pinned to each; without, one runtime per
     /// processor that this process may use, not pinned.
     pub cores: Option<Vec<usize>>,
@@ -90,6 +93,7 @@ impl Default for Options {
             password_cost: PasswordCost::default(),
             extra_cpu: Duration::ZERO,
             extra_cpu_after: Duration::ZERO,
+            trusted_proxies: Vec::new(),
             cores: None,
         }
     }

@@ -9,10 +9,13 @@ use super::schema::{self, Found};
 use super::when;
 use crate::database::{Connection, Location};
 use crate::password::PasswordCost;
+use crate::token::{self, Signer};
 use crate::{Error, Result};
 
 /// A site that was last noted as running so long ago was stopped, seconds.
 const ABSENCE: i64 = 90;
+/// Name of the note that holds the key of the forms.
+const FORM_KEY: &str = "form_key";
 /// Key of PostgreSQL's advisory lock under which one process populates.
 const LOCK: i64 = 0x7469_6465;
 
@@ -29,10 +32,13 @@ pub struct Prepared {
     pub seed: u64,
     /// Number of synthetic people: `user1` and so on.
     pub users: i64,
+    /// Signs the forms of this site, in every process that serves it.
+    pub(super) signer: Signer,
 }
 
 /// Opens the database; an empty one is populated, with a progress bar on a
-/// terminal, and one whose population was interrupted is populated again.
+/// terminal, one whose population was interrupted is populated again, and one of
+/// the version before is brought up to date.
 ///
 /// # Errors
 /// Errors for the operator: the database is missing, locked, not writable, of
@@ -65,8 +71,8 @@ async fn with(
 ) -> Result<Prepared> {
     let place = location.to_string();
     let found = schema::look(connection, &place).await?;
-    let created = found != Found::Ready;
-    if created {
+    let created = !matches!(found, Found::Ready | Found::Outdated);
+    if found != Found::Ready {
         let plan = Plan {
             scale: options.scale.unwrap_or(Options::SCALE),
             seed: options.seed.unwrap_or(Options::SEED),
@@ -86,16 +92,24 @@ async fn with(
         )));
     }
     resume(connection, when::now()).await?;
+    let key = schema::note_or(connection, FORM_KEY, &token::new_key()).await?;
+    let signer = Signer::from_key(&key).ok_or_else(|| {
+        Error::Operator(format!(
+            "{place}: site_notes: {FORM_KEY}: is no key; delete this row, and the next start makes a new one"
+        ))
+    })?;
     Ok(Prepared {
         location: location.clone(),
         created,
         scale: plan.scale,
         seed: plan.seed,
         users: plan.users(),
+        signer,
     })
 }
 
-/// Populates under a lock, so that of two sites started at once only one does.
+/// Populates an empty database, or brings one up to date, under a lock, so that
+/// of two sites started at once only one does.
 async fn make(
     connection: &mut Connection,
     location: &Location,
@@ -104,7 +118,7 @@ async fn make(
 ) -> Result<()> {
     let busy = || {
         Error::Operator(format!(
-            "{location}: another process is populating it; wait until it is done, then try again"
+            "{location}: another process is populating it or bringing it up to date; wait until it is done, then try again"
         ))
     };
     let _lock = match location {
@@ -117,12 +131,18 @@ async fn make(
             None
         }
     };
-    // Another process may have populated it meanwhile.
-    if schema::look(connection, &location.to_string()).await? == Found::Ready {
-        return Ok(());
+    // Another process may have done it meanwhile.
+    match schema::look(connection, &location.to_string()).await? {
+        Found::Ready => return Ok(()),
+        Found::Outdated => {
+            tracing::info!(database = %location, "bringing it up to date");
+            schema::upgrade(connection).await?;
+        }
+        Found::Empty | Found::Unfinished => {
+            tracing::info!(database = %location, %plan, "populating");
+            population::populate(connection, plan, cost, when::now()).await?;
+        }
     }
-    tracing::info!(database = %location, %plan, "populating");
-    population::populate(connection, plan, cost, when::now()).await?;
     if let Location::Sqlite(file) = location {
         let _ = std::fs::remove_file(lock_path(file));
     }

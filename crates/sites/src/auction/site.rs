@@ -1,19 +1,20 @@
 //! The running site.
 
 use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use super::extra_cpu::with_extra_cpu;
 use super::options::Options;
 use super::prepare::{Prepared, prepare};
-use super::store::sales;
-use super::web::{App, router};
+use super::store::{forms, sales};
+use super::web::{App, State, router};
 use super::when;
 use crate::Result;
 use crate::database::Database;
+use crate::login_limit::LoginLimit;
 use crate::password::Hasher;
 use crate::server::{Server, Service, available_cores};
-use crate::token::Signer;
 
 /// How often ended auctions are closed.
 const CLOSING: Duration = Duration::from_secs(2);
@@ -35,24 +36,28 @@ pub struct Site {
 pub fn start(options: Options) -> Result<Site> {
     let prepared = prepare(&options)?;
     let count = options.cores.as_ref().map_or_else(|| available_cores().len(), Vec::len);
-    let signer = Signer::random();
     let takes = options.password_cost.measure();
     let extra_cpu_from = Instant::now() + options.extra_cpu_after;
+    let login_limit = Arc::new(LoginLimit::new(Instant::now()));
+    let trusted_proxies: Arc<[_]> = options.trusted_proxies.clone().into();
     let services = Database::for_cores(&prepared.location, count)
         .into_iter()
         .enumerate()
         .map(|(core, database)| {
             let hasher = Hasher::new(options.password_cost, takes)?;
-            let signer = signer.clone();
+            let state = State {
+                database: database.clone(),
+                hasher,
+                signer: prepared.signer.clone(),
+                login_limit: Arc::clone(&login_limit),
+                trusted_proxies: Arc::clone(&trusted_proxies),
+                shelf: Mutex::default(),
+            };
             let make = move || Service {
                 background: (core == 0).then(|| -> crate::server::BackgroundTask {
-                    Box::pin(close_auctions(database.clone()))
+                    Box::pin(close_auctions(database))
                 }),
-                router: with_extra_cpu(
-                    router(App::new(database, hasher, signer)),
-                    options.extra_cpu,
-                    extra_cpu_from,
-                ),
+                router: with_extra_cpu(router(App::new(state)), options.extra_cpu, extra_cpu_from),
             };
             Ok(Box::new(make) as Box<dyn FnOnce() -> Service + Send>)
         })
@@ -79,7 +84,8 @@ impl Site {
     }
 }
 
-/// Closes auctions as they end, and notes that the site is running.
+/// Closes auctions as they end, forgets used forms as they expire, and notes that
+/// the site is running.
 async fn close_auctions(database: Database) {
     let mut turn: u32 = 0;
     loop {
@@ -87,6 +93,7 @@ async fn close_auctions(database: Database) {
             while sales::close_ended(&database, when::now()).await? > 0 {
                 tokio::task::yield_now().await;
             }
+            forms::forget_expired(&database, when::now()).await?;
             if turn.is_multiple_of(NOTED) {
                 sales::note_running(&database, when::now()).await?;
             }

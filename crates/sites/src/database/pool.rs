@@ -6,7 +6,7 @@ use sqlx::SqlSafeStr;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::{Connection, Dialect, Location, Record, Value};
-use crate::{Error, Result, database};
+use crate::{Result, database};
 
 /// Connections of one core to a PostgreSQL server. A query waits for the server,
 /// so several may be in flight.
@@ -44,6 +44,11 @@ impl Database {
                 }
             })
             .collect()
+    }
+
+    /// The SQL dialect.
+    pub fn dialect(&self) -> Dialect {
+        self.read.location.dialect()
     }
 
     /// All rows of a query that only reads.
@@ -157,17 +162,8 @@ impl Transaction {
         Ok(self.lease.connection().run(sql, values).await?)
     }
 
-    /// Rolls back because the request is refused, and returns `refusal`. Costs
-    /// less than dropping the transaction: the connection stays open.
-    pub async fn undo(mut self, refusal: impl Into<Error>) -> Error {
-        if let Err(error) = self.lease.connection().run("ROLLBACK", &[]).await {
-            return error.into();
-        }
-        self.lease.reusable = true;
-        refusal.into()
-    }
-
-    /// Rolls back and keeps the connection open.
+    /// Rolls back and keeps the connection open, which costs less than dropping the
+    /// transaction.
     ///
     /// # Errors
     /// An error of the database; then its connection is closed.
@@ -296,7 +292,7 @@ mod tests {
         drop(dropped);
         let mut undone = database.begin().await.unwrap();
         undone.run(INSERT, &[]).await.unwrap();
-        undone.undo(Error::Internal(String::new())).await;
+        undone.rollback().await.unwrap();
         let mut kept = database.begin().await.unwrap();
         kept.run(INSERT, &[]).await.unwrap();
         kept.commit().await.unwrap();

@@ -1,15 +1,21 @@
 //! Accepts connections and serves HTTP/1.1 on each, with deadlines.
 
 use std::io;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use hyper::Request;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
+use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::TcpListener;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+
+use super::Peer;
 
 /// Most connections open at once on one core. Each takes about 10 KiB.
 const CONNECTIONS: usize = 16_384;
@@ -38,10 +44,10 @@ pub(super) async fn accept(
         };
         tokio::select! {
             (accepted, permit) = accepted => match accepted {
-                Ok((stream, _)) => {
+                Ok((stream, peer)) => {
                     // Responses are written whole, so Nagle's algorithm only delays them.
                     let _ = stream.set_nodelay(true);
-                    let serve = serve(stream, Arc::clone(&router), stopped.clone(), permit);
+                    let serve = serve(stream, peer.ip(), Arc::clone(&router), stopped.clone(), permit);
                     tokio::spawn(serve);
                 }
                 Err(error) => pause_after(&error).await,
@@ -71,11 +77,16 @@ async fn pause_after(error: &io::Error) {
 
 async fn serve(
     stream: tokio::net::TcpStream,
+    peer: IpAddr,
     router: Arc<Router>,
     mut stopped: watch::Receiver<bool>,
     _permit: OwnedSemaphorePermit,
 ) {
-    let service = TowerToHyperService::new(Router::clone(&router));
+    let router = TowerToHyperService::new(Router::clone(&router));
+    let service = service_fn(|mut request: Request<Incoming>| {
+        request.extensions_mut().insert(Peer(peer));
+        router.call(request)
+    });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEADER_DEADLINE)

@@ -6,7 +6,7 @@ mod affinity;
 mod connection;
 mod listener;
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::mpsc;
 use std::thread::JoinHandle;
@@ -29,6 +29,11 @@ pub struct Server {
     stop: watch::Sender<bool>,
     threads: Vec<JoinHandle<()>>,
 }
+
+/// Who sent a request: the address at the other end of the connection. Every
+/// request has it as an extension.
+#[derive(Clone, Copy, Debug)]
+pub struct Peer(pub IpAddr);
 
 /// What one core serves. It is built on the core's own runtime, so that its
 /// database connections belong to that core.

@@ -51,8 +51,14 @@ impl Browser {
     /// Sends a form; any status but 200 is a failure.
     pub fn done(&self, path: &str, fields: &[(&str, &str)]) -> String {
         let answer = self.post(path, fields);
-        assert_eq!(answer.status, 200, "{path} {fields:?}: {}", answer.text);
+        assert_eq!(answer.status, 200, "{path}: {}", answer.text);
         answer.text
+    }
+
+    /// Sends the form of a new account, as the site has just issued it.
+    pub fn register(&self, fields: &[(&str, &str)]) -> Answer {
+        let auth = hidden(&self.page("/register"), "auth");
+        self.post("/register", &[fields, &[("auth", &auth)]].concat())
     }
 
     /// Signs in as this synthetic person at a form, and returns the token of the

@@ -12,6 +12,7 @@ on_both_databases![
     an_item_is_shown_before_and_after_its_end,
     the_history_of_an_item_lists_its_bids,
     a_person_is_shown_with_what_others_say,
+    every_list_shows_the_price_of_the_items_own_page,
     pages_are_small_and_static_files_are_kept,
 ];
 
@@ -141,6 +142,42 @@ fn a_person_is_shown_with_what_others_say(site: &TestSite) {
         usize::try_from(comments.min(5)).unwrap()
     );
     assert_eq!(site.browser.get("/users/0").status, 404);
+}
+
+fn every_list_shows_the_price_of_the_items_own_page(site: &TestSite) {
+    // Items as they are, one without a bid, and one whose highest bid is below its
+    // starting price: bids of former versions could be.
+    site.run(
+        "UPDATE items SET nb_of_bids = 0, max_bid = 0, end_date = end_date - 2, name = 'Zither one'
+         WHERE id = (SELECT MIN(id) FROM items WHERE category = 6);
+         UPDATE items SET nb_of_bids = 2, max_bid = 150, initial_price = 99900, name = 'Zither two'
+         WHERE id = (SELECT MAX(id) FROM items WHERE category = 6)",
+    );
+    let low = site.number("SELECT id FROM items WHERE name = 'Zither two'");
+    let region = site.number("SELECT region FROM items WHERE name = 'Zither two'");
+    let mut seen = 0;
+    for path in [
+        "/".to_owned(),
+        "/categories/6".into(),
+        format!("/regions/{region}/categories/6"),
+        "/search?q=zither".into(),
+    ] {
+        let page = site.browser.page(&path);
+        for card in between(&page, "<li><a href=\"/items/", "</li>") {
+            let (item, card) = card.split_once('"').unwrap();
+            let own = site.browser.page(&format!("/items/{item}"));
+            let price = |text| between(text, "<p class=\"price\">", "</small>")[0].to_owned();
+            assert_eq!(price(card), price(&own), "{path}: item {item}");
+            seen += 1;
+        }
+    }
+    assert!(seen > 8, "{seen} cards");
+    let own = site.browser.page(&format!("/items/{low}"));
+    assert!(own.contains("$1.50 <small>highest bid") && own.contains("at $999.00"), "{own}");
+    // The least that the form takes is what the browse page says.
+    let form = site.browser.sign_in(&format!("/items/{low}/bid"), 499, &[]);
+    assert_eq!(between(&form, "name=\"bid\" type=\"number\" min=\"", "\""), ["2.50"]);
+    assert!(site.browser.page("/browse").contains("at least $1.00 above the highest"));
 }
 
 fn pages_are_small_and_static_files_are_kept(site: &TestSite) {

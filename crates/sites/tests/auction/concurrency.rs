@@ -24,29 +24,30 @@ fn accepted_bids_of_many_bidders_rise_strictly(site: &TestSite) {
         for person in 1..=PEOPLE {
             let (items, barrier, accepted) = (&items, &barrier, &accepted);
             scope.spawn(move || {
-                let tokens: Vec<String> = items
-                    .iter()
-                    .map(|item| site.browser.token(&format!("/items/{item}/bid"), person, &[]))
+                let tokens: Vec<(i64, i64, String)> = (0..TIMES)
+                    .flat_map(|time| items.iter().map(move |item| (time, *item)))
+                    .map(|(time, item)| {
+                        let path = format!("/items/{item}/bid");
+                        (time, item, site.browser.token(&path, person, &[]))
+                    })
                     .collect();
                 barrier.wait();
-                for time in 0..TIMES {
-                    for (item, auth) in items.iter().zip(&tokens) {
-                        // Every bid is another amount, in no order.
-                        let amount = 900_000 + (time * PEOPLE + person) * 7919 % 1000;
-                        let amount = amount.to_string();
-                        let fields = [
-                            ("auth", auth.as_str()),
-                            ("bid", &amount),
-                            ("max_bid", &amount),
-                            ("quantity", "1"),
-                        ];
-                        let path = format!("/items/{item}/bids");
-                        match site.browser.post(&path, &fields).status {
-                            200 => accepted.fetch_add(1, Ordering::Relaxed),
-                            409 => 0,
-                            other => panic!("answered {other}"),
-                        };
-                    }
+                for (time, item, auth) in &tokens {
+                    // Every bid is another amount, in no order.
+                    let amount = 900_000 + (time * PEOPLE + person) * 7919 % 1000;
+                    let amount = amount.to_string();
+                    let fields = [
+                        ("auth", auth.as_str()),
+                        ("bid", &amount),
+                        ("max_bid", &amount),
+                        ("quantity", "1"),
+                    ];
+                    let path = format!("/items/{item}/bids");
+                    match site.browser.post(&path, &fields).status {
+                        200 => accepted.fetch_add(1, Ordering::Relaxed),
+                        409 => 0,
+                        other => panic!("answered {other}"),
+                    };
                 }
             });
         }
@@ -70,11 +71,12 @@ fn no_piece_is_sold_twice_among_many_buyers(site: &TestSite) {
         for person in 1..=PEOPLE {
             let (bought, barrier) = (&bought, &barrier);
             scope.spawn(move || {
-                let auth = site.browser.token(&format!("/items/{item}/buy"), person, &[]);
+                let path = format!("/items/{item}/buy");
+                let tokens = [(); 3].map(|()| site.browser.token(&path, person, &[]));
                 barrier.wait();
                 let quantity = person % 3 + 1;
-                let fields = [("auth", auth.as_str()), ("quantity", &*quantity.to_string())];
-                for _ in 0..3 {
+                for auth in &tokens {
+                    let fields = [("auth", auth.as_str()), ("quantity", &*quantity.to_string())];
                     match site.browser.post(&format!("/items/{item}/purchases"), &fields).status {
                         200 => bought.fetch_add(quantity, Ordering::Relaxed),
                         409 => 0,

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use tempfile::TempDir;
 use tidegate_sites::auction::{Options, Site, start};
-use tidegate_sites::database::{Connection, Location, Record};
+use tidegate_sites::database::{Connection, Dialect, Location, Record};
 use tidegate_sites::password::PasswordCost;
 
 use crate::browser::Browser;
@@ -38,6 +38,10 @@ impl TestSite {
         let browser = Browser::new(site.address());
         let location = site.prepared().location.clone();
         Self { options, browser, location, site: Some(site), _folder: folder }
+    }
+
+    pub fn dialect(&self) -> Dialect {
+        self.location.dialect()
     }
 
     /// All rows of a query, past the site.

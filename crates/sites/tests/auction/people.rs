@@ -21,7 +21,7 @@ const ANN: [(&str, &str); 6] = [
 ];
 
 fn a_registered_user_can_sign_in(site: &TestSite) {
-    let page = site.browser.done("/register", &ANN);
+    let page = site.browser.register(&ANN).text;
     assert!(page.contains("Welcome, Ann"));
     let stored: Vec<String> = site.query("SELECT password FROM users WHERE nickname = 'ann.lee'");
     assert!(stored[0].starts_with("$argon2id$"), "{stored:?}");
@@ -30,8 +30,8 @@ fn a_registered_user_can_sign_in(site: &TestSite) {
 }
 
 fn a_nickname_belongs_to_one_person(site: &TestSite) {
-    site.browser.done("/register", &ANN);
-    let again = site.browser.post("/register", &ANN);
+    assert_eq!(site.browser.register(&ANN).status, 200);
+    let again = site.browser.register(&ANN);
     assert_eq!(again.status, 409);
     assert!(again.text.contains("choose another nickname"));
     assert_eq!(site.number("SELECT COUNT(*) FROM users WHERE nickname = 'ann.lee'"), 1);

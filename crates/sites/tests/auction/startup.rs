@@ -4,9 +4,9 @@ use std::time::{Duration, Instant};
 
 use tidegate_sites::Error;
 use tidegate_sites::auction::{Options, prepare, start};
-use tidegate_sites::database::Location;
+use tidegate_sites::database::{Dialect, Location};
 
-use crate::browser::Browser;
+use crate::browser::{Browser, items};
 use crate::database::{SCALE, TestSite, block_on, options};
 use crate::postgres;
 
@@ -102,6 +102,63 @@ fn an_interrupted_population_is_repeated() {
         assert_eq!(site.number("SELECT COUNT(*) FROM users"), 500);
         assert!(site.number("SELECT COUNT(*) FROM comments") > 0);
     }
+}
+
+#[test]
+fn a_database_of_the_version_before_is_brought_up_to_date() {
+    for mut site in both() {
+        let item = site.number("SELECT MAX(id) FROM items WHERE seller > 100");
+        site.stop();
+        // What version 1 was.
+        site.run(match site.dialect() {
+            Dialect::Sqlite => {
+                "DROP TRIGGER item_words_insert; DROP TRIGGER item_words_delete;
+                 DROP TRIGGER item_words_update; DROP TABLE item_words"
+            }
+            Dialect::Postgres => "DROP INDEX items_words",
+        });
+        site.run(
+            "DROP TABLE used_forms; DELETE FROM site_notes WHERE name = 'form_key';
+             UPDATE site_notes SET value = '1' WHERE name = 'version';
+             UPDATE items SET name = 'Zither' WHERE id = (SELECT MAX(id) FROM items WHERE seller > 100)",
+        );
+        let users = site.number("SELECT COUNT(*) FROM users");
+        // Two processes at once: one waits, or is told that the other is at work.
+        let results = std::thread::scope(|scope| {
+            let starts = [(); 2].map(|()| scope.spawn(|| prepare(&site.options)));
+            starts.map(|start| start.join().unwrap())
+        });
+        assert!(results.iter().flatten().count() >= 1, "{results:?}");
+        for error in results.iter().filter_map(|result| result.as_ref().err()) {
+            assert!(error.to_string().contains("another process is"), "{error}");
+        }
+        assert!(results.iter().flatten().all(|prepared| !prepared.created));
+        assert_eq!(site.number("SELECT COUNT(*) FROM users"), users);
+        let again = start(site.options.clone()).unwrap();
+        let browser = Browser::new(again.address());
+        assert_eq!(items(&browser.page("/search?q=zither")), [item]);
+        let auth = browser.token(&format!("/items/{item}/bid"), 1, &[]);
+        let fields =
+            [("auth", auth.as_str()), ("bid", "900000"), ("max_bid", "900000"), ("quantity", "1")];
+        for _ in 0..2 {
+            browser.done(&format!("/items/{item}/bids"), &fields);
+        }
+        again.shutdown();
+        let line = {
+            site.run("UPDATE site_notes SET value = '3' WHERE name = 'version'");
+            complaint(&site.options)
+        };
+        assert!(line.contains("(auction 3); this is auction 2"), "{line}");
+    }
+}
+
+#[test]
+fn a_key_that_is_none_is_named() {
+    let mut site = TestSite::on_sqlite();
+    site.stop();
+    site.run("UPDATE site_notes SET value = 'x' WHERE name = 'form_key'");
+    let line = complaint(&site.options);
+    assert!(line.contains("form_key: is no key; delete this row"), "{line}");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! One item with its seller, also after its auction has ended.
 
+use super::bids;
 use crate::Result;
 use crate::auction::money::Cents;
 use crate::auction::when;
@@ -47,13 +48,18 @@ pub struct Item {
 impl Item {
     /// What it costs now: the highest bid, or where bidding begins.
     pub fn price(&self) -> Cents {
-        self.max_bid.max(self.initial_price)
+        bids::price(self.nb_of_bids, self.max_bid, self.initial_price)
+    }
+
+    /// What that price is.
+    pub fn price_is(&self) -> &'static str {
+        if self.nb_of_bids == 0 { "starting price" } else { "highest bid" }
     }
 
     /// The lowest new bid: one dollar above the highest, or the
     /// initial price before the first.
     pub fn minimum_bid(&self) -> Cents {
-        super::bids::minimum(self.nb_of_bids, self.max_bid, self.initial_price)
+        bids::minimum(self.nb_of_bids, self.max_bid, self.initial_price)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Lists of active items, and how many there are.
 
+use super::bids;
 use crate::auction::money::Cents;
 use crate::database::{self, Database, Dialect, Fields, LockingSql, Record, Transaction};
 use crate::{Result, locking};
@@ -28,7 +29,12 @@ pub struct Listed {
 impl Listed {
     /// What it costs now: the highest bid, or where bidding begins.
     pub fn price(&self) -> Cents {
-        self.max_bid.max(self.initial_price)
+        bids::price(self.nb_of_bids, self.max_bid, self.initial_price)
+    }
+
+    /// What that price is.
+    pub fn price_is(&self) -> &'static str {
+        if self.nb_of_bids == 0 { "starting price" } else { "highest bid" }
     }
 }
 

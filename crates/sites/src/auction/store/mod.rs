@@ -5,7 +5,9 @@
 
 pub mod bids;
 pub mod comments;
+pub mod forms;
 pub mod items;
+pub mod keywords;
 pub mod listing;
 pub mod mine;
 #[cfg(test)]

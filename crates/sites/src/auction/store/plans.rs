@@ -4,12 +4,12 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, StatementStatus};
 use tempfile::TempDir;
 
-use super::{bids, comments, items, listing, mine, sales, users};
+use super::{bids, comments, forms, items, keywords, listing, mine, purchases, sales, users};
 use crate::auction::options::Options;
 use crate::auction::prepare::prepare;
 use crate::password::PasswordCost;
 
-const ALL: [&str; 14] = [
+const ALL: [&str; 22] = [
     listing::IN_CATEGORY,
     listing::IN_REGION,
     listing::ENDING_SOON,
@@ -20,10 +20,18 @@ const ALL: [&str; 14] = [
     items::ENDED,
     users::BY_ID,
     users::BY_NICKNAME,
+    users::OPENED,
     bids::HISTORY,
+    bids::BY_ID,
     comments::ABOUT,
+    comments::BY_ID,
+    purchases::BY_ID,
+    forms::USED,
+    forms::EXPIRED,
     mine::ALL,
     sales::ENDED,
+    keywords::COUNT_IN_SQLITE,
+    keywords::FIND_IN_SQLITE,
 ];
 
 #[test]
@@ -32,8 +40,11 @@ fn no_page_scans_a_table() {
     for statement in ALL {
         let steps = plan(&connection, statement);
         for step in &steps {
-            // Subqueries are the few rows that a query has read before.
-            let fine = !step.starts_with("SCAN ") || step.starts_with("SCAN part_");
+            // Subqueries are the few rows that a query has read before; an `M` is a
+            // look-up in an index of words.
+            let fine = !step.starts_with("SCAN ")
+                || step.starts_with("SCAN part_")
+                || (step.starts_with("SCAN item_words VIRTUAL TABLE") && step.contains(":M"));
             assert!(fine, "{statement}\n{steps:#?}");
         }
     }

@@ -1,5 +1,7 @@
 //! Offering an item, and closing auctions that have ended.
 
+use super::forms::{self, Earlier, Form, Receipt};
+use super::items;
 use super::listing::count_change;
 use crate::Result;
 use crate::auction::money::Cents;
@@ -36,12 +38,67 @@ pub struct NewItem<'a> {
     pub relist: i64,
 }
 
-/// Stores a new item and returns its id.
-pub async fn offer(database: &Database, new: &NewItem<'_>) -> Result<i64> {
+/// An item that was stored.
+#[derive(Clone, Debug)]
+pub struct Offered {
+    /// Its id.
+    pub id: i64,
+    /// Its name.
+    pub name: String,
+    /// Its category.
+    pub category: i64,
+    /// Where bidding begins.
+    pub initial_price: Cents,
+    /// Below this the seller keeps it; zero for none.
+    pub reserve_price: Cents,
+    /// The fixed price, zero for none.
+    pub buy_now: Cents,
+    /// How many were offered.
+    pub quantity: i64,
+    /// When the auction ends.
+    pub end_date: i64,
+    /// The form was sent before, with other values.
+    pub differs: bool,
+}
+
+/// Stores a new item. A form sent again is stored once.
+///
+/// # Errors
+/// An error of the database; then nothing was changed.
+pub async fn offer(database: &Database, form: Form, new: &NewItem<'_>) -> Result<Offered> {
     let mut transaction = database.begin().await?;
     let id = insert(&mut transaction, new).await?;
-    transaction.commit().await?;
-    Ok(id)
+    match forms::commit(transaction, form, Receipt { row: id, figure: new.quantity }).await? {
+        Some(earlier) => offered(database, earlier).await,
+        None => Ok(Offered {
+            id,
+            name: new.name.into(),
+            category: new.category,
+            initial_price: new.initial_price,
+            reserve_price: new.reserve_price,
+            buy_now: new.buy_now,
+            quantity: new.quantity,
+            end_date: new.end_date,
+            differs: false,
+        }),
+    }
+}
+
+/// The item that a form has stored.
+async fn offered(database: &Database, earlier: Earlier) -> Result<Offered> {
+    let Receipt { row, figure } = earlier.receipt;
+    let item = items::item(database, row).await?.ok_or(database::Error::NoRow)?;
+    Ok(Offered {
+        id: item.id,
+        name: item.name,
+        category: item.category,
+        initial_price: item.initial_price,
+        reserve_price: item.reserve_price,
+        buy_now: item.buy_now,
+        quantity: figure,
+        end_date: item.end_date,
+        differs: earlier.differs,
+    })
 }
 
 async fn insert(transaction: &mut Transaction, new: &NewItem<'_>) -> Result<i64> {

@@ -1,5 +1,6 @@
 //! Accounts: profiles, registration, signing in.
 
+use super::forms::{self, Earlier, Form, Receipt};
 use crate::database::{self, Database, Fields, Record};
 use crate::{Refusal, Result};
 
@@ -67,6 +68,42 @@ pub struct NewUser<'a> {
     pub creation_date: i64,
 }
 
+/// An account that was opened.
+#[derive(Clone, Debug)]
+pub struct Opened {
+    /// Its id.
+    pub id: i64,
+    /// First name.
+    pub firstname: String,
+    /// Last name.
+    pub lastname: String,
+    /// Nickname.
+    pub nickname: String,
+    /// Mail address.
+    pub email: String,
+    /// Region.
+    pub region: i64,
+    /// The form was sent before, with other values.
+    pub differs: bool,
+}
+
+impl Record for Opened {
+    fn read(fields: &impl Fields) -> database::Result<Self> {
+        Ok(Self {
+            id: fields.int(0)?,
+            firstname: fields.text(1)?,
+            lastname: fields.text(2)?,
+            nickname: fields.text(3)?,
+            email: fields.text(4)?,
+            region: fields.int(5)?,
+            differs: false,
+        })
+    }
+}
+
+pub(crate) const OPENED: &str =
+    "SELECT id, firstname, lastname, nickname, email, region FROM users WHERE id = $1";
+
 pub(crate) const BY_ID: &str =
     "SELECT id, nickname, rating, creation_date, region, nb_of_comments FROM users WHERE id = $1";
 
@@ -92,11 +129,11 @@ pub async fn renew_password(database: &Database, id: i64, old: &str, new: &str) 
     transaction.commit().await
 }
 
-/// Creates an account and returns its id.
+/// Creates an account. A form sent again creates one account.
 ///
 /// # Errors
 /// The nickname is taken: an error of the client.
-pub async fn register(database: &Database, new: &NewUser<'_>) -> Result<i64> {
+pub async fn register(database: &Database, form: Form, new: &NewUser<'_>) -> Result<Opened> {
     let mut transaction = database.begin().await?;
     let sql = "INSERT INTO users (firstname, lastname, nickname, password, email, rating, balance,
                                   creation_date, region, nb_of_comments)
@@ -114,10 +151,27 @@ pub async fn register(database: &Database, new: &NewUser<'_>) -> Result<i64> {
     let Some(id) = transaction.first::<i64>(sql, &values).await? else {
         let why = format!("Somebody else is called {} here.", new.nickname);
         let remedy = "Go back and choose another nickname.";
-        return Err(transaction
-            .undo(Refusal::new(409, "This nickname is taken", why, remedy))
-            .await);
+        let refusal = Refusal::new(409, "This nickname is taken", why, remedy);
+        let earlier = forms::refuse(transaction, form, refusal).await?;
+        return opened(database, earlier).await;
     };
-    transaction.commit().await?;
-    Ok(id)
+    match forms::commit(transaction, form, Receipt { row: id, figure: 0 }).await? {
+        Some(earlier) => opened(database, earlier).await,
+        None => Ok(Opened {
+            id,
+            firstname: new.firstname.into(),
+            lastname: new.lastname.into(),
+            nickname: new.nickname.into(),
+            email: new.email.into(),
+            region: new.region,
+            differs: false,
+        }),
+    }
+}
+
+/// The account that a form has opened.
+async fn opened(database: &Database, earlier: Earlier) -> Result<Opened> {
+    let opened: Option<Opened> = database.first(OPENED, &[earlier.receipt.row.into()]).await?;
+    let opened = opened.ok_or(database::Error::NoRow)?;
+    Ok(Opened { differs: earlier.differs, ..opened })
 }

@@ -1,14 +1,19 @@
 //! State that the pages of one core share, and signing in.
 
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use maud::Markup;
 
 use super::failure::missing;
 use super::form::Posted;
+use super::layout::count;
+use crate::auction::store::forms::Form;
 use crate::auction::store::users::{self, User};
 use crate::auction::when;
 use crate::database::Database;
+use crate::login_limit::LoginLimit;
 use crate::password::{Hasher, Verdict};
 use crate::token::{Signer, TokenError};
 use crate::{Refusal, Result};
@@ -29,6 +34,10 @@ pub struct State {
     pub hasher: Hasher,
     /// Signs tokens.
     pub signer: Signer,
+    /// Limits failed logins; of all cores.
+    pub login_limit: Arc<LoginLimit>,
+    /// Proxies whose `X-Forwarded-For` names the customer.
+    pub trusted_proxies: Arc<[IpAddr]>,
     /// The auctions on the home page, and when they were read (seconds).
     pub shelf: Mutex<Option<(i64, Markup)>>,
 }
@@ -39,6 +48,17 @@ impl std::ops::Deref for App {
     fn deref(&self) -> &State {
         &self.0
     }
+}
+
+/// A form that the site has issued, as its token says.
+#[derive(Clone, Copy, Debug)]
+pub struct Issued {
+    /// Who signed in for it; 0 for nobody.
+    pub user: i64,
+    /// What it was issued for.
+    pub purpose: Purpose,
+    /// The form itself, which is accepted once.
+    pub form: Form,
 }
 
 /// What a form was issued for. A token is valid for one purpose only.
@@ -52,72 +72,92 @@ pub enum Purpose {
     Comment { to: i64, item: i64 },
     /// An item to sell.
     Sell,
+    /// A new account.
+    Register,
 }
 
 impl App {
     /// The state of a core.
-    pub fn new(database: Database, hasher: Hasher, signer: Signer) -> Self {
-        Self(Arc::new(State { database, hasher, signer, shelf: Mutex::default() }))
+    pub fn new(state: State) -> Self {
+        Self(Arc::new(state))
     }
 
     /// The person whose nickname and password a form contains.
     ///
     /// # Errors
-    /// They do not match; the message does not say which one is wrong.
+    /// They do not match; the message does not say which one is wrong. Too many
+    /// logins have failed from this address or for this account.
     pub async fn sign_in(&self, posted: &Posted) -> Result<User> {
         let mut form = posted.check();
         let nickname = form.text("nickname", "Nickname", 1..=32);
         let password = form.secret("password", "Password", 1..=128);
         form.done()?;
+        let login = self.login_limit.login(posted.client(), nickname);
+        let check = || self.login_limit.check(login, Instant::now()).map_err(too_many);
+        check()?;
         let account = users::account(&self.database, nickname).await?;
         let stored = account.as_ref().map(|account| account.password.clone());
-        let verdict = self.hasher.verify(password.to_owned(), stored).await?;
+        let turn = self.hasher.turn().await;
+        // Logins that were waiting as well may have failed meanwhile.
+        check()?;
+        let verdict = turn.verify(password.to_owned(), stored).await?;
         match (account, verdict) {
-            (Some(account), Verdict::Right) => Ok(account.user),
+            (Some(account), Verdict::Right) => {
+                self.login_limit.succeeded(login);
+                Ok(account.user)
+            }
             (Some(account), Verdict::RightRenew(new)) => {
+                self.login_limit.succeeded(login);
                 let (id, old) = (account.user.id, &account.password);
                 users::renew_password(&self.database, id, old, &new).await?;
                 Ok(account.user)
             }
-            (None, _) | (_, Verdict::Wrong) => Err(Refusal::new(
-                403,
-                "You could not be signed in",
-                "Nickname and password do not belong together.",
-                "Go back and try again; mind capital letters. If you have no account yet, register first.",
-            )
-            .into()),
+            (None, _) | (_, Verdict::Wrong) => {
+                self.login_limit.failed(login, Instant::now());
+                Err(Refusal::new(
+                    403,
+                    "You could not be signed in",
+                    "Nickname and password do not belong together.",
+                    "Go back and try again; mind capital letters. If you have no account yet, register first.",
+                )
+                .into())
+            }
         }
     }
 
-    /// A token for the next form, with the person and the purpose.
+    /// A token for the next form, with the person (0: nobody), the purpose and a
+    /// number of its own.
     pub fn token(&self, user: i64, purpose: Purpose) -> String {
         let [kind, subject, extra] = match purpose {
             Purpose::Bid { item, minimum } => [1, item, minimum],
             Purpose::Buy { item } => [2, item, 0],
             Purpose::Comment { to, item } => [3, to, item],
             Purpose::Sell => [4, 0, 0],
+            Purpose::Register => [5, 0, 0],
         };
-        self.signer.sign(&[kind, user, subject, extra], when::now() + FORM_LASTS)
+        let number = rand::random_range(0..i64::MAX);
+        self.signer.sign(&[kind, user, subject, extra, number], when::now() + FORM_LASTS)
     }
 
-    /// The person and the purpose of a form's token.
+    /// What a submitted form was issued for.
     ///
     /// # Errors
     /// The token is missing, forged, or expired.
-    pub fn token_holder(&self, posted: &Posted) -> Result<(i64, Purpose)> {
+    pub fn issued(&self, posted: &Posted) -> Result<Issued> {
         let token = posted.get("auth").unwrap_or_default();
-        let [kind, user, subject, extra] =
+        let ([kind, user, subject, extra, number], expires) =
             self.signer.open(token, when::now()).map_err(|error| match error {
-                TokenError::Invalid => refused("It does not show who filled it in."),
+                TokenError::Invalid => refused("It is not a form that this site has issued."),
                 TokenError::Expired => refused("It was open for more than an hour."),
             })?;
         let purpose = match kind {
             1 => Purpose::Bid { item: subject, minimum: extra },
             2 => Purpose::Buy { item: subject },
             3 => Purpose::Comment { to: subject, item: extra },
-            _ => Purpose::Sell,
+            4 => Purpose::Sell,
+            _ => Purpose::Register,
         };
-        Ok((user, purpose))
+        Ok(Issued { user, purpose, form: Form { expires, number, content: posted.content() } })
     }
 
     /// The person of this id.
@@ -130,12 +170,30 @@ impl App {
     }
 }
 
+/// The refusal of a login after too many have failed. It does not say whether the
+/// password would have been right.
+fn too_many(wait: Duration) -> Refusal {
+    // Whole seconds, rounded up: earlier it would be refused again.
+    let wait = Duration::from_secs(wait.as_millis().div_ceil(1000).try_into().unwrap_or(u64::MAX));
+    let refusal = Refusal::new(
+        429,
+        "Too many attempts to sign in",
+        "Too many of them have failed, from your address or for this account.",
+        &format!("Wait {}, then go back and try again.", count(whole(wait), "second", "seconds")),
+    );
+    Refusal { retry_after: Some(wait), ..refusal }
+}
+
+fn whole(wait: Duration) -> i64 {
+    i64::try_from(wait.as_secs()).unwrap_or(i64::MAX)
+}
+
 /// The refusal of a form that was issued for another purpose.
 pub fn refused(why: &str) -> Refusal {
     Refusal::new(
         403,
         "This form cannot be used",
         why,
-        "Sign in again where you began, and send it anew.",
+        "Begin again where you opened it, and send it anew.",
     )
 }

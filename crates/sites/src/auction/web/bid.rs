@@ -4,12 +4,12 @@ use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use maud::{Markup, html};
 
-use super::app::{App, Purpose, refused};
+use super::app::{App, Issued, Purpose, refused};
 use super::failure::Failure;
 use super::field;
 use super::form::Posted;
 use super::item::{find, summary};
-use super::layout::{Crumb, Page, count};
+use super::layout::{Crumb, Page, count, sent_before};
 use super::search::id;
 use crate::auction::money::Cents;
 use crate::auction::store::bids::{self, NewBid, Outcome, ended};
@@ -120,7 +120,7 @@ pub async fn store(
     posted: Posted,
 ) -> Result<Page, Failure> {
     let item = id(&text, "item")?;
-    let (user, purpose) = app.token_holder(&posted)?;
+    let Issued { user, purpose, form: sent } = app.issued(&posted)?;
     let Purpose::Bid { item: signed, minimum } = purpose else {
         return Err(refused("It was handed out for something else.").into());
     };
@@ -137,17 +137,18 @@ pub async fn store(
     form.done()?;
     let date = when::now();
     let new = NewBid { user, item, quantity, bid, max_bid, date };
-    let Outcome::Leads { nb_of_bids } = bids::place(&app.database, new).await? else {
+    let Outcome::Leads(placed) = bids::place(&app.database, sent, new).await? else {
         return Ok(outbid(&app, &text, new).await?);
     };
     let above = format!("/items/{item}");
     let body = html! {
-        p.notice.good role="status" { "Your bid of " (bid) " is stored, and it is the highest." }
+        (sent_before(placed.differs))
+        p.notice.good role="status" { "Your bid of " (placed.bid) " is stored, and it is the highest." }
         dl {
-            dt { "Your bid" } dd { (bid) " for " (quantity) }
-            dt { "Your limit" } dd { (max_bid) }
-            dt { "Highest bid" } dd { (bid) }
-            dt { "In all" } dd { a href={ (above) "/bids" } { (count(nb_of_bids, "bid", "bids")) } }
+            dt { "Your bid" } dd { (placed.bid) " for " (placed.quantity) }
+            dt { "Your limit" } dd { (placed.max_bid) }
+            dt { "Highest bid" } dd { (placed.bid) }
+            dt { "In all" } dd { a href={ (above) "/bids" } { (count(placed.nb_of_bids, "bid", "bids")) } }
         }
         p.actions {
             a.button href=(above) { "Back to the item" } " "

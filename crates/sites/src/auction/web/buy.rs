@@ -3,13 +3,13 @@
 use axum::extract::{Path, State};
 use maud::html;
 
-use super::app::{App, Purpose, refused};
+use super::app::{App, Issued, Purpose, refused};
 use super::bid::{find_active, own_item};
 use super::failure::Failure;
 use super::field;
 use super::form::Posted;
 use super::item::summary;
-use super::layout::{Crumb, Page};
+use super::layout::{Crumb, Page, sent_before};
 use super::search::id;
 use crate::Result;
 use crate::auction::money::Cents;
@@ -74,7 +74,7 @@ pub async fn store(
     posted: Posted,
 ) -> Result<Page, Failure> {
     let item = id(&text, "item")?;
-    let (user, purpose) = app.token_holder(&posted)?;
+    let Issued { user, purpose, form: sent } = app.issued(&posted)?;
     if purpose != (Purpose::Buy { item }) {
         return Err(refused("It was handed out for something else.").into());
     }
@@ -82,14 +82,15 @@ pub async fn store(
     let quantity = form.number("quantity", "Quantity", 1..=1_000_000);
     form.done()?;
     let new = NewPurchase { user, item, quantity, date: when::now() };
-    let bought = purchases::buy(&app.database, new).await?;
+    let bought = purchases::buy(&app.database, sent, new).await?;
     let above = format!("/items/{item}");
     let body = html! {
+        (sent_before(bought.differs))
         p.notice.good role="status" { "It is yours. The seller has been told and will write to you." }
         dl {
             dt { "Price" } dd { (bought.price) " each" }
-            dt { "Quantity" } dd { (quantity) }
-            dt { "To pay" } dd { strong { (Cents(bought.price.0.saturating_mul(quantity))) } }
+            dt { "Quantity" } dd { (bought.quantity) }
+            dt { "To pay" } dd { strong { (Cents(bought.price.0.saturating_mul(bought.quantity))) } }
             dt { "Left" } dd { (bought.left) }
         }
         p.actions {

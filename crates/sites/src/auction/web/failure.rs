@@ -1,6 +1,6 @@
 //! Error pages: what failed, why, and what the user can do.
 
-use axum::http::StatusCode;
+use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use maud::html;
 
@@ -41,6 +41,7 @@ impl IntoResponse for Failure {
             what: "Something went wrong on our side".into(),
             why: vec!["Your request was fine; the site could not carry it out just now.".into()],
             remedy: "Nothing was changed. Wait a moment, then try again.".into(),
+            retry_after: None,
         };
         let refusal = match self.0 {
             Error::Client(refusal) => refusal,
@@ -62,10 +63,14 @@ impl IntoResponse for Failure {
                     ul { @for why in &refusal.why { li { (why) } } }
                 }
                 p { strong { (refusal.remedy) } }
-                p { a.button href="/" { "To the home page" } " " a href="/browse" { "Browse the auctions" } }
+                p.actions { a.button href="/" { "To the home page" } " " a href="/browse" { "Browse the auctions" } }
             }
         };
         let page = Page::new(&refusal.what, &[Crumb::Here("Not possible")], body);
-        page.status(status).into_response()
+        let mut response = page.status(status).into_response();
+        if let Some(wait) = refusal.retry_after {
+            response.headers_mut().insert(header::RETRY_AFTER, wait.as_secs().into());
+        }
+        response
     }
 }

@@ -22,6 +22,16 @@ pub fn sign_in() -> Markup {
     }
 }
 
+/// Words to search for.
+pub fn keywords(label: &str, name: &str, most: usize, value: &str) -> Markup {
+    html! {
+        label.field for=(name) {
+            span { (label) }
+            input #(name) name=(name) type="search" maxlength=(most) value=(value);
+        }
+    }
+}
+
 /// A new password.
 pub fn new_password(label: &str, name: &str) -> Markup {
     input(label, name, "password", (8, 128), "new-password", "8 characters or more")

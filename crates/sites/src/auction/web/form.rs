@@ -1,15 +1,19 @@
 //! Submitted forms: read within limits of size and time, then checked field by
 //! field, so that the answer names all mistakes at once.
 
+use std::net::IpAddr;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
+use aws_lc_rs::digest::{Context, SHA256};
 use axum::body::Body;
 use axum::extract::{FromRequest, Request};
 use axum::http::header;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use url::form_urlencoded;
 
+use super::app::App;
+use super::client;
 use super::failure::Failure;
 use crate::auction::money::Cents;
 use crate::{Refusal, Result};
@@ -23,19 +27,23 @@ const FIELDS: usize = 40;
 
 /// A submitted form.
 #[derive(Debug)]
-pub struct Posted(Vec<(String, String)>);
+pub struct Posted {
+    fields: Vec<(String, String)>,
+    client: IpAddr,
+}
 
-impl<S: Sync> FromRequest<S> for Posted {
+impl FromRequest<App> for Posted {
     type Rejection = Failure;
 
-    async fn from_request(request: Request, _: &S) -> Result<Self, Failure> {
+    async fn from_request(request: Request, app: &App) -> Result<Self, Failure> {
         let kind = request.headers().get(header::CONTENT_TYPE);
         let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
         if !kind.starts_with("application/x-www-form-urlencoded") {
             let why = "It must be of the type application/x-www-form-urlencoded.";
             return Err(unreadable(415, why).into());
         }
-        Ok(Self::parse(&collect(request.into_body()).await?))
+        let client = client::address(&request, &app.trusted_proxies);
+        Ok(Self::parse(&collect(request.into_body()).await?, client))
     }
 }
 
@@ -56,15 +64,34 @@ fn unreadable(status: u16, why: &str) -> Refusal {
 }
 
 impl Posted {
-    fn parse(bytes: &[u8]) -> Self {
-        Self(
-            form_urlencoded::parse(bytes).take(FIELDS).map(|(k, v)| (k.into(), v.into())).collect(),
-        )
+    fn parse(bytes: &[u8], client: IpAddr) -> Self {
+        let fields = form_urlencoded::parse(bytes).take(FIELDS);
+        Self { fields: fields.map(|(k, v)| (k.into(), v.into())).collect(), client }
+    }
+
+    /// The address of who sent it.
+    pub fn client(&self) -> IpAddr {
+        self.client
     }
 
     /// A field as submitted.
     pub fn get(&self, name: &str) -> Option<&str> {
-        self.0.iter().find(|(field, _)| field == name).map(|(_, value)| value.as_str())
+        self.fields.iter().find(|(field, _)| field == name).map(|(_, value)| value.as_str())
+    }
+
+    /// A fingerprint of what the user filled in. Passwords are left out: the
+    /// fingerprint is stored, and a short one can be searched for.
+    pub fn content(&self) -> i64 {
+        let mut digest = Context::new(&SHA256);
+        for (name, value) in self.fields.iter().filter(|(name, _)| name != "password") {
+            for text in [name, value] {
+                digest.update(&text.len().to_le_bytes());
+                digest.update(text.as_bytes());
+            }
+        }
+        let digest = digest.finish();
+        let first = digest.as_ref().first_chunk().expect("a digest has 32 bytes");
+        i64::from_le_bytes(*first)
     }
 
     /// Begins checking the fields.
@@ -95,6 +122,7 @@ impl<'a> Check<'a> {
             what: "Please correct the form".into(),
             why: self.mistakes,
             remedy: "Go back, correct this, and send the form again.".into(),
+            retry_after: None,
         })
     }
 
@@ -177,11 +205,17 @@ impl<'a> Check<'a> {
 
 #[cfg(test)]
 mod tests {
+    use std::net::Ipv4Addr;
+
     use super::*;
+
+    fn posted(bytes: &[u8]) -> Posted {
+        Posted::parse(bytes, Ipv4Addr::LOCALHOST.into())
+    }
 
     #[test]
     fn all_mistakes_are_reported_at_once() {
-        let posted = Posted::parse(b"name=+&age=x&price=1.234&note=a%00b");
+        let posted = posted(b"name=+&age=x&price=1.234&note=a%00b");
         let mut form = posted.check();
         form.text("name", "Name", 1..=20);
         form.number("age", "Age", 1..=9);
@@ -193,7 +227,7 @@ mod tests {
 
     #[test]
     fn fields_are_trimmed_and_decoded() {
-        let posted = Posted::parse("name=+J%C3%BCrgen+&price=12.5&reserve=".as_bytes());
+        let posted = posted("name=+J%C3%BCrgen+&price=12.5&reserve=".as_bytes());
         let mut form = posted.check();
         assert_eq!(form.text("name", "Name", 1..=6), "Jürgen");
         assert_eq!(form.money("price", "Price", Cents(100)), Cents(1250));
@@ -202,9 +236,18 @@ mod tests {
     }
 
     #[test]
+    fn a_fingerprint_tells_what_was_filled_in_apart_and_holds_no_password() {
+        let of = |text: &str| posted(text.as_bytes()).content();
+        assert_eq!(of("bid=1&password=secret"), of("bid=1&password=other"));
+        for other in ["bid=2", "bid=11", "b=id1", "bid=1&bid=1", "bid1=", ""] {
+            assert_ne!(of("bid=1"), of(other), "{other}");
+        }
+    }
+
+    #[test]
     fn fields_beyond_the_limit_are_dropped() {
-        let posted = Posted::parse("a=1&".repeat(1000).as_bytes());
-        assert_eq!(posted.0.len(), FIELDS);
+        let posted = posted("a=1&".repeat(1000).as_bytes());
+        assert_eq!(posted.fields.len(), FIELDS);
     }
 
     #[tokio::test]

@@ -10,6 +10,7 @@ use super::picture;
 use super::search::cards;
 use crate::Result;
 use crate::auction::catalogue::CATEGORIES;
+use crate::auction::store::bids::INCREMENT;
 use crate::auction::store::listing;
 use crate::auction::when;
 
@@ -26,7 +27,7 @@ pub async fn home(State(app): State<App>) -> Result<Page, Failure> {
                     "Clocks and coins, cameras and curiosities: offered by people in 62 cities, "
                     "sold to whoever bids most, or at a fixed price for those who cannot wait."
                 }
-                p {
+                p.actions {
                     a.button href="/browse" { "Browse the auctions" } " "
                     a.button.quiet href="/sell" { "Sell something" }
                 }
@@ -87,7 +88,7 @@ pub async fn browse() -> Page {
             h2 { "How an auction works here" }
             ol.steps {
                 li { strong { "Find. " } "Every item says how long its auction still takes, from one to seven days. Lists show what ends first." }
-                li { strong { "Bid. " } "A bid is binding and must be above the highest so far. You sign in with the bid itself; you are not followed from page to page." }
+                li { strong { "Bid. " } "Lists and the item's own page show the highest bid as it is, or the starting price before the first. A new bid is binding and must be at least " (INCREMENT) " above the highest. You sign in with the bid itself; you are not followed from page to page." }
                 li { strong { "Or buy. " } "Some sellers name a fixed price. Whoever pays it has the item at once." }
                 li { strong { "Say how it was. " } "Buyers and sellers rate each other from −5 to +5 and leave a few words." }
             }

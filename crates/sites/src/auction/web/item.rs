@@ -36,7 +36,7 @@ pub async fn view(State(app): State<App>, Path(text): Path<String>) -> Result<Pa
                 h1 { (item.name) }
                 @if item.ended { p.notice { "This auction has ended." } }
                 p.price { (item.price()) " "
-                    small { @if item.nb_of_bids == 0 { "starting price" } @else { "highest bid" } } }
+                    small { (item.price_is()) } }
                 dl {
                     dt { "Time left" } dd.left { (Left(item.end_date - now)) }
                     dt { "Ends" } dd { (Moment(item.end_date)) }
@@ -93,7 +93,7 @@ pub async fn history(
             p.notice { "Nobody has bid on it yet." @if !item.ended { " Yours could be the first." } }
         } @else {
             p.lead { "Bids " (range(page, bids.len(), item.nb_of_bids)) ", the latest first." }
-            table {
+            div.scroll { table {
                 thead { tr { th scope="col" { "Bidder" } th.num scope="col" { "Bid" } th.num scope="col" { "Quantity" } th scope="col" { "When" } } }
                 tbody {
                     @for bid in &bids {
@@ -105,7 +105,7 @@ pub async fn history(
                         }
                     }
                 }
-            }
+            } }
         }
         (pager(&format!("{above}/bids"), page, pages))
         (actions(&item))

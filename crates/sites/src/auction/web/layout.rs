@@ -50,6 +50,7 @@ impl Page {
                 head {
                     meta charset="utf-8";
                     meta name="viewport" content="width=device-width, initial-scale=1";
+                    meta name="color-scheme" content="light dark";
                     title { (title) " – " (BRAND) }
                     link rel="stylesheet" href=(assets::STYLE.url());
                     link rel="icon" type="image/svg+xml" href=(assets::LOGO.url());
@@ -60,6 +61,10 @@ impl Page {
                         a.brand href="/" {
                             img src=(assets::LOGO.url()) width="32" height="32" alt="";
                             (BRAND)
+                        }
+                        form.find method="get" action="/search" role="search" {
+                            input type="search" name="q" maxlength="100" aria-label="Search the auctions" placeholder="Search the auctions";
+                            button type="submit" { "Search" }
                         }
                         nav aria-label="Main" {
                             a href="/browse" { "Browse" }
@@ -132,16 +137,17 @@ impl Render for Crumb<'_> {
 /// The bar below a list: previous, "Page x of y", next. `path` is the address
 /// of the list without the page.
 pub fn pager(path: &str, page: i64, pages: i64) -> Markup {
+    let to = if path.contains('?') { "&page=" } else { "?page=" };
     html! {
         nav.pager aria-label="Pages" {
             @if page > 1 {
-                a rel="prev" href={ (path) "?page=" (page - 1) } { "← Previous" }
+                a rel="prev" href={ (path) (to) (page - 1) } { "← Previous" }
             } @else {
                 span aria-hidden="true" { "← Previous" }
             }
             strong { "Page " (page) " of " (pages) }
             @if page < pages {
-                a rel="next" href={ (path) "?page=" (page + 1) } { "Next →" }
+                a rel="next" href={ (path) (to) (page + 1) } { "Next →" }
             } @else {
                 span aria-hidden="true" { "Next →" }
             }
@@ -170,6 +176,18 @@ pub fn rating(rating: i64) -> Markup {
     };
     let shown = if rating == 0 { "0".into() } else { format!("{rating:+}") };
     html! { span class=(class) title="Sum of all ratings" { (shown) } }
+}
+
+/// The line above the answer to a form that was sent before with other values.
+pub fn sent_before(differs: bool) -> Markup {
+    html! {
+        @if differs {
+            p.notice {
+                "This form had been sent before, with other values. Each form is accepted once: "
+                "below is what it stored then. To send other values, open the form again."
+            }
+        }
+    }
 }
 
 /// Text written by a user, with its line breaks.

@@ -4,11 +4,13 @@ mod app;
 mod assets;
 mod bid;
 mod buy;
+mod client;
 mod failure;
 mod field;
 mod form;
 mod home;
 mod item;
+mod keywords;
 mod layout;
 mod me;
 mod picture;
@@ -21,7 +23,7 @@ mod user;
 use axum::Router;
 use axum::routing::{get, post};
 
-pub use app::App;
+pub use app::{App, State};
 
 /// The whole site.
 pub fn router(app: App) -> Router {
@@ -33,6 +35,7 @@ pub fn router(app: App) -> Router {
         .route("/regions", get(search::regions))
         .route("/regions/{region}", get(search::categories_in_region))
         .route("/regions/{region}/categories/{category}", get(search::in_region))
+        .route("/search", get(keywords::results))
         .route("/items/{item}", get(item::view))
         .route("/items/{item}/bids", get(item::history).post(bid::store))
         .route("/items/{item}/bid", get(bid::sign_in).post(bid::form))

@@ -3,20 +3,21 @@
 use axum::extract::State;
 use maud::html;
 
-use super::app::App;
+use super::app::{App, Issued, Purpose, refused};
 use super::failure::Failure;
 use super::field;
 use super::form::Posted;
-use super::layout::{Crumb, Page};
+use super::layout::{Crumb, Page, sent_before};
 use crate::auction::catalogue::{REGION_COUNT, REGIONS, region_name};
 use crate::auction::store::users::{self, NewUser};
 use crate::auction::when;
 
 /// GET /register: Register
-pub async fn form() -> Page {
+pub async fn form(State(app): State<App>) -> Page {
     let body = html! {
         div.two {
             form.panel method="post" action="/register" {
+                (field::hidden("auth", app.token(0, Purpose::Register)))
                 div.short { (field::text("First name", "firstname", (1, 20), "")) }
                 div.short { (field::text("Last name", "lastname", (1, 20), "")) }
                 (field::text("Nickname", "nickname", (1, 32), "What others see. Letters, digits, and . _ -"))
@@ -38,6 +39,9 @@ pub async fn form() -> Page {
 
 /// POST /register: RegisterUser
 pub async fn register(State(app): State<App>, posted: Posted) -> Result<Page, Failure> {
+    let Issued { purpose: Purpose::Register, form: sent, .. } = app.issued(&posted)? else {
+        return Err(refused("It was handed out for something else.").into());
+    };
     let mut form = posted.check();
     let firstname = form.text("firstname", "First name", 1..=20);
     let lastname = form.text("lastname", "Last name", 1..=20);
@@ -61,14 +65,15 @@ pub async fn register(State(app): State<App>, posted: Posted) -> Result<Page, Fa
     let creation_date = when::now();
     let new =
         NewUser { firstname, lastname, nickname, password: &hash, email, region, creation_date };
-    let id = users::register(&app.database, &new).await?;
+    let opened = users::register(&app.database, sent, &new).await?;
     let body = html! {
-        p.notice.good role="status" { "Welcome, " (firstname) ". Your account is open." }
+        (sent_before(opened.differs))
+        p.notice.good role="status" { "Welcome, " (opened.firstname) ". Your account is open." }
         dl {
-            dt { "Nickname" } dd { a href={ "/users/" (id) } { (nickname) } }
-            dt { "Name" } dd { (firstname) " " (lastname) }
-            dt { "Mail address" } dd { (email) }
-            dt { "Region" } dd { (region_name(region).unwrap_or("")) }
+            dt { "Nickname" } dd { a href={ "/users/" (opened.id) } { (opened.nickname) } }
+            dt { "Name" } dd { (opened.firstname) " " (opened.lastname) }
+            dt { "Mail address" } dd { (opened.email) }
+            dt { "Region" } dd { (region_name(opened.region).unwrap_or("")) }
         }
         p.actions {
             a.button href="/browse" { "Browse the auctions" } " "

@@ -17,12 +17,17 @@ use crate::{Refusal, Result};
 const ELSEWHERE: usize = 8;
 
 /// The `?page=N` of a list.
-#[derive(Debug, serde::Deserialize)]
+#[derive(Debug, Default, serde::Deserialize)]
 pub struct PageQuery {
     page: Option<String>,
 }
 
 impl PageQuery {
+    /// This text as the requested page.
+    pub fn new(page: String) -> Self {
+        Self { page: Some(page) }
+    }
+
     /// The requested page, counted from 1, of a list of `pages`.
     ///
     /// # Errors
@@ -46,14 +51,16 @@ pub fn id(text: &str, what: &str) -> Result<i64, Refusal> {
     text.parse().map_err(|_| missing(what, "It is named by a number."))
 }
 
-fn category(text: &str) -> Result<(i64, &'static str), Refusal> {
+/// The category that an address names.
+pub fn category(text: &str) -> Result<(i64, &'static str), Refusal> {
     let id = id(text, "category")?;
     let name =
         category_name(id).ok_or_else(|| missing("category", "They are numbered 1 to 20."))?;
     Ok((id, name))
 }
 
-fn region(text: &str) -> Result<(i64, &'static str), Refusal> {
+/// The region that an address names.
+pub fn region(text: &str) -> Result<(i64, &'static str), Refusal> {
     let id = id(text, "region")?;
     let name = region_name(id).ok_or_else(|| missing("region", "They are numbered 1 to 62."))?;
     Ok((id, name))
@@ -197,7 +204,7 @@ pub fn cards(items: &[Listed], now: i64) -> Markup {
                 li { a href={ "/items/" (item.id) } {
                     (picture::of_item(item.category, item.id, 240))
                     h3 { (item.name) }
-                    p.price { (item.price()) }
+                    p.price { (item.price()) " " small { (item.price_is()) } }
                     p.meta {
                         (count(item.nb_of_bids, "bid", "bids"))
                         span.left { (Left(item.end_date - now)) }

@@ -3,10 +3,10 @@
 use axum::extract::State;
 use maud::html;
 
-use super::app::{App, Purpose, refused};
+use super::app::{App, Issued, Purpose, refused};
 use super::failure::Failure;
 use super::form::Posted;
-use super::layout::{Crumb, Page};
+use super::layout::{Crumb, Page, sent_before};
 use super::{field, picture};
 use crate::Result;
 use crate::auction::catalogue::{CATEGORIES, CATEGORY_COUNT, category_name};
@@ -61,16 +61,16 @@ pub async fn categories(State(app): State<App>, posted: Posted) -> Result<Page, 
     Ok(Page::new("Choose a category", &crumbs("Category"), body))
 }
 
-fn seller(app: &App, posted: &Posted) -> Result<i64> {
-    match app.token_holder(posted)? {
-        (seller, Purpose::Sell) => Ok(seller),
+fn issued(app: &App, posted: &Posted) -> Result<Issued> {
+    match app.issued(posted)? {
+        issued @ Issued { purpose: Purpose::Sell, .. } => Ok(issued),
         _ => Err(refused("It was handed out for something else.").into()),
     }
 }
 
 /// POST /sell/form: SellItemForm
 pub async fn form(State(app): State<App>, posted: Posted) -> Result<Page, Failure> {
-    let seller = seller(&app, &posted)?;
+    let seller = issued(&app, &posted)?.user;
     let mut form = posted.check();
     let category = form.number("category", "Category", 1..=CATEGORY_COUNT);
     form.done()?;
@@ -103,7 +103,7 @@ pub async fn form(State(app): State<App>, posted: Posted) -> Result<Page, Failur
 
 /// POST /items: RegisterItem
 pub async fn register(State(app): State<App>, posted: Posted) -> Result<Page, Failure> {
-    let seller = seller(&app, &posted)?;
+    let Issued { user: seller, form: sent, .. } = issued(&app, &posted)?;
     let mut form = posted.check();
     let category = form.number("category", "Category", 1..=CATEGORY_COUNT);
     let name = form.text("name", "Name", 3..=100);
@@ -137,18 +137,20 @@ pub async fn register(State(app): State<App>, posted: Posted) -> Result<Page, Fa
         end_date: start_date + days * DAY,
         relist: 0,
     };
-    let id = sales::offer(&app.database, &new).await?;
-    let address = format!("/items/{id}");
+    let offered = sales::offer(&app.database, sent, &new).await?;
+    let address = format!("/items/{}", offered.id);
+    let category = offered.category;
     let body = html! {
-        p.notice.good role="status" { (name) " is listed." }
+        (sent_before(offered.differs))
+        p.notice.good role="status" { (offered.name) " is listed." }
         dl {
-            dt { "Item" } dd { a href=(address) { (name) } }
+            dt { "Item" } dd { a href=(address) { (offered.name) } }
             dt { "Category" } dd { a href={ "/categories/" (category) } { (category_name(category).unwrap_or_default()) } }
-            dt { "Starting price" } dd { (initial_price) }
-            @if let Some(price) = reserve_price.some() { dt { "Reserve price" } dd { (price) } }
-            @if let Some(price) = buy_now.some() { dt { "Fixed price" } dd { (price) } }
-            dt { "Quantity" } dd { (quantity) }
-            dt { "Ends" } dd { (Moment(new.end_date)) }
+            dt { "Starting price" } dd { (offered.initial_price) }
+            @if let Some(price) = offered.reserve_price.some() { dt { "Reserve price" } dd { (price) } }
+            @if let Some(price) = offered.buy_now.some() { dt { "Fixed price" } dd { (price) } }
+            dt { "Quantity" } dd { (offered.quantity) }
+            dt { "Ends" } dd { (Moment(offered.end_date)) }
         }
         p.actions {
             a.button href=(address) { "See it" } " "

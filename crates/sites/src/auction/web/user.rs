@@ -3,10 +3,10 @@
 use axum::extract::{Path, Query, State};
 use maud::{Markup, html};
 
-use super::app::{App, Purpose, refused};
+use super::app::{App, Issued, Purpose, refused};
 use super::failure::{Failure, missing};
 use super::form::Posted;
-use super::layout::{Crumb, Page, count, pager, prose, rating};
+use super::layout::{Crumb, Page, count, pager, prose, rating, sent_before};
 use super::search::{PageQuery, id};
 use super::{field, item};
 use crate::auction::catalogue::region_name;
@@ -155,7 +155,7 @@ pub async fn store_comment(
     posted: Posted,
 ) -> Result<Page, Failure> {
     let to = id(&text, "person")?;
-    let (from, purpose) = app.token_holder(&posted)?;
+    let Issued { user: from, purpose, form: sent } = app.issued(&posted)?;
     let mut form = posted.check();
     let item = form.number("item", "Item", 1..=i64::MAX);
     if purpose != (Purpose::Comment { to, item }) {
@@ -169,15 +169,20 @@ pub async fn store_comment(
     form.done()?;
     let date = when::now();
     let new = NewComment { from, to, item, rating, comment, date };
-    let nickname = comments::add(&app.database, new).await?;
+    let added = comments::add(&app.database, sent, new).await?;
+    let nickname = &added.nickname;
     let above = format!("/users/{to}");
     let body = html! {
+        (sent_before(added.differs))
         p.notice.good role="status" { "Your comment on " (nickname) " has been stored." }
-        article.comment { header { (self::rating(rating)) span { (Moment(date)) } } (prose(comment)) }
+        article.comment {
+            header { (self::rating(added.rating)) span { (Moment(added.date)) } }
+            (prose(&added.comment))
+        }
         p.actions {
             a.button href=(above) { "See all about " (nickname) } " "
             a.button.quiet href={ "/items/" (item) } { "Back to the item" }
         }
     };
-    Ok(Page::new("Thank you", &crumbs(&above, &nickname), body))
+    Ok(Page::new("Thank you", &crumbs(&above, nickname), body))
 }
