@@ -151,6 +151,34 @@ fn each_model_of_a_mixture_has_its_own_figures() {
 }
 
 #[test]
+fn a_rate_below_one_a_second_fills_the_window_that_was_asked_for() {
+    let server = Server::start(Manner::Answer { after: Duration::ZERO });
+    let half = Schedule::Rate(Process::Even, Rate::constant(0.5));
+    let runs = (1..=4).flat_map(|seed| {
+        [Model::Open(half.clone()), Model::PartlyOpen(half.clone())].map(|model| {
+            let mut plan = plan(loop_of(1, ""), &server, 1.0, u64::MAX);
+            (plan.max_sessions, plan.arrivals) = (None, Some(Arrivals::of(model)));
+            (plan.measure, plan.seed) = (1200 * MS, seed);
+            std::thread::spawn(move || quiet(plan))
+        })
+    });
+    for run in runs.collect::<Vec<_>>() {
+        let summary = run.join().unwrap();
+        // A gap of 2 s: one arrival, or none.
+        assert!(summary.totals.offered <= 1, "{:?}", summary.totals);
+        assert_eq!(summary.measured_s, 1.2);
+        assert_eq!(summary.offered_per_s, summary.totals.offered as f64 / 1.2);
+    }
+    // A number of sessions ends the run, and its rate is that of the time it took.
+    let mut plan = plan(loop_of(1, ""), &server, 1.0, 1);
+    plan.arrivals = Some(Arrivals::of(Model::Open(half)));
+    let summary = quiet(plan);
+    assert_eq!((summary.totals.offered, summary.totals.completed), (1, 1));
+    assert!(summary.measured_s < 3.0, "{}", summary.measured_s);
+    assert!((summary.offered_per_s * summary.measured_s - 1.0).abs() < 1e-9);
+}
+
+#[test]
 fn a_log_of_times_is_replayed_from_the_scenario() {
     let server = Server::start(Manner::Answer { after: Duration::ZERO });
     let directory = tempfile::tempdir().unwrap();

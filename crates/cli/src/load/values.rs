@@ -70,7 +70,9 @@ mod tests {
 
     #[test]
     fn a_rate_is_per_second_unless_it_says_otherwise() {
-        for (text, per_s) in [("50", 50.0), ("50/s", 50.0), ("3000/m", 50.0), ("1800/h", 0.5)] {
+        for (text, per_s) in
+            [("50", 50.0), ("50/s", 50.0), ("3000/m", 50.0), ("1800/h", 0.5), ("12/m", 0.2)]
+        {
             assert_eq!(rate(text), Ok(per_s), "{text}");
         }
         for wrong in ["", "0", "-1", "5/day", "50/", "/s", "inf", "NaN", "1e12"] {

@@ -60,7 +60,10 @@ pub(super) fn unlike(a: &[SavedRun], b: &[SavedRun]) -> Vec<String> {
                 0.0,
             ),
         ];
-        for (what, here, there, share) in numbers {
+        let thinks = run.session_think_ms.zip(first.session_think_ms);
+        let thinks =
+            thinks.map(|(here, there)| ("think times of a session (ms)", here, there, 0.0));
+        for (what, here, there, share) in numbers.into_iter().chain(thinks) {
             // The reader of JSON may be a last digit off.
             if (here - there).abs() > share.max(1e-9) * here.abs().max(there.abs()) {
                 differs(what, here.to_string(), there.to_string());
@@ -213,6 +216,19 @@ mod tests {
                 .contains("x.json TLS 1.3 AES x25519; x.json TLS 1.3 AES X25519MLKEM768")
         );
         assert!(noted("tls", json!([])).contains("TLS 1.3 AES x25519; x.json none"));
+    }
+
+    #[test]
+    fn other_think_times_are_another_scenario_where_both_files_tell() {
+        let thinks = |seed, ms: Option<f64>| {
+            let mut json = saved(seed, &[(50, 5); 10]);
+            json["session_think_ms"] = json!(ms);
+            read(&json)
+        };
+        let told = |a, b| unlike(&thinks(1, a), &thinks(2, b)).join("\n");
+        assert_eq!(told(Some(7000.0), Some(7000.0)) + &told(None, Some(7000.0)), "");
+        let expected = "x.json: think times of a session (ms) 3500, and 7000 of x.json";
+        assert_eq!(told(Some(7000.0), Some(3500.0)), expected);
     }
 
     #[test]

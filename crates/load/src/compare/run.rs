@@ -30,6 +30,9 @@ pub struct SavedRun {
     pub(super) time_scale: f64,
     pub(super) patience_ms: f64,
     pub(super) session_length: Length,
+    /// Missing in older results.
+    #[serde(default)]
+    pub(super) session_think_ms: Option<f64>,
     pub(super) driver: Driver,
     /// The arrivals in words; empty where a file does not tell.
     #[serde(default)]

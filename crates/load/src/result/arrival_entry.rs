@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::arrivals::{Arrivals, Closed, Model, Process, Rate, Schedule};
+use crate::arrivals::{Arrivals, Closed, Model, Process, Rate, Schedule, Segment};
 use crate::plan::fingerprint::Fnv;
 
 /// An entry of the arrivals. What does not apply to its model is left out.
@@ -73,14 +73,9 @@ impl ArrivalEntry {
         let model = model.to_owned();
         let (process, rate) = match schedule {
             Schedule::Times(times) => {
-                let mut fingerprint = Fnv::default();
-                times.iter().for_each(|at| fingerprint.add(&(at.as_nanos() as u64).to_le_bytes()));
-                return Self {
-                    model,
-                    schedule: Some("times".to_owned()),
-                    fingerprint: Some(fingerprint.to_string()),
-                    ..self
-                };
+                let fingerprint = fingerprint(times.iter().map(Duration::as_secs_f64));
+                let schedule = Some("times".to_owned());
+                return Self { model, schedule, fingerprint, ..self };
             }
             Schedule::Rate(process, rate) => (process, rate),
         };
@@ -88,19 +83,35 @@ impl ArrivalEntry {
             Process::Poisson => "poisson",
             Process::Even => "even",
         };
-        let (schedule, rate_per_s) = match rate {
+        let s = |time: Duration| time.as_secs_f64();
+        let (schedule, rate_per_s, fingerprint) = match rate {
             Rate::Segments(segments) => match segments.as_slice() {
                 // After its end the rate of the last segment holds.
-                [only] if only.from_per_s == only.to_per_s => ("rate", Some(only.to_per_s)),
-                _ => ("segments", None),
+                [only] if only.from_per_s == only.to_per_s => ("rate", Some(only.to_per_s), None),
+                all => {
+                    let numbers = |it: &Segment| [s(it.lasts), it.from_per_s, it.to_per_s];
+                    ("segments", None, fingerprint(all.iter().flat_map(numbers)))
+                }
             },
-            Rate::Wave(_) => ("wave", None),
-            Rate::Bursts(_) => ("bursts", None),
+            Rate::Wave(wave) => {
+                let numbers = [wave.mean_per_s, wave.swing, s(wave.period), s(wave.peak)];
+                ("wave", None, fingerprint(numbers))
+            }
+            Rate::Bursts(it) => {
+                let numbers = [it.calm_per_s, it.burst_per_s, s(it.calm_for), s(it.burst_for)];
+                ("bursts", None, fingerprint(numbers))
+            }
         };
-        let fingerprint = rate_per_s.is_none().then(|| Fnv::of(rate).to_string());
         let (process, schedule) = (Some(process.to_owned()), Some(schedule.to_owned()));
         Self { model, process, schedule, rate_per_s, fingerprint, ..self }
     }
+}
+
+/// A hash of numbers, the same in every version of the program.
+fn fingerprint(numbers: impl IntoIterator<Item = f64>) -> Option<String> {
+    let mut hash = Fnv::default();
+    numbers.into_iter().for_each(|number| hash.add(&number.to_bits().to_le_bytes()));
+    Some(hash.to_string())
 }
 
 #[cfg(test)]

@@ -64,6 +64,8 @@ pub(crate) struct Test {
     pub(crate) patience_scale: f64,
     pub(crate) patience_ms: f64,
     pub(crate) session_length: SessionLength,
+    #[serde(default)]
+    pub(crate) session_think_ms: f64,
     pub(crate) warnings: Vec<String>,
     pub(crate) full_share_asked: Option<f64>,
     pub(crate) thresholds: Vec<Threshold>,
@@ -139,6 +141,10 @@ impl Test {
             session_length: match arrivals.is_open() {
                 true => SessionLength::ONE,
                 false => plan.scenario.session_length(),
+            },
+            session_think_ms: match arrivals.is_open() {
+                true => 0.0,
+                false => plan.scenario.session_duration().as_secs_f64() * 1000.0,
             },
             warnings: plan.warnings(),
             full_share_asked: plan.full_share,

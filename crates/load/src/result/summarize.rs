@@ -48,6 +48,7 @@ pub(crate) fn summarize(
         patience_scale: test.patience_scale,
         patience_ms: test.patience_ms,
         session_length: test.session_length,
+        session_think_ms: test.session_think_ms,
         warnings,
         offered_per_s: per_s(totals.offered),
         admitted_per_s: per_s(totals.admitted),

@@ -53,6 +53,8 @@ pub struct Summary {
     pub patience_ms: f64,
     /// Requests of an undisturbed session.
     pub session_length: SessionLength,
+    /// Mean of all think times of an undisturbed session together, before the time scale.
+    pub session_think_ms: f64,
     /// What makes the figures hard to read, such as sessions longer than the run; empty if
     /// nothing does.
     #[serde(skip_serializing_if = "Vec::is_empty")]
