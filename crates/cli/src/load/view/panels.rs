@@ -5,7 +5,7 @@ use ratatui::prelude::{Frame, Line, Span, Style};
 use ratatui::widgets::{Block, Paragraph, Sparkline};
 use tidegate_load::{Point, Snapshot};
 
-use super::text::{BAD, BOLD, GOOD, MAIN, SOFT, WARN, bar, bounded, count, rate, time};
+use super::text::{BAD, BOLD, GOOD, MAIN, SOFT, WARN, bar, bounded, count, rate};
 
 /// Cells of a name, a count, and a rate.
 const NAME: usize = 9;
