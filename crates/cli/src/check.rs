@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use tidegate_gate::config::Config;
 use tidegate_load::Scenario;
 
-use crate::exit::{Outcome, bad_input};
+use crate::exit::{Outcome, bad_input, in_words};
 use crate::stdout::print;
 
 /// Flags of `tidegate check`.
@@ -22,7 +22,7 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     for file in &args.files {
         match check(file) {
             Ok(what) => print(format!("{}: {what}\n", file.display()))?,
-            Err(error) => mistakes.push(format!("{error:#}")),
+            Err(error) => mistakes.push(in_words(&error)),
         }
     }
     if mistakes.is_empty() { Ok(Outcome::Done) } else { Err(bad_input(mistakes.join("\n"))) }

@@ -39,6 +39,14 @@ pub fn code_of(error: &anyhow::Error) -> u8 {
     error.chain().map(of).min().unwrap_or(3)
 }
 
+/// An error with its causes. Some errors state their cause themselves; it is not repeated.
+pub fn in_words(error: &anyhow::Error) -> String {
+    error.chain().skip(1).fold(error.to_string(), |text, cause| {
+        let cause = cause.to_string();
+        if text.contains(&cause) { text } else { format!("{text}: {cause}") }
+    })
+}
+
 impl Outcome {
     /// The exit code of a result; an error is printed first.
     pub fn report(result: anyhow::Result<Self>) -> ExitCode {
@@ -46,7 +54,7 @@ impl Outcome {
             Ok(Self::Done) => ExitCode::SUCCESS,
             Ok(Self::GoalMissed) => ExitCode::from(1),
             Err(error) => {
-                eprintln!("tidegate: {error:#}");
+                eprintln!("tidegate: {}", in_words(&error));
                 ExitCode::from(code_of(&error))
             }
         }
@@ -68,6 +76,16 @@ mod tests {
         assert_eq!(code(Ok(Outcome::GoalMissed)), format!("{:?}", ExitCode::from(1)));
         assert_eq!(code(Err(bad_input("x"))), format!("{:?}", ExitCode::from(2)));
         assert_eq!(code(Err(anyhow::anyhow!("x"))), format!("{:?}", ExitCode::from(3)));
+    }
+
+    #[test]
+    fn a_cause_is_told_once() {
+        let refused = || std::io::Error::other("no such device");
+        let error = tidegate_load::Error::System { what: "a timer", source: refused() };
+        let error = anyhow::Error::new(error).context("loading");
+        assert_eq!(in_words(&error), "loading: a timer: no such device");
+        let error = anyhow::Error::new(refused()).context("loading");
+        assert_eq!(in_words(&error), "loading: no such device");
     }
 
     #[test]

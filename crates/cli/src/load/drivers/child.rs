@@ -8,7 +8,7 @@ use anyhow::Context;
 use tidegate_load::{Plan, Stop};
 
 use super::message::{Job, Message, Start};
-use crate::exit::{Outcome, code_of};
+use crate::exit::{Outcome, code_of, in_words};
 use crate::load::results::run_error;
 
 /// Longest line from the lead.
@@ -20,7 +20,7 @@ pub fn run(plan: impl FnOnce(&Job) -> anyhow::Result<Plan>) -> anyhow::Result<Ou
     let job: Job = line(&mut input)?.context("the lead has ended")?;
     let message = drive(plan, &job, input).unwrap_or_else(|error| Message::Failed {
         exit_code: code_of(&error),
-        message: format!("{error:#}"),
+        message: in_words(&error),
     });
     send(&message)?;
     Ok(Outcome::Done)
