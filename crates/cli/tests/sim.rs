@@ -139,6 +139,7 @@ fn who_reads_no_further_changes_neither_the_results_nor_the_exit_code() {
         (vec!["sim", &missed, "--seeds", "1", "--out", out.to_str().unwrap()], 1),
         (vec!["sim", "--list"], 0),
         (vec!["sim", "--show", "demo"], 0),
+        (vec!["sim", "--reference"], 0),
         (vec!["check", &missed], 0),
         (vec!["load", "--list"], 0),
     ] {

@@ -55,6 +55,8 @@ pub trait Settings: Sized {
 /// }
 /// assert_eq!(CROWD.people.name, "people");
 /// ```
+///
+/// A rule of another rule names both: `loads: List<Number>(Number(0.1, 10.0)) = Is("1, 2");`.
 #[macro_export]
 macro_rules! keys {
     ($(
@@ -62,7 +64,7 @@ macro_rules! keys {
         $vis:vis static $TABLE:ident: $Keys:ident {
             $(
                 $(#[doc = $meaning:literal])+
-                $key:ident: $Rule:ident $(($($limit:expr),+))? = $preset:expr;
+                $key:ident: $Rule:ident $(<$($of:ty),+>)? $(($($limit:expr),+))? = $preset:expr;
             )+
         }
     )+) => {$(
@@ -80,7 +82,7 @@ macro_rules! keys {
         $(#[doc = $about])+
         #[derive(Debug)]
         $vis struct $Keys {
-            $($(#[doc = $meaning])+ $vis $key: $crate::Key<$Rule>,)+
+            $($(#[doc = $meaning])+ $vis $key: $crate::Key<$Rule $(<$($of),+>)?>,)+
         }
 
         impl $crate::Keys for $Keys {

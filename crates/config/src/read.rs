@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::key::{Key, Keys, Preset};
 use crate::mistake::Problem;
 use crate::rule::{Field, Rule};
-use crate::rules::{Boolean, Number, Pair, Text, Whole, duration_between, one_of};
+use crate::rules::{Boolean, Number, Pair, Subtable, Text, Whole, duration_between, one_of};
 use crate::tree::{Section, Value};
 use crate::units::show_duration;
 
@@ -59,8 +59,7 @@ impl<'r> Value<'r> {
 
     /// A table.
     pub fn section(&self) -> Option<Section<'r>> {
-        let problem = || Problem::new("must be a table", "write { key = value }");
-        self.sound(self.table().ok_or_else(problem))
+        self.read(&Subtable)
     }
 
     /// A list.
@@ -126,6 +125,20 @@ impl<'r> Section<'r> {
             Preset::Else(_) | Preset::Unset => T::absent(),
         };
         preset.expect("defaults fit their types: tests read every declared key")
+    }
+
+    /// What holds without a key, if its declaration gives a value.
+    pub fn default_of<R: Rule>(&self, key: &Key<R>) -> Option<R::Read<'r>> {
+        match key.preset {
+            Preset::Is(text) => Some(self.preset(key, text)),
+            Preset::Else(_) | Preset::Unset | Preset::Required(_) => None,
+        }
+    }
+
+    /// The table of a key. One that is missing, or is no table, has no entries; the
+    /// latter is a mistake.
+    pub fn inner(&self, key: &Key<Subtable>) -> Section<'r> {
+        self.given(key).unwrap_or_else(|| self.table_or_empty(key.name))
     }
 
     fn preset<R: Rule>(&self, key: &Key<R>, text: &'static str) -> R::Read<'r> {

@@ -230,8 +230,15 @@ impl<'r> Value<'r> {
         }
     }
 
-    /// The entries of a list.
+    /// The entries of a list, or of the text of a flag or a default with commas between.
     pub fn items(&self) -> Option<Vec<Value<'r>>> {
+        if let Given::Bare { text, flag } = self.given {
+            let item = |text: &'r str| Value {
+                given: Given::Bare { text: text.trim(), flag },
+                ..self.clone()
+            };
+            return Some(text.split(',').map(item).collect());
+        }
         let item = |(index, value)| Value {
             reader: self.reader,
             path: format!("{}[{index}]", self.path),
@@ -246,13 +253,10 @@ impl<'r> Value<'r> {
         self.items()?.into_iter().map(whole).collect()
     }
 
-    /// The entries of a list of strings, or of the text of a default with commas
-    /// between.
+    /// The entries of a list of strings, or of the text of a flag or a default with
+    /// commas between.
     pub fn texts(&self) -> Option<Vec<&'r str>> {
-        match self.bare() {
-            Some(text) => Some(text.split(',').map(str::trim).collect()),
-            None => self.items()?.iter().map(Value::text).collect(),
-        }
+        self.items()?.iter().map(Value::text).collect()
     }
 
     /// The table that it is.

@@ -159,3 +159,98 @@ proptest::proptest! {
         }
     }
 }
+
+/// Tables and lists of a table of which a reader decides what to read.
+mod nested {
+    use tidegate_config::Preset::{Is, Unset};
+    use tidegate_config::{Keys, List, Number, OrTable, PlainOrTable, Subtable, Time, keys, read};
+
+    keys! {
+        /// A run.
+        static RUN: RunKeys {
+            /// How heavy.
+            loads: List<Number>(Number(0.5, 8.0)) = Is("1, 2.5");
+            /// How long.
+            think: OrTable<Time>(Time("0s", "1h")) = Is("7s");
+            /// Where.
+            gate: Subtable = Unset;
+            /// Who.
+            people: List<Subtable>(Subtable) = Unset;
+        }
+    }
+
+    fn loads(text: &str) -> Result<Vec<f64>, String> {
+        read(text, "a.toml", |root| Some(root.field(&RUN.loads)))
+            .map_err(|mistakes| mistakes.to_string())
+    }
+
+    #[test]
+    fn every_wrong_entry_of_a_list_is_a_mistake_at_its_line() {
+        assert_eq!(loads(""), Ok(vec![1.0, 2.5]));
+        assert_eq!(loads("loads = [4]"), Ok(vec![4.0]));
+        assert_eq!(
+            loads("loads = [\n0,\n4,\n\"2\"]").unwrap_err(),
+            "a.toml:2: loads[0] = 0: must be a number of 0.5 to 8; try 0.5\n\
+             a.toml:4: loads[2] = \"2\": must be a number of 0.5 to 8; leave out the quotes: 2"
+        );
+        assert_eq!(
+            loads("loads = 4").unwrap_err(),
+            "a.toml:1: loads = 4: must be a list of numbers; write [ ... ]"
+        );
+    }
+
+    #[test]
+    fn a_plain_value_or_a_table_is_read_as_it_stands() {
+        let think = |text: &str| {
+            let found = read(text, "a.toml", |root| {
+                Some(match root.read(&RUN.think)? {
+                    PlainOrTable::Plain(time) => format!("{time:?}"),
+                    PlainOrTable::Table(table) => format!("{} entries", table.entries().len()),
+                })
+            });
+            found.map_err(|mistakes| mistakes.to_string())
+        };
+        assert_eq!(think("").unwrap(), "7s");
+        assert_eq!(think("think = \"1s\"").unwrap(), "1s");
+        assert_eq!(think("think = { mean = 1 }").unwrap(), "1 entries");
+        let found = think("think = \"2h\"").unwrap_err();
+        assert!(found.ends_with("must be a duration of 0s to 1h; try \"1h\""), "{found}");
+    }
+
+    #[test]
+    fn a_table_that_is_none_is_a_mistake_and_has_no_entries() {
+        let gate = |text: &str| {
+            read(text, "a.toml", |root| {
+                root.given(&RUN.people);
+                Some(root.inner(&RUN.gate).get("cores").and_then(|cores| cores.integer(1..=9)))
+            })
+            .map_err(|mistakes| mistakes.to_string())
+        };
+        assert_eq!(gate("gate.cores = 2"), Ok(Some(2)));
+        assert_eq!(gate(""), Ok(None));
+        let found = gate("gate = 2\npeople = [{}, 3]").unwrap_err();
+        assert_eq!(
+            found,
+            "a.toml:1: gate = 2: must be a table; write { key = value }\n\
+             a.toml:2: people[1] = 3: must be a table; write { key = value }"
+        );
+    }
+
+    #[test]
+    fn rules_of_rules_are_shown_with_both() {
+        let rows = RUN.table().rows;
+        let shown: Vec<_> = rows
+            .iter()
+            .map(|row| [row.kind.as_str(), row.range.as_str(), row.preset.as_str()])
+            .collect();
+        assert_eq!(
+            shown,
+            [
+                ["list of numbers", "0.5 to 8", "`[1, 2.5]`"],
+                ["duration or table", "0s to 1h; tables see below", "`\"7s\"`"],
+                ["table", "see below", "not set"],
+                ["list of tables", "see below", "not set"],
+            ]
+        );
+    }
+}

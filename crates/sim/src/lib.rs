@@ -43,6 +43,7 @@ pub use catalogue::{CATALOGUE, text};
 pub use distribution::Distribution;
 pub use evaluated::{Evaluated, evaluate};
 pub use expectation::Expectation;
+pub use file::reference;
 pub use handshake_mix::HandshakeMix;
 pub use length::SessionLength;
 pub use measure::Measure;

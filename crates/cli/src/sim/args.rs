@@ -51,6 +51,9 @@ pub struct Args {
     /// List the scenarios of the catalogue and exit
     #[arg(long)]
     pub(super) list: bool,
+    /// Print the reference of scenario files: every table and key
+    #[arg(long)]
+    pub(super) reference: bool,
     /// Print the file of a scenario, as a start for your own, and exit
     #[arg(long, value_name = "SCENARIO")]
     pub(super) show: Option<String>,

@@ -30,6 +30,10 @@ pub use args::Args;
 
 /// Simulates, writes the page and the figures, prints the tables.
 pub fn run(args: Args) -> anyhow::Result<Outcome> {
+    if args.reference {
+        print(tidegate_sim::reference())?;
+        return Ok(Outcome::Done);
+    }
     if args.costs {
         return costs::run(args);
     }

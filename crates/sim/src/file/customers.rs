@@ -1,132 +1,149 @@
 //! Who comes: classes of customers.
 
-use std::ops::RangeInclusive;
+use tidegate_config::Preset::{Else, Is, Required};
+use tidegate_config::{
+    Boolean, Number, OrTable, PlainOrTable, Section, Text, Time, Whole, Words, keys,
+};
 
-use tidegate_config::Section;
-
-use super::distributions::{Unit, distribution, times};
-use super::values::{CPU, number, seconds, whole, yes_or_no};
+use super::distributions::{distribution, times, times_like};
+use super::limits::{LEAST_WORK, MOST_WORK, given_seconds, seconds};
 use crate::distribution::Distribution;
 use crate::handshake_mix::HandshakeMix;
 use crate::length::SessionLength;
 use crate::scenario::{AfterFailure, Customers, Work};
 
-/// Requests of a session.
-const REQUESTS: RangeInclusive<f64> = 1.0..=10_000.0;
+keys! {
+    /// A class of customers. The shares of all classes add up to 1.
+    pub(super) static CLASS: ClassKeys {
+        /// Its name.
+        name: Text("") = Is("customers");
+        /// Its share of those who arrive.
+        share: Number(0.0, 1.0) = Is("1");
+        /// The address prefix that they come from.
+        prefix: Whole(0, 7) = Else("each from any of the eight");
+        /// Requests of a session. A plain value is the mean of a power law up to `requests_max`. A
+        /// table is the distribution of the whole session, usually exponential with a mean of 12; the
+        /// requests after the first vary, rounded at random so that the mean stays.
+        requests: OrTable<Number>(Number(1.0, 10_000.0)) = Else("the demo's bidding mix; with `requests_max` a mean of `12`");
+        /// Requests of the longest session; not with a table of `requests`.
+        requests_max: Number(1.0, 10_000.0) = Else("`60` with a plain `requests`");
+        /// Think time between two requests. Usually exponential.
+        think: OrTable<Time>(Time("0s", "1h")) = Is("175ms");
+        /// Longest time that a customer waits for a response, drawn for each. Usually constant.
+        patience: OrTable<Time>(Time("1ms", "1h")) = Is("250ms");
+        /// Round-trip time: one and a half until the hello of a new connection, one for a
+        /// handshake, half for a request and half for its response.
+        rtt: Time("0s", "10s") = Is("0s");
+        /// Kind of the handshakes, with the costs below; or a table with costs of their own.
+        tls: OrTable<Words>(Words(&HandshakeMix::NAMES)) = Else("the costs of `[work]`");
+        /// Share of a session's later connections that bring a ticket; not with `tls = "clear"`.
+        tickets: Number(0.0, 1.0) = Is("1");
+        /// Whether a customer who is done closes the connection, as a load generator does; a browser
+        /// leaves it to the gate.
+        close_when_done: Boolean = Is("true");
+        /// CPU time of their first request, in the upstream. Usually of the shape in `[work]`.
+        first_request: OrTable<Time>(Time(LEAST_WORK, MOST_WORK)) = Else("that of `[work]`");
+        /// CPU time of a later request, in the upstream. Usually of the shape in `[work]`.
+        later_request: OrTable<Time>(Time(LEAST_WORK, MOST_WORK)) = Else("that of `[work]`");
+        /// What both are multiplied by.
+        weight: Number(0.0, 1000.0) = Is("1");
+        /// Mean time, exponentially distributed, after which a customer who was refused or lost
+        /// patience comes back as a new session; with `attempts`.
+        back_off: Time("1ms", "1h") = Else("not set: they leave");
+        /// Attempts in all, including the first; with `back_off`.
+        attempts: Whole(2, 1000) = Else("not set: they leave");
+    }
+
+    /// CPU time of handshakes in the gate.
+    pub(super) static HANDSHAKES: HandshakeKeys {
+        /// A full handshake.
+        full: Time(LEAST_WORK, MOST_WORK) = Required("700us");
+        /// A resumed handshake.
+        resumed: Time(LEAST_WORK, MOST_WORK) = Required("160us");
+    }
+}
 
 pub(super) fn customers(section: &Section<'_>, work: &Work) -> Customers {
-    section.only(&[
-        "name",
-        "share",
-        "prefix",
-        "requests",
-        "requests_max",
-        "think",
-        "patience",
-        "rtt",
-        "tls",
-        "tickets",
-        "close_when_done",
-        "first_request",
-        "later_request",
-        "weight",
-        "back_off",
-        "attempts",
-    ]);
-    let mut class = Customers::default();
-    if let Some(name) = section.get("name").and_then(|name| name.string()) {
-        class.name = name.to_owned();
+    section.known(&CLASS);
+    Customers {
+        name: section.field::<&str, _>(&CLASS.name).to_owned(),
+        share: section.field(&CLASS.share),
+        prefix: section.given(&CLASS.prefix).map(|prefix| prefix as u8),
+        requests: requests(section).unwrap_or_else(SessionLength::bidding_mix),
+        think: times(section, &CLASS.think, Distribution::exponential),
+        patience: times(section, &CLASS.patience, Distribution::constant),
+        rtt_s: seconds(section, &CLASS.rtt),
+        tls: tls(section),
+        tickets: section.field(&CLASS.tickets),
+        close_when_done: section.field(&CLASS.close_when_done),
+        first_request: times_like(section, &CLASS.first_request, &work.first_request),
+        later_request: times_like(section, &CLASS.later_request, &work.later_request),
+        weight: section.field(&CLASS.weight),
+        after_failure: after_failure(section),
     }
-    number(section, "share", 0.0..=1.0, &mut class.share);
-    let prefix = section.get("prefix").and_then(|prefix| prefix.integer(0..=7));
-    class.prefix = prefix.map(|prefix| prefix as u8);
-    if let Some(length) = requests(section) {
-        class.requests = length;
-    }
-    times(section, "think", 0.0..=3600.0, &mut class.think);
-    times(section, "patience", 0.001..=3600.0, &mut class.patience);
-    seconds(section, "rtt", 0.0..=10.0, &mut class.rtt_s);
-    tls(section, &mut class);
-    for (key, own, usual) in [
-        ("first_request", &mut class.first_request, &work.first_request),
-        ("later_request", &mut class.later_request, &work.later_request),
-    ] {
-        if section.get(key).is_some() {
-            times(section, key, CPU, own.insert(usual.clone()));
-        }
-    }
-    yes_or_no(section, "close_when_done", &mut class.close_when_done);
-    number(section, "weight", 0.0..=1000.0, &mut class.weight);
-    let (mut back_off_s, mut attempts) = (0.0, 0);
-    seconds(section, "back_off", 0.001..=3600.0, &mut back_off_s);
-    whole(section, "attempts", 2..=1000, &mut attempts);
-    match (back_off_s > 0.0, attempts > 0) {
-        (false, false) => {}
-        (true, true) => {
-            let times = attempts as u32 - 1;
-            class.after_failure = AfterFailure::Returns { back_off_s, times };
-        }
-        _ => section.wrong(
-            "has one of back_off and attempts",
-            "give both for customers who come back, none for those who leave",
-        ),
-    }
-    class
 }
 
 /// A distribution, or a power law by its mean and its longest session; `None`: as
 /// usual.
 fn requests(section: &Section<'_>) -> Option<SessionLength> {
-    let table = section.get("requests").filter(|value| value.is_table());
-    let Some(table) = table else {
-        section.get("requests").or_else(|| section.get("requests_max"))?;
-        let (mut mean, mut max) = (12.0, 60.0);
-        number(section, "requests", REQUESTS, &mut mean);
-        number(section, "requests_max", REQUESTS, &mut max);
-        if max < mean {
-            let remedy = "give the longest session more requests than the mean";
-            section.wrong("has requests above requests_max", remedy);
+    let max = section.given(&CLASS.requests_max);
+    let mean = match section.given(&CLASS.requests) {
+        Some(PlainOrTable::Table(table)) => {
+            if let Some(max) = section.get(CLASS.requests_max.name) {
+                let remedy = "remove it: the distribution says how long sessions are";
+                max.wrong("cannot be combined with a distribution of requests", remedy);
+            }
+            let usual = Distribution::exponential(11.0);
+            return distribution(&table, &CLASS.requests.rule.0, &usual)
+                .map(SessionLength::one_and);
         }
-        return Some(SessionLength::power_law(mean, max));
+        Some(PlainOrTable::Plain(mean)) => Some(mean),
+        None => None,
     };
-    if let Some(max) = section.get("requests_max") {
-        let remedy = "remove it: the distribution says how long sessions are";
-        max.wrong("cannot be combined with a distribution of requests", remedy);
+    mean.or(max)?;
+    let (mean, max) = (mean.unwrap_or(12.0), max.unwrap_or(60.0));
+    if max < mean {
+        let remedy = "give the longest session more requests than the mean";
+        section.wrong("has requests above requests_max", remedy);
     }
-    let usual = Distribution::exponential(11.0);
-    distribution(&table, &Unit::AfterTheFirst(REQUESTS), &usual).map(SessionLength::one_and)
+    Some(SessionLength::power_law(mean, max))
 }
 
-/// How they connect, and whether they bring their tickets.
-fn tls(section: &Section<'_>, class: &mut Customers) {
-    if let Some(value) = section.get("tls") {
-        class.tls = match value.is_table() {
-            false => value
-                .choice(&HandshakeMix::NAMES)
-                .and_then(|place| HandshakeMix::named(HandshakeMix::NAMES[place])),
-            true => value.section().and_then(|section| handshakes(&section)),
-        };
-    }
-    number(section, "tickets", 0.0..=1.0, &mut class.tickets);
-    if let (Some(HandshakeMix::Clear), Some(tickets)) = (class.tls, section.get("tickets")) {
+/// How they connect; `None`: as `[work]` says.
+fn tls(section: &Section<'_>) -> Option<HandshakeMix> {
+    let mix = match section.given(&CLASS.tls)? {
+        PlainOrTable::Plain(index) => HandshakeMix::named(HandshakeMix::NAMES[index]),
+        PlainOrTable::Table(costs) => {
+            costs.known(&HANDSHAKES);
+            let full = seconds(&costs, &HANDSHAKES.full);
+            Some(HandshakeMix::Handshakes { full, resumed: seconds(&costs, &HANDSHAKES.resumed) })
+        }
+    };
+    if let (Some(HandshakeMix::Clear), Some(tickets)) = (mix, section.get(CLASS.tickets.name)) {
         tickets.wrong(
             "cannot be combined with tls = \"clear\"",
             "remove it: clear text has no tickets",
         );
     }
+    mix
 }
 
-fn handshakes(section: &Section<'_>) -> Option<HandshakeMix> {
-    section.only(&["full", "resumed"]);
-    let (mut full, mut resumed) = (0.0, 0.0);
-    seconds(section, "full", CPU, &mut full);
-    seconds(section, "resumed", CPU, &mut resumed);
-    if section.get("full").is_none() || section.get("resumed").is_none() {
-        let remedy = "write { full = \"700us\", resumed = \"160us\" }, or the name of a kind";
-        section.wrong("must have the costs of both handshakes", remedy);
-        return None;
+fn after_failure(section: &Section<'_>) -> AfterFailure {
+    let back_off_s = given_seconds(section, &CLASS.back_off);
+    let attempts = section.given(&CLASS.attempts);
+    let has = |key| section.get(key).is_some();
+    if has(CLASS.back_off.name) != has(CLASS.attempts.name) {
+        section.wrong(
+            "has one of back_off and attempts",
+            "give both for customers who come back, none for those who leave",
+        );
     }
-    Some(HandshakeMix::Handshakes { full, resumed })
+    match (back_off_s, attempts) {
+        (Some(back_off_s), Some(attempts)) => {
+            AfterFailure::Returns { back_off_s, times: attempts as u32 - 1 }
+        }
+        _ => AfterFailure::Leaves,
+    }
 }
 
 #[cfg(test)]
@@ -168,7 +185,7 @@ mod tests {
     fn every_mistake_is_reported_with_its_line_and_remedy() {
         for (text, words) in [
             ("tls = \"rsa-2049\"", "tls = \"rsa-2049\": must be one of ecdsa-p256,"),
-            ("tls = { full = \"1ms\" }", "tls: must have the costs of both handshakes; write {"),
+            ("tls = { full = \"1ms\" }", "tls.resumed: must be set; add resumed = \"160us\""),
             ("tls = { ful = \"1ms\" }", "ful = \"1ms\": is not a known key; did you mean full?"),
             ("tickets = 1.5", "tickets = 1.5: must be a number of 0 to 1"),
             ("tls = \"clear\"\ntickets = 1.0", "clear text has no tickets"),

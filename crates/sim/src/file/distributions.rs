@@ -1,89 +1,114 @@
 //! Distributions in a file: a plain value for the mean, or a table with a
 //! shape, or measured values.
 
-use std::ops::RangeInclusive;
-use std::time::Duration;
+use tidegate_config::Preset::{Else, Unset};
+use tidegate_config::{
+    Key, Keys, List, Number, OrTable, Other, PlainOrTable, Rule, Section, Time, Value, Whole,
+    Words, keys,
+};
 
-use tidegate_config::{Section, Value};
-
-use super::values::{number, numbers};
+use super::families::{FAMILIES, Family, NAMES, Takes};
 use crate::distribution::Distribution;
 
-/// The families that a file can name.
-const FAMILIES: [&str; 9] = [
-    "constant",
-    "exponential",
-    "uniform",
-    "erlang",
-    "hyperexponential",
-    "gamma",
-    "lognormal",
-    "weibull",
-    "pareto",
-];
-const KEYS: [&str; 8] =
-    ["mean", "distribution", "scv", "stages", "index", "max", "values", "weights"];
-
-/// What a distribution's values are, and between which they must be.
-pub(super) enum Unit {
-    /// Times, in seconds.
-    Seconds(RangeInclusive<f64>),
-    /// Lengths of sessions, in requests; those after the first are what varies.
-    AfterTheFirst(RangeInclusive<f64>),
-}
-
-impl Unit {
-    fn read(&self, value: &Value<'_>) -> Option<f64> {
-        match self {
-            Self::Seconds(range) => {
-                let [min, max] = [range.start(), range.end()].map(|s| Duration::from_secs_f64(*s));
-                value.duration(min..=max).map(|duration| duration.as_secs_f64())
-            }
-            Self::AfterTheFirst(range) => value.number(range.clone()).map(|number| number - 1.0),
-        }
-    }
-
-    fn example(&self) -> &'static str {
-        match self {
-            Self::Seconds(_) => "{ values = [\"1ms\", \"20ms\"], weights = [0.9, 0.1] }",
-            Self::AfterTheFirst(_) => "{ values = [1, 20], weights = [0.9, 0.1] }",
-        }
+keys! {
+    /// A distribution, in place of a plain value, which is the mean of the usual shape of its key.
+    pub(super) static DISTRIBUTION: DistributionKeys {
+        /// The mean.
+        mean: Other("as the key", "that of the key") = Else("the usual one");
+        /// The family, see below.
+        distribution: Words(&NAMES) = Else("with `scv`: constant, Erlang or hyperexponential, whichever has it; otherwise the usual one");
+        /// The squared coefficient of variation. Families have ranges of their own, see below.
+        scv: Number(0.0, 100.0) = Unset;
+        /// Stages of `"erlang"`.
+        stages: Whole(1, 1000) = Unset;
+        /// Index of the tail of `"pareto"`.
+        index: Number(0.1, 20.0) = Unset;
+        /// The value at which the tail of `"pareto"` is cut, above the mean.
+        max: Other("as the key", "that of the key") = Unset;
+        /// Measured values, which replace all of the above.
+        values: Other("list", "each as the key") = Unset;
+        /// How often each of `values` occurs, in any unit.
+        weights: List<Number>(Number(0.0, 1e12)) = Else("all alike");
     }
 }
 
-/// Reads times. A plain value keeps the shape that is there, with another mean; a
-/// key that is not there leaves all as it is.
+/// A rule of values that vary.
+pub(super) trait Varies: Rule {
+    /// Measured values, as an example.
+    const EXAMPLE: &'static str;
+
+    /// What varies, of a value that the rule reads: of times the seconds, of lengths of
+    /// sessions the requests after the first.
+    fn varying(read: Self::Read<'_>) -> f64;
+
+    /// The same of a value that may break the rule.
+    fn figure(&self, value: &Value<'_>) -> Option<f64>
+    where
+        Self: Sized,
+    {
+        value.read(self).map(Self::varying)
+    }
+}
+
+impl Varies for Time {
+    const EXAMPLE: &'static str = "{ values = [\"1ms\", \"20ms\"], weights = [0.9, 0.1] }";
+
+    fn varying(read: std::time::Duration) -> f64 {
+        read.as_secs_f64()
+    }
+}
+
+impl Varies for Number {
+    const EXAMPLE: &'static str = "{ values = [1, 20], weights = [0.9, 0.1] }";
+
+    fn varying(read: f64) -> f64 {
+        read - 1.0
+    }
+}
+
+/// Reads times of a shape by their mean; without the key, of the declared mean.
 pub(super) fn times(
     section: &Section<'_>,
-    key: &str,
-    range: RangeInclusive<f64>,
-    to: &mut Distribution,
-) {
-    let Some(value) = section.get(key) else { return };
-    if let Some(found) = distribution(&value, &Unit::Seconds(range), to) {
-        *to = found;
-    }
+    key: &Key<OrTable<Time>>,
+    shape: impl Fn(f64) -> Distribution,
+) -> Distribution {
+    let mean = match section.default_of(key) {
+        Some(PlainOrTable::Plain(mean)) => mean.as_secs_f64(),
+        _ => 0.0,
+    };
+    let usual = shape(mean);
+    times_like(section, key, &usual).unwrap_or(usual)
 }
 
-/// Reads a distribution; what it does not say is as `usual`.
-pub(super) fn distribution(
-    value: &Value<'_>,
-    unit: &Unit,
+/// Reads times that are as `usual` where the file does not say otherwise; `None`: the key
+/// is not set, or wrong.
+pub(super) fn times_like(
+    section: &Section<'_>,
+    key: &Key<OrTable<Time>>,
     usual: &Distribution,
 ) -> Option<Distribution> {
-    if !value.is_table() {
-        return unit.read(value).map(|mean| usual.with_mean(mean));
-    }
-    let section = value.section()?;
-    section.only(&KEYS);
-    match section.get("values") {
-        Some(values) => measured(&section, &values, unit),
-        None => shaped(&section, unit, usual),
+    match section.given(key)? {
+        PlainOrTable::Plain(mean) => Some(usual.with_mean(mean.as_secs_f64())),
+        PlainOrTable::Table(table) => distribution(&table, &key.rule.0, usual),
     }
 }
 
-fn measured(section: &Section<'_>, list: &Value<'_>, unit: &Unit) -> Option<Distribution> {
-    for key in ["mean", "distribution", "scv", "stages", "index", "max"] {
+/// Reads the table of a distribution; what it does not say is as `usual`.
+pub(super) fn distribution<R: Varies>(
+    section: &Section<'_>,
+    rule: &R,
+    usual: &Distribution,
+) -> Option<Distribution> {
+    section.known(&DISTRIBUTION);
+    match section.get(DISTRIBUTION.values.name) {
+        Some(values) => measured(section, &values, rule),
+        None => shaped(section, rule, usual),
+    }
+}
+
+fn measured<R: Varies>(section: &Section<'_>, list: &Value<'_>, rule: &R) -> Option<Distribution> {
+    let measured = [DISTRIBUTION.values.name, DISTRIBUTION.weights.name];
+    for key in DISTRIBUTION.names().into_iter().filter(|key| !measured.contains(key)) {
         if let Some(value) = section.get(key) {
             value.wrong(
                 "cannot be combined with values",
@@ -92,89 +117,85 @@ fn measured(section: &Section<'_>, list: &Value<'_>, unit: &Unit) -> Option<Dist
         }
     }
     let list = list.list()?;
-    let values: Vec<f64> = list.iter().filter_map(|value| unit.read(value)).collect();
+    let values: Vec<f64> = list.iter().filter_map(|value| rule.figure(value)).collect();
     if values.len() < list.len() {
         return None;
     }
-    let weights = match section.get("weights") {
-        None => vec![1.0; values.len()],
-        Some(weights) => numbers(&weights, 0.0..=1e12),
-    };
+    let weights = section.optional(&DISTRIBUTION.weights)?.unwrap_or(vec![1.0; values.len()]);
     let pairs: Vec<_> = values.iter().copied().zip(weights.iter().copied()).collect();
     let found = (values.len() == weights.len()).then(|| Distribution::empirical(&pairs)).flatten();
     if found.is_none() {
-        let rule = "needs values, a weight for each, and a weight above 0";
-        section.wrong(rule, format!("write {}", unit.example()));
+        let needs = "needs values, a weight for each, and a weight above 0";
+        section.wrong(needs, format!("write {}", R::EXAMPLE));
     }
     found
 }
 
-fn shaped(section: &Section<'_>, unit: &Unit, usual: &Distribution) -> Option<Distribution> {
-    let mean = section.get("mean").map_or(Some(usual.mean()), |mean| unit.read(&mean))?;
-    let family = match section.get("distribution") {
-        None => None,
-        Some(family) => Some(FAMILIES[family.choice(&FAMILIES)?]),
+fn shaped<R: Varies>(
+    section: &Section<'_>,
+    rule: &R,
+    usual: &Distribution,
+) -> Option<Distribution> {
+    let mean = match section.get(DISTRIBUTION.mean.name) {
+        Some(mean) => rule.figure(&mean),
+        None => Some(usual.mean()),
     };
-    if let Some(weights) = section.get("weights") {
-        weights.wrong("cannot be used without values", format!("write {}", unit.example()));
+    let family = section.optional(&DISTRIBUTION.distribution);
+    if let Some(weights) = section.get(DISTRIBUTION.weights.name) {
+        weights.wrong("cannot be used without values", format!("write {}", R::EXAMPLE));
     }
-    let parameters: &[&str] = match family {
-        None => &["scv"],
-        Some("constant" | "exponential") => &[],
-        Some("erlang") => &["stages"],
-        Some("pareto") => &["index", "max"],
-        Some(_) => &["scv"],
+    let (mean, family) = (mean?, family?.map(|index| &FAMILIES[index]));
+    parameters(section, family)?;
+    let Some(family) = family else {
+        return Some(match section.optional(&DISTRIBUTION.scv)? {
+            Some(scv) => Distribution::of_scv(mean, scv),
+            None => usual.with_mean(mean),
+        });
     };
+    Some(match family.takes {
+        Takes::Nothing(of) => of(mean),
+        Takes::Scv(range, of) => of(mean, section.get(DISTRIBUTION.scv.name)?.read(&range)?),
+        Takes::Stages => Distribution::erlang(mean, section.given(&DISTRIBUTION.stages)? as u32),
+        Takes::Tail => pareto(section, rule, mean)?,
+    })
+}
+
+/// Whether the family has all of its parameters; those of others are reported.
+fn parameters(section: &Section<'_>, family: Option<&Family>) -> Option<()> {
+    let parameters = family.map_or(&["scv"][..], Family::parameters);
     for key in ["scv", "stages", "index", "max"] {
         match section.get(key) {
             Some(value) if !parameters.contains(&key) => {
-                let of = family.map_or("a distribution".to_owned(), |name| format!("\"{name}\""));
-                value.wrong(format!("is not a parameter of {of}"), remedy(family, parameters));
+                let of = family.map_or("a distribution".to_owned(), |f| format!("\"{}\"", f.name));
+                value.wrong(format!("is not a parameter of {of}"), remedy(family));
             }
             None if family.is_some() && parameters.contains(&key) => {
-                section.wrong(format!("has no {key}"), remedy(family, parameters));
+                section.wrong(format!("has no {key}"), remedy(family));
                 return None;
             }
             _ => {}
         }
     }
-    let scv = |range: RangeInclusive<f64>| section.get("scv")?.number(range);
-    Some(match family {
-        None if section.get("scv").is_none() => usual.with_mean(mean),
-        None => Distribution::of_scv(mean, scv(0.0..=100.0)?),
-        Some("constant") => Distribution::constant(mean),
-        Some("exponential") => Distribution::exponential(mean),
-        // To 1/3, however many of its digits somebody writes.
-        Some("uniform") => Distribution::uniform(mean, scv(0.0..=0.334)?),
-        Some("hyperexponential") => Distribution::hyperexponential(mean, scv(1.0..=100.0)?),
-        Some("gamma") => Distribution::gamma(mean, scv(0.001..=100.0)?),
-        Some("lognormal") => Distribution::lognormal(mean, scv(0.001..=100.0)?),
-        Some("weibull") => Distribution::weibull(mean, scv(0.001..=100.0)?),
-        Some("erlang") => {
-            Distribution::erlang(mean, section.get("stages")?.integer(1..=1000)? as u32)
-        }
-        Some(_) => pareto(section, unit, mean)?,
-    })
+    Some(())
 }
 
-fn pareto(section: &Section<'_>, unit: &Unit, mean: f64) -> Option<Distribution> {
-    let mut index = 0.0;
-    number(section, "index", 0.1..=20.0, &mut index);
-    let value = section.get("max")?;
-    let max = unit.read(&value)?;
+fn remedy(family: Option<&Family>) -> String {
+    match family.map(|family| (family.name, family.parameters())) {
+        None => format!("name a distribution: {}", NAMES.join(", ")),
+        Some((name, [])) => format!("remove it: \"{name}\" has its mean alone"),
+        Some((name, parameters)) => format!("\"{name}\" has mean and {}", parameters.join(" and ")),
+    }
+}
+
+fn pareto<R: Varies>(section: &Section<'_>, rule: &R, mean: f64) -> Option<Distribution> {
+    let index = section.given(&DISTRIBUTION.index);
+    let value = section.get(DISTRIBUTION.max.name)?;
+    let max = rule.figure(&value)?;
     if mean <= 0.0 || max < mean * 1.01 {
         value.wrong("must be above the mean", "give a max of several times the mean");
         return None;
     }
-    (index > 0.0).then(|| Distribution::pareto(mean, index, max))
-}
-
-fn remedy(family: Option<&str>, parameters: &[&str]) -> String {
-    match (family, parameters) {
-        (None, _) => format!("name a distribution: {}", FAMILIES.join(", ")),
-        (Some(name), []) => format!("remove it: \"{name}\" has its mean alone"),
-        (Some(name), _) => format!("\"{name}\" has mean and {}", parameters.join(" and ")),
-    }
+    Some(Distribution::pareto(mean, index?, max))
 }
 
 #[cfg(test)]

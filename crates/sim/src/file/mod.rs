@@ -1,24 +1,67 @@
 //! Scenarios as files: TOML, in which everything but what makes the scenario
 //! is left to its default, the demo's.
 
+mod arrivals;
 mod course;
 mod customers;
 mod distributions;
 mod expectations;
-mod values;
+mod families;
+mod limits;
+mod reference;
+mod service;
+mod telemetry;
 
-use tidegate_config::{Mistakes, Section};
+use tidegate_config::Preset::{Else, Is, Required};
+use tidegate_config::{List, Mistakes, Number, Section, Subtable, Text, Time, keys};
 
-use self::course::{arrivals, attack, change, in_order};
+use self::arrivals::arrivals;
+use self::course::{attack, change};
 use self::customers::customers;
-use self::distributions::times;
 use self::expectations::expectations;
-use self::values::{CORES, CPU, in_section, number, numbers, seconds, sections, whole, yes_or_no};
-use super::distribution::Distribution;
-use super::scenario::{AfterFailure, Customers, Database, Pauses, Resource, Scenario};
+use self::limits::{HEAVIEST, seconds};
+use self::service::{UPSTREAM, database, gate, upstream, work};
+use self::telemetry::telemetry;
+use super::scenario::{AfterFailure, Customers, Resource, Scenario, Telemetry};
+
+pub use self::reference::reference;
 
 /// Most arrivals of a run: a mistyped number must not take all memory.
 const MOST_SESSIONS: f64 = 20e6;
+
+keys! {
+    /// The file as a whole.
+    static SCENARIO: ScenarioKeys {
+        /// What it is about, in a sentence.
+        about: Text("") = Required("...");
+        /// The loads that it is run at, one run each, in multiples of the capacity.
+        loads: List<Number>(Number(0.01, HEAVIEST)) = Is("0.8, 0.9, 2, 4, 10");
+        /// Length of a run.
+        duration: Time("1s", "1h") = Is("30s");
+        /// Time from which on a run is judged, at least a second before its end.
+        watch_from: Time("0s", "1h") = Is("8s");
+        /// The gate.
+        gate: Subtable = Else("all defaults");
+        /// The service behind it.
+        upstream: Subtable = Else("all defaults");
+        /// The service's database, where it is a resource of its own.
+        database: Subtable = Else("none");
+        /// What work costs.
+        work: Subtable = Else("all defaults");
+        /// Classes of customers.
+        customers: List<Subtable>(Subtable) = Else("one class with all defaults");
+        /// When customers come.
+        arrivals: Subtable = Else("the load of the run throughout");
+        /// Attacks.
+        attacks: List<Subtable>(Subtable) = Else("none");
+        /// Changes on the way.
+        changes: List<Subtable>(Subtable) = Else("none");
+        /// What the gate is told.
+        telemetry: Subtable = Else("all defaults");
+        /// What must come out.
+        expect: List<Subtable>(Subtable) = Else("nothing");
+    }
+}
 
 impl Scenario {
     /// Reads a scenario; `file` is what mistakes name as their place.
@@ -26,7 +69,30 @@ impl Scenario {
     /// # Errors
     /// Every mistake of the text.
     pub fn from_toml(text: &str, file: &str) -> Result<Self, Mistakes> {
-        tidegate_config::read(text, file, |root| scenario(root, stem(file)))
+        tidegate_config::read(text, file, |root| Some(scenario(root, stem(file))))
+    }
+}
+
+impl Default for Scenario {
+    /// The demo: one core for gate and site, RSA-2048, an auction site at 40
+    /// times the speed of life, at a constant load; costs as the gate learned
+    /// them in it. These are the defaults of a file.
+    fn default() -> Self {
+        Self::from_toml("about = \"\"", "demo").expect("no other key must be set")
+    }
+}
+
+impl Default for Customers {
+    /// Those of the demo.
+    fn default() -> Self {
+        Scenario::default().customers.remove(0)
+    }
+}
+
+impl Default for Telemetry {
+    /// Readings without a fault.
+    fn default() -> Self {
+        Scenario::default().telemetry
     }
 }
 
@@ -36,83 +102,75 @@ fn stem(file: &str) -> &str {
     name.strip_suffix(".toml").unwrap_or(name)
 }
 
-fn scenario(root: &Section<'_>, name: &str) -> Option<Scenario> {
-    root.only(&[
-        "about",
-        "loads",
-        "duration",
-        "watch_from",
-        "gate",
-        "upstream",
-        "database",
-        "work",
-        "customers",
-        "arrivals",
-        "attacks",
-        "changes",
-        "telemetry",
-        "expect",
-    ]);
-    let mut s = Scenario { name: name.to_owned(), ..Scenario::default() };
-    match root.get("about") {
-        Some(about) => s.about = about.string().unwrap_or_default().trim().to_owned(),
-        None => root.wrong("has no about", "add about = \"...\""),
+fn scenario(root: &Section<'_>, name: &str) -> Scenario {
+    root.known(&SCENARIO);
+    let duration_s = seconds(root, &SCENARIO.duration);
+    let database = root.given(&SCENARIO.database).map(|section| database(&section));
+    let work = work(&root.inner(&SCENARIO.work));
+    let attacks = root.given(&SCENARIO.attacks).unwrap_or_default();
+    let changes = root.given(&SCENARIO.changes).unwrap_or_default();
+    let change = |section| change(section, duration_s, database.is_some());
+    let mut s = Scenario {
+        name: name.to_owned(),
+        about: root.field::<&str, _>(&SCENARIO.about).trim().to_owned(),
+        loads: loads(root),
+        duration_s,
+        watch_from_s: seconds(root, &SCENARIO.watch_from),
+        gate: gate(&root.inner(&SCENARIO.gate)),
+        upstream: upstream(&root.inner(&SCENARIO.upstream)),
+        customers: match root.given(&SCENARIO.customers) {
+            Some(list) => list.iter().map(|class| customers(class, &work)).collect(),
+            None => vec![customers(&root.table_or_empty(SCENARIO.customers.name), &work)],
+        },
+        arrivals: arrivals(&root.inner(&SCENARIO.arrivals), duration_s),
+        attacks: attacks.iter().filter_map(|section| attack(section, duration_s)).collect(),
+        changes: changes.iter().filter_map(change).collect(),
+        telemetry: telemetry(&root.inner(&SCENARIO.telemetry), duration_s),
+        expectations: Vec::new(),
+        database,
+        work,
+    };
+    s.changes.sort_by(|a, b| a.at_s.total_cmp(&b.at_s));
+    let expected = root.given(&SCENARIO.expect).unwrap_or_default();
+    s.expectations = expected.iter().flat_map(|e| expectations(e, &s.loads)).collect();
+    if root.table_or_empty(SCENARIO.upstream.name).get(UPSTREAM.threads.name).is_none() {
+        s.upstream.threads = s.most_cores()[Resource::Upstream as usize].ceil() as usize;
     }
-    if let Some(loads) = root.get("loads") {
-        s.loads = numbers(&loads, 0.01..=100.0);
-        if loads.list().is_some_and(|list| list.is_empty()) {
-            loads.wrong("has no load", "write loads = [0.5, 2.0]");
-        }
+    as_a_whole(root, &s);
+    s
+}
+
+fn loads(root: &Section<'_>) -> Vec<f64> {
+    let loads: Vec<f64> = root.field(&SCENARIO.loads);
+    if let Some(list) = root.get(SCENARIO.loads.name)
+        && list.items().is_some_and(|items| items.is_empty())
+    {
+        list.wrong("has no load", "write loads = [0.5, 2.0]");
     }
-    seconds(root, "duration", 1.0..=3600.0, &mut s.duration_s);
-    seconds(root, "watch_from", 0.0..=3600.0, &mut s.watch_from_s);
+    loads
+}
+
+/// Reports what is wrong between one table and another.
+fn as_a_whole(root: &Section<'_>, s: &Scenario) {
     if s.watch_from_s > s.duration_s - 1.0 {
         root.wrong(
             format!("watches from {} s of {} s on", s.watch_from_s, s.duration_s),
             "leave at least a second after watch_from, or make duration longer",
         );
     }
-    in_section(root, "gate", |section| gate(section, &mut s));
-    in_section(root, "upstream", |section| upstream(section, &mut s));
-    in_section(root, "database", |section| {
-        section.only(&["cores", "request"]);
-        let request = Distribution::exponential(200e-6);
-        let mut database = Database { cores: 1.0, request };
-        number(section, "cores", CORES, &mut database.cores);
-        times(section, "request", 0.0..=10.0, &mut database.request);
-        s.database = Some(database);
-    });
-    in_section(root, "work", |section| work(section, &mut s));
-    if let Some(list) = root.get("customers") {
-        s.customers = sections(&list).iter().map(|class| customers(class, &s.work)).collect();
-        let shares: f64 = s.customers.iter().map(|class| class.share).sum();
-        if s.customers.is_empty() || (shares - 1.0).abs() > 1e-6 {
-            list.wrong(format!("have shares that add up to {shares}"), "make the sum 1");
-        }
+    let shares: f64 = s.customers.iter().map(|class| class.share).sum();
+    if let Some(list) = root.get(SCENARIO.customers.name)
+        && (s.customers.is_empty() || (shares - 1.0).abs() > 1e-6)
+    {
+        list.wrong(format!("have shares that add up to {shares}"), "make the sum 1");
     }
-    in_section(root, "arrivals", |section| s.arrivals = arrivals(section, s.duration_s));
-    if let Some(list) = root.get("attacks") {
-        s.attacks = sections(&list).iter().filter_map(|section| attack(section, &s)).collect();
-    }
-    if let Some(list) = root.get("changes") {
-        s.changes = sections(&list).iter().filter_map(|section| change(section, &s)).collect();
-        s.changes.sort_by(|a, b| a.at_s.total_cmp(&b.at_s));
-    }
-    in_section(root, "telemetry", |section| telemetry(section, &mut s));
-    if let Some(list) = root.get("expect") {
-        s.expectations = sections(&list).iter().flat_map(|e| expectations(e, &s.loads)).collect();
-    }
-    if root.get("upstream").and_then(|upstream| upstream.section()?.get("threads")).is_none() {
-        s.upstream.threads = s.most_cores()[Resource::Upstream as usize].ceil() as usize;
-    }
-    let sessions = sessions_at_most(&s);
+    let sessions = sessions_at_most(s);
     if sessions > MOST_SESSIONS {
         root.wrong(
             format!("has {:.0} million sessions", sessions / 1e6),
             "make work costlier, loads lower, attempts fewer or duration shorter: 20 million at most",
         );
     }
-    Some(s)
 }
 
 /// Sessions of a run at its heaviest load if nobody gets in, attempts and all.
@@ -127,110 +185,6 @@ fn sessions_at_most(s: &Scenario) -> f64 {
     let most = s.loads.iter().copied().fold(0.0, f64::max) * s.arrivals.highest();
     let attacks: f64 = s.attacks.iter().map(|attack| attack.load).sum();
     (most * attempts + attacks) * s.capacity_per_s() * s.duration_s
-}
-
-fn gate(section: &Section<'_>, s: &mut Scenario) {
-    section.only(&[
-        "cores",
-        "tick",
-        "hold",
-        "hold_sessions",
-        "keep_alive",
-        "linger",
-        "session_rate",
-        "session_burst",
-    ]);
-    let gate = &mut s.gate;
-    number(section, "cores", CORES, &mut gate.cores);
-    seconds(section, "tick", 0.01..=1.0, &mut gate.tick_s);
-    seconds(section, "hold", 0.0..=60.0, &mut gate.hold_s);
-    whole(section, "hold_sessions", 0..=10_000_000, &mut gate.hold_sessions);
-    seconds(section, "keep_alive", 0.001..=3600.0, &mut gate.keep_alive_s);
-    seconds(section, "linger", 0.0..=3600.0, &mut gate.linger_s);
-    number(section, "session_rate", 0.001..=1e6, &mut gate.session_rate.0);
-    number(section, "session_burst", 1.0..=1e6, &mut gate.session_rate.1);
-}
-
-fn upstream(section: &Section<'_>, s: &mut Scenario) {
-    section.only(&["cores", "threads", "visible", "wait", "pauses"]);
-    let mut cores = 0.0;
-    number(section, "cores", CORES, &mut cores);
-    s.upstream.cores = (cores > 0.0).then_some(cores);
-    whole(section, "threads", 1..=1_000_000, &mut s.upstream.threads);
-    yes_or_no(section, "visible", &mut s.upstream.visible);
-    times(section, "wait", 0.0..=60.0, &mut s.upstream.wait);
-    in_section(section, "pauses", |section| {
-        section.only(&["every", "lasts"]);
-        let mut pauses = Pauses { every_s: 5.0, lasts_s: 0.2 };
-        seconds(section, "every", 0.01..=3600.0, &mut pauses.every_s);
-        seconds(section, "lasts", 0.001..=60.0, &mut pauses.lasts_s);
-        if pauses.lasts_s >= pauses.every_s {
-            section.wrong("lasts until the next pause", "make every longer than lasts");
-        }
-        s.upstream.pauses = Some(pauses);
-    });
-}
-
-fn work(section: &Section<'_>, s: &mut Scenario) {
-    section.only(&[
-        "accept",
-        "full_handshake",
-        "resumed_handshake",
-        "gate_request",
-        "gate_unattributed",
-        "first_request",
-        "later_request",
-        "request_scv",
-    ]);
-    let work = &mut s.work;
-    for (key, cost) in [
-        ("accept", &mut work.accept),
-        ("full_handshake", &mut work.full_handshake),
-        ("resumed_handshake", &mut work.resumed_handshake),
-        ("gate_request", &mut work.gate_request),
-    ] {
-        seconds(section, key, CPU, cost);
-    }
-    number(section, "gate_unattributed", 0.0..=0.9, &mut work.gate_unattributed);
-    let mut scv = work.first_request.scv();
-    number(section, "request_scv", 0.0..=100.0, &mut scv);
-    for (key, demand) in
-        [("first_request", &mut work.first_request), ("later_request", &mut work.later_request)]
-    {
-        if section.get("request_scv").is_some() {
-            *demand = Distribution::of_scv(demand.mean(), scv);
-        }
-        times(section, key, CPU, demand);
-    }
-}
-
-fn telemetry(section: &Section<'_>, s: &mut Scenario) {
-    section.only(&[
-        "late",
-        "use",
-        "idle",
-        "use_factor",
-        "noise",
-        "capacity_factor",
-        "count_factor",
-        "blind",
-    ]);
-    let telemetry = &mut s.telemetry;
-    seconds(section, "late", 0.0..=60.0, &mut telemetry.late_s);
-    yes_or_no(section, "use", &mut telemetry.has_use);
-    yes_or_no(section, "idle", &mut telemetry.has_idle);
-    number(section, "capacity_factor", 0.01..=100.0, &mut telemetry.capacity_factor);
-    number(section, "count_factor", 0.0..=100.0, &mut telemetry.count_factor);
-    number(section, "use_factor", 0.0..=100.0, &mut telemetry.use_factor);
-    number(section, "noise", 0.0..=1.0, &mut telemetry.noise);
-    in_section(section, "blind", |section| {
-        section.only(&["from", "until"]);
-        let (mut from_s, mut until_s) = (0.0, s.duration_s);
-        seconds(section, "from", 0.0..=3600.0, &mut from_s);
-        seconds(section, "until", 0.0..=3600.0, &mut until_s);
-        in_order(section, (from_s, until_s), s.duration_s);
-        telemetry.blind = Some((from_s, until_s));
-    });
 }
 
 #[cfg(test)]
@@ -270,7 +224,7 @@ mod tests {
         let found = Scenario::from_toml(text, "a.toml").unwrap_err().to_string();
         let found: Vec<_> = found.lines().collect();
         for (line, words) in [
-            (1, "has no about"),
+            (1, "about: must be set; add about = \"...\""),
             (1, "= -1: must be a number of 0.01 to 100"),
             (3, "croes = 2: is not a known key; did you mean cores?"),
             (4, "must be a duration of 10ms to 1s"),
