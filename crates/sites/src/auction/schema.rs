@@ -11,7 +11,7 @@
 //!   active in a region and category, 0 standing for all) make "page x of y"
 //!   one lookup;
 //! - `description` comes last, so that a list of items never reads it;
-//! - `item_words` (SQLite) and `items_words` (PostgreSQL) index the names of items;
+//! - `item_words` (SQLite) and `items.words` (PostgreSQL) index the names of items;
 //! - `used_forms` holds the forms that were accepted and have not expired yet;
 //! - ids come from the databases' own counters, without a table of counters.
 

@@ -1,10 +1,13 @@
 //! The limit of failed logins.
 
+use std::sync::Barrier;
+
 use crate::browser::{Answer, Browser};
 use crate::database::TestSite;
 
 on_both_databases![
     guesses_at_an_account_are_limited_and_its_owner_is_not,
+    guesses_sent_at_once_are_limited_as_well,
     guesses_at_many_accounts_are_limited_by_their_address,
     logins_that_succeed_are_never_limited,
 ];
@@ -41,6 +44,22 @@ fn guesses_at_an_account_are_limited_and_its_owner_is_not(site: &TestSite) {
     for expected in [403, 403, 403, 403, 403, 429] {
         assert_eq!(login(&site.browser, "192.0.2.3", "nobody", "wrong").status, expected);
     }
+}
+
+fn guesses_sent_at_once_are_limited_as_well(site: &TestSite) {
+    let barrier = Barrier::new(40);
+    let answers: Vec<u16> = std::thread::scope(|scope| {
+        let guess = || {
+            barrier.wait();
+            login(&site.browser, "192.0.2.1", "user1", "wrong").status
+        };
+        let guesses: Vec<_> = (0..40).map(|_| scope.spawn(guess)).collect();
+        guesses.into_iter().map(|guess| guess.join().expect("no panic")).collect()
+    });
+    // The site has two cores: one guess may be in progress on the other.
+    let looked_at = answers.iter().filter(|status| **status == 403).count();
+    assert!((5..=6).contains(&looked_at), "{answers:?}");
+    assert!(answers.iter().all(|status| [403, 429].contains(status)), "{answers:?}");
 }
 
 fn guesses_at_many_accounts_are_limited_by_their_address(site: &TestSite) {

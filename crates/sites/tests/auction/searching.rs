@@ -1,6 +1,8 @@
 //! Search by keyword.
 
-use crate::browser::{between, items};
+use tidegate_sites::auction::start;
+
+use crate::browser::{Browser, between, items};
 use crate::database::TestSite;
 
 on_both_databases![
@@ -178,4 +180,30 @@ fn hostile_searches_are_words_or_nothing(site: &TestSite) {
         assert!(answer.text.contains("</html>"), "{query}");
     }
     assert_eq!(site.number("SELECT COUNT(*) FROM items"), count);
+}
+
+/// SQLite's plans are tested beside its statements. PostgreSQL chooses by the size
+/// of a table: here it is told not to read one from end to end, nor in the order of
+/// an index.
+#[test]
+fn postgres_looks_words_up_in_their_index() {
+    let site = TestSite::on_postgres();
+    site.run(
+        "DO $$ BEGIN
+             EXECUTE format('ALTER DATABASE %I SET enable_seqscan = off', current_database());
+             EXECUTE format('ALTER DATABASE %I SET enable_indexscan = off', current_database());
+             EXECUTE format('ALTER DATABASE %I SET enable_indexonlyscan = off', current_database());
+         END $$",
+    );
+    // Its connections are new.
+    let other = start(site.options.clone()).expect("a second site starts");
+    let browser = Browser::new(other.address());
+    let used = "SELECT idx_scan FROM pg_stat_user_indexes WHERE indexrelname = 'items_words'";
+    let before = site.number(used);
+    browser.page("/search?q=with");
+    other.shutdown();
+    let begin = std::time::Instant::now();
+    while site.number(used) == before {
+        assert!(begin.elapsed().as_secs() < 20, "never used");
+    }
 }

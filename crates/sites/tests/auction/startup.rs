@@ -115,7 +115,7 @@ fn a_database_of_the_version_before_is_brought_up_to_date() {
                 "DROP TRIGGER item_words_insert; DROP TRIGGER item_words_delete;
                  DROP TRIGGER item_words_update; DROP TABLE item_words"
             }
-            Dialect::Postgres => "DROP INDEX items_words",
+            Dialect::Postgres => "ALTER TABLE items DROP COLUMN words",
         });
         site.run(
             "DROP TABLE used_forms; DELETE FROM site_notes WHERE name = 'form_key';

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 
 use super::listing::Listed;
 use crate::Result;
-use crate::auction::search_index::{pg_query, pg_words};
+use crate::auction::search_index::pg_query;
 use crate::database::{Database, Dialect};
 
 /// Most matches that are counted and can be paged through.
@@ -40,9 +40,7 @@ pub(crate) const FIND_IN_SQLITE: &str =
      CROSS JOIN items i WHERE i.id = part_found.id AND i.end_date > $3 ORDER BY i.id DESC";
 
 const COUNT_IN_POSTGRES: &str = concat!(
-    "SELECT COUNT(*) FROM (SELECT 1 FROM items WHERE ",
-    pg_words!(),
-    " @@ ",
+    "SELECT COUNT(*) FROM (SELECT 1 FROM items WHERE words @@ ",
     pg_query!("$1"),
     " AND (CAST($2 AS BIGINT) = 0 OR category = $2) AND (CAST($3 AS BIGINT) = 0 OR region = $3)
        LIMIT 1001) part_found"
@@ -50,9 +48,7 @@ const COUNT_IN_POSTGRES: &str = concat!(
 
 const FIND_IN_POSTGRES: &str = concat!(
     "SELECT id, name, category, initial_price, max_bid, nb_of_bids, buy_now, end_date FROM (
-       SELECT * FROM items WHERE ",
-    pg_words!(),
-    " @@ ",
+       SELECT * FROM items WHERE words @@ ",
     pg_query!("$1"),
     " AND (CAST($2 AS BIGINT) = 0 OR category = $2) AND (CAST($3 AS BIGINT) = 0 OR region = $3)
        ORDER BY id DESC LIMIT 20 OFFSET $4) part_found
