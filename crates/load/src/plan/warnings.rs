@@ -1,12 +1,45 @@
 //! What about a plan makes its figures hard to read, in words.
 
+use std::collections::BTreeSet;
+
 use super::Plan;
+use crate::feeder::Pick;
+use crate::scenario::fed::file_name;
 
 impl Plan {
     /// Why the figures of this run will not be those of whole sessions, and what to do about it;
     /// empty if nothing is wrong.
     pub fn warnings(&self) -> Vec<String> {
-        self.long_sessions().into_iter().collect()
+        self.long_sessions().into_iter().chain(self.few_rows()).collect()
+    }
+
+    /// A warning for each feeder that gives a row once and has too few of them.
+    fn few_rows(&self) -> Vec<String> {
+        let parts = self.scenario.parts();
+        let used = parts.fed.iter().flatten();
+        let used: BTreeSet<usize> = used.map(|index| usize::from(*index)).collect();
+        let feeders = used.into_iter().map(|index| &parts.feeders[index]);
+        let sessions = self.max_sessions.map_or_else(|| self.arrivals_of_run(), |most| most as f64);
+        let few = feeders.filter(|it| it.pick == Pick::Once && (it.rows.len() as f64) < sessions);
+        few.map(|feeder| {
+            let (file, count) = (file_name(feeder), feeder.rows.len());
+            let rows = if count == 1 { "row" } else { "rows" };
+            format!(
+                "{file} has {count} {rows}, each for one session, and about {sessions:.0} sessions \
+                 arrive: further ones fail. Add rows, write pick = \"in-turn\", or make the run \
+                 shorter."
+            )
+        })
+        .collect()
+    }
+
+    /// The expected number of arrivals by the rates; 0 for a closed model.
+    fn arrivals_of_run(&self) -> f64 {
+        const STEPS: u32 = 1000;
+        let Ok(arrivals) = self.arrivals() else { return 0.0 };
+        let step = (self.warm_up + self.measure) / STEPS;
+        let middles = (0..STEPS).map(|n| step * n + step / 2);
+        middles.map(|at| arrivals.rate_at(at) * step.as_secs_f64()).sum()
     }
 
     /// A warning where a session lasts longer than the whole run.
@@ -116,5 +149,30 @@ mod tests {
     fn a_scale_is_rounded_down_to_one_digit() {
         let rounded = [2.7, 0.0999, 0.0666, 0.5].map(rounded_down);
         assert_eq!(rounded, [2.0, 0.09, 0.06, 0.5]);
+    }
+
+    #[test]
+    fn a_feeder_with_fewer_rows_than_sessions_is_named_unless_its_rows_are_repeated() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("users.csv"), "name\nann\nbob\n").unwrap();
+        let warnings = |pick: &str, change: fn(&mut Plan)| {
+            let text = format!(
+                "[session]\nsteps = [\"Home\"]\n[pages]\nHome = {{ path = \"/{{name}}\" }}\n\
+                 [feeders.users]\nfile = \"users.csv\"\npick = \"{pick}\"\n\
+                 [arrivals]\nrate = 2\n[run]\nwarm_up = \"1s\"\nduration = \"4s\"\n"
+            );
+            let file = folder.path().join("shop.toml");
+            let scenario = Scenario::from_toml(&text, &file.to_string_lossy()).unwrap();
+            let mut plan = Plan::new(scenario, "https://127.0.0.1:1");
+            change(&mut plan);
+            plan.warnings()
+        };
+        let few = warnings("once", |_| ());
+        assert_eq!(few.len(), 1, "{few:?}");
+        let expected = "users.csv has 2 rows, each for one session, and about 10 sessions arrive:";
+        assert!(few[0].starts_with(expected), "{few:?}");
+        assert_eq!(warnings("once", |plan| plan.max_sessions = Some(2)), [""; 0]);
+        assert_eq!(warnings("once", |plan| plan.arrivals = Some(Arrivals::closed(9))), [""; 0]);
+        assert_eq!(warnings("in-turn", |_| ()), [""; 0]);
     }
 }
