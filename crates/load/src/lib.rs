@@ -9,9 +9,11 @@
 //! | module | content |
 //! | --- | --- |
 //! | `html` | links, forms and elements of pages |
+//! | `har` | the recordings of browsers |
 //! | `client` | connections: TCP, TLS with tickets, HTTP/1.1 and HTTP/2 |
 //! | [`arrivals`] | when sessions begin |
 //! | [`scenario`] | what customers do: pages, transitions, think times, patience |
+//! | [`import`] | a scenario from a browser's recording |
 //! | `plan` | one run: scenario, target, durations, resources |
 //! | [`result`] | the data of a result |
 //! | `output` | a result as text and as metrics |
@@ -39,7 +41,9 @@ pub mod arrivals;
 mod client;
 pub mod compare;
 mod error;
+mod har;
 mod html;
+pub mod import;
 mod merge;
 pub mod outcome;
 mod output;

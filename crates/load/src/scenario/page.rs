@@ -86,7 +86,7 @@ impl Page {
 }
 
 /// Method of a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Method {
     /// GET
     Get,
