@@ -21,6 +21,8 @@ fn a_recording_becomes_a_file_that_is_valid_and_runs() {
     let entries = [
         entry(0, "GET", &own("/")),
         entry(1, "GET", "https://ads.test/x"),
+        json!({ "startedDateTime": "2024-05-01T12:00:00.1Z", "_resourceType": "image",
+                "request": { "method": "GET", "url": own("/logo.png") }, "response": { "status": 200 } }),
         entry(2, "POST", &own("/order")),
         json!({ "startedDateTime": 1 }),
     ];
@@ -30,9 +32,9 @@ fn a_recording_becomes_a_file_that_is_valid_and_runs() {
     let told = output.stderr_text();
     assert_eq!(output.status.code(), Some(0), "{told}");
     for line in [
-        format!("{har}: left out: entry 3 is malformed: "),
+        format!("{har}: left out: entry 4 is malformed: "),
         format!("{har}: left out: 1 request to other origins (https://ads.test 1)\n"),
-        format!("{toml}: sessions of 2 requests\n"),
+        format!("{toml}: sessions of 2 requests; assets of their pages: 1\n"),
         format!("run it with: tidegate load {toml} --target {}\n", upstream.url),
     ] {
         assert!(told.contains(&line), "{line}\n{told}");
@@ -46,6 +48,7 @@ fn a_recording_becomes_a_file_that_is_valid_and_runs() {
     let requests = upstream.requests();
     let count = |line: &str| requests.iter().filter(|known| *known == line).count();
     assert_eq!((count("GET / HTTP/1.1"), count("POST /order HTTP/1.1")), (2, 2), "{requests:?}");
+    assert_eq!(count("GET /logo.png HTTP/1.1"), 2, "{requests:?}");
 
     let output = tidegate(&["load", "import", &har]);
     let written = std::fs::read_to_string(&toml).unwrap();

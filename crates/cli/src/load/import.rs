@@ -51,7 +51,8 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     std::fs::write(out, &imported.scenario)
         .with_context(|| format!("cannot write {}", out.display()))?;
     let (file, target) = (out.display(), &imported.target);
-    eprintln!("{file}: sessions of {} requests", imported.steps);
+    let (steps, assets) = (imported.steps, imported.assets);
+    eprintln!("{file}: sessions of {steps} requests; assets of their pages: {assets}");
     eprintln!("run it with: tidegate load {file} --target {target}");
     Ok(Outcome::Done)
 }

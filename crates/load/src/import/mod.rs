@@ -51,8 +51,10 @@ pub struct Imported {
     pub scenario: String,
     /// What was left out, and what its reader should know: a line each.
     pub notes: Vec<String>,
-    /// Requests of a session.
+    /// Requests of a session, without assets.
     pub steps: usize,
+    /// Assets of its pages.
+    pub assets: usize,
     /// The origin that customers will request.
     pub target: String,
 }
@@ -157,10 +159,7 @@ impl Import {
             );
         }
         let assets: usize = script.pages.iter().map(|(_, page)| page.assets.len()).sum();
-        if assets > 0 {
-            notes.push(format!("left out: {assets} assets, which pages of a scenario do not have"));
-        }
-        Ok(Imported { scenario: text, notes, steps: script.steps.len(), target })
+        Ok(Imported { scenario: text, notes, steps: script.steps.len(), assets, target })
     }
 }
 

@@ -184,6 +184,19 @@ fn assets_belong_to_the_page_that_was_loading() {
 }
 
 #[test]
+fn assets_are_written_with_their_page() {
+    let (text, notes) = body_of(&[
+        entry(0, "GET", "/", "document", json!({})),
+        entry(10, "GET", "/a.css?v={1}", "stylesheet", json!({})),
+        entry(20, "GET", "/b.png", "image", json!({})),
+    ]);
+    assert_eq!(notes, [""; 0]);
+    let page =
+        "[pages.\"/\"]\npath = \"/\"\nassets = [\n    \"/a.css?v=%7B1%7D\",\n    \"/b.png\",\n]\n";
+    has(&text, &[page]);
+}
+
+#[test]
 fn what_a_redirect_leads_to_is_part_of_its_step() {
     let redirect = |to: &str| json!({ "response": { "status": 303, "redirectURL": to } });
     let welcome = "<input type=hidden name=csrf value=fresh>";
@@ -291,7 +304,7 @@ fn without_what_chromium_adds_pages_and_assets_are_told_apart() {
         plain("http://shop.test/data", "image/png", dest("empty")),
     ])
     .unwrap();
-    assert_eq!(imported.steps, 3, "{}", imported.scenario);
+    assert_eq!((imported.steps, imported.assets), (3, 2), "{}", imported.scenario);
     assert_eq!(imported.target, "http://shop.test");
     assert!(!imported.scenario.contains("http = \"2\""));
 }

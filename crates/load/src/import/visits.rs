@@ -5,10 +5,10 @@ use std::collections::HashMap;
 
 use super::left_out::{LeftOut, Reason};
 use super::recorded::{Kind, Recorded, RecordedAnswer, path_of};
+use crate::scenario::page::ASSETS;
 
-/// Most steps of a script, and most assets of a page.
+/// Most steps of a script.
 const STEPS: usize = 10_000;
-const ASSETS: usize = 500;
 /// Most redirects that customers follow.
 const REDIRECTS: u32 = 5;
 /// A request that begins later than this after everything else of a page has ended, in ms, is not

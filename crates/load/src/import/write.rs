@@ -73,6 +73,11 @@ fn write_page(page: &ScriptPage, out: &mut String) {
     if let Some(status) = page.redirect {
         let _ = writeln!(out, "check = {{ status = [{status}] }} # it redirects to another origin");
     }
+    if !page.assets.is_empty() {
+        let assets: Vec<String> =
+            page.assets.iter().map(|path| format!("    {},\n", quoted(path))).collect();
+        let _ = writeln!(out, "assets = [\n{}]", assets.concat());
+    }
     table(out, "fields", &page.fields, |value| match value {
         FieldText::Text(text) => quoted(text),
         FieldText::Literal(text) => format!("{{ one_of = [{}] }}", quoted(text)),

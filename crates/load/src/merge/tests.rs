@@ -101,13 +101,14 @@ fn any_kind() -> impl Strategy<Value = EventKind> {
         ]
     };
     let request =
-        (cohort(), 0u16..2, took(), took(), 0u16..700, any::<bool>(), outcome(), 0u64..9999)
+        (cohort(), 0u16..4, took(), took(), 0u16..700, any::<bool>(), outcome(), 0u64..9999)
             .prop_map(|(cohort, page, late, byte, status, ok, outcome, received_bytes)| {
                 let answered = outcome == Outcome::Completed;
                 EventKind::Request(Request {
                     session: 1,
                     cohort,
-                    page,
+                    page: page / 2,
+                    asset: (page % 2 == 1).then_some(0),
                     intended: Duration::from_millis(1),
                     late,
                     status: if answered { status } else { 0 },
@@ -139,6 +140,7 @@ fn any_kind() -> impl Strategy<Value = EventKind> {
         1 => took().prop_map(|late| EventKind::Begun { late }),
         1 => took().prop_map(|took| EventKind::Connected { took }),
         1 => took().prop_map(|late| EventKind::Heartbeat { late }),
+        1 => took().prop_map(|took| EventKind::PageLoaded { page: 0, took }),
         1 => Just(EventKind::CheckFailed { page: 0, expectation: Expectation::Rule(0) }),
         1 => Just(EventKind::CheckFailed { page: 1, expectation: Expectation::NotOffered }),
         1 => Just(EventKind::Fallback(Fallback::Via)),

@@ -119,7 +119,7 @@ impl Plan {
     /// unscaled times, seed 1, one thread, verified certificates, connections and TLS as in the
     /// scenario.
     pub fn new(scenario: Scenario, target: &str) -> Self {
-        let Connections { http, keep, close, sources } = scenario.connections().clone();
+        let Connections { http, keep, close, sources, .. } = scenario.connections().clone();
         let TlsRules { versions, suites, groups, certificate, full_share, tickets } =
             scenario.tls().clone();
         let Window { warm_up, measure, .. } = Window::choose(scenario.arrivals(), scenario.run());

@@ -16,10 +16,10 @@ pub(crate) struct Event {
 }
 
 impl Event {
-    /// From the intended start to the last byte, if it is a request that was answered.
+    /// From the intended start to the last byte, if it is a request for a page that was answered.
     pub(super) fn response(&self) -> Option<Duration> {
         match &self.kind {
-            EventKind::Request(Request { outcome: None, intended, .. }) => {
+            EventKind::Request(Request { outcome: None, asset: None, intended, .. }) => {
                 Some(self.at.saturating_sub(*intended))
             }
             _ => None,
@@ -62,6 +62,8 @@ pub(crate) enum EventKind {
     Handshake(CompletedHandshake),
     /// A request has ended.
     Request(Request),
+    /// A page and its assets have come, this long after the intended start of the page.
+    PageLoaded { page: u16, took: Duration },
     /// The page did not offer the next step.
     Fallback(Fallback),
     /// A redirect was followed.
@@ -133,6 +135,8 @@ pub(crate) struct Request {
     pub(crate) session: u64,
     pub(crate) cohort: Cohort,
     pub(crate) page: u16,
+    /// One of the page's assets, by its index; `None` for the page itself.
+    pub(crate) asset: Option<u16>,
     /// Intended start since the start of the run.
     pub(crate) intended: Duration,
     /// How late it really began.

@@ -39,7 +39,17 @@ impl Figures {
             EventKind::Heartbeat { late } => self.distributions.loop_delay.record(*late),
             EventKind::Connected { took } => self.distributions.connect.record(*took),
             EventKind::Handshake(shaken) => self.handshake(shaken),
+            EventKind::Request(request) if request.asset.is_some() => {
+                let answered = request.outcome.is_none();
+                let took = answered.then(|| event.at.saturating_sub(request.intended));
+                let page = self.pages.get_mut(request.page as usize);
+                page.into_iter().for_each(|page| page.assets().request(request.ok, took));
+            }
             EventKind::Request(request) => self.request(request, event.response()),
+            EventKind::PageLoaded { page, took } => {
+                let page = self.pages.get_mut(*page as usize);
+                page.into_iter().for_each(|page| page.assets().page_load.record(*took));
+            }
             _ => {}
         }
     }
@@ -95,6 +105,7 @@ pub(super) fn count(totals: &mut Totals, event: &Event) {
             totals.soft_checks_failed += 1;
         }
         EventKind::Connected { .. }
+        | EventKind::PageLoaded { .. }
         | EventKind::Heartbeat { .. }
         | EventKind::CheckFailed { .. } => {}
         EventKind::Hello { offered: Offered::Ticket } => totals.resumed_attempted += 1,
@@ -111,10 +122,13 @@ pub(super) fn count(totals: &mut Totals, event: &Event) {
         }
         EventKind::Request(request) => {
             totals.received_bytes += request.received_bytes;
+            let assets = u64::from(request.asset.is_some());
             if request.ok {
                 totals.requests_ok += 1;
+                totals.assets_ok += assets;
             } else if request.outcome != Some(Outcome::CutOff) {
                 totals.requests_failed += 1;
+                totals.assets_failed += assets;
             }
             if let Some(Outcome::Failed(_) | Outcome::Refused(_)) = request.outcome {
                 totals.connection_errors += 1;

@@ -1,5 +1,6 @@
 //! The result of a run: plain, serialisable data with the unit at the end of each name.
 
+pub mod assets;
 pub(crate) mod buckets;
 pub mod driver;
 pub mod figures;

@@ -48,6 +48,12 @@ pub struct Totals {
     pub requests_ok: u64,
     /// Requests without a response, or with a status that the page does not allow.
     pub requests_failed: u64,
+    /// Assets of pages among `requests_ok`.
+    #[serde(default)]
+    pub assets_ok: u64,
+    /// Assets of pages among `requests_failed`.
+    #[serde(default)]
+    pub assets_failed: u64,
     /// Requests without a response because a connection was refused, failed or broke (also in
     /// `requests_failed`).
     pub connection_errors: u64,
@@ -141,7 +147,7 @@ macro_rules! totals {
             numbers: [
                 offered, sessions_returned, started, not_started, admitted, refused, failed,
                 abandoned, abandoned_admitted, failed_admitted, completed, cut_off,
-                returning_refused, requests_ok, requests_failed, connection_errors, soft_checks_failed, received_bytes,
+                returning_refused, requests_ok, requests_failed, assets_ok, assets_failed, connection_errors, soft_checks_failed, received_bytes,
                 requests_reloaded, redirects, retries, fallback_last_id, fallback_via,
                 fallback_back, full_attempted, full_ok, resumed_attempted, resumed_ok,
                 resumption_declined, resumption_without_ticket, starts, missed_starts,

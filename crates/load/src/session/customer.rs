@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use rand::{RngExt, SeedableRng};
 
+use super::assets::Asset;
 use super::context::ThreadContext;
 use super::request::{Identity, LastUsed, Maker, NotMade, Origin, Request};
 use super::returning::{Departure, ReturningState, finish};
@@ -66,6 +67,8 @@ impl Customer {
         agent.context.record(EventKind::Ended { cohort, outcome, admitted });
         // The connection of an abandoned or failed request was reset already.
         let (mut kept, connection) = (ReturningState::default(), agent.connection.take());
+        let further = agent.further.drain(..).map(|mut agent| agent.connection.take());
+        further.for_each(|connection| finish(&agent.context, connection));
         if agent.context.keep == KeepAlive::Customer {
             (kept.connection, kept.tickets) = (connection, Some(agent.tickets.clone()));
         } else {
@@ -121,7 +124,7 @@ impl Customer {
             let keep = keep || parts.pages[request.page as usize].expected.reads_body();
             let mut body = if keep { context.buffers.take() } else { Vec::new() };
             let kept = keep.then_some(&mut body);
-            let visited = self.agent.visit(&request, intended, kept, &mut self.last).await;
+            let visited = self.visit(&request, intended, kept).await;
             let gone = visited.and_then(|(ended, base)| match next {
                 Some(step) if !self.ends_by_time(step, arrived_ms, ended) => {
                     self.go(step, &body, base.as_deref().unwrap_or(&request.path))?;
@@ -139,6 +142,70 @@ impl Customer {
                 return Ok(intended);
             }
         }
+    }
+
+    /// Requests a page with its assets. Returns when all of it has come, and the path of the page
+    /// if it was redirected.
+    async fn visit(
+        &mut self,
+        request: &Request,
+        intended: Instant,
+        mut keep: Option<&mut Vec<u8>>,
+    ) -> Result<(Instant, Option<String>), Outcome> {
+        let mut reloads = self.class().session.impatience.reloads();
+        let mut from = intended;
+        loop {
+            let (kept, last) = (keep.as_deref_mut(), &mut self.last);
+            let visited = self.agent.visit(request, from, kept, last, &mut reloads).await?;
+            if self.agent.context.parts.pages[request.page as usize].assets.is_empty() {
+                return Ok((visited.ended, visited.base));
+            }
+            let assets = self.assets(request.page);
+            // Boxed, so that pages without assets need no room for it.
+            let loaded = Box::pin(self.agent.load_assets(&assets, visited.ended, visited.deadline));
+            match loaded.await {
+                Ok(ended) => {
+                    let took = ended.saturating_duration_since(intended);
+                    let page = request.page;
+                    self.agent.context.record_at(ended, EventKind::PageLoaded { page, took });
+                    return Ok((ended, visited.base));
+                }
+                Err(Outcome::Abandoned(_)) if reloads > 0 => {
+                    reloads -= 1;
+                    let cohort = self.agent.cohort;
+                    self.agent.context.record(EventKind::Reloaded { cohort });
+                    keep.iter_mut().for_each(|kept| kept.clear());
+                    from = Instant::now();
+                }
+                Err(outcome) => return Err(outcome),
+            }
+        }
+    }
+
+    /// The requests for the assets of a page that the customer does not have yet.
+    fn assets(&mut self, page: u16) -> Vec<Asset> {
+        let context = self.agent.context.clone();
+        let mut assets = Vec::new();
+        for (index, fixed) in context.fixed.assets(page).iter().enumerate() {
+            let request = fixed.clone().or_else(|| {
+                let mut maker = Maker {
+                    parts: &context.parts,
+                    origin: &context.target.origin,
+                    identity: &self.identity,
+                    last: &mut self.last,
+                    rng: &mut self.rng,
+                };
+                maker.asset(page, index).map(Rc::new)
+            });
+            match request {
+                Some(request) if self.agent.has(&request) => {}
+                Some(request) => assets.push(Asset { index: index as u16, request }),
+                None => context.check_failed(page, Expectation::NotOffered, || {
+                    "an asset with a value that no page has provided yet".to_owned()
+                }),
+            }
+        }
+        assets
     }
 
     /// Whether the session ends in place of this step because it has lasted its duration.

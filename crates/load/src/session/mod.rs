@@ -1,6 +1,7 @@
 //! One customer's session: requests, think times, patience, cookies, and the events that
 //! it records.
 
+mod assets;
 pub(crate) mod context;
 mod cookies;
 pub(crate) mod customer;

@@ -1,7 +1,8 @@
 //! The customer's user agent: sends one request from its intended start to its last byte,
 //! with connections, reloads, redirects and checks.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -31,27 +32,53 @@ pub(crate) struct UserAgent {
     pub(crate) context: Rc<ThreadContext>,
     pub(crate) cohort: Cohort,
     /// Number of the session.
-    session: u64,
-    cookies: Cookies,
+    pub(super) session: u64,
+    /// Those of all agents of a customer.
+    pub(super) cookies: Rc<RefCell<Cookies>>,
     pub(crate) tickets: Arc<Tickets>,
     pub(crate) connection: Option<Connection>,
     /// Timer of the patience.
-    deadline: Deadline,
+    pub(super) deadline: Deadline,
     /// The first handshake is complete.
     pub(crate) admitted: bool,
+    /// Further agents of the customer with a connection each, for the assets of pages.
+    pub(super) further: Vec<UserAgent>,
+    /// Assets that the customer has, by [`key`](super::assets).
+    pub(super) cache: BTreeSet<u64>,
+    /// The connection is another agent's, and this one opens none in its place.
+    pub(super) borrows: Borrows,
+}
+
+/// Whether an agent uses the connection of another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Borrows {
+    No,
+    Yes,
+    /// The connection ended before a request could be sent, which may be repeated elsewhere.
+    Lost,
+}
+
+/// A page that was answered.
+pub(super) struct Visited {
+    /// The time of the last byte.
+    pub(super) ended: Instant,
+    /// The path after redirects, if there were any.
+    pub(super) base: Option<String>,
+    /// When the patience ends.
+    pub(super) deadline: Instant,
 }
 
 /// The response of a page.
-struct PageResponse {
-    answer: Answer,
+pub(super) struct PageResponse {
+    pub(super) answer: Answer,
     /// The path after redirects, if there were any: the base of links.
     base: Option<String>,
     /// Why its redirect was not followed.
-    unfollowed: Option<Unfollowed>,
+    pub(super) unfollowed: Option<Unfollowed>,
 }
 
 /// A redirect that is a failure, unless a check of the page allows its status.
-enum Unfollowed {
+pub(super) enum Unfollowed {
     /// To this address of another origin.
     Elsewhere(String),
     /// One too many.
@@ -70,11 +97,14 @@ impl UserAgent {
             context,
             cohort,
             session,
-            cookies: Cookies::default(),
+            cookies: Rc::default(),
             tickets,
             connection,
             deadline: Deadline::default(),
             admitted: false,
+            further: Vec::new(),
+            cache: BTreeSet::new(),
+            borrows: Borrows::No,
         }
     }
 
@@ -101,8 +131,8 @@ impl UserAgent {
         rest_until(&self.context, &mut self.connection, at)
     }
 
-    /// Sends one request and records it. Returns the time of the last byte, and the path of
-    /// the page if it was redirected. Values that the page's rules extract go to `last`.
+    /// Sends one request and records it. It is sent again up to `reloads` times, which that
+    /// reduces. Values that the page's rules extract go to `last`.
     ///
     /// # Errors
     /// The session ends.
@@ -112,7 +142,8 @@ impl UserAgent {
         intended: Instant,
         mut keep: Option<&mut Vec<u8>>,
         last: &mut LastUsed,
-    ) -> Result<(Instant, Option<String>), Outcome> {
+        reloads: &mut u32,
+    ) -> Result<Visited, Outcome> {
         let context = self.context.clone();
         let begun = Instant::now();
         let (intended_at, begun_at) = (context.since_start(intended), context.since_start(begun));
@@ -122,7 +153,6 @@ impl UserAgent {
         let patience = context.patience[usize::from(self.cohort.class)];
         let (mut now, mut deadline) = (begun, intended + patience);
         let mut timer = std::mem::take(&mut self.deadline);
-        let mut reloads = self.class().session.impatience.reloads();
         let result = loop {
             let result = {
                 let attempt = pin!(self.follow(request, now, keep.as_deref_mut(), &stage));
@@ -133,10 +163,10 @@ impl UserAgent {
             }
             // Dropping the connection resets it.
             self.connection = None;
-            if reloads == 0 {
+            if *reloads == 0 {
                 break Err(Outcome::Abandoned(stage.get()));
             }
-            reloads -= 1;
+            *reloads -= 1;
             context.record(EventKind::Reloaded { cohort: self.cohort });
             if let Some(kept) = keep.as_deref_mut() {
                 kept.clear();
@@ -149,6 +179,7 @@ impl UserAgent {
             session: self.session,
             cohort: self.cohort,
             page: request.page,
+            asset: None,
             intended: intended_at,
             late,
             status: 0,
@@ -178,7 +209,8 @@ impl UserAgent {
                 recorded.last_byte = answer.last_byte - answer.first_byte;
                 recorded.received_bytes = answer.received_bytes;
                 context.record_at(answer.last_byte, EventKind::Request(recorded));
-                checked.map(|()| (answer.last_byte, base)).map_err(Outcome::Failed)
+                let ended = answer.last_byte;
+                checked.map(|()| Visited { ended, base, deadline }).map_err(Outcome::Failed)
             }
             Err(outcome) => {
                 recorded.outcome = Some(outcome);
@@ -230,7 +262,7 @@ impl UserAgent {
     }
 
     /// Sends a request and follows its redirects.
-    async fn follow(
+    pub(super) async fn follow(
         &mut self,
         request: &Request,
         now: Instant,
@@ -308,10 +340,14 @@ impl UserAgent {
         stage: &Cell<Stage>,
     ) -> Result<Answer, Outcome> {
         let context = self.context.clone();
-        let bytes = request.bytes(&context.headers, &self.cookies);
+        let bytes = request.bytes(&context.headers, &self.cookies.borrow());
         let mut reused = self.is_connected();
         let mut sent = now;
         loop {
+            if !reused && self.borrows != Borrows::No {
+                self.borrows = Borrows::Lost;
+                return Err(Outcome::Failed(Failure::GoAway));
+            }
             if !reused {
                 self.connection = None;
                 // Boxed, so that requests on an open connection need no room for it.
@@ -338,7 +374,7 @@ impl UserAgent {
                         finish(&context, self.connection.take());
                     }
                     if let Some(fields) = &answer.fields {
-                        self.cookies.add(&fields.cookies);
+                        self.cookies.borrow_mut().add(&fields.cookies);
                     }
                     return Ok(answer);
                 }

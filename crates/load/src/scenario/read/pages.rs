@@ -6,7 +6,7 @@ use super::limits::MOVES;
 use super::names::Names;
 use crate::scenario::expected::Expected;
 use crate::scenario::field::TextPart;
-use crate::scenario::page::{Body, Method, Page, Source};
+use crate::scenario::page::{ASSETS, Body, Method, Page, Source};
 use crate::scenario::template::Template;
 use tidegate_config::Preset::{Else, Is, Unset};
 use tidegate_config::{Boolean, Key, Other, Section, Text, Time, Value, keys};
@@ -54,6 +54,9 @@ keys! {
         repeat: Boolean = Else("`true` for GET and HEAD, which may always be sent again");
         /// Mean think time before this page, exponentially distributed.
         think: Time("0s", "24h") = Else("the session's");
+        /// What the browser requests for the page once it has come: addresses of the same target,
+        /// several at the same time (`connections.parallel`).
+        assets: Other("list of texts", "at most 500; each as `path`") = Unset;
     }
 }
 
@@ -111,6 +114,7 @@ fn unread(name: &str) -> Page {
         guess: true,
         via: None,
         think: None,
+        assets: Vec::new(),
     }
 }
 
@@ -176,7 +180,25 @@ fn page(name: &str, section: &Section<'_>, names: &mut Names) -> Page {
         guess: section.given(&PAGE.guess).unwrap_or(true),
         via: None,
         think: section.given(&PAGE.think),
+        assets: assets(section, names),
     }
+}
+
+fn assets(section: &Section<'_>, names: &mut Names) -> Vec<Template> {
+    let Some(value) = section.given(&PAGE.assets) else { return Vec::new() };
+    let list = value.list().unwrap_or_default();
+    if list.len() > ASSETS {
+        value.wrong(format!("has {} assets, at most {ASSETS}", list.len()), "remove some");
+    }
+    let read = |value: &Value<'_>| match Template::parse(value.string()?, |name| names.index(name))
+    {
+        Ok(template) => Some(template),
+        Err(rule) => {
+            value.wrong(rule, "write a path such as \"/style.css\"");
+            None
+        }
+    };
+    list.iter().take(ASSETS).filter_map(read).collect()
 }
 
 fn method(section: &Section<'_>, sends_form: bool) -> Option<Method> {
@@ -259,13 +281,17 @@ fn headers(section: &Section<'_>, names: &Names) -> Vec<(String, Vec<TextPart>)>
 /// extracted, the customer's own, or seen in some link.
 pub(super) fn unknown_values(root: &Section<'_>, pages: &[Page], names: &Names) {
     let Some(section) = root.get("pages").and_then(|value| value.section()) else { return };
-    for page in pages.iter().filter(|page| !page.reads_last_page()) {
-        for index in page.template().parameters() {
+    for page in pages {
+        let own = (!page.reads_last_page()).then(|| (page.template(), PAGE.path.name));
+        let assets = page.assets.iter().map(|asset| (asset, PAGE.assets.name));
+        let indices = own.into_iter().chain(assets);
+        let indices = indices.flat_map(|(text, key)| text.parameters().map(move |it| (it, key)));
+        for (index, key) in indices {
             let parameter = &names.0[index as usize];
             if names.given(&parameter.name).is_some() {
                 continue;
             }
-            let place = section.get(&page.name).and_then(|v| v.section()?.get("path"));
+            let place = section.get(&page.name).and_then(|v| v.section()?.get(key));
             if let Some(place) = place {
                 place.wrong(
                     format!(
