@@ -105,6 +105,9 @@ pub enum Failure {
     Check,
     /// A value to extract was not found in the response.
     Extraction,
+    /// The content coding of a response is not known, or the body is not encoded so, and a check,
+    /// an extraction or the next page needs it.
+    Decoding,
     /// The last page does not offer the next step of a script.
     NotOffered,
     /// An extracted value is not allowed in a header field.
@@ -136,6 +139,7 @@ impl Failure {
             Self::RedirectLoop => "redirect_loop",
             Self::Check => "check",
             Self::Extraction => "extraction",
+            Self::Decoding => "decoding",
             Self::NotOffered => "not_offered",
             Self::Unsendable => "unsendable",
             Self::Other => "other",
@@ -298,7 +302,7 @@ mod tests {
         same(all::<Failure>());
         same(all::<Stage>());
         same(all::<Unmet>());
-        assert_eq!(all::<Failure>().len(), 22);
+        assert_eq!(all::<Failure>().len(), 23);
     }
 
     #[test]

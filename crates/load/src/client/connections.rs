@@ -35,6 +35,8 @@ pub struct Connections {
     pub sources: Sources,
     /// Most HTTP/1.1 connections of a customer for the assets of a page, at least 1.
     pub parallel: u8,
+    /// Requests say that compressed responses are accepted.
+    pub accept_encoding: bool,
 }
 
 impl Default for Connections {
@@ -45,6 +47,7 @@ impl Default for Connections {
             close: Close::default(),
             sources: Sources::default(),
             parallel: PARALLEL,
+            accept_encoding: false,
         }
     }
 }

@@ -18,6 +18,8 @@ const MOST: usize = 2000;
 /// Shortest value that is recognised without the name of its field, in bytes: shorter ones are
 /// equal by chance.
 const SHORTEST: usize = 8;
+/// The last places of a value that are looked at.
+const RECENT: usize = 100;
 /// Deepest place in a JSON document.
 const DEEPEST: usize = 16;
 
@@ -102,8 +104,9 @@ impl IssuedValues {
         name: &str,
         value: &str,
     ) -> Option<Source> {
-        let before = self.by_value.get(value)?.iter().rev().filter(|issued| issued.visit < visit);
-        let usable = before.filter(|issued| match &issued.place {
+        let all = self.by_value.get(value)?;
+        let before = &all[..all.partition_point(|issued| issued.visit < visit)];
+        let usable = before.iter().rev().take(RECENT).filter(|issued| match &issued.place {
             Place::Hidden { name: field, .. } if field == name => true,
             _ => value.len() >= SHORTEST,
         });

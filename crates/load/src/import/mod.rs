@@ -129,6 +129,8 @@ impl Import {
         });
         let multiplexed = own.iter().filter(|it| it.multiplexed).count();
         let http2 = target.starts_with("https:") && 2 * multiplexed > own.len();
+        let accepts = |(name, _): &(String, String)| name.eq_ignore_ascii_case("accept-encoding");
+        let compressed = own.iter().any(|it| it.headers.iter().any(accepts));
         let visits = visits::group(own, origin, &mut left_out);
         let (visits, unsendable): (Vec<_>, Vec<_>) =
             visits.into_iter().partition(|visit| can_send(&visit.request));
@@ -142,8 +144,14 @@ impl Import {
             ));
         }
         let name = Path::new(&self.recording).file_stem().unwrap_or_default().to_string_lossy();
-        let heading =
-            Heading { recording: &self.recording, name: &name, origin, target: &target, http2 };
+        let heading = Heading {
+            recording: &self.recording,
+            name: &name,
+            origin,
+            target: &target,
+            http2,
+            compressed,
+        };
         let text = write::scenario(&script, &heading);
         // A mistake here would be one of the importer.
         if let Err(mistakes) = Scenario::from_toml(&text, "the imported scenario") {

@@ -6,6 +6,10 @@ use crate::scenario::field::NAMES;
 
 /// Longest name, in characters.
 const LONGEST: usize = 40;
+/// Most values of the same name that are needed at a time.
+const SAME: u32 = 20;
+/// Most values of a scenario.
+const MOST: usize = 2000;
 
 /// The values that the scenario extracts.
 #[derive(Debug, Default)]
@@ -22,8 +26,8 @@ struct Parameter {
 }
 
 impl Parameters {
-    /// The name under which step `until` gets the value of an earlier one; `None` if the page
-    /// there has too many values. No other value of that name comes in between.
+    /// The name under which step `until` gets the value of an earlier one; `None` if there
+    /// are too many values. No other value of that name comes in between.
     pub(super) fn name(&mut self, source: &Source, until: usize) -> Option<String> {
         let Source { visit: from, name, extraction } = source;
         let from = *from;
@@ -39,8 +43,11 @@ impl Parameters {
         if self.0.iter().filter(|known| known.from == from).count() == css::MOST {
             return None;
         }
+        if self.0.len() == MOST {
+            return None;
+        }
         let base = base_name(name);
-        let numbered = (2..).map(|number| format!("{base}_{number}"));
+        let numbered = (2..=SAME).map(|number| format!("{base}_{number}"));
         let name = std::iter::once(base.clone())
             .chain(numbered)
             .find(|name| self.is_free(name, from, until, None))?;

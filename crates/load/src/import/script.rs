@@ -14,6 +14,8 @@ use crate::scenario::page::Method;
 
 /// Most pages of a scenario.
 const PAGES: usize = 1000;
+/// Largest JSON document of a request in which values are replaced, in bytes.
+const LARGEST_JSON: usize = 1 << 20;
 /// Longest name of a page, in characters.
 const LONGEST_NAME: usize = 40;
 /// Longest think time of a scenario, in ms.
@@ -212,7 +214,9 @@ impl Replace<'_> {
         // A brace of JSON that begins a name stands within a string, where it can be escaped.
         let mut text = without_names(text, "\\u007b");
         let mut strings = Vec::new();
-        strings_of(&json, "", &mut strings);
+        if text.len() <= LARGEST_JSON {
+            strings_of(&json, "", &mut strings);
+        }
         for (name, value) in strings {
             if let Some(parameter) = self.name(&name, &value) {
                 let quoted = Value::from(value).to_string();

@@ -263,6 +263,24 @@ fn what_customers_cannot_send_is_left_out_and_told() {
 }
 
 #[test]
+fn a_whole_recording_is_imported_without_a_note() {
+    let import = Import { target: Some("http://127.0.0.1:8080".to_owned()), ..Import::default() };
+    let imported = import.from_bytes(include_bytes!("../../tests/visit.har")).unwrap();
+    assert_eq!(imported.notes, [""; 0]);
+    assert_eq!((imported.steps, imported.assets), (2, 1));
+    let lines = [
+        "{ page = \"POST /login\", think = \"4.5s\" }",
+        "accept_encoding = true\n",
+        "assets = [\n    \"/a.css\",\n]\n",
+        "extract = { csrf = { css = 'input[name=\"csrf\"]', attribute = \"value\" } }\n",
+        "fields = { csrf = \"{csrf}\", name = \"ann\" }\n",
+        "headers = { origin = \"http://127.0.0.1:8080\" }\n",
+    ];
+    has(&imported.scenario, &lines);
+    assert!(!imported.scenario.contains("http = \"2\""), "plain HTTP has no ALPN");
+}
+
+#[test]
 fn what_is_no_recording_is_told() {
     let import = |text: &str| {
         let import = Import { recording: "x.har".to_owned(), ..Import::default() };

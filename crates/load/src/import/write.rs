@@ -17,6 +17,8 @@ pub(super) struct Heading<'a> {
     /// The origin that customers will request.
     pub(super) target: &'a str,
     pub(super) http2: bool,
+    /// The browser accepted compressed responses.
+    pub(super) compressed: bool,
 }
 
 /// The text of the file.
@@ -45,10 +47,14 @@ pub(super) fn scenario(script: &Script, heading: &Heading<'_>) -> String {
     out.push_str(
         "]\n\n[arrivals]\nrate = 1             # customers per second; --rate and --closed replace it\n",
     );
+    if heading.http2 || heading.compressed {
+        out.push_str("\n[connections]\n");
+    }
+    if heading.compressed {
+        out.push_str("accept_encoding = true\n");
+    }
     if heading.http2 {
-        out.push_str(
-            "\n[connections]\nhttp = \"2\"           # as recorded; --http 1.1 replaces it\n",
-        );
+        out.push_str("http = \"2\"           # as recorded; --http 1.1 replaces it\n");
     }
     for (name, page) in &script.pages {
         let _ = write!(out, "\n[pages.{}]\n", quoted(name));

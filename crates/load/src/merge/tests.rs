@@ -117,6 +117,8 @@ fn any_kind() -> impl Strategy<Value = EventKind> {
                     first_byte: byte,
                     last_byte: byte / 3,
                     received_bytes,
+                    encoded: ok,
+                    decoded_bytes: received_bytes * 2,
                 })
             });
     let shaken = (0u16..3, any::<bool>(), any::<bool>(), took()).prop_map(

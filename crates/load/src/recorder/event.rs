@@ -150,6 +150,10 @@ pub(crate) struct Request {
     pub(crate) first_byte: Duration,
     pub(crate) last_byte: Duration,
     pub(crate) received_bytes: u64,
+    /// The response has a content coding.
+    pub(crate) encoded: bool,
+    /// Length of its decoded body, as far as it was decoded.
+    pub(crate) decoded_bytes: u64,
 }
 
 /// Events of one thread, with its state at the time of sending.

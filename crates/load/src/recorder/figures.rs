@@ -122,6 +122,8 @@ pub(super) fn count(totals: &mut Totals, event: &Event) {
         }
         EventKind::Request(request) => {
             totals.received_bytes += request.received_bytes;
+            totals.encoded_responses += u64::from(request.encoded);
+            totals.decoded_bytes += request.decoded_bytes;
             let assets = u64::from(request.asset.is_some());
             if request.ok {
                 totals.requests_ok += 1;

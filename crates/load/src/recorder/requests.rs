@@ -282,6 +282,8 @@ mod tests {
             first_byte: Duration::from_millis(2),
             last_byte: Duration::from_millis(1),
             received_bytes: 1234,
+            encoded: false,
+            decoded_bytes: 0,
         };
         let at = Duration::from_millis(1510);
         (Event { at, kind: super::super::event::EventKind::Request(request) }, request)

@@ -12,6 +12,7 @@ use super::source;
 use crate::arrivals::Arrivals;
 use crate::client::connection::Connector;
 use crate::client::connections::{Close, Http, KeepAlive, Sources};
+use crate::client::http::coding::ACCEPTED;
 use crate::client::http::head::LastHead;
 use crate::client::target::Target;
 use crate::client::tls::config::ClientTls;
@@ -47,6 +48,7 @@ pub(crate) struct Assignment {
     pub(crate) sources: Sources,
     pub(crate) keep: KeepAlive,
     pub(crate) close: Close,
+    pub(crate) accept_encoding: bool,
     pub(crate) arrivals: Arrivals,
     pub(crate) patience_factor: f64,
     pub(crate) time_scale: f64,
@@ -65,9 +67,11 @@ impl Assignment {
     /// The context of the thread's customers.
     fn into_context(self, timers: Rc<Timers>) -> ThreadContext {
         // Source: RFC 9112, section 9.6, for a connection of one request.
+        let accepted = format!("Accept-Encoding: {ACCEPTED}\r\n");
         let headers = format!(
-            "Host: {}\r\nUser-Agent: tidegate-load\r\nAccept: text/html,*/*;q=0.8\r\n{}",
+            "Host: {}\r\nUser-Agent: tidegate-load\r\nAccept: text/html,*/*;q=0.8\r\n{}{}",
             self.target.authority,
+            if self.accept_encoding { &accepted } else { "" },
             if self.keep == KeepAlive::Request { "Connection: close\r\n" } else { "" }
         );
         let seed = (self.seed ^ self.shard.first as u64).wrapping_mul(SCHEDULE);

@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use super::request::{Maker, Request};
 use super::user_agent::{Borrows, PageResponse, UserAgent};
 use crate::client::connection::Connection;
+use crate::client::http::coding::Coding;
 use crate::outcome::{Failure, Outcome, Stage};
 use crate::recorder::event::{EventKind, Request as RecordedRequest};
 use crate::scenario::page::Method;
@@ -183,6 +184,7 @@ impl UserAgent {
                 recorded.first_byte = answer.first_byte - answer.sent;
                 recorded.last_byte = answer.last_byte - answer.first_byte;
                 recorded.received_bytes = answer.received_bytes;
+                recorded.encoded = answer.coding != Coding::Identity;
                 queue.ended.set(queue.ended.get().max(answer.last_byte));
                 if recorded.ok {
                     queue.loaded.borrow_mut().push(key(&asset.request));
@@ -219,6 +221,8 @@ impl UserAgent {
             first_byte: Duration::ZERO,
             last_byte: Duration::ZERO,
             received_bytes: 0,
+            encoded: false,
+            decoded_bytes: 0,
         }
     }
 }

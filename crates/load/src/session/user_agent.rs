@@ -16,6 +16,7 @@ use super::request::{LastUsed, Request};
 use super::returning::{finish, rest_until};
 use crate::client::connection::{ConnectError, Connection};
 use crate::client::connections::KeepAlive;
+use crate::client::http::coding::Coding;
 use crate::client::http::exchange::{Answer, Exchange};
 use crate::client::tls::tickets::Tickets;
 use crate::outcome::{Failure, Outcome, Stage};
@@ -188,17 +189,23 @@ impl UserAgent {
             first_byte: Duration::ZERO,
             last_byte: Duration::ZERO,
             received_bytes: 0,
+            encoded: false,
+            decoded_bytes: 0,
         };
         match result {
             Ok(PageResponse { answer, base, unfollowed }) => {
                 let status = answer.status;
                 let page = &context.parts.pages[request.page as usize];
                 let allowed = page.allow.contains(&status) || page.expected.allows(status);
+                let decoded = match (answer.coding, keep.as_deref_mut()) {
+                    (Coding::Identity, _) | (_, None) => Ok(0),
+                    (coding, Some(body)) => decode(coding, body),
+                };
                 let body = keep.as_deref().map_or(&[][..], |body| body);
                 let checked = match unfollowed.filter(|_| !allowed) {
                     Some(unfollowed) => Err(self.unfollowed(request.page, status, &unfollowed)),
                     None if status < 400 || allowed => {
-                        self.check(request.page, &answer, body, last)
+                        decoded.and_then(|_| self.check(request.page, &answer, body, last))
                     }
                     None if status < 500 => Err(Failure::Status4xx),
                     None => Err(Failure::Status5xx),
@@ -208,6 +215,8 @@ impl UserAgent {
                 recorded.first_byte = answer.first_byte - answer.sent;
                 recorded.last_byte = answer.last_byte - answer.first_byte;
                 recorded.received_bytes = answer.received_bytes;
+                recorded.encoded = answer.coding != Coding::Identity;
+                recorded.decoded_bytes = decoded.unwrap_or_default();
                 context.record_at(answer.last_byte, EventKind::Request(recorded));
                 let ended = answer.last_byte;
                 checked.map(|()| Visited { ended, base, deadline }).map_err(Outcome::Failed)
@@ -409,4 +418,14 @@ impl UserAgent {
             Err(ConnectError::Failed(kind, _)) => Err(Outcome::Failed(kind)),
         }
     }
+}
+
+/// Decodes a body in its place; returns its length.
+fn decode(coding: Coding, body: &mut Vec<u8>) -> Result<u64, Failure> {
+    // A response to HEAD, or one without content.
+    if body.is_empty() {
+        return Ok(0);
+    }
+    *body = coding.decode(body).ok_or(Failure::Decoding)?;
+    Ok(body.len() as u64)
 }

@@ -16,13 +16,15 @@ use bytes::Bytes;
 use h2::client::{Builder, SendRequest};
 use h2::{Reason, RecvStream};
 use http::header::{
-    CONNECTION, HOST, HeaderName, LOCATION, SET_COOKIE, TRANSFER_ENCODING, UPGRADE,
+    CONNECTION, CONTENT_ENCODING, HOST, HeaderName, LOCATION, SET_COOKIE, TRANSFER_ENCODING,
+    UPGRADE,
 };
 use http::uri::{Authority, Scheme};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, Uri, Version};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::body::store;
+use super::coding::Coding;
 use super::exchange::{Answer, Exchange, ExchangeError, LARGEST_HEAD, Progress, failure};
 use super::head::Fields;
 use crate::client::connections::Close;
@@ -177,6 +179,8 @@ impl Http2 {
         let last_byte = Instant::now();
         let texts =
             |name: &str| head.headers.get_all(name).into_iter().filter_map(|v| v.to_str().ok());
+        let codings: Vec<&str> = texts(CONTENT_ENCODING.as_str()).collect();
+        let coding = Coding::of(&codings.join(", "));
         let wanted = exchange.headers.iter();
         let fields = Fields {
             location: texts(LOCATION.as_str()).next().map(str::to_owned),
@@ -189,6 +193,7 @@ impl Http2 {
         Ok(Answer {
             status: head.status.as_u16(),
             reusable: reusable.await,
+            coding,
             fields: fields.boxed(),
             sent,
             first_byte,

@@ -1,6 +1,6 @@
 //! Reads `[connections]`.
 
-use tidegate_config::{Preset::Is, Section, Text, Whole, Words, keys};
+use tidegate_config::{Boolean, Preset::Is, Section, Text, Whole, Words, keys};
 
 use crate::client::connections::{Close, Connections, Http, KeepAlive, PARALLEL, Sources};
 
@@ -21,6 +21,9 @@ keys! {
         /// Most HTTP/1.1 connections of a customer while the assets of a page are requested; six in
         /// browsers. Over HTTP/2 all assets share one connection.
         parallel: Whole(1, 100) = Is("6");
+        /// Whether requests accept compressed responses, as those of browsers do: `Accept-Encoding:
+        /// gzip, br, zstd`.
+        accept_encoding: Boolean = Is("false");
     }
 }
 
@@ -36,6 +39,7 @@ pub(super) fn read(section: &Section<'_>) -> Connections {
         keep: keep.unwrap_or_default(),
         close: close.unwrap_or_default(),
         sources: sources.unwrap_or_default(),
+        accept_encoding: section.given(&CONNECTIONS.accept_encoding).unwrap_or_default(),
         parallel: section.given(&CONNECTIONS.parallel).map_or(PARALLEL, |n| n as u8),
     }
 }
@@ -65,8 +69,10 @@ mod tests {
     #[test]
     fn connections_are_read_and_every_mistake_is_reported() {
         let good = "[connections]\nkeep = \"request\"\nclose = \"reset\"\nsources = \"system\"\n\
-                    http = \"2\"\nparallel = 2";
-        let Connections { http, keep, close, sources, parallel } = read_text(good).unwrap();
+                    http = \"2\"\nparallel = 2\naccept_encoding = true";
+        let Connections { http, keep, close, sources, parallel, accept_encoding } =
+            read_text(good).unwrap();
+        assert!(accept_encoding);
         assert_eq!((keep, close, sources), (KeepAlive::Request, Close::Reset, Sources::System));
         assert_eq!((http, parallel), (Http::Two, 2));
         assert_eq!(read_text("[connections]").unwrap(), Connections::default());
