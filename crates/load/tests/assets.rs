@@ -137,6 +137,35 @@ fn assets_that_do_not_come_in_time_end_the_session() {
 }
 
 #[test]
+fn a_customer_who_hammers_requests_the_page_again() {
+    let server = Together::start(100);
+    let more = "patience = \"300ms\"\nimpatience = { hammer = { attempts = 3 } }";
+    let summary = one_customer(gallery(1, 2, more), &server.url);
+    let totals = &summary.totals;
+    assert_eq!((totals.abandoned, totals.requests_reloaded), (1, 2), "{totals:?}");
+    assert_eq!((totals.requests_ok, totals.assets_failed), (3, 6));
+    assert_eq!(summary.response.count, 3, "the document came each time");
+}
+
+#[test]
+fn an_asset_may_have_a_value_of_its_page() {
+    fn site(seen: &Seen) -> (&'static str, String, String) {
+        match seen.path.as_str() {
+            "/" => ("200 OK", String::new(), "<link data-v=7>".to_owned()),
+            "/asset/7.css" => ("200 OK", String::new(), String::new()),
+            other => panic!("{other}"),
+        }
+    }
+    let server = Server::with_site(Manner::Answer { after: Duration::ZERO }, site);
+    let text = "[session]\nsteps = [\"Home\"]\n[pages.Home]\npath = \"/\"\n\
+                extract = { v = { css = \"link\", attribute = \"data-v\" } }\n\
+                assets = [\"/asset/{v}.css\"]\n";
+    let scenario = Scenario::from_toml(text, "shop.toml").unwrap();
+    let totals = run(plan(scenario, &server, 50.0, 2), &mut |_| ()).unwrap().totals;
+    assert_eq!((totals.completed, totals.assets_ok, totals.requests_failed), (2, 2, 0));
+}
+
+#[test]
 fn over_http2_assets_are_streams_of_one_connection() {
     // It answers no asset before all of them have been requested.
     let server = Raw::start(|tcp, number, stream| {

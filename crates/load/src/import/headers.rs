@@ -115,13 +115,14 @@ pub(super) fn kept(
 
 fn is_kept(request: &Recorded, lower: &str) -> bool {
     let token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
-    !lower.is_empty()
-        && lower.bytes().all(token)
-        && !LEFT.contains(&lower)
-        && !lower.starts_with("sec-")
-        && !lower.starts_with("proxy-")
+    if lower.is_empty() || !lower.bytes().all(token) || LEFT.contains(&lower) {
+        return false;
+    }
+    match lower {
         // Servers check them against forged requests, which are not safe ones.
-        && !(matches!(lower, "origin" | "referer") && request.method.is_safe())
+        "origin" | "referer" => !request.method.is_safe(),
+        _ => !lower.starts_with("sec-") && !lower.starts_with("proxy-"),
+    }
 }
 
 /// The value with a parameter in it: as a whole, or behind the scheme of an Authorization.

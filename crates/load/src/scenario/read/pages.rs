@@ -317,6 +317,7 @@ steps = ["Home", "Item", "Basket", "Hmoe"]
 Home = { path = "home", think = "soon", check = { status = [20] } }
 Item = { link = "items", via = "Home" }
 Basket = "/basket"
+Gallery = { path = "/gallery", assets = ["/a.css", "b.css", "/{size}.png"] }
 "#;
         let found = Scenario::from_toml(text, "shop.toml").unwrap_err();
         let found: Vec<String> = found.0.iter().map(ToString::to_string).collect();
@@ -326,10 +327,12 @@ Basket = "/basket"
             "shop.toml:4: pages.Home.think = \"soon\": must be a duration",
             "shop.toml:4: pages.Home.check.status[0] = 20: must be a whole number",
             "shop.toml:5: pages.Item.link = \"items\": \"items\" must begin with /;",
+            "shop.toml:7: pages.Gallery.assets[1] = \"b.css\": \"b.css\" must begin with /;",
+            "shop.toml:7: pages.Gallery.assets = [\"/a.css\", \"b.css\", \"/{size}.png\"]: has {size}, which no link,",
             "shop.toml:6: pages.Basket = \"/basket\": must be a table;",
         ] {
             assert!(found.iter().any(|line| line.starts_with(expected)), "{expected}\n{found:#?}");
         }
-        assert_eq!(found.len(), 6, "{found:#?}");
+        assert_eq!(found.len(), 8, "{found:#?}");
     }
 }
