@@ -5,6 +5,7 @@ mod check;
 mod compare;
 mod drivers;
 mod exporters;
+mod import;
 mod merge;
 mod metrics;
 mod names;
@@ -29,6 +30,8 @@ use exporters::Exporters;
 enum Command {
     /// Report which figures of two sets of runs differ significantly
     Compare(compare::Args),
+    /// Make a scenario from a recording of a browser's session (HAR)
+    Import(import::Args),
     /// Add up the results of the shards of one test
     Merge(merge::Args),
 }
@@ -37,6 +40,7 @@ enum Command {
 pub fn run(mut args: Args) -> anyhow::Result<Outcome> {
     match &args.command {
         Some(Command::Compare(args)) => return compare::run(args),
+        Some(Command::Import(args)) => return import::run(args),
         Some(Command::Merge(args)) => return merge::run(args),
         None => {}
     }

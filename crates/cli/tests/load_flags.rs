@@ -101,6 +101,19 @@ fn a_rate_may_be_given_per_minute_and_the_older_flag_says_what_replaces_it() {
 }
 
 #[test]
+fn compressed_responses_are_accepted_on_request() {
+    for (flags, accepts) in [(&["-n", "3", "--compressed"][..], true), (&["-n", "3"], false)] {
+        let upstream = Upstream::start();
+        let (output, summary) = load(&upstream.url, flags);
+        assert_eq!(summary["totals"]["requests_ok"], 3, "{}", output.stderr_text());
+        let requests = upstream.whole_requests();
+        let accepting =
+            requests.iter().filter(|head| head.contains("Accept-Encoding: gzip, br, zstd\r\n"));
+        assert_eq!(accepting.count() >= 3, accepts, "{requests:?}");
+    }
+}
+
+#[test]
 fn a_service_that_is_missing_or_unclear_is_answered_with_what_to_write() {
     for (args, remedy) in [
         (&["load"][..], "tidegate load https://HOST[:PORT]/PATH"),

@@ -9,10 +9,12 @@
 //! | module | content |
 //! | --- | --- |
 //! | `html` | links, forms and elements of pages |
+//! | `har` | the recordings of browsers |
 //! | `client` | connections: TCP, TLS with tickets, HTTP/1.1 and HTTP/2 |
 //! | [`feeder`] | files of values for sessions |
 //! | [`arrivals`] | when sessions begin |
 //! | [`scenario`] | what customers do: pages, transitions, think times, patience |
+//! | [`import`] | a scenario from a browser's recording |
 //! | `plan` | one run: scenario, target, durations, resources |
 //! | [`result`] | the data of a result |
 //! | `output` | a result as text and as metrics |
@@ -41,7 +43,9 @@ mod client;
 pub mod compare;
 mod error;
 pub mod feeder;
+mod har;
 mod html;
+pub mod import;
 mod merge;
 pub mod outcome;
 mod output;

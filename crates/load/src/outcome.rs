@@ -33,14 +33,13 @@ impl Outcome {
         )
     }
 
-    /// Whether a request that ended so waited in vain for a response of the service, which would
-    /// have taken longer. A refusal is a response of its
-    /// own kind, and a request that the load generator could not send says nothing.
+    /// Whether what ended so waited in vain for a response of the service, which would have taken
+    /// longer. A refusal is a response of its own kind, and a request that the load generator
+    /// could not send says nothing.
     pub(crate) fn is_wait_in_vain(self) -> bool {
-        use Failure::{NoPorts, NoResources, ReturningRefused};
         match self {
             Self::Completed | Self::Refused(_) | Self::CutOff => false,
-            Self::Failed(kind) => !matches!(kind, NoPorts | NoResources | ReturningRefused),
+            Self::Failed(kind) => kind.leaves_no_response(),
             Self::Abandoned(_) => true,
         }
     }
@@ -117,6 +116,9 @@ pub enum Failure {
     Check,
     /// A value to extract was not found in the response.
     Extraction,
+    /// The content coding of a response is not known, or the body is not encoded so, and a check,
+    /// an extraction or the next page needs it.
+    Decoding,
     /// The last page does not offer the next step of a script.
     NotOffered,
     /// An extracted value is not allowed in a header field.
@@ -128,6 +130,36 @@ pub enum Failure {
 }
 
 impl Failure {
+    /// Whether the service did not answer a request that it was sent.
+    fn leaves_no_response(self) -> bool {
+        match self {
+            Self::ConnectRefused
+            | Self::Unreachable
+            | Self::ConnectTimeout
+            | Self::Tls
+            | Self::Reset
+            | Self::Closed
+            | Self::Http
+            | Self::StreamRefused
+            | Self::StreamReset
+            | Self::GoAway
+            | Self::Other => true,
+            Self::NoPorts
+            | Self::NoResources
+            | Self::ReturningRefused
+            | Self::Status4xx
+            | Self::Status5xx
+            | Self::RedirectElsewhere
+            | Self::RedirectLoop
+            | Self::Check
+            | Self::Extraction
+            | Self::Decoding
+            | Self::NotOffered
+            | Self::Unsendable
+            | Self::RowsUsedUp => false,
+        }
+    }
+
     /// The name in JSON.
     pub fn name(self) -> &'static str {
         match self {
@@ -150,6 +182,7 @@ impl Failure {
             Self::RedirectLoop => "redirect_loop",
             Self::Check => "check",
             Self::Extraction => "extraction",
+            Self::Decoding => "decoding",
             Self::NotOffered => "not_offered",
             Self::Unsendable => "unsendable",
             Self::RowsUsedUp => "rows_used_up",

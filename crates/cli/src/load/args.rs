@@ -144,6 +144,9 @@ pub struct Args {
     /// plain TCP
     #[arg(long, value_name = "VERSION", value_parser = ["1.1", "2"], help_heading = "TLS and HTTP")]
     pub(super) http: Option<String>,
+    /// Accept compressed responses (gzip, br, zstd), as browsers do
+    #[arg(long, help_heading = "TLS and HTTP")]
+    pub(super) compressed: bool,
     /// Keep a connection open for one request, for a session (default), or for all sessions
     /// of a customer of the closed model
     #[arg(long, value_name = "FOR", value_parser = ["request", "session", "customer"], help_heading = "TLS and HTTP")]

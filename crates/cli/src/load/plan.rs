@@ -129,6 +129,7 @@ fn set_connections(plan: &mut Plan, args: &Args) {
         }
         None => {}
     }
+    plan.accept_encoding |= args.compressed;
     match args.http.as_deref() {
         Some("2") => plan.http = Http::Two,
         Some(_) => plan.http = Http::One,

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use jiff::fmt::strtime;
-use serde::Deserialize;
+
+use crate::har::{self, Har, Start};
 
 /// Largest log in bytes, and most arrivals in it.
 const LARGEST: u64 = 512 << 20;
@@ -184,30 +185,9 @@ fn bracketed_time(line: &str) -> Option<f64> {
     Some(at.as_second() as f64)
 }
 
-/// Source: HAR 1.2, `log.entries[].startedDateTime`.
-#[derive(Deserialize)]
-struct Har {
-    log: Log,
-}
-
-#[derive(Deserialize)]
-struct Log {
-    entries: Vec<Entry>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Entry {
-    started_date_time: Timestamp,
-}
-
 fn from_har(text: impl Read) -> Result<Vec<f64>, Vec<Wrong>> {
-    let har: Har = serde_json::from_reader(text).map_err(|error| {
-        vec![Wrong {
-            line: error.line(),
-            rule: format!("is no HAR: {error}"),
-            remedy: "export it from a browser's network view",
-        }]
+    let har: Har<Start> = serde_json::from_reader(text).map_err(|error| {
+        vec![Wrong { line: error.line(), rule: format!("is no HAR: {error}"), remedy: har::EXPORT }]
     })?;
     Ok(har.log.entries.iter().map(|e| e.started_date_time.as_nanosecond() as f64 / 1e9).collect())
 }

@@ -75,6 +75,11 @@ impl Connector {
         Self { addresses, tls, http, mix }
     }
 
+    /// Whether connections speak HTTP/2.
+    pub(crate) fn is_http2(&self) -> bool {
+        self.http == Http::Two
+    }
+
     /// The tickets of a new customer.
     pub(crate) fn first_tickets(&self) -> Arc<Tickets> {
         self.tls.as_ref().map_or_else(|| Arc::new(Tickets::own()), ClientTls::first_tickets)
@@ -140,7 +145,7 @@ impl Connector {
         }
         let trouble = |failure| ConnectError::Failed(failure, "HTTP/2 could not begin".to_owned());
         let http2 = Box::pin(Http2::begin(wire)).await.map_err(trouble)?;
-        Ok(Connection::Http2(Box::new(http2)))
+        Ok(Connection::Http2(http2))
     }
 }
 
@@ -148,7 +153,7 @@ impl Connector {
 #[derive(Debug)]
 pub(crate) enum Connection {
     Http1(Transport),
-    Http2(Box<Http2>),
+    Http2(Http2),
 }
 
 impl Connection {
@@ -177,6 +182,14 @@ impl Connection {
             poll
         })
         .await;
+    }
+
+    /// The same connection for another request at the same time, which HTTP/1.1 does not have.
+    pub(crate) fn share(&self) -> Option<Self> {
+        match self {
+            Self::Http1(_) => None,
+            Self::Http2(http2) => Some(Self::Http2(http2.clone())),
+        }
     }
 
     fn rest(&mut self) {

@@ -19,8 +19,11 @@ pub enum Sources {
     List(Vec<IpAddr>),
 }
 
+/// HTTP/1.1 connections of a browser to one server.
+pub(crate) const PARALLEL: u8 = 6;
+
 /// The connection settings of a scenario.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Connections {
     /// HTTP version.
     pub http: Http,
@@ -30,6 +33,23 @@ pub struct Connections {
     pub close: Close,
     /// Source addresses.
     pub sources: Sources,
+    /// Most HTTP/1.1 connections of a customer for the assets of a page, at least 1.
+    pub parallel: u8,
+    /// Requests say that compressed responses are accepted.
+    pub accept_encoding: bool,
+}
+
+impl Default for Connections {
+    fn default() -> Self {
+        Self {
+            http: Http::default(),
+            keep: KeepAlive::default(),
+            close: Close::default(),
+            sources: Sources::default(),
+            parallel: PARALLEL,
+            accept_encoding: false,
+        }
+    }
 }
 
 /// Version of HTTP.
@@ -39,7 +59,7 @@ pub enum Http {
     #[default]
     One,
     /// HTTP/2: by ALPN over TLS, with prior knowledge over plain TCP. A connection belongs
-    /// to one customer and has one request at a time, as over HTTP/1.1.
+    /// to one customer. It has one request at a time, apart from the assets of a page.
     Two,
 }
 

@@ -3,6 +3,8 @@ use std::time::Duration;
 use proptest::prelude::*;
 use serde_json::Value;
 
+use tidegate_stats::Observation;
+
 use super::*;
 use crate::arrivals::Arrivals;
 use crate::client::connection::CompletedHandshake;
@@ -103,13 +105,14 @@ fn any_kind() -> impl Strategy<Value = EventKind> {
         ]
     };
     let request =
-        (cohort(), 0u16..2, took(), took(), 0u16..700, any::<bool>(), outcome(), 0u64..9999)
+        (cohort(), 0u16..4, took(), took(), 0u16..700, any::<bool>(), outcome(), 0u64..9999)
             .prop_map(|(cohort, page, late, byte, status, ok, outcome, received_bytes)| {
                 let answered = outcome == Outcome::Completed;
                 EventKind::Request(Request {
                     session: 1,
                     cohort,
-                    page,
+                    page: page / 2,
+                    asset: (page % 2 == 1).then_some(0),
                     intended: Duration::from_millis(1),
                     late,
                     status: if answered { status } else { 0 },
@@ -118,6 +121,8 @@ fn any_kind() -> impl Strategy<Value = EventKind> {
                     first_byte: byte,
                     last_byte: byte / 3,
                     received_bytes,
+                    encoded: ok,
+                    decoded_bytes: received_bytes * 2,
                 })
             });
     let shaken = (0u16..3, any::<bool>(), any::<bool>(), took()).prop_map(
@@ -143,6 +148,7 @@ fn any_kind() -> impl Strategy<Value = EventKind> {
             .prop_map(|(took, address)| EventKind::Connected { took, address }),
         1 => (0u8..2).prop_map(|address| EventKind::PassedOver { address }),
         1 => took().prop_map(|late| EventKind::Heartbeat { late }),
+        1 => took().prop_map(|took| EventKind::PageLoad { page: 0, time: Observation::Exact(took) }),
         1 => Just(EventKind::CheckFailed { page: 0, expectation: Expectation::Rule(0) }),
         1 => Just(EventKind::CheckFailed { page: 1, expectation: Expectation::NotOffered }),
         1 => Just(EventKind::Fallback(Fallback::Via)),

@@ -6,6 +6,7 @@ use super::percentiles::percentile;
 use crate::result::figures::PageFigures;
 use crate::result::summary::Summary;
 use crate::result::totals::Totals;
+use tidegate_stats::Percentiles;
 
 /// Most pages that are listed.
 const PAGES: usize = 30;
@@ -58,16 +59,40 @@ pub(super) fn pages(summary: &Summary) -> Vec<String> {
         )
     };
     let mut lines = vec![head];
-    lines.extend(pages.iter().take(PAGES).map(row));
+    for entry in pages.iter().take(PAGES) {
+        lines.push(row(entry));
+        lines.extend(with_assets(entry.1));
+    }
     if let Some(more @ 1..) = pages.len().checked_sub(PAGES) {
         lines.push(format!("and {more} more pages, all in the JSON"));
     }
     lines
 }
 
+/// Lines for the assets of a page, and for the page with them; none for a page without.
+fn with_assets(page: &PageFigures) -> Vec<String> {
+    let (Some(assets), Some(load)) = (&page.assets, &page.page_load) else { return Vec::new() };
+    let line = |name: &str, requests: u64, failed: &str, times: &Percentiles| {
+        let [p50, p95] = [0.5, 0.95].map(|q| match times.is_empty() {
+            true => "-".to_owned(),
+            false => percentile(times, q),
+        });
+        format!(
+            "  {name:name_width$} {requests:>10} {failed:>9} {p50:>9} {p95:>9}",
+            name_width = NAME - 2
+        )
+    };
+    let requests = assets.ok + assets.failed;
+    vec![
+        line("assets", requests, &assets.failed.to_string(), &assets.response),
+        line("page load", load.count, "", load),
+    ]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::result::assets::AssetFigures;
 
     #[test]
     fn answers_stand_by_class_with_those_that_never_came() {
@@ -86,5 +111,27 @@ mod tests {
             "no answer       connection errors 0, timed out 0, open at the end 0",
         ];
         assert_eq!(answers(&totals), expected);
+    }
+
+    #[test]
+    fn a_page_with_assets_has_a_line_for_them_and_one_for_all_of_it() {
+        let times =
+            |ms| Percentiles { count: 400, p50_ms: ms, p95_ms: 2.0 * ms, ..Percentiles::default() };
+        let assets = AssetFigures { ok: 20, failed: 1, response: times(1.0) };
+        let page = PageFigures {
+            assets: Some(assets),
+            page_load: Some(times(3.0)),
+            ..PageFigures::default()
+        };
+        let lines = with_assets(&page);
+        assert_eq!(
+            lines[0],
+            "  assets                                     21         1      1.00      2.00"
+        );
+        assert_eq!(
+            lines[1],
+            "  page load                                 400                3.00      6.00"
+        );
+        assert!(with_assets(&PageFigures::default()).is_empty());
     }
 }

@@ -140,6 +140,16 @@ pub fn report(summary: &Summary) -> String {
     for entry in answers(totals) {
         row(&mut out, format_args!("{entry}"));
     }
+    if totals.encoded_responses > 0 {
+        put(
+            &mut out,
+            format_args!(
+                "compressed      {} responses; {} KB received in all",
+                totals.encoded_responses,
+                totals.received_bytes / 1000
+            ),
+        );
+    }
     if totals.sessions_returned + totals.requests_reloaded > 0 {
         put(
             &mut out,

@@ -63,7 +63,7 @@ pub(crate) fn fingerprint(plan: &Plan) -> String {
         (plan.time_scale, plan.patience_scale, plan.customers),
         (plan.tls, &plan.suites, &plan.groups, plan.full_share, plan.tickets_of()),
         (plan.forged_tickets, &plan.server_name),
-        (plan.keep, plan.close, plan.http),
+        (plan.keep, plan.close, plan.http, scenario.connections.parallel, plan.accept_encoding),
     );
     Fnv::of(&all).to_string()
 }

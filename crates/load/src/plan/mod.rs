@@ -102,6 +102,8 @@ pub struct Plan {
     pub sources: Sources,
     /// Lifetime of a connection.
     pub keep: KeepAlive,
+    /// Requests say that compressed responses are accepted.
+    pub accept_encoding: bool,
     /// How connections are closed.
     pub close: Close,
     /// HTTP version.
@@ -123,7 +125,8 @@ impl Plan {
     /// unscaled times, seed 1, one thread, verified certificates, connections and TLS as in the
     /// scenario.
     pub fn new(scenario: Scenario, target: &str) -> Self {
-        let Connections { http, keep, close, sources } = scenario.connections().clone();
+        let Connections { http, keep, close, sources, accept_encoding, .. } =
+            scenario.connections().clone();
         let TlsRules { versions, suites, groups, certificate, full_share, tickets } =
             scenario.tls().clone();
         let Window { warm_up, measure, .. } = Window::choose(scenario.arrivals(), scenario.run());
@@ -154,6 +157,7 @@ impl Plan {
             parquet: None,
             csv: None,
             customers: None,
+            accept_encoding,
             max_in_flight: 20_000,
             max_sessions: None,
             sources,
@@ -163,6 +167,18 @@ impl Plan {
             shard: None,
             start_at: None,
             stop: Stop::default(),
+        }
+    }
+
+    /// Most connections that a customer has open at a time, at least 1.
+    pub(crate) fn connections_of_a_customer(&self) -> usize {
+        let assets = self.scenario.pages().iter().map(|page| page.assets.len()).max();
+        match self.http {
+            Http::One => {
+                let most = usize::from(self.scenario.connections().parallel);
+                assets.unwrap_or_default().clamp(1, most.max(1))
+            }
+            Http::Two => 1,
         }
     }
 

@@ -35,7 +35,7 @@ impl Cohorts {
         for (side, index) in [(&mut self.classes, cohort.class), (&mut self.models, cohort.model)] {
             let Some(tally) = side.get_mut(usize::from(index)) else { continue };
             count(&mut tally.totals, event);
-            event.response().into_iter().for_each(|took| tally.response.record(took));
+            event.page_response().into_iter().for_each(|took| tally.response.record(took));
         }
     }
 }

@@ -31,6 +31,14 @@ impl Event {
             Some(outcome) => outcome.is_wait_in_vain().then_some(Observation::Lost(time)),
         }
     }
+
+    /// The response time, if it is the request of a page: those of assets are apart.
+    pub(super) fn page_response(&self) -> Option<Observation> {
+        match &self.kind {
+            EventKind::Request(Request { asset: None, .. }) => self.response(),
+            _ => None,
+        }
+    }
 }
 
 /// The class and the entry of the arrivals of a session; figures are kept for each. There
@@ -70,6 +78,8 @@ pub(crate) enum EventKind {
     Handshake(CompletedHandshake),
     /// A request has ended.
     Request(Request),
+    /// A page and its assets have come, this long after the intended start of the page.
+    PageLoad { page: u16, time: Observation },
     /// The page did not offer the next step.
     Fallback(Fallback),
     /// A redirect was followed.
@@ -152,6 +162,8 @@ pub(crate) struct Request {
     pub(crate) session: u64,
     pub(crate) cohort: Cohort,
     pub(crate) page: u16,
+    /// One of the page's assets, by its index; `None` for the page itself.
+    pub(crate) asset: Option<u16>,
     /// Intended start since the start of the run.
     pub(crate) intended: Duration,
     /// How late it really began.
@@ -165,6 +177,10 @@ pub(crate) struct Request {
     pub(crate) first_byte: Duration,
     pub(crate) last_byte: Duration,
     pub(crate) received_bytes: u64,
+    /// The response has a content coding.
+    pub(crate) encoded: bool,
+    /// Length of its decoded body, as far as it was decoded.
+    pub(crate) decoded_bytes: u64,
 }
 
 /// Events of one thread, with its state at the time of sending.

@@ -48,7 +48,15 @@ impl Figures {
                 self.address(*address).into_iter().for_each(|it| it.passed_over += 1);
             }
             EventKind::Handshake(shaken) => self.handshake(shaken),
+            EventKind::Request(request) if request.asset.is_some() => {
+                let page = self.pages.get_mut(request.page as usize);
+                page.into_iter().for_each(|page| page.assets().request(request, event.response()));
+            }
             EventKind::Request(request) => self.request(request, event.response()),
+            EventKind::PageLoad { page, time } => {
+                let page = self.pages.get_mut(*page as usize);
+                page.into_iter().for_each(|page| page.assets().page_load.record(*time));
+            }
             _ => {}
         }
     }
@@ -105,6 +113,7 @@ pub(super) fn count(totals: &mut Totals, event: &Event) {
         }
         EventKind::Connected { .. }
         | EventKind::PassedOver { .. }
+        | EventKind::PageLoad { .. }
         | EventKind::Heartbeat { .. }
         | EventKind::CheckFailed { .. } => {}
         EventKind::Hello { offered: Offered::Ticket } => totals.resumed_attempted += 1,
@@ -121,12 +130,17 @@ pub(super) fn count(totals: &mut Totals, event: &Event) {
         }
         EventKind::Request(request) => {
             totals.received_bytes += request.received_bytes;
+            totals.encoded_responses += u64::from(request.encoded);
+            totals.decoded_bytes += request.decoded_bytes;
+            let assets = u64::from(request.asset.is_some());
             if request.ok {
                 totals.requests_ok += 1;
+                totals.assets_ok += assets;
             } else if request.outcome == Some(Outcome::CutOff) {
                 totals.requests_cut_off += 1;
             } else {
                 totals.requests_failed += 1;
+                totals.assets_failed += assets;
             }
             if let Some(Outcome::Failed(_) | Outcome::Refused(_)) = request.outcome {
                 totals.connection_errors += 1;

@@ -30,6 +30,7 @@ use crate::result::tally::Tally;
 use crate::result::threshold_check::{Evaluated, aborted, watched};
 use crate::result::totals::{Totals, share};
 use crate::result::verdict::Aborted;
+use crate::scenario::page::Page;
 use crate::scenario::thresholds::Threshold;
 
 const QUARTER: Duration = Duration::from_millis(250);
@@ -41,6 +42,8 @@ pub(crate) struct Recorder {
     warm_up: Duration,
     end: Duration,
     page_names: Vec<String>,
+    /// By page.
+    asset_names: Vec<Vec<String>>,
     class_names: Vec<String>,
     warm: IntervalSum,
     window: Figures,
@@ -97,6 +100,7 @@ impl Recorder {
     pub(crate) fn new(plan: &Plan, threads: usize) -> Result<Self, Error> {
         let page_names: Vec<String> =
             plan.scenario.pages().iter().map(|page| page.name.clone()).collect();
+        let assets = |page: &Page| page.assets.iter().map(|it| it.text().to_owned()).collect();
         Ok(Self {
             started_at_unix_ms: 0,
             warm_up: plan.warm_up,
@@ -104,6 +108,7 @@ impl Recorder {
             warm: IntervalSum::default(),
             window: Figures::new(page_names.len()),
             page_names,
+            asset_names: plan.scenario.pages().iter().map(assets).collect(),
             class_names: plan.scenario.classes().iter().map(|class| class.name.clone()).collect(),
             threads: vec![Thread::default(); threads],
             quarter: OpenInterval::new(QUARTER, threads),
@@ -175,13 +180,15 @@ impl Recorder {
             self.threads[thread].stalled += late.saturating_sub(MISSED);
         }
         if let EventKind::Request(request) = &event.kind {
+            let assets = self.asset_names.get(usize::from(request.page)).zip(request.asset);
             let names = [
                 name(&self.page_names, request.page.into()),
                 name(&self.class_names, request.cohort.class.into()),
+                assets.map_or("", |(names, asset)| name(names, asset.into())),
             ];
             self.files.request(|| Row::new(event, request, names, measured));
         }
-        if let Some(Observation::Exact(response)) = event.response()
+        if let Some(Observation::Exact(response)) = event.page_response()
             && event.at <= self.end
         {
             self.buckets.record(response);
@@ -382,7 +389,7 @@ impl Recorder {
         let driver = self.driver();
         let measured = until.min(self.end).saturating_sub(self.warm_up);
         let names = self.page_names.into_iter();
-        let pages = names.zip(self.window.pages).filter(|(_, page)| page.ok + page.failed > 0);
+        let pages = names.zip(self.window.pages).filter(|(_, page)| page.is_requested());
         RecordedRun {
             driver,
             measured,

@@ -42,14 +42,16 @@ pub(super) struct Row<'a> {
     class: &'a str,
     /// The entry of the arrivals that brought its customer, from 0.
     model: u8,
+    /// The asset of the page that was requested, as in the scenario; empty for the page itself.
+    asset: &'a str,
 }
 
 impl<'a> Row<'a> {
-    /// `page` and `class` are the names of the request's own.
+    /// `page`, `class` and `asset` are the names of the request's own.
     pub(super) fn new(
         event: &Event,
         request: &Request,
-        [page, class]: [&'a str; 2],
+        [page, class, asset]: [&'a str; 3],
         measured: bool,
     ) -> Self {
         let ms = |duration: Duration| (duration.as_secs_f64() * 1e6).round() / 1e3;
@@ -74,6 +76,7 @@ impl<'a> Row<'a> {
             measured,
             class,
             model: request.cohort.model,
+            asset,
         }
     }
 }
@@ -131,6 +134,7 @@ struct Columns {
     measured: Vec<bool>,
     class: Vec<ByteArray>,
     model: Vec<i32>,
+    asset: Vec<ByteArray>,
 }
 
 impl Rows for Parquet {
@@ -185,6 +189,7 @@ impl Columns {
         self.measured.push(row.measured);
         self.class.push(row.class.into());
         self.model.push(row.model.into());
+        self.asset.push(row.asset.into());
     }
 
     fn write(&self, group: &mut SerializedRowGroupWriter<'_, File>) -> Result<(), ParquetError> {
@@ -201,7 +206,8 @@ impl Columns {
         column::<ByteArrayType>(group, &self.end)?;
         column::<BoolType>(group, &self.measured)?;
         column::<ByteArrayType>(group, &self.class)?;
-        column::<Int32Type>(group, &self.model)
+        column::<Int32Type>(group, &self.model)?;
+        column::<ByteArrayType>(group, &self.asset)
     }
 }
 
@@ -230,6 +236,7 @@ pub(super) fn schema() -> Result<Type, ParquetError> {
         ("measured", Physical::BOOLEAN, ConvertedType::NONE),
         ("class", Physical::BYTE_ARRAY, ConvertedType::UTF8),
         ("model", Physical::INT32, ConvertedType::NONE),
+        ("asset", Physical::BYTE_ARRAY, ConvertedType::UTF8),
     ];
     let fields = columns.into_iter().map(|(name, physical, converted)| {
         Type::primitive_type_builder(name, physical)
@@ -266,6 +273,7 @@ mod tests {
             session,
             cohort: Cohort { class: 1, model: 2 },
             page: 0,
+            asset: None,
             intended: Duration::from_millis(1500),
             late: Duration::from_micros(250),
             status: 200,
@@ -274,6 +282,8 @@ mod tests {
             first_byte: Duration::from_millis(2),
             last_byte: Duration::from_millis(1),
             received_bytes: 1234,
+            encoded: false,
+            decoded_bytes: 0,
         };
         let at = Duration::from_millis(1510);
         (Event { at, kind: super::super::event::EventKind::Request(request) }, request)
@@ -287,7 +297,7 @@ mod tests {
         let rows = ROW_GROUP as u64 + 5;
         for session in 0..rows {
             let (event, request) = request(session);
-            file.write(&Row::new(&event, &request, ["Home", "bots"], session > 2));
+            file.write(&Row::new(&event, &request, ["Home", "bots", ""], session > 2));
         }
         assert_eq!(file.finish(), None);
 
@@ -303,10 +313,11 @@ mod tests {
                     "response_ms": 10.0, "first_byte_ms": 2.0, "last_byte_ms": 1.0,
                     "status": 200, "received_bytes": 1234, "ok": true, "end": "answered",
                     "measured": false, "class": "bots", "model": 2,
+                    "asset": "",
                 });
                 let (event, request) = request(0);
                 let line =
-                    serde_json::to_value(Row::new(&event, &request, ["Home", "bots"], false));
+                    serde_json::to_value(Row::new(&event, &request, ["Home", "bots", ""], false));
                 assert_eq!(line.unwrap(), json);
                 let columns: Vec<&String> = row.get_column_iter().map(|(name, _)| name).collect();
                 let keys = ["session", "page", "intended_s", "start_delay_ms", "response_ms"];

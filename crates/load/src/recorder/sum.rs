@@ -46,7 +46,7 @@ pub(super) struct PendingCounts {
 impl PendingCounts {
     pub(super) fn count(&mut self, event: &Event) {
         count(&mut self.totals, event);
-        self.responses.extend(event.response());
+        self.responses.extend(event.page_response());
     }
 
     pub(super) fn add_to(&self, totals: &mut Totals, response: &mut CensoredHistogram) {

@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use serde::{Deserialize, Serialize};
 use tidegate_stats::Percentiles;
 
+use super::assets::AssetFigures;
 use crate::client::tls::algorithms::Agreed;
 use crate::outcome::Unmet;
 
@@ -83,6 +84,13 @@ pub struct PageFigures {
     pub failed: u64,
     /// From intended start to last byte.
     pub response: Percentiles,
+    /// Its assets; `None` for a page without.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub assets: Option<AssetFigures>,
+    /// From its intended start to the last byte of the page and its assets; `None` for a page
+    /// without assets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub page_load: Option<Percentiles>,
 }
 
 /// Figures of a class of customers, or of an entry of the arrivals; the counts are as in

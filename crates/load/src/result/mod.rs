@@ -1,6 +1,7 @@
 //! The result of a run: plain, serialisable data with the unit at the end of each name.
 
 pub mod arrival_entry;
+pub mod assets;
 pub(crate) mod buckets;
 pub mod driver;
 pub mod figures;

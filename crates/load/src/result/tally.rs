@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use tidegate_stats::{CensoredHistogram, Histogram};
 
 use crate::client::tls::algorithms::Agreed;
+use crate::result::assets::AssetTally;
 use crate::result::figures::{
     AddressFigures, CohortFigures, FailedCheck, Negotiated, PageFigures, Phases,
 };
@@ -57,6 +58,9 @@ pub(crate) struct PageTally {
     pub(crate) ok: u64,
     pub(crate) failed: u64,
     pub(crate) response: CensoredHistogram,
+    /// `None` for a page without assets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) assets: Option<Box<AssetTally>>,
 }
 
 /// Counts of a class of customers, or of an entry of the arrivals.
@@ -117,7 +121,9 @@ impl Tally {
             addresses,
         } = self;
         let agreed = agreed.iter().flat_map(|(_, counts)| *counts);
-        let pages = pages.values().flat_map(|it| [it.ok, it.failed, it.response.count()]);
+        let assets = |it: &PageTally| it.assets.as_ref().map_or(0, |assets| assets.most());
+        let pages =
+            pages.values().flat_map(|it| [it.ok, it.failed, it.response.count(), assets(it)]);
         let cohorts = classes.iter().chain(models);
         let cohorts = cohorts.flat_map(|it| [it.totals.most(), it.response.count()]);
         let failed_checks = failed_checks.iter().map(|it| it.count);
@@ -154,6 +160,8 @@ impl Tally {
             ok: page.ok,
             failed: page.failed,
             response: page.response.percentiles(),
+            assets: page.assets.as_ref().map(|assets| assets.figures()),
+            page_load: page.assets.as_ref().map(|assets| assets.page_load.percentiles()),
         };
         self.pages.iter().map(|(name, page)| (name.clone(), figures(page))).collect()
     }
@@ -239,10 +247,21 @@ impl Distributions {
 
 impl PageTally {
     fn merge(&mut self, other: &Self) {
-        let Self { ok, failed, response } = other;
+        let Self { ok, failed, response, assets } = other;
         self.ok += ok;
         self.failed += failed;
         self.response.merge(response);
+        assets.iter().for_each(|assets| self.assets().merge(assets));
+    }
+
+    /// Whether anything of it was requested.
+    pub(crate) fn is_requested(&self) -> bool {
+        self.ok + self.failed > 0 || self.assets.is_some()
+    }
+
+    /// The counts of its assets.
+    pub(crate) fn assets(&mut self) -> &mut AssetTally {
+        self.assets.get_or_insert_default()
     }
 }
 

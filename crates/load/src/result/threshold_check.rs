@@ -30,7 +30,9 @@ impl<'t> Evaluated<'t> {
             totals: Cow::Borrowed(totals),
             response: Cow::Borrowed(response),
         };
+        let of_pages = threshold.metric.figure.is_of_page_load();
         match &threshold.scope {
+            Scope::Run | Scope::Class(_) if of_pages => Self::default(),
             Scope::Run => borrowed(run.0, run.1),
             // A page that nobody requested.
             Scope::Page(name) => page(name).map_or_else(Self::default, |page| Self {
@@ -39,7 +41,11 @@ impl<'t> Evaluated<'t> {
                     requests_failed: page.failed,
                     ..Totals::default()
                 }),
-                response: Cow::Borrowed(&page.response),
+                response: match (of_pages, &page.assets) {
+                    (true, Some(assets)) => Cow::Borrowed(&assets.page_load),
+                    (true, None) => Cow::Owned(CensoredHistogram::default()),
+                    (false, _) => Cow::Borrowed(&page.response),
+                },
             }),
             // A class alone has the figures of the run.
             Scope::Class(name) => class(name)
@@ -84,6 +90,9 @@ impl<'t> Evaluated<'t> {
         let status = |class: &str| totals.responses_by_class.get(class).copied();
         match figure {
             Figure::ResponseMeanMs => timed().map(|times| times.mean_ms),
+            Figure::PageLoadP50Ms => timed().map(|times| times.p50_ms),
+            Figure::PageLoadP95Ms => timed().map(|times| times.p95_ms),
+            Figure::PageLoadP99Ms => timed().map(|times| times.p99_ms),
             Figure::ResponseP50Ms => timed().map(|times| times.p50_ms),
             Figure::ResponseP90Ms => timed().map(|times| times.p90_ms),
             Figure::ResponseP95Ms => timed().map(|times| times.p95_ms),
@@ -218,7 +227,7 @@ mod tests {
     fn tally() -> Tally {
         let mut tally = Tally::default();
         let mut page = |name: &str, ok, failed, ms| {
-            let mut page = PageTally { ok, failed, response: CensoredHistogram::new() };
+            let mut page = PageTally { ok, failed, ..PageTally::default() };
             page.response.record_many(Observation::Exact(Duration::from_millis(ms)), ok + failed);
             tally.distributions.response.merge(&page.response);
             tally.totals.requests_ok += ok;

@@ -48,6 +48,12 @@ pub struct Totals {
     pub requests_ok: u64,
     /// Requests without a response, or with a status that the page does not allow.
     pub requests_failed: u64,
+    /// Assets of pages among `requests_ok`.
+    #[serde(default)]
+    pub assets_ok: u64,
+    /// Assets of pages among `requests_failed`.
+    #[serde(default)]
+    pub assets_failed: u64,
     /// Requests without a response because a connection was refused, failed or broke (also in
     /// `requests_failed`).
     pub connection_errors: u64,
@@ -60,6 +66,13 @@ pub struct Totals {
     pub responses_by_class: BTreeMap<&'static str, u64>,
     /// Bytes of responses with heads, without TLS; for HTTP/2 with frames.
     pub received_bytes: u64,
+    /// Responses with a content coding, such as gzip.
+    #[serde(default)]
+    pub encoded_responses: u64,
+    /// Bytes of their bodies after decoding. Only bodies that a page needs are decoded, and at most
+    /// 256 KiB of each.
+    #[serde(default)]
+    pub decoded_bytes: u64,
     /// Repetitions of requests that exceeded the patience (within the same request).
     pub requests_reloaded: u64,
     /// Redirects followed (within the same request).
@@ -143,8 +156,10 @@ macro_rules! totals {
             numbers: [
                 offered, sessions_returned, started, not_started, admitted, refused, failed,
                 abandoned, abandoned_admitted, failed_admitted, completed, cut_off,
-                returning_refused, requests_ok, requests_failed, connection_errors,
-                requests_cut_off, soft_checks_failed, received_bytes, requests_reloaded, redirects, retries, fallback_last_id, fallback_via,
+                returning_refused, requests_ok, requests_failed, assets_ok, assets_failed,
+                connection_errors, requests_cut_off, soft_checks_failed, received_bytes,
+                encoded_responses, decoded_bytes, requests_reloaded, redirects, retries,
+                fallback_last_id, fallback_via,
                 fallback_back, full_attempted, full_ok, resumed_attempted, resumed_ok,
                 resumption_declined, resumption_without_ticket, starts, missed_starts,
             ],

@@ -83,6 +83,7 @@ pub fn run_when(
     recorder.addresses(&probed.reached, &probed.unreachable);
     let rules = *plan.scenario.session();
     let files = open_files::raise_limit().saturating_sub(OTHER_FILES) as usize;
+    let files = files / plan.connections_of_a_customer();
     // The simulation of session lengths must not run while load is generated.
     plan.scenario.session_length();
     let (start, started_at) = wait_for_start(ready().or(plan.start_at), &plan.stop)?;
@@ -104,6 +105,7 @@ pub fn run_when(
         sources: plan.sources.clone(),
         keep: plan.keep,
         close: plan.close,
+        accept_encoding: plan.accept_encoding,
         arrivals,
         patience_factor: plan.patience_factor(),
         time_scale: plan.time_scale,

@@ -8,12 +8,14 @@ use std::sync::mpsc::{Receiver, SyncSender, TrySendError};
 use std::time::{Duration, Instant};
 
 use tidegate_host::{Cores, cpu_clock};
+use tidegate_stats::Observation;
 
 use super::source;
 use crate::arrivals::Arrivals;
 use crate::client::addresses::Addresses;
 use crate::client::connection::Connector;
 use crate::client::connections::{Close, Http, KeepAlive, Sources};
+use crate::client::http::coding::ACCEPTED;
 use crate::client::http::head::LastHead;
 use crate::client::target::Target;
 use crate::client::tls::config::ClientTls;
@@ -25,8 +27,8 @@ use crate::recorder::event::{Batch, Event, EventKind, Request};
 use crate::scenario::parts::Parts;
 use crate::session::context::{Buffers, SessionCounts, ThreadContext};
 use crate::session::event_log::EventLog;
+use crate::session::in_flight::{InFlight, OpenPage};
 use crate::session::message::FixedRequests;
-use crate::session::open_requests::OpenRequests;
 use crate::session::timers::Timers;
 
 /// Interval of the heartbeat of the event loop; batches are sent with it.
@@ -51,6 +53,7 @@ pub(crate) struct Assignment {
     pub(crate) sources: Sources,
     pub(crate) keep: KeepAlive,
     pub(crate) close: Close,
+    pub(crate) accept_encoding: bool,
     pub(crate) arrivals: Arrivals,
     pub(crate) patience_factor: f64,
     pub(crate) time_scale: f64,
@@ -69,9 +72,11 @@ impl Assignment {
     /// The context of the thread's customers.
     fn into_context(self, timers: Rc<Timers>) -> ThreadContext {
         // Source: RFC 9112, section 9.6, for a connection of one request.
+        let accepted = format!("Accept-Encoding: {ACCEPTED}\r\n");
         let headers = format!(
-            "Host: {}\r\nUser-Agent: tidegate-load\r\nAccept: text/html,*/*;q=0.8\r\n{}",
+            "Host: {}\r\nUser-Agent: tidegate-load\r\nAccept: text/html,*/*;q=0.8\r\n{}{}",
             self.target.authority,
+            if self.accept_encoding { &accepted } else { "" },
             if self.keep == KeepAlive::Request { "Connection: close\r\n" } else { "" }
         );
         let seed = (self.seed ^ self.shard.first as u64).wrapping_mul(SCHEDULE);
@@ -104,7 +109,8 @@ impl Assignment {
             max_in_flight: self.max_in_flight,
             max_sessions: self.max_sessions.map(|most| self.shard.of_first(most)),
             log: EventLog::default(),
-            open: OpenRequests::default(),
+            open_requests: InFlight::default(),
+            open_pages: InFlight::default(),
         }
     }
 }
@@ -160,7 +166,12 @@ async fn drive(
                 let kind = EventKind::Ended { cohort, outcome: Outcome::CutOff, admitted: true };
                 (0..count).for_each(|_| context.record_at(ended, kind));
             }
-            context.open.each(|request| {
+            context.open_pages.each(|OpenPage { page, intended }| {
+                let time = context.since_start(ended).saturating_sub(intended);
+                let time = Observation::Open(time);
+                context.record_at(ended, EventKind::PageLoad { page, time });
+            });
+            context.open_requests.each(|request| {
                 // A request that is due only after the end has not waited.
                 let outcome = Some(Outcome::CutOff);
                 context.record_at(ended, EventKind::Request(Request { outcome, ..request }));

@@ -45,7 +45,7 @@ pub enum TextPart {
 }
 
 /// Names in texts that are no parameters.
-pub(super) const NAMES: [&str; 5] = ["customer", "session", "request", "random", "run"];
+pub(crate) const NAMES: [&str; 5] = ["customer", "session", "request", "random", "run"];
 
 impl TextPart {
     /// Parses a text with names in braces; `parameter` knows the index of a

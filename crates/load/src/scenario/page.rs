@@ -39,7 +39,12 @@ pub struct Page {
     pub via: Option<u16>,
     /// Mean think time before this page, if not the session's.
     pub think: Option<Duration>,
+    /// Addresses that the browser requests for the page at the same time.
+    pub assets: Vec<Template>,
 }
+
+/// Most assets of a page.
+pub(crate) const ASSETS: usize = 500;
 
 /// A body of a request as the scenario has it.
 #[derive(Clone, Debug, PartialEq)]
@@ -86,7 +91,7 @@ impl Page {
 }
 
 /// Method of a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Method {
     /// GET
     Get,

@@ -21,6 +21,8 @@ pub struct SessionRules {
     pub customers: u64,
     /// Redirects within the site are followed, as part of the request.
     pub follow_redirects: bool,
+    /// An asset is requested once in a session.
+    pub assets_cached: bool,
 }
 
 impl Default for SessionRules {
@@ -35,6 +37,7 @@ impl Default for SessionRules {
             impatience: Impatience::Leave,
             customers: 1000,
             follow_redirects: true,
+            assets_cached: false,
         }
     }
 }

@@ -41,6 +41,8 @@ pub(crate) enum Has {
     Classes,
     /// The run, classes and pages.
     Pages,
+    /// Pages alone.
+    PagesOnly,
 }
 
 /// A figure of a run that thresholds can refer to.
@@ -52,6 +54,9 @@ pub(crate) enum Figure {
     ResponseP95Ms,
     ResponseP99Ms,
     ResponseMaxMs,
+    PageLoadP50Ms,
+    PageLoadP95Ms,
+    PageLoadP99Ms,
     RequestsPerS,
     RequestsFailedRatio,
     Responses4xxRatio,
@@ -68,6 +73,13 @@ pub(crate) enum Figure {
     FailedRatio,
     ReturningRefused,
     FullHandshakeShare,
+}
+
+impl Figure {
+    /// Whether it is about a page with its assets.
+    pub(crate) fn is_of_page_load(self) -> bool {
+        matches!(self, Self::PageLoadP50Ms | Self::PageLoadP95Ms | Self::PageLoadP99Ms)
+    }
 }
 
 /// A figure with its name.
@@ -100,6 +112,14 @@ pub const METRICS: &[Metric] = &[
     metric("response_p95_ms", "Its 95th percentile.", Figure::ResponseP95Ms, Has::Pages),
     metric("response_p99_ms", "Its 99th percentile.", Figure::ResponseP99Ms, Has::Pages),
     metric("response_max_ms", "The longest.", Figure::ResponseMaxMs, Has::Pages),
+    metric(
+        "page_load_p50_ms",
+        "Median time from the intended start of a page to the last byte of its last asset.",
+        Figure::PageLoadP50Ms,
+        Has::PagesOnly,
+    ),
+    metric("page_load_p95_ms", "Its 95th percentile.", Figure::PageLoadP95Ms, Has::PagesOnly),
+    metric("page_load_p99_ms", "Its 99th percentile.", Figure::PageLoadP99Ms, Has::PagesOnly),
     metric("requests_per_s", "Requests answered.", Figure::RequestsPerS, Has::Pages),
     metric(
         "requests_failed_ratio",
@@ -222,6 +242,7 @@ impl Metric {
             Has::Run => "run",
             Has::Classes => "run, class",
             Has::Pages => "run, class, page",
+            Has::PagesOnly => "page",
         }
     }
 }

@@ -7,15 +7,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::event_log::EventLog;
+use super::in_flight::{InFlight, OpenPage};
 use super::message::FixedRequests;
-use super::open_requests::OpenRequests;
 use super::timers::Timers;
 use crate::client::connection::Connector;
 use crate::client::connections::{Close, KeepAlive};
 use crate::client::http::head::LastHead;
 use crate::client::target::Target;
 use crate::plan::shard::ThreadShard;
-use crate::recorder::event::{Cohort, EventKind, Expectation};
+use crate::recorder::event::{Cohort, EventKind, Expectation, Request};
 use crate::rng::Rng;
 use crate::scenario::class::draw;
 use crate::scenario::parts::Parts;
@@ -54,7 +54,8 @@ pub(crate) struct ThreadContext {
     /// Most sessions of this thread.
     pub(crate) max_sessions: Option<u64>,
     pub(crate) log: EventLog,
-    pub(crate) open: OpenRequests,
+    pub(crate) open_requests: InFlight<Request>,
+    pub(crate) open_pages: InFlight<OpenPage>,
     pub(crate) counts: SessionCounts,
 }
 

@@ -5,8 +5,11 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use rand::{RngExt, SeedableRng};
+use tidegate_stats::Observation;
 
+use super::assets::Asset;
 use super::context::ThreadContext;
+use super::in_flight::OpenPage;
 use super::last_used::LastUsed;
 use super::request::{Identity, Maker, NotMade, Origin, Request};
 use super::returning::{Departure, ReturningState, finish};
@@ -80,6 +83,8 @@ impl Customer {
         agent.context.record(EventKind::Ended { cohort, outcome, admitted });
         // The connection of an abandoned or failed request was reset already.
         let (mut kept, connection) = (ReturningState::default(), agent.connection.take());
+        let further = agent.further.drain(..).map(|mut agent| agent.connection.take());
+        further.for_each(|connection| finish(&agent.context, connection));
         if agent.context.keep == KeepAlive::Customer {
             (kept.connection, kept.tickets) = (connection, Some(agent.tickets.clone()));
         } else {
@@ -138,7 +143,7 @@ impl Customer {
             let keep = keep || parts.pages[request.page as usize].expected.reads_body();
             let mut body = if keep { context.buffers.take() } else { Vec::new() };
             let kept = keep.then_some(&mut body);
-            let visited = self.agent.visit(&request, intended, kept, &mut self.last).await;
+            let visited = self.visit(&request, intended, kept).await;
             let gone = visited.and_then(|(ended, base)| match next {
                 Some(step) if !self.ends_by_time(step, arrived_ms, ended) => {
                     self.go(step, &body, base.as_deref().unwrap_or(&request.path))?;
@@ -156,6 +161,90 @@ impl Customer {
                 return Ok(intended);
             }
         }
+    }
+
+    /// Requests a page with its assets. Returns when all of it has come, and the path of the page
+    /// if it was redirected.
+    async fn visit(
+        &mut self,
+        request: &Request,
+        intended: Instant,
+        keep: Option<&mut Vec<u8>>,
+    ) -> Result<(Instant, Option<String>), Outcome> {
+        let context = self.agent.context.clone();
+        let page = request.page;
+        if context.parts.pages[page as usize].assets.is_empty() {
+            let mut reloads = self.class().session.impatience.reloads();
+            let visited =
+                self.agent.visit(request, intended, keep, &mut self.last, &mut reloads).await?;
+            return Ok((visited.ended, visited.base));
+        }
+        let since_start = context.since_start(intended);
+        let opened = context.open_pages.open(OpenPage { page, intended: since_start });
+        // Boxed, so that pages without assets need no room for it.
+        let result = Box::pin(self.visit_with_assets(request, intended, keep)).await;
+        context.open_pages.close(opened);
+        let took = |ended: Instant| ended.saturating_duration_since(intended);
+        let now = Instant::now();
+        let (ended, time) = match &result {
+            Ok((ended, _)) => (*ended, Observation::Exact(took(*ended))),
+            Err(outcome) if outcome.is_wait_in_vain() => (now, Observation::Lost(took(now))),
+            Err(_) => return result,
+        };
+        context.record_at(ended, EventKind::PageLoad { page, time });
+        result
+    }
+
+    async fn visit_with_assets(
+        &mut self,
+        request: &Request,
+        intended: Instant,
+        mut keep: Option<&mut Vec<u8>>,
+    ) -> Result<(Instant, Option<String>), Outcome> {
+        let mut reloads = self.class().session.impatience.reloads();
+        let mut from = intended;
+        loop {
+            let (kept, last) = (keep.as_deref_mut(), &mut self.last);
+            let visited = self.agent.visit(request, from, kept, last, &mut reloads).await?;
+            let assets = self.assets(request.page);
+            match self.agent.load_assets(&assets, visited.ended, visited.deadline).await {
+                Ok(ended) => return Ok((ended, visited.base)),
+                Err(Outcome::Abandoned(_)) if reloads > 0 => {
+                    reloads -= 1;
+                    let cohort = self.agent.cohort;
+                    self.agent.context.record(EventKind::Reloaded { cohort });
+                    keep.iter_mut().for_each(|kept| kept.clear());
+                    from = Instant::now();
+                }
+                Err(outcome) => return Err(outcome),
+            }
+        }
+    }
+
+    /// The requests for the assets of a page that the customer does not have yet.
+    fn assets(&mut self, page: u16) -> Vec<Asset> {
+        let context = self.agent.context.clone();
+        let mut assets = Vec::new();
+        for (index, fixed) in context.fixed.assets(page).iter().enumerate() {
+            let request = fixed.clone().or_else(|| {
+                let mut maker = Maker {
+                    parts: &context.parts,
+                    origin: &context.target.origin,
+                    identity: &self.identity,
+                    last: &mut self.last,
+                    rng: &mut self.rng,
+                };
+                maker.asset(page, index).map(Rc::new)
+            });
+            match request {
+                Some(request) if self.agent.has(&request) => {}
+                Some(request) => assets.push(Asset { index: index as u16, request }),
+                None => context.check_failed(page, Expectation::NotOffered, || {
+                    "an asset with a value that no page has provided yet".to_owned()
+                }),
+            }
+        }
+        assets
     }
 
     /// Whether the session ends in place of this step because it has lasted its duration.

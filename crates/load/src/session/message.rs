@@ -10,18 +10,23 @@ use super::cookies::Cookies;
 use super::last_used::LastUsed;
 use super::request::{Identity, Maker, Request};
 use crate::rng::Rng;
-use crate::scenario::page::Method;
+use crate::scenario::page::{Method, Page};
 use crate::scenario::parts::Parts;
+use crate::scenario::template::Template;
 
 /// Requests that are always the same, by page: encoded once per thread.
 #[derive(Debug)]
-pub(crate) struct FixedRequests(Vec<Option<Rc<Request>>>);
+pub(crate) struct FixedRequests {
+    pages: Vec<Option<Rc<Request>>>,
+    /// By page.
+    assets: Vec<Vec<Option<Rc<Request>>>>,
+}
 
 impl FixedRequests {
     /// `common` are the header fields that every request has.
     pub(crate) fn new(parts: &Parts, origin: &str, common: &str) -> Self {
         let nobody = Identity { customer: 0, session: 0, request: 0, run: 0 };
-        let request = |page: usize| {
+        let made = |make: &dyn Fn(&mut Maker<'_>) -> Option<Request>| {
             let mut maker = Maker {
                 parts,
                 origin,
@@ -29,17 +34,36 @@ impl FixedRequests {
                 last: &mut LastUsed::default(),
                 rng: &mut Rng::seed_from_u64(0),
             };
-            let (mut request, _) = maker.make(page as u16, &[], "/").ok()?;
+            let mut request = make(&mut maker)?;
             request.bytes = Some(request.write(common, &Cookies::default()));
             Some(Rc::new(request))
         };
-        let pages = parts.pages.iter().enumerate();
-        Self(pages.map(|(index, page)| page.is_fixed().then(|| request(index))?).collect())
+        let page = |(index, page): (usize, &Page)| {
+            let make = |maker: &mut Maker<'_>| Some(maker.make(index as u16, &[], "/").ok()?.0);
+            page.is_fixed().then(|| made(&make))?
+        };
+        let asset = |page: usize, asset: usize, template: &Template| {
+            let make = |maker: &mut Maker<'_>| maker.asset(page as u16, asset);
+            template.is_fixed().then(|| made(&make))?
+        };
+        let assets = |(index, page): (usize, &Page)| {
+            let all = page.assets.iter().enumerate();
+            all.map(|(nth, template)| asset(index, nth, template)).collect()
+        };
+        Self {
+            pages: parts.pages.iter().enumerate().map(page).collect(),
+            assets: parts.pages.iter().enumerate().map(assets).collect(),
+        }
     }
 
     /// The request for a page, if it is one of them.
     pub(crate) fn get(&self, page: u16) -> Option<Rc<Request>> {
-        self.0[usize::from(page)].clone()
+        self.pages[usize::from(page)].clone()
+    }
+
+    /// The requests for the assets of a page, as far as they are some of them.
+    pub(crate) fn assets(&self, page: u16) -> &[Option<Rc<Request>>] {
+        &self.assets[usize::from(page)]
     }
 }
 
@@ -126,7 +150,7 @@ weights = { End = 1 }
     fn only_constant_requests_are_kept_and_cookies_are_added_to_them() {
         let shop = Scenario::from_toml(PAGES, "shop.toml").unwrap();
         let fixed = FixedRequests::new(shop.parts(), "https://shop", COMMON);
-        let kept: Vec<bool> = fixed.0.iter().map(Option::is_some).collect();
+        let kept: Vec<bool> = fixed.pages.iter().map(Option::is_some).collect();
         let names: Vec<&str> = shop.pages().iter().map(|page| page.name.as_str()).collect();
         assert_eq!(names, ["Home", "Dressed", "Numbered", "Drawn", "Sent", "Linked"]);
         assert_eq!(kept, [true, true, false, false, false, false]);

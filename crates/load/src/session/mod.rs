@@ -1,14 +1,15 @@
 //! One customer's session: requests, think times, patience, cookies, and the events that
 //! it records.
 
+mod assets;
 pub(crate) mod context;
 mod cookies;
 pub(crate) mod customer;
 mod deadline;
 pub(crate) mod event_log;
+pub(crate) mod in_flight;
 mod last_used;
 pub(crate) mod message;
-pub(crate) mod open_requests;
 mod redirect;
 mod request;
 pub(crate) mod returning;

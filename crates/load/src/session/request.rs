@@ -13,6 +13,7 @@ use crate::rng::Rng;
 use crate::scenario::field::FieldRule;
 use crate::scenario::page::{Method, Page, Source};
 use crate::scenario::parts::Parts;
+use crate::scenario::template::Template;
 
 /// Most bytes of a path.
 const LONGEST_PATH: usize = 8000;
@@ -39,7 +40,7 @@ pub(crate) struct Request {
 
 impl Request {
     /// Without header fields of its own.
-    fn new(page: u16, method: Method, path: String, body: String) -> Self {
+    pub(super) fn new(page: u16, method: Method, path: String, body: String) -> Self {
         Self { page, method, path, headers: Vec::new(), body, bytes: None }
     }
 }
@@ -136,7 +137,7 @@ impl Maker<'_> {
     }
 
     fn by_path(&mut self, page: u16, rules: &Page) -> Option<(Request, Origin)> {
-        let path = self.fill(rules, None)?;
+        let path = self.fill(rules.template(), None)?;
         let method = rules.method.unwrap_or(Method::Get);
         let mut body = String::new();
         if !method.is_safe() {
@@ -182,7 +183,7 @@ impl Maker<'_> {
         if let (Some(path), Some(ids)) = (&from, &rules.ids) {
             ids.matches(path, |index, value| self.last.set(index, value));
         }
-        let path = self.fill(rules, Some(()))?;
+        let path = self.fill(template, Some(()))?;
         Some((Request::new(page, method, path, String::new()), origin))
     }
 
@@ -251,12 +252,12 @@ impl Maker<'_> {
         Some(paths.swap_remove(index))
     }
 
-    /// Fills the page's template: from the last ids if `links` is set (the page follows
+    /// Fills a template: from the last ids if `links` is set (the page follows
     /// links), else from the declared ranges first.
-    fn fill(&mut self, rules: &Page, links: Option<()>) -> Option<String> {
+    pub(super) fn fill(&mut self, template: &Template, links: Option<()>) -> Option<String> {
         let (parts, identity) = (self.parts, self.identity);
         let (rng, last) = (&mut *self.rng, &mut *self.last);
-        let path = rules.template().fill(|index, path| {
+        let path = template.fill(|index, path| {
             let parameter = &parts.parameters[index as usize];
             match parameter.name.as_str() {
                 "customer" => path.push_str(&identity.customer.to_string()),

@@ -1,7 +1,8 @@
 //! The customer's user agent: sends one request from its intended start to its last byte,
 //! with connections, reloads, redirects and checks.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -16,6 +17,7 @@ use super::request::Request;
 use super::returning::{finish, rest_until};
 use crate::client::connection::{ConnectError, Connection};
 use crate::client::connections::KeepAlive;
+use crate::client::http::coding::Coding;
 use crate::client::http::exchange::{Answer, Exchange};
 use crate::client::tls::tickets::Tickets;
 use crate::outcome::{Failure, Outcome, Stage};
@@ -32,27 +34,53 @@ pub(crate) struct UserAgent {
     pub(crate) context: Rc<ThreadContext>,
     pub(crate) cohort: Cohort,
     /// Number of the session.
-    session: u64,
-    cookies: Cookies,
+    pub(super) session: u64,
+    /// Those of all agents of a customer.
+    pub(super) cookies: Rc<RefCell<Cookies>>,
     pub(crate) tickets: Arc<Tickets>,
     pub(crate) connection: Option<Connection>,
     /// Timer of the patience.
-    deadline: Deadline,
+    pub(super) deadline: Deadline,
     /// The first handshake is complete.
     pub(crate) admitted: bool,
+    /// Further agents of the customer with a connection each, for the assets of pages.
+    pub(super) further: Vec<UserAgent>,
+    /// Assets that the customer has, by [`key`](super::assets).
+    pub(super) cache: BTreeSet<u64>,
+    /// The connection is another agent's, and this one opens none in its place.
+    pub(super) borrows: Borrows,
+}
+
+/// Whether an agent uses the connection of another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Borrows {
+    No,
+    Yes,
+    /// The connection ended before a request could be sent, which may be repeated elsewhere.
+    Lost,
+}
+
+/// A page that was answered.
+pub(super) struct Visited {
+    /// The time of the last byte.
+    pub(super) ended: Instant,
+    /// The path after redirects, if there were any.
+    pub(super) base: Option<String>,
+    /// When the patience ends.
+    pub(super) deadline: Instant,
 }
 
 /// The response of a page.
-struct PageResponse {
-    answer: Answer,
+pub(super) struct PageResponse {
+    pub(super) answer: Answer,
     /// The path after redirects, if there were any: the base of links.
     base: Option<String>,
     /// Why its redirect was not followed.
-    unfollowed: Option<Unfollowed>,
+    pub(super) unfollowed: Option<Unfollowed>,
 }
 
 /// A redirect that is a failure, unless a check of the page allows its status.
-enum Unfollowed {
+pub(super) enum Unfollowed {
     /// To this address of another origin.
     Elsewhere(String),
     /// One too many.
@@ -71,11 +99,14 @@ impl UserAgent {
             context,
             cohort,
             session,
-            cookies: Cookies::default(),
+            cookies: Rc::default(),
             tickets,
             connection,
             deadline: Deadline::default(),
             admitted: false,
+            further: Vec::new(),
+            cache: BTreeSet::new(),
+            borrows: Borrows::No,
         }
     }
 
@@ -102,8 +133,8 @@ impl UserAgent {
         rest_until(&self.context, &mut self.connection, at)
     }
 
-    /// Sends one request and records it. Returns the time of the last byte, and the path of
-    /// the page if it was redirected. Values that the page's rules extract go to `last`.
+    /// Sends one request and records it. It is sent again up to `reloads` times, which that
+    /// reduces. Values that the page's rules extract go to `last`.
     ///
     /// # Errors
     /// The session ends.
@@ -113,16 +144,18 @@ impl UserAgent {
         intended: Instant,
         mut keep: Option<&mut Vec<u8>>,
         last: &mut LastUsed,
-    ) -> Result<(Instant, Option<String>), Outcome> {
+        reloads: &mut u32,
+    ) -> Result<Visited, Outcome> {
         let context = self.context.clone();
         let begun = Instant::now();
         let (intended_at, begun_at) = (context.since_start(intended), context.since_start(begun));
         let late = begun_at.saturating_sub(intended_at);
         context.log.record(begun_at, EventKind::Begun { late });
-        let opened = context.open.open(RecordedRequest {
+        let opened = context.open_requests.open(RecordedRequest {
             session: self.session,
             cohort: self.cohort,
             page: request.page,
+            asset: None,
             intended: intended_at,
             late,
             status: 0,
@@ -131,12 +164,13 @@ impl UserAgent {
             first_byte: Duration::ZERO,
             last_byte: Duration::ZERO,
             received_bytes: 0,
+            encoded: false,
+            decoded_bytes: 0,
         });
         let stage = Cell::new(Stage::Connect);
         let patience = context.patience[usize::from(self.cohort.class)];
         let (mut now, mut deadline) = (begun, intended + patience);
         let mut timer = std::mem::take(&mut self.deadline);
-        let mut reloads = self.class().session.impatience.reloads();
         let result = loop {
             let result = {
                 let attempt = pin!(self.follow(request, now, keep.as_deref_mut(), &stage));
@@ -147,10 +181,10 @@ impl UserAgent {
             }
             // Dropping the connection resets it.
             self.connection = None;
-            if reloads == 0 {
+            if *reloads == 0 {
                 break Err(Outcome::Abandoned(stage.get()));
             }
-            reloads -= 1;
+            *reloads -= 1;
             context.record(EventKind::Reloaded { cohort: self.cohort });
             if let Some(kept) = keep.as_deref_mut() {
                 kept.clear();
@@ -159,17 +193,21 @@ impl UserAgent {
             deadline = now + patience;
         };
         self.deadline = timer;
-        let mut recorded = context.open.close(opened);
+        let mut recorded = context.open_requests.close(opened);
         match result {
             Ok(PageResponse { answer, base, unfollowed }) => {
                 let status = answer.status;
                 let page = &context.parts.pages[request.page as usize];
                 let allowed = page.allow.contains(&status) || page.expected.allows(status);
+                let decoded = match (answer.coding, keep.as_deref_mut()) {
+                    (Coding::Identity, _) | (_, None) => Ok(0),
+                    (coding, Some(body)) => decode(coding, body),
+                };
                 let body = keep.as_deref().map_or(&[][..], |body| body);
                 let checked = match unfollowed.filter(|_| !allowed) {
                     Some(unfollowed) => Err(self.unfollowed(request.page, status, &unfollowed)),
                     None if status < 400 || allowed => {
-                        self.check(request.page, &answer, body, last)
+                        decoded.and_then(|_| self.check(request.page, &answer, body, last))
                     }
                     None if status < 500 => Err(Failure::Status4xx),
                     None => Err(Failure::Status5xx),
@@ -179,8 +217,11 @@ impl UserAgent {
                 recorded.first_byte = answer.first_byte - answer.sent;
                 recorded.last_byte = answer.last_byte - answer.first_byte;
                 recorded.received_bytes = answer.received_bytes;
+                recorded.encoded = answer.coding != Coding::Identity;
+                recorded.decoded_bytes = decoded.unwrap_or_default();
                 context.record_at(answer.last_byte, EventKind::Request(recorded));
-                checked.map(|()| (answer.last_byte, base)).map_err(Outcome::Failed)
+                let ended = answer.last_byte;
+                checked.map(|()| Visited { ended, base, deadline }).map_err(Outcome::Failed)
             }
             Err(outcome) => {
                 recorded.outcome = Some(outcome);
@@ -232,7 +273,7 @@ impl UserAgent {
     }
 
     /// Sends a request and follows its redirects.
-    async fn follow(
+    pub(super) async fn follow(
         &mut self,
         request: &Request,
         now: Instant,
@@ -310,10 +351,14 @@ impl UserAgent {
         stage: &Cell<Stage>,
     ) -> Result<Answer, Outcome> {
         let context = self.context.clone();
-        let bytes = request.bytes(&context.headers, &self.cookies);
+        let bytes = request.bytes(&context.headers, &self.cookies.borrow());
         let mut reused = self.is_connected();
         let mut sent = now;
         loop {
+            if !reused && self.borrows != Borrows::No {
+                self.borrows = Borrows::Lost;
+                return Err(Outcome::Failed(Failure::GoAway));
+            }
             if !reused {
                 self.connection = None;
                 // Boxed, so that requests on an open connection need no room for it.
@@ -341,7 +386,8 @@ impl UserAgent {
                     }
                     if let Some(fields) = &answer.fields {
                         let origin = &context.target.origin;
-                        self.cookies.add(&fields.cookies, origin, &request.path);
+                        let mut cookies = self.cookies.borrow_mut();
+                        cookies.add(&fields.cookies, origin, &request.path);
                     }
                     return Ok(answer);
                 }
@@ -377,4 +423,14 @@ impl UserAgent {
             Err(ConnectError::Failed(kind, _)) => Err(Outcome::Failed(kind)),
         }
     }
+}
+
+/// Decodes a body in its place; returns its length.
+fn decode(coding: Coding, body: &mut Vec<u8>) -> Result<u64, Failure> {
+    // A response to HEAD, or one without content.
+    if body.is_empty() {
+        return Ok(0);
+    }
+    *body = coding.decode(body).ok_or(Failure::Decoding)?;
+    Ok(body.len() as u64)
 }

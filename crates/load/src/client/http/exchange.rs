@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::io;
 use std::time::Instant;
 
+use super::coding::Coding;
 use super::head::{Fields, LastHead};
 use crate::outcome::{Failure, Stage};
 use crate::scenario::page::Method;
@@ -37,6 +38,8 @@ pub(crate) struct Answer {
     pub(crate) status: u16,
     /// The connection can be used for another request.
     pub(crate) reusable: bool,
+    /// How the body is encoded.
+    pub(crate) coding: Coding,
     pub(crate) fields: Option<Box<Fields>>,
     pub(crate) sent: Instant,
     pub(crate) first_byte: Instant,

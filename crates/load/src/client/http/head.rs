@@ -6,6 +6,7 @@ use std::cell::RefCell;
 use std::mem::MaybeUninit;
 
 use super::body::Body;
+use super::coding::Coding;
 
 /// Most header fields of an answer.
 const HEADERS: usize = 100;
@@ -16,6 +17,7 @@ pub(crate) struct Head {
     pub(crate) status: u16,
     pub(crate) reusable: bool,
     pub(crate) body: Body,
+    pub(crate) coding: Coding,
     pub(crate) fields: Option<Box<Fields>>,
 }
 
@@ -65,6 +67,7 @@ impl Head {
         let mut length: Option<u64> = None;
         let mut chunked = false;
         let mut coded = false;
+        let mut coding = Coding::default();
         let mut fields = Fields::default();
         for header in response.headers.iter() {
             let name = header.name;
@@ -90,6 +93,12 @@ impl Head {
                         _ => {}
                     }
                 }
+            } else if name.eq_ignore_ascii_case("content-encoding") {
+                // Several fields are several codings.
+                coding = match coding {
+                    Coding::Identity => Coding::of(text().unwrap_or("?")),
+                    _ => Coding::Unknown,
+                };
             } else if name.eq_ignore_ascii_case("location") {
                 fields.location = text().ok().map(str::to_owned);
             } else if name.eq_ignore_ascii_case("set-cookie") {
@@ -110,7 +119,7 @@ impl Head {
                 None => Body::UntilClose,
             }
         };
-        Ok(Some((used, Self { status, reusable, body, fields: fields.boxed() })))
+        Ok(Some((used, Self { status, reusable, body, coding, fields: fields.boxed() })))
     }
 }
 
@@ -125,6 +134,7 @@ struct Plain {
     status: u16,
     reusable: bool,
     body: Body,
+    coding: Coding,
 }
 
 impl LastHead {
@@ -139,17 +149,18 @@ impl LastHead {
             return Head::parse(buffer, head_only, wanted);
         }
         let (bytes, plain) = &mut *self.0.borrow_mut();
-        if let Some(Plain { status, reusable, body }) = *plain
+        if let Some(Plain { status, reusable, body, coding }) = *plain
             && buffer.starts_with(bytes)
         {
-            return Ok(Some((bytes.len(), Head { status, reusable, body, fields: None })));
+            let head = Head { status, reusable, body, coding, fields: None };
+            return Ok(Some((bytes.len(), head)));
         }
         let parsed = Head::parse(buffer, false, &[])?;
         if let Some((used, head)) = &parsed
             && head.fields.is_none()
         {
-            let Head { status, reusable, body, .. } = *head;
-            *plain = Some(Plain { status, reusable, body });
+            let Head { status, reusable, body, coding, .. } = *head;
+            *plain = Some(Plain { status, reusable, body, coding });
             bytes.clear();
             bytes.extend_from_slice(&buffer[..*used]);
         }
@@ -190,6 +201,7 @@ mod tests {
             Just("Content-Length: 7\r\n"),
             Just("Connection: close\r\n"),
             Just("Location: /a\r\n"),
+            Just("Content-Encoding: gzip\r\n"),
             Just("Set-Cookie: a=1\r\n"),
             Just("broken\r\n"),
         ];

@@ -124,6 +124,7 @@ impl Exchange<'_> {
         Ok(Answer {
             status: answer.status,
             reusable: answer.reusable,
+            coding: answer.coding,
             fields: answer.fields,
             sent,
             first_byte: first_byte.unwrap_or(last_byte),

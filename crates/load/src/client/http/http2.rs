@@ -1,10 +1,10 @@
-//! HTTP/2 as a client: one request at a time on a connection, timed as over
-//! HTTP/1.1. Without a task of its own: the connection is driven by the future that
-//! uses it, so that dropping it ends it at once.
+//! HTTP/2 as a client, timed as over HTTP/1.1. Without a task of its own: the connection is
+//! driven by the futures that use it, so that dropping them ends it at once. Several requests
+//! at a time belong to one task, which each of them wakes.
 //!
 //! Source: RFC 9113, sections 3 (starting), 6.8 (GOAWAY), 8 (messages).
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::io;
 use std::pin::Pin;
@@ -16,13 +16,15 @@ use bytes::Bytes;
 use h2::client::{Builder, SendRequest};
 use h2::{Reason, RecvStream};
 use http::header::{
-    CONNECTION, HOST, HeaderName, LOCATION, SET_COOKIE, TRANSFER_ENCODING, UPGRADE,
+    CONNECTION, CONTENT_ENCODING, HOST, HeaderName, LOCATION, SET_COOKIE, TRANSFER_ENCODING,
+    UPGRADE,
 };
 use http::uri::{Authority, Scheme};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, Uri, Version};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::body::store;
+use super::coding::Coding;
 use super::exchange::{Answer, Exchange, ExchangeError, LARGEST_HEAD, Progress, failure};
 use super::head::Fields;
 use crate::client::connections::Close;
@@ -44,14 +46,22 @@ static OF_CONNECTIONS: [HeaderName; 5] = [
     UPGRADE,
 ];
 
-/// An open connection. Dropping it resets it.
-pub(crate) struct Http2 {
+/// An open connection. Dropping the last clone resets it.
+#[derive(Clone)]
+pub(crate) struct Http2(Rc<RefCell<Inner>>);
+
+struct Inner {
     requests: SendRequest<Bytes>,
     connection: h2::client::Connection<Watched, Bytes>,
     seen: Rc<Seen>,
     scheme: Scheme,
     /// The connection has ended and must not be polled any more.
     over: bool,
+    /// Requests in flight, with the bytes that had come before the first of them, and those of
+    /// bodies since then.
+    in_flight: usize,
+    before: u64,
+    bodies: u64,
 }
 
 /// What was seen on the wire below.
@@ -82,7 +92,17 @@ impl Http2 {
             .await;
         match begun {
             Ok((requests, connection)) => {
-                Ok(Self { requests, connection, seen, scheme, over: false })
+                let inner = Inner {
+                    requests,
+                    connection,
+                    seen,
+                    scheme,
+                    over: false,
+                    in_flight: 0,
+                    before: 0,
+                    bodies: 0,
+                };
+                Ok(Self(Rc::new(RefCell::new(inner))))
             }
             Err(error) => Err(failed(&error, &seen)),
         }
@@ -92,15 +112,17 @@ impl Http2 {
     ///
     /// # Errors
     /// What it does instead.
-    pub(crate) async fn check(&mut self) -> Result<(), String> {
-        let mut ping = self.connection.ping_pong().expect("it is taken once");
+    pub(crate) async fn check(&self) -> Result<(), String> {
+        let taken = self.0.borrow_mut().connection.ping_pong();
+        let mut ping = taken.expect("it is taken once");
         let sent = ping.send_ping(h2::Ping::opaque());
         sent.map_err(|error| error.to_string())?;
         std::future::poll_fn(|cx| {
-            if !self.over
-                && let Poll::Ready(end) = Pin::new(&mut self.connection).poll(cx)
+            let inner = &mut *self.0.borrow_mut();
+            if !inner.over
+                && let Poll::Ready(end) = Pin::new(&mut inner.connection).poll(cx)
             {
-                self.over = true;
+                inner.over = true;
                 let why =
                     end.err().map_or("it closed the connection".to_owned(), |e| e.to_string());
                 return Poll::Ready(Err(why));
@@ -110,29 +132,19 @@ impl Http2 {
         .await
     }
 
-    /// Lets the connection work: write what is queued, read what has come.
-    fn work(&mut self, cx: &mut Context<'_>) {
-        if !self.over {
-            self.over = Pin::new(&mut self.connection).poll(cx).is_ready();
-        }
-    }
-
     /// Ready when no request can be sent on it any more. Answers PINGs and takes
     /// in what else comes.
-    pub(crate) fn poll_closed(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        self.work(cx);
-        if self.is_good() { Poll::Pending } else { Poll::Ready(()) }
+    pub(crate) fn poll_closed(&self, cx: &mut Context<'_>) -> Poll<()> {
+        let mut inner = self.0.borrow_mut();
+        inner.work(cx);
+        if inner.is_good(cx) { Poll::Pending } else { Poll::Ready(()) }
     }
 
-    /// Whether another request is possible: neither closed nor after GOAWAY.
-    fn is_good(&mut self) -> bool {
-        let mut cx = Context::from_waker(Waker::noop());
-        !self.over && !matches!(self.requests.poll_ready(&mut cx), Poll::Ready(Err(_)))
-    }
-
-    /// Closes the connection: GOAWAY, and the transport by `close`. Never waits.
+    /// Closes the connection, if this is its last clone: GOAWAY, and the transport by `close`.
+    /// Never waits.
     pub(crate) fn finish(self, close: Close) {
-        let Self { requests, mut connection, seen, over, .. } = self;
+        let Some(inner) = Rc::into_inner(self.0) else { return };
+        let Inner { requests, mut connection, seen, over, .. } = inner.into_inner();
         seen.close.set(close);
         drop(requests);
         if !over {
@@ -142,22 +154,33 @@ impl Http2 {
     }
 
     /// Sends the request and takes in the answer.
-    pub(crate) async fn run(&mut self, exchange: Exchange<'_>) -> Result<Answer, ExchangeError> {
+    pub(crate) async fn run(&self, exchange: Exchange<'_>) -> Result<Answer, ExchangeError> {
+        self.0.borrow_mut().begins();
+        let result = self.answer(exchange).await;
+        self.0.borrow_mut().in_flight -= 1;
+        result
+    }
+
+    async fn answer(&self, exchange: Exchange<'_>) -> Result<Answer, ExchangeError> {
         let Exchange { bytes, sent, mut keep, stage, .. } = exchange;
         stage.set(Stage::FirstByte);
-        let before = self.seen.received_bytes.get();
         let broken = |failure| ExchangeError { failure, progress: Progress::Answered };
-        let (request, body) = request(bytes, &self.scheme).map_err(broken)?;
+        let (request, body) = request(bytes, &self.0.borrow().scheme).map_err(broken)?;
         let response = self.ask(request, body).await?;
         let first_byte = Instant::now();
         stage.set(Stage::LastByte);
         let (head, mut body) = response.into_parts();
+        let mut length = 0;
         while let Some(piece) = self.piece(&mut body).await.map_err(broken)? {
+            length += piece.len() as u64;
+            self.0.borrow_mut().bodies += piece.len() as u64;
             store(&mut keep, &piece);
         }
         let last_byte = Instant::now();
         let texts =
             |name: &str| head.headers.get_all(name).into_iter().filter_map(|v| v.to_str().ok());
+        let codings: Vec<&str> = texts(CONTENT_ENCODING.as_str()).collect();
+        let coding = Coding::of(&codings.join(", "));
         let wanted = exchange.headers.iter();
         let fields = Fields {
             location: texts(LOCATION.as_str()).next().map(str::to_owned),
@@ -166,73 +189,106 @@ impl Http2 {
                 .flat_map(|name| texts(name).map(|value| (name.clone(), value.to_owned())))
                 .collect(),
         };
+        let reusable = std::future::poll_fn(|cx| Poll::Ready(self.0.borrow_mut().is_good(cx)));
         Ok(Answer {
             status: head.status.as_u16(),
-            reusable: self.is_good(),
+            reusable: reusable.await,
+            coding,
             fields: fields.boxed(),
             sent,
             first_byte,
             last_byte,
-            received_bytes: self.seen.received_bytes.get() - before,
+            received_bytes: self.0.borrow().received(length),
         })
     }
 
     /// Sends a request, and gives the head of the answer.
     async fn ask(
-        &mut self,
+        &self,
         request: Request<()>,
         body: Bytes,
     ) -> Result<Response<RecvStream>, ExchangeError> {
-        let error = |progress, error: &h2::Error, seen: &Seen| ExchangeError {
-            failure: failed(error, seen),
+        let error = |progress, error: &h2::Error| ExchangeError {
+            failure: failed(error, &self.0.borrow().seen),
             progress,
         };
         let ready = std::future::poll_fn(|cx| {
-            self.work(cx);
-            self.requests.poll_ready(cx)
+            let mut inner = self.0.borrow_mut();
+            inner.work(cx);
+            inner.requests.poll_ready(cx)
         });
-        ready.await.map_err(|e| error(Progress::Unsent, &e, &self.seen))?;
-        let (mut response, mut stream) = self
-            .requests
-            .send_request(request, body.is_empty())
-            .map_err(|e| error(Progress::Unsent, &e, &self.seen))?;
+        ready.await.map_err(|e| error(Progress::Unsent, &e))?;
+        let sent = self.0.borrow_mut().requests.send_request(request, body.is_empty());
+        let (mut response, mut stream) = sent.map_err(|e| error(Progress::Unsent, &e))?;
         if !body.is_empty() {
             // A form at most: held until the server's window takes it.
-            stream
-                .send_data(body, true)
-                .map_err(|e| error(Progress::Unanswered, &e, &self.seen))?;
+            let sent = stream.send_data(body, true);
+            sent.map_err(|e| error(Progress::Unanswered, &e))?;
         }
         let answered = std::future::poll_fn(|cx| {
-            self.work(cx);
+            self.0.borrow_mut().work(cx);
             Pin::new(&mut response).poll(cx)
         });
-        answered.await.map_err(|e| error(Progress::Unanswered, &e, &self.seen))
+        answered.await.map_err(|e| error(Progress::Unanswered, &e))
     }
 
     /// The next piece of a body; `None` after its last byte and the trailer.
-    async fn piece(&mut self, body: &mut RecvStream) -> Result<Option<Bytes>, Failure> {
+    async fn piece(&self, body: &mut RecvStream) -> Result<Option<Bytes>, Failure> {
         let next = std::future::poll_fn(|cx| {
-            self.work(cx);
+            self.0.borrow_mut().work(cx);
             body.poll_data(cx)
         });
-        let next = next.await.transpose().map_err(|error| failed(&error, &self.seen))?;
+        let broken = |error| failed(&error, &self.0.borrow().seen);
+        let next = next.await.transpose().map_err(broken)?;
         if let Some(piece) = next {
             // Fails only where the stream is over, which needs no window.
             let _ = body.flow_control().release_capacity(piece.len());
             return Ok(Some(piece));
         }
         let trailer = std::future::poll_fn(|cx| {
-            self.work(cx);
+            self.0.borrow_mut().work(cx);
             body.poll_trailers(cx)
         });
-        trailer.await.map_err(|error| failed(&error, &self.seen))?;
+        trailer.await.map_err(broken)?;
         Ok(None)
+    }
+}
+
+impl Inner {
+    /// Lets the connection work: write what is queued, read what has come.
+    fn work(&mut self, cx: &mut Context<'_>) {
+        if !self.over {
+            self.over = Pin::new(&mut self.connection).poll(cx).is_ready();
+        }
+    }
+
+    /// Whether another request is possible: neither closed nor after GOAWAY.
+    fn is_good(&mut self, cx: &mut Context<'_>) -> bool {
+        !self.over && !matches!(self.requests.poll_ready(cx), Poll::Ready(Err(_)))
+    }
+
+    /// Counts a request that begins.
+    fn begins(&mut self) {
+        if self.in_flight == 0 {
+            (self.before, self.bodies) = (self.seen.received_bytes.get(), 0);
+        }
+        self.in_flight += 1;
+    }
+
+    /// The bytes of a response whose body has this length. Those of heads and frames count for
+    /// the last of several that were in flight together.
+    fn received(&self, length: u64) -> u64 {
+        if self.in_flight > 1 {
+            return length;
+        }
+        let rest = self.seen.received_bytes.get() - self.before;
+        length + rest.saturating_sub(self.bodies)
     }
 }
 
 impl fmt::Debug for Http2 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Http2").field("seen", &self.seen).finish_non_exhaustive()
+        f.debug_struct("Http2").field("seen", &self.0.borrow().seen).finish_non_exhaustive()
     }
 }
 

@@ -1,8 +1,8 @@
 //! Reads `[connections]`.
 
-use tidegate_config::{Preset::Is, Section, Text, Words, keys};
+use tidegate_config::{Boolean, Preset::Is, Section, Text, Whole, Words, keys};
 
-use crate::client::connections::{Close, Connections, Http, KeepAlive, Sources};
+use crate::client::connections::{Close, Connections, Http, KeepAlive, PARALLEL, Sources};
 
 keys! {
     /// Reuse and close of connections, and their source addresses.
@@ -18,6 +18,12 @@ keys! {
         /// Source addresses. `auto` uses 64 addresses of 127.0.77.0/24 in turn for a target on
         /// loopback, and otherwise the system's choice.
         sources: Text("`auto`, `system`, or addresses and IPv4 networks with commas between") = Is("auto");
+        /// Most HTTP/1.1 connections of a customer while the assets of a page are requested; six in
+        /// browsers. Over HTTP/2 all assets share one connection.
+        parallel: Whole(1, 100) = Is("6");
+        /// Whether requests accept compressed responses, as those of browsers do: `Accept-Encoding:
+        /// gzip, br, zstd`.
+        accept_encoding: Boolean = Is("false");
     }
 }
 
@@ -33,6 +39,8 @@ pub(super) fn read(section: &Section<'_>) -> Connections {
         keep: keep.unwrap_or_default(),
         close: close.unwrap_or_default(),
         sources: sources.unwrap_or_default(),
+        accept_encoding: section.given(&CONNECTIONS.accept_encoding).unwrap_or_default(),
+        parallel: section.given(&CONNECTIONS.parallel).map_or(PARALLEL, |n| n as u8),
     }
 }
 
@@ -61,10 +69,13 @@ mod tests {
     #[test]
     fn connections_are_read_and_every_mistake_is_reported() {
         let good = "[connections]\nkeep = \"request\"\nclose = \"reset\"\nsources = \"system\"\n\
-                    http = \"2\"";
-        let Connections { http, keep, close, sources } = read_text(good).unwrap();
+                    http = \"2\"\nparallel = 2\naccept_encoding = true";
+        let Connections { http, keep, close, sources, parallel, accept_encoding } =
+            read_text(good).unwrap();
+        assert!(accept_encoding);
         assert_eq!((keep, close, sources), (KeepAlive::Request, Close::Reset, Sources::System));
-        assert_eq!(http, Http::Two);
+        assert_eq!((http, parallel), (Http::Two, 2));
+        assert_eq!(read_text("[connections]").unwrap(), Connections::default());
         let bad = "[connections]\nkeep = \"sesion\"\nclose = 1\nsources = \"here\"\nhttp = 2";
         assert_eq!(
             read_text(bad).unwrap_err(),

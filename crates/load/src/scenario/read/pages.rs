@@ -6,7 +6,7 @@ use super::limits::MOVES;
 use super::names::Names;
 use crate::scenario::expected::Expected;
 use crate::scenario::field::TextPart;
-use crate::scenario::page::{Body, Method, Page, Source};
+use crate::scenario::page::{ASSETS, Body, Method, Page, Source};
 use crate::scenario::template::Template;
 use tidegate_config::Preset::{Else, Is, Unset};
 use tidegate_config::{Boolean, Key, Other, Section, Text, Time, Value, keys};
@@ -54,6 +54,9 @@ keys! {
         repeat: Boolean = Else("`true` for GET and HEAD, which may always be sent again");
         /// Mean think time before this page, exponentially distributed.
         think: Time("0s", "24h") = Else("the session's");
+        /// What the browser requests for the page once it has come: addresses of the same target,
+        /// several at the same time (`connections.parallel`).
+        assets: Other("list of texts", "at most 500; each as `path`") = Unset;
     }
 }
 
@@ -111,6 +114,7 @@ fn unread(name: &str) -> Page {
         guess: true,
         via: None,
         think: None,
+        assets: Vec::new(),
     }
 }
 
@@ -176,7 +180,25 @@ fn page(name: &str, section: &Section<'_>, names: &mut Names) -> Page {
         guess: section.given(&PAGE.guess).unwrap_or(true),
         via: None,
         think: section.given(&PAGE.think),
+        assets: assets(section, names),
     }
+}
+
+fn assets(section: &Section<'_>, names: &mut Names) -> Vec<Template> {
+    let Some(value) = section.given(&PAGE.assets) else { return Vec::new() };
+    let list = value.list().unwrap_or_default();
+    if list.len() > ASSETS {
+        value.wrong(format!("has {} assets, at most {ASSETS}", list.len()), "remove some");
+    }
+    let read = |value: &Value<'_>| match Template::parse(value.string()?, |name| names.index(name))
+    {
+        Ok(template) => Some(template),
+        Err(rule) => {
+            value.wrong(rule, "write a path such as \"/style.css\"");
+            None
+        }
+    };
+    list.iter().take(ASSETS).filter_map(read).collect()
 }
 
 fn method(section: &Section<'_>, sends_form: bool) -> Option<Method> {
@@ -262,13 +284,17 @@ pub(super) fn unknown_values(root: &Section<'_>, pages: &[Page], names: &Names) 
     if !names.are_all_known() {
         return;
     }
-    for page in pages.iter().filter(|page| !page.reads_last_page()) {
-        for index in page.template().parameters() {
+    for page in pages {
+        let own = (!page.reads_last_page()).then(|| (page.template(), PAGE.path.name));
+        let assets = page.assets.iter().map(|asset| (asset, PAGE.assets.name));
+        let indices = own.into_iter().chain(assets);
+        let indices = indices.flat_map(|(text, key)| text.parameters().map(move |it| (it, key)));
+        for (index, key) in indices {
             let parameter = &names.0[index as usize];
             if names.given(&parameter.name).is_some() {
                 continue;
             }
-            let place = section.get(&page.name).and_then(|v| v.section()?.get("path"));
+            let place = section.get(&page.name).and_then(|v| v.section()?.get(key));
             if let Some(place) = place {
                 place.wrong(
                     format!(
@@ -294,6 +320,7 @@ steps = ["Home", "Item", "Basket", "Hmoe"]
 Home = { path = "home", think = "soon", check = { status = [20] } }
 Item = { link = "items", via = "Home" }
 Basket = "/basket"
+Gallery = { path = "/gallery", assets = ["/a.css", "b.css", "/{size}.png"] }
 "#;
         let found = Scenario::from_toml(text, "shop.toml").unwrap_err();
         let found: Vec<String> = found.0.iter().map(ToString::to_string).collect();
@@ -303,10 +330,12 @@ Basket = "/basket"
             "shop.toml:4: pages.Home.think = \"soon\": must be a duration",
             "shop.toml:4: pages.Home.check.status[0] = 20: must be a whole number",
             "shop.toml:5: pages.Item.link = \"items\": \"items\" must begin with /;",
+            "shop.toml:7: pages.Gallery.assets[1] = \"b.css\": \"b.css\" must begin with /;",
+            "shop.toml:7: pages.Gallery.assets = [\"/a.css\", \"b.css\", \"/{size}.png\"]: has {size}, which no link,",
             "shop.toml:6: pages.Basket = \"/basket\": must be a table;",
         ] {
             assert!(found.iter().any(|line| line.starts_with(expected)), "{expected}\n{found:#?}");
         }
-        assert_eq!(found.len(), 6, "{found:#?}");
+        assert_eq!(found.len(), 8, "{found:#?}");
     }
 }

@@ -37,6 +37,9 @@ keys! {
         /// Whether redirects within the site are followed, as part of the request. Those to another
         /// origin then fail the session, unless a check of the page allows their status.
         follow_redirects: Boolean = Is("true");
+        /// Whether customers keep the assets of pages and request each address once in a session, as
+        /// a browser does with its cache.
+        assets_cached: Boolean = Is("false");
         /// Number of customers (accounts) to draw from, numbered from 1. Not for a class.
         customers: Whole(1, i64::MAX) = Is("1000");
     }
@@ -71,6 +74,9 @@ pub(super) fn rules(section: &Section<'_>, mut rules: SessionRules) -> SessionRu
     }
     if let Some(follow) = section.given(&SESSION.follow_redirects) {
         rules.follow_redirects = follow;
+    }
+    if let Some(cached) = section.given(&SESSION.assets_cached) {
+        rules.assets_cached = cached;
     }
     rules
 }

@@ -26,9 +26,11 @@ keys! {
 
 /// `classes` are the names of the classes, if there are any.
 pub(super) fn read(section: &Section<'_>, pages: &[Page], classes: &[&str]) -> Vec<Threshold> {
-    let names: Vec<&str> = METRICS.iter().map(|metric| metric.name).collect();
+    let of_run = METRICS.iter().filter(|metric| metric.has != Has::PagesOnly);
+    let names: Vec<&str> = of_run.map(|metric| metric.name).collect();
     section.only(&[&names[..], &[PAGE, CLASS]].concat());
     let mut all = limits(section, &Scope::Run);
+    all.retain(|limit| limit.metric.has != Has::PagesOnly);
     let pages: Vec<&str> = pages.iter().map(|page| page.name.as_str()).collect();
     all.extend(each(section, PAGE, &pages, "a page; name one of [pages]", Scope::Page));
     all.extend(each(section, CLASS, classes, "a class; name one of [[classes]]", Scope::Class));
@@ -52,9 +54,9 @@ fn each(
         } else if let Some(inner) = value.section() {
             let scope = scope(name.to_owned());
             let has = |has: Has| match scope {
-                Scope::Run => true,
-                Scope::Class(_) => has != Has::Run,
-                Scope::Page(_) => has == Has::Pages,
+                Scope::Run => has != Has::PagesOnly,
+                Scope::Class(_) => !matches!(has, Has::Run | Has::PagesOnly),
+                Scope::Page(_) => matches!(has, Has::Pages | Has::PagesOnly),
             };
             let names = METRICS.iter().filter(|metric| has(metric.has)).map(|metric| metric.name);
             inner.only(&names.collect::<Vec<_>>());
