@@ -232,6 +232,11 @@ fn requests_and_seconds_are_the_same_in_every_format() {
         for (name, value) in lines[0].iter().zip(line) {
             let (value, part) = (value.parse::<f64>().unwrap(), name.strip_prefix("response_"));
             let reported = part.map_or(&second[*name], |part| &second["response"][part]);
+            // Left out of the JSON where every request was answered.
+            if *name == "response_unanswered" && reported.is_null() {
+                assert_eq!(value, 0.0);
+                continue;
+            }
             let reported =
                 reported.as_f64().or(reported.as_bool().map(|yes| f64::from(u8::from(yes))));
             assert!((reported.unwrap() - value).abs() < 1e-6, "{name}: {value} {reported:?}");
