@@ -256,7 +256,7 @@ impl PageTally {
 
     /// Whether anything of it was requested.
     pub(crate) fn is_requested(&self) -> bool {
-        self.ok + self.failed > 0 || self.assets.is_some()
+        self.ok + self.failed + self.response.count() > 0 || self.assets.is_some()
     }
 
     /// The counts of its assets.
