@@ -2,13 +2,16 @@
 
 mod args;
 mod check;
+mod command;
 mod compare;
 mod drivers;
 mod exporters;
 mod merge;
 mod metrics;
 mod otlp;
+mod page;
 mod plan;
+mod report;
 mod results;
 mod run;
 mod target;
@@ -30,6 +33,8 @@ enum Command {
     Compare(compare::Args),
     /// Add up the results of the shards of one test
     Merge(merge::Args),
+    /// Make a page (HTML) from a result
+    Report(report::Args),
 }
 
 /// Runs the subcommand, prints the requested information, or runs the scenario.
@@ -37,6 +42,7 @@ pub fn run(mut args: Args) -> anyhow::Result<Outcome> {
     match &args.command {
         Some(Command::Compare(args)) => return compare::run(args),
         Some(Command::Merge(args)) => return merge::run(args),
+        Some(Command::Report(args)) => return report::run(args),
         None => {}
     }
     target::find(&mut args)?;
@@ -85,11 +91,11 @@ fn run_scenario(args: &Args) -> anyhow::Result<Outcome> {
             break;
         }
     }
-    let json = args.json.as_deref();
+    let files = results::Files { json: args.json.as_deref(), report: args.report.as_deref() };
     let outcome = if args.repeat == 1 {
-        runs.first().map_or(Ok(Outcome::Done), |summary| results::finish_one(summary, json))
+        runs.first().map_or(Ok(Outcome::Done), |summary| results::finish_one(summary, files))
     } else {
-        results::finish_all(runs, json)
+        results::finish_all(runs, files)
     };
     exporters.finish();
     failed.map_or(outcome, Err)

@@ -5,8 +5,9 @@ use crate::chart::{Chart, Scale, Size};
 pub(crate) const LEFT: f64 = 56.0;
 pub(crate) const TOP: f64 = 26.0;
 pub(crate) const BOTTOM: f64 = 42.0;
-/// Least width of the names at the lines' ends, and the width of a letter.
+/// Least width of the names at the lines' ends; the widths of their letters and of others.
 const RIGHT: f64 = 58.0;
+pub(crate) const BOLD: f64 = 8.6;
 pub(crate) const LETTER: f64 = 7.6;
 /// Width to the right of a figure without names: half a tick's label.
 const NO_NAMES: f64 = 18.0;
@@ -48,7 +49,7 @@ impl Axis {
         let (width, height) = size.pixels();
         let letters = chart.lines.iter().map(|line| line.name.chars().count()).max().unwrap_or(0);
         let right = match size {
-            Size::Wide => RIGHT.max(14.0 + LETTER * letters as f64),
+            Size::Wide => RIGHT.max(14.0 + BOLD * letters as f64),
             Size::Narrow => NO_NAMES,
         };
         Self { width, height, right, x_max, y_min, y_max, y_ticks, scale: chart.scale }

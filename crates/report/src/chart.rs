@@ -1,7 +1,7 @@
 //! A line chart as an SVG element. It uses no scripts and no fonts; colours come
 //! from the page's style sheet by class.
 
-use crate::axis::{Axis, LEFT, LETTER, TOP, number};
+use crate::axis::{Axis, BOLD, LEFT, LETTER, TOP, number};
 use crate::svg::{class, escape, put};
 
 /// One line of a chart.
@@ -193,12 +193,15 @@ impl Chart<'_> {
                 r#"<line class="reference" x1="{LEFT}" x2="{right}" y1="{y:.1}" y2="{y:.1}"/>"#
             ),
         );
+        // The label of a band is at the left.
+        let (at, anchor) =
+            if self.band.is_some() { (right - 4.0, "end") } else { (LEFT + 4.0, "start") };
         put(
             svg,
             format_args!(
-                r#"<text class="tick" x="{}" y="{:.1}">{}</text>"#,
-                LEFT + 4.0,
-                y - 5.0,
+                r#"<text class="tick" x="{at}" y="{:.1}" text-anchor="{anchor}">{}</text>"#,
+                // Below the line where its label would leave the frame.
+                if y < TOP + LINE { y + 14.0 } else { y - 5.0 },
                 escape(label)
             ),
         );
@@ -246,7 +249,7 @@ impl Chart<'_> {
             .collect();
         // Only the labels of lines that end beside each other can overlap.
         labels.sort_by(|a, b| a.0.total_cmp(&b.0));
-        for labels in labels.chunk_by_mut(|a, b| b.0 - a.0 < a.2.chars().count() as f64 * LETTER) {
+        for labels in labels.chunk_by_mut(|a, b| b.0 - a.0 < a.2.chars().count() as f64 * BOLD) {
             labels.sort_by(|a, b| a.1.total_cmp(&b.1));
             spread(labels, axis.edges().1);
             for (x, y, name) in labels {

@@ -32,6 +32,8 @@ pub(crate) fn summarize(
         target: test.target.clone(),
         arrivals: test.arrivals.clone(),
         seed: test.seed,
+        version: test.version.clone(),
+        command: String::new(),
         machine: machine(&drivers),
         started_at_unix_ms: test.started_at_unix_ms,
         warm_up_s: test.warm_up.as_secs_f64(),
