@@ -2,6 +2,7 @@
 
 mod args;
 mod check;
+mod command;
 mod compare;
 mod drivers;
 mod exporters;
@@ -10,7 +11,9 @@ mod merge;
 mod metrics;
 mod names;
 mod otlp;
+mod page;
 mod plan;
+mod report;
 mod results;
 mod run;
 mod target;
@@ -34,6 +37,8 @@ enum Command {
     Import(import::Args),
     /// Add up the results of the shards of one test
     Merge(merge::Args),
+    /// Make a page (HTML) from a result
+    Report(report::Args),
 }
 
 /// Runs the subcommand, prints the requested information, or runs the scenario.
@@ -42,6 +47,7 @@ pub fn run(mut args: Args) -> anyhow::Result<Outcome> {
         Some(Command::Compare(args)) => return compare::run(args),
         Some(Command::Import(args)) => return import::run(args),
         Some(Command::Merge(args)) => return merge::run(args),
+        Some(Command::Report(args)) => return report::run(args),
         None => {}
     }
     target::find(&mut args)?;
@@ -90,11 +96,11 @@ fn run_scenario(args: &Args) -> anyhow::Result<Outcome> {
             break;
         }
     }
-    let json = args.json.as_deref();
+    let files = results::Files { json: args.json.as_deref(), report: args.report.as_deref() };
     let outcome = if args.repeat == 1 {
-        runs.first().map_or(Ok(Outcome::Done), |summary| results::finish_one(summary, json))
+        runs.first().map_or(Ok(Outcome::Done), |summary| results::finish_one(summary, files))
     } else {
-        results::finish_all(runs, json)
+        results::finish_all(runs, files)
     };
     exporters.finish();
     failed.map_or(outcome, Err)

@@ -1,84 +1,145 @@
 //! A line chart as an SVG element. It uses no scripts and no fonts; colours come
 //! from the page's style sheet by class.
 
-use std::fmt::Write;
+use crate::axis::{Axis, BOLD, LEFT, LETTER, TOP, number};
+use crate::svg::{class, escape, put};
 
 /// One line of a chart.
 pub struct Line {
-    /// Its label at the end, and the CSS class of its colour.
+    /// Its label at the end. In lower case, with hyphens for other characters than letters and
+    /// digits, it is the CSS class of its colour.
     pub name: String,
     /// Points by ascending x; a y that is not finite leaves a gap.
     pub points: Vec<(f64, f64)>,
 }
 
 /// The scale of the y axis.
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, Copy, Default, PartialEq)]
 pub enum Scale {
     /// From zero.
+    #[default]
     Linear,
-    /// Logarithmic, from the power of ten at or below the lowest positive value.
+    /// Logarithmic, from a round number at or below the lowest positive value.
     Log,
 }
 
+/// The place that a figure has on its page.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Size {
+    /// At least 460 pixels; the names are at the lines' ends.
+    Wide,
+    /// The width of a phone; the names are left to a legend.
+    Narrow,
+}
+
 /// A line chart.
+#[derive(Clone, Copy, Default)]
 pub struct Chart<'a> {
     /// The lines, drawn in this order.
     pub lines: &'a [Line],
     /// Label of the x axis.
     pub x_label: &'a str,
-    /// Ticks of the x axis, which runs from 0 to the largest of them.
+    /// Ticks of the x axis.
     pub x_ticks: &'a [f64],
+    /// Text of a tick of the x axis; `None`: the number.
+    pub x_tick: Option<fn(f64) -> String>,
+    /// Upper end of the x axis, which begins at 0; `None`: the largest tick.
+    pub x_max: Option<f64>,
     /// Unit of the y axis.
     pub y_unit: &'a str,
     /// Scale of the y axis.
     pub scale: Scale,
     /// A horizontal reference line and its label, such as the peak.
     pub reference: Option<(f64, &'a str)>,
+    /// A span of the x axis that is shaded, and its label, such as the warm-up.
+    pub band: Option<(f64, f64, &'a str)>,
     /// Upper end of the y axis; `None`: the highest value drawn.
     pub y_max: Option<f64>,
     /// Whether a mark is drawn at every point.
     pub marks: bool,
+    /// Whether the values at an x are shown where the pointer is.
+    pub readings: bool,
 }
 
-const WIDTH: f64 = 560.0;
-const HEIGHT: f64 = 300.0;
-const LEFT: f64 = 56.0;
-/// Least width of the names at the lines' ends, and the width of a letter.
-const RIGHT: f64 = 58.0;
-const LETTER: f64 = 7.6;
 /// Height of a line of text.
 const LINE: f64 = 16.0;
 /// Least distance between two labels on the x axis.
 const TICK: f64 = 26.0;
-const TOP: f64 = 26.0;
-const BOTTOM: f64 = 42.0;
+
+impl Size {
+    /// Width and height of a figure.
+    pub(crate) fn pixels(self) -> (f64, f64) {
+        match self {
+            Self::Wide => (560.0, 300.0),
+            Self::Narrow => (330.0, 240.0),
+        }
+    }
+}
 
 impl Chart<'_> {
     /// The chart as an `svg` element.
     pub fn svg(&self) -> String {
-        let axis = Axis::fit(self);
+        self.svg_of(Size::Wide)
+    }
+
+    /// The chart in one of both sizes.
+    pub fn svg_of(&self, size: Size) -> String {
+        let axis = Axis::fit(self, size);
         let mut svg = format!(
-            r#"<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{}">"#,
+            r#"<svg viewBox="0 0 {} {}" role="img" aria-label="{}">"#,
+            axis.width,
+            axis.height,
             escape(&format!("{} against {}", self.y_unit, self.x_label))
         );
+        self.draw_band(&axis, &mut svg);
         self.draw_axes(&axis, &mut svg);
         self.draw_reference(&axis, &mut svg);
         for line in self.lines {
             self.draw_line(line, &axis, &mut svg);
         }
-        self.draw_labels(&axis, &mut svg);
+        if size == Size::Wide {
+            self.draw_names(&axis, &mut svg);
+        }
+        if self.readings {
+            self.draw_readings(&axis, &mut svg);
+        }
         svg.push_str("</svg>");
         svg
     }
 
+    fn draw_band(&self, axis: &Axis, svg: &mut String) {
+        let Some((from, to, label)) = self.band else { return };
+        let (from, to) = (axis.x(from), axis.x(to));
+        let (_, lower) = axis.edges();
+        put(
+            svg,
+            format_args!(
+                r#"<rect class="band" x="{from:.1}" y="{TOP}" width="{:.1}" height="{:.1}"/>"#,
+                (to - from).max(0.0),
+                lower - TOP
+            ),
+        );
+        if to - from >= 8.0 + LETTER * label.len() as f64 {
+            put(
+                svg,
+                format_args!(
+                    r#"<text class="tick" x="{:.1}" y="{:.1}">{}</text>"#,
+                    from + 6.0,
+                    TOP + 14.0,
+                    escape(label)
+                ),
+            );
+        }
+    }
+
     fn draw_axes(&self, axis: &Axis, svg: &mut String) {
+        let (right, lower) = axis.edges();
         for tick in &axis.y_ticks {
             let y = axis.y(*tick);
             put(
                 svg,
                 format_args!(
-                    r#"<line class="grid" x1="{LEFT}" x2="{}" y1="{y:.1}" y2="{y:.1}"/>"#,
-                    WIDTH - axis.right
+                    r#"<line class="grid" x1="{LEFT}" x2="{right}" y1="{y:.1}" y2="{y:.1}"/>"#
                 ),
             );
             put(
@@ -93,17 +154,18 @@ impl Chart<'_> {
         }
         let mut free = 0.0;
         for tick in self.x_ticks {
-            let x = axis.x(*tick);
-            if x < free {
+            let text = escape(&self.x_tick.unwrap_or(number)(*tick));
+            let (x, wide) = (axis.x(*tick), LETTER * text.len() as f64);
+            // Wider labels than those of most numbers need more room.
+            if x < free + (wide - TICK).max(0.0) / 2.0 {
                 continue;
             }
-            free = x + TICK;
+            free = x + TICK + (wide - TICK).max(0.0) / 2.0;
             put(
                 svg,
                 format_args!(
-                    r#"<text class="tick" x="{x:.1}" y="{}" text-anchor="middle">{}</text>"#,
-                    HEIGHT - BOTTOM + 18.0,
-                    number(*tick)
+                    r#"<text class="tick" x="{x:.1}" y="{}" text-anchor="middle">{text}</text>"#,
+                    lower + 18.0
                 ),
             );
         }
@@ -115,8 +177,8 @@ impl Chart<'_> {
             svg,
             format_args!(
                 r#"<text class="unit" x="{:.1}" y="{}" text-anchor="middle">{}</text>"#,
-                (LEFT + WIDTH - axis.right) / 2.0,
-                HEIGHT - 6.0,
+                (LEFT + right) / 2.0,
+                axis.height - 6.0,
                 escape(self.x_label)
             ),
         );
@@ -124,48 +186,61 @@ impl Chart<'_> {
 
     fn draw_reference(&self, axis: &Axis, svg: &mut String) {
         let Some((value, label)) = self.reference else { return };
-        let y = axis.y(value);
+        let (y, (right, _)) = (axis.y(value), axis.edges());
         put(
             svg,
             format_args!(
-                r#"<line class="reference" x1="{LEFT}" x2="{}" y1="{y:.1}" y2="{y:.1}"/>"#,
-                WIDTH - axis.right
+                r#"<line class="reference" x1="{LEFT}" x2="{right}" y1="{y:.1}" y2="{y:.1}"/>"#
             ),
         );
+        // The label of a band is at the left.
+        let (at, anchor) =
+            if self.band.is_some() { (right - 4.0, "end") } else { (LEFT + 4.0, "start") };
         put(
             svg,
             format_args!(
-                r#"<text class="tick" x="{}" y="{:.1}">{}</text>"#,
-                LEFT + 4.0,
-                y - 5.0,
+                r#"<text class="tick" x="{at}" y="{:.1}" text-anchor="{anchor}">{}</text>"#,
+                // Below the line where its label would leave the frame.
+                if y < TOP + LINE { y + 14.0 } else { y - 5.0 },
                 escape(label)
             ),
         );
     }
 
     fn draw_line(&self, line: &Line, axis: &Axis, svg: &mut String) {
-        let finite = line.points.iter().filter(|(_, y)| y.is_finite());
-        let placed: Vec<_> = finite.map(|(x, y)| (axis.x(*x), axis.y(*y))).collect();
-        let path: Vec<_> = placed.iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
-        put(
-            svg,
-            format_args!(r#"<polyline class="line {}" points="{}"/>"#, line.name, path.join(" ")),
-        );
-        if self.marks {
-            for (x, y) in placed {
+        let colour = class(&line.name);
+        let placed = |(x, y): &(f64, f64)| (axis.x(*x), axis.y(*y));
+        for piece in line.points.split(|(_, y)| !y.is_finite()) {
+            if let [alone] = piece {
+                // A line of one point has no length.
+                let (x, y) = placed(alone);
                 put(
                     svg,
                     format_args!(
-                        r#"<circle class="mark {}" cx="{x:.1}" cy="{y:.1}" r="4"/>"#,
-                        line.name
+                        r#"<circle class="mark {colour}" cx="{x:.1}" cy="{y:.1}" r="2.5"/>"#
                     ),
                 );
+            }
+            if piece.len() > 1 {
+                let path = piece.iter().map(placed).map(|(x, y)| format!("{x:.1},{y:.1}"));
+                let path = path.collect::<Vec<_>>().join(" ");
+                put(svg, format_args!(r#"<polyline class="line {colour}" points="{path}"/>"#));
+            }
+            if self.marks {
+                for (x, y) in piece.iter().map(placed) {
+                    put(
+                        svg,
+                        format_args!(
+                            r#"<circle class="mark {colour}" cx="{x:.1}" cy="{y:.1}" r="4"/>"#
+                        ),
+                    );
+                }
             }
         }
     }
 
     /// Names at the lines' ends, moved apart where they would overlap.
-    fn draw_labels(&self, axis: &Axis, svg: &mut String) {
+    fn draw_names(&self, axis: &Axis, svg: &mut String) {
         let last = |line: &Line| line.points.iter().rfind(|(_, y)| y.is_finite()).copied();
         let mut labels: Vec<_> = self
             .lines
@@ -174,111 +249,74 @@ impl Chart<'_> {
             .collect();
         // Only the labels of lines that end beside each other can overlap.
         labels.sort_by(|a, b| a.0.total_cmp(&b.0));
-        for labels in labels.chunk_by_mut(|a, b| b.0 - a.0 < a.2.len() as f64 * LETTER) {
+        for labels in labels.chunk_by_mut(|a, b| b.0 - a.0 < a.2.chars().count() as f64 * BOLD) {
             labels.sort_by(|a, b| a.1.total_cmp(&b.1));
-            spread(labels);
+            spread(labels, axis.edges().1);
             for (x, y, name) in labels {
                 put(
                     svg,
                     format_args!(
-                        r#"<text class="name {name}" x="{:.1}" y="{:.1}">{name}</text>"#,
+                        r#"<text class="name {}" x="{:.1}" y="{:.1}">{}</text>"#,
+                        class(name),
                         *x + 9.0,
-                        *y + 4.0
+                        *y + 4.0,
+                        escape(name)
                     ),
                 );
             }
         }
     }
+
+    /// A column for each x with the values of all lines as its tooltip.
+    fn draw_readings(&self, axis: &Axis, svg: &mut String) {
+        let points = || self.lines.iter().flat_map(|line| &line.points);
+        let mut xs: Vec<f64> = points().filter(|(_, y)| y.is_finite()).map(|(x, _)| *x).collect();
+        xs.sort_by(f64::total_cmp);
+        xs.dedup();
+        let (right, lower) = axis.edges();
+        for (index, &x) in xs.iter().enumerate() {
+            let at = axis.x(x);
+            let before = index.checked_sub(1).map(|before| (axis.x(xs[before]) + at) / 2.0);
+            let after = xs.get(index + 1).map(|after| (axis.x(*after) + at) / 2.0);
+            let (from, to) = (before.unwrap_or(LEFT), after.unwrap_or(right));
+            put(
+                svg,
+                format_args!(
+                    r#"<g class="at"><rect x="{from:.1}" y="{TOP}" width="{:.1}" height="{:.1}"/><line x1="{at:.1}" x2="{at:.1}" y1="{TOP}" y2="{lower}"/><title>{}</title></g>"#,
+                    (to - from).max(0.0),
+                    lower - TOP,
+                    escape(&self.reading(x))
+                ),
+            );
+        }
+    }
+
+    /// The values of all lines at an x.
+    fn reading(&self, x: f64) -> String {
+        let mut text = format!("{} {}", self.x_tick.unwrap_or(number)(x), self.x_label);
+        for line in self.lines {
+            let at = line.points.iter().find(|(at, y)| *at == x && y.is_finite());
+            if let Some((_, y)) = at {
+                text += &format!("\n{} {} {}", line.name, number(*y), self.y_unit);
+            }
+        }
+        text
+    }
 }
 
 /// Moves labels down until none covers another, then up until all are within
-/// the frame.
-fn spread(labels: &mut [(f64, f64, &str)]) {
+/// the frame, whose lower edge is given.
+fn spread(labels: &mut [(f64, f64, &str)], lower: f64) {
     let mut free = TOP;
     for (_, y, _) in labels.iter_mut() {
         *y = y.max(free);
         free = *y + LINE;
     }
-    let mut free = HEIGHT - BOTTOM + LINE / 2.0;
+    let mut free = lower + LINE / 2.0;
     for (_, y, _) in labels.iter_mut().rev() {
         *y = y.min(free);
         free = *y - LINE;
     }
-}
-
-struct Axis {
-    right: f64,
-    x_min: f64,
-    x_max: f64,
-    y_min: f64,
-    y_max: f64,
-    y_ticks: Vec<f64>,
-    scale: Scale,
-}
-
-impl Axis {
-    fn fit(chart: &Chart) -> Self {
-        let ys = || {
-            chart.lines.iter().flat_map(|l| l.points.iter().map(|p| p.1)).filter(|y| y.is_finite())
-        };
-        let highest = ys().chain(chart.reference.map(|r| r.0)).fold(0.0, f64::max).max(1e-9);
-        let x_max = chart.x_ticks.iter().copied().fold(0.0, f64::max);
-        let (y_min, y_max, y_ticks) = match chart.scale {
-            Scale::Linear => {
-                let step = round_step(chart.y_max.unwrap_or(highest * 1.08) / 5.0);
-                let top = chart.y_max.unwrap_or((highest * 1.04 / step).ceil() * step);
-                (0.0, top, ticks(step, top))
-            }
-            Scale::Log => {
-                let lowest = ys().filter(|y| *y > 0.0).fold(highest, f64::min);
-                let (low, high) = (lowest.log10().floor(), highest.log10().ceil());
-                let high = if high > low { high } else { low + 1.0 };
-                let decades = (low as i32..=high as i32).map(|p| 10f64.powi(p)).collect();
-                (10f64.powf(low), 10f64.powf(high), decades)
-            }
-        };
-        let letters = chart.lines.iter().map(|line| line.name.len()).max().unwrap_or(0);
-        let right = RIGHT.max(14.0 + LETTER * letters as f64);
-        Self { right, x_min: 0.0, x_max, y_min, y_max, y_ticks, scale: chart.scale }
-    }
-
-    fn x(&self, x: f64) -> f64 {
-        let span = (self.x_max - self.x_min).max(1e-9);
-        LEFT + (x - self.x_min) / span * (WIDTH - LEFT - self.right)
-    }
-
-    fn y(&self, y: f64) -> f64 {
-        let share = match self.scale {
-            Scale::Linear => y / self.y_max,
-            Scale::Log => (y.max(self.y_min) / self.y_min).ln() / (self.y_max / self.y_min).ln(),
-        };
-        HEIGHT - BOTTOM - share.clamp(0.0, 1.0) * (HEIGHT - TOP - BOTTOM)
-    }
-}
-
-fn ticks(step: f64, top: f64) -> Vec<f64> {
-    (0..=10).map(|i| f64::from(i) * step).take_while(|y| *y <= top * 1.000_001).collect()
-}
-
-/// The next of 1, 2, 2.5, 5 times a power of ten.
-fn round_step(raw: f64) -> f64 {
-    let power = 10f64.powf(raw.log10().floor());
-    let fits = |m: &f64| m * power >= raw * 0.999_999;
-    [1.0, 2.0, 2.5, 5.0].into_iter().find(fits).unwrap_or(10.0) * power
-}
-
-/// A tick with at most three decimals and no trailing zeros.
-fn number(value: f64) -> String {
-    let rounded = (value * 1000.0).round() / 1000.0;
-    format!("{rounded}")
-}
-
-fn put(svg: &mut String, element: std::fmt::Arguments) {
-    svg.write_fmt(element).expect("writing to a string does not fail");
-}
-
-fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('"', "&quot;")
 }
 
 #[cfg(test)]
@@ -292,9 +330,8 @@ mod tests {
             x_ticks: &[0.5, 4.0],
             y_unit: "y < z",
             scale,
-            reference: None,
-            y_max: None,
             marks: true,
+            ..Chart::default()
         }
     }
 
@@ -303,28 +340,53 @@ mod tests {
     }
 
     #[test]
-    fn steps_are_round_numbers_above_the_raw_one() {
-        assert_eq!([0.9, 1.1, 2.1, 26.0, 70.0].map(round_step), [1.0, 2.0, 2.5, 50.0, 100.0]);
+    fn every_point_lies_inside_the_frame() {
+        for (scale, size) in [
+            (Scale::Linear, Size::Wide),
+            (Scale::Log, Size::Wide),
+            (Scale::Linear, Size::Narrow),
+            (Scale::Log, Size::Narrow),
+        ] {
+            let lines = line(&[(0.5, 1.0), (4.0, 1000.0)]);
+            let chart = chart(&lines, scale);
+            let axis = Axis::fit(&chart, size);
+            let (right, lower) = axis.edges();
+            for (x, y) in &lines[0].points {
+                assert!((LEFT..=right).contains(&axis.x(*x)));
+                assert!((TOP - 0.1..=lower).contains(&axis.y(*y)));
+            }
+        }
     }
 
     #[test]
-    fn every_point_lies_inside_the_frame() {
-        for scale in [Scale::Linear, Scale::Log] {
-            let lines = line(&[(0.5, 1.0), (4.0, 1000.0)]);
-            let chart = chart(&lines, scale);
-            let axis = Axis::fit(&chart);
-            for (x, y) in &lines[0].points {
-                assert!((LEFT..=WIDTH - axis.right).contains(&axis.x(*x)));
-                assert!((TOP - 0.1..=HEIGHT - BOTTOM).contains(&axis.y(*y)));
-            }
-        }
+    fn a_point_that_is_not_finite_leaves_a_gap_in_its_line() {
+        let points = [
+            (0.5, 1.0),
+            (1.0, 2.0),
+            (2.0, f64::NAN),
+            (3.0, 3.0),
+            (3.5, f64::NAN),
+            (3.8, 1.0),
+            (4.0, 2.0),
+        ];
+        let lines = line(&points);
+        let svg = Chart { marks: false, ..chart(&lines, Scale::Linear) }.svg();
+        let pieces: Vec<usize> = svg
+            .split("<polyline")
+            .skip(1)
+            .map(|piece| piece.split("points=\"").nth(1).unwrap().split('"').next().unwrap())
+            .map(|points| points.split(' ').count())
+            .collect();
+        assert_eq!(pieces, [2, 2], "{svg}");
+        assert_eq!(svg.matches("<circle").count(), 1, "a point between two gaps: {svg}");
     }
 
     #[test]
     fn gaps_and_empty_lines_draw_without_nonsense() {
         for points in [&[][..], &[(0.5, f64::NAN)], &[(0.5, 0.0), (1.0, f64::INFINITY)]] {
             for scale in [Scale::Linear, Scale::Log] {
-                let svg = chart(&line(points), scale).svg();
+                let lines = line(points);
+                let svg = Chart { readings: true, ..chart(&lines, scale) }.svg();
                 assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
             }
         }
@@ -332,12 +394,13 @@ mod tests {
 
     #[test]
     fn names_of_many_lines_that_end_together_stay_apart_and_in_the_frame() {
+        let lower = 258.0;
         let mut labels: Vec<_> = (0..13).map(|n| (0.0, 250.0 + f64::from(n), "x")).collect();
-        spread(&mut labels);
+        spread(&mut labels, lower);
         assert!(labels.windows(2).all(|two| two[1].1 - two[0].1 >= LINE - 1e-9));
-        assert!(labels[0].1 >= TOP && labels[12].1 <= HEIGHT - BOTTOM + LINE / 2.0);
+        assert!(labels[0].1 >= TOP && labels[12].1 <= lower + LINE / 2.0);
         let mut apart = [(0.0, 50.0, "a"), (0.0, 100.0, "b")];
-        spread(&mut apart);
+        spread(&mut apart, lower);
         assert_eq!(apart, [(0.0, 50.0, "a"), (0.0, 100.0, "b")]);
     }
 
@@ -355,7 +418,23 @@ mod tests {
     }
 
     #[test]
-    fn labels_are_escaped() {
-        assert!(chart(&line(&[]), Scale::Linear).svg().contains("y &lt; z"));
+    fn labels_and_names_are_escaped() {
+        let lines = [Line { name: "<b>\"".into(), points: vec![(0.5, 1.0), (4.0, 2.0)] }];
+        let chart =
+            Chart { readings: true, band: Some((0.0, 4.0, "<i>")), ..chart(&lines, Scale::Linear) };
+        let svg = chart.svg();
+        assert!(svg.contains("y &lt; z") && svg.contains("&lt;b&gt;&quot;"), "{svg}");
+        assert!(!svg.contains("<b>") && !svg.contains("<i>"), "{svg}");
+    }
+
+    #[test]
+    fn each_x_has_the_values_of_all_lines_as_a_tooltip() {
+        let lines = [
+            Line { name: "a".into(), points: vec![(1.0, 5.0), (2.0, f64::NAN)] },
+            Line { name: "b".into(), points: vec![(1.0, 7.0), (2.0, 8.0)] },
+        ];
+        let svg = Chart { readings: true, ..chart(&lines, Scale::Linear) }.svg();
+        assert!(svg.contains("<title>1 x\na 5 y &lt; z\nb 7 y &lt; z</title>"), "{svg}");
+        assert!(svg.contains("<title>2 x\nb 8 y &lt; z</title>"), "{svg}");
     }
 }

@@ -1,7 +1,14 @@
 //! Figures as SVG and self-contained HTML pages.
 
+mod axis;
+mod bars;
 mod chart;
+mod figure;
 mod page;
+mod svg;
 
-pub use chart::{Chart, Line, Scale};
+pub use axis::time_ticks;
+pub use bars::Bars;
+pub use chart::{Chart, Line, Scale, Size};
+pub use figure::{figure, histogram};
 pub use page::page;

@@ -104,6 +104,7 @@ fn curves(summary: &Summary) -> Markup {
             reference,
             y_max,
             marks: true,
+            ..Chart::default()
         };
         html! { figure { figcaption { (title) small { (note) } } (PreEscaped(chart.svg())) } }
     };
@@ -145,8 +146,7 @@ fn overload(summary: &Summary) -> Markup {
             y_unit: unit,
             scale,
             reference,
-            y_max: None,
-            marks: false,
+            ..Chart::default()
         };
         html! { figure { figcaption { (title) small { "At " (multiple) " times the capacity." } } (PreEscaped(chart.svg())) } }
     };

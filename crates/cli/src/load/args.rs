@@ -171,9 +171,12 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 1,
           value_parser = clap::value_parser!(u32).range(1..=1000), help_heading = "Time")]
     pub(super) repeat: u32,
-    /// Write the summary as JSON
+    /// Write the complete result as JSON
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(super) json: Option<PathBuf>,
+    /// Write the result as a page (HTML): verdict, figures and charts, in one file
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(super) report: Option<PathBuf>,
     /// Write every request as a line of JSON
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(super) raw: Option<PathBuf>,

@@ -1,7 +1,7 @@
 //! Checks of flags that do not fit together, before a run that may last a day.
 
 use std::fs::OpenOptions;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use tidegate_load::Plan;
 
@@ -49,12 +49,20 @@ pub(super) fn check_tls_flags(args: &Args) -> anyhow::Result<()> {
 
 /// Checks that every output file can be written and that no two flags name the same file.
 fn check_files(args: &Args) -> anyhow::Result<()> {
-    let files = [
+    check_writable(&[
         ("--json", &args.json),
+        ("--report", &args.report),
         ("--raw", &args.raw),
         ("--parquet", &args.parquet),
         ("--csv", &args.csv),
-    ];
+    ])
+}
+
+/// Checks that the file of every flag can be written and that no two flags name the same file.
+///
+/// # Errors
+/// Bad input: the first flag for which it does not hold.
+pub(super) fn check_writable(files: &[(&str, &Option<PathBuf>)]) -> anyhow::Result<()> {
     for (index, (flag, file)) in files.iter().enumerate() {
         let same = files[..index].iter().find(|(_, other)| file.is_some() && other == file);
         if let (Some((other, _)), Some(file)) = (same, file) {

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use anyhow::Context;
 use tidegate_load::{ShardResult, merge, write_seconds};
 
-use super::results::{outcome, write_json};
+use super::check::check_writable;
+use super::command;
+use super::results::{outcome, write_json, write_page};
 use crate::exit::{Outcome, bad_input};
 use crate::stdout::print;
 
@@ -18,6 +20,9 @@ pub struct Args {
     /// Write the merged result as JSON
     #[arg(long, value_name = "FILE", visible_alias = "out")]
     json: Option<PathBuf>,
+    /// Write the merged result as a page (HTML)
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
     /// Write every second as a line of CSV
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
@@ -25,7 +30,8 @@ pub struct Args {
 
 /// Reads all shards and reports like a run of a single process.
 pub fn run(args: &Args) -> anyhow::Result<Outcome> {
-    for (flag, file) in [("--json", &args.json), ("--csv", &args.csv)] {
+    let files = [("--json", &args.json), ("--report", &args.report), ("--csv", &args.csv)];
+    for (flag, file) in files {
         if let Some(file) = file.as_ref().filter(|file| args.files.contains(file)) {
             return Err(bad_input(format!(
                 "{flag} {} would overwrite a shard; name another file",
@@ -33,6 +39,7 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
             )));
         }
     }
+    check_writable(&files)?;
     let (mut shard_results, mut wrong) = (Vec::new(), Vec::new());
     for file in &args.files {
         match ShardResult::read(file) {
@@ -43,7 +50,8 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     if !wrong.is_empty() {
         return Err(bad_input(wrong.join("\n")));
     }
-    let summary = merge(shard_results).map_err(|wrong| bad_input(wrong.join("\n")))?;
+    let mut summary = merge(shard_results).map_err(|wrong| bad_input(wrong.join("\n")))?;
+    summary.command = command::line();
     if let Some(file) = &args.json {
         write_json(&summary, file)?;
     }
@@ -52,5 +60,8 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
             .with_context(|| format!("cannot write {}", file.display()))?;
     }
     print(tidegate_load::report(&summary))?;
+    if let Some(file) = &args.report {
+        write_page(&summary, file)?;
+    }
     outcome(&summary)
 }

@@ -5,12 +5,20 @@ use std::path::Path;
 use anyhow::Context;
 use tidegate_load::{Repeated, Summary};
 
+use super::page::{SavedResult, page};
 use crate::exit::{Outcome, bad_input};
 use crate::stdout::print;
 
+/// The files of a result.
+#[derive(Clone, Copy)]
+pub(super) struct Files<'a> {
+    pub(super) json: Option<&'a Path>,
+    pub(super) report: Option<&'a Path>,
+}
+
 /// Writes the result of a single run.
-pub(super) fn finish_one(summary: &Summary, json: Option<&Path>) -> anyhow::Result<Outcome> {
-    match json {
+pub(super) fn finish_one(summary: &Summary, files: Files) -> anyhow::Result<Outcome> {
+    match files.json {
         // The result of a shard is mostly histograms: compact.
         Some(file) if summary.shard_result.is_some() => {
             write(serde_json::to_string(summary)?, file)?
@@ -18,17 +26,23 @@ pub(super) fn finish_one(summary: &Summary, json: Option<&Path>) -> anyhow::Resu
         Some(file) => write_json(summary, file)?,
         None => {}
     }
+    if let Some(file) = files.report {
+        write_page(summary, file)?;
+    }
     outcome(summary)
 }
 
 /// Writes the results of `--repeat`.
-pub(super) fn finish_all(runs: Vec<Summary>, json: Option<&Path>) -> anyhow::Result<Outcome> {
+pub(super) fn finish_all(runs: Vec<Summary>, files: Files) -> anyhow::Result<Outcome> {
     if runs.is_empty() {
         return Ok(Outcome::Done);
     }
     let repeated = Repeated::new(runs);
-    if let Some(file) = json {
+    if let Some(file) = files.json {
         write_json(&repeated, file)?;
+    }
+    if let Some(file) = files.report {
+        write_page(&repeated, file)?;
     }
     print(format!("\n{repeated}"))?;
     // A failed run takes precedence over a missed threshold.
@@ -41,8 +55,16 @@ pub(super) fn write_json(result: &impl serde::Serialize, file: &Path) -> anyhow:
     write(serde_json::to_string_pretty(result)?, file)
 }
 
-fn write(json: String, file: &Path) -> anyhow::Result<()> {
-    std::fs::write(file, json).with_context(|| format!("cannot write {}", file.display()))
+/// Writes a result as a page and says where it is.
+pub(super) fn write_page(result: &impl serde::Serialize, file: &Path) -> anyhow::Result<()> {
+    let result = SavedResult::of(result).map_err(anyhow::Error::msg)?;
+    write(page(&result), file)?;
+    print(format!("page            {}\n", file.display()))?;
+    Ok(())
+}
+
+fn write(text: String, file: &Path) -> anyhow::Result<()> {
+    std::fs::write(file, text).with_context(|| format!("cannot write {}", file.display()))
 }
 
 /// The outcome of a run by [`Summary::exit_code`].

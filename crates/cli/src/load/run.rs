@@ -5,6 +5,7 @@ use std::time::SystemTime;
 use tidegate_load::{Plan, Snapshot, Stop, Summary};
 
 use super::args::Args;
+use super::command;
 use super::drivers::{self, Observer};
 use super::exporters::Exporters;
 use super::plan;
@@ -47,7 +48,8 @@ pub(super) fn run_once(
         tidegate_load::run(plan, &mut |snapshot| display.show(snapshot)).map_err(run_error)
     };
     drop(display);
-    let summary = result?;
+    let mut summary = result?;
+    summary.command = command::line();
     print(tidegate_load::report(&summary))?;
     Ok(summary)
 }

@@ -83,8 +83,8 @@ fn over_loads(
         y_unit: unit,
         scale,
         reference: (unit == "%").then_some((100.0, "best")),
-        y_max: None,
         marks: true,
+        ..Chart::default()
     };
     figure(title, note, &chart)
 }
@@ -120,10 +120,7 @@ fn course(
         x_label: "seconds",
         x_ticks: &ticks,
         y_unit: unit,
-        scale: Scale::Linear,
-        reference: None,
-        y_max: None,
-        marks: false,
+        ..Chart::default()
     };
     figure(&format!("{title} at {load}×"), "The course of one run.", &chart)
 }

@@ -38,6 +38,8 @@ pub(crate) fn summarize(
         arrival_entries: test.arrival_entries.clone(),
         max_sessions: test.max_sessions,
         seed: test.seed,
+        version: test.version.clone(),
+        command: String::new(),
         machine: machine(&drivers),
         started_at_unix_ms: test.started_at_unix_ms,
         warm_up_s: test.warm_up.as_secs_f64(),

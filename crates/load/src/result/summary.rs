@@ -33,6 +33,11 @@ pub struct Summary {
     pub max_sessions: Option<u64>,
     /// Seed of every random choice.
     pub seed: u64,
+    /// Version of the program.
+    pub version: String,
+    /// The command that ran it, without secrets; empty if it was no command.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub command: String,
     /// Machine of the load generator.
     pub machine: Machine,
     /// Start of the run, milliseconds since 1970.

@@ -5,7 +5,7 @@ use maud::{Markup, PreEscaped, html};
 use tidegate_sim::estimators::{ConnectionCosts, Course, Moment, NAMES};
 
 use super::{Comparison, Source, table};
-use tidegate_report::{Chart, Line, Scale};
+use tidegate_report::{Chart, Line};
 
 /// The whole page.
 pub fn page(comparison: &Comparison) -> String {
@@ -61,11 +61,9 @@ fn chart(course: &Course, title: &str, of: fn(&ConnectionCosts) -> f64) -> Marku
         x_label: "seconds",
         x_ticks: &x_ticks,
         y_unit: "ms of CPU",
-        scale: Scale::Linear,
-        reference: None,
         // Estimates beyond this are drawn at the edge.
         y_max: Some(if highest > 0.0 { 1.6 * highest } else { 1.0 }),
-        marks: false,
+        ..Chart::default()
     };
     html! { figure {
         figcaption { (title) small { "One run; values above the frame are drawn at its edge." } }

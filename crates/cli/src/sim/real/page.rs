@@ -66,9 +66,8 @@ fn course(
         x_ticks: &ticks,
         y_unit: unit,
         scale,
-        reference: None,
         y_max,
-        marks: false,
+        ..Chart::default()
     };
     html! { figure {
         figcaption { (pair.policy) ": " (title) }

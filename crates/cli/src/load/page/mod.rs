@@ -1,0 +1,85 @@
+//! A result as a page: one HTML file that needs nothing else.
+
+mod distribution;
+mod format;
+mod kinds;
+mod over_time;
+mod repeated;
+pub mod result;
+mod setting;
+mod tables;
+mod verdict;
+
+#[cfg(test)]
+mod tests;
+
+use maud::{Markup, html};
+
+use format::{Percentile, count, number, seconds, share};
+use result::Run;
+pub use result::SavedResult;
+use verdict::Verdict;
+
+/// The page of a result.
+pub fn page(result: &SavedResult) -> String {
+    match &result.runs[..] {
+        [run] => {
+            let title = format!("{} at {}: {}", run.scenario, run.target, Verdict::of(run).title);
+            tidegate_report::page(&title, &single(run))
+        }
+        runs => repeated::page(runs, &result.figures),
+    }
+}
+
+fn single(run: &Run) -> Markup {
+    html! {
+        p.kicker { "Load test · " (setting::started(run)) " · " (seconds(run.measured_s)) " measured after " (seconds(run.warm_up_s)) " of warm-up" }
+        h1 { (run.scenario) " at " span.address { (run.target) } }
+        (Verdict::of(run).markup())
+        (verdict::thresholds(run))
+        (content(run))
+    }
+}
+
+/// Everything below the verdict.
+fn content(run: &Run) -> Markup {
+    html! {
+        (cards(run))
+        h2 { "Over time" }
+        (over_time::charts(run))
+        h2 { "Response times" }
+        (distribution::figures(run))
+        (distribution::table(run))
+        h2 { "Answers and failures" }
+        (tables::outcomes(run))
+        (tables::failed_checks(run))
+        (tables::pages(run))
+        (tables::cohorts("Classes of customers", "class", &run.classes, run.measured_s))
+        (tables::cohorts("Arrivals", "entry", &run.models, run.measured_s))
+        h2 { "The load generator" }
+        (over_time::driver_charts(run))
+        (setting::drivers(run))
+        h2 { "How it was run" }
+        (setting::how(run))
+    }
+}
+
+/// The key figures.
+fn cards(run: &Run) -> Markup {
+    let totals = &run.totals;
+    let card = |value: String, unit: &str, label: String| {
+        html! { div.card { b { (value) @if !unit.is_empty() { small { (unit) } } } span { (label) } } }
+    };
+    let time = |of: Percentile, label: &str| {
+        let unit = if of.of(&run.response).is_some() { "ms" } else { "" };
+        card(of.text(&run.response), unit, label.to_owned())
+    };
+    html! { div.cards.key {
+        (card(number(run.requests_per_s), "/s", format!("requests answered, {} in all", count(totals.requests_ok))))
+        (card(share(totals.requests_failed, totals.requests()), "", format!("requests failed, {} of {}", count(totals.requests_failed), count(totals.requests()))))
+        (time(Percentile::P50, "median response time"))
+        (time(Percentile::P95, "95th percentile"))
+        (time(Percentile::P99, "99th percentile"))
+        (card(number(run.completed_per_s), "/s", format!("sessions completed, {}/s offered", number(run.offered_per_s))))
+    } }
+}

@@ -1,0 +1,337 @@
+//! Charts over the time of the run.
+
+use maud::{Markup, html};
+use tidegate_report::{Chart, Line, Scale, figure, time_ticks};
+
+use super::format::{Percentile, plural, seconds};
+use super::result::{Run, Second};
+
+/// Most points of a line.
+const POINTS: usize = 240;
+/// Most labels of the time axis.
+const TICKS: usize = 8;
+
+/// One or several seconds of the run.
+#[derive(Clone, Copy)]
+pub(super) struct Step {
+    /// Its end.
+    at_s: f64,
+    /// Means of the rates. Percentiles cannot be averaged: those of the slowest second.
+    second: Second,
+}
+
+/// The time axis: seconds, or minutes or hours in a longer run.
+struct TimeAxis {
+    unit_s: f64,
+    label: &'static str,
+    ticks: Vec<f64>,
+    end: f64,
+}
+
+impl TimeAxis {
+    fn of(run: &Run) -> Self {
+        let end_s = run.end_s();
+        let (unit_s, label) = match end_s {
+            hours if hours > 3.0 * 3600.0 => (3600.0, "hours since the start"),
+            minutes if minutes > 300.0 => (60.0, "minutes since the start"),
+            _ => (1.0, "seconds since the start"),
+        };
+        let end = end_s / unit_s;
+        Self { unit_s, label, ticks: time_ticks(end, TICKS), end }
+    }
+}
+
+/// What one chart shows.
+struct Plot<'a> {
+    title: &'a str,
+    note: String,
+    unit: &'a str,
+    scale: Scale,
+    reference: Option<(f64, &'a str)>,
+    y_max: Option<f64>,
+    lines: Vec<Line>,
+}
+
+/// All charts over time but that of the load generator.
+pub(super) fn charts(run: &Run) -> Markup {
+    let (steps, each_s) = steps(&run.series);
+    if steps.is_empty() {
+        return html! { p.soft { "The run ended before its first second was over: there is nothing to draw." } };
+    }
+    let axis = TimeAxis::of(run);
+    let line = |name: &str, of: &dyn Fn(&Second) -> f64| curve(name, &steps, &axis, of);
+    let joined = if each_s > 1.5 {
+        format!(" A point is the mean of {}.", seconds(each_s))
+    } else {
+        String::new()
+    };
+    let slowest = if each_s > 1.5 {
+        format!(" A point is the slowest second of {}.", seconds(each_s))
+    } else {
+        String::new()
+    };
+    let plot = |title, note: String, unit, lines| Plot {
+        title,
+        note,
+        unit,
+        scale: Scale::Linear,
+        reference: None,
+        y_max: None,
+        lines,
+    };
+    let mut sessions =
+        vec![line("offered", &|s| s.offered_per_s), line("completed", &|s| s.completed_per_s)];
+    let lost: [(&str, fn(&Second) -> f64); 3] = [
+        ("refused", |s| s.refused_per_s),
+        ("abandoned", |s| s.abandoned_per_s),
+        ("failed", |s| s.failed_per_s),
+    ];
+    let lost = lost.into_iter().filter(|(_, of)| run.series.iter().any(|s| of(s) > 0.0));
+    let lost: Vec<Line> = lost.map(|(name, of)| line(name, &of)).collect();
+    let none_lost = if lost.is_empty() { " None was refused, abandoned or failed." } else { "" };
+    sessions.extend(lost);
+    let mut requests = vec![line("ok", &|s| s.requests_per_s)];
+    let failed = failed_requests(run, &steps, &axis);
+    let note = match &failed {
+        Some(_) => "Answered as the page allows, and all others.",
+        None => "Answered as the page allows. None failed.",
+    };
+    requests.extend(failed);
+    let percentile = |of: Percentile| {
+        line(of.name(), &move |second| of.of(&second.response).unwrap_or(f64::NAN))
+    };
+    let times = [Percentile::P50, Percentile::P95, Percentile::P99].map(percentile).into();
+    let mut plots = vec![
+        plot(
+            "Sessions",
+            format!("Offered by the schedule, completed and lost.{none_lost}{joined}"),
+            "sessions/s",
+            sessions,
+        ),
+        plot("Requests", format!("{note}{joined}"), "requests/s", requests),
+        Plot {
+            scale: Scale::Log,
+            ..plot(
+                "Response times",
+                format!(
+                    "From the intended start to the last byte; logarithmic. A gap is a second without a response.{slowest}"
+                ),
+                "ms",
+                times,
+            )
+        },
+        plot(
+            "Sessions in flight",
+            "Begun and not over: thinking, waiting or receiving.".to_owned(),
+            "sessions",
+            vec![line("in flight", &|s| s.in_flight as f64)],
+        ),
+    ];
+    if run.totals.full_attempted > 0 || run.totals.resumed_attempted > 0 {
+        let lines = vec![
+            line("full", &|s| s.full_handshakes_per_s),
+            line("resumed", &|s| s.resumed_handshakes_per_s),
+        ];
+        plots.push(plot(
+            "TLS handshakes",
+            format!("Completed: with certificate and signature, and from a ticket.{joined}"),
+            "handshakes/s",
+            lines,
+        ));
+    }
+    html! { div.charts { @for plot in plots { (draw(plot, run, &axis)) } } }
+}
+
+/// The charts of the load generator.
+pub(super) fn driver_charts(run: &Run) -> Markup {
+    let (steps, _) = steps(&run.series);
+    if steps.is_empty() {
+        return html! {};
+    }
+    let axis = TimeAxis::of(run);
+    let cpu = Plot {
+        title: "CPU of the busiest thread",
+        note: "Beyond 95 % the load generator delays its own requests.".to_owned(),
+        unit: "% of a processor",
+        scale: Scale::Linear,
+        reference: Some((95.0, "saturated")),
+        y_max: Some(100.0),
+        lines: vec![curve("cpu", &steps, &axis, |s| 100.0 * s.driver_cpu_share)],
+    };
+    let late =
+        run.series.iter().fold(0, |sum: u64, second| sum.saturating_add(second.missed_starts));
+    let per_s = |s: &Second| s.missed_starts as f64 / s.length_s.max(1e-3);
+    let missed = (late > 0).then(|| Plot {
+        title: "Late starts",
+        note: format!(
+            "{} more than 10 ms after the intended time, warm-up included.",
+            plural(late, "start", "starts")
+        ),
+        unit: "starts/s",
+        scale: Scale::Linear,
+        reference: None,
+        y_max: None,
+        lines: vec![curve("late", &steps, &axis, per_s)],
+    });
+    html! { div.charts {
+        (draw(cpu, run, &axis))
+        @if let Some(missed) = missed { (draw(missed, run, &axis)) }
+    } }
+}
+
+fn draw(plot: Plot, run: &Run, axis: &TimeAxis) -> Markup {
+    let warm_up = run.warm_up_s.min(run.end_s()) / axis.unit_s;
+    let chart = Chart {
+        lines: &plot.lines,
+        x_label: axis.label,
+        x_ticks: &axis.ticks,
+        x_max: Some(axis.end),
+        y_unit: plot.unit,
+        scale: plot.scale,
+        reference: plot.reference,
+        y_max: plot.y_max,
+        band: (warm_up > 0.0).then_some((0.0, warm_up, "warm-up")),
+        readings: true,
+        ..Chart::default()
+    };
+    figure(plot.title, &plot.note, &chart)
+}
+
+fn curve(name: &str, steps: &[Step], axis: &TimeAxis, of: impl Fn(&Second) -> f64) -> Line {
+    let point = |step: &Step| (step.at_s / axis.unit_s, of(&step.second));
+    Line { name: name.to_owned(), points: steps.iter().map(point).collect() }
+}
+
+/// Failed requests per second, which the stretches of the window have; `None` if there are
+/// none.
+fn failed_requests(run: &Run, steps: &[Step], axis: &TimeAxis) -> Option<Line> {
+    if run.totals.requests_failed == 0 {
+        return None;
+    }
+    let mut ends = Vec::new();
+    let mut end = run.warm_up_s;
+    for stretch in &run.stretches {
+        end += stretch.length_s;
+        ends.push((end, stretch.requests_failed as f64 / stretch.length_s.max(1e-3)));
+    }
+    let rate = |at_s: f64| match ends.iter().find(|(end, _)| at_s <= end + 1e-6) {
+        Some((_, rate)) if at_s > run.warm_up_s + 1e-6 => *rate,
+        // The warm-up has no stretches.
+        _ => f64::NAN,
+    };
+    let points = steps.iter().map(|step| (step.at_s / axis.unit_s, rate(step.at_s))).collect();
+    Some(Line { name: "failed".to_owned(), points })
+}
+
+/// The run in at most [`POINTS`] steps, and the seconds of each. A remainder at the end that is
+/// shorter than half of a step belongs to the step before it.
+fn steps(series: &[Second]) -> (Vec<Step>, f64) {
+    let each = series.len().div_ceil(POINTS).max(1);
+    let mut groups: Vec<&[Second]> = series.chunks(each).collect();
+    let length = |group: &[Second]| group.iter().map(|second| second.length_s).sum::<f64>();
+    let usual = groups.first().map_or(1.0, |group| length(group));
+    if let [.., before, last] = groups[..]
+        && length(last) < usual / 2.0
+    {
+        let joined = series.len() - last.len() - before.len();
+        groups.truncate(groups.len() - 2);
+        groups.push(&series[joined..]);
+    }
+    (groups.into_iter().filter_map(step).collect(), usual)
+}
+
+fn step(seconds: &[Second]) -> Option<Step> {
+    let last = seconds.last()?;
+    let length_s = seconds.iter().map(|second| second.length_s).sum::<f64>();
+    let mean = |of: fn(&Second) -> f64| {
+        let sum: f64 = seconds.iter().map(|second| of(second) * second.length_s).sum();
+        if length_s > 0.0 { sum / length_s } else { 0.0 }
+    };
+    let slowest = seconds.iter().map(|second| second.response);
+    let slowest = slowest.max_by(|a, b| a.p95_ms.total_cmp(&b.p95_ms)).unwrap_or_default();
+    let second = Second {
+        at_s: last.at_s,
+        length_s,
+        offered_per_s: mean(|s| s.offered_per_s),
+        refused_per_s: mean(|s| s.refused_per_s),
+        completed_per_s: mean(|s| s.completed_per_s),
+        abandoned_per_s: mean(|s| s.abandoned_per_s),
+        failed_per_s: mean(|s| s.failed_per_s),
+        requests_per_s: mean(|s| s.requests_per_s),
+        full_handshakes_per_s: mean(|s| s.full_handshakes_per_s),
+        resumed_handshakes_per_s: mean(|s| s.resumed_handshakes_per_s),
+        in_flight: seconds.iter().map(|second| second.in_flight).max().unwrap_or_default(),
+        response: slowest,
+        driver_cpu_share: mean(|s| s.driver_cpu_share),
+        missed_starts: seconds.iter().fold(0, |sum, s| sum.saturating_add(s.missed_starts)),
+    };
+    Some(Step { at_s: last.at_s, second })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tidegate_load::Percentiles;
+
+    fn second(at_s: f64, length_s: f64, rate: f64, p95_ms: f64) -> Second {
+        Second {
+            at_s,
+            length_s,
+            offered_per_s: rate,
+            refused_per_s: 0.0,
+            completed_per_s: rate,
+            abandoned_per_s: 0.0,
+            failed_per_s: 0.0,
+            requests_per_s: rate,
+            full_handshakes_per_s: 0.0,
+            resumed_handshakes_per_s: 0.0,
+            in_flight: 1,
+            response: Percentiles {
+                count: u64::from(p95_ms > 0.0),
+                p95_ms,
+                max_ms: p95_ms,
+                ..Percentiles::default()
+            },
+            driver_cpu_share: 0.1,
+            missed_starts: 2,
+        }
+    }
+
+    #[test]
+    fn a_short_remainder_belongs_to_the_step_before_it() {
+        let series = [
+            second(1.0, 1.0, 10.0, 5.0),
+            second(2.0, 1.0, 20.0, 5.0),
+            second(2.25, 0.25, 100.0, 9.0),
+        ];
+        let (steps, each_s) = steps(&series);
+        assert_eq!((steps.len(), each_s), (2, 1.0));
+        // (20 · 1 + 100 · 0.25) / 1.25
+        assert_eq!((steps[1].at_s, steps[1].second.offered_per_s), (2.25, 36.0));
+        assert_eq!((steps[1].second.response.p95_ms, steps[1].second.missed_starts), (9.0, 4));
+    }
+
+    #[test]
+    fn a_long_run_has_means_of_rates_and_the_slowest_second() {
+        let series: Vec<Second> = (1..=480)
+            .map(|n| {
+                second(
+                    f64::from(n),
+                    1.0,
+                    f64::from(n % 2) * 10.0,
+                    if n % 2 == 0 { 7.0 } else { 3.0 },
+                )
+            })
+            .collect();
+        let (steps, each_s) = steps(&series);
+        assert_eq!((steps.len(), each_s), (240, 2.0));
+        assert!(steps.iter().all(|step| step.second.offered_per_s == 5.0));
+        assert!(steps.iter().all(|step| step.second.response.p95_ms == 7.0));
+    }
+
+    #[test]
+    fn no_seconds_have_no_steps() {
+        assert!(steps(&[]).0.is_empty());
+        assert_eq!(steps(&[second(0.0, 0.0, 1.0, 0.0)]).0.len(), 1);
+    }
+}
