@@ -87,6 +87,11 @@ impl CensoredHistogram {
         Self::default()
     }
 
+    /// From the histograms of exact durations, open ones and lost ones.
+    pub fn of_parts(exact: Histogram, open: Option<Histogram>, lost: Option<Histogram>) -> Self {
+        Self { exact, open: open.map(Box::new), lost: lost.map(Box::new) }
+    }
+
     /// Records one observation.
     pub fn record(&mut self, observation: Observation) {
         self.record_many(observation, 1);
@@ -157,9 +162,9 @@ impl CensoredHistogram {
     pub fn decode(exact: &str, open: Option<&str>, lost: Option<&str>) -> Option<Self> {
         let part = |text: Option<&str>| match text {
             None => Some(None),
-            Some(text) => Histogram::decode(text).map(|part| Some(Box::new(part))),
+            Some(text) => Histogram::decode(text).map(Some),
         };
-        Some(Self { exact: Histogram::decode(exact)?, open: part(open)?, lost: part(lost)? })
+        Some(Self::of_parts(Histogram::decode(exact)?, part(open)?, part(lost)?))
     }
 
     /// The `q`-quantile (0 to 1, clamped); 0 if there are no observations.

@@ -118,8 +118,8 @@ fn scenario(name: &str) -> Result<Scenario, String> {
         let drawn = || drawn(name).map(|number| Scenario::drawn(number).0);
         return Scenario::named(name).or_else(drawn).ok_or_else(|| unknown(name));
     }
-    let text = std::fs::read_to_string(name).map_err(|error| {
-        format!("{name}: cannot be read: {error}; `tidegate sim --show demo > {name}` writes one to start from")
+    let text = tidegate_config::read_file(name.as_ref()).map_err(|mistake| {
+        format!("{mistake}; `tidegate sim --show demo > {name}` writes one to start from")
     })?;
     Scenario::from_toml(&text, name).map_err(|mistakes| mistakes.to_string())
 }

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use tidegate_load::Percentiles;
 use tidegate_report::{Bars, Chart, Line, Scale, figure, histogram};
-use tidegate_stats::Histogram;
+use tidegate_stats::{CensoredHistogram, Histogram};
 
 use super::format::{NONE, Percentile, count};
 use super::result::Run;
@@ -19,28 +19,30 @@ const TICKS: [f64; 9] = [0.0, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999, 0.99999
 /// Both figures.
 pub(super) fn figures(run: &Run) -> Markup {
     let responses = run.responses();
-    if responses.count() < FEWEST {
+    if responses.exact().count() < FEWEST {
         return html! {
             p.soft { "Fewer than " (FEWEST) " responses in the window: there is no distribution to draw." }
         };
     }
-    html! { div.charts { (curve(&responses)) (bars(&responses, &run.response)) } }
+    html! { div.charts { (curve(&responses)) (bars(responses.exact(), &run.response)) } }
 }
 
-/// Response time by percentile, up to the one that a single response exceeds.
-fn curve(responses: &Histogram) -> Markup {
-    let total = responses.count();
+/// Response time by percentile, up to the one that a single request exceeds. The line ends where
+/// only a lower bound is known.
+fn curve(times: &CensoredHistogram) -> Markup {
+    let total = times.count();
     let end = position(1.0 - 1.0 / total as f64);
     let point = |index: usize| {
         let x = end * index as f64 / POINTS as f64;
-        (x, responses.quantile_ms(share_at(x)))
+        let quantile = times.quantile(share_at(x));
+        (x, if quantile.is_lower_bound { f64::NAN } else { quantile.ms })
     };
     let lines = [Line { name: "response".to_owned(), points: (0..=POINTS).map(point).collect() }];
     let ticks: Vec<f64> =
         TICKS.into_iter().map(position).filter(|tick| *tick <= end + 1e-9).collect();
     let chart = Chart {
         lines: &lines,
-        x_label: "of the responses took at most",
+        x_label: "of the requests took at most",
         x_ticks: &ticks,
         x_tick: Some(|x| percentile_name(share_at(x))),
         x_max: Some(end),
@@ -49,9 +51,16 @@ fn curve(responses: &Histogram) -> Markup {
         readings: true,
         ..Chart::default()
     };
+    let lost = times.ended().count - times.exact().count();
+    let without = match lost {
+        0 => String::new(),
+        lost => {
+            format!(", and {} requests without a response, beyond the end of the line", count(lost))
+        }
+    };
     let note = format!(
-        "{} responses. Both axes are logarithmic: 90, 99 and 99.9 % are equally far apart.",
-        count(total)
+        "{} responses{without}. Both axes are logarithmic: 90, 99 and 99.9 % are equally far apart.",
+        count(times.exact().count())
     );
     figure("Response time by percentile", &note, &chart)
 }
@@ -72,7 +81,7 @@ fn bars(responses: &Histogram, times: &Percentiles) -> Markup {
         edges.windows(2).map(|two| below(&two[1]).saturating_sub(below(&two[0]))).collect();
     let marks: Vec<(f64, String)> = [Percentile::P50, Percentile::P95, Percentile::P99]
         .into_iter()
-        .filter_map(|of| Some((of.of(times)?, format!("{} {} ms", of.name(), of.text(times)))))
+        .filter_map(|of| Some((of.of(times)?.ms, format!("{} {} ms", of.name(), of.text(times)))))
         .collect();
     let marks: Vec<(f64, &str)> = marks.iter().map(|(at, text)| (*at, text.as_str())).collect();
     let bars = Bars {

@@ -1,6 +1,6 @@
 //! Numbers as a reader takes them in: three significant digits, thousands apart.
 
-use tidegate_load::Percentiles;
+use tidegate_load::{Percentiles, Quantile};
 
 /// What stands where there are no data.
 pub(super) const NONE: &str = "–";
@@ -34,23 +34,28 @@ impl Percentile {
         }
     }
 
-    /// In milliseconds; `None` without data.
-    pub(super) fn of(self, times: &Percentiles) -> Option<f64> {
-        let ms = match self {
-            Self::P50 => times.p50_ms,
-            Self::P90 => times.p90_ms,
-            Self::P95 => times.p95_ms,
-            Self::P99 => times.p99_ms,
-            Self::P999 => times.p99_9_ms,
-            Self::Max => times.max_ms,
+    /// In milliseconds, or a lower bound of it; `None` without data.
+    pub(super) fn of(self, times: &Percentiles) -> Option<Quantile> {
+        let quantile = match self {
+            Self::P50 => times.p50(),
+            Self::P90 => times.p90(),
+            Self::P95 => times.p95(),
+            Self::P99 => times.p99(),
+            Self::P999 => times.p99_9(),
+            Self::Max => times.max(),
         };
         // Results of older versions have no p99.9: it is 0 there.
-        (times.count > 0 && (ms > 0.0 || times.max_ms == 0.0)).then_some(ms)
+        let known = quantile.ms > 0.0 || times.max_ms == 0.0;
+        (!times.is_empty() && known).then_some(quantile)
     }
 
-    /// In milliseconds, without the unit. Every percentile of the page is written here.
+    /// In milliseconds, without the unit, marked if it is a lower bound. Every percentile of the
+    /// page is written here.
     pub(super) fn text(self, times: &Percentiles) -> String {
-        self.of(times).map_or(NONE.to_owned(), number)
+        self.of(times).map_or(NONE.to_owned(), |quantile| {
+            let mark = if quantile.is_lower_bound { "> " } else { "" };
+            format!("{mark}{}", number(quantile.ms))
+        })
     }
 }
 

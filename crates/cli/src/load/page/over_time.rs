@@ -98,7 +98,7 @@ pub(super) fn charts(run: &Run) -> Markup {
     };
     requests.extend(failed);
     let percentile = |of: Percentile| {
-        line(of.name(), &move |second| of.of(&second.response).unwrap_or(f64::NAN))
+        line(of.name(), &move |second| of.of(&second.response).map_or(f64::NAN, |it| it.ms))
     };
     let times = [Percentile::P50, Percentile::P95, Percentile::P99].map(percentile).into();
     let mut plots = vec![

@@ -7,7 +7,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tidegate_load::{Percentiles, Summary};
-use tidegate_stats::Histogram;
+use tidegate_stats::{CensoredHistogram, Histogram};
 
 /// What `--json` wrote: one run, or those of `--repeat`.
 pub struct SavedResult {
@@ -217,6 +217,21 @@ pub(super) struct Stretch {
     pub(super) length_s: f64,
     pub(super) requests_failed: u64,
     pub(super) response: Histogram,
+    #[serde(default)]
+    pub(super) unanswered: Option<Histogram>,
+    #[serde(default)]
+    pub(super) open: Option<Histogram>,
+}
+
+impl Stretch {
+    /// Its response times.
+    fn times(&self) -> CensoredHistogram {
+        CensoredHistogram::of_parts(
+            self.response.clone(),
+            self.open.clone(),
+            self.unanswered.clone(),
+        )
+    }
 }
 
 #[derive(Deserialize)]
@@ -365,7 +380,7 @@ impl Run {
             }
             last = second.at_s;
         }
-        if let Some(bad) = self.stretches.iter().position(|it| it.response.count() > COUNTED) {
+        if let Some(bad) = self.stretches.iter().position(|it| it.times().count() > COUNTED) {
             return Err(format!("stretches[{bad}].response counts too much"));
         }
         let stretch = self.stretches.iter().map(|stretch| stretch.length_s);
@@ -383,9 +398,9 @@ impl Run {
     }
 
     /// All response times of the window.
-    pub(super) fn responses(&self) -> Histogram {
-        let mut all = Histogram::new();
-        self.stretches.iter().for_each(|stretch| all.merge(&stretch.response));
+    pub(super) fn responses(&self) -> CensoredHistogram {
+        let mut all = CensoredHistogram::new();
+        self.stretches.iter().for_each(|stretch| all.merge(&stretch.times()));
         all
     }
 }
