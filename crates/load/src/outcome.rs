@@ -348,7 +348,7 @@ mod tests {
         same(all::<Failure>());
         same(all::<Stage>());
         same(all::<Unmet>());
-        assert_eq!(all::<Failure>().len(), 23);
+        assert_eq!(all::<Failure>().len(), 24);
     }
 
     #[test]
