@@ -161,15 +161,14 @@ fn no_scenario_and_no_server_writes_markup_into_the_page() {
     let folder = Folder::new();
     let (file, page) = (folder.path("shop.toml"), folder.path("shop.html"));
     let scenario = "name = '<script>alert(2)</script>'\n[session]\nsteps = ['<img src=x>']\n\
-                    [pages]\n'<img src=x>' = { path = '/' }\n[arrivals]\ntimes = ['0s', '10ms']\n\
-                    [[classes]]\nname = '<b>a'\nshare = 1\n[[classes]]\nname = '<b>b'\nshare = 1\n";
+                    [pages]\n'<img src=x>' = { path = '/' }\n[arrivals]\ntimes = ['0s', '10ms']\n";
     std::fs::write(&file, scenario).unwrap();
     let output = load(&[&file, "--target", &hostile_site(), "--report", &page]);
     let text = folder.text("shop.html");
     assert_eq!(code(&output), Some(3), "nothing succeeds: {}", output.stderr_text());
     assert!(text.contains("&lt;script&gt;alert(2)"), "{text}");
     assert!(text.contains("other.example"), "the redirect is shown: {text}");
-    for markup in ["<script", "<img", "<b>a", "<b>b"] {
+    for markup in ["<script", "<img"] {
         assert!(!text.contains(markup), "{markup}: {text}");
     }
 }

@@ -379,7 +379,7 @@ fn courses_of_costs_can_be_listed_shown_and_misspelt() {
         (&["sim", "--costs", "no-such"][..], 2, "no-such: no such scenario"),
         (&["sim", "--costs", "--real", "noisy"], 2, "noisy: not a course of the real gate"),
         (&["sim", "--costs", "--policy", "eac"], 2, "cannot be used with"),
-        (&["sim", "--costs", "none.toml"], 2, "none.toml: cannot be read"),
+        (&["sim", "--costs", "none.toml"], 2, "none.toml: there is no such file"),
     ] {
         let output = tidegate(&[args, &["--out", &out.display().to_string()]].concat());
         assert_eq!(output.status.code(), Some(code), "{args:?}: {}", output.stderr_text());

@@ -180,7 +180,7 @@ mod tests {
         assert!(error.contains("--policy foo") && error.contains("--policy bar"), "{error}");
         let error = scenarios(&owned(&["drawn-x", "none.toml"])).unwrap_err().to_string();
         assert!(
-            error.contains("drawn-x: no such") && error.contains("none.toml: cannot"),
+            error.contains("drawn-x: no such") && error.contains("none.toml: there is no such"),
             "{error}"
         );
     }

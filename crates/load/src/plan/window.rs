@@ -44,10 +44,12 @@ impl Window {
         let decides = |end: &Duration| {
             arrivals.is_some_and(Arrivals::has_lengths_only) || *end > warm_up + measure
         };
-        let end = arrivals.and_then(Arrivals::end).filter(decides);
-        let end = end.map(|end| end.min(Plan::LONGEST));
-        let before = stated.warm_up.unwrap_or_else(|| match (end, stated.duration) {
-            (Some(end), None) => warm_up.min(end / 4),
+        let schedule = arrivals.and_then(Arrivals::end);
+        let end = schedule.filter(decides).map(|end| end.min(Plan::LONGEST));
+        // Of a short schedule alone, nothing would be left to measure.
+        let alone = arrivals.is_some_and(|it| it.have_an_end() || it.has_lengths_only());
+        let before = stated.warm_up.unwrap_or_else(|| match schedule {
+            Some(end) if alone => warm_up.min(end / 4),
             _ => warm_up,
         });
         let rest = end.map(|end| end.saturating_sub(before)).filter(|rest| !rest.is_zero());
@@ -97,7 +99,8 @@ mod tests {
         let short = "segments = [{ for = \"8s\", rate = 5 }]";
         assert_eq!(of(short, none), (2_000, 6_000, WindowBy::Schedule));
         // Sessions of the last instants need time as well.
-        assert_eq!(of("times = [\"0s\", \"1s\"]", none), (10_000, 30_000, WindowBy::Default));
+        assert_eq!(of("times = [\"0s\", \"1s\"]", none), (250, 30_000, WindowBy::Default));
+        assert_eq!(of("times = [\"0s\"]", none), (0, 30_000, WindowBy::Default));
         assert_eq!(of("times = [\"2min\"]", none), (10_000, 110_000, WindowBy::Schedule));
         let built_in = Scenario::built_in("auction-crowd").unwrap();
         let plan = Plan::new(built_in, "https://127.0.0.1:1");
