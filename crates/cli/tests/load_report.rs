@@ -63,7 +63,7 @@ fn the_page_of_a_missed_threshold_says_so() {
     let (folder, upstream) = (Folder::new(), Upstream::start());
     let (file, page) = (folder.path("shop.toml"), folder.path("shop.html"));
     let scenario = "[session]\nsteps = [\"Home\"]\n[pages]\nHome = { path = \"/\" }\n[arrivals]\n\
-                    times = [\"0s\"]\n[thresholds]\nrequests_per_s = { min = 1000000 }\n";
+                    times = [\"0s\"]\n[run]\nduration = \"500ms\"\n[thresholds]\nrequests_per_s = { min = 1000000 }\n";
     std::fs::write(&file, scenario).unwrap();
     let output = load(&[&file, "--target", &upstream.url, "--report", &page]);
     assert_eq!(code(&output), Some(1), "{}", output.stderr_text());
@@ -161,7 +161,8 @@ fn no_scenario_and_no_server_writes_markup_into_the_page() {
     let folder = Folder::new();
     let (file, page) = (folder.path("shop.toml"), folder.path("shop.html"));
     let scenario = "name = '<script>alert(2)</script>'\n[session]\nsteps = ['<img src=x>']\n\
-                    [pages]\n'<img src=x>' = { path = '/' }\n[arrivals]\ntimes = ['0s', '10ms']\n";
+                    [pages]\n'<img src=x>' = { path = '/' }\n[arrivals]\ntimes = ['0s', '10ms']\n\
+                    [run]\nwarm_up = '0s'\nduration = '500ms'\n";
     std::fs::write(&file, scenario).unwrap();
     let output = load(&[&file, "--target", &hostile_site(), "--report", &page]);
     let text = folder.text("shop.html");
