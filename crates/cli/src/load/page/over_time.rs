@@ -41,6 +41,9 @@ impl TimeAxis {
     }
 }
 
+/// A rate of a second.
+type Rate = fn(&Second) -> f64;
+
 /// What one chart shows.
 struct Plot<'a> {
     title: &'a str,
@@ -81,7 +84,7 @@ pub(super) fn charts(run: &Run) -> Markup {
     };
     let mut sessions =
         vec![line("offered", &|s| s.offered_per_s), line("completed", &|s| s.completed_per_s)];
-    let lost: [(&str, fn(&Second) -> f64); 3] = [
+    let lost: [(&str, Rate); 3] = [
         ("refused", |s| s.refused_per_s),
         ("abandoned", |s| s.abandoned_per_s),
         ("failed", |s| s.failed_per_s),
