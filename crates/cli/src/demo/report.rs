@@ -112,7 +112,7 @@ fn curves(summary: &Summary) -> Markup {
     html! { div.charts {
         (figure("Completed sessions", "Completed sessions as a share of the peak at that time.",
             &lines(summary, |p| 100.0 * summary.share_of_peak(p)), "% of the peak", Scale::Linear, peak, None))
-        (figure("Response time, p95", "From the intended start of a request to its last byte; logarithmic.",
+        (figure("Response time, p95", "From the intended start to the last byte, logarithmic. A request given up counts for as long as it waited.",
             &lines(summary, |p| p.response_p95_ms), "ms", Scale::Log, None, None))
         (figure("Throughput", "Requests answered, including those of sessions that do not complete.",
             &lines(summary, |p| p.requests_per_s), "requests/s", Scale::Linear, None, None))
