@@ -176,8 +176,8 @@ pub fn report(summary: &Summary) -> String {
     let phases = &summary.phases;
     for (name, phase) in [
         ("connect", &phases.connect),
-        ("full handshake", &phases.full_handshake),
-        ("resumed hs", &phases.resumed_handshake),
+        ("full TLS", &phases.full_handshake),
+        ("resumed TLS", &phases.resumed_handshake),
         ("first byte", &phases.first_byte),
         ("last byte", &phases.last_byte),
     ] {
