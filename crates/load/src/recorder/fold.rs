@@ -10,10 +10,9 @@ use super::cohorts::Cohorts;
 use super::event::{Batch, Event, EventKind};
 use super::failed_checks::FailedChecks;
 use super::figures::Figures;
-use super::file::RowFile;
-use super::requests::{JsonLines, Parquet, Row};
+use super::files::Files;
+use super::requests::Row;
 use super::saved::SavedSeconds;
-use super::seconds::Seconds;
 use super::stretches::Stretches;
 use super::sum::{IntervalSum, PendingCounts, Span};
 use crate::error::Error;
@@ -414,47 +413,6 @@ impl Recorder {
 
 fn name(names: &[String], index: usize) -> &str {
     names.get(index).map_or("", String::as_str)
-}
-
-/// Files written during the run.
-struct Files {
-    lines: Option<RowFile<JsonLines>>,
-    parquet: Option<RowFile<Parquet>>,
-    seconds: Option<RowFile<Seconds>>,
-}
-
-impl Files {
-    fn create(plan: &Plan) -> Result<Self, Error> {
-        Ok(Self {
-            lines: plan.raw.as_deref().map(RowFile::create).transpose()?,
-            parquet: plan.parquet.as_deref().map(RowFile::create).transpose()?,
-            seconds: plan.csv.as_deref().map(RowFile::create).transpose()?,
-        })
-    }
-
-    fn request<'a>(&mut self, row: impl FnOnce() -> Row<'a>) {
-        if self.lines.is_none() && self.parquet.is_none() {
-            return;
-        }
-        let row = row();
-        self.lines.iter_mut().for_each(|file| file.write(&row));
-        self.parquet.iter_mut().for_each(|file| file.write(&row));
-    }
-
-    fn second(&mut self, second: &Point) {
-        self.seconds.iter_mut().for_each(|file| file.write(second));
-    }
-
-    /// Finishes all files; returns their errors.
-    fn finish(&mut self) -> Option<String> {
-        let errors = [
-            self.lines.take().and_then(RowFile::finish),
-            self.parquet.take().and_then(RowFile::finish),
-            self.seconds.take().and_then(RowFile::finish),
-        ];
-        let errors: Vec<String> = errors.into_iter().flatten().collect();
-        (!errors.is_empty()).then(|| errors.join("; "))
-    }
 }
 
 /// The current interval of a series.

@@ -5,6 +5,7 @@ pub(crate) mod event;
 mod failed_checks;
 mod figures;
 mod file;
+mod files;
 pub(crate) mod fold;
 pub(crate) mod join;
 mod requests;
