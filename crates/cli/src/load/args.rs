@@ -57,12 +57,12 @@ pub struct Args {
     /// 'wave = { mean = 20, swing = 0.5, period = "1h" }'; repeat the flag to combine several
     #[arg(long, value_name = "TOML", help_heading = "Arrivals")]
     pub(super) arrivals: Vec<String>,
-    /// Warm-up, not counted, such as 10s; default: with a URL alone 2s, else the scenario's
-    /// [run], else 10s, 30s in the closed model
+    /// Warm-up, not counted, such as 10s; default: with a URL alone 2s, else that of the scenario,
+    /// else 10s, 30s in the closed model
     #[arg(long, value_name = "TIME", value_parser = values::time, allow_negative_numbers = true, help_heading = "Time")]
     pub(super) warm_up: Option<Duration>,
-    /// Measured time, such as 30s or 5m; default: with a URL alone 8s, else the scenario's
-    /// [run], else until the end of its arrivals, else 30s, 60s in the closed model
+    /// Measured time, such as 30s or 5m; default: with a URL alone 8s, else that of the scenario,
+    /// else until the end of its arrivals, else 30s, 60s in the closed model
     #[arg(short, long, value_name = "TIME", value_parser = values::length, allow_negative_numbers = true, help_heading = "Time")]
     pub(super) duration: Option<Duration>,
     /// Header field of every request, such as 'Accept: text/html'; repeat the flag for several

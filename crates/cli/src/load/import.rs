@@ -17,7 +17,7 @@ pub struct Args {
     /// Write the scenario to this file [default: standard output]
     #[arg(short, long, value_name = "FILE.toml")]
     out: Option<PathBuf>,
-    /// Origin of the recorded requests that are kept, such as https://shop.example [default:
+    /// Origin of the recorded requests that are kept, such as `https://shop.example` [default:
     /// that of the first document]
     #[arg(long, value_name = "URL")]
     origin: Option<String>,
