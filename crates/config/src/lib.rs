@@ -33,7 +33,7 @@ pub use key::{Key, Keys, Preset, Row, Table, joined};
 pub use mistake::{Mistake, Mistakes, Problem};
 pub use one_line::one_line;
 pub use reader::{Flag, Reader};
-pub use reference::write_keys;
+pub use reference::{check_page, write_keys};
 pub use rule::{Field, Rule, text_of};
 pub use rules::{
     Address, Boolean, Bytes, Choice, FilePath, List, Number, OrOff, OrTable, Other, Pair,

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+
+use tidegate_config::check_page;
 use tidegate_gate::config::{self, Config};
 
 fn root() -> PathBuf {
@@ -12,17 +14,7 @@ fn root() -> PathBuf {
 #[test]
 fn the_reference_page_is_what_the_source_declares() {
     let path = root().join("docs/configuration.md");
-    let page = config::reference();
-    if std::env::var_os("TIDEGATE_BLESS").is_some_and(|value| value == "1") {
-        std::fs::write(&path, &page).unwrap();
-    }
-    let written = std::fs::read_to_string(&path).unwrap_or_default();
-    let drift = written.lines().zip(page.lines()).find(|(written, page)| written != page);
-    assert!(
-        written == page,
-        "docs/configuration.md differs from the source, first in {drift:?}; \
-         TIDEGATE_BLESS=1 regenerates it"
-    );
+    check_page(&path, &config::reference()).unwrap();
 }
 
 /// The flags are declared in a crate above this one, so the test reads its source.

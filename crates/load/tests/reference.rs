@@ -2,19 +2,11 @@
 
 use std::path::Path;
 
+use tidegate_config::check_page;
+
 /// `TIDEGATE_BLESS=1 cargo test -p tidegate-load --test reference` writes the page anew.
 #[test]
 fn the_reference_page_is_what_the_source_declares() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/scenarios.md");
-    let page = tidegate_load::scenario::reference();
-    if std::env::var_os("TIDEGATE_BLESS").is_some_and(|value| value == "1") {
-        std::fs::write(&path, &page).unwrap();
-    }
-    let written = std::fs::read_to_string(&path).unwrap_or_default();
-    let drift = written.lines().zip(page.lines()).find(|(written, page)| written != page);
-    assert!(
-        written == page,
-        "docs/scenarios.md differs from the source, first in {drift:?}; \
-         TIDEGATE_BLESS=1 writes it anew"
-    );
+    check_page(&path, &tidegate_load::scenario::reference()).unwrap();
 }

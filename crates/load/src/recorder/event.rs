@@ -183,6 +183,28 @@ pub(crate) struct Request {
     pub(crate) decoded_bytes: u64,
 }
 
+impl Request {
+    /// A request that begins, without its end.
+    pub(crate) fn begun(session: u64, cohort: Cohort, page: u16, intended: Duration) -> Self {
+        Self {
+            session,
+            cohort,
+            page,
+            asset: None,
+            intended,
+            late: Duration::ZERO,
+            status: 0,
+            ok: false,
+            outcome: None,
+            first_byte: Duration::ZERO,
+            last_byte: Duration::ZERO,
+            received_bytes: 0,
+            encoded: false,
+            decoded_bytes: 0,
+        }
+    }
+}
+
 /// Events of one thread, with its state at the time of sending.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {

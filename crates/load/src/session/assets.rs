@@ -10,7 +10,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::task::Poll;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::in_flight::Opened;
 use super::request::{Maker, Request};
@@ -171,7 +171,11 @@ impl UserAgent {
         let Some(asset) = next.filter(|_| queue.failed.get().is_none()) else { return false };
         let begun = Instant::now();
         let requests = &self.context.clone().open_requests;
-        pending.request.set(Some(requests.open(self.recorded(asset, begun))));
+        let intended = self.context.since_start(begun);
+        let page = asset.request.page;
+        let sent = RecordedRequest::begun(self.session, self.cohort, page, intended);
+        let asset_index = Some(asset.index);
+        pending.request.set(Some(requests.open(RecordedRequest { asset: asset_index, ..sent })));
         let result = self.follow(&asset.request, begun, None, &pending.stage.0).await;
         let opened = pending.request.take().expect("set above, and nobody else takes it");
         let mut recorded = requests.close(opened);
@@ -206,26 +210,6 @@ impl UserAgent {
             }
         }
         true
-    }
-
-    /// A request for an asset without its end.
-    fn recorded(&self, asset: &Asset, begun: Instant) -> RecordedRequest {
-        RecordedRequest {
-            session: self.session,
-            cohort: self.cohort,
-            page: asset.request.page,
-            asset: Some(asset.index),
-            intended: self.context.since_start(begun),
-            late: Duration::ZERO,
-            status: 0,
-            ok: false,
-            outcome: None,
-            first_byte: Duration::ZERO,
-            last_byte: Duration::ZERO,
-            received_bytes: 0,
-            encoded: false,
-            decoded_bytes: 0,
-        }
     }
 }
 

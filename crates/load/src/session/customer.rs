@@ -226,16 +226,8 @@ impl Customer {
         let context = self.agent.context.clone();
         let mut assets = Vec::new();
         for (index, fixed) in context.fixed.assets(page).iter().enumerate() {
-            let request = fixed.clone().or_else(|| {
-                let mut maker = Maker {
-                    parts: &context.parts,
-                    origin: &context.target.origin,
-                    identity: &self.identity,
-                    last: &mut self.last,
-                    rng: &mut self.rng,
-                };
-                maker.asset(page, index).map(Rc::new)
-            });
+            let made = || self.maker(&context).asset(page, index).map(Rc::new);
+            let request = fixed.clone().or_else(made);
             match request {
                 Some(request) if self.agent.has(&request) => {}
                 Some(request) => assets.push(Asset { index: index as u16, request }),
@@ -346,19 +338,23 @@ impl Customer {
         body: &[u8],
         base: &str,
     ) -> Result<(Rc<Request>, Origin), NotMade> {
-        let context = &self.agent.context;
+        let context = self.agent.context.clone();
         if let Some(request) = context.fixed.get(page) {
             return Ok((request, Origin::Offered));
         }
         self.identity.request = self.walk.requests();
-        let mut maker = Maker {
+        let made = self.maker(&context).make(page, body, base);
+        made.map(|(request, origin)| (Rc::new(request), origin))
+    }
+
+    fn maker<'a>(&'a mut self, context: &'a ThreadContext) -> Maker<'a> {
+        Maker {
             parts: &context.parts,
             origin: &context.target.origin,
             identity: &self.identity,
             last: &mut self.last,
             rng: &mut self.rng,
-        };
-        maker.make(page, body, base).map(|(request, origin)| (Rc::new(request), origin))
+        }
     }
 
     /// The request for the start page.

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::context::ThreadContext;
 use super::cookies::Cookies;
@@ -151,22 +151,8 @@ impl UserAgent {
         let (intended_at, begun_at) = (context.since_start(intended), context.since_start(begun));
         let late = begun_at.saturating_sub(intended_at);
         context.log.record(begun_at, EventKind::Begun { late });
-        let opened = context.open_requests.open(RecordedRequest {
-            session: self.session,
-            cohort: self.cohort,
-            page: request.page,
-            asset: None,
-            intended: intended_at,
-            late,
-            status: 0,
-            ok: false,
-            outcome: None,
-            first_byte: Duration::ZERO,
-            last_byte: Duration::ZERO,
-            received_bytes: 0,
-            encoded: false,
-            decoded_bytes: 0,
-        });
+        let sent = RecordedRequest::begun(self.session, self.cohort, request.page, intended_at);
+        let opened = context.open_requests.open(RecordedRequest { late, ..sent });
         let stage = Cell::new(Stage::Connect);
         let patience = context.patience[usize::from(self.cohort.class)];
         let (mut now, mut deadline) = (begun, intended + patience);
