@@ -1,5 +1,7 @@
 //! The header fields of a recorded request that a scenario keeps.
 
+use std::collections::BTreeSet;
+
 use super::recorded::Recorded;
 use super::script::has_name;
 
@@ -80,9 +82,14 @@ pub(super) fn kept(
     mut replace: impl FnMut(&str, &str) -> Option<String>,
 ) -> Vec<(String, String)> {
     let mut kept: Vec<(String, String)> = Vec::new();
+    let mut seen: BTreeSet<(String, &str)> = BTreeSet::new();
     for (name, value) in &request.headers {
         let lower = name.to_ascii_lowercase();
         let value = value.trim();
+        // Some recorders write a field twice: as the page gave it and as the network sent it.
+        if !seen.insert((lower.clone(), value)) {
+            continue;
+        }
         if !is_kept(request, &lower) || value.len() > LONGEST || value.contains(char::is_control) {
             continue;
         }

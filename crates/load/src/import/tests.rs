@@ -142,6 +142,16 @@ fn values_of_meta_elements_and_json_are_extracted_where_they_are_sent_back() {
 }
 
 #[test]
+fn a_field_that_was_recorded_twice_is_sent_once() {
+    let fields = json!({ "request": { "headers": [
+        { "name": "Origin", "value": "https://shop.test" },
+        { "name": "X-Part", "value": "a" }, { "name": "X-Part", "value": "b" },
+        { "name": "origin", "value": "https://shop.test" }, { "name": "x-part", "value": "a" } ] } });
+    let (text, _) = body_of(&[entry(0, "POST", "/api/orders", "xhr", fields)]);
+    has(&text, &["headers = { Origin = \"https://shop.test\", X-Part = \"a, b\" }"]);
+}
+
+#[test]
 fn assets_belong_to_the_page_that_was_loading() {
     let second = json!({ "pageref": "page_2" });
     let by =
