@@ -45,8 +45,8 @@ pub struct Args {
     #[arg(long, value_name = "PER_S", value_parser = values::rate, hide = true, help_heading = "Arrivals")]
     pub(super) requests: Option<f64>,
     /// Number of customers who begin a new session after the last has ended and a think
-    /// time (closed model), with a URL alone the number of connections; can be combined with
-    /// other arrivals
+    /// time (closed model), with a URL alone the number of connections; beside --rate or other
+    /// arrivals a load in addition to them
     #[arg(short, long, value_name = "N", visible_aliases = ["connections", "vus"], help_heading = "Arrivals")]
     pub(super) closed: Option<u32>,
     /// Stop after this number of sessions, with a URL alone of requests; without --duration
@@ -77,7 +77,7 @@ pub struct Args {
     /// Factor on think times and patience
     #[arg(long, value_name = "X", default_value_t = 1.0, help_heading = "Time")]
     pub(super) time_scale: f64,
-    /// Additional factor on patience
+    /// Additional factor on patience, the time-out of a request: 10s for a URL alone
     #[arg(long, value_name = "X", default_value_t = 1.0, help_heading = "Time")]
     pub(super) patience_scale: f64,
     /// Number of customer accounts that the scenario draws from

@@ -35,6 +35,15 @@ pub(super) fn answers(totals: &Totals) -> [String; 2] {
     ]
 }
 
+/// How customers went on where a page did not offer the next one; `None` if all did.
+pub(super) fn not_offered(totals: &Totals) -> Option<String> {
+    let (last_id, via, back) = (totals.fallback_last_id, totals.fallback_via, totals.fallback_back);
+    (last_id + via + back > 0).then(|| {
+        let ways = format!("moves with the last id {last_id}, by another page {via}, back {back}");
+        paragraph("not offered     ", &ways)
+    })
+}
+
 /// A table of the pages, the most requested first.
 pub(super) fn pages(summary: &Summary) -> Vec<String> {
     if summary.pages.is_empty() {
@@ -111,6 +120,16 @@ mod tests {
             "no answer       connection errors 0, timed out 0, open at the end 0",
         ];
         assert_eq!(answers(&totals), expected);
+    }
+
+    #[test]
+    fn moves_that_no_page_offered_have_a_line_if_there_are_any() {
+        let mut totals = Totals::default();
+        assert_eq!(not_offered(&totals), None);
+        totals.fallback_via = 12;
+        totals.fallback_back = 3;
+        let expected = "not offered     moves with the last id 0, by another page 12, back 3";
+        assert_eq!(not_offered(&totals).as_deref(), Some(expected));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::addresses::addresses;
-use super::answers::{answers, pages};
+use super::answers::{answers, not_offered, pages};
 use super::cohorts::cohorts;
 use super::paragraph::paragraph;
 use super::percentiles::{explained, percentiles, time};
@@ -130,13 +130,15 @@ pub fn report(summary: &Summary) -> String {
     put(
         &mut out,
         format_args!(
-            "requests        {}/s, ok {}, failed {}, fallbacks {}",
+            "requests        {}/s, ok {}, failed {}",
             per_second(summary.requests_per_s),
             totals.requests_ok,
-            totals.requests_failed,
-            totals.fallback_back + totals.fallback_via + totals.fallback_last_id
+            totals.requests_failed
         ),
     );
+    if let Some(entry) = not_offered(totals) {
+        row(&mut out, format_args!("{entry}"));
+    }
     for entry in answers(totals) {
         row(&mut out, format_args!("{entry}"));
     }
