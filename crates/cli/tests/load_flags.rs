@@ -54,6 +54,16 @@ fn a_number_of_requests_is_sent_exactly_and_ends_the_run() {
 }
 
 #[test]
+fn requests_time_out_after_the_time_that_is_given() {
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", silent.local_addr().unwrap());
+    let (output, summary) = load(&url, &["-n", "2", "-c", "2", "--timeout", "50ms"]);
+    assert_eq!(output.status.code(), Some(3), "nothing was answered");
+    assert_eq!(summary["patience_ms"], 50.0);
+    assert_eq!(summary["totals"]["abandoned"], 2, "{}", output.stdout_text());
+}
+
+#[test]
 fn header_fields_method_and_body_are_sent_as_given() {
     let upstream = Upstream::start();
     let body = "{\"name\": \"{customer}\"}";

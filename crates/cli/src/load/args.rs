@@ -77,7 +77,11 @@ pub struct Args {
     /// Factor on think times and patience
     #[arg(long, value_name = "X", default_value_t = 1.0, help_heading = "Time")]
     pub(super) time_scale: f64,
-    /// Additional factor on patience, the time-out of a request: 10s for a URL alone
+    /// Time-out of a request, the patience of a customer, before the factors on it [default: that
+    /// of the scenario, 10s for a URL alone]
+    #[arg(long, value_name = "TIME", visible_alias = "patience", value_parser = values::patience, help_heading = "Time")]
+    pub(super) timeout: Option<Duration>,
+    /// Additional factor on patience
     #[arg(long, value_name = "X", default_value_t = 1.0, help_heading = "Time")]
     pub(super) patience_scale: f64,
     /// Number of customer accounts that the scenario draws from

@@ -30,6 +30,9 @@ pub(super) fn plan(args: &Args) -> anyhow::Result<Plan> {
         ));
     }
     scenario.add_headers(&args.headers);
+    if let Some(patience) = args.timeout {
+        scenario.set_patience(patience);
+    }
     let mut plan = Plan::new(scenario, &target);
     plan.resolve.clone_from(&args.resolve);
     plan.arrivals = arrivals(args)?;

@@ -19,6 +19,13 @@ pub(super) fn length(text: &str) -> Result<Duration, String> {
     time(text).ok().filter(|time| !time.is_zero()).ok_or_else(|| above.to_owned())
 }
 
+/// Reads the patience of a customer.
+pub(super) fn patience(text: &str) -> Result<Duration, String> {
+    let within = Duration::from_millis(1)..=Duration::from_hours(24);
+    let wrong = "must be 1ms to 24h, such as 10s or 500ms";
+    time(text).ok().filter(|time| within.contains(time)).ok_or_else(|| wrong.to_owned())
+}
+
 /// Reads a number of 1 or more.
 pub(super) fn count(text: &str) -> Result<u64, String> {
     let count = text.parse().ok().filter(|count| *count > 0);

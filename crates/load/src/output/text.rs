@@ -10,6 +10,7 @@ use super::percentiles::{explained, percentiles, time};
 use super::rate::per_second;
 use super::redirects::redirects;
 use crate::outcome::Failure;
+use crate::result::driver::Driver;
 use crate::result::figures::Negotiated;
 use crate::result::snapshot::Snapshot;
 use crate::result::summary::Summary;
@@ -214,10 +215,10 @@ pub fn report(summary: &Summary) -> String {
     put(
         &mut out,
         format_args!(
-            "driver          {}, busiest {:.0} % CPU, missed starts {} of {}, start delay p95 {} \
+            "driver          {}{}, missed starts {} of {}, start delay p95 {} \
              ms, loop delay p99 {} ms",
             threads(summary.driver.threads),
-            summary.driver.cpu_share * 100.0,
+            busiest(&summary.driver),
             totals.missed_starts,
             totals.starts,
             ms(summary.driver.start_delay.p95_ms),
@@ -229,11 +230,11 @@ pub fn report(summary: &Summary) -> String {
         put(
             &mut out,
             format_args!(
-                "driver {:8} {}, busiest {:.0} % CPU, {:.2} % of starts missed, loop delay p99 {} \
+                "driver {:8} {}{}, {:.2} % of starts missed, loop delay p99 {} \
                  ms{}",
                 it.shard.to_string(),
                 threads(driver.threads),
-                driver.cpu_share * 100.0,
+                busiest(driver),
                 driver.missed_share * 100.0,
                 ms(driver.loop_delay.p99_ms),
                 if driver.saturated_because.is_empty() { "" } else { ", SATURATED" }
@@ -294,6 +295,12 @@ fn failed_checks(out: &mut String, summary: &Summary) {
     if let Some(more @ 1..) = checks.count().checked_sub(FAILED_CHECKS) {
         put(out, format_args!("                and {more} more kinds, all in the JSON"));
     }
+}
+
+/// The CPU share of the busiest thread; nothing where the run was too short to tell.
+fn busiest(driver: &Driver) -> String {
+    let percent = driver.cpu_share * 100.0;
+    if percent > 0.0 { format!(", busiest {percent:.0} % CPU") } else { String::new() }
 }
 
 fn threads(number: usize) -> String {

@@ -373,7 +373,9 @@ impl Recorder {
             warned_because: Vec::new(),
         };
         let response = self.window.distributions.response.percentiles();
-        let Diagnosis { saturated, warned } = diagnose(&driver, totals, &response);
+        let measured = self.threads.iter().map(|thread| of_window(thread).0).max();
+        let measured = measured.unwrap_or_default();
+        let Diagnosis { saturated, warned } = diagnose(&driver, totals, &response, measured);
         (driver.saturated_because, driver.warned_because) = (saturated, warned);
         driver
     }

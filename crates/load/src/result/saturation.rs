@@ -43,6 +43,10 @@ pub const OWN_TAIL_REPORTED: f64 = 0.75;
 /// Own delays of less than this are the clocks and timers of the machine.
 pub const OWN_DELAY: Duration = Duration::from_millis(1);
 
+/// Shortest measured time by which missed starts are judged. The scheduler of a busy machine takes
+/// a processor away for some milliseconds at a time, which is more than 1 % of a shorter one.
+const SHORTEST: Duration = Duration::from_secs(1);
+
 /// Fewest delays and response times by which the own share is judged: those of a 95th percentile.
 const JUDGED: u64 = 200;
 
@@ -55,9 +59,28 @@ pub(crate) struct Diagnosis {
     pub(crate) warned: Vec<String>,
 }
 
-/// Judges a load generator by its state and by the response times that it measured.
-pub(crate) fn diagnose(driver: &Driver, totals: &Totals, response: &Percentiles) -> Diagnosis {
+/// Judges a load generator by its state and by the response times that it measured, in so long
+/// a time.
+pub(crate) fn diagnose(
+    driver: &Driver,
+    totals: &Totals,
+    response: &Percentiles,
+    measured: Duration,
+) -> Diagnosis {
     let mut diagnosis = Diagnosis { saturated: limits(driver, totals), warned: Vec::new() };
+    if let Some(missed) = missed(totals) {
+        if measured >= SHORTEST {
+            diagnosis
+                .saturated
+                .push(format!("{missed}; give the load generator a processor of its own"));
+        } else {
+            diagnosis.warned.push(format!(
+                "{missed}, in {} ms altogether: too short a time to tell whether the load generator \
+                 keeps up; send more requests",
+                measured.as_millis()
+            ));
+        }
+    }
     let start = (&driver.start_delay, "half of the starts came", "late");
     let read = (
         &driver.loop_delay,
@@ -107,6 +130,15 @@ pub(crate) fn diagnose(driver: &Driver, totals: &Totals, response: &Percentiles)
 /// What to do about an own delay.
 const REMEDY: &str = "give it processors of its own (--cores), or more --threads";
 
+/// Whether so many starts were missed that the load did not come as planned.
+fn missed(totals: &Totals) -> Option<String> {
+    let missed = share(totals.missed_starts, totals.starts);
+    (missed > MISSED_SHARE && totals.missed_starts >= 10).then(|| {
+        let (percent, ms) = (missed * 100.0, MISSED.as_millis());
+        format!("{percent:.1} % of starts came more than {ms} ms late")
+    })
+}
+
 /// Limits of the load generator that it met, whatever the response times.
 fn limits(driver: &Driver, totals: &Totals) -> Vec<String> {
     let mut reasons = Vec::new();
@@ -114,15 +146,6 @@ fn limits(driver: &Driver, totals: &Totals) -> Vec<String> {
         reasons.push(format!(
             "a load generator thread used {:.0} % of its processor; use more --cores",
             driver.cpu_share * 100.0
-        ));
-    }
-    let missed = share(totals.missed_starts, totals.starts);
-    if missed > MISSED_SHARE && totals.missed_starts >= 10 {
-        reasons.push(format!(
-            "{:.1} % of starts came more than {} ms late; give the load generator a \
-             processor of its own",
-            missed * 100.0,
-            MISSED.as_millis()
         ));
     }
     if driver.stalled_share > STALLED_SHARE && driver.stalled_s >= STALLED.as_secs_f64() {
@@ -158,7 +181,7 @@ mod tests {
     use super::*;
 
     fn saturated(driver: &Driver, totals: &Totals) -> Vec<String> {
-        diagnose(driver, totals, &Percentiles::default()).saturated
+        diagnose(driver, totals, &Percentiles::default(), SHORTEST).saturated
     }
 
     #[test]
@@ -178,6 +201,19 @@ mod tests {
         assert!(saturated(&well, &full)[0].starts_with("3 sessions"));
     }
 
+    #[test]
+    fn a_run_of_some_milliseconds_is_too_short_to_be_judged_by_its_missed_starts() {
+        let totals = Totals { starts: 1000, missed_starts: 40, ..Totals::default() };
+        let of = |ms| {
+            let response = Percentiles::default();
+            diagnose(&Driver::default(), &totals, &response, Duration::from_millis(ms))
+        };
+        let short = of(60);
+        assert!(short.saturated.is_empty());
+        assert!(short.warned[0].starts_with("4.0 % of starts came more than 10 ms late, in 60 ms"));
+        assert_eq!(of(1000).saturated.len(), 1);
+    }
+
     fn times(count: u64, p50_ms: f64, p95_ms: f64) -> Percentiles {
         Percentiles { count, p50_ms, p95_ms, ..Percentiles::default() }
     }
@@ -186,7 +222,7 @@ mod tests {
     fn judged(own: Percentiles, response: Percentiles) -> [Diagnosis; 2] {
         let start = Driver { start_delay: own, ..Driver::default() };
         let read = Driver { loop_delay: own, ..Driver::default() };
-        [start, read].map(|driver| diagnose(&driver, &Totals::default(), &response))
+        [start, read].map(|driver| diagnose(&driver, &Totals::default(), &response, SHORTEST))
     }
 
     #[test]
@@ -221,7 +257,7 @@ mod tests {
         // Saturated is all that there is to say.
         let driver =
             Driver { start_delay: times(1000, 0.1, 5.0), events_lost: 1, ..Driver::default() };
-        let both = diagnose(&driver, &Totals::default(), &times(1000, 1.2, 6.3));
+        let both = diagnose(&driver, &Totals::default(), &times(1000, 1.2, 6.3), SHORTEST);
         assert_eq!((both.saturated.len(), both.warned.len()), (1, 0));
     }
 

@@ -1,6 +1,7 @@
 //! The scenario for a run without one: a single page given by its URL.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use url::Url;
 
@@ -109,6 +110,15 @@ impl Scenario {
                     page.headers.push((name.clone(), vec![TextPart::Literal(value.clone())]));
                 }
             }
+        }
+    }
+
+    /// Gives all customers this patience, the time-out of their requests.
+    pub fn set_patience(&mut self, patience: Duration) {
+        let parts = self.only_owner();
+        let classes = parts.classes.iter_mut().map(|class| &mut class.session);
+        for rules in classes.chain([&mut parts.session]) {
+            rules.patience = patience;
         }
     }
 
