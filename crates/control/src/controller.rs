@@ -11,6 +11,7 @@ use crate::number::sane;
 use crate::policy::{Decision, PolicyKind};
 use crate::reading::Reading;
 use crate::status::{Resource, ResourceName, Status};
+use crate::sustainable;
 use crate::tide::{Refused, Tide, Tuning};
 
 /// What the operator decides.
@@ -38,6 +39,7 @@ pub struct Controller {
     at_tick: Counts,
     rates: Rates,
     resources: [Option<Resource>; 3],
+    sustainable: sustainable::Meter,
 }
 
 #[derive(Clone, Debug)]
@@ -90,6 +92,7 @@ impl Controller {
             at_tick: Counts::default(),
             rates: Rates::default(),
             resources: [None; 3],
+            sustainable: sustainable::Meter::new(settings.tuning.target_utilization),
         }
     }
 
@@ -154,6 +157,7 @@ impl Controller {
         // More may be admitted than offered in a tick: sessions that were held before.
         let refused = (offered - admitted).max(0.0) as u64;
         self.model.observe(reading, refused);
+        self.sustainable.observe(reading, refused);
         self.costs = self.model.costs();
         match &mut self.policy {
             Policy::Off | Policy::Static(_) => {}
@@ -186,6 +190,7 @@ impl Controller {
             returning_per_s: self.rates.returning,
             costs: self.costs,
             resources: self.resources.iter().flatten().copied().collect(),
+            sustainable: self.sustainable.sustainable(),
             why: self.why(now),
             why_not: self.why_not(),
         }
