@@ -16,8 +16,6 @@
 //! (utilization law, Little's law); Efron and Stein 1981 (the jackknife's variance).
 //! Deviation: neighbouring stretches are taken as independent.
 
-use std::time::Duration;
-
 use serde::Serialize;
 
 use crate::costs::REFUSAL_CPU_S;
@@ -98,7 +96,8 @@ struct Stretch {
 #[derive(Clone, Copy, Debug, Default)]
 struct Used {
     capacity: f64,
-    /// Used by gate and upstream, without refusals.
+    /// Used by gate and upstream, without refusals: the crowd that causes them is not there
+    /// when as many come as are carried.
     own: f64,
     /// Used by other processes.
     others: f64,
@@ -147,6 +146,11 @@ impl Meter {
             if let Some(usage) = usage {
                 used.add(&usage, seconds, refusals_s);
             }
+        }
+        if reading.shared.is_some() {
+            // Each is the other's neighbour there: what is left for both is that of the host.
+            now.used[ResourceName::Gate as usize].others = 0.0;
+            now.used[ResourceName::Upstream as usize].others = 0.0;
         }
         if now.seconds >= STRETCH_S {
             self.stretches[self.next] = std::mem::take(now);
@@ -242,7 +246,7 @@ impl Evidence {
         let at_once = bounded(active.value, active.low(), active.high());
         let limit = match self {
             Self::Cpu(resource, in_use) => format!(
-                "the limit is the CPU time of the {}, of which {:.0} % is used",
+                "the limit in view is the CPU time of the {}, of which {:.0} % is used",
                 resource.as_str(),
                 in_use * 100.0
             ),
@@ -324,8 +328,6 @@ impl Used {
         self.seconds += seconds;
         self.capacity += capacity;
         self.own += (used_s - refusals_s).max(0.0);
-        // Refusals are none of the service's work, but not free for other work either: the
-        // crowd that causes them is gone at the limit.
         self.others += (usage.in_use(seconds) * capacity - used_s).max(0.0);
     }
 }
@@ -364,6 +366,8 @@ fn rounded(value: f64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     /// A second with so many sessions, each of which takes 10 ms of both processors.
@@ -402,7 +406,7 @@ mod tests {
         assert_eq!(
             known.text,
             "as it is used now, the service carries 90.0 to 90.0 new sessions/s and 270 to 270 \
-             sessions at once; the limit is the CPU time of the upstream, of which 20 % is used"
+             sessions at once; the limit in view is the CPU time of the upstream, of which 20 % is used"
         );
     }
 
