@@ -11,6 +11,7 @@ use crate::number::sane;
 use crate::policy::{Decision, PolicyKind};
 use crate::reading::Reading;
 use crate::status::{Resource, ResourceName, Status};
+use crate::sustainable::{self, Sustainable};
 use crate::tide::{Refused, Tide, Tuning};
 
 /// What the operator decides.
@@ -38,6 +39,7 @@ pub struct Controller {
     at_tick: Counts,
     rates: Rates,
     resources: [Option<Resource>; 3],
+    sustainable: sustainable::Meter,
 }
 
 #[derive(Clone, Debug)]
@@ -47,6 +49,9 @@ enum Policy {
     Eac(Eac),
     Tide(Box<Tide>),
 }
+
+/// A rate below this is shown as 0: one in a quarter of an hour.
+const LEAST_RATE: f64 = 0.001;
 
 /// New sessions and returning connections since the start.
 #[derive(Clone, Copy, Debug, Default)]
@@ -90,6 +95,7 @@ impl Controller {
             at_tick: Counts::default(),
             rates: Rates::default(),
             resources: [None; 3],
+            sustainable: sustainable::Meter::new(settings.tuning.target_utilization),
         }
     }
 
@@ -144,9 +150,17 @@ impl Controller {
         // A tick without length has no rate; a long one is a second's average.
         if elapsed_s > 0.0 {
             let share = elapsed_s.min(1.0);
-            self.rates.offered += share * (offered / elapsed_s - self.rates.offered);
-            self.rates.admitted += share * (admitted / elapsed_s - self.rates.admitted);
-            self.rates.returning += share * (returning / elapsed_s - self.rates.returning);
+            for (rate, count) in [
+                (&mut self.rates.offered, offered),
+                (&mut self.rates.admitted, admitted),
+                (&mut self.rates.returning, returning),
+            ] {
+                *rate += share * (count / elapsed_s - *rate);
+                // What is left of a rate that ended long ago is none.
+                if *rate < LEAST_RATE {
+                    *rate = 0.0;
+                }
+            }
             self.note_resources(reading, elapsed_s);
         }
         self.at_tick = self.counts;
@@ -154,6 +168,7 @@ impl Controller {
         // More may be admitted than offered in a tick: sessions that were held before.
         let refused = (offered - admitted).max(0.0) as u64;
         self.model.observe(reading, refused);
+        self.sustainable.observe(reading, refused);
         self.costs = self.model.costs();
         match &mut self.policy {
             Policy::Off | Policy::Static(_) => {}
@@ -162,6 +177,11 @@ impl Controller {
                 tide.observe(now, reading, &self.costs, Refused { number: refused, put_off })
             }
         }
+    }
+
+    /// What the service carries as it is used at present. Allocates.
+    pub fn sustainable(&self) -> Sustainable {
+        self.sustainable.sustainable()
     }
 
     /// The state of the controller. Allocates: for a tick or a page, not for a
@@ -186,6 +206,7 @@ impl Controller {
             returning_per_s: self.rates.returning,
             costs: self.costs,
             resources: self.resources.iter().flatten().copied().collect(),
+            sustainable: self.sustainable(),
             why: self.why(now),
             why_not: self.why_not(),
         }

@@ -26,6 +26,7 @@ mod number;
 mod policy;
 mod reading;
 mod status;
+mod sustainable;
 mod think_time_census;
 mod tide;
 
@@ -38,6 +39,7 @@ pub use number::{sane, times};
 pub use policy::{Decision, PolicyKind, PolicyName, UnknownPolicy};
 pub use reading::{ClassWork, Reading, Usage};
 pub use status::{Resource, ResourceName, Status};
+pub use sustainable::{Range, Sustainable};
 pub use think_time_census::{AGES, CensusCounts, ThinkTimeCensus, age};
 pub use tide::Tuning;
 

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use crate::costs::Costs;
 use crate::policy::PolicyName;
+use crate::sustainable::Sustainable;
 
 /// The controller's state at a moment.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -12,8 +13,9 @@ pub struct Status {
     pub policy: PolicyName,
     /// New sessions that may enter at this moment; `None`: any number.
     pub budget: Option<u64>,
-    /// New sessions per second that the policy admits at most, at present;
-    /// `None`: any number.
+    /// New sessions per second that the policy admits at most, at this moment: what is left
+    /// beside the sessions that are active. Below the capacity this is more than the service
+    /// carries in the long run, see [`sustainable`](Self::sustainable). `None`: any number.
     pub limit_per_s: Option<f64>,
     /// New sessions decided on since the start: admitted + not_now.
     pub offered: u64,
@@ -34,6 +36,8 @@ pub struct Status {
     pub costs: Costs,
     /// Resources in view, gate first.
     pub resources: Vec<Resource>,
+    /// What the service carries as it is used at present.
+    pub sustainable: Sustainable,
     /// One sentence with numbers: why the budget is what it is.
     pub why: String,
     /// One sentence with numbers: why the last new session that was told not now

@@ -4,6 +4,7 @@
 use crate::admission::sessions::Sessions;
 use crate::admission::tickets::Keyring;
 use crate::shared::Shared;
+use crate::telemetry::capacity_log::CapacityLog;
 use crate::telemetry::clock::{TICK, unix_now};
 use crate::telemetry::counters::Totals;
 use crate::telemetry::labels::{Bucket, Class};
@@ -30,6 +31,7 @@ impl ControlLoop {
         let mut before = shared.totals();
         let mut started_before = sessions.started();
         let mut then = shared.now();
+        let mut capacity_log = CapacityLog::default();
         let mut interval = tokio::time::interval(TICK);
         interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
@@ -55,6 +57,9 @@ impl ControlLoop {
             };
             if !reading.elapsed.is_zero() {
                 shared.controller().observe(now, &reading);
+            }
+            if let Some(line) = capacity_log.line(now, || shared.controller().sustainable()) {
+                tracing::info!("{line}");
             }
             (before, started_before, then) = (totals, started, now);
         }

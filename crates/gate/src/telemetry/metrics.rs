@@ -3,7 +3,7 @@
 use crate::telemetry::durations::DURATION_BOUNDS_S;
 use crate::telemetry::snapshot::{Handshakes, Snapshot, Verdicts};
 use std::fmt::Write;
-use tidegate_control::ResourceName;
+use tidegate_control::{Range, ResourceName};
 
 impl Snapshot {
     /// The Prometheus text of this snapshot.
@@ -91,9 +91,15 @@ impl Snapshot {
         let help = "New sessions that may enter now; +Inf without a limit.";
         let budget = control.budget.map_or(f64::INFINITY, |budget| budget as f64);
         text.gauge("tidegate_new_sessions_budget", help, budget);
-        let help = "New sessions per second that the policy admits at most; +Inf without a limit.";
+        let help = "New sessions per second that the policy admits at this moment, beside the active \
+                    sessions; +Inf without a limit.";
         let limit = control.limit_per_s.unwrap_or(f64::INFINITY);
         text.gauge("tidegate_new_sessions_limit_per_second", help, limit);
+        let known = &control.sustainable;
+        let help = "New sessions per second that the service carries as it is used now.";
+        text.range("tidegate_sustainable_sessions_per_second", help, known.sessions_per_s);
+        let help = "Active sessions at once that the service carries as it is used now.";
+        text.range("tidegate_sustainable_sessions", help, known.sessions_at_once);
         let help = "Processors that a resource has.";
         text.family("tidegate_capacity_cpus", "gauge", help);
         for resource in &control.resources {
@@ -179,6 +185,16 @@ impl Exposition {
     fn gauge(&mut self, name: &'static str, help: &str, value: impl Into<Value>) {
         self.family(name, "gauge", help);
         self.sample("", &[], value);
+    }
+
+    /// A family of one gauge with the ends of its range; without samples while it is not known.
+    fn range(&mut self, name: &'static str, help: &str, known: Option<Range>) {
+        self.family(name, "gauge", help);
+        let Some(Range { value, low, high }) = known else { return };
+        let high = high.unwrap_or(f64::INFINITY);
+        for (bound, value) in [("low", low), ("estimate", value), ("high", high)] {
+            self.sample("", &[("bound", bound)], value);
+        }
     }
 
     /// A family of counters with one label.

@@ -1,6 +1,7 @@
 //! Counters, clocks, metrics and the pages that show them.
 
 pub mod admin;
+pub mod capacity_log;
 pub mod clock;
 pub mod counters;
 pub mod cpu;

@@ -4,7 +4,7 @@ use super::*;
 use crate::telemetry::durations::Durations;
 use std::collections::BTreeMap;
 use std::time::Duration;
-use tidegate_control::{Controller, Reading, Settings, Usage};
+use tidegate_control::{Controller, Range, Reading, Settings, Usage};
 
 /// A family as read back: its type, and its samples by series.
 #[derive(Debug, Default)]
@@ -156,6 +156,21 @@ fn a_gate_without_a_limit_has_an_infinite_budget() {
     let control = Some(Controller::new(settings).status(Duration::ZERO));
     let text = Snapshot { control, ..Snapshot::default() }.prometheus();
     assert!(text.contains("\ntidegate_new_sessions_budget +Inf\n"), "{text}");
+}
+
+#[test]
+fn what_the_service_carries_has_a_range_once_it_is_known() {
+    let text = snapshot().prometheus();
+    assert!(text.contains("# TYPE tidegate_sustainable_sessions gauge\n#"), "no sample: {text}");
+    let mut control = Controller::new(Settings::default()).status(Duration::ZERO);
+    control.sustainable.sessions_per_s = Some(Range { value: 20.0, low: 18.5, high: None });
+    let control = Some(control);
+    let families = parse(&Snapshot { control, ..Snapshot::default() }.prometheus());
+    let family = &families["tidegate_sustainable_sessions_per_second"].samples;
+    for (bound, value) in [("low", 18.5), ("estimate", 20.0), ("high", f64::INFINITY)] {
+        let series = format!("tidegate_sustainable_sessions_per_second{{bound=\"{bound}\"}}");
+        assert_eq!(family[&series], value);
+    }
 }
 
 #[test]
