@@ -4,7 +4,7 @@
 
 use crate::admission::classify::{Classification, classify};
 use crate::admission::negotiation::Offer;
-use crate::admission::sessions::{SessionConnection, Sessions};
+use crate::admission::sessions::{SessionConnection, SessionLimit, Sessions, Unproven};
 use crate::admission::ticketer::TicketHolder;
 use crate::admission::tickets::{Keyring, Terms, new_session_id};
 use crate::context::CoreContext;
@@ -21,10 +21,39 @@ use tidegate_hello::ClientHello;
 pub struct Admitted {
     /// New or returning.
     pub class: Class,
-    /// The session's open connection.
-    pub session: SessionConnection,
+    /// What the session knows of it.
+    pub standing: Standing,
     /// What the session's next ticket will contain; none by plain HTTP.
     pub holder: Option<TicketHolder>,
+}
+
+/// What the session of a connection knows of it.
+pub enum Standing {
+    /// It is an open connection of the session.
+    Proven(SessionConnection),
+    /// Nothing, until the handshake has proved that it is the session's.
+    Unproven(Unproven),
+}
+
+impl Standing {
+    /// The session's open connection, now that the handshake is finished.
+    ///
+    /// # Errors
+    /// The session has meanwhile all that it may have.
+    pub fn prove(self, now: Duration) -> Result<SessionConnection, SessionLimit> {
+        match self {
+            Self::Proven(session) => Ok(session),
+            Self::Unproven(unproven) => unproven.prove(now),
+        }
+    }
+
+    /// The session's open connection, if it was one before the handshake.
+    pub fn proven(self) -> Option<SessionConnection> {
+        match self {
+            Self::Proven(session) => Some(session),
+            Self::Unproven(_) => None,
+        }
+    }
 }
 
 /// The decision.
@@ -109,11 +138,11 @@ impl Decider {
             }
             NewSession::PlainHttp => None,
         };
-        Some(Admitted { class: Class::New, session, holder })
+        Some(Admitted { class: Class::New, standing: Standing::Proven(session), holder })
     }
 
-    /// Admits a connection with a good ticket, unless its session connects above its
-    /// rate.
+    /// Admits a connection with a good ticket, unless its session has as many connections,
+    /// or opens them as fast, as one may.
     fn admit_returning(&self, class: &Classification) -> Option<Admitted> {
         let tickets = &self.context.counters.tickets;
         let Some(claims) = &class.claims else {
@@ -122,9 +151,13 @@ impl Decider {
             }
             return None;
         };
-        let session = self.sessions.connect(claims.session, self.context.shared.now());
-        let fate = if session.is_some() { TicketFate::Good } else { TicketFate::OverRate };
-        tickets[fate].add(1);
+        let recognized = self.sessions.recognize(claims.session, self.context.shared.now());
+        tickets[match recognized {
+            Ok(_) => TicketFate::Good,
+            Err(SessionLimit::Rate) => TicketFate::OverRate,
+            Err(SessionLimit::Connections) => TicketFate::OverConnections,
+        }]
+        .add(1);
         let holder = TicketHolder {
             session: claims.session,
             began: claims.began,
@@ -132,6 +165,7 @@ impl Decider {
             terms: claims.terms,
             server_name: claims.server_name,
         };
-        Some(Admitted { class: Class::Returning, session: session?, holder: Some(holder) })
+        let standing = Standing::Unproven(recognized.ok()?);
+        Some(Admitted { class: Class::Returning, standing, holder: Some(holder) })
     }
 }

@@ -201,7 +201,7 @@ mod tests {
         let text = "[upstream]\nurl = \"http://127.0.0.1:9\"\n[admission]\npolicy = \"off\"\n";
         let config = Config::from_toml(text, "t").unwrap();
         let addresses = Addresses { tls: SocketAddr::from((Ipv4Addr::LOCALHOST, 9)), clear: None };
-        let rules = Rules { rate: 1.0, burst: 1.0, linger: Duration::ZERO, capacity: 10 };
+        let rules = Rules::of(&config.admission);
         let hour = Duration::from_secs(3600);
         let provider = rustls::crypto::aws_lc_rs::default_provider();
         let algorithm = rustls::SignatureAlgorithm::ECDSA;

@@ -147,6 +147,9 @@ keys! {
         /// Connections that one session may open at once before `session_rate` applies.
         session_burst: u32 = Is("100"), Whole(1, 1_000_000),
             because "leaves room for a page that is reloaded over many connections at once";
+        /// Open connections that one session may have. A connection beyond them counts as new.
+        session_connections: u32 = Is("32"), Whole(1, 1_000_000),
+            because "a browser opens six; a ticket shared by bots could hold every place";
         /// How long a session counts as active after the gate has closed its last connection as
         /// idle. A session whose customer closed the connection has ended.
         session_linger: Duration = Is("60s"), Time("100ms", "1h"),

@@ -98,7 +98,7 @@ async fn run(
 ) {
     let context = &tasks.context;
     let Arrival { socket, peer, scheme } = arrival;
-    let Admitted { class, session, holder } = admitted;
+    let Admitted { class, standing, holder } = admitted;
     let transport = match &holder {
         Some(holder) => shake_hands(&tasks, socket, first_flight, class, holder).await,
         None => {
@@ -107,17 +107,21 @@ async fn run(
             stream.map(Transport::Plain).map_err(|_| End::Broken)
         }
     };
-    let end = match transport {
-        Ok(transport) => {
-            let served = serve(transport, Client { peer, scheme, class });
-            Metered::new(Bucket::request(class), served).await
-        }
-        Err(end) => end,
+    let (end, session) = match transport {
+        Ok(transport) => match standing.prove(context.shared.now()) {
+            Ok(session) => {
+                let served = serve(transport, Client { peer, scheme, class });
+                (Metered::new(Bucket::request(class), served).await, Some(session))
+            }
+            Err(_) => (End::SessionLimit, None),
+        },
+        Err(end) => (end, standing.proven()),
     };
     context.counters.end(end);
-    match holder {
-        Some(_) => session.close(closed_by(context, end), context.shared.now()),
-        None => session.end_session(),
+    match (session, holder) {
+        (Some(session), Some(_)) => session.close(closed_by(context, end), context.shared.now()),
+        (Some(session), None) => session.end_session(),
+        (None, _) => {}
     }
 }
 

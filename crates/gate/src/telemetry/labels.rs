@@ -149,6 +149,9 @@ labels! {
         HandshakeDeadline = "handshake_deadline",
         /// The handshake failed.
         HandshakeFailed = "handshake_failed",
+        /// The handshake from a ticket finished, but others of its session had meanwhile used
+        /// up the session's connections or its rate.
+        SessionLimit = "session_limit",
         /// A request's head was not complete in time.
         HeadDeadline = "head_deadline",
         /// No progress in a body in time, in either direction.
@@ -187,6 +190,8 @@ labels! {
         TooMany = "too_many",
         /// The gate's and good, but its session connects above its rate.
         OverRate = "over_rate",
+        /// The gate's and good, but its session has its most open connections.
+        OverConnections = "over_connections",
     }
 }
 
