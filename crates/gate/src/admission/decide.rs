@@ -8,6 +8,7 @@ use crate::admission::sessions::{SessionConnection, SessionLimit, Sessions, Unpr
 use crate::admission::ticketer::TicketHolder;
 use crate::admission::tickets::{Keyring, Terms, new_session_id};
 use crate::context::CoreContext;
+use crate::places::{Kind, Prefix};
 use crate::telemetry::clock::unix_now;
 use crate::telemetry::labels::{Class, TicketFate};
 use rustls::AlertDescription;
@@ -62,8 +63,8 @@ pub enum Verdict {
     Admit(Admitted),
     /// A new session: queue it until the budget admits it.
     Queue(NewSession),
-    /// A new session: refuse it, since the rest of the connection limit is reserved for
-    /// active sessions.
+    /// A new session: refuse it, since the places that are left are reserved for active
+    /// sessions.
     Refuse,
     /// No handshake with this hello can succeed: the alert with the reason.
     Reject(AlertDescription),
@@ -91,13 +92,13 @@ pub struct Decider {
 }
 
 impl Decider {
-    /// Decides on a connection by its hello.
-    pub fn decide(&self, hello: &ClientHello) -> Verdict {
+    /// Decides on a connection of this prefix by its hello.
+    pub fn decide(&self, hello: &ClientHello, prefix: Prefix) -> Verdict {
         let CoreContext { shared, counters, .. } = &*self.context;
         let most_identities = shared.config.limits.ticket_identities;
         let now = unix_now();
         let class = classify(&self.offer, &self.keyring, hello, most_identities, now);
-        if let Some(admitted) = self.admit_returning(&class) {
+        if let Some(admitted) = self.admit_returning(&class, prefix) {
             counters.admitted[Class::Returning].add(1);
             shared.controller().returning(shared.now());
             return Verdict::Admit(admitted);
@@ -105,14 +106,14 @@ impl Decider {
         // No handshake with a hello without common terms can succeed, so it must not use
         // up a place in the queue.
         match class.terms {
-            Ok(terms) => self.decide_new(NewSession::Tls(terms, class.server_name)),
+            Ok(terms) => self.decide_new(NewSession::Tls(terms, class.server_name), prefix),
             Err(alert) => Verdict::Reject(alert),
         }
     }
 
     /// Decides on a new session.
-    pub fn decide_new(&self, new: NewSession) -> Verdict {
-        if self.context.is_full_for_new_sessions() {
+    pub fn decide_new(&self, new: NewSession, prefix: Prefix) -> Verdict {
+        if !self.context.places.has_place(prefix, Kind::Queued) {
             self.context.counters.refused[Class::New].add(1);
             return Verdict::Refuse;
         }
@@ -142,8 +143,8 @@ impl Decider {
     }
 
     /// Admits a connection with a good ticket, unless its session has as many connections,
-    /// or opens them as fast, as one may.
-    fn admit_returning(&self, class: &Classification) -> Option<Admitted> {
+    /// or opens them as fast, as one may, or too many handshakes with tickets are unfinished.
+    fn admit_returning(&self, class: &Classification, prefix: Prefix) -> Option<Admitted> {
         let tickets = &self.context.counters.tickets;
         let Some(claims) = &class.claims else {
             if let Some(fate) = class.fate {
@@ -151,6 +152,10 @@ impl Decider {
             }
             return None;
         };
+        if !self.context.places.has_place(prefix, Kind::Unproven) {
+            tickets[TicketFate::Unproven].add(1);
+            return None;
+        }
         let recognized = self.sessions.recognize(claims.session, self.context.shared.now());
         tickets[match recognized {
             Ok(_) => TicketFate::Good,

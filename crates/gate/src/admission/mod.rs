@@ -3,6 +3,7 @@
 pub mod classify;
 pub mod decide;
 pub mod dispatcher;
+mod lines;
 pub mod negotiation;
 pub mod queue;
 pub mod sessions;

@@ -145,6 +145,8 @@ labels! {
         HoldLeft = "hold_left",
         /// Too many connections.
         TooMany = "too_many",
+        /// It gave way to a connection of an address prefix with fewer.
+        Displaced = "displaced",
         /// The handshake was not complete in time.
         HandshakeDeadline = "handshake_deadline",
         /// The handshake failed.
@@ -192,6 +194,8 @@ labels! {
         OverRate = "over_rate",
         /// The gate's and good, but its session has its most open connections.
         OverConnections = "over_connections",
+        /// The gate's and good, but too many handshakes with tickets are unfinished.
+        Unproven = "unproven",
     }
 }
 
