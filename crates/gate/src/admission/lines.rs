@@ -119,7 +119,7 @@ impl<T> Lines<T> {
         self.length += 1;
         self.bytes += bytes;
         self.undecided += 1;
-        let weight = self.weight_of(bytes);
+        let weight = weight_of(bytes, self.unit);
         self.unlist(prefix);
         let line = self.lines.entry(prefix);
         let line = line.or_insert_with(|| Line { entries: VecDeque::new(), weight: 0 });
@@ -155,13 +155,9 @@ impl<T> Lines<T> {
     /// Removes the entry whose turn is next, which is served.
     pub fn serve(&mut self, order: Order, now: Instant) -> Option<Entry<T>> {
         let prefix = self.prefix_in_turn(order, now)?;
-        let entry = self.remove(prefix, order)?;
+        let entry = self.remove_served(prefix, order, true)?;
         if self.length == 0 {
             self.begin_round(now);
-        } else {
-            self.unlist(prefix);
-            self.served.insert(prefix);
-            self.list(prefix);
         }
         Some(entry)
     }
@@ -223,6 +219,11 @@ impl<T> Lines<T> {
     }
 
     fn remove(&mut self, prefix: Prefix, order: Order) -> Option<Entry<T>> {
+        self.remove_served(prefix, order, false)
+    }
+
+    /// Removes an entry of a prefix; `served` if that was the turn of the prefix.
+    fn remove_served(&mut self, prefix: Prefix, order: Order, served: bool) -> Option<Entry<T>> {
         if !self.lines.contains_key(&prefix) {
             return None;
         }
@@ -232,9 +233,12 @@ impl<T> Lines<T> {
             Order::Oldest => line.entries.pop_front(),
             Order::Newest => line.entries.pop_back(),
         }?;
-        line.weight -= entry.bytes.div_ceil(self.unit).max(1);
+        line.weight -= weight_of(entry.bytes, self.unit);
         if line.entries.is_empty() {
             self.lines.remove(&prefix);
+        }
+        if served {
+            self.served.insert(prefix);
         }
         self.list(prefix);
         self.length -= 1;
@@ -242,10 +246,6 @@ impl<T> Lines<T> {
         entry.undecided = entry.number >= self.undecided_from;
         self.undecided -= usize::from(entry.undecided);
         Some(entry)
-    }
-
-    fn weight_of(&self, bytes: usize) -> usize {
-        bytes.div_ceil(self.unit).max(1)
     }
 
     /// Enters the line of a prefix, if it has one, in all orders.
@@ -270,6 +270,11 @@ impl<T> Lines<T> {
         let line = self.lines.get(&prefix)?;
         Some((line.entries.front()?.number, line.entries.back()?.number, line.weight))
     }
+}
+
+/// What an entry of so many bytes weighs.
+fn weight_of(bytes: usize, unit: usize) -> usize {
+    bytes.div_ceil(unit).max(1)
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ pub mod dispatcher;
 mod lines;
 pub mod negotiation;
 pub mod queue;
+pub mod replays;
 pub mod sessions;
 pub mod ticketer;
 pub mod tickets;

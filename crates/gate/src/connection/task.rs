@@ -111,12 +111,12 @@ async fn run(
             stream.map(Transport::Plain).map_err(|_| End::Broken)
         }
     };
+    if transport.is_ok() && class == Class::Returning {
+        place.change(PlaceKind::Returning);
+    }
     let (end, session, by) = match transport {
         Ok(transport) => match standing.prove(context.shared.now()) {
             Ok(session) => {
-                if class == Class::Returning {
-                    place.change(PlaceKind::Returning);
-                }
                 let client = Client { peer, scheme, class, place: place.clone() };
                 let served = serve(transport, client);
                 let end = Metered::new(Bucket::request(class), served).await;
@@ -210,6 +210,7 @@ mod tests {
             offer: tls.offer.clone(),
             keyring: tls.keyring.clone(),
             sessions,
+            seen: Default::default(),
         });
         let dispatcher = Dispatcher::new(decider.clone());
         (decider, Rc::new(Tasks { context, tls, dispatcher }))

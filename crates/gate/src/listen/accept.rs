@@ -185,6 +185,10 @@ impl Acceptor {
                 counters.end(End::TooMany);
                 refusal::refuse(self.context.shared.config.admission.refuse, arrival);
             }
+            Verdict::CloseCopy => {
+                counters.end(End::CopiedHello);
+                socket::reset(arrival.socket);
+            }
             Verdict::Reject(alert) => {
                 counters.handshakes_failed[Kind::Full].add(1);
                 counters.end(End::HandshakeFailed);

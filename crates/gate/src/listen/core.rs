@@ -72,6 +72,7 @@ async fn run_until_drained(parts: Parts, index: usize, listeners: Listeners) -> 
         offer: tls.offer.clone(),
         keyring: tls.keyring.clone(),
         sessions,
+        seen: Default::default(),
     });
     let dispatcher = Dispatcher::new(decider.clone());
     let tasks = Tasks { context: context.clone(), tls, dispatcher: dispatcher.clone() };

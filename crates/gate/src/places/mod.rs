@@ -6,6 +6,7 @@
 //! with fewer. So an address that takes all it can leaves others what they need, and a
 //! crowd behind one address may use everything that nobody else wants.
 
+mod allowance;
 mod kind;
 mod place;
 mod prefix;

@@ -1,5 +1,6 @@
 //! The places of one core, by prefix and kind.
 
+use crate::places::allowance::Allowance;
 use crate::places::kind::{Group, Kind};
 use crate::places::place::{Place, Seat};
 use crate::places::prefix::{Prefix, PrefixLengths};
@@ -10,6 +11,7 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// So many places of a prefix are compared to choose the one that gives way.
 const COMPARED: usize = 16;
@@ -21,6 +23,9 @@ pub struct Places {
     table: RefCell<Table>,
     /// Where the next comparison begins.
     cursor: Cell<usize>,
+    allowance: RefCell<Allowance>,
+    /// The origin of the allowance's times.
+    origin: Instant,
     counters: Arc<Counters>,
 }
 
@@ -51,7 +56,15 @@ pub enum Full {
 impl Places {
     /// So many free places, shared by prefixes of these lengths.
     pub fn new(most: usize, lengths: PrefixLengths, counters: Arc<Counters>) -> Rc<Self> {
-        Rc::new(Self { lengths, most, table: RefCell::default(), cursor: Cell::new(0), counters })
+        Rc::new(Self {
+            lengths,
+            most,
+            table: RefCell::default(),
+            cursor: Cell::new(0),
+            allowance: RefCell::new(Allowance::new(most / 2)),
+            origin: Instant::now(),
+            counters,
+        })
     }
 
     /// The prefix of an address.
@@ -64,6 +77,13 @@ impl Places {
         let table = self.table.borrow();
         let shortage = self.shortage(&table, kind);
         shortage.is_none_or(|group| self.gives_way(&table, prefix, kind, group).is_some())
+    }
+
+    /// Whether a client of this prefix may begin a handshake with a ticket: there is a
+    /// place, and not too many before have begun and not finished.
+    pub fn may_prove(&self, prefix: Prefix) -> bool {
+        self.has_place(prefix, Kind::Unproven)
+            && self.allowance.borrow_mut().is_left(prefix, self.origin.elapsed())
     }
 
     /// Makes room for a connection. Where places of its kind are scarce, a connection of
@@ -90,8 +110,10 @@ impl Places {
     pub fn take(self: &Rc<Self>, prefix: Prefix, kind: Kind) -> Place {
         let seat = self.table.borrow_mut().seat(prefix, kind);
         self.counters.open.add(1);
-        if kind == Kind::FirstFlight {
-            self.counters.in_first_flight.add(1);
+        match kind {
+            Kind::FirstFlight => self.counters.in_first_flight.add(1),
+            Kind::Unproven => self.allowance.borrow_mut().begin(prefix, self.origin.elapsed()),
+            _ => {}
         }
         Place::new(self.clone(), seat)
     }
@@ -145,7 +167,16 @@ impl Places {
     }
 
     pub(super) fn change(&self, seat: &Rc<Seat>, kind: Kind) {
-        self.count_first_flight(seat.kind.get(), kind);
+        let before = seat.kind.get();
+        match (before == Kind::FirstFlight, kind == Kind::FirstFlight) {
+            (true, false) => self.counters.in_first_flight.sub(1),
+            (false, true) => self.counters.in_first_flight.add(1),
+            _ => {}
+        }
+        if (before, kind) == (Kind::Unproven, Kind::Returning) {
+            let prefix = self.prefix_at(seat.slot);
+            self.allowance.borrow_mut().finish(prefix, self.origin.elapsed());
+        }
         if !seat.displaced.get() {
             self.table.borrow_mut().change(seat, kind);
         }
@@ -159,14 +190,6 @@ impl Places {
         }
         if !seat.displaced.get() {
             self.table.borrow_mut().unseat(seat);
-        }
-    }
-
-    fn count_first_flight(&self, before: Kind, after: Kind) {
-        match (before == Kind::FirstFlight, after == Kind::FirstFlight) {
-            (true, false) => self.counters.in_first_flight.sub(1),
-            (false, true) => self.counters.in_first_flight.add(1),
-            _ => {}
         }
     }
 }

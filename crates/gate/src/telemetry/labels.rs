@@ -137,6 +137,8 @@ labels! {
         NotHttp = "not_http",
         /// A hello that breaks TLS or a limit.
         MalformedHello = "malformed_hello",
+        /// An exact copy of an earlier hello with a good ticket.
+        CopiedHello = "copied_hello",
         /// Refused at once.
         Refused = "refused",
         /// Held, then refused because the time was up.
@@ -194,8 +196,11 @@ labels! {
         OverRate = "over_rate",
         /// The gate's and good, but its session has its most open connections.
         OverConnections = "over_connections",
-        /// The gate's and good, but too many handshakes with tickets are unfinished.
+        /// The gate's and good, but too many handshakes with tickets are unfinished: of all
+        /// clients, or of those of its address prefix.
         Unproven = "unproven",
+        /// The gate's and good, in an exact copy of an earlier hello, which is closed.
+        Copied = "copied",
     }
 }
 
