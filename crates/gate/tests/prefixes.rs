@@ -22,9 +22,13 @@ fn address(n: u8) -> IpAddr {
 }
 
 fn socket_from(gate: &Gate, n: u8) -> TcpStream {
+    socket_to(gate.address(), n)
+}
+
+fn socket_to(gate: SocketAddr, n: u8) -> TcpStream {
     let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
     socket.bind(&SocketAddr::from((address(n), 0)).into()).unwrap();
-    socket.connect(&gate.address().into()).unwrap();
+    socket.connect(&gate.into()).unwrap();
     let socket = TcpStream::from(socket);
     socket.set_nodelay(true).unwrap();
     socket.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -127,6 +131,41 @@ fn slow_uploads_of_one_address_give_way() {
     let others: Vec<_> = (2..8).filter_map(|n| served(&gate, n, &any_client())).collect();
     assert_eq!(others.len(), 6);
     counted(&gate, "ended", |totals| totals.ends[End::Displaced] == 6 && totals.in_requests == 8);
+}
+
+#[test]
+fn a_response_over_plain_http_that_gives_way_ends_with_a_reset() {
+    let upstream = upstream(|mut reader| {
+        if read_request(&mut reader).is_some() {
+            reader.get_mut().write_all(b"HTTP/1.1 200 OK\r\n\r\npart").unwrap();
+            let _ = std::io::copy(&mut reader, &mut std::io::sink());
+        }
+    });
+    let core = a_core();
+    let more = format!(
+        "[limits]\nmax_connections = 8\n\
+         [listen]\naddress = \"127.0.0.1:0\"\nclear = \"127.0.0.1:0\"\ncores = \"{core}\"\n"
+    );
+    let gate = gate(upstream, &more);
+    let begin = |n| {
+        let mut socket = socket_to(gate.clear_address().unwrap(), n);
+        socket.write_all(b"GET / HTTP/1.0\r\nHost: a\r\n\r\n").unwrap();
+        let mut received = Vec::new();
+        while !received.ends_with(b"part") {
+            let mut bytes = [0; 1024];
+            let read = socket.read(&mut bytes).unwrap();
+            received.extend(&bytes[..read]);
+        }
+        socket
+    };
+    let mut slow: Vec<_> = (0..7).map(|_| begin(FLOOD)).collect();
+    let _other = begin(2);
+    counted(&gate, "ended", |totals| totals.ends[End::Displaced] == 1 && totals.open == 7);
+    let ends = slow.iter_mut().filter_map(|socket| {
+        socket.set_read_timeout(Some(Duration::from_millis(1))).unwrap();
+        socket.read(&mut [0]).err().map(|error| error.kind())
+    });
+    assert_eq!(ends.filter(|kind| *kind == ErrorKind::ConnectionReset).count(), 1);
 }
 
 #[test]

@@ -106,10 +106,10 @@ mod tests {
     }
 
     #[test]
-    fn a_prefix_may_fail_a_hundred_times_and_then_twenty_times_a_second() {
+    fn a_prefix_may_fail_a_hundred_times_and_then_fifty_times_a_second() {
         let mut allowance = Allowance::new(0);
         assert_eq!(begun(&mut allowance, 1, 500, Duration::ZERO), 100);
-        assert_eq!(begun(&mut allowance, 1, 500, Duration::from_secs(1)), 20);
+        assert_eq!(begun(&mut allowance, 1, 500, Duration::from_secs(1)), 50);
         assert_eq!(begun(&mut allowance, 1, 500, Duration::from_secs(60)), 100);
         assert_eq!(begun(&mut allowance, 2, 500, Duration::from_secs(60)), 100);
     }
