@@ -169,7 +169,9 @@ keys! {
         max_connections: usize = Is("20000"), Whole(1, 10_000_000),
             because "about 500 MB at 25 KB for each idle connection; each uses up to two file descriptors";
         /// Leading bits of an IPv4 address that count as one client where places for connections
-        /// are scarce and in the admission queue. With `0` all IPv4 addresses count as one.
+        /// are scarce and in the admission queue. A client that is alone has no limit: behind a
+        /// load balancer that hides addresses, all customers are one and share everything. With
+        /// `0` all IPv4 addresses count as one.
         prefix_ipv4: u32 = Is("24"), Whole(0, 32),
             because "the smallest block that is routed on the Internet, so that one attacker rarely has many";
         /// The same of an IPv6 address.
