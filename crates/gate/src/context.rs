@@ -1,5 +1,6 @@
 //! What the connections of one core share: counters, limits, the phase of shutdown.
 
+use crate::places::{Places, PrefixLengths};
 use crate::shared::Shared;
 use crate::shutdown::Shutdown;
 use crate::telemetry::counters::{Count, Counters};
@@ -14,16 +15,19 @@ pub struct CoreContext {
     pub counters: Arc<Counters>,
     /// The phase of the gate's closing.
     pub shutdown: Rc<Shutdown>,
-    /// Most open connections: this core's share of the limit.
-    max_open: u64,
+    /// The places for open connections: this core's share of the limit.
+    pub places: Rc<Places>,
 }
 
 impl CoreContext {
     /// The context of the core of this index in `shared`.
     pub fn new(shared: Arc<Shared>, index: usize) -> Rc<Self> {
         let counters = shared.cores[index].clone();
-        let max_open = share(&shared, shared.config.limits.max_connections) as u64;
-        Rc::new(Self { counters, shutdown: Rc::default(), max_open, shared })
+        let limits = &shared.config.limits;
+        let most = share(&shared, limits.max_connections);
+        let lengths = PrefixLengths { ipv4: limits.prefix_ipv4, ipv6: limits.prefix_ipv6 };
+        let places = Places::new(most, lengths, counters.clone());
+        Rc::new(Self { counters, shutdown: Rc::default(), places, shared })
     }
 
     /// This core's share of a limit for the whole gate.
@@ -31,37 +35,10 @@ impl CoreContext {
         share(&self.shared, limit)
     }
 
-    /// Whether no further connection may be open.
-    pub fn is_full(&self) -> bool {
-        self.counters.open.get() >= self.max_open
-    }
-
-    /// Whether the rest of the connection limit is reserved for active sessions.
-    pub fn is_full_for_new_sessions(&self) -> bool {
-        self.counters.open.get() >= self.max_open - self.max_open / 8
-    }
-
-    /// Whether no further connection of unknown class may be open. Connections with an
-    /// incomplete first flight are what a flood consists of, and a returning customer
-    /// whose hello came in two segments may be among them: so they may use half of the
-    /// limit whatever else is open, and the last sixteenth of it is reserved for
-    /// connections that show a ticket at once.
-    pub fn is_full_for_first_flights(&self) -> bool {
-        // One at least: the smallest gate serves hellos in two segments too.
-        let half = (self.max_open / 2).max(1);
-        self.counters.in_first_flight.get() >= half
-            || self.counters.open.get() >= self.max_open - self.max_open / 16
-    }
-
     /// Adds one to a gauge of the core until the guard is dropped.
     pub fn count(self: &Rc<Self>, gauge: fn(&Counters) -> &Count) -> Counted {
         gauge(&self.counters).add(1);
         Counted { context: self.clone(), gauge }
-    }
-
-    /// Counts an open connection.
-    pub fn count_open(self: &Rc<Self>) -> Counted {
-        self.count(|counters| &counters.open)
     }
 }
 

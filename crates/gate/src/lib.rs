@@ -3,11 +3,11 @@
 //! The folders follow a connection: `listen` accepts it and reads its first
 //! flight, `admission` classifies it and admits, queues or refuses it, `connection` has
 //! its task, state and transport, [`tls`] the configurations of its handshake, and `http`
-//! serves its requests. [`telemetry`] counts all of it, and `control_loop` reports to the
-//! controller.
+//! serves its requests. `places` decides which connection gives way where there are too
+//! many. [`telemetry`] counts all of it, and `control_loop` reports to the controller.
 //!
 //! Imports point one way: [`Gate`], `control_loop` and `listen` are on top, then `http`,
-//! `connection`, [`tls`], `admission`, the context of a core, [`telemetry`] and
+//! `connection`, [`tls`], `admission`, the context of a core, `places`, [`telemetry`] and
 //! [`config`].
 
 pub mod config;
@@ -24,6 +24,7 @@ mod http;
 mod limits;
 mod linger;
 mod listen;
+mod places;
 mod refusal;
 mod shared;
 mod shutdown;

@@ -4,13 +4,16 @@
 
 use crate::admission::classify::{Classification, classify};
 use crate::admission::negotiation::Offer;
-use crate::admission::sessions::{SessionConnection, Sessions};
+use crate::admission::replays::SeenHellos;
+use crate::admission::sessions::{SessionConnection, SessionLimit, Sessions, Unproven};
 use crate::admission::ticketer::TicketHolder;
 use crate::admission::tickets::{Keyring, Terms, new_session_id};
 use crate::context::CoreContext;
+use crate::places::{Kind, Prefix};
 use crate::telemetry::clock::unix_now;
 use crate::telemetry::labels::{Class, TicketFate};
 use rustls::AlertDescription;
+use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,10 +24,39 @@ use tidegate_hello::ClientHello;
 pub struct Admitted {
     /// New or returning.
     pub class: Class,
-    /// The session's open connection.
-    pub session: SessionConnection,
+    /// What the session knows of it.
+    pub standing: Standing,
     /// What the session's next ticket will contain; none by plain HTTP.
     pub holder: Option<TicketHolder>,
+}
+
+/// What the session of a connection knows of it.
+pub enum Standing {
+    /// It is an open connection of the session.
+    Proven(SessionConnection),
+    /// Nothing, until the handshake has proved that it is the session's.
+    Unproven(Unproven),
+}
+
+impl Standing {
+    /// The session's open connection, now that the handshake is finished.
+    ///
+    /// # Errors
+    /// The session has meanwhile all that it may have.
+    pub fn prove(self, now: Duration) -> Result<SessionConnection, SessionLimit> {
+        match self {
+            Self::Proven(session) => Ok(session),
+            Self::Unproven(unproven) => unproven.prove(now),
+        }
+    }
+
+    /// The session's open connection, if it was one before the handshake.
+    pub fn proven(self) -> Option<SessionConnection> {
+        match self {
+            Self::Proven(session) => Some(session),
+            Self::Unproven(_) => None,
+        }
+    }
 }
 
 /// The decision.
@@ -33,9 +65,11 @@ pub enum Verdict {
     Admit(Admitted),
     /// A new session: queue it until the budget admits it.
     Queue(NewSession),
-    /// A new session: refuse it, since the rest of the connection limit is reserved for
-    /// active sessions.
+    /// A new session: refuse it, since the places that are left are reserved for active
+    /// sessions.
     Refuse,
+    /// An exact copy of an earlier hello: close.
+    CloseCopy,
     /// No handshake with this hello can succeed: the alert with the reason.
     Reject(AlertDescription),
 }
@@ -59,16 +93,23 @@ pub struct Decider {
     pub keyring: Arc<Keyring>,
     /// The sessions of the gate.
     pub sessions: Arc<Sessions>,
+    /// The hellos of connections that were admitted as returning.
+    pub seen: RefCell<SeenHellos>,
 }
 
 impl Decider {
-    /// Decides on a connection by its hello.
-    pub fn decide(&self, hello: &ClientHello) -> Verdict {
+    /// Decides on a connection of this prefix by its hello.
+    pub fn decide(&self, hello: &ClientHello, prefix: Prefix) -> Verdict {
         let CoreContext { shared, counters, .. } = &*self.context;
         let most_identities = shared.config.limits.ticket_identities;
         let now = unix_now();
         let class = classify(&self.offer, &self.keyring, hello, most_identities, now);
-        if let Some(admitted) = self.admit_returning(&class) {
+        if class.claims.is_some() && self.seen.borrow().has(hello.random()) {
+            counters.tickets[TicketFate::Copied].add(1);
+            return Verdict::CloseCopy;
+        }
+        if let Some(admitted) = self.admit_returning(&class, prefix) {
+            self.seen.borrow_mut().note(hello.random());
             counters.admitted[Class::Returning].add(1);
             shared.controller().returning(shared.now());
             return Verdict::Admit(admitted);
@@ -76,14 +117,14 @@ impl Decider {
         // No handshake with a hello without common terms can succeed, so it must not use
         // up a place in the queue.
         match class.terms {
-            Ok(terms) => self.decide_new(NewSession::Tls(terms, class.server_name)),
+            Ok(terms) => self.decide_new(NewSession::Tls(terms, class.server_name), prefix),
             Err(alert) => Verdict::Reject(alert),
         }
     }
 
     /// Decides on a new session.
-    pub fn decide_new(&self, new: NewSession) -> Verdict {
-        if self.context.is_full_for_new_sessions() {
+    pub fn decide_new(&self, new: NewSession, prefix: Prefix) -> Verdict {
+        if !self.context.places.has_place(prefix, Kind::Queued) {
             self.context.counters.refused[Class::New].add(1);
             return Verdict::Refuse;
         }
@@ -109,12 +150,12 @@ impl Decider {
             }
             NewSession::PlainHttp => None,
         };
-        Some(Admitted { class: Class::New, session, holder })
+        Some(Admitted { class: Class::New, standing: Standing::Proven(session), holder })
     }
 
-    /// Admits a connection with a good ticket, unless its session connects above its
-    /// rate.
-    fn admit_returning(&self, class: &Classification) -> Option<Admitted> {
+    /// Admits a connection with a good ticket, unless its session has as many connections,
+    /// or opens them as fast, as one may, or too many handshakes with tickets are unfinished.
+    fn admit_returning(&self, class: &Classification, prefix: Prefix) -> Option<Admitted> {
         let tickets = &self.context.counters.tickets;
         let Some(claims) = &class.claims else {
             if let Some(fate) = class.fate {
@@ -122,9 +163,17 @@ impl Decider {
             }
             return None;
         };
-        let session = self.sessions.connect(claims.session, self.context.shared.now());
-        let fate = if session.is_some() { TicketFate::Good } else { TicketFate::OverRate };
-        tickets[fate].add(1);
+        if !self.context.places.may_prove(prefix) {
+            tickets[TicketFate::Unproven].add(1);
+            return None;
+        }
+        let recognized = self.sessions.recognize(claims.session, self.context.shared.now());
+        tickets[match recognized {
+            Ok(_) => TicketFate::Good,
+            Err(SessionLimit::Rate) => TicketFate::OverRate,
+            Err(SessionLimit::Connections) => TicketFate::OverConnections,
+        }]
+        .add(1);
         let holder = TicketHolder {
             session: claims.session,
             began: claims.began,
@@ -132,6 +181,7 @@ impl Decider {
             terms: claims.terms,
             server_name: claims.server_name,
         };
-        Some(Admitted { class: Class::Returning, session: session?, holder: Some(holder) })
+        let standing = Standing::Unproven(recognized.ok()?);
+        Some(Admitted { class: Class::Returning, standing, holder: Some(holder) })
     }
 }

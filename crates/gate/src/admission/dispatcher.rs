@@ -7,7 +7,8 @@
 
 use crate::admission::decide::{Admitted, Decider, NewSession};
 use crate::admission::queue::AdmissionQueue;
-use crate::context::{CoreContext, Counted};
+use crate::context::CoreContext;
+use crate::places::{Full, Kind, Place, Prefix};
 use crate::refusal::refuse;
 use crate::shutdown::Phase;
 use crate::socket::{self, Arrival};
@@ -25,12 +26,12 @@ pub struct Queued {
     arrival: Arrival,
     first_flight: Vec<u8>,
     new: NewSession,
-    _open: Counted,
+    place: Place,
 }
 
 /// Called with each connection that is admitted from the queue: the connection, the bytes
-/// that it sent, and its admission.
-pub type Begin<'a> = &'a dyn Fn(Arrival, Vec<u8>, Admitted);
+/// that it sent, its admission and its place.
+pub type Begin<'a> = &'a dyn Fn(Arrival, Vec<u8>, Admitted, Place);
 
 /// The admission queue of a core and its dispatcher.
 pub struct Dispatcher {
@@ -59,17 +60,33 @@ impl Dispatcher {
         })
     }
 
+    /// Takes a place for a connection. A newcomer in the queue may have to leave for it.
+    /// `None` if there is none.
+    pub fn take_place(&self, prefix: Prefix, kind: Kind) -> Option<Place> {
+        let places = &self.context.places;
+        match places.make_room(prefix, kind) {
+            Ok(()) => {}
+            Err(Full::ForThisPrefix) => return None,
+            Err(Full::UntilQueuedLeaves(heaviest)) => {
+                let now = Instant::now();
+                let (queued, undecided) = self.queue.pop_oldest_of(heaviest, now)?;
+                self.refuse(queued, undecided, now, Some(End::Displaced));
+            }
+        }
+        Some(places.take(prefix, kind))
+    }
+
     /// Queues a new session. The dispatcher decides on it in the same turn of the event
     /// loop, unless others are before it.
-    pub fn enqueue(&self, arrival: Arrival, first_flight: Vec<u8>, new: NewSession) {
+    pub fn enqueue(&self, arrival: Arrival, first_flight: Vec<u8>, new: NewSession, place: Place) {
         let now = Instant::now();
         if self.queue.is_empty() || self.queue.newest_first(now) {
             self.next_decision.set(now);
         }
         self.context.shared.controller().offered();
         let bytes = first_flight.len();
-        let open = self.context.count_open();
-        self.queue.push(Queued { arrival, first_flight, new, _open: open }, bytes, now);
+        let prefix = place.prefix();
+        self.queue.push(prefix, Queued { arrival, first_flight, new, place }, bytes, now);
         self.wake.notify_one();
     }
 
@@ -84,7 +101,7 @@ impl Dispatcher {
     }
 
     /// Dispatches until dropped.
-    pub async fn run(self: Rc<Self>, begin: impl Fn(Arrival, Vec<u8>, Admitted)) {
+    pub async fn run(self: Rc<Self>, begin: impl Fn(Arrival, Vec<u8>, Admitted, Place)) {
         let mut again: Option<Instant> = None;
         loop {
             match again {
@@ -101,7 +118,7 @@ impl Dispatcher {
     pub fn refuse_all(&self) {
         let now = Instant::now();
         while let Some((queued, undecided)) = self.queue.pop_oldest(now) {
-            self.refuse(queued, undecided, now);
+            self.refuse(queued, undecided, now, None);
         }
     }
 
@@ -122,15 +139,19 @@ impl Dispatcher {
                 continue;
             }
             match self.decider.query_controller(self.queue.allowed_backlog(now)) {
-                Decision::Admit => self.admit(self.queue.pop(now)?, undecided, now, begin),
+                Decision::Admit => self.admit(self.queue.admit(now)?, undecided, now, begin),
                 Decision::NotNow { retry_after } => {
                     self.next_decision.set(now + Discipline::ask_again_after(retry_after));
                 }
             }
         }
-        while self.queue.exceeds_limits() || self.queue.expires(now).is_some_and(|at| at <= now) {
+        while self.queue.exceeds_limits() {
+            let (heaviest, undecided) = self.queue.pop_for_room(now)?;
+            self.refuse(heaviest, undecided, now, None);
+        }
+        while self.queue.expires(now).is_some_and(|at| at <= now) {
             let (oldest, undecided) = self.queue.pop_oldest(now)?;
-            self.refuse(oldest, undecided, now);
+            self.refuse(oldest, undecided, now, None);
         }
         self.context.counters.held[Class::New].add(self.queue.mark_decided() as u64);
         self.queue.expires(now).map(|at| at.min(self.next_decision.get()))
@@ -139,17 +160,19 @@ impl Dispatcher {
     /// Admits a connection; `undecided` if it is its first decision.
     fn admit(&self, queued: Queued, undecided: bool, now: Instant, begin: Begin<'_>) {
         let Some(admitted) = self.decider.admit_new(queued.new) else {
-            return self.refuse(queued, undecided, now);
+            return self.refuse(queued, undecided, now, None);
         };
         match undecided {
             true => self.context.counters.admitted[Class::New].add(1),
             false => self.context.counters.hold_admitted.add(1),
         }
-        begin(queued.arrival, queued.first_flight, admitted);
+        queued.place.change(Kind::New);
+        begin(queued.arrival, queued.first_flight, admitted, queued.place);
     }
 
-    /// Refuses a queued connection; `undecided` if it never had to wait.
-    fn refuse(&self, queued: Queued, undecided: bool, now: Instant) {
+    /// Refuses a queued connection; `undecided` if it never had to wait. `reason` if it is
+    /// another than the verdict.
+    fn refuse(&self, queued: Queued, undecided: bool, now: Instant, reason: Option<End>) {
         if queued.has_left() {
             return self.note_left(now);
         }
@@ -158,11 +181,11 @@ impl Dispatcher {
         match undecided {
             true => {
                 counters.refused[Class::New].add(1);
-                counters.end(End::Refused);
+                counters.end(reason.unwrap_or(End::Refused));
             }
             false => {
                 counters.hold_expired.add(1);
-                counters.end(End::HoldExpired);
+                counters.end(reason.unwrap_or(End::HoldExpired));
             }
         }
         refuse(self.context.shared.config.admission.refuse, queued.arrival);
@@ -201,7 +224,7 @@ mod tests {
         let text = "[upstream]\nurl = \"http://127.0.0.1:9\"\n[admission]\npolicy = \"off\"\n";
         let config = Config::from_toml(text, "t").unwrap();
         let addresses = Addresses { tls: SocketAddr::from((Ipv4Addr::LOCALHOST, 9)), clear: None };
-        let rules = Rules { rate: 1.0, burst: 1.0, linger: Duration::ZERO, capacity: 10 };
+        let rules = Rules::of(&config.admission);
         let hour = Duration::from_secs(3600);
         let provider = rustls::crypto::aws_lc_rs::default_provider();
         let algorithm = rustls::SignatureAlgorithm::ECDSA;
@@ -210,6 +233,7 @@ mod tests {
             offer: Arc::new(Offer::new(&provider, algorithm, true)),
             keyring: Arc::new(Keyring::new(hour, hour, 0).unwrap()),
             sessions: Sessions::new(rules),
+            seen: Default::default(),
         }))
     }
 
@@ -219,7 +243,9 @@ mod tests {
         let (socket, peer) = listener.accept().unwrap();
         socket.set_nonblocking(true).unwrap();
         let arrival = Arrival { socket, peer, scheme: Scheme::Http };
-        dispatcher.enqueue(arrival, b"GET".to_vec(), NewSession::PlainHttp);
+        let places = &dispatcher.context.places;
+        let place = dispatcher.take_place(places.prefix_of(peer.ip()), Kind::Queued).unwrap();
+        dispatcher.enqueue(arrival, b"GET".to_vec(), NewSession::PlainHttp, place);
         customer
     }
 
@@ -229,7 +255,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let _customers = [(); 3].map(|()| queued(&dispatcher, &listener));
         let admitted = Cell::new(0);
-        dispatcher.dispatch(Instant::now(), &|_, _, _| admitted.set(admitted.get() + 1));
+        dispatcher.dispatch(Instant::now(), &|_, _, _, _| admitted.set(admitted.get() + 1));
         assert_eq!(admitted.get(), 3);
         assert_eq!(dispatcher.context.counters.admitted[Class::New].get(), 3);
     }
@@ -245,7 +271,7 @@ mod tests {
             drop(queued(&dispatcher, &listener));
             let now = now + half * hold_time / 2;
             dispatcher.next_decision.set(now);
-            dispatcher.dispatch(now, &|_, _, _| unreachable!("all have left"));
+            dispatcher.dispatch(now, &|_, _, _, _| unreachable!("all have left"));
             assert!(dispatcher.queue.is_empty());
             assert_eq!(dispatcher.queue.newest_first(now), half == 5);
         }

@@ -3,8 +3,10 @@
 pub mod classify;
 pub mod decide;
 pub mod dispatcher;
+mod lines;
 pub mod negotiation;
 pub mod queue;
+pub mod replays;
 pub mod sessions;
 pub mod ticketer;
 pub mod tickets;

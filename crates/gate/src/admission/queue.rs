@@ -2,23 +2,27 @@
 //! handshake. It is bounded in number, bytes and time. A session that is admitted at once
 //! leaves it in the same turn of the event loop; the others wait for the next budget.
 //!
+//! Prefixes take turns, and where the queue is full, the one with the most sessions in it
+//! makes room: no address can fill the queue or use up the budget.
+//!
 //! A queued connection has neither a task nor a place in the runtime. Under a lasting
 //! overload most of them are refused in the end, and must cost no more than a refusal.
 
+use crate::admission::lines::{Entry, Lines, Order};
+use crate::places::Prefix;
 use crate::telemetry::counters::Counters;
 use std::cell::{Cell, RefCell};
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tidegate_control::Discipline;
 
+/// The part of the hold time that a round of turns takes at most: as long as a session
+/// waits under a lasting overload.
+const ROUND: u32 = 8;
+
 /// The admission queue of one core.
 pub struct AdmissionQueue<T> {
-    /// The oldest in front.
-    entries: RefCell<VecDeque<Entry<T>>>,
-    /// How many of the newest entries the controller has not decided on yet.
-    undecided: Cell<usize>,
-    bytes: Cell<usize>,
+    lines: RefCell<Lines<T>>,
     most: usize,
     most_bytes: usize,
     most_time: Duration,
@@ -26,12 +30,6 @@ pub struct AdmissionQueue<T> {
     /// The origin of the discipline's times.
     origin: Instant,
     counters: Arc<Counters>,
-}
-
-struct Entry<T> {
-    item: T,
-    bytes: usize,
-    since: Instant,
 }
 
 impl<T> AdmissionQueue<T> {
@@ -43,44 +41,42 @@ impl<T> AdmissionQueue<T> {
         most_time: Duration,
         counters: Arc<Counters>,
     ) -> Self {
+        let origin = Instant::now();
+        let unit = most_bytes / most.max(1);
         Self {
-            entries: RefCell::default(),
-            undecided: Cell::new(0),
-            bytes: Cell::new(0),
+            lines: RefCell::new(Lines::new(most_time / ROUND, unit, origin)),
             most,
             most_bytes,
             most_time,
             discipline: Cell::new(Discipline::new(most_time)),
-            origin: Instant::now(),
+            origin,
             counters,
         }
     }
 
-    /// Adds a connection with so many bytes.
-    pub fn push(&self, item: T, bytes: usize, now: Instant) {
-        self.entries.borrow_mut().push_back(Entry { item, bytes, since: now });
-        self.undecided.set(self.undecided.get() + 1);
-        self.bytes.set(self.bytes.get() + bytes);
+    /// Adds a connection of a prefix with so many bytes.
+    pub fn push(&self, prefix: Prefix, item: T, bytes: usize, now: Instant) {
+        self.lines.borrow_mut().push(prefix, item, bytes, now);
         self.counters.holding.add(1);
         self.counters.holding_bytes.add(bytes as u64);
     }
 
     /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
-        self.entries.borrow().is_empty()
+        self.lines.borrow().len() == 0
     }
 
     /// Whether it exceeds a limit.
     pub fn exceeds_limits(&self) -> bool {
-        let length = self.entries.borrow().len();
-        length > self.most
-            || self.bytes.get() > self.most_bytes
-            || (length > 0 && self.most_time.is_zero())
+        let lines = self.lines.borrow();
+        lines.len() > self.most
+            || lines.bytes() > self.most_bytes
+            || (lines.len() > 0 && self.most_time.is_zero())
     }
 
     /// Marks all entries as decided on. Returns how many were not before.
     pub fn mark_decided(&self) -> usize {
-        self.undecided.take()
+        self.lines.borrow_mut().mark_decided()
     }
 
     /// Notes that a new session is refused, at once or after waiting.
@@ -90,74 +86,87 @@ impl<T> AdmissionQueue<T> {
         self.discipline.set(discipline);
     }
 
-    /// Whether the newest entry is next.
+    /// Whether the newest entry of a prefix is next, and the prefix with the newest.
     pub fn newest_first(&self, now: Instant) -> bool {
         self.discipline.get().newest_first(now - self.origin)
     }
 
-    /// Looks at the next entry, and whether it is undecided.
-    pub fn peek<R>(&self, now: Instant, look: impl FnOnce(&T, bool) -> R) -> Option<R> {
-        let (entries, undecided) = (self.entries.borrow(), self.undecided.get());
-        if self.newest_first(now) {
-            entries.back().map(|entry| look(&entry.item, undecided > 0))
-        } else {
-            entries.front().map(|entry| look(&entry.item, undecided == entries.len()))
-        }
+    fn order(&self, now: Instant) -> Order {
+        if self.newest_first(now) { Order::Newest } else { Order::Oldest }
     }
 
-    /// Removes the next entry.
+    /// Looks at the next entry, and whether it is undecided.
+    pub fn peek<R>(&self, now: Instant, look: impl FnOnce(&T, bool) -> R) -> Option<R> {
+        let mut lines = self.lines.borrow_mut();
+        lines.peek(self.order(now), now).map(|(item, undecided)| look(item, undecided))
+    }
+
+    /// Removes the next entry, to be admitted: the turn of its prefix.
+    pub fn admit(&self, now: Instant) -> Option<T> {
+        let admitted = self.lines.borrow_mut().serve(self.order(now), now)?;
+        Some(self.remove(admitted, now).0)
+    }
+
+    /// Removes the next entry, whose customer has left.
     pub fn pop(&self, now: Instant) -> Option<T> {
-        if self.newest_first(now) {
-            let newest = self.entries.borrow_mut().pop_back()?;
-            self.undecided.set(self.undecided.get().saturating_sub(1));
-            Some(self.remove(newest, now))
-        } else {
-            self.pop_oldest(now).map(|(item, _)| item)
-        }
+        let left = self.lines.borrow_mut().pop(self.order(now), now)?;
+        Some(self.remove(left, now).0)
     }
 
     /// Removes the oldest entry. Returns whether it was undecided.
     pub fn pop_oldest(&self, now: Instant) -> Option<(T, bool)> {
-        let mut entries = self.entries.borrow_mut();
-        let undecided = self.undecided.get() == entries.len();
-        let oldest = entries.pop_front()?;
-        if undecided {
-            self.undecided.set(entries.len());
-        }
-        Some((self.remove(oldest, now), undecided))
+        let oldest = self.lines.borrow_mut().pop_oldest()?;
+        Some(self.remove(oldest, now))
     }
 
-    /// Backlog that is allowed above the backlog limit, by the wait of the oldest entry.
+    /// Removes the oldest entry of a prefix. Returns whether it was undecided.
+    pub fn pop_oldest_of(&self, prefix: Prefix, now: Instant) -> Option<(T, bool)> {
+        let oldest = self.lines.borrow_mut().pop_oldest_of(prefix)?;
+        Some(self.remove(oldest, now))
+    }
+
+    /// Removes the entry that makes room where a limit is exceeded: the oldest of the
+    /// prefix with the most. Returns whether it was undecided.
+    pub fn pop_for_room(&self, now: Instant) -> Option<(T, bool)> {
+        let oldest = self.lines.borrow_mut().pop_oldest_of_heaviest()?;
+        Some(self.remove(oldest, now))
+    }
+
+    /// Backlog that is allowed above the backlog limit, by the wait of the oldest entry
+    /// whose turn is to come.
     pub fn allowed_backlog(&self, now: Instant) -> Duration {
-        let entries = self.entries.borrow();
-        let since = entries.front().map_or(now, |entry| entry.since);
+        let since = self.lines.borrow().oldest_due_since().unwrap_or(now);
         self.discipline.get().allowed_backlog(now.saturating_duration_since(since))
     }
 
     /// When the time of the oldest entry is up, under the present discipline.
     pub fn expires(&self, now: Instant) -> Option<Instant> {
-        let entries = self.entries.borrow();
-        let longest = self.discipline.get().longest_wait(now - self.origin, entries.len());
-        entries.front().map(|entry| entry.since + longest)
+        let lines = self.lines.borrow();
+        let longest = self.discipline.get().longest_wait(now - self.origin, lines.len());
+        lines.oldest_since().map(|since| since + longest)
     }
 
-    fn remove(&self, entry: Entry<T>, now: Instant) -> T {
-        self.bytes.set(self.bytes.get() - entry.bytes);
+    fn remove(&self, entry: Entry<T>, now: Instant) -> (T, bool) {
         self.counters.holding.sub(1);
         self.counters.holding_bytes.sub(entry.bytes as u64);
         self.counters.hold_ns.add((now - entry.since).as_nanos() as u64);
-        entry.item
+        (entry.item, entry.undecided)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::places::PrefixLengths;
 
     const HOLD: Duration = Duration::from_secs(2);
 
     fn queue(most: usize, most_bytes: usize) -> AdmissionQueue<u32> {
         AdmissionQueue::new(most, most_bytes, HOLD, Arc::default())
+    }
+
+    fn prefix(n: u8) -> Prefix {
+        PrefixLengths { ipv4: 24, ipv6: 56 }.prefix_of([10, 0, n, 1].into())
     }
 
     fn look(queue: &AdmissionQueue<u32>, now: Instant) -> Option<(u32, bool)> {
@@ -167,7 +176,7 @@ mod tests {
     #[test]
     fn first_come_first_served() {
         let (queue, now) = (queue(10, 1_000), Instant::now());
-        (1..=3).for_each(|item| queue.push(item, 1, now));
+        (1..=3).for_each(|item| queue.push(prefix(1), item, 1, now));
         let served: Vec<_> = std::iter::from_fn(|| queue.pop(now)).collect();
         assert_eq!(served, [1, 2, 3]);
         assert!(queue.is_empty());
@@ -177,7 +186,7 @@ mod tests {
     fn the_newest_is_first_during_lasting_refusals() {
         let (queue, begin) = (queue(10, 1_000), Instant::now());
         let at = |seconds| begin + Duration::from_secs_f64(seconds);
-        (1..=3).for_each(|item| queue.push(item, 1, begin));
+        (1..=3).for_each(|item| queue.push(prefix(1), item, 1, begin));
         for second in 0..=4 {
             queue.note_refusal(at(f64::from(second)));
         }
@@ -192,12 +201,12 @@ mod tests {
     #[test]
     fn entries_since_the_last_decision_are_undecided() {
         let (queue, now) = (queue(10, 1_000), Instant::now());
-        queue.push(1, 1, now);
-        queue.push(2, 1, now);
+        queue.push(prefix(1), 1, 1, now);
+        queue.push(prefix(1), 2, 1, now);
         assert_eq!(look(&queue, now), Some((1, true)));
         assert_eq!(queue.mark_decided(), 2);
         assert_eq!(look(&queue, now), Some((1, false)));
-        queue.push(3, 1, now);
+        queue.push(prefix(1), 3, 1, now);
         assert_eq!(queue.pop_oldest(now), Some((1, false)));
         assert_eq!(queue.pop_oldest(now), Some((2, false)));
         assert_eq!(queue.pop_oldest(now), Some((3, true)));
@@ -208,29 +217,43 @@ mod tests {
     fn the_queue_is_bounded_in_number_bytes_and_time() {
         let now = Instant::now();
         let short = queue(2, 1_000);
-        (1..=2).for_each(|item| short.push(item, 1, now));
+        (1..=2).for_each(|item| short.push(prefix(1), item, 1, now));
         assert!(!short.exceeds_limits());
-        short.push(3, 1, now);
+        short.push(prefix(1), 3, 1, now);
         assert!(short.exceeds_limits());
         let light = queue(10, 1_000);
-        light.push(1, 600, now);
-        light.push(2, 401, now);
+        light.push(prefix(1), 1, 600, now);
+        light.push(prefix(1), 2, 401, now);
         assert!(light.exceeds_limits());
         light.pop_oldest(now);
         assert!(!light.exceeds_limits());
         assert_eq!(light.counters.holding_bytes.get(), 401);
         let timeless = AdmissionQueue::new(10, 1_000, Duration::ZERO, Arc::default());
         assert!(!timeless.exceeds_limits());
-        timeless.push(1, 1, now);
+        timeless.push(prefix(1), 1, 1, now);
         assert!(timeless.exceeds_limits());
+    }
+
+    #[test]
+    fn a_prefix_that_floods_the_queue_makes_room_and_waits_for_its_turn() {
+        let (queue, now) = (queue(10, 100_000), Instant::now());
+        (1..=9).for_each(|item| queue.push(prefix(1), item, 1, now));
+        (101..=103).for_each(|item| queue.push(prefix(2), item, 1, now));
+        let mut made_room = Vec::new();
+        while queue.exceeds_limits() {
+            made_room.push(queue.pop_for_room(now).unwrap().0);
+        }
+        assert_eq!(made_room, [1, 2]);
+        let admitted: Vec<_> = std::iter::from_fn(|| queue.admit(now)).take(6).collect();
+        assert_eq!(admitted, [3, 101, 4, 102, 5, 103]);
     }
 
     #[test]
     fn the_oldest_entry_expires_after_the_hold_time() {
         let (queue, now) = (queue(10, 1_000), Instant::now());
         assert_eq!(queue.expires(now), None);
-        queue.push(1, 1, now);
-        queue.push(2, 1, now + HOLD);
+        queue.push(prefix(1), 1, 1, now);
+        queue.push(prefix(1), 2, 1, now + HOLD);
         assert_eq!(queue.expires(now), Some(now + HOLD));
         queue.pop_oldest(now + HOLD);
         assert_eq!(queue.counters.hold_ns.get(), 2_000_000_000);
@@ -241,8 +264,8 @@ mod tests {
     fn the_wait_of_the_oldest_entry_gives_the_allowed_backlog() {
         let (queue, now) = (queue(10, 1_000), Instant::now());
         assert_eq!(queue.allowed_backlog(now), Duration::ZERO, "the queue is empty");
-        queue.push(1, 1, now);
-        queue.push(2, 1, now + HOLD / 2);
+        queue.push(prefix(1), 1, 1, now);
+        queue.push(prefix(1), 2, 1, now + HOLD / 2);
         let expected = Discipline::new(HOLD).allowed_backlog(HOLD / 2);
         assert!(!expected.is_zero());
         assert_eq!(queue.allowed_backlog(now + HOLD / 2), expected);
@@ -253,9 +276,9 @@ mod tests {
         let (queue, begin) = (queue(10, 1_000), Instant::now());
         let now = begin + Duration::from_secs(5);
         (0..=5).for_each(|second| queue.note_refusal(begin + Duration::from_secs(second)));
-        (1..=4).for_each(|item| queue.push(item, 1, begin));
+        (1..=4).for_each(|item| queue.push(prefix(1), item, 1, begin));
         assert_eq!(queue.expires(now), Some(begin + HOLD));
-        queue.push(5, 1, now);
+        queue.push(prefix(1), 5, 1, now);
         assert_eq!(queue.expires(now), Some(begin + HOLD / 8));
     }
 }

@@ -1,5 +1,9 @@
-//! The sessions of the gate: their open connections and the rate at which each may open
-//! new ones. Sharded, since all cores use it; bounded in number.
+//! The sessions of the gate: their open connections, how many each may have, and the rate
+//! at which it may open new ones. Sharded, since all cores use it; bounded in number.
+//!
+//! A ticket names a session, but whoever has seen it on the network can send it. Only a
+//! finished handshake proves that the client has the session's secret. So a ticket alone
+//! changes nothing here: see [`Sessions::recognize`] and [`Unproven::prove`].
 
 use crate::admission::tickets::SessionId;
 use crate::config::Admission;
@@ -19,6 +23,8 @@ pub struct Rules {
     pub rate: f64,
     /// Connections at once, before the rate counts.
     pub burst: f64,
+    /// Most open connections.
+    pub connections: u32,
     /// How long a session whose last connection the gate closed counts as active.
     pub linger: Duration,
     /// Most sessions remembered. Those with open connections stay beyond it:
@@ -32,9 +38,29 @@ impl Rules {
         Self {
             rate: admission.session_rate,
             burst: f64::from(admission.session_burst),
+            connections: admission.session_connections,
             linger: admission.session_linger,
             capacity: SESSIONS,
         }
+    }
+}
+
+impl Rules {
+    /// Connections that the rate allows a session at once now.
+    fn tokens(&self, session: &Session, now: Duration) -> f64 {
+        let grown = now.saturating_sub(session.refilled).as_secs_f64() * self.rate;
+        (session.tokens + grown).min(self.burst)
+    }
+
+    /// Whether a session may have a further connection now.
+    fn check(&self, session: &Session, now: Duration) -> Result<(), SessionLimit> {
+        if session.open >= self.connections {
+            return Err(SessionLimit::Connections);
+        }
+        if self.tokens(session, now) < 1.0 {
+            return Err(SessionLimit::Rate);
+        }
+        Ok(())
     }
 }
 
@@ -82,6 +108,15 @@ pub enum ClosedBy {
     },
 }
 
+/// Why a session may not have a further connection now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SessionLimit {
+    /// It connects above its rate.
+    Rate,
+    /// It has its most open connections.
+    Connections,
+}
+
 impl Sessions {
     /// No sessions yet.
     pub fn new(rules: Rules) -> Arc<Self> {
@@ -121,18 +156,33 @@ impl Sessions {
         SessionConnection { sessions: self.clone(), id }
     }
 
-    /// Adds a connection of a session whose ticket was opened; `None` if the session
-    /// connects above its rate. A session that was forgotten is remembered again.
-    pub fn connect(self: &Arc<Self>, id: SessionId, now: Duration) -> Option<SessionConnection> {
+    /// Recognizes the session of a ticket that was opened. Nothing is charged, and the
+    /// session stays as it is, until [`Unproven::prove`].
+    ///
+    /// # Errors
+    /// The session may not have a further connection now.
+    pub fn recognize(
+        self: &Arc<Self>,
+        id: SessionId,
+        now: Duration,
+    ) -> Result<Unproven, SessionLimit> {
+        if let Some(session) = self.shard(&id).sessions.get(&id) {
+            self.rules.check(session, now)?;
+        }
+        Ok(Unproven { sessions: self.clone(), id })
+    }
+
+    /// Adds a connection of a session. A session that was forgotten is remembered again.
+    fn connect(
+        self: &Arc<Self>,
+        id: SessionId,
+        now: Duration,
+    ) -> Result<SessionConnection, SessionLimit> {
         let mut shard = self.shard(&id);
         if let Some(session) = shard.sessions.get_mut(&id) {
-            let grown = now.saturating_sub(session.refilled).as_secs_f64() * self.rules.rate;
-            session.tokens = (session.tokens + grown).min(self.rules.burst);
+            self.rules.check(session, now)?;
+            session.tokens = self.rules.tokens(session, now) - 1.0;
             session.refilled = session.refilled.max(now);
-            if session.tokens < 1.0 {
-                return None;
-            }
-            session.tokens -= 1.0;
             session.open += 1;
             match session.thinks_since.take() {
                 Some(since) => lock(&self.think_times).requests(since),
@@ -146,7 +196,7 @@ impl Sessions {
             self.make_room(&mut shard);
             self.insert(&mut shard, id, now);
         }
-        Some(SessionConnection { sessions: self.clone(), id })
+        Ok(SessionConnection { sessions: self.clone(), id })
     }
 
     /// Forgets sessions that have had no connection for the linger time.
@@ -233,6 +283,25 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// A connection whose ticket names a session, before its handshake has proved that the
+/// client has the session's secret.
+#[derive(Debug)]
+pub struct Unproven {
+    sessions: Arc<Sessions>,
+    id: SessionId,
+}
+
+impl Unproven {
+    /// The handshake is finished: the connection is the session's, and is charged to its
+    /// rate.
+    ///
+    /// # Errors
+    /// Others of the session have meanwhile used up what it may have.
+    pub fn prove(self, now: Duration) -> Result<SessionConnection, SessionLimit> {
+        self.sessions.connect(self.id, now)
+    }
+}
+
 /// An open connection of a session; ends with [`SessionConnection::close`] or
 /// [`SessionConnection::end_session`].
 #[derive(Debug)]
@@ -267,7 +336,13 @@ mod tests {
     const GATE: ClosedBy = ClosedBy::Gate { idle_ticks: 0 };
 
     fn sessions(capacity: usize) -> Arc<Sessions> {
-        Sessions::new(Rules { rate: 20.0, burst: 100.0, linger: LINGER, capacity })
+        Sessions::new(Rules {
+            rate: 20.0,
+            burst: 100.0,
+            connections: 1_000,
+            linger: LINGER,
+            capacity,
+        })
     }
 
     fn at(ms: u64) -> Duration {
@@ -278,10 +353,46 @@ mod tests {
     fn a_burst_passes_and_then_the_rate_counts() {
         let sessions = sessions(10);
         let _first = sessions.start(ALICE, at(0));
-        let passed = (0..500).filter(|_| sessions.connect(ALICE, at(0)).is_some()).count();
+        let passed = (0..500).filter(|_| sessions.connect(ALICE, at(0)).is_ok()).count();
         assert_eq!(passed, 99);
-        let passed = (0..500).filter(|_| sessions.connect(ALICE, at(1_000)).is_some()).count();
+        let passed = (0..500).filter(|_| sessions.connect(ALICE, at(1_000)).is_ok()).count();
         assert_eq!(passed, 20);
+    }
+
+    #[test]
+    fn a_ticket_whose_handshake_does_not_finish_changes_nothing() {
+        let sessions = sessions(10);
+        sessions.start(ALICE, at(0)).close(GATE, at(0));
+        for _ in 0..500 {
+            drop(sessions.recognize(ALICE, at(1)).unwrap());
+        }
+        assert_eq!(sessions.active(), 1);
+        let passed = (0..500).filter(|_| sessions.connect(ALICE, at(1)).is_ok()).count();
+        assert_eq!(passed, 99);
+    }
+
+    #[test]
+    fn handshakes_that_finish_together_do_not_exceed_the_rate() {
+        let sessions = sessions(10);
+        let _first = sessions.start(ALICE, at(0));
+        let begun: Vec<_> =
+            (0..500).filter_map(|_| sessions.recognize(ALICE, at(0)).ok()).collect();
+        let proved: Vec<_> = begun.into_iter().map(|unproven| unproven.prove(at(0))).collect();
+        assert_eq!(proved.iter().filter(|proved| proved.is_ok()).count(), 99);
+        assert_eq!(sessions.recognize(ALICE, at(0)).unwrap_err(), SessionLimit::Rate);
+    }
+
+    #[test]
+    fn a_session_has_a_limit_of_open_connections() {
+        let rules =
+            Rules { rate: 20.0, burst: 100.0, connections: 3, linger: LINGER, capacity: 10 };
+        let sessions = Sessions::new(rules);
+        let first = sessions.start(ALICE, at(0));
+        let more = [1, 2].map(|ms| sessions.recognize(ALICE, at(ms)).unwrap().prove(at(ms)));
+        assert!(more.iter().all(Result::is_ok));
+        assert_eq!(sessions.recognize(ALICE, at(3)).unwrap_err(), SessionLimit::Connections);
+        first.close(GATE, at(4));
+        assert!(sessions.recognize(ALICE, at(5)).is_ok());
     }
 
     #[test]

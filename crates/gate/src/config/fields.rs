@@ -147,6 +147,9 @@ keys! {
         /// Connections that one session may open at once before `session_rate` applies.
         session_burst: u32 = Is("100"), Whole(1, 1_000_000),
             because "leaves room for a page that is reloaded over many connections at once";
+        /// Open connections that one session may have. A connection beyond them counts as new.
+        session_connections: u32 = Is("32"), Whole(1, 1_000_000),
+            because "a browser opens six; a ticket shared by bots could hold every place";
         /// How long a session counts as active after the gate has closed its last connection as
         /// idle. A session whose customer closed the connection has ended.
         session_linger: Duration = Is("60s"), Time("100ms", "1h"),
@@ -158,11 +161,22 @@ keys! {
         /// Most open connections of customers, on all cores together. The last eighth is
         /// reserved for active sessions; connections that have not sent a whole ClientHello, or
         /// on plain HTTP nothing, get at most half of the places and none of the last sixteenth.
+        /// Where no place is left, a connection of the address prefix with the most gives way to
+        /// one of a prefix with fewer.
         /// Each core has an equal share, rounded up, and all these parts are parts of it: the
         /// kernel distributes connections over the cores at random, so one core may be full a
         /// little before the others.
         max_connections: usize = Is("20000"), Whole(1, 10_000_000),
             because "about 500 MB at 25 KB for each idle connection; each uses up to two file descriptors";
+        /// Leading bits of an IPv4 address that count as one client where places for connections
+        /// are scarce and in the admission queue. A client that is alone has no limit: behind a
+        /// load balancer that hides addresses, all customers are one and share everything. With
+        /// `0` all IPv4 addresses count as one.
+        prefix_ipv4: u32 = Is("24"), Whole(0, 32),
+            because "the smallest block that is routed on the Internet, so that one attacker rarely has many";
+        /// The same of an IPv6 address.
+        prefix_ipv6: u32 = Is("56"), Whole(0, 128),
+            because "what a provider assigns to one customer (RFC 6177)";
         /// From accept to the last byte of the ClientHello; on plain HTTP, to the first byte of a
         /// request.
         hello_deadline: Duration = Is("3s"), Time("100ms", "60s"),

@@ -2,7 +2,7 @@
 
 use super::fields::tables;
 use super::flags::Flags;
-use crate::limits::SESSIONS;
+use crate::limits::{HELLOS_REMEMBERED, SESSIONS, UNPROVEN_AT_ONCE, UNPROVEN_PER_SECOND};
 use std::fmt::Write;
 use tidegate_config::write_keys;
 
@@ -34,6 +34,19 @@ fn write_fixed(page: &mut String) {
          longest ago are removed, never one with an open connection. A customer of a removed \
          session is still recognized by the ticket and starts with a full `admission.session_burst`. | \
          About 100 MB at 100 bytes each. |"
+    );
+    let _ = writeln!(
+        page,
+        "| unfinished handshakes with a ticket | {UNPROVEN_AT_ONCE} of one address prefix on a core, \
+         then {UNPROVEN_PER_SECOND} per second; each that finishes allows two more | A connection \
+         with a ticket beyond them is new. | Tickets without their secret cost a key exchange each; \
+         customers finish nearly all of their handshakes. |"
+    );
+    let _ = writeln!(
+        page,
+        "| hellos with a ticket remembered | {HELLOS_REMEMBERED} on each core | An exact copy of an \
+         older hello counts as an unfinished handshake instead of being closed at once. | \
+         About 1 MB at 20 bytes each. |"
     );
 }
 

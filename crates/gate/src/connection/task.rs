@@ -6,6 +6,7 @@ use crate::admission::sessions::ClosedBy;
 use crate::admission::ticketer::TicketHolder;
 use crate::connection::transport::{PlainStream, TlsStream, Transport};
 use crate::context::{CoreContext, Counted};
+use crate::places::{Kind as PlaceKind, Place};
 use crate::socket::{Arrival, Scheme};
 use crate::telemetry::clock::ticks;
 use crate::telemetry::cpu::Metered;
@@ -19,7 +20,7 @@ use std::sync::Arc;
 use tokio::task::spawn_local;
 
 /// The client of a connection.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone)]
 pub struct Client {
     /// Its address.
     pub peer: SocketAddr,
@@ -27,6 +28,8 @@ pub struct Client {
     pub scheme: Scheme,
     /// The class of the connection.
     pub class: Class,
+    /// The place of the connection.
+    pub place: Rc<Place>,
 }
 
 /// What the tasks of a core's connections share.
@@ -47,11 +50,11 @@ impl Tasks {
         arrival: Arrival,
         first_flight: Vec<u8>,
         admitted: Admitted,
+        place: Place,
         serve: impl AsyncFnOnce(Transport, Client) -> End + 'static,
     ) {
-        let open = self.context.count_open();
         let starting = Starting::new(self);
-        let task = run(self.clone(), open, arrival, first_flight, admitted, serve);
+        let task = run(self.clone(), place, arrival, first_flight, admitted, serve);
         spawn_local(until_first_turn(starting, task));
     }
 }
@@ -90,34 +93,45 @@ async fn until_first_turn(starting: Starting, task: impl Future<Output = ()>) {
 
 async fn run(
     tasks: Rc<Tasks>,
-    _open: Counted,
+    place: Place,
     arrival: Arrival,
     first_flight: Vec<u8>,
     admitted: Admitted,
     serve: impl AsyncFnOnce(Transport, Client) -> End,
 ) {
     let context = &tasks.context;
+    let place = Rc::new(place);
     let Arrival { socket, peer, scheme } = arrival;
-    let Admitted { class, session, holder } = admitted;
+    let Admitted { class, standing, holder } = admitted;
     let transport = match &holder {
-        Some(holder) => shake_hands(&tasks, socket, first_flight, class, holder).await,
+        Some(holder) => shake_hands(&tasks, socket, first_flight, (class, &place), holder).await,
         None => {
             context.counters.in_clear.add(1);
             let stream = PlainStream::new(socket, first_flight);
             stream.map(Transport::Plain).map_err(|_| End::Broken)
         }
     };
-    let end = match transport {
-        Ok(transport) => {
-            let served = serve(transport, Client { peer, scheme, class });
-            Metered::new(Bucket::request(class), served).await
-        }
-        Err(end) => end,
+    if transport.is_ok() && class == Class::Returning {
+        place.change(PlaceKind::Returning);
+    }
+    let (end, session, by) = match transport {
+        Ok(transport) => match standing.prove(context.shared.now()) {
+            Ok(session) => {
+                let client = Client { peer, scheme, class, place: place.clone() };
+                let served = serve(transport, client);
+                let end = Metered::new(Bucket::request(class), served).await;
+                (end, Some(session), closed_by(context, end))
+            }
+            Err(_) => (End::SessionLimit, None, ClosedBy::Customer),
+        },
+        // A session without a handshake has not begun.
+        Err(end) => (end, standing.proven(), ClosedBy::Customer),
     };
     context.counters.end(end);
-    match holder {
-        Some(_) => session.close(closed_by(context, end), context.shared.now()),
-        None => session.end_session(),
+    match (session, holder) {
+        (Some(session), Some(_)) => session.close(by, context.shared.now()),
+        (Some(session), None) => session.end_session(),
+        (None, _) => {}
     }
 }
 
@@ -126,7 +140,7 @@ async fn shake_hands(
     tasks: &Tasks,
     socket: std::net::TcpStream,
     hello: Vec<u8>,
-    class: Class,
+    (class, place): (Class, &Place),
     holder: &TicketHolder,
 ) -> Result<Transport, End> {
     let context = &tasks.context;
@@ -137,14 +151,15 @@ async fn shake_hands(
     let in_handshake = context.count(|counters| &counters.in_handshake);
     let result = Metered::new(Bucket::handshake(class), async {
         let accept = TlsStream::accept(socket, config.clone(), &hello, holder);
-        tokio::time::timeout(context.shared.config.limits.handshake_deadline, accept).await
+        let deadline = context.shared.config.limits.handshake_deadline;
+        place.unless_displaced(tokio::time::timeout(deadline, accept)).await
     })
     .await;
     drop(in_handshake);
     let counters = &context.counters;
     counters.handshakes_by_class[class].add(1);
     let end = match result {
-        Ok(Ok(tls)) => {
+        Some(Ok(Ok(tls))) => {
             let kind = match tls.kind() {
                 Some(rustls::HandshakeKind::Resumed) => Kind::Resumed,
                 _ => Kind::Full,
@@ -152,8 +167,9 @@ async fn shake_hands(
             counters.handshakes_ok[kind].add(1);
             return Ok(Transport::Tls(tls));
         }
-        Err(_) => End::HandshakeDeadline,
-        Ok(Err(failure)) => {
+        None => End::Displaced,
+        Some(Err(_)) => End::HandshakeDeadline,
+        Some(Ok(Err(failure))) => {
             tracing::debug!(%failure, "the handshake failed");
             End::HandshakeFailed
         }
@@ -167,9 +183,7 @@ async fn shake_hands(
 fn closed_by(context: &CoreContext, end: End) -> ClosedBy {
     let idle_deadline = context.shared.config.limits.idle_deadline;
     match end {
-        End::Customer | End::Broken | End::HandshakeDeadline | End::HandshakeFailed => {
-            ClosedBy::Customer
-        }
+        End::Customer | End::Broken => ClosedBy::Customer,
         End::Idle => ClosedBy::Gate { idle_ticks: ticks(idle_deadline) },
         _ => ClosedBy::Gate { idle_ticks: 0 },
     }
@@ -196,6 +210,7 @@ mod tests {
             offer: tls.offer.clone(),
             keyring: tls.keyring.clone(),
             sessions,
+            seen: Default::default(),
         });
         let dispatcher = Dispatcher::new(decider.clone());
         (decider, Rc::new(Tasks { context, tls, dispatcher }))
@@ -216,7 +231,9 @@ mod tests {
                 socket.set_nonblocking(true).unwrap();
                 let arrival = Arrival { socket, peer, scheme: Scheme::Http };
                 let admitted = decider.admit_new(NewSession::PlainHttp).unwrap();
-                tasks.begin(arrival, b"GET".to_vec(), admitted, async |_, _| End::Customer);
+                let prefix = tasks.context.places.prefix_of(peer.ip());
+                let place = tasks.context.places.take(prefix, PlaceKind::New);
+                tasks.begin(arrival, b"GET".to_vec(), admitted, place, async |_, _| End::Customer);
                 customer
             });
             // No task has run: nothing was awaited.

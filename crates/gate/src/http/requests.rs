@@ -12,6 +12,7 @@ use crate::http::pool::Pool;
 use crate::http::proxy::{self, Proxy};
 use crate::http::stream::Stream;
 use crate::http::upstream::Connector;
+use crate::places::Place;
 use crate::shutdown::Phase;
 use crate::telemetry::clock;
 use crate::telemetry::labels::End;
@@ -52,6 +53,8 @@ impl HttpServer {
         let counters = self.context.counters.clone();
         let state = ConnectionState::new(client.class, self.deadlines, counters, clock::read());
         let state = Rc::new(state);
+        let place = client.place;
+        place.serve(&state);
         let guard = Rc::default();
         let forwarding = Forwarding {
             mode: config.upstream.forwarded,
@@ -70,7 +73,7 @@ impl HttpServer {
         let service = service_fn(move |request| proxy::serve(proxy.clone(), request));
         let stream = TokioIo::new(Stream::new(transport, state.clone(), guard));
         let connection = self.builder().serve_connection(stream, service);
-        self.drive(&state, connection).await
+        self.drive(&state, &place, connection).await
     }
 
     fn builder(&self) -> http1::Builder {
@@ -89,6 +92,7 @@ impl HttpServer {
     async fn drive<S, B>(
         &self,
         state: &ConnectionState,
+        place: &Place,
         connection: http1::Connection<TokioIo<Stream>, S>,
     ) -> End
     where
@@ -105,6 +109,9 @@ impl HttpServer {
             let mut draining = false;
             poll_fn(|cx| {
                 clock::read();
+                if place.is_displaced(cx) {
+                    return Poll::Ready(Ended::Closed(End::Displaced));
+                }
                 subscription.get_or_insert_with(|| shutdown.subscribe(cx.waker()));
                 if shutdown.phase() != Phase::Open {
                     if shutdown.phase() == Phase::Closed || state.activity() == Activity::Idle {
@@ -161,7 +168,9 @@ impl HttpServer {
                 let stream = connection.into_parts().io.into_inner();
                 match end {
                     // Nothing is on its way: a proper end.
-                    End::Idle | End::Drain if state.activity() == Activity::Idle => {
+                    End::Idle | End::Drain | End::Displaced
+                        if state.activity() == Activity::Idle =>
+                    {
                         stream.close().await
                     }
                     _ => stream.cut(),

@@ -4,18 +4,19 @@
 use crate::admission::decide::{Admitted, Decider, NewSession, Verdict};
 use crate::admission::dispatcher::Dispatcher;
 use crate::connection::task::Tasks;
-use crate::context::{CoreContext, Counted};
+use crate::context::CoreContext;
 use crate::http::requests::HttpServer;
 use crate::linger;
 use crate::listen::first_flight::{FirstFlight, FirstFlightReader};
 use crate::listen::listener;
+use crate::places::{Kind as PlaceKind, Place};
 use crate::refusal;
 use crate::socket::{self, Arrival, Scheme};
 use crate::telemetry::cpu::{Metered, enter};
 use crate::telemetry::labels::{Bucket, End, Kind};
 use std::cell::RefCell;
 use std::io;
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpListener;
 use std::rc::Rc;
 use std::time::Duration;
 use tidegate_hello::{Limits, OtherProtocol};
@@ -97,9 +98,9 @@ impl Acceptor {
     }
 
     /// Begins the task of an admitted connection.
-    pub fn begin(&self, arrival: Arrival, first_flight: Vec<u8>, admitted: Admitted) {
+    pub fn begin(&self, arrival: Arrival, first_flight: Vec<u8>, admitted: Admitted, place: Place) {
         let http = self.http.clone();
-        self.tasks.begin(arrival, first_flight, admitted, async move |transport, client| {
+        self.tasks.begin(arrival, first_flight, admitted, place, async move |transport, client| {
             http.serve(transport, client).await
         });
     }
@@ -109,9 +110,9 @@ impl Acceptor {
     fn handle_arrival(self: &Rc<Self>, arrival: Arrival) {
         let counters = &self.context.counters;
         counters.accepted.add(1);
-        if self.context.is_full() {
-            counters.end(End::TooMany);
-            return socket::reset(arrival.socket);
+        let places = &self.context.places;
+        if !places.has_place(places.prefix_of(arrival.peer.ip()), PlaceKind::Returning) {
+            return self.close_without_place(arrival);
         }
         let mut reader = FirstFlightReader::new(arrival.scheme, self.hello_limits);
         let read = self.read(&mut reader, |buffer| socket::receive(&arrival.socket, buffer));
@@ -120,12 +121,6 @@ impl Acceptor {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => FirstFlight::Incomplete,
             Err(_) => return counters.end(End::HelloHungUp),
         };
-        if matches!(first_flight, FirstFlight::Incomplete)
-            && self.context.is_full_for_first_flights()
-        {
-            counters.end(End::TooMany);
-            return socket::reset(arrival.socket);
-        }
         self.handle_first_flight(arrival, reader, first_flight);
     }
 
@@ -153,18 +148,19 @@ impl Acceptor {
         first_flight: FirstFlight,
     ) {
         let counters = &self.context.counters;
+        let prefix = self.context.places.prefix_of(arrival.peer.ip());
         let verdict = match first_flight {
             FirstFlight::Incomplete => {
-                let counted = self.count_first_flight();
-                let task = self.clone().finish_first_flight(counted, arrival, reader);
+                let Some(place) = self.dispatcher.take_place(prefix, PlaceKind::FirstFlight) else {
+                    return self.close_without_place(arrival);
+                };
+                let task = self.clone().finish_first_flight(place, arrival, reader);
                 spawn_local(Metered::new(Bucket::Arrival, task));
                 return;
             }
-            FirstFlight::Hello(hello) => self.decider.decide(&hello),
-            FirstFlight::Request => self.decider.decide_new(NewSession::PlainHttp),
-            FirstFlight::NotTls(protocol) => {
-                return self.handle_not_tls(arrival.socket, protocol);
-            }
+            FirstFlight::Hello(hello) => self.decider.decide(&hello, prefix),
+            FirstFlight::Request => self.decider.decide_new(NewSession::PlainHttp, prefix),
+            FirstFlight::NotTls(protocol) => return self.handle_not_tls(arrival, protocol),
             FirstFlight::Malformed(malformed) => {
                 tracing::debug!(%malformed, "the hello is malformed");
                 return counters.end(End::MalformedHello);
@@ -175,11 +171,23 @@ impl Acceptor {
             }
         };
         match verdict {
-            Verdict::Admit(admitted) => self.begin(arrival, reader.into_raw(), admitted),
-            Verdict::Queue(new) => self.dispatcher.enqueue(arrival, reader.into_raw(), new),
+            Verdict::Admit(admitted) => {
+                match self.dispatcher.take_place(prefix, PlaceKind::Unproven) {
+                    Some(place) => self.begin(arrival, reader.into_raw(), admitted, place),
+                    None => self.close_without_place(arrival),
+                }
+            }
+            Verdict::Queue(new) => match self.dispatcher.take_place(prefix, PlaceKind::Queued) {
+                Some(place) => self.dispatcher.enqueue(arrival, reader.into_raw(), new, place),
+                None => self.close_without_place(arrival),
+            },
             Verdict::Refuse => {
                 counters.end(End::TooMany);
                 refusal::refuse(self.context.shared.config.admission.refuse, arrival);
+            }
+            Verdict::CloseCopy => {
+                counters.end(End::CopiedHello);
+                socket::reset(arrival.socket);
             }
             Verdict::Reject(alert) => {
                 counters.handshakes_failed[Kind::Full].add(1);
@@ -189,15 +197,15 @@ impl Acceptor {
         }
     }
 
-    /// Counts a connection whose first flight is incomplete.
-    fn count_first_flight(&self) -> (Counted, Counted) {
-        (self.context.count_open(), self.context.count(|counters| &counters.in_first_flight))
+    fn close_without_place(&self, arrival: Arrival) {
+        self.context.counters.end(End::TooMany);
+        socket::reset(arrival.socket);
     }
 
     /// Collects the rest of a hello, or waits for the first bytes of plain HTTP.
     async fn finish_first_flight(
         self: Rc<Self>,
-        counted: (Counted, Counted),
+        place: Place,
         arrival: Arrival,
         mut reader: FirstFlightReader,
     ) {
@@ -215,14 +223,17 @@ impl Acceptor {
             }
         };
         let deadline = self.context.shared.config.limits.hello_deadline;
-        let collected = tokio::time::timeout(deadline, collect).await;
+        let collected = place.unless_displaced(tokio::time::timeout(deadline, collect)).await;
+        let Some(collected) = collected else {
+            return self.context.counters.end(End::Displaced);
+        };
         match collected {
             Err(_) => self.context.counters.end(End::HelloDeadline),
             Ok(Err(_)) => self.context.counters.end(End::HelloHungUp),
             Ok(Ok(first_flight)) => {
                 if let Ok(socket) = socket.into_std() {
-                    // It is counted anew by what follows, and must not be counted twice.
-                    drop(counted);
+                    // What follows takes another, and the connection must not have two.
+                    drop(place);
                     let arrival = Arrival { socket, peer, scheme };
                     self.handle_first_flight(arrival, reader, first_flight);
                 }
@@ -230,19 +241,20 @@ impl Acceptor {
         }
     }
 
-    fn handle_not_tls(&self, socket: TcpStream, protocol: OtherProtocol) {
+    fn handle_not_tls(&self, arrival: Arrival, protocol: OtherProtocol) {
         let counters = &self.context.counters;
         counters.not_tls[protocol].add(1);
         if protocol != OtherProtocol::PlainHttp {
             return counters.end(End::NotTls);
         }
         counters.end(End::ClearHttp);
-        if !self.context.is_full_for_first_flights() {
-            let counted = self.count_first_flight();
+        let prefix = self.context.places.prefix_of(arrival.peer.ip());
+        let place = self.dispatcher.take_place(prefix, PlaceKind::FirstFlight);
+        if let Some(place) = place {
             let answer = async move {
-                let _counted = counted;
-                if let Ok(socket) = tokio::net::TcpStream::from_std(socket) {
-                    linger::send_and_close(socket, refusal::CLEAR_HTTP).await;
+                if let Ok(socket) = tokio::net::TcpStream::from_std(arrival.socket) {
+                    let sent = linger::send_and_close(socket, refusal::CLEAR_HTTP);
+                    place.unless_displaced(sent).await;
                 }
             };
             spawn_local(Metered::new(Bucket::Arrival, answer));

@@ -72,6 +72,7 @@ async fn run_until_drained(parts: Parts, index: usize, listeners: Listeners) -> 
         offer: tls.offer.clone(),
         keyring: tls.keyring.clone(),
         sessions,
+        seen: Default::default(),
     });
     let dispatcher = Dispatcher::new(decider.clone());
     let tasks = Tasks { context: context.clone(), tls, dispatcher: dispatcher.clone() };
@@ -82,8 +83,8 @@ async fn run_until_drained(parts: Parts, index: usize, listeners: Listeners) -> 
     if let Some(clear) = listeners.clear {
         accepting.push(acceptor.accept_on(clear, Scheme::Http)?);
     }
-    let dispatch = dispatcher.clone().run(move |arrival, first_flight, admitted| {
-        acceptor.begin(arrival, first_flight, admitted);
+    let dispatch = dispatcher.clone().run(move |arrival, first_flight, admitted, place| {
+        acceptor.begin(arrival, first_flight, admitted, place);
     });
     spawn_local(Metered::new(Bucket::Arrival, dispatch));
     spawn_local(Metered::new(Bucket::Upkeep, upkeep(http.pool.clone())));

@@ -137,6 +137,8 @@ labels! {
         NotHttp = "not_http",
         /// A hello that breaks TLS or a limit.
         MalformedHello = "malformed_hello",
+        /// An exact copy of an earlier hello with a good ticket.
+        CopiedHello = "copied_hello",
         /// Refused at once.
         Refused = "refused",
         /// Held, then refused because the time was up.
@@ -145,10 +147,15 @@ labels! {
         HoldLeft = "hold_left",
         /// Too many connections.
         TooMany = "too_many",
+        /// It gave way to a connection of an address prefix with fewer.
+        Displaced = "displaced",
         /// The handshake was not complete in time.
         HandshakeDeadline = "handshake_deadline",
         /// The handshake failed.
         HandshakeFailed = "handshake_failed",
+        /// The handshake from a ticket finished, but others of its session had meanwhile used
+        /// up the session's connections or its rate.
+        SessionLimit = "session_limit",
         /// A request's head was not complete in time.
         HeadDeadline = "head_deadline",
         /// No progress in a body in time, in either direction.
@@ -187,6 +194,13 @@ labels! {
         TooMany = "too_many",
         /// The gate's and good, but its session connects above its rate.
         OverRate = "over_rate",
+        /// The gate's and good, but its session has its most open connections.
+        OverConnections = "over_connections",
+        /// The gate's and good, but too many handshakes with tickets are unfinished: of all
+        /// clients, or of those of its address prefix.
+        Unproven = "unproven",
+        /// The gate's and good, in an exact copy of an earlier hello, which is closed.
+        Copied = "copied",
     }
 }
 

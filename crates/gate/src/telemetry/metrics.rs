@@ -34,8 +34,7 @@ impl Snapshot {
         }
         let help = "Ended connections of customers by reason.";
         text.counts("tidegate_connections_ended_total", help, "reason", &self.connections_ended);
-        let help =
-            "Tickets shown, by what became of them; with all but good ones the connection is new.";
+        let help = "Tickets shown, by what became of them; with all but good and copied ones the connection is new.";
         text.counts("tidegate_tickets_total", help, "fate", &self.tickets);
         let help = "What came to the TLS port and was no TLS, by what it looks like.";
         text.counts("tidegate_not_tls_total", help, "looks", &self.not_tls);

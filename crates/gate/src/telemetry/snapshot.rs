@@ -93,7 +93,8 @@ pub struct Snapshot {
     #[serde(serialize_with = "as_object")]
     pub connections_ended: Vec<(&'static str, u64)>,
     /// What became of the tickets that were shown (`good`, `foreign`, `expired`,
-    /// `unfit`, `too_many`, `over_rate`): each fate once.
+    /// `unfit`, `too_many`, `over_rate`, `over_connections`,
+    /// `unproven`, `copied`): each fate once.
     #[serde(serialize_with = "as_object")]
     pub tickets: Vec<(&'static str, u64)>,
     /// What arrived on the TLS port and was not TLS, by what it looks like

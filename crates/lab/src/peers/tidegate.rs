@@ -31,7 +31,7 @@ pub fn start(kind: Kind, work: Work, setup: &Setup) -> Result<Option<Server>> {
 }
 
 /// The defaults, with two differences: sixteen sessions reconnect thousands of times a
-/// second, which the session rate must allow, and the upstream shares its process with
+/// second over many connections, which their rate and number must allow, and the upstream shares its process with
 /// the driver, so that its CPU time must not be read.
 fn configuration(
     policy: &str,
@@ -56,6 +56,7 @@ processes = \"none\"
 policy = \"{policy}\"
 {refusal}session_rate = 100000.0
 session_burst = 1000000
+session_connections = 1000000
 [limits]
 idle_deadline = \"60s\"
 [admin]

@@ -1,0 +1,180 @@
+//! Turns by prefix, as examples and as properties.
+
+use super::*;
+use crate::places::PrefixLengths;
+use proptest::prelude::*;
+
+const ROUND: Duration = Duration::from_millis(400);
+
+fn prefix(n: u8) -> Prefix {
+    PrefixLengths { ipv4: 24, ipv6: 56 }.prefix_of([10, 0, n, 1].into())
+}
+
+fn lines(now: Instant) -> Lines<(u8, u32)> {
+    Lines::new(ROUND, 4096, now)
+}
+
+/// Adds so many entries of each prefix, a prefix after the other.
+fn fill(lines: &mut Lines<(u8, u32)>, of: &[(u8, u32)], now: Instant) {
+    for (n, count) in of {
+        (0..*count).for_each(|item| lines.push(prefix(*n), (*n, item), 100, now));
+    }
+}
+
+fn serve(lines: &mut Lines<(u8, u32)>, order: Order, times: usize, now: Instant) -> Vec<(u8, u32)> {
+    (0..times).filter_map(|_| lines.serve(order, now)).map(|entry| entry.item).collect()
+}
+
+#[test]
+fn one_prefix_alone_is_served_in_the_order_of_arrival_or_the_reverse() {
+    let now = Instant::now();
+    let mut lines = lines(now);
+    fill(&mut lines, &[(1, 5)], now);
+    assert_eq!(serve(&mut lines, Order::Oldest, 2, now), [(1, 0), (1, 1)]);
+    assert_eq!(serve(&mut lines, Order::Newest, 9, now), [(1, 4), (1, 3), (1, 2)]);
+}
+
+#[test]
+fn prefixes_take_turns_and_each_keeps_its_order() {
+    let now = Instant::now();
+    let mut lines = lines(now);
+    fill(&mut lines, &[(1, 100), (2, 2), (3, 1)], now);
+    let served = serve(&mut lines, Order::Oldest, 6, now);
+    assert_eq!(served, [(1, 0), (2, 0), (3, 0), (1, 1), (2, 1), (1, 2)]);
+    fill(&mut lines, &[(2, 2), (3, 1)], now);
+    let served = serve(&mut lines, Order::Newest, 4, now);
+    // The next round begins with the prefix that has the newest entry.
+    assert_eq!(served, [(3, 0), (2, 1), (2, 0), (1, 99)]);
+}
+
+#[test]
+fn who_comes_one_by_one_has_one_turn_in_a_round_too() {
+    let now = Instant::now();
+    let mut lines = lines(now);
+    fill(&mut lines, &[(1, 3), (2, 3), (3, 3)], now);
+    let mut served = Vec::new();
+    for _ in 0..4 {
+        lines.push(prefix(9), (9, 0), 100, now);
+        served.extend(serve(&mut lines, Order::Newest, 1, now));
+    }
+    assert_eq!(served.iter().filter(|(n, _)| *n == 9).count(), 1, "{served:?}");
+}
+
+#[test]
+fn a_round_ends_after_its_time_even_if_new_prefixes_always_come() {
+    let now = Instant::now();
+    let mut lines = lines(now);
+    let mut crowd = 0;
+    for step in 0..100_u8 {
+        let now = now + u32::from(step) * ROUND / 10;
+        fill(&mut lines, &[(100 + step, 1), (1, 1)], now);
+        crowd += serve(&mut lines, Order::Newest, 1, now).iter().filter(|of| of.0 == 1).count();
+    }
+    assert!((5..=20).contains(&crowd), "{crowd} turns in ten rounds");
+}
+
+#[test]
+fn an_entry_that_is_not_served_takes_no_turn() {
+    let now = Instant::now();
+    let mut lines = lines(now);
+    fill(&mut lines, &[(1, 2), (2, 1)], now);
+    assert_eq!(lines.pop(Order::Oldest, now).unwrap().item, (1, 0));
+    assert_eq!(serve(&mut lines, Order::Oldest, 2, now), [(1, 1), (2, 0)]);
+}
+
+#[test]
+fn the_heaviest_prefix_makes_room_and_of_equal_ones_that_with_the_oldest_entry() {
+    let now = Instant::now();
+    let mut lines = lines(now);
+    fill(&mut lines, &[(7, 1), (8, 3), (9, 1)], now);
+    let mut made_room = || lines.pop_oldest_of_heaviest().unwrap().item;
+    assert_eq!([(); 4].map(|()| made_room()), [(8, 0), (8, 1), (7, 0), (8, 2)]);
+    // Few large entries weigh as much as many small ones.
+    lines.push(prefix(1), (1, 0), 5 * 4096, now);
+    fill(&mut lines, &[(2, 4)], now);
+    assert_eq!(lines.pop_oldest_of_heaviest().unwrap().item, (1, 0));
+}
+
+#[test]
+fn the_wait_that_counts_is_that_of_prefixes_whose_turn_is_to_come() {
+    let begin = Instant::now();
+    let mut lines = lines(begin);
+    fill(&mut lines, &[(1, 3)], begin);
+    let later = begin + ROUND / 4;
+    fill(&mut lines, &[(2, 1)], later);
+    assert_eq!(lines.oldest_due_since(), Some(begin));
+    serve(&mut lines, Order::Oldest, 1, later);
+    assert_eq!((lines.oldest_since(), lines.oldest_due_since()), (Some(begin), Some(later)));
+    serve(&mut lines, Order::Oldest, 1, later);
+    assert_eq!(lines.oldest_due_since(), Some(begin), "only those who have had their turn wait");
+}
+
+proptest! {
+    /// While a prefix waits, no other is served twice more than it within a round.
+    #[test]
+    fn no_prefix_is_served_more_than_once_more_than_one_that_waits(
+        counts in proptest::collection::vec(1u32..40, 2..6),
+        newest in any::<bool>(),
+    ) {
+        let now = Instant::now();
+        let mut lines = lines(now);
+        let of: Vec<_> = counts.iter().enumerate().map(|(n, count)| (n as u8, *count)).collect();
+        fill(&mut lines, &of, now);
+        let order = if newest { Order::Newest } else { Order::Oldest };
+        let mut served = vec![0; counts.len()];
+        while let Some(entry) = lines.serve(order, now) {
+            served[usize::from(entry.item.0)] += 1;
+            let most = served.iter().max().unwrap();
+            for (count, served) in counts.iter().zip(&served) {
+                prop_assert!(served + 1 >= *most || served == count, "{served} {most}");
+            }
+        }
+        prop_assert_eq!(served, counts);
+    }
+
+    /// Whatever is added and removed, the numbers are right, every entry comes out once,
+    /// and each line keeps its order.
+    #[test]
+    fn every_entry_comes_out_once(steps in proptest::collection::vec((0u8..8, 0u8..5, 0usize..20_000), 0..200)) {
+        let begin = Instant::now();
+        let mut lines = lines(begin);
+        let (mut inside, mut next, mut undecided) = (Vec::<(u8, u32, usize)>::new(), 0, 0);
+        for (at, (what, n, bytes)) in steps.into_iter().enumerate() {
+            let now = begin + Duration::from_millis(37 * at as u64);
+            let out = match what {
+                0..=2 => {
+                    lines.push(prefix(n), (n, next), bytes, now);
+                    inside.push((n, next, bytes));
+                    (next, undecided) = (next + 1, undecided + 1);
+                    None
+                }
+                3 => lines.serve(Order::Newest, now),
+                4 => lines.serve(Order::Oldest, now),
+                5 => lines.pop_oldest(),
+                6 => lines.pop_oldest_of_heaviest(),
+                _ => {
+                    prop_assert_eq!(lines.mark_decided(), undecided);
+                    undecided = 0;
+                    lines.pop_oldest_of(prefix(n))
+                }
+            };
+            if let Some(out) = out {
+                undecided -= usize::from(out.undecided);
+                let place = inside.iter().position(|of| of.1 == out.item.1);
+                let (n, number, _) = inside.remove(place.expect("it was inside"));
+                let mut others = inside.iter().filter(|of| of.0 == n).map(|of| of.1);
+                let first = others.clone().all(|other| other > number);
+                prop_assert!(first || others.all(|other| other < number), "an end of its line");
+                if what == 5 {
+                    prop_assert!(inside.iter().all(|of| of.1 > number), "the oldest of all");
+                }
+            } else if what > 2 && what < 7 {
+                prop_assert!(inside.is_empty());
+            }
+            prop_assert_eq!(lines.len(), inside.len());
+            prop_assert_eq!(lines.bytes(), inside.iter().map(|of| of.2).sum::<usize>());
+            prop_assert_eq!(lines.due.fronts.len() + lines.had.fronts.len(), lines.lines.len());
+            prop_assert_eq!(lines.weights.len(), lines.lines.len());
+        }
+    }
+}

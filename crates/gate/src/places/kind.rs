@@ -1,0 +1,76 @@
+//! What a connection holds its place as.
+
+/// What a connection holds its place as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// The class is not known: the first flight is incomplete.
+    FirstFlight,
+    /// It sent a good ticket; the handshake that proves it is not finished.
+    Unproven,
+    /// A new session in the admission queue.
+    Queued,
+    /// Admitted as new.
+    New,
+    /// Of an active session, which its handshake has proved.
+    Returning,
+}
+
+impl Kind {
+    /// How many there are.
+    pub const COUNT: usize = 5;
+}
+
+/// Places that are counted together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Group {
+    /// Those with an incomplete first flight.
+    FirstFlights,
+    /// Those with a ticket and an unfinished handshake.
+    Unproven,
+    /// All but those of active sessions.
+    Newcomers,
+    /// All.
+    All,
+}
+
+impl Group {
+    /// All groups.
+    pub const ALL: [Self; 4] = [Self::FirstFlights, Self::Unproven, Self::Newcomers, Self::All];
+
+    /// The kinds in it; the first give way first.
+    pub fn kinds(self) -> &'static [Kind] {
+        const ALL: &[Kind] =
+            &[Kind::Queued, Kind::FirstFlight, Kind::Unproven, Kind::New, Kind::Returning];
+        match self {
+            Self::FirstFlights => &[Kind::FirstFlight],
+            Self::Unproven => &[Kind::Unproven],
+            Self::Newcomers => ALL.split_last().map_or(ALL, |(_, rest)| rest),
+            Self::All => ALL,
+        }
+    }
+
+    /// Whether it includes a kind.
+    pub fn includes(self, kind: Kind) -> bool {
+        match self {
+            Self::FirstFlights => kind == Kind::FirstFlight,
+            Self::Unproven => kind == Kind::Unproven,
+            Self::Newcomers => kind != Kind::Returning,
+            Self::All => true,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_group_includes_the_kinds_that_give_way_in_it() {
+        for group in Group::ALL {
+            for kind in Group::All.kinds() {
+                assert_eq!(group.includes(*kind), group.kinds().contains(kind), "{group:?}");
+            }
+        }
+        assert_eq!(Group::All.kinds().len(), Kind::COUNT);
+    }
+}
