@@ -9,4 +9,5 @@ pub mod request_body;
 pub mod requests;
 pub mod response_body;
 pub mod stream;
+pub mod stream_types;
 pub mod upstream;

@@ -1,0 +1,87 @@
+//! A request's body on its way from the customer to the upstream: what has passed, and
+//! for whom it waits.
+
+use crate::connection::deadlines::RequestDeadlines;
+use std::cell::Cell;
+use std::time::{Duration, Instant};
+
+/// The body of the last request.
+#[derive(Debug)]
+pub struct Upload {
+    /// It has not passed to its end.
+    open: Cell<bool>,
+    /// Bytes that have passed.
+    passed: Cell<u64>,
+    /// The customer's next bytes are awaited; otherwise the upstream's readiness for them.
+    awaits_customer: Cell<bool>,
+    /// When the rate began to count: at the request's head, and later by the time that the
+    /// body waited for the upstream.
+    counts_from: Cell<Instant>,
+    /// Since when it waits for the upstream.
+    handed: Cell<Instant>,
+}
+
+impl Upload {
+    /// No request was made.
+    pub fn new(now: Instant) -> Self {
+        Self {
+            open: Cell::new(false),
+            passed: Cell::new(0),
+            awaits_customer: Cell::new(false),
+            counts_from: Cell::new(now),
+            handed: Cell::new(now),
+        }
+    }
+
+    /// The head of a request was read.
+    pub fn begin(&self, has_body: bool, now: Instant) {
+        self.open.set(has_body);
+        self.passed.set(0);
+        self.awaits_customer.set(false);
+        self.counts_from.set(now);
+        self.handed.set(now);
+    }
+
+    /// So many bytes passed; the upstream has to take them.
+    pub fn pass(&self, bytes: usize, now: Instant) {
+        self.passed.set(self.passed.get().saturating_add(bytes as u64));
+        self.awaits_customer.set(false);
+        self.handed.set(now);
+    }
+
+    /// The upstream is ready for bytes that have not arrived. Returns whether it was not
+    /// before.
+    pub fn await_customer(&self, now: Instant) -> bool {
+        let begins = !self.awaits_customer.replace(true);
+        if begins {
+            let held = now.saturating_duration_since(self.handed.get());
+            self.counts_from.set(self.counts_from.get() + held);
+        }
+        begins
+    }
+
+    /// Whether the customer's next bytes are awaited.
+    pub fn awaits_customer(&self) -> bool {
+        self.awaits_customer.get()
+    }
+
+    /// It passed to its end.
+    pub fn end(&self) {
+        self.open.set(false);
+    }
+
+    /// Whether a part of it is still to come.
+    pub fn is_open(&self) -> bool {
+        self.open.get()
+    }
+
+    /// When more bytes must have passed to keep up with the least rate. Without it a client
+    /// that sends a byte per deadline would keep its connection, and one to the upstream,
+    /// without end. `None` if no rate is demanded, or the body waits for the upstream.
+    pub fn rate_due(&self, deadlines: &RequestDeadlines) -> Option<Instant> {
+        let passed = self.awaits_customer().then(|| self.passed.get())?;
+        let millis = passed.saturating_mul(1_000).checked_div(deadlines.upload_rate)?;
+        let allowed = deadlines.body.checked_add(Duration::from_millis(millis))?;
+        self.counts_from.get().checked_add(allowed)
+    }
+}
