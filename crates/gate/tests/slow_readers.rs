@@ -282,3 +282,31 @@ fn an_upload_that_the_upstream_stops_reading_gives_504() {
     assert_eq!(gate.snapshot().upstream_errors, [("stalled", 1)]);
     drop(release);
 }
+
+#[test]
+fn an_upload_that_the_upstream_reads_slowly_is_passed_on() {
+    const BODY: usize = 8 << 20;
+    // At 2 MB/s a third of the kernel's send buffer takes 0.6 s.
+    let upstream = upstream(|mut reader| {
+        let mut line = String::new();
+        while line != "\r\n" {
+            line.clear();
+            std::io::BufRead::read_line(&mut reader, &mut line).unwrap();
+        }
+        let (begun, mut left, mut buffer) = (Instant::now(), BODY, vec![0; 100_000]);
+        while left > 0 {
+            let slow = begun.elapsed() < Duration::from_secs(2);
+            let size = left.min(buffer.len());
+            reader.read_exact(&mut buffer[..size]).unwrap();
+            left -= size;
+            std::thread::sleep(Duration::from_millis(if slow { 50 } else { 0 }));
+        }
+        reader.get_mut().write_all(ok("all").as_bytes()).unwrap();
+    });
+    let gate = gate_for(upstream, "body_progress_deadline = \"400ms\"");
+    let mut customer = connect(&gate, &any_client());
+    let head = format!("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: {BODY}\r\n\r\n");
+    send(&mut customer, head.as_bytes());
+    send(&mut customer, &vec![b'x'; BODY]);
+    assert_eq!(receive(&mut customer, "POST").unwrap().text(), "all");
+}

@@ -124,6 +124,9 @@ impl ConnectionState {
                 Activity::Idle => deadlines.idle,
                 Activity::Head => deadlines.head,
                 Activity::Response if self.streams.get() => deadlines.stream,
+                Activity::Upload if !self.upload.awaits_customer() => {
+                    self.upload.patience(deadlines)
+                }
                 Activity::Upload | Activity::Response => deadlines.body,
                 Activity::Waiting => deadlines.response,
             };
@@ -154,7 +157,8 @@ impl ConnectionState {
             Activity::Idle => Expiry::Close(End::Idle),
             Activity::Head => Expiry::Close(End::HeadDeadline),
             Activity::Upload if self.upload.awaits_customer() => Expiry::Close(End::BodyDeadline),
-            Activity::Upload => self.give_up(UpstreamFault::Stalled),
+            Activity::Upload if self.upload.expire(looked) => self.give_up(UpstreamFault::Stalled),
+            Activity::Upload => Expiry::Look,
             Activity::Waiting => {
                 self.count_given_up();
                 self.give_up(UpstreamFault::Timeout)
@@ -237,6 +241,19 @@ impl ConnectionState {
         let now = clock::now();
         if self.upload.await_customer(now) && self.activity.get() == Activity::Upload {
             self.since.set(now);
+        }
+    }
+
+    /// Whether it has to be looked up what the upstream has not acknowledged of the
+    /// request's body; then it no longer has.
+    pub fn take_upload_look(&self) -> bool {
+        self.upload.take_look()
+    }
+
+    /// The upstream has not acknowledged so many bytes of the request.
+    pub fn upload_rest(&self, unacknowledged: u64) {
+        if self.upload.rest(unacknowledged) && self.activity.get() == Activity::Upload {
+            self.since.set(clock::now());
         }
     }
 

@@ -4,6 +4,7 @@ pub mod guard;
 pub mod headers;
 pub mod pages;
 pub mod pool;
+pub mod probe;
 pub mod proxy;
 pub mod request_body;
 pub mod requests;

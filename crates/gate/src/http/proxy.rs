@@ -158,7 +158,14 @@ async fn exchange(
     let sent = clock::now();
     let mut response = pin!(connection.get().sender.try_send_request(request));
     let response = poll_fn(|cx| {
-        connection.get().drive(cx);
+        let connection = connection.get();
+        if state.take_upload_look() {
+            connection.probe.demand();
+        }
+        connection.drive(cx);
+        if let Some(unacknowledged) = connection.probe.take() {
+            state.upload_rest(unacknowledged);
+        }
         match response.as_mut().poll(cx) {
             Poll::Ready(result) => Poll::Ready(result.map_err(|mut error| {
                 tracing::debug!(error = %error.error(), "the connection to the upstream broke");

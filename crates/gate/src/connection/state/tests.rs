@@ -128,14 +128,36 @@ fn a_body_that_waits_for_the_upstream_needs_no_rate_and_ends_with_its_fault() {
     state.upload.pass(1, requested);
     let hour = 3_600 * SECOND;
     state.since.set(requested + hour);
-    assert_eq!(state.deadline() - requested, hour + 10 * SECOND);
+    assert_eq!(state.deadline() - requested, hour + 5 * SECOND);
     state.upload.await_customer(requested + hour);
     assert_eq!(state.deadline() - requested, hour + 10 * SECOND);
     assert_eq!(state.expire(false), Expiry::Close(End::BodyDeadline), "the customer's");
     state.upload.pass(1, requested + hour);
-    assert_eq!(state.expire(false), Expiry::Answer);
+    assert_eq!(state.expire(false), Expiry::Look);
+    assert_eq!(state.expire(true), Expiry::Look, "there was nothing to be seen");
+    assert_eq!(state.deadline() - requested, hour + 10 * SECOND);
+    assert_eq!(state.expire(false), Expiry::Look);
+    assert_eq!(state.expire(true), Expiry::Answer);
     assert_eq!(state.upstream_late(), Some(UpstreamFault::Stalled));
     assert_eq!(counters.given_up.get(), 0, "it was not with the upstream yet");
+}
+
+#[test]
+fn an_upstream_that_reads_slowly_is_not_late() {
+    let state = ConnectionState::new(Class::New, deadlines(64), Arc::default(), Instant::now());
+    let requested = state.request(true);
+    state.upload_progress(4_000_000);
+    // The first look is the base of the next one.
+    for rest in [4_000_000, 3_000_000, 2_000_000, 1] {
+        state.since.set(requested);
+        assert_eq!(state.expire(false), Expiry::Look);
+        assert!(state.take_upload_look() && !state.take_upload_look());
+        state.upload_rest(rest);
+        assert!(rest == 4_000_000 || state.deadline() >= clock::now() + 9 * SECOND, "{rest}");
+    }
+    assert_eq!(state.expire(false), Expiry::Look);
+    state.upload_rest(1);
+    assert_eq!(state.expire(true), Expiry::Answer);
 }
 
 /// A connection with a response under way.
