@@ -24,6 +24,7 @@ mod http;
 mod limits;
 mod linger;
 mod listen;
+mod open_files;
 mod refusal;
 mod shared;
 mod shutdown;

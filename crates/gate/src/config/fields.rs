@@ -160,7 +160,8 @@ keys! {
         /// on plain HTTP nothing, get at most half of the places and none of the last sixteenth.
         /// Each core has an equal share, rounded up, and all these parts are parts of it: the
         /// kernel distributes connections over the cores at random, so one core may be full a
-        /// little before the others.
+        /// little before the others. The gate raises its limit on open files to the hard limit;
+        /// where that is too low for so many, it takes as many as it suffices for and logs it.
         max_connections: usize = Is("20000"), Whole(1, 10_000_000),
             because "about 500 MB at 25 KB for each idle connection; each uses up to two file descriptors";
         /// From accept to the last byte of the ClientHello; on plain HTTP, to the first byte of a

@@ -145,6 +145,8 @@ labels! {
         HoldLeft = "hold_left",
         /// Too many connections.
         TooMany = "too_many",
+        /// No file descriptor was left for it.
+        NoFiles = "no_files",
         /// The handshake was not complete in time.
         HandshakeDeadline = "handshake_deadline",
         /// The handshake failed.
