@@ -15,6 +15,7 @@ pub mod telemetry;
 pub mod tls;
 
 mod admission;
+mod alerts;
 mod connection;
 mod context;
 mod control_loop;

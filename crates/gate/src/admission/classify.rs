@@ -11,7 +11,7 @@ use tidegate_hello::negotiate::{self, Choice, Resumption, TLS13, server_name_has
 /// What a hello shows.
 #[derive(Clone, Copy, Debug)]
 pub struct Classification {
-    /// What the handshake will agree on, or the alert with which it must fail.
+    /// What a full handshake will agree on, or the alert with which it must fail.
     pub terms: Result<Terms, AlertDescription>,
     /// Hash of the requested server name.
     pub server_name: u64,
@@ -39,7 +39,8 @@ pub fn classify(
         Err(_) => None,
     };
     Classification {
-        terms: choice.map(|choice| Terms::of(hello, &choice)),
+        terms: choice
+            .and_then(|choice| offer.can_sign(hello, &choice).map(|()| Terms::of(hello, &choice))),
         server_name: server_name_hash(hello.server_name()),
         fate: found.map(|found| found.err().unwrap_or(TicketFate::Good)),
         claims: found.and_then(Result::ok),

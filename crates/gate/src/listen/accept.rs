@@ -3,6 +3,7 @@
 
 use crate::admission::decide::{Admitted, Decider, NewSession, Verdict};
 use crate::admission::dispatcher::Dispatcher;
+use crate::alerts;
 use crate::connection::task::Tasks;
 use crate::context::{CoreContext, Counted};
 use crate::http::requests::HttpServer;
@@ -15,6 +16,7 @@ use crate::socket::{self, Arrival, Scheme};
 use crate::telemetry::cpu::{Metered, enter};
 use crate::telemetry::labels::{Bucket, End, Kind};
 use crate::telemetry::seldom::Seldom;
+use rustls::AlertDescription;
 use std::cell::RefCell;
 use std::io;
 use std::net::{TcpListener, TcpStream};
@@ -207,7 +209,8 @@ impl Acceptor {
             }
             FirstFlight::Malformed(malformed) => {
                 tracing::debug!(%malformed, "the hello is malformed");
-                return counters.end(End::MalformedHello);
+                counters.end(End::MalformedHello);
+                return refusal::send_last_alert(arrival.socket, alerts::for_malformed(malformed));
             }
             FirstFlight::NotHttp => {
                 counters.end(End::NotHttp);
@@ -274,7 +277,10 @@ impl Acceptor {
         let counters = &self.context.counters;
         counters.not_tls[protocol].add(1);
         if protocol != OtherProtocol::PlainHttp {
-            return counters.end(End::NotTls);
+            counters.end(End::NotTls);
+            let old = protocol == OtherProtocol::SslV2;
+            let alert = old.then_some(AlertDescription::ProtocolVersion);
+            return refusal::send_last_alert(socket, alert);
         }
         counters.end(End::ClearHttp);
         if !self.context.is_full_for_first_flights() {

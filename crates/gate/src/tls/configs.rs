@@ -38,7 +38,6 @@ impl ServerConfigs {
         let provider = Arc::new(aws_lc_rs::default_provider());
         let certified =
             CertifiedKey::from_der(identity.chain.clone(), identity.key.clone_key(), &provider)?;
-        let algorithm = certified.key.algorithm();
         let non_signing = CertifiedKey::new(
             certified.cert.clone(),
             Arc::new(NonSigningKey(certified.key.clone())),
@@ -51,8 +50,8 @@ impl ServerConfigs {
         let make = |key: CertifiedKey, opens: bool| {
             server_config(&provider, tls12, key, Ticketer { keyring: keyring.clone(), opens })
         };
+        let offer = Arc::new(Offer::new(&provider, &*certified.key, tls12));
         let (full, returning) = (make(certified, false)?, make(non_signing, true)?);
-        let offer = Arc::new(Offer::new(&provider, algorithm, tls12));
         Ok(Self { full, returning, keyring, offer, provider })
     }
 }
