@@ -197,3 +197,46 @@ fn a_client_without_a_common_protocol_gets_an_alert() {
     assert!(error.to_string().contains("NoApplicationProtocol"), "{error}");
     counted(&gate, "failed", |totals| totals.handshakes_failed[Kind::Full] == 1);
 }
+
+/// What OpenSSL's client prints of one request with these arguments.
+fn openssl(gate: &tidegate_gate::Gate, arguments: &[&str]) -> String {
+    use std::process::{Command, Stdio};
+    let mut client = Command::new("openssl")
+        .args(["s_client", "-ign_eof", "-connect", &gate.address().to_string()])
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("openssl is installed");
+    let request = b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+    let _ = client.stdin.take().unwrap().write_all(request);
+    let output = client.wait_with_output().unwrap();
+    String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
+}
+
+#[test]
+fn a_server_name_that_is_no_host_name_gets_the_default_certificate() {
+    let gate = gate(hello(), "");
+    let folder = tempfile::tempdir().unwrap();
+    let ticket = folder.path().join("ticket");
+    let ticket = ticket.to_str().unwrap();
+    for version in ["-tls1_2", "-tls1_3"] {
+        for name in ["localhost:8443", "a b", "-", "[::1]:8443"] {
+            let new = openssl(&gate, &[version, "-servername", name, "-sess_out", ticket]);
+            assert!(new.contains("HTTP/1.1 200") && new.contains("New, "), "{name}: {new}");
+            let back = openssl(&gate, &[version, "-servername", name, "-sess_in", ticket]);
+            assert!(back.contains("HTTP/1.1 200") && back.contains("Reused, "), "{name}: {back}");
+        }
+    }
+    let totals = gate.totals();
+    assert_eq!(totals.admitted.values(), &[8, 8]);
+    assert_eq!(
+        (totals.handshakes_ok.values(), totals.handshakes_failed.values()),
+        (&[8, 8], &[0, 0])
+    );
+    // It would need a second hello, which rustls rejects.
+    let retry = openssl(&gate, &["-tls1_3", "-servername", "a:1", "-groups", "P-521:P-384"]);
+    assert!(retry.contains("unrecognized name"), "{retry}");
+    assert_eq!(gate.totals().admitted.values(), &[8, 8]);
+}
