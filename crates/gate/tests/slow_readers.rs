@@ -119,19 +119,23 @@ fn a_customer_who_reads_nothing_is_cut_after_the_pause() {
 
 #[test]
 fn a_customer_below_the_least_rate_is_cut_although_they_read() {
-    // Above that rate the test would have to read 1 GB.
     let limits = "download_pause = \"500ms\"\ndownload_rate = 1000000\n";
     let gate = gate_for(endless(), limits);
-    for mut customer in customers(&gate) {
-        let begun = Instant::now();
-        // What the buffers hold is taken at once, and pays for half a minute at most.
-        let mut buffer = vec![0; 10_000];
-        while customer.read_exact(&mut buffer).is_ok() {
-            assert!(begun.elapsed() < PATIENCE, "it is not cut");
-            std::thread::sleep(Duration::from_millis(50));
+    let customers = customers(&gate);
+    std::thread::scope(|scope| {
+        for mut customer in customers {
+            scope.spawn(move || {
+                let begun = Instant::now();
+                // What the buffers hold is taken at once, and pays for some seconds.
+                let mut buffer = vec![0; 10_000];
+                while customer.read_exact(&mut buffer).is_ok() {
+                    assert!(begun.elapsed() < PATIENCE, "it is not cut");
+                    std::thread::sleep(Duration::from_millis(50));
+                }
+            });
         }
-    }
-    assert_eq!(gate.totals().ends[End::BodyDeadline], 2);
+    });
+    counted(&gate, "cut", |totals| totals.ends[End::BodyDeadline] == 2);
 }
 
 /// An upstream that sends without end.
@@ -168,7 +172,7 @@ fn a_customer_who_still_reads_is_not_idle() {
     let gate = gate_for(answering(move |_| ok(&body)), "idle_deadline = \"300ms\"\n");
     for mut customer in customers(&gate) {
         let mut left = 1 << 20;
-        let mut buffer = vec![0; 20_000];
+        let mut buffer = vec![0; 40_000];
         while left > 0 {
             let n = customer.read(&mut buffer).unwrap();
             assert!(n > 0, "closed in the middle");
@@ -309,4 +313,30 @@ fn an_upload_that_the_upstream_reads_slowly_is_passed_on() {
     send(&mut customer, head.as_bytes());
     send(&mut customer, &vec![b'x'; BODY]);
     assert_eq!(receive(&mut customer, "POST").unwrap().text(), "all");
+}
+
+/// Whether the kernel asks the peers of a port's connections by keepalive: the column `tr`
+/// of /proc/net/tcp is 02 then (proc_net_tcp in the kernel's documentation).
+fn has_keepalive(port: u16) -> bool {
+    let table = std::fs::read_to_string("/proc/net/tcp").unwrap();
+    table.lines().skip(1).any(|line| {
+        let mut fields = line.split_whitespace().skip(1);
+        let local = fields.next().unwrap().ends_with(&format!(":{port:04X}"));
+        let (state, timer) = (fields.nth(1).unwrap(), fields.nth(1).unwrap());
+        local && state == "01" && timer.starts_with("02:")
+    })
+}
+
+#[test]
+fn in_a_stream_of_events_the_kernel_asks_for_the_customer() {
+    for (kind, asked) in [("text/event-stream", true), ("text/html", false)] {
+        for tls in [false, true] {
+            let (gate, events) = streaming(kind, "");
+            let mut customer = customer(&gate, tls);
+            events.send("data: 1").unwrap();
+            chunk(&mut customer);
+            let address = if tls { gate.address() } else { gate.clear_address().unwrap() };
+            until("acknowledged", || has_keepalive(address.port()) == asked);
+        }
+    }
 }

@@ -133,7 +133,15 @@ impl AsyncWrite for Stream {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let Self { transport, state, lingers, linger, .. } = &mut *self;
-        ready!(transport.poll_close(cx, state))?;
+        match transport.poll_close(cx, state) {
+            Poll::Pending => {
+                if state.look_due() {
+                    state.rest(socket::unacknowledged(transport.socket()));
+                }
+                return Poll::Pending;
+            }
+            Poll::Ready(closed) => closed?,
+        }
         if *lingers || state.uploading() {
             ready!(linger.get_or_insert_with(Linger::new).poll(transport.socket(), cx));
         }
