@@ -257,16 +257,22 @@ fn a_response_that_the_upstream_stops_sending_is_the_upstreams_fault() {
     assert_eq!(totals.ends[End::BodyDeadline], 0);
 }
 
-#[test]
-fn an_upload_that_the_upstream_stops_reading_gives_504() {
+/// An upstream that reads the head of a request and nothing of the body, until the sender
+/// is dropped.
+fn reading_no_body() -> (SocketAddr, mpsc::Sender<()>) {
     let (release, held) = mpsc::channel::<()>();
     let held = Mutex::new(held);
-    // It reads the head, and nothing of the body.
     let upstream = upstream(move |mut reader| {
         let mut line = String::new();
         std::io::BufRead::read_line(&mut reader, &mut line).unwrap();
         let _ = held.lock().unwrap().recv();
     });
+    (upstream, release)
+}
+
+#[test]
+fn an_upload_that_the_upstream_stops_reading_gives_504() {
+    let (upstream, _release) = reading_no_body();
     let gate = gate_for(upstream, SHORT);
     let socket = TcpStream::connect(gate.clear_address().unwrap()).unwrap();
     socket.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -284,7 +290,22 @@ fn an_upload_that_the_upstream_stops_reading_gives_504() {
     assert_eq!(totals.upstream_faults[UpstreamFault::Stalled], 1);
     assert_eq!(totals.ends[End::BodyDeadline], 0);
     assert_eq!(gate.snapshot().upstream_errors, [("stalled", 1)]);
-    drop(release);
+}
+
+#[test]
+fn the_504_for_a_stalled_upload_reaches_curl_over_tls() {
+    let (upstream, _release) = reading_no_body();
+    let gate = gate_for(upstream, SHORT);
+    let file = tempfile::NamedTempFile::new().unwrap();
+    file.as_file().set_len(LARGE as u64).unwrap();
+    let curl = std::process::Command::new("curl")
+        .args(["-sk", "--noproxy", "*", "-o", "/dev/null", "-w", "%{http_code}", "-T"])
+        .arg(file.path())
+        .arg(format!("https://{}/", gate.address()))
+        .output()
+        .expect("curl is installed");
+    assert_eq!(String::from_utf8_lossy(&curl.stdout), "504");
+    assert_eq!(gate.totals().upstream_faults[UpstreamFault::Stalled], 1);
 }
 
 #[test]
