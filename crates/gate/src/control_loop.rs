@@ -7,10 +7,13 @@ use crate::shared::Shared;
 use crate::telemetry::capacity_log::CapacityLog;
 use crate::telemetry::clock::{TICK, unix_now};
 use crate::telemetry::counters::Totals;
-use crate::telemetry::labels::{Bucket, Class};
+use crate::telemetry::labels::{Bucket, Class, End};
+use crate::telemetry::seldom::Seldom;
 use crate::telemetry::usage::UsageMeter;
 use std::sync::Arc;
+use std::time::Instant;
 use tidegate_control::{ClassWork, Reading};
+use tidegate_host::open_files;
 use tokio::time::MissedTickBehavior;
 
 /// The control loop of a gate.
@@ -32,6 +35,7 @@ impl ControlLoop {
         let mut started_before = sessions.started();
         let mut then = shared.now();
         let mut capacity_log = CapacityLog::default();
+        let mut shortage = FileShortage::default();
         let mut interval = tokio::time::interval(TICK);
         interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
@@ -45,6 +49,7 @@ impl ControlLoop {
             }
             let sample = usage.sample();
             shared.upstream_note.set(usage.upstream_note());
+            shortage.report(totals.ends[End::NoFiles]);
             let started = sessions.started();
             let reading = Reading {
                 elapsed: now.saturating_sub(then),
@@ -62,6 +67,29 @@ impl ControlLoop {
                 tracing::info!("{line}");
             }
             (before, started_before, then) = (totals, started, now);
+        }
+    }
+}
+
+/// Logs at most once a minute how many connections found no file descriptor.
+#[derive(Default)]
+struct FileShortage {
+    seen: u64,
+    seldom: Seldom,
+}
+
+impl FileShortage {
+    /// So many were refused for it since the start.
+    fn report(&mut self, refused: u64) {
+        let more = refused - std::mem::replace(&mut self.seen, refused);
+        if let Some(refused) = self.seldom.count(more, Instant::now()) {
+            tracing::warn!(
+                refused,
+                "connections were refused, because no file descriptor was left: this process may \
+                 open {} files; raise the limit (LimitNOFILE=, ulimit -n) or lower \
+                 limits.max_connections",
+                open_files::limit()
+            );
         }
     }
 }

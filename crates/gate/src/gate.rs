@@ -7,6 +7,7 @@ use crate::error::Error;
 use crate::http::upstream::Connector;
 use crate::listen::core::{self, Listeners, Parts};
 use crate::listen::listener;
+use crate::open_files;
 use crate::shared::{Addresses, Shared};
 use crate::status;
 use crate::telemetry::admin::Admin;
@@ -38,7 +39,8 @@ impl Gate {
     /// # Errors
     /// An address cannot be listened on, a core does not exist, or the certificate cannot
     /// be used.
-    pub fn start(config: Config) -> Result<Self, Error> {
+    pub fn start(mut config: Config) -> Result<Self, Error> {
+        let files = tidegate_host::open_files::raise_limit();
         config.warnings().iter().for_each(|warning| tracing::warn!("{warning}"));
         let identity = config.identity()?;
         if identity.self_signed {
@@ -52,6 +54,8 @@ impl Gate {
         let connector = Connector::new(&config, &tls.provider)?;
         let system = |what| move |source| Error::System { what, source };
         let processors = config.listen.cores.resolve().map_err(system("reading the affinity"))?;
+        let places = open_files::connections_within(files, processors.len());
+        config.limits.max_connections = config.limits.max_connections.min(places);
         let (listeners, addresses) = listen(&config.listen, processors.len())?;
         let admin = config.admin.address.map(Admin::bind).transpose()?;
         let admin_address = admin.as_ref().map(Admin::address);

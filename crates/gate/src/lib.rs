@@ -15,6 +15,7 @@ pub mod telemetry;
 pub mod tls;
 
 mod admission;
+mod alerts;
 mod connection;
 mod context;
 mod control_loop;
@@ -24,6 +25,7 @@ mod http;
 mod limits;
 mod linger;
 mod listen;
+mod open_files;
 mod places;
 mod refusal;
 mod shared;

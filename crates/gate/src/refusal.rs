@@ -41,6 +41,14 @@ pub fn send_alert(socket: TcpStream, alert: AlertDescription) {
     socket::send_and_close(socket, &[21, 3, 3, 0, 2, 2, u8::from(alert)]);
 }
 
+/// The same if there is an alert to send; without one it only closes.
+pub fn send_last_alert(socket: TcpStream, alert: Option<AlertDescription>) {
+    match alert {
+        Some(alert) => send_alert(socket, alert),
+        None => drop(socket),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,11 +1,11 @@
 //! A customer's socket before it belongs to the runtime: reading without waiting,
 //! closing by reset, and writing several buffers at once.
 
-use socket2::SockRef;
+use socket2::{SockRef, TcpKeepalive};
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
 use std::net::{SocketAddr, TcpStream};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -44,6 +44,29 @@ pub fn has_ended(socket: &TcpStream) -> bool {
         Ok(read) => read == 0,
         Err(error) => error.kind() != io::ErrorKind::WouldBlock,
     }
+}
+
+/// The bytes in the kernel's queue that the peer has not acknowledged; 0 if the kernel does
+/// not tell.
+///
+/// Source: tcp(7), SIOCOUTQ, which has the number of TIOCOUTQ.
+pub fn unacknowledged(socket: &impl AsRawFd) -> u64 {
+    let mut bytes: libc::c_int = 0;
+    // SAFETY: the descriptor is open as long as its owner is borrowed, and the request
+    // writes one c_int.
+    let told = unsafe { libc::ioctl(socket.as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) };
+    if told == 0 { u64::try_from(bytes).unwrap_or_default() } else { 0 }
+}
+
+/// Has the kernel ask the peer whether it is still there, once nothing has been exchanged
+/// for a while: for a connection that may be silent for long. A peer that is not ends it
+/// within a minute.
+pub fn probe_when_silent(socket: &impl AsFd) {
+    let keepalive = TcpKeepalive::new()
+        .with_time(Duration::from_secs(30))
+        .with_interval(Duration::from_secs(10))
+        .with_retries(3);
+    let _ = SockRef::from(socket).set_tcp_keepalive(&keepalive);
 }
 
 /// Closes by reset, so that nothing of the connection stays in the kernel.

@@ -338,3 +338,19 @@ fn a_repeated_value_is_short_and_printable() {
         assert!(!found.lines().any(|line| line.starts_with("forged")), "{found}");
     }
 }
+
+#[test]
+fn stream_types_are_content_types_without_parameters() {
+    for fine in ["[]", "[\"text/event-stream\", \"application/x-ndjson\"]"] {
+        assert_only_mistake(&format!("[limits]\nstream_types = {fine}\n"), "");
+    }
+    for (wrong, remedy) in [
+        ("\"text/event-stream\"", "write [\"text/event-stream\"]"),
+        ("[\"text/event-stream; q=1\"]", "write \"text/event-stream\""),
+        ("[\"events\"]", "\"events\" is none; write [\"text/event-stream\"]"),
+    ] {
+        let rule = "must be at most 20 content types without parameters";
+        let expected = format!("gate.toml:4: limits.stream_types = {wrong}: {rule}; {remedy}");
+        assert_only_mistake(&format!("[limits]\nstream_types = {wrong}\n"), &expected);
+    }
+}

@@ -4,6 +4,7 @@ use std::fmt;
 
 use crate::codes::{Codes, is_grease};
 use crate::cursor::{Cursor, Span};
+use crate::unusable_name::UnusableName;
 
 /// TLS 1.2 and 1.3 on the wire.
 const TLS12: u16 = 0x0303;
@@ -25,6 +26,7 @@ pub struct ClientHello {
     pub(crate) compression_methods: Span,
     pub(crate) extensions: usize,
     pub(crate) server_name: Span,
+    pub(crate) unusable_name: Option<UnusableName>,
     pub(crate) supported_versions: Span,
     pub(crate) supported_groups: Span,
     pub(crate) point_formats: Span,
@@ -86,11 +88,16 @@ impl ClientHello {
         }
     }
 
-    /// The server name of the extension, in lower case. None if absent, or if it
-    /// is an IP address, which the protocol does not allow there.
+    /// The server name of the extension, in lower case. None if absent, if it is an IP
+    /// address, which the protocol does not allow there, or if it is unusable.
     pub fn server_name(&self) -> Option<&str> {
         let name = self.server_name.is_present().then(|| self.server_name.of(&self.message))?;
         std::str::from_utf8(name).ok()
+    }
+
+    /// A server name that is no host name.
+    pub fn unusable_name(&self) -> Option<UnusableName> {
+        self.unusable_name
     }
 
     /// The application protocols offered, in the client's order.

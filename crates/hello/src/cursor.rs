@@ -11,6 +11,9 @@ pub(crate) struct Span {
 }
 
 impl Span {
+    /// Where no part of a message can be; empty.
+    pub(crate) const NOWHERE: Self = Self { start: u32::MAX, end: u32::MAX };
+
     /// `end` is at most 2^24 + 3, the longest handshake message.
     pub(crate) fn new(start: usize, end: usize) -> Self {
         Self { start: start as u32, end: end as u32 }

@@ -29,6 +29,7 @@ mod parse;
 mod reader;
 mod records;
 mod server_name;
+mod unusable_name;
 
 pub use client_hello::{ClientHello, Ech};
 pub use codes::{Codes, is_grease};
@@ -36,3 +37,4 @@ pub use limits::Limits;
 pub use malformed::{Fault, Field, Malformed};
 pub use other_protocol::OtherProtocol;
 pub use reader::{Progress, Reader};
+pub use unusable_name::UnusableName;

@@ -2,12 +2,14 @@
 //!
 //! As strict as rustls for all fields read here: a hello that is well-formed here
 //! is well-formed there, and a malformed one fails there as well.
+//! Deviation: a server name that is no host name is unusable, and the hello well-formed.
 
 use crate::client_hello::{ClientHello, Ech};
 use crate::cursor::{Cursor, Span};
 use crate::limits::Limits;
 use crate::malformed::{Fault, Field, Malformed};
 use crate::server_name::{self, Name};
+use crate::unusable_name::UnusableName;
 
 /// Bytes of a handshake header: type and 24-bit length.
 pub(crate) const HEADER: usize = 4;
@@ -46,6 +48,7 @@ fn claims(message: &[u8], limits: &Limits) -> Result<ClientHello, Malformed> {
         compression_methods,
         extensions: 0,
         server_name: Span::default(),
+        unusable_name: None,
         supported_versions: Span::default(),
         supported_groups: Span::default(),
         point_formats: Span::default(),
@@ -76,15 +79,24 @@ fn extensions(
 ) -> Result<(), Malformed> {
     let mut seen = Seen::new(limits.extensions);
     while !block.is_empty() {
+        let at = block.position();
         let kind = block.u16().map_err(Field::Extensions.fault())?;
         let body = block.vector16().map_err(Field::Extension(kind).fault())?;
         seen.add(kind)?;
         extension(hello, kind, block.over(body), limits).map_err(Field::Extension(kind).fault())?;
+        if kind == UnusableName::TYPE && hello.server_name == UNUSABLE {
+            hello.server_name = Span::default();
+            hello.unusable_name = Some(UnusableName { at, stand_in: 0 });
+        }
         if kind == 41 && !block.is_empty() {
             return Err(Malformed::PreSharedKeyNotLast);
         }
     }
     hello.extensions = seen.count;
+    if let Some(name) = &mut hello.unusable_name {
+        let field = Field::Extension(UnusableName::TYPE);
+        name.stand_in = seen.unused_grease().ok_or_else(|| field.fault()(Fault::NotAllowed))?;
+    }
     Ok(())
 }
 
@@ -140,6 +152,9 @@ fn not_empty(list: Span) -> Result<Span, Fault> {
     if list.len() == 0 { Err(Fault::Empty) } else { Ok(list) }
 }
 
+/// Marks an unusable name: no part of a message can be there.
+const UNUSABLE: Span = Span::NOWHERE;
+
 /// Source: RFC 6066, section 3. Whatever follows a name of an unknown type
 /// cannot be read, since the form of its length is unknown.
 fn server_name(body: &mut Cursor<'_>) -> Result<Span, Fault> {
@@ -154,6 +169,7 @@ fn server_name(body: &mut Cursor<'_>) -> Result<Span, Fault> {
         let host = match server_name::classify(names.bytes(name)) {
             Name::Dns => name,
             Name::Address => Span::default(),
+            Name::Unusable => UNUSABLE,
             Name::Invalid => return Err(Fault::NotAllowed),
         };
         if found.replace(host).is_some() {
@@ -245,6 +261,13 @@ impl Seen {
     fn new(limit: usize) -> Self {
         let limit = limit.min(MOST_EXTENSIONS);
         Self { count: 0, limit, low: 0, others: 0, high: [0; MOST_EXTENSIONS] }
+    }
+
+    /// A GREASE value that no extension has.
+    fn unused_grease(&self) -> Option<u16> {
+        let all = (0..16).map(|high| 0x0a0a + 0x1010 * high);
+        let used = &self.high[..self.others];
+        all.into_iter().find(|value| !used.contains(value))
     }
 
     fn add(&mut self, kind: u16) -> Result<(), Malformed> {

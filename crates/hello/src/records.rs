@@ -127,3 +127,18 @@ pub(crate) fn assemble(raw: &[u8], length: usize) -> Vec<u8> {
     }
     message
 }
+
+/// The place in the received bytes of a byte of the message. The headers of the records
+/// were walked.
+pub(crate) fn place_of(raw: &[u8], offset: usize) -> Option<usize> {
+    let (mut at, mut left) = (0, offset);
+    loop {
+        let header = raw.get(at..at + RECORD_HEADER)?;
+        let length = usize::from(u16::from_be_bytes([header[3], header[4]]));
+        at += RECORD_HEADER;
+        if left < length {
+            return Some(at + left);
+        }
+        (at, left) = (at + length, left - length);
+    }
+}

@@ -10,7 +10,9 @@ pub(crate) enum Name {
     /// An IP address. The protocol forbids it; it counts as no name, since
     /// clients send it and servers accept it.
     Address,
-    /// Neither.
+    /// Neither, such as a name with a port. It counts as an unknown name, as with nginx.
+    Unusable,
+    /// Bytes that no server takes for a name: too many of them, or a NUL among them.
     Invalid,
 }
 
@@ -25,9 +27,13 @@ pub(crate) fn classify(bytes: &[u8]) -> Name {
     }
     match std::str::from_utf8(bytes).map(str::parse::<IpAddr>) {
         Ok(Ok(_)) => Name::Address,
-        _ => Name::Invalid,
+        _ if bytes.is_empty() || bytes.len() > LONGEST || bytes.contains(&0) => Name::Invalid,
+        _ => Name::Unusable,
     }
 }
+
+/// The longest name that OpenSSL takes.
+const LONGEST: usize = 255;
 
 fn is_dns_name(bytes: &[u8]) -> bool {
     if bytes.len() > 253 {
@@ -65,8 +71,23 @@ mod tests {
             assert_eq!(classify(name.as_bytes()), Name::Address, "{name}");
         }
         let long = "a".repeat(64);
-        for name in ["", ".", "a..b", "-a.b", "a-.b", "a.b-", "a b", "1.2", "a.99", "ä.de", &long]
-        {
+        for name in [
+            "a.example:8443",
+            "[::1]:443",
+            ".",
+            "a..b",
+            "-a.b",
+            "a-.b",
+            "a.b-",
+            "a b",
+            "1.2",
+            "a.99",
+            "ä.de",
+            &long,
+        ] {
+            assert_eq!(classify(name.as_bytes()), Name::Unusable, "{name}");
+        }
+        for name in ["", "a\0b", &"-".repeat(256)] {
             assert_eq!(classify(name.as_bytes()), Name::Invalid, "{name}");
         }
     }
@@ -75,6 +96,6 @@ mod tests {
     fn a_name_has_at_most_253_bytes() {
         let name = |length: usize| "a.".repeat(length / 2) + &"b".repeat(length % 2);
         assert_eq!(classify(name(253).as_bytes()), Name::Dns);
-        assert_eq!(classify(name(254).as_bytes()), Name::Invalid);
+        assert_eq!(classify(name(254).as_bytes()), Name::Unusable);
     }
 }

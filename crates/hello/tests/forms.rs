@@ -179,7 +179,7 @@ fn an_extension_of_a_wrong_form_is_named() {
     let cases: &[(u16, &[u8], Fault)] = &[
         (0, &[], Fault::Truncated),
         (0, &[0, 0], Fault::Empty),
-        (0, &[0, 4, 0, 0, 1, b'-'], Fault::NotAllowed),
+        (0, &[0, 4, 0, 0, 1, 0], Fault::NotAllowed),
         (0, &[0, 8, 0, 0, 1, b'a', 0, 0, 1, b'a'], Fault::NotAllowed),
         (10, &[0, 0], Fault::Empty),
         (10, &[0, 3, 0, 23, 0], Fault::Truncated),
@@ -217,6 +217,32 @@ fn a_server_name_that_is_an_address_counts_as_absent() {
     let hello = |name| hello(&Draft::default().with(0, server_name(name)).record());
     assert_eq!(hello("127.0.0.1").server_name(), None);
     assert_eq!(hello("Shop.EXAMPLE").server_name(), Some("shop.example"));
+}
+
+#[test]
+fn an_unusable_server_name_counts_as_absent_and_can_be_hidden_in_any_records() {
+    let draft =
+        Draft::default().with(43, [2, 3, 4]).with(0x0a0a, []).with(0, server_name("A:8443"));
+    let plain = hello(&draft.record());
+    let name = plain.unusable_name().unwrap();
+    assert_eq!((plain.server_name(), name.stand_in), (None, 0x1a1a), "the first is used");
+    assert_eq!(draft.message()[name.at..name.at + 9], *b"\0\0\0\x0b\0\x09\0\0\x06");
+    for size in [1 << 14, 50, 7, 5] {
+        let mut raw = draft.records(size);
+        assert_eq!(hello(&raw).unusable_name(), Some(name));
+        name.hide(&mut raw);
+        let hidden = hello(&raw);
+        assert_eq!((hidden.server_name(), hidden.unusable_name()), (None, None));
+        assert_eq!(hidden.extensions(), plain.extensions());
+    }
+    assert_eq!(hello(&Draft::default().with(0, server_name("a.b")).record()).unusable_name(), None);
+}
+
+#[test]
+fn an_unusable_server_name_among_all_grease_values_is_malformed() {
+    let grease = (0..16).map(|high| 0x0a0a + 0x1010 * high);
+    let draft = grease.fold(Draft::default(), |draft, kind| draft.with(kind, []));
+    assert_eq!(malformed(&draft.with(0, server_name("a:1")).record()), fault(0, Fault::NotAllowed));
 }
 
 #[test]

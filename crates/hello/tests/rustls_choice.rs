@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use support::real::{Identity, P256, identity, real, some};
-use support::{CAPTURED, Draft, answer, codes, hello, psk, server_name, vector8, vector16};
+use support::{
+    CAPTURED, Draft, answer, captured, codes, hello, psk, server_name, vector8, vector16,
+};
 use tidegate_hello::Progress;
 use tidegate_hello::negotiate::{self, Choice, Incompatible, Rules, TLS12, TLS13, choose};
 
@@ -110,6 +112,26 @@ proptest! {
         let alpn: &[&[u8]] = if http { &[b"http/1.1"] } else { &[] };
         let rules = Rules { tls12, tls13, require_ems, alpn, ..identity(key).rules };
         compare(identity(key), &rules, &draft.record())?;
+    }
+
+    #[test]
+    fn rustls_accepts_every_hello_whose_unusable_name_is_hidden(
+        name in prop::collection::vec(any::<u8>(), 1..260),
+        size in 40..2_000_usize,
+    ) {
+        let list = vector16(&[&[0], &vector16(&name)[..]].concat());
+        let draft = Draft::of(captured("curl-new")).without(0).with(0, list);
+        let mut bytes = draft.records(size);
+        let server = || P256.server(&Rules::ECDSA_P256);
+        match answer(&bytes) {
+            Progress::Complete(hello) => {
+                let unusable = hello.unusable_name();
+                prop_assert_eq!(unusable.is_none(), real(server(), &bytes).0.is_some());
+                unusable.iter().for_each(|name| name.hide(&mut bytes));
+                prop_assert!(real(server(), &bytes).0.is_some());
+            }
+            _ => prop_assert!(name.len() > 255 || name.contains(&0)),
+        }
     }
 
     #[test]

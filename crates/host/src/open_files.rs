@@ -11,6 +11,11 @@ pub fn hard_limit() -> u64 {
     value(getrlimit(Resource::Nofile).maximum)
 }
 
+/// The limit that holds for this process now; `u64::MAX` where there is none.
+pub fn limit() -> u64 {
+    value(getrlimit(Resource::Nofile).current)
+}
+
 /// Raises the limit of this process, and of those that it starts later, as far as it
 /// may. Returns the limit that holds then, which is the old one where the kernel
 /// refuses.
@@ -38,7 +43,7 @@ mod tests {
     fn the_limit_is_raised_to_the_hard_limit() {
         let limit = raise_limit();
         assert_eq!(limit, hard_limit());
-        assert_eq!(value(getrlimit(Resource::Nofile).current), limit);
+        assert_eq!(super::limit(), limit);
         assert_eq!(raise_limit(), limit, "raising it again changes nothing");
     }
 }

@@ -5,16 +5,18 @@ use crate::admission::negotiation::Offer;
 use crate::admission::tickets::{Claims, Keyring, Terms, TicketError};
 use crate::telemetry::labels::TicketFate;
 use rustls::AlertDescription;
-use tidegate_hello::ClientHello;
 use tidegate_hello::negotiate::{self, Choice, Resumption, TLS13, server_name_hash};
+use tidegate_hello::{ClientHello, UnusableName};
 
 /// What a hello shows.
 #[derive(Clone, Copy, Debug)]
 pub struct Classification {
-    /// What the handshake will agree on, or the alert with which it must fail.
+    /// What a full handshake will agree on, or the alert with which it must fail.
     pub terms: Result<Terms, AlertDescription>,
     /// Hash of the requested server name.
     pub server_name: u64,
+    /// The server name, if it is unusable.
+    pub unusable_name: Option<UnusableName>,
     /// What became of its ticket; `None` without one.
     pub fate: Option<TicketFate>,
     /// The claims of a good ticket.
@@ -30,7 +32,12 @@ pub fn classify(
     most_identities: usize,
     now: u64,
 ) -> Classification {
-    let choice = offer.choose(hello);
+    let unusable_name = hello.unusable_name();
+    let choice = offer.choose(hello).and_then(|choice| match unusable_name {
+        // The name of a second hello cannot be hidden.
+        Some(_) if choice.retry => Err(AlertDescription::UnrecognisedName),
+        _ => Ok(choice),
+    });
     let found = match &choice {
         Ok(choice) if choice.version == TLS13 && hello.psk_offered() > most_identities => {
             Some(Err(TicketFate::TooMany))
@@ -39,8 +46,10 @@ pub fn classify(
         Err(_) => None,
     };
     Classification {
-        terms: choice.map(|choice| Terms::of(hello, &choice)),
+        terms: choice
+            .and_then(|choice| offer.can_sign(hello, &choice).map(|()| Terms::of(hello, &choice))),
         server_name: server_name_hash(hello.server_name()),
+        unusable_name,
         fate: found.map(|found| found.err().unwrap_or(TicketFate::Good)),
         claims: found.and_then(Result::ok),
     }

@@ -18,7 +18,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 use tidegate_control::{Decision, Moment};
-use tidegate_hello::ClientHello;
+use tidegate_hello::{ClientHello, UnusableName};
 
 /// The admission of a connection.
 pub struct Admitted {
@@ -77,8 +77,9 @@ pub enum Verdict {
 /// What is known of a new session.
 #[derive(Clone, Copy, Debug)]
 pub enum NewSession {
-    /// What the handshake will agree on, and the hash of the server name.
-    Tls(Terms, u64),
+    /// What the handshake will agree on, the hash of the server name, and the name if it is
+    /// unusable.
+    Tls(Terms, u64, Option<UnusableName>),
     /// Nothing.
     PlainHttp,
 }
@@ -117,7 +118,10 @@ impl Decider {
         // No handshake with a hello without common terms can succeed, so it must not use
         // up a place in the queue.
         match class.terms {
-            Ok(terms) => self.decide_new(NewSession::Tls(terms, class.server_name), prefix),
+            Ok(terms) => {
+                let new = NewSession::Tls(terms, class.server_name, class.unusable_name);
+                self.decide_new(new, prefix)
+            }
             Err(alert) => Verdict::Reject(alert),
         }
     }
@@ -145,9 +149,14 @@ impl Decider {
         let id = new_session_id().ok()?;
         let session = self.sessions.start(id, self.context.shared.now());
         let holder = match new {
-            NewSession::Tls(terms, server_name) => {
-                Some(TicketHolder { session: id, began: unix_now(), uses: 0, terms, server_name })
-            }
+            NewSession::Tls(terms, server_name, unusable_name) => Some(TicketHolder {
+                session: id,
+                began: unix_now(),
+                uses: 0,
+                terms,
+                server_name,
+                unusable_name,
+            }),
             NewSession::PlainHttp => None,
         };
         Some(Admitted { class: Class::New, standing: Standing::Proven(session), holder })
@@ -180,6 +189,7 @@ impl Decider {
             uses: claims.uses.saturating_add(1),
             terms: claims.terms,
             server_name: claims.server_name,
+            unusable_name: class.unusable_name,
         };
         let standing = Standing::Unproven(recognized.ok()?);
         Some(Admitted { class: Class::Returning, standing, holder: Some(holder) })

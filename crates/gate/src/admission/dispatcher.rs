@@ -227,10 +227,11 @@ mod tests {
         let rules = Rules::of(&config.admission);
         let hour = Duration::from_secs(3600);
         let provider = rustls::crypto::aws_lc_rs::default_provider();
-        let algorithm = rustls::SignatureAlgorithm::ECDSA;
+        let identity = config.identity().unwrap();
+        let key = rustls::crypto::aws_lc_rs::sign::any_supported_type(&identity.key).unwrap();
         Dispatcher::new(Rc::new(Decider {
             context: CoreContext::new(Arc::new(Shared::new(config, addresses, vec![0])), 0),
-            offer: Arc::new(Offer::new(&provider, algorithm, true)),
+            offer: Arc::new(Offer::new(&provider, &*key, true)),
             keyring: Arc::new(Keyring::new(hour, hour, 0).unwrap()),
             sessions: Sessions::new(rules),
             seen: Default::default(),

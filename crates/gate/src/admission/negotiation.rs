@@ -2,10 +2,20 @@
 //! agree on.
 
 use crate::admission::tickets::Terms;
+use crate::alerts::for_incompatible;
 use rustls::crypto::CryptoProvider;
-use rustls::{AlertDescription, ProtocolVersion, SignatureAlgorithm};
+use rustls::sign::SigningKey;
+use rustls::{AlertDescription, ProtocolVersion, SignatureScheme};
 use tidegate_hello::ClientHello;
-use tidegate_hello::negotiate::{self, Choice, Incompatible};
+use tidegate_hello::negotiate::{self, Choice};
+
+/// The signature schemes that keys of certificates have, RSA PKCS #1 for TLS 1.2 included.
+///
+/// Source: IANA, TLS SignatureScheme.
+const SCHEMES: [u16; 15] = [
+    0x0201, 0x0203, 0x0401, 0x0403, 0x0501, 0x0503, 0x0601, 0x0603, 0x0804, 0x0805, 0x0806, 0x0807,
+    0x0808, 0x0904, 0x0905,
+];
 
 /// What the gate offers, as code points.
 #[derive(Debug)]
@@ -15,12 +25,16 @@ pub struct Offer {
     tls13_suites: Vec<u16>,
     tls12_groups: Vec<u16>,
     tls13_groups: Vec<u16>,
+    /// Those that the certificate's key can sign with.
+    schemes: Vec<u16>,
 }
 
 impl Offer {
-    /// What the provider offers with a certificate key of this algorithm, by TLS 1.3 and,
-    /// if `tls12`, by TLS 1.2.
-    pub fn new(provider: &CryptoProvider, algorithm: SignatureAlgorithm, tls12: bool) -> Self {
+    /// What the provider offers with this key of the certificate, by TLS 1.3 and, if
+    /// `tls12`, by TLS 1.2.
+    pub fn new(provider: &CryptoProvider, key: &dyn SigningKey, tls12: bool) -> Self {
+        let algorithm = key.algorithm();
+        let signs = |scheme: &u16| key.choose_scheme(&[SignatureScheme::from(*scheme)]).is_some();
         let suites = |version| {
             let suites = provider.cipher_suites.iter().filter(|suite| {
                 suite.version().version == version
@@ -39,6 +53,7 @@ impl Offer {
             tls13_suites: suites(ProtocolVersion::TLSv1_3),
             tls12_groups: groups(ProtocolVersion::TLSv1_2),
             tls13_groups: groups(ProtocolVersion::TLSv1_3),
+            schemes: SCHEMES.iter().copied().filter(signs).collect(),
         }
     }
 
@@ -47,18 +62,31 @@ impl Offer {
     /// # Errors
     /// The alert with which every handshake with it fails.
     pub fn choose(&self, hello: &ClientHello) -> Result<Choice, AlertDescription> {
-        let rules = negotiate::Rules {
+        negotiate::choose(hello, &self.rules()).map_err(|why| for_incompatible(hello, why))
+    }
+
+    /// Checks that the client accepts a signature of the certificate's key, which a full
+    /// handshake needs.
+    ///
+    /// # Errors
+    /// The alert with which every full handshake with the hello fails.
+    pub fn can_sign(&self, hello: &ClientHello, choice: &Choice) -> Result<(), AlertDescription> {
+        let can = negotiate::can_sign(hello, &self.rules(), choice);
+        can.map_err(|why| for_incompatible(hello, why))
+    }
+
+    fn rules(&self) -> negotiate::Rules<'_> {
+        negotiate::Rules {
             tls12: self.tls12,
             tls13: true,
             tls12_suites: &self.tls12_suites,
             tls13_suites: &self.tls13_suites,
             tls12_groups: &self.tls12_groups,
             tls13_groups: &self.tls13_groups,
-            schemes: &[],
+            schemes: &self.schemes,
             require_ems: false,
             alpn: &[b"http/1.1"],
-        };
-        negotiate::choose(hello, &rules).map_err(alert)
+        }
     }
 }
 
@@ -71,25 +99,5 @@ impl Terms {
             suite: choice.suite,
             extended_master_secret: tls12 && hello.extended_master_secret(),
         }
-    }
-}
-
-/// The alert with which rustls answers such a hello.
-///
-/// Source: RFC 8446, section 6.2; RFC 7301, section 3.2.
-fn alert(why: Incompatible) -> AlertDescription {
-    match why {
-        Incompatible::Version => AlertDescription::ProtocolVersion,
-        Incompatible::Protocol => AlertDescription::NoApplicationProtocol,
-        Incompatible::PskModesMissing => AlertDescription::MissingExtension,
-        Incompatible::Compression | Incompatible::KeyShareTwice | Incompatible::PointFormat => {
-            AlertDescription::IllegalParameter
-        }
-        Incompatible::SignatureSchemesMissing
-        | Incompatible::Group
-        | Incompatible::Suite
-        | Incompatible::KeyShareMissing
-        | Incompatible::ExtendedMasterSecret
-        | Incompatible::SignatureScheme => AlertDescription::HandshakeFailure,
     }
 }

@@ -5,6 +5,7 @@ use crate::telemetry::clock::unix_now;
 use rustls::server::ProducesTickets;
 use std::cell::Cell;
 use std::sync::Arc;
+use tidegate_hello::UnusableName;
 
 /// The session for which the handshake that runs on this thread is. The TLS library
 /// passes nothing about the connection to its ticketer, so this is set around every step
@@ -21,6 +22,8 @@ pub struct TicketHolder {
     pub terms: Terms,
     /// Hash of the requested server name.
     pub server_name: u64,
+    /// The name if it is unusable, and hidden from the TLS library.
+    pub unusable_name: Option<UnusableName>,
 }
 
 thread_local! {
@@ -28,6 +31,11 @@ thread_local! {
 }
 
 impl TicketHolder {
+    /// The one whose handshake runs on this thread.
+    pub fn current() -> Option<Self> {
+        HOLDER.get()
+    }
+
     /// Runs a step of this session's handshake.
     pub fn during<T>(&self, step: impl FnOnce() -> T) -> T {
         struct Clear;
@@ -61,7 +69,7 @@ impl ProducesTickets for Ticketer {
     }
 
     fn encrypt(&self, plain: &[u8]) -> Option<Vec<u8>> {
-        let TicketHolder { session, began, uses, terms, server_name } = HOLDER.get()?;
+        let TicketHolder { session, began, uses, terms, server_name, .. } = HOLDER.get()?;
         let claims = Claims { session, began, issued: unix_now(), uses, terms, server_name };
         self.keyring.seal(&claims, plain)
     }

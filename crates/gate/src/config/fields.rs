@@ -6,7 +6,7 @@ use super::choices::{
     Cores, Forwarded, Host, LogFormat, MinimumVersion, Policy, Processes, Refusal, SelfSigned,
 };
 use super::origin::{Origin, Url};
-use super::rules::{CoreList, Filter, GroupPath, Names, ProcessList};
+use super::rules::{CoreList, Filter, GroupPath, MediaTypes, Names, ProcessList};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -165,7 +165,8 @@ keys! {
         /// one of a prefix with fewer.
         /// Each core has an equal share, rounded up, and all these parts are parts of it: the
         /// kernel distributes connections over the cores at random, so one core may be full a
-        /// little before the others.
+        /// little before the others. The gate raises its limit on open files to the hard limit;
+        /// where that is too low for so many, it takes as many as it suffices for and logs it.
         max_connections: usize = Is("20000"), Whole(1, 10_000_000),
             because "about 500 MB at 25 KB for each idle connection; each uses up to two file descriptors";
         /// Leading bits of an IPv4 address that count as one client where places for connections
@@ -199,13 +200,34 @@ keys! {
         /// Most header fields of a request or response.
         head_max_fields: usize = Is("100"), Whole(10, 1_000),
             because "browsers send about 20";
-        /// Longest time without progress in a body, in either direction.
+        /// Longest time without progress in a body: of a request, from the customer or into the
+        /// upstream, or of a response, from the upstream. An upstream that stops reading gives
+        /// 504. See `download_pause` for customers who read a response, and `stream_types` for
+        /// responses in which the upstream is silent for longer.
         body_progress_deadline: Duration = Is("10s"), Time("100ms", "1h"),
-            because "a customer who reads nothing for 10 s has left, but still holds an upstream connection";
+            because "a peer that is silent for 10 s in the middle of a body has left, but still holds a connection";
         /// Lowest rate of a request's body in bytes per second, on average since its head; applies
         /// once `body_progress_deadline` has passed. `0` sets no limit.
         upload_rate: u32 = Is("64"), Whole(0, 1_000_000),
             because "the worst mobile network carries a thousand; without it a body of one byte per deadline never ends";
+        /// Longest time in which a customer acknowledges nothing of a response that waits for
+        /// them. Customers count as reading as long as their system acknowledges bytes.
+        download_pause: Duration = Is("60s"), Time("100ms", "1h"),
+            because "systems acknowledge what is read from a full buffer in steps of up to 350 kB, which are 35 s at 10 kB/s";
+        /// Lowest rate at which a customer acknowledges a response, in bytes per second, on average
+        /// over the time that the response waits for them; applies once that time has reached
+        /// `download_pause`. Time in which the gate has nothing to send does not count. `0` sets
+        /// no limit.
+        download_rate: u32 = Is("64"), Whole(0, 1_000_000),
+            because "the worst mobile network carries a thousand; without it a customer of one byte per second holds an upstream connection for months";
+        /// Content types of responses in which the upstream may be silent for `stream_deadline`
+        /// in place of `body_progress_deadline`, unless they have a Content-Length. Whether the
+        /// customer is still there is asked for by TCP keepalive.
+        stream_types: Vec<String> = Is("text/event-stream"), MediaTypes,
+            because "server-sent events stay open for hours, and many servers send none for minutes";
+        /// Longest silence of the upstream in a response of these types.
+        stream_deadline: Duration = Is("1h"), Time("100ms", "7d"),
+            because "a stream without an event for an hour can be opened again by the browser, which does so by itself";
         /// How long a connection without a request is kept open; `0s` closes it after one
         /// request.
         idle_deadline: Duration = Is("10s"), Time("0s", "1h"),

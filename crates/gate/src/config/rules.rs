@@ -115,6 +115,56 @@ impl Rule for Names {
     }
 }
 
+/// Content types without parameters.
+pub struct MediaTypes;
+
+/// Most content types of a list.
+const MEDIA_TYPES: usize = 20;
+
+impl Rule for MediaTypes {
+    type Read<'r> = Vec<String>;
+
+    fn read(&self, value: &Value<'_>) -> Result<Vec<String>, Problem> {
+        let rule = format!("must be at most {MEDIA_TYPES} content types without parameters");
+        let problem = |remedy: String| Problem::new(rule.clone(), remedy);
+        let example = "write [\"text/event-stream\"]";
+        let types = value.texts().ok_or_else(|| problem(example.into()))?;
+        if types.len() > MEDIA_TYPES {
+            return Err(problem(format!("leave out {}", types.len() - MEDIA_TYPES)));
+        }
+        match types.iter().find(|given| !is_media_type(given)) {
+            Some(given) => match given.split_once(';') {
+                Some((bare, _)) if is_media_type(bare.trim()) => {
+                    Err(problem(format!("write {:?}", bare.trim())))
+                }
+                _ => Err(problem(format!("{given:?} is none; {example}"))),
+            },
+            None => Ok(types.into_iter().map(str::to_owned).collect()),
+        }
+    }
+
+    fn kind(&self) -> String {
+        "list of content types".into()
+    }
+
+    fn range(&self) -> String {
+        format!("at most {MEDIA_TYPES}, such as text/event-stream")
+    }
+
+    fn toml(&self, bare: &str) -> String {
+        Names.toml(bare)
+    }
+}
+
+/// Source: RFC 9110, sections 5.6.2 and 8.3.1.
+fn is_media_type(text: &str) -> bool {
+    let is_token = |part: &str| {
+        let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+        !part.is_empty() && part.bytes().all(token)
+    };
+    text.split_once('/').is_some_and(|(kind, subtype)| is_token(kind) && is_token(subtype))
+}
+
 /// A filter of log levels.
 pub struct Filter;
 

@@ -3,6 +3,7 @@
 use super::checked::Config;
 use super::choices::{Cores, Policy};
 use super::origin::Origin;
+use crate::open_files::{connections_within, needed};
 use std::net::{IpAddr, SocketAddr};
 use tidegate_config::{Problem, Section, one_line, show_duration};
 use tidegate_host::open_files;
@@ -186,19 +187,16 @@ fn warnings(config: &Config) -> Vec<String> {
         let policy = config.admission.policy;
         warnings.push(format!("admission.rate has no effect with the policy {policy}"));
     }
-    let needed = FILES_BESIDES + FILES_PER_CONNECTION * config.limits.max_connections as u64;
-    let files = open_files::hard_limit();
-    if files < needed {
+    let cores = config.listen.cores.resolve().map_or(1, |cores| cores.len());
+    let (asked, files) = (config.limits.max_connections, open_files::hard_limit());
+    let places = connections_within(files, cores);
+    if places < asked {
         warnings.push(format!(
-            "limits.max_connections = {}: these need up to {needed} open files and this process may \
-             open {files}; raise the hard limit (ulimit -Hn, LimitNOFILE)",
-            config.limits.max_connections
+            "limits.max_connections = {asked}: these need up to {} open files and this process may \
+             open {files}, which suffice for {places}: the gate takes no more at once; raise the \
+             hard limit (LimitNOFILE=, ulimit -Hn), or set max_connections = {places}",
+            needed(asked, cores)
         ));
     }
     warnings
 }
-
-/// The customer's socket, and one to the upstream while a request runs.
-const FILES_PER_CONNECTION: u64 = 2;
-/// Listeners, runtimes, logs, the admin address.
-const FILES_BESIDES: u64 = 200;

@@ -1,7 +1,8 @@
 //! The deadlines of requests.
 
 use crate::config::Config;
-use std::time::{Duration, Instant};
+use crate::connection::delivery::DeliveryLimits;
+use std::time::Duration;
 
 /// How long each activity of a connection may last without progress.
 #[derive(Clone, Copy, Debug)]
@@ -10,11 +11,15 @@ pub struct RequestDeadlines {
     pub idle: Duration,
     /// The head of a request.
     pub head: Duration,
-    /// A body, in either direction.
+    /// A body: a request's, or a response's that the upstream sends.
     pub body: Duration,
+    /// A response's body that is a stream of events, and that the upstream sends.
+    pub stream: Duration,
     /// Bytes per second of a request's body, averaged from the request's head on; 0
     /// demands none.
     pub upload_rate: u64,
+    /// A response that waits for the customer.
+    pub delivery: DeliveryLimits,
     /// The response of the upstream.
     pub response: Duration,
 }
@@ -26,17 +31,13 @@ impl RequestDeadlines {
             idle: config.limits.idle_deadline,
             head: config.limits.head_deadline,
             body: config.limits.body_progress_deadline,
+            stream: config.limits.stream_deadline,
             upload_rate: config.limits.upload_rate.into(),
+            delivery: DeliveryLimits {
+                pause: config.limits.download_pause,
+                rate: config.limits.download_rate.into(),
+            },
             response: config.upstream.response_timeout,
         }
-    }
-
-    /// When more than `uploaded` bytes of a request's body must have passed to keep up
-    /// with the least rate, for a request whose head was read at `requested`. Without it
-    /// a client that sends a byte per deadline would keep its connection, and one to the
-    /// upstream, without end. `None` if no rate is demanded.
-    pub fn upload_due(&self, requested: Instant, uploaded: u64) -> Option<Instant> {
-        let millis = uploaded.saturating_mul(1_000).checked_div(self.upload_rate)?;
-        requested.checked_add(self.body)?.checked_add(Duration::from_millis(millis))
     }
 }

@@ -5,9 +5,11 @@
 //! clears no timer of its own.
 
 use crate::connection::deadlines::RequestDeadlines;
+use crate::connection::delivery::Delivery;
+use crate::connection::upload::Upload;
 use crate::telemetry::clock;
 use crate::telemetry::counters::Counters;
-use crate::telemetry::labels::Class;
+use crate::telemetry::labels::{Class, End, UpstreamFault};
 use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Instant;
@@ -27,6 +29,17 @@ pub enum Activity {
     Response,
 }
 
+/// What follows when a deadline has passed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expiry {
+    /// The connection ends.
+    Close(End),
+    /// The gate answers in place of the upstream, which is late.
+    Answer,
+    /// Whether the customer still reads has to be looked up first.
+    Look,
+}
+
 /// The state of one connection.
 #[derive(Debug)]
 pub struct ConnectionState {
@@ -36,18 +49,20 @@ pub struct ConnectionState {
     deadlines: RequestDeadlines,
     /// A request has begun at any time.
     begun: Cell<bool>,
-    /// When the last request's head was read.
-    requested: Cell<Instant>,
-    /// Bytes of its body that have passed.
-    uploaded: Cell<u64>,
-    /// The request's body has not passed to its end.
-    uploading: Cell<bool>,
+    /// The body of the last request.
+    upload: Upload,
+    /// Responses on their way to the customer.
+    delivery: Delivery,
+    /// The response is a stream of events.
+    streams: Cell<bool>,
+    /// It has just begun.
+    new_stream: Cell<bool>,
     /// The response's body has been handed over in full.
     handed_over: Cell<bool>,
     /// The tick since which the customer is thinking, if they are.
     thinks_since: Cell<Option<u64>>,
-    /// The upstream did not respond in time.
-    upstream_late: Cell<bool>,
+    /// How the upstream failed, if it did not respond in time.
+    upstream_late: Cell<Option<UpstreamFault>>,
     /// The customer has closed their side.
     closed_by_customer: Cell<bool>,
     /// The upstream cut its response.
@@ -71,14 +86,15 @@ impl ConnectionState {
         Self {
             activity: Cell::new(Activity::Idle),
             since: Cell::new(now),
+            upload: Upload::new(now),
+            delivery: Delivery::new(deadlines.delivery, now),
+            streams: Cell::new(false),
+            new_stream: Cell::new(false),
             deadlines,
             begun: Cell::new(false),
-            requested: Cell::new(now),
-            uploaded: Cell::new(0),
-            uploading: Cell::new(false),
             handed_over: Cell::new(false),
             thinks_since: Cell::new(None),
-            upstream_late: Cell::new(false),
+            upstream_late: Cell::new(None),
             closed_by_customer: Cell::new(false),
             truncated: Cell::new(false),
             malformed: Cell::new(false),
@@ -95,21 +111,62 @@ impl ConnectionState {
     /// When the activity must have made progress.
     pub fn deadline(&self) -> Instant {
         let deadlines = &self.deadlines;
+        let activity = self.activity.get();
+        if let (Activity::Idle | Activity::Response, Some(look)) =
+            (activity, self.delivery.next_look())
+        {
+            return look;
+        }
         let progress = self.since.get()
-            + match self.activity.get() {
+            + match activity {
                 // The first request has at least as long as any head.
                 Activity::Idle if !self.begun.get() => deadlines.idle.max(deadlines.head),
                 Activity::Idle => deadlines.idle,
                 Activity::Head => deadlines.head,
+                Activity::Response if self.streams.get() => deadlines.stream,
+                Activity::Upload if !self.upload.awaits_customer() => {
+                    self.upload.patience(deadlines)
+                }
                 Activity::Upload | Activity::Response => deadlines.body,
                 Activity::Waiting => deadlines.response,
             };
-        match self.activity.get() {
+        match activity {
             Activity::Upload => {
-                let due = deadlines.upload_due(self.requested.get(), self.uploaded.get());
+                let due = self.upload.rate_due(deadlines);
                 due.map_or(progress, |due| due.min(progress))
             }
             _ => progress,
+        }
+    }
+
+    /// The deadline has passed. `looked` tells whether it has just been looked up what the
+    /// customer has not read.
+    pub fn expire(&self, looked: bool) -> Expiry {
+        let waits = self.delivery.waits();
+        match self.activity.get() {
+            // All was sent, and the customer may still be reading: they are not idle then.
+            Activity::Idle if self.begun.get() && !self.deadlines.idle.is_zero() && !looked => {
+                self.delivery.demand_look();
+                Expiry::Look
+            }
+            Activity::Response if waits && !looked => {
+                self.delivery.demand_look();
+                Expiry::Look
+            }
+            Activity::Idle | Activity::Response if waits => Expiry::Close(End::BodyDeadline),
+            Activity::Idle => Expiry::Close(End::Idle),
+            Activity::Head => Expiry::Close(End::HeadDeadline),
+            Activity::Upload if self.upload.awaits_customer() => Expiry::Close(End::BodyDeadline),
+            Activity::Upload if self.upload.expire(looked) => self.give_up(UpstreamFault::Stalled),
+            Activity::Upload => Expiry::Look,
+            Activity::Waiting => {
+                self.count_given_up();
+                self.give_up(UpstreamFault::Timeout)
+            }
+            Activity::Response => {
+                self.counters.upstream_faults[UpstreamFault::Stalled].add(1);
+                Expiry::Close(End::Truncated)
+            }
         }
     }
 
@@ -142,6 +199,7 @@ impl ConnectionState {
     pub fn bytes_sent(&self, bytes: usize) {
         if bytes > 0 {
             self.counters.bytes_out.add(bytes as u64);
+            self.delivery.sent(bytes, clock::now());
             self.response_progress();
         }
     }
@@ -162,39 +220,67 @@ impl ConnectionState {
     pub fn request(&self, has_body: bool) -> Instant {
         let now = clock::now();
         self.begun.set(true);
-        self.requested.set(now);
-        self.uploaded.set(0);
-        self.uploading.set(has_body);
+        self.upload.begin(has_body, now);
         self.handed_over.set(false);
-        self.upstream_late.set(false);
+        self.upstream_late.set(None);
         self.enter(if has_body { Activity::Upload } else { Activity::Waiting }, now);
         now
     }
 
     /// So many bytes of the request's body passed.
     pub fn upload_progress(&self, bytes: usize) {
-        self.uploaded.set(self.uploaded.get().saturating_add(bytes as u64));
+        let now = clock::now();
+        self.upload.pass(bytes, now);
         if self.activity.get() == Activity::Upload {
+            self.since.set(now);
+        }
+    }
+
+    /// The upstream is ready for more of the request's body than has arrived.
+    pub fn upload_waits(&self) {
+        let now = clock::now();
+        if self.upload.await_customer(now) && self.activity.get() == Activity::Upload {
+            self.since.set(now);
+        }
+    }
+
+    /// Whether it has to be looked up what the upstream has not acknowledged of the
+    /// request's body; then it no longer has.
+    pub fn take_upload_look(&self) -> bool {
+        self.upload.take_look()
+    }
+
+    /// The upstream has not acknowledged so many bytes of the request.
+    pub fn upload_rest(&self, unacknowledged: u64) {
+        if self.upload.rest(unacknowledged) && self.activity.get() == Activity::Upload {
             self.since.set(clock::now());
         }
     }
 
     /// Whether a part of the request's body is still to come.
     pub fn uploading(&self) -> bool {
-        self.uploading.get()
+        self.upload.is_open()
     }
 
     /// The request's body passed to its end.
     pub fn upload_end(&self) {
-        self.uploading.set(false);
+        self.upload.end();
         if self.activity.get() == Activity::Upload {
             self.enter(Activity::Waiting, clock::now());
         }
     }
 
-    /// The response's head arrived.
-    pub fn response(&self, now: Instant) {
+    /// The response's head arrived. `streams` tells whether it begins a stream of events.
+    pub fn response(&self, streams: bool, now: Instant) {
+        self.streams.set(streams);
+        self.new_stream.set(streams);
+        self.delivery.begin();
         self.enter(Activity::Response, now);
+    }
+
+    /// Whether a stream of events has begun since the last call.
+    pub fn take_new_stream(&self) -> bool {
+        self.new_stream.take()
     }
 
     /// A part of the response was sent to the customer.
@@ -209,26 +295,57 @@ impl ConnectionState {
         self.handed_over.set(true);
     }
 
-    /// All that was handed over has been sent.
-    pub fn flushed(&self) {
-        if self.activity.get() == Activity::Response && self.handed_over.get() {
-            self.enter(Activity::Idle, clock::now());
+    /// The kernel accepts no more of the response. `unacknowledged` returns how much it has
+    /// of what the customer has not acknowledged.
+    pub fn send_waits(&self, unacknowledged: impl FnOnce() -> u64) {
+        if self.activity.get() == Activity::Response {
+            self.delivery.wait(clock::now(), unacknowledged);
         }
     }
 
-    /// The upstream did not respond in time: the gate's own response begins.
-    pub fn give_up_waiting(&self) {
-        self.upstream_late.set(true);
-        self.count_given_up();
+    /// All that was handed over has been accepted by the kernel.
+    pub fn flushed(&self) {
+        if self.activity.get() == Activity::Response {
+            if self.delivery.waits() {
+                let now = clock::now();
+                self.delivery.accepted(now);
+                self.since.set(now);
+            }
+            if self.handed_over.get() {
+                self.enter(Activity::Idle, clock::now());
+            }
+        }
+    }
+
+    /// Whether it has to be looked up what the customer has not acknowledged, although
+    /// the kernel has accepted everything.
+    pub fn look_due(&self) -> bool {
+        self.activity.get() == Activity::Idle && self.delivery.is_look_due()
+    }
+
+    /// So many bytes of the last response are not acknowledged yet.
+    pub fn rest(&self, unacknowledged: u64) {
+        let (now, waited) = (clock::now(), self.delivery.waits());
+        self.delivery.rest(now, unacknowledged);
+        if waited && !self.delivery.waits() {
+            // Only now the customer has all of it, and may begin to think.
+            self.since.set(now);
+        }
+    }
+
+    /// The upstream is late: the gate's own response begins.
+    fn give_up(&self, fault: UpstreamFault) -> Expiry {
+        self.upstream_late.set(Some(fault));
         self.enter(Activity::Response, clock::now());
+        Expiry::Answer
     }
 
     fn count_given_up(&self) {
         self.counters.gave_up(clock::now().saturating_duration_since(self.since.get()));
     }
 
-    /// Whether the upstream did not respond in time.
-    pub fn upstream_late(&self) -> bool {
+    /// How the upstream failed, if it did not respond in time.
+    pub fn upstream_late(&self) -> Option<UpstreamFault> {
         self.upstream_late.get()
     }
 
@@ -276,115 +393,4 @@ impl Drop for ConnectionState {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use std::time::Duration;
-    use tidegate_control::CensusCounts;
-
-    const SECOND: Duration = Duration::from_secs(1);
-
-    fn deadlines(upload_rate: u64) -> RequestDeadlines {
-        RequestDeadlines {
-            idle: SECOND,
-            head: SECOND,
-            body: 10 * SECOND,
-            upload_rate,
-            response: 30 * SECOND,
-        }
-    }
-
-    /// The deadline with a body of which so many bytes have passed, the last of them so
-    /// long after the head; from the head on.
-    fn ends(upload_rate: u64, bytes: usize, last: Duration) -> Duration {
-        let now = Instant::now();
-        let state = ConnectionState::new(Class::New, deadlines(upload_rate), Arc::default(), now);
-        let requested = state.request(true);
-        state.upload_progress(bytes);
-        state.since.set(requested + last);
-        state.deadline() - requested
-    }
-
-    #[test]
-    fn a_customer_is_thinking_from_a_response_to_the_next_request_or_the_end() {
-        let counters = Arc::<Counters>::default();
-        let known = || {
-            let mut counts = CensusCounts::default();
-            counters.think_times.add_to(&mut counts);
-            (counts.thinking.iter().sum::<u64>(), counts.requests_by_age[..2].to_vec())
-        };
-        let now = Instant::now();
-        let state = ConnectionState::new(Class::New, deadlines(0), counters.clone(), now);
-        let answer = || {
-            state.received();
-            state.request(false);
-            state.response(now);
-            state.response_end();
-            state.flushed();
-        };
-        // Before the first response there is no think time.
-        assert_eq!(known(), (0, vec![0, 0]));
-        answer();
-        assert_eq!(known(), (1, vec![0, 0]));
-        answer();
-        assert_eq!(known(), (1, vec![1, 0]));
-        counters.think_times.tick();
-        state.received();
-        assert_eq!(known(), (0, vec![1, 1]));
-        state.request(false);
-        state.response(now);
-        state.response_end();
-        state.flushed();
-        drop(state);
-        assert_eq!(known(), (0, vec![1, 1]));
-    }
-
-    #[test]
-    fn a_request_without_a_response_counts_as_given_up_with_its_wait() {
-        let counters = Arc::<Counters>::default();
-        let begin = || {
-            let now = Instant::now();
-            let state = ConnectionState::new(Class::New, deadlines(0), counters.clone(), now);
-            state.request(false);
-            state.since.set(clock::now() - SECOND);
-            state
-        };
-        let answered = begin();
-        answered.response(clock::now());
-        drop(answered);
-        assert_eq!(counters.given_up.get(), 0);
-        drop(begin());
-        let late = begin();
-        late.give_up_waiting();
-        drop(late);
-        assert_eq!(counters.given_up.get(), 2);
-        let mean = counters.given_up_ln_micros.get() as f64 / 2.0 * 1e-6;
-        assert!((mean - 1e9_f64.ln()).abs() < 0.5, "{mean}");
-    }
-
-    #[test]
-    fn a_body_must_keep_up_with_the_least_rate_after_the_first_deadline() {
-        assert_eq!(ends(64, 0, Duration::ZERO), 10 * SECOND);
-        assert_eq!(ends(64, 2, 18 * SECOND), 10 * SECOND + Duration::from_millis(31));
-        assert_eq!(ends(64, 640, 15 * SECOND), 20 * SECOND);
-    }
-
-    #[test]
-    fn a_body_that_arrived_fast_may_pause_for_the_whole_deadline() {
-        assert_eq!(ends(64, 6_400, 15 * SECOND), 25 * SECOND);
-    }
-
-    #[test]
-    fn without_a_rate_any_progress_suffices() {
-        assert_eq!(ends(0, 1, 1_000 * SECOND), 1_010 * SECOND);
-    }
-
-    #[test]
-    fn the_rate_holds_for_each_request_alone() {
-        let state = ConnectionState::new(Class::New, deadlines(64), Arc::default(), Instant::now());
-        state.request(true);
-        state.upload_progress(1_000_000);
-        let requested = state.request(true);
-        state.since.set(requested + 9 * SECOND);
-        assert_eq!(state.deadline() - requested, 10 * SECOND);
-    }
-}
+mod tests;

@@ -144,6 +144,10 @@ async fn shake_hands(
     holder: &TicketHolder,
 ) -> Result<Transport, End> {
     let context = &tasks.context;
+    let mut hello = hello;
+    if let Some(name) = &holder.unusable_name {
+        name.hide(&mut hello);
+    }
     let (config, expected) = match class {
         Class::New => (&tasks.tls.full, Kind::Full),
         Class::Returning => (&tasks.tls.returning, Kind::Resumed),

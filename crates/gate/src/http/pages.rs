@@ -25,6 +25,8 @@ pub enum ErrorPage {
     BrokenUpstream,
     /// The upstream did not respond in time.
     Late,
+    /// The upstream stopped reading the request's body.
+    Stalled,
 }
 
 impl ErrorPage {
@@ -35,7 +37,7 @@ impl ErrorPage {
             Self::Connect => StatusCode::METHOD_NOT_ALLOWED,
             Self::Upgrade | Self::Coding => StatusCode::NOT_IMPLEMENTED,
             Self::Unreachable | Self::BrokenUpstream => StatusCode::BAD_GATEWAY,
-            Self::Late => StatusCode::GATEWAY_TIMEOUT,
+            Self::Late | Self::Stalled => StatusCode::GATEWAY_TIMEOUT,
         }
     }
 
@@ -76,6 +78,11 @@ impl ErrorPage {
                 "The site took too long",
                 "The site has your request but did not answer in time. It may still be \
                  carried out: look before you send an order again.",
+            ),
+            Self::Stalled => (
+                "The site took too long",
+                "The site stopped reading before it had all that you sent. A part of it may \
+                 have been stored: look before you send it again.",
             ),
         }
     }

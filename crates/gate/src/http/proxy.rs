@@ -7,6 +7,7 @@ use crate::http::pages::ErrorPage;
 use crate::http::pool::{Pool, Pooled};
 use crate::http::request_body::RequestBody;
 use crate::http::response_body::{RequestGuard, ResponseBody};
+use crate::http::stream_types::StreamTypes;
 use crate::telemetry::clock;
 use crate::telemetry::labels::UpstreamFault;
 use http::header::TRANSFER_ENCODING;
@@ -26,6 +27,8 @@ pub struct Proxy {
     pub state: Rc<ConnectionState>,
     /// Detects conflicting lengths.
     pub guard: Rc<RefCell<LengthGuard>>,
+    /// Content types of streams of events.
+    pub stream_types: Rc<StreamTypes>,
     /// What the upstream learns about the customer.
     pub forwarding: Forwarding,
     /// Connections to the upstream.
@@ -41,9 +44,11 @@ pub async fn serve(
     let state = &proxy.state;
     let begun = state.request(!request.body().is_end_stream());
     let request_guard = RequestGuard::new(state, begun);
+    let mut streams = false;
     let response = match forward(&proxy, request).await {
         Ok((response, connection)) => {
             let (mut parts, body) = response.into_parts();
+            streams = proxy.stream_types.begins_stream(&parts.headers, &body);
             headers::remove_hop_by_hop(&mut parts.headers);
             parts.version = Version::HTTP_11;
             Response::from_parts(parts, ResponseBody::upstream(body, connection, request_guard))
@@ -54,6 +59,7 @@ pub async fn serve(
             }
             let fault = match page {
                 ErrorPage::Late => Some(UpstreamFault::Timeout),
+                ErrorPage::Stalled => Some(UpstreamFault::Stalled),
                 ErrorPage::BrokenUpstream => Some(UpstreamFault::Broken),
                 _ => None,
             };
@@ -64,7 +70,7 @@ pub async fn serve(
         }
     };
     state.counters.code(response.status().as_u16());
-    state.response(clock::now());
+    state.response(streams, clock::now());
     Ok(response)
 }
 
@@ -87,7 +93,7 @@ async fn forward(
     };
     match exchange(&proxy.state, &mut connection, request).await {
         Ok(response) => Ok((response, connection)),
-        Err(ExchangeError::Late) => Err(ErrorPage::Late),
+        Err(ExchangeError::Late(page)) => Err(page),
         Err(ExchangeError::Broken(unsent)) => {
             // The connection had gone stale in the pool. A request that was not sent, or
             // may safely be sent twice, is tried a second time.
@@ -107,21 +113,38 @@ async fn on_new_connection(
     proxy: &Proxy,
     request: Request<RequestBody>,
 ) -> Result<(Response<Incoming>, Pooled), ErrorPage> {
-    let mut connection = proxy.pool.connect().await.map_err(|error| {
-        tracing::debug!(%error, "the upstream does not accept a connection");
-        ErrorPage::Unreachable
-    })?;
+    let mut connect = pin!(proxy.pool.connect());
+    let connected = poll_fn(|cx| match connect.as_mut().poll(cx) {
+        Poll::Pending => {
+            late_page(&proxy.state).map_or(Poll::Pending, |page| Poll::Ready(Err(page)))
+        }
+        Poll::Ready(connected) => Poll::Ready(connected.map_err(|error| {
+            tracing::debug!(%error, "the upstream does not accept a connection");
+            ErrorPage::Unreachable
+        })),
+    });
+    let mut connection = connected.await?;
     match exchange(&proxy.state, &mut connection, request).await {
         Ok(response) => Ok((response, connection)),
-        Err(ExchangeError::Late) => Err(ErrorPage::Late),
+        Err(ExchangeError::Late(page)) => Err(page),
         Err(ExchangeError::Broken(_)) => Err(ErrorPage::BrokenUpstream),
     }
 }
 
+/// The page for an upstream that was given up, if it was.
+fn late_page(state: &ConnectionState) -> Option<ErrorPage> {
+    let fault = state.upstream_late()?;
+    tracing::debug!(fault = fault.name(), "the upstream is late");
+    Some(match fault {
+        UpstreamFault::Stalled => ErrorPage::Stalled,
+        _ => ErrorPage::Late,
+    })
+}
+
 /// Why an exchange ended without a response.
 enum ExchangeError {
-    /// The upstream did not respond in time.
-    Late,
+    /// The upstream did not respond in time; with the page that says so.
+    Late(ErrorPage),
     /// The connection broke; with the request if nothing of it was sent.
     Broken(Option<Box<Request<RequestBody>>>),
 }
@@ -135,14 +158,23 @@ async fn exchange(
     let sent = clock::now();
     let mut response = pin!(connection.get().sender.try_send_request(request));
     let response = poll_fn(|cx| {
-        connection.get().drive(cx);
+        let connection = connection.get();
+        if state.take_upload_look() {
+            connection.probe.demand();
+        }
+        connection.drive(cx);
+        if let Some(unacknowledged) = connection.probe.take() {
+            state.upload_rest(unacknowledged);
+        }
         match response.as_mut().poll(cx) {
             Poll::Ready(result) => Poll::Ready(result.map_err(|mut error| {
                 tracing::debug!(error = %error.error(), "the connection to the upstream broke");
                 ExchangeError::Broken(error.take_message().map(Box::new))
             })),
-            Poll::Pending if state.upstream_late() => Poll::Ready(Err(ExchangeError::Late)),
-            Poll::Pending => Poll::Pending,
+            Poll::Pending => match late_page(state) {
+                Some(page) => Poll::Ready(Err(ExchangeError::Late(page))),
+                None => Poll::Pending,
+            },
         }
     })
     .await?;

@@ -45,7 +45,7 @@ impl Body for RequestBody {
                 state.upload_progress(frame.data_ref().map_or(0, Bytes::len));
             }
             Poll::Ready(_) => state.upload_end(),
-            Poll::Pending => {}
+            Poll::Pending => state.upload_waits(),
         }
         polled
     }

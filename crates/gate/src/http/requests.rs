@@ -3,7 +3,7 @@
 
 use crate::config::Host;
 use crate::connection::deadlines::RequestDeadlines;
-use crate::connection::state::{Activity, ConnectionState};
+use crate::connection::state::{Activity, ConnectionState, Expiry};
 use crate::connection::task::Client;
 use crate::connection::transport::Transport;
 use crate::context::CoreContext;
@@ -11,6 +11,7 @@ use crate::http::headers::Forwarding;
 use crate::http::pool::Pool;
 use crate::http::proxy::{self, Proxy};
 use crate::http::stream::Stream;
+use crate::http::stream_types::StreamTypes;
 use crate::http::upstream::Connector;
 use crate::places::Place;
 use crate::shutdown::Phase;
@@ -33,6 +34,7 @@ pub struct HttpServer {
     /// Idle connections to the upstream.
     pub pool: Rc<Pool>,
     deadlines: RequestDeadlines,
+    stream_types: Rc<StreamTypes>,
 }
 
 impl HttpServer {
@@ -43,6 +45,7 @@ impl HttpServer {
         Rc::new(Self {
             pool: Pool::new(connector, size, idle, context.counters.clone()),
             deadlines: RequestDeadlines::of(config),
+            stream_types: Rc::new(StreamTypes::new(&config.limits.stream_types)),
             context,
         })
     }
@@ -67,6 +70,7 @@ impl HttpServer {
         let proxy = Rc::new(Proxy {
             state: state.clone(),
             guard: Rc::clone(&guard),
+            stream_types: self.stream_types.clone(),
             forwarding,
             pool: self.pool.clone(),
         });
@@ -121,6 +125,7 @@ impl HttpServer {
                         Pin::new(&mut connection).graceful_shutdown();
                     }
                 }
+                let mut looked = false;
                 loop {
                     if let Poll::Ready(over) = Pin::new(&mut connection).poll(cx) {
                         return Poll::Ready(Ended::Over(over));
@@ -139,13 +144,10 @@ impl HttpServer {
                             sleep.as_mut().reset(deadline.into());
                             continue;
                         }
-                        match state.activity() {
-                            Activity::Idle => return Poll::Ready(Ended::Closed(End::Idle)),
-                            Activity::Head => return Poll::Ready(Ended::Closed(End::HeadDeadline)),
-                            Activity::Upload | Activity::Response => {
-                                return Poll::Ready(Ended::Closed(End::BodyDeadline));
-                            }
-                            Activity::Waiting => state.give_up_waiting(),
+                        match state.expire(looked) {
+                            Expiry::Close(end) => return Poll::Ready(Ended::Closed(end)),
+                            Expiry::Look => looked = true,
+                            Expiry::Answer => {}
                         }
                         break;
                     }
@@ -173,6 +175,8 @@ impl HttpServer {
                     {
                         stream.close().await
                     }
+                    // The kernel would keep what the customer does not read.
+                    End::BodyDeadline => stream.reset(),
                     _ => stream.cut(),
                 }
                 end

@@ -5,6 +5,7 @@ use crate::connection::state::ConnectionState;
 use crate::connection::transport::Transport;
 use crate::http::guard::LengthGuard;
 use crate::linger::{LINGER, Linger};
+use crate::socket;
 use std::cell::RefCell;
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
@@ -45,6 +46,11 @@ impl Stream {
     /// Breaks off, in a way that the customer can tell from a proper end.
     pub fn cut(self) {
         self.transport.cut();
+    }
+
+    /// Breaks off, and discards what the kernel has not sent.
+    pub fn reset(mut self) {
+        socket::reset_on_close(self.transport.socket());
     }
 
     /// Closes, lingering, so that the last response reaches a customer who is still
@@ -94,7 +100,15 @@ impl AsyncWrite for Stream {
             return Poll::Ready(Ok(0));
         }
         let Self { transport, state, .. } = &mut *self;
-        transport.poll_write(cx, bufs, state)
+        let written = transport.poll_write(cx, bufs, state);
+        match &written {
+            Poll::Pending => state.send_waits(|| socket::unacknowledged(transport.socket())),
+            Poll::Ready(_) if state.take_new_stream() => {
+                socket::probe_when_silent(transport.socket())
+            }
+            Poll::Ready(_) => {}
+        }
+        written
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -103,14 +117,31 @@ impl AsyncWrite for Stream {
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let Self { transport, state, .. } = &mut *self;
-        ready!(transport.poll_flush(cx, state))?;
+        match transport.poll_flush(cx, state) {
+            Poll::Pending => {
+                state.send_waits(|| socket::unacknowledged(transport.socket()));
+                return Poll::Pending;
+            }
+            Poll::Ready(flushed) => flushed?,
+        }
         state.flushed();
+        if state.look_due() {
+            state.rest(socket::unacknowledged(transport.socket()));
+        }
         Poll::Ready(Ok(()))
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let Self { transport, state, lingers, linger, .. } = &mut *self;
-        ready!(transport.poll_close(cx, state))?;
+        match transport.poll_close(cx, state) {
+            Poll::Pending => {
+                if state.look_due() {
+                    state.rest(socket::unacknowledged(transport.socket()));
+                }
+                return Poll::Pending;
+            }
+            Poll::Ready(closed) => closed?,
+        }
         if *lingers || state.uploading() {
             ready!(linger.get_or_insert_with(Linger::new).poll(transport.socket(), cx));
         }

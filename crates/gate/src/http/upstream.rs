@@ -2,6 +2,7 @@
 
 use crate::config::Config;
 use crate::error::Error;
+use crate::http::probe::{OverTcp, Probe, Probed};
 use crate::http::request_body::RequestBody;
 use crate::socket;
 use hyper::client::conn::http1::{Builder, Connection, SendRequest};
@@ -13,6 +14,7 @@ use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme
 use std::io::{self, IoSlice};
 use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -63,9 +65,10 @@ impl Connector {
     pub async fn connect(&self) -> io::Result<UpstreamConnection> {
         let timed = tokio::time::timeout(self.timeout, self.open()).await;
         let socket = timed.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
+        let (socket, probe) = Probed::new(socket);
         let (sender, connection) =
             self.builder.handshake(TokioIo::new(socket)).await.map_err(io::Error::other)?;
-        Ok(UpstreamConnection { sender, connection, ended: false })
+        Ok(UpstreamConnection { sender, connection, probe, ended: false })
     }
 
     async fn open(&self) -> io::Result<UpstreamSocket> {
@@ -88,7 +91,9 @@ impl Connector {
 pub struct UpstreamConnection {
     /// Accepts requests.
     pub sender: SendRequest<RequestBody>,
-    connection: Connection<TokioIo<UpstreamSocket>, RequestBody>,
+    connection: Connection<TokioIo<Probed<UpstreamSocket>>, RequestBody>,
+    /// Tells what the upstream has not acknowledged.
+    pub probe: Rc<Probe>,
     ended: bool,
 }
 
@@ -198,6 +203,15 @@ macro_rules! on_socket {
             }
         }
     };
+}
+
+impl OverTcp for UpstreamSocket {
+    fn tcp(&self) -> &TcpStream {
+        match self {
+            Self::Plain(socket) => socket,
+            Self::Tls(socket) => socket.get_ref().0,
+        }
+    }
 }
 
 impl AsyncRead for UpstreamSocket {

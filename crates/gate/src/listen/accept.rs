@@ -3,22 +3,26 @@
 
 use crate::admission::decide::{Admitted, Decider, NewSession, Verdict};
 use crate::admission::dispatcher::Dispatcher;
+use crate::alerts;
 use crate::connection::task::Tasks;
 use crate::context::CoreContext;
 use crate::http::requests::HttpServer;
 use crate::linger;
 use crate::listen::first_flight::{FirstFlight, FirstFlightReader};
 use crate::listen::listener;
+use crate::listen::spare::{Spare, is_out_of_files};
 use crate::places::{Kind as PlaceKind, Place};
 use crate::refusal;
 use crate::socket::{self, Arrival, Scheme};
 use crate::telemetry::cpu::{Metered, enter};
 use crate::telemetry::labels::{Bucket, End, Kind};
+use crate::telemetry::seldom::Seldom;
+use rustls::AlertDescription;
 use std::cell::RefCell;
 use std::io;
 use std::net::TcpListener;
 use std::rc::Rc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tidegate_hello::{Limits, OtherProtocol};
 use tokio::io::unix::AsyncFd;
 use tokio::task::{JoinHandle, spawn_local};
@@ -37,6 +41,8 @@ pub struct Acceptor {
     http: Rc<HttpServer>,
     hello_limits: Limits,
     scratch: RefCell<Box<[u8]>>,
+    spare: RefCell<Spare>,
+    failures: RefCell<Seldom>,
 }
 
 impl Acceptor {
@@ -50,6 +56,8 @@ impl Acceptor {
                 ..Limits::default()
             },
             scratch: RefCell::new(vec![0; limits.hello_max_bytes.max(4096)].into()),
+            spare: RefCell::default(),
+            failures: RefCell::default(),
             context: tasks.context.clone(),
             decider,
             dispatcher: tasks.dispatcher.clone(),
@@ -76,6 +84,7 @@ impl Acceptor {
     async fn accept_loop(self: Rc<Self>, listener: AsyncFd<TcpListener>, scheme: Scheme) {
         loop {
             let Ok(mut ready) = listener.readable().await else { return };
+            self.spare.borrow_mut().restore();
             for _ in 0..BATCH {
                 enter(Bucket::Arrival);
                 match listener::accept(listener.get_ref(), scheme) {
@@ -85,15 +94,48 @@ impl Acceptor {
                         break;
                     }
                     Err(error) if is_of_the_connection(&error) => {}
+                    Err(error) if is_out_of_files(&error) => match self.refuse_one(&listener) {
+                        Ok(()) => {}
+                        Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                            ready.clear_ready();
+                            break;
+                        }
+                        Err(error) => {
+                            self.note_failure(&error);
+                            tokio::time::sleep(PAUSE).await;
+                            break;
+                        }
+                    },
                     Err(error) => {
-                        self.context.counters.accept_errors.add(1);
-                        tracing::warn!(%error, "cannot accept connections");
+                        self.note_failure(&error);
                         tokio::time::sleep(PAUSE).await;
                         break;
                     }
                 }
             }
             tokio::task::yield_now().await;
+        }
+    }
+
+    /// Refuses a connection for which there is no file descriptor, by a reset: its customer
+    /// learns it at once. The control loop logs it.
+    ///
+    /// # Errors
+    /// `WouldBlock` if no connection waits; otherwise the error of `accept`.
+    fn refuse_one(&self, listener: &AsyncFd<TcpListener>) -> io::Result<()> {
+        let accept = || listener::accept(listener.get_ref(), Scheme::Https);
+        self.spare.borrow_mut().lend(|| accept().map(|arrival| socket::reset(arrival.socket)))?;
+        let counters = &self.context.counters;
+        counters.accepted.add(1);
+        counters.accept_errors.add(1);
+        counters.end(End::NoFiles);
+        Ok(())
+    }
+
+    fn note_failure(&self, error: &io::Error) {
+        self.context.counters.accept_errors.add(1);
+        if let Some(times) = self.failures.borrow_mut().count(1, Instant::now()) {
+            tracing::warn!(%error, times, "cannot accept connections");
         }
     }
 
@@ -163,7 +205,8 @@ impl Acceptor {
             FirstFlight::NotTls(protocol) => return self.handle_not_tls(arrival, protocol),
             FirstFlight::Malformed(malformed) => {
                 tracing::debug!(%malformed, "the hello is malformed");
-                return counters.end(End::MalformedHello);
+                counters.end(End::MalformedHello);
+                return refusal::send_last_alert(arrival.socket, alerts::for_malformed(malformed));
             }
             FirstFlight::NotHttp => {
                 counters.end(End::NotHttp);
@@ -245,7 +288,10 @@ impl Acceptor {
         let counters = &self.context.counters;
         counters.not_tls[protocol].add(1);
         if protocol != OtherProtocol::PlainHttp {
-            return counters.end(End::NotTls);
+            counters.end(End::NotTls);
+            let old = protocol == OtherProtocol::SslV2;
+            let alert = old.then_some(AlertDescription::ProtocolVersion);
+            return refusal::send_last_alert(arrival.socket, alert);
         }
         counters.end(End::ClearHttp);
         let prefix = self.context.places.prefix_of(arrival.peer.ip());

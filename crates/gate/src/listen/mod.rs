@@ -4,3 +4,4 @@ pub mod accept;
 pub mod core;
 pub mod first_flight;
 pub mod listener;
+pub mod spare;

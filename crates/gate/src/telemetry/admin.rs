@@ -3,6 +3,8 @@
 //! Read only. Deviation: hyper without axum, whose `serve` has neither a cap on
 //! connections nor deadlines; for four fixed pages a router is no gain.
 
+use crate::telemetry::admin_connections::{AdminConnections, Uses};
+use crate::telemetry::seldom::Seldom;
 use crate::telemetry::snapshot::Snapshot;
 use http::{HeaderValue, Method, Request, Response, StatusCode, Uri, header};
 use http_body_util::Full;
@@ -13,9 +15,8 @@ use std::convert::Infallible;
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::net::TcpStream;
-use tokio::sync::Semaphore;
 
 /// Returns the snapshot that a page shows; called once per request.
 pub type Source = Arc<dyn Fn() -> Snapshot + Send + Sync>;
@@ -30,7 +31,8 @@ pub struct Error {
     pub reason: String,
 }
 
-/// Most connections at once: a few collectors and people.
+/// Most connections at once: a few collectors and people. Beyond them the one closes that
+/// is used least.
 const CONNECTIONS: usize = 64;
 /// From one response, or the start, to the end of the next request's head.
 const HEAD_DEADLINE: Duration = Duration::from_secs(30);
@@ -71,27 +73,30 @@ impl Admin {
             Ok(listener) => listener,
             Err(error) => return tracing::error!(%error, "the admin address cannot be served"),
         };
-        let slots = Arc::new(Semaphore::new(CONNECTIONS));
         let loopback = self.address.ip().is_loopback();
         // Dropped with this future, and with it every connection.
-        let mut connections = tokio::task::JoinSet::new();
+        let mut connections = AdminConnections::new(CONNECTIONS);
+        let mut failures = Seldom::default();
         loop {
             let stream = match listener.accept().await {
                 Ok((stream, _)) => stream,
                 Err(error) => {
-                    tracing::warn!(%error, "the admin address did not accept");
+                    if let Some(times) = failures.count(1, Instant::now()) {
+                        tracing::warn!(%error, times, "the admin address did not accept");
+                    }
+                    // What fails most is to find a free file descriptor.
+                    connections.close_least_used();
                     tokio::time::sleep(ACCEPT_PAUSE).await;
                     continue;
                 }
             };
-            while connections.try_join_next().is_some() {}
-            let Ok(slot) = slots.clone().try_acquire_owned() else { continue };
             let source = source.clone();
-            connections.spawn(async move {
-                let _slot = slot;
-                let served = serve_connection(stream, source, loopback);
+            connections.begin(async move |uses| {
+                let served = serve_connection(stream, source, loopback, uses);
                 let _ = tokio::time::timeout(CONNECTION_DEADLINE, served).await;
             });
+            // It is served before others arrive that would close it.
+            tokio::task::yield_now().await;
         }
     }
 }
@@ -113,8 +118,9 @@ fn reason(error: &io::Error, address: SocketAddr) -> String {
     }
 }
 
-async fn serve_connection(stream: TcpStream, source: Source, loopback: bool) {
+async fn serve_connection(stream: TcpStream, source: Source, loopback: bool, uses: Uses) {
     let service = service_fn(move |request: Request<Incoming>| {
+        uses.request();
         let response = answer(&request, loopback, &*source);
         async move { Ok::<_, Infallible>(response) }
     });
@@ -292,22 +298,68 @@ mod tests {
         served.abort();
     }
 
+    /// A connection on which bytes were sent.
+    async fn sending(address: SocketAddr, bytes: &[u8]) -> TcpStream {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        stream.write_all(bytes).await.unwrap();
+        stream
+    }
+
+    /// Whether the connection gets an answer; otherwise it was closed.
+    async fn is_answered(stream: &mut TcpStream) -> bool {
+        let mut first = [0; 12];
+        stream.read_exact(&mut first).await.is_ok_and(|_| &first == b"HTTP/1.1 200")
+    }
+
+    const HEALTH: &[u8] = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n";
+
     #[tokio::test]
-    async fn more_connections_than_the_cap_are_closed_at_once() {
+    async fn slow_and_silent_clients_keep_nobody_from_the_pages() {
         let admin = Admin::bind("127.0.0.1:0".parse().unwrap()).unwrap();
         let address = admin.address();
         let served = tokio::spawn(admin.serve(Arc::new(Snapshot::default)));
+        let mut slow = Vec::new();
+        for _ in 0..CONNECTIONS {
+            slow.push(sending(address, b"GET /healthz HT").await);
+            slow.push(sending(address, b"").await);
+        }
+        let mut collector = sending(address, HEALTH).await;
+        assert!(is_answered(&mut collector).await);
+        for _ in 0..2 * CONNECTIONS {
+            slow.push(sending(address, b"GET").await);
+            assert!(is_answered(&mut sending(address, HEALTH).await).await);
+        }
+        assert_eq!(slow[0].read(&mut [0; 1]).await.unwrap_or_default(), 0, "the oldest is closed");
+        // A kept connection that was used outlives them.
+        let mut rest = [0; 4096];
+        let _ = collector.read(&mut rest).await.unwrap();
+        collector.write_all(HEALTH).await.unwrap();
+        assert!(is_answered(&mut collector).await);
+        served.abort();
+    }
+
+    #[tokio::test]
+    async fn of_used_connections_the_one_closes_whose_last_request_is_oldest() {
+        let admin = Admin::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let address = admin.address();
+        let served = tokio::spawn(admin.serve(Arc::new(Snapshot::default)));
+        let request = b"HEAD /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n";
         let mut open = Vec::new();
         for _ in 0..CONNECTIONS {
-            let mut stream = TcpStream::connect(address).await.unwrap();
-            stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n").await.unwrap();
-            let mut first = [0; 12];
-            stream.read_exact(&mut first).await.unwrap();
-            assert_eq!(&first, b"HTTP/1.1 200");
+            let mut stream = sending(address, request).await;
+            assert!(is_answered(&mut stream).await);
             open.push(stream);
         }
-        let mut extra = TcpStream::connect(address).await.unwrap();
-        assert_eq!(extra.read(&mut [0; 1]).await.unwrap(), 0);
+        open[0].write_all(request).await.unwrap();
+        let mut buffer = [0; 4096];
+        while !buffer.windows(8).any(|part| part == b"HTTP/1.1") {
+            let _ = open[0].read(&mut buffer).await.unwrap();
+        }
+        assert!(is_answered(&mut sending(address, request).await).await);
+        let _ = open[1].read(&mut buffer).await.unwrap();
+        assert_eq!(open[1].read(&mut buffer).await.unwrap_or_default(), 0, "closed");
+        open[0].write_all(request).await.unwrap();
+        assert!(open[0].read(&mut buffer).await.unwrap() > 0, "kept");
         served.abort();
     }
 }

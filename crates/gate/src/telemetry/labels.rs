@@ -149,6 +149,8 @@ labels! {
         TooMany = "too_many",
         /// It gave way to a connection of an address prefix with fewer.
         Displaced = "displaced",
+        /// No file descriptor was left for it.
+        NoFiles = "no_files",
         /// The handshake was not complete in time.
         HandshakeDeadline = "handshake_deadline",
         /// The handshake failed.
@@ -158,11 +160,11 @@ labels! {
         SessionLimit = "session_limit",
         /// A request's head was not complete in time.
         HeadDeadline = "head_deadline",
-        /// No progress in a body in time, in either direction.
+        /// The customer sent or read nothing of a body in time, or too little.
         BodyDeadline = "body_deadline",
         /// A request that breaks HTTP.
         BadRequest = "bad_request",
-        /// The upstream cut the response.
+        /// The upstream cut the response, or stopped sending it.
         Truncated = "truncated",
         /// The connection broke while a request or response was on its way.
         Broken = "broken",
@@ -178,6 +180,8 @@ labels! {
         Broken = "broken",
         /// It closed in the middle of its response.
         Truncated = "truncated",
+        /// It stopped reading a request, or sending a response.
+        Stalled = "stalled",
     }
 
     /// What became of the ticket in a hello.

@@ -1,6 +1,7 @@
 //! Counters, clocks, metrics and the pages that show them.
 
 pub mod admin;
+mod admin_connections;
 pub mod capacity_log;
 pub mod clock;
 pub mod counters;
@@ -8,5 +9,6 @@ pub mod cpu;
 pub mod durations;
 pub mod labels;
 pub mod metrics;
+pub mod seldom;
 pub mod snapshot;
 pub mod usage;

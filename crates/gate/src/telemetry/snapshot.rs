@@ -101,8 +101,9 @@ pub struct Snapshot {
     /// (`http_in_clear`, `ssh`, …): each once.
     #[serde(serialize_with = "as_object")]
     pub not_tls: Vec<(&'static str, u64)>,
-    /// Failures to accept a connection for want of something, such as
-    /// descriptors; after each the core waits 20 ms.
+    /// Failures to accept a connection for want of something, such as file
+    /// descriptors. Those of want of descriptors are `no_files` among the ended
+    /// connections as well, if they could be refused.
     pub accept_errors: u64,
     /// Connections to the upstream open now.
     pub upstream_connections: u64,

@@ -7,6 +7,7 @@ use crate::admission::ticketer::Ticketer;
 use crate::admission::tickets::Keyring;
 use crate::config::{Config, Identity, MinimumVersion};
 use crate::telemetry::clock::unix_now;
+use crate::tls::transcript;
 use rustls::crypto::CryptoProvider;
 use rustls::crypto::aws_lc_rs;
 use rustls::server::NoServerSessionStorage;
@@ -38,7 +39,6 @@ impl ServerConfigs {
         let provider = Arc::new(aws_lc_rs::default_provider());
         let certified =
             CertifiedKey::from_der(identity.chain.clone(), identity.key.clone_key(), &provider)?;
-        let algorithm = certified.key.algorithm();
         let non_signing = CertifiedKey::new(
             certified.cert.clone(),
             Arc::new(NonSigningKey(certified.key.clone())),
@@ -48,11 +48,12 @@ impl ServerConfigs {
             .map_err(|_| rustls::Error::FailedToGetRandomBytes)?;
         let keyring = Arc::new(keyring);
         let tls12 = config.tls.minimum_version == MinimumVersion::Tls12;
+        let serving = Arc::new(transcript::with_names_as_sent(&provider));
         let make = |key: CertifiedKey, opens: bool| {
-            server_config(&provider, tls12, key, Ticketer { keyring: keyring.clone(), opens })
+            server_config(&serving, tls12, key, Ticketer { keyring: keyring.clone(), opens })
         };
+        let offer = Arc::new(Offer::new(&provider, &*certified.key, tls12));
         let (full, returning) = (make(certified, false)?, make(non_signing, true)?);
-        let offer = Arc::new(Offer::new(&provider, algorithm, tls12));
         Ok(Self { full, returning, keyring, offer, provider })
     }
 }
@@ -174,7 +175,14 @@ mod tests {
         assert!(tls.full.ticketer.encrypt(b"state").is_none());
         shake(&tls.full, client).unwrap();
         let terms = Terms { version: 0x0304, suite: 0x1301, extended_master_secret: false };
-        let holder = TicketHolder { session: [7; 16], began: 1, uses: 2, terms, server_name: 3 };
+        let holder = TicketHolder {
+            session: [7; 16],
+            began: 1,
+            uses: 2,
+            terms,
+            server_name: 3,
+            unusable_name: None,
+        };
         let ticket = holder.during(|| tls.full.ticketer.encrypt(b"state")).unwrap();
         let claims = tls.keyring.open(&ticket, unix_now()).unwrap().claims;
         assert_eq!((claims.session, claims.began, claims.uses), ([7; 16], 1, 2));
