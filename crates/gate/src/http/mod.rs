@@ -1,6 +1,6 @@
 //! HTTP/1.1 between customer and upstream.
 
-pub mod guard;
+pub mod forwarding;
 pub mod headers;
 pub mod pages;
 pub mod pool;
@@ -8,5 +8,7 @@ pub mod proxy;
 pub mod request_body;
 pub mod requests;
 pub mod response_body;
+pub mod responses;
 pub mod stream;
+pub mod trailers;
 pub mod upstream;

@@ -1,19 +1,19 @@
 //! One request: from the customer to the upstream, and the response back.
 
 use crate::connection::state::ConnectionState;
-use crate::http::guard::LengthGuard;
-use crate::http::headers::{self, Forwarding};
+use crate::framing::Fault;
+use crate::http::forwarding::Forwarding;
+use crate::http::headers;
 use crate::http::pages::ErrorPage;
 use crate::http::pool::{Pool, Pooled};
 use crate::http::request_body::RequestBody;
 use crate::http::response_body::{RequestGuard, ResponseBody};
 use crate::telemetry::clock;
-use crate::telemetry::labels::UpstreamFault;
+use crate::telemetry::labels::{Malformed, UpstreamFault};
 use http::header::TRANSFER_ENCODING;
 use http::request::Parts;
-use http::{HeaderMap, Method, Request, Response, StatusCode, Version};
+use http::{HeaderMap, Method, Request, Response, StatusCode, response};
 use hyper::body::{Body as _, Incoming};
-use std::cell::RefCell;
 use std::convert::Infallible;
 use std::future::poll_fn;
 use std::pin::pin;
@@ -24,8 +24,6 @@ use std::task::Poll;
 pub struct Proxy {
     /// The state of the connection.
     pub state: Rc<ConnectionState>,
-    /// Detects conflicting lengths.
-    pub guard: Rc<RefCell<LengthGuard>>,
     /// What the upstream learns about the customer.
     pub forwarding: Forwarding,
     /// Connections to the upstream.
@@ -41,16 +39,16 @@ pub async fn serve(
     let state = &proxy.state;
     let begun = state.request(!request.body().is_end_stream());
     let request_guard = RequestGuard::new(state, begun);
-    let response = match forward(&proxy, request).await {
-        Ok((response, connection)) => {
-            let (mut parts, body) = response.into_parts();
-            headers::remove_hop_by_hop(&mut parts.headers);
-            parts.version = Version::HTTP_11;
+    let to_head = request.method() == Method::HEAD;
+    let answered = forward(&proxy, request).await;
+    let answered = answered.and_then(|answer| to_customer(state, answer, to_head));
+    let response = match answered {
+        Ok((parts, body, connection)) => {
             Response::from_parts(parts, ResponseBody::upstream(body, connection, request_guard))
         }
         Err(page) => {
-            if page.closes() {
-                state.note_malformed();
+            if let Some(part) = page.malformed() {
+                state.note_malformed(part);
             }
             let fault = match page {
                 ErrorPage::Late => Some(UpstreamFault::Timeout),
@@ -68,15 +66,31 @@ pub async fn serve(
     Ok(response)
 }
 
+/// Makes the upstream's response the customer's.
+fn to_customer(
+    state: &ConnectionState,
+    (response, mut connection): (Response<Incoming>, Pooled),
+    to_head: bool,
+) -> Result<(response::Parts, Incoming, Pooled), ErrorPage> {
+    let (mut parts, body) = response.into_parts();
+    match headers::to_customer(&mut parts, to_head) {
+        Ok(true) => {}
+        Ok(false) => connection.close_after_response(),
+        Err(part) => {
+            tracing::debug!("the upstream's response has a transfer coding other than chunked");
+            state.counters.malformed_responses[part].add(1);
+            return Err(ErrorPage::BrokenUpstream);
+        }
+    }
+    Ok((parts, body, connection))
+}
+
 async fn forward(
     proxy: &Proxy,
     request: Request<Incoming>,
 ) -> Result<(Response<Incoming>, Pooled), ErrorPage> {
     let (mut parts, body) = request.into_parts();
     let chunked = parts.headers.contains_key(TRANSFER_ENCODING);
-    if chunked && proxy.guard.borrow_mut().conflict() {
-        return Err(ErrorPage::TwoLengths);
-    }
     headers::to_upstream(&mut parts, &proxy.forwarding, chunked)?;
     let copy = body.is_end_stream().then(|| RetryCopy::of(&parts)).flatten();
     let request = Request::from_parts(parts, RequestBody::new(body, &proxy.state));
@@ -87,7 +101,7 @@ async fn forward(
     };
     match exchange(&proxy.state, &mut connection, request).await {
         Ok(response) => Ok((response, connection)),
-        Err(ExchangeError::Late) => Err(ErrorPage::Late),
+        Err(ExchangeError::Final(page)) => Err(page),
         Err(ExchangeError::Broken(unsent)) => {
             // The connection had gone stale in the pool. A request that was not sent, or
             // may safely be sent twice, is tried a second time.
@@ -113,15 +127,15 @@ async fn on_new_connection(
     })?;
     match exchange(&proxy.state, &mut connection, request).await {
         Ok(response) => Ok((response, connection)),
-        Err(ExchangeError::Late) => Err(ErrorPage::Late),
+        Err(ExchangeError::Final(page)) => Err(page),
         Err(ExchangeError::Broken(_)) => Err(ErrorPage::BrokenUpstream),
     }
 }
 
 /// Why an exchange ended without a response.
 enum ExchangeError {
-    /// The upstream did not respond in time.
-    Late,
+    /// For a reason that another connection would not change.
+    Final(ErrorPage),
     /// The connection broke; with the request if nothing of it was sent.
     Broken(Option<Box<Request<RequestBody>>>),
 }
@@ -133,24 +147,44 @@ async fn exchange(
     request: Request<RequestBody>,
 ) -> Result<Response<Incoming>, ExchangeError> {
     let sent = clock::now();
+    connection.get().expect_response(request.method() == Method::HEAD);
     let mut response = pin!(connection.get().sender.try_send_request(request));
     let response = poll_fn(|cx| {
         connection.get().drive(cx);
         match response.as_mut().poll(cx) {
-            Poll::Ready(result) => Poll::Ready(result.map_err(|mut error| {
-                tracing::debug!(error = %error.error(), "the connection to the upstream broke");
-                ExchangeError::Broken(error.take_message().map(Box::new))
-            })),
-            Poll::Pending if state.upstream_late() => Poll::Ready(Err(ExchangeError::Late)),
+            Poll::Ready(Ok(response)) => Poll::Ready(Ok(response)),
+            Poll::Ready(Err(mut error)) => {
+                let unsent = error.take_message().map(Box::new);
+                tracing::debug!(error = %error.into_error(), "the exchange with the upstream broke");
+                Poll::Ready(Err(match blame(state, connection) {
+                    Some(page) => ExchangeError::Final(page),
+                    None => ExchangeError::Broken(unsent),
+                }))
+            }
+            Poll::Pending if state.upstream_late() => {
+                Poll::Ready(Err(ExchangeError::Final(ErrorPage::Late)))
+            }
             Poll::Pending => Poll::Pending,
         }
     })
     .await?;
     if response.status() == StatusCode::SWITCHING_PROTOCOLS {
-        return Err(ExchangeError::Broken(None));
+        return Err(ExchangeError::Final(ErrorPage::BrokenUpstream));
     }
     state.counters.upstream_response(clock::now().saturating_duration_since(sent));
     Ok(response)
+}
+
+/// Whose fault it is that an exchange broke, where that is known.
+fn blame(state: &ConnectionState, connection: &mut Pooled) -> Option<ErrorPage> {
+    if state.upload_failed() {
+        let malformed = |fault: Fault| ErrorPage::Malformed(fault.rule);
+        return Some(state.fault().map_or(ErrorPage::CutBody, malformed));
+    }
+    let fault = connection.get().take_fault()?;
+    tracing::debug!(%fault, "the upstream's response is malformed");
+    state.counters.malformed_responses[Malformed::of(fault)].add(1);
+    Some(ErrorPage::BrokenUpstream)
 }
 
 /// A copy of a request without a body, to be sent again.

@@ -2,7 +2,9 @@
 
 use crate::config::Config;
 use crate::error::Error;
+use crate::framing::{Fault, Limits};
 use crate::http::request_body::RequestBody;
+use crate::http::responses::{CheckedSocket, Responses};
 use crate::socket;
 use hyper::client::conn::http1::{Builder, Connection, SendRequest};
 use hyper_util::rt::TokioIo;
@@ -29,6 +31,7 @@ pub struct Connector {
     tls: Option<(TlsConnector, ServerName<'static>)>,
     timeout: Duration,
     builder: Builder,
+    limits: Limits,
 }
 
 impl Connector {
@@ -48,12 +51,15 @@ impl Connector {
             }
         };
         let mut builder = Builder::new();
-        builder.max_buf_size(config.limits.head_max_bytes.max(64 * 1024));
+        let head_bytes = config.limits.head_max_bytes.max(64 * 1024);
+        let limits = Limits { head_bytes, fields: config.limits.head_max_fields };
+        builder.max_buf_size(head_bytes);
         if config.limits.head_max_fields != 100 {
             builder.max_headers(config.limits.head_max_fields);
         }
         let (host, port) = (origin.host.clone(), origin.port);
-        Ok(Self { host, port, tls, timeout: config.upstream.connect_timeout, builder })
+        let timeout = config.upstream.connect_timeout;
+        Ok(Self { host, port, tls, timeout, builder, limits })
     }
 
     /// Opens a connection, within the connect timeout.
@@ -63,9 +69,11 @@ impl Connector {
     pub async fn connect(&self) -> io::Result<UpstreamConnection> {
         let timed = tokio::time::timeout(self.timeout, self.open()).await;
         let socket = timed.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
+        let responses = Responses::new(self.limits);
+        let socket = TokioIo::new(CheckedSocket::new(socket, responses.clone()));
         let (sender, connection) =
-            self.builder.handshake(TokioIo::new(socket)).await.map_err(io::Error::other)?;
-        Ok(UpstreamConnection { sender, connection, ended: false })
+            self.builder.handshake(socket).await.map_err(io::Error::other)?;
+        Ok(UpstreamConnection { sender, connection, responses, ended: false })
     }
 
     async fn open(&self) -> io::Result<UpstreamSocket> {
@@ -88,7 +96,8 @@ impl Connector {
 pub struct UpstreamConnection {
     /// Accepts requests.
     pub sender: SendRequest<RequestBody>,
-    connection: Connection<TokioIo<UpstreamSocket>, RequestBody>,
+    connection: Connection<TokioIo<CheckedSocket<UpstreamSocket>>, RequestBody>,
+    responses: Responses,
     ended: bool,
 }
 
@@ -104,6 +113,16 @@ impl UpstreamConnection {
     pub fn is_ready(&mut self, cx: &mut Context<'_>) -> bool {
         self.drive(cx);
         !self.ended && matches!(self.sender.poll_ready(cx), Poll::Ready(Ok(())))
+    }
+
+    /// A request is about to be sent: a HEAD, or another.
+    pub fn expect_response(&self, to_head: bool) {
+        self.responses.expect(to_head);
+    }
+
+    /// Where the upstream's bytes broke the grammar of HTTP; once.
+    pub fn take_fault(&self) -> Option<Fault> {
+        self.responses.take_fault()
     }
 
     /// Whether it has ended.
