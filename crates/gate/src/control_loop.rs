@@ -6,11 +6,14 @@ use crate::admission::tickets::Keyring;
 use crate::shared::Shared;
 use crate::telemetry::clock::{TICK, unix_now};
 use crate::telemetry::counters::Totals;
+use crate::telemetry::digest::{Counts, Digest, Notice};
 use crate::telemetry::labels::{Bucket, Class};
 use crate::telemetry::usage::UsageMeter;
 use std::sync::Arc;
+use std::time::Duration;
 use tidegate_control::{ClassWork, Reading};
 use tokio::time::MissedTickBehavior;
+use tracing::Level;
 
 /// The control loop of a gate.
 pub struct ControlLoop {
@@ -27,6 +30,7 @@ impl ControlLoop {
     pub async fn run(self) {
         let Self { shared, sessions, keyring } = self;
         let mut usage = UsageMeter::new(&shared.config.upstream).on_cores(&shared.processors);
+        let mut digest = Digest::default();
         let mut before = shared.totals();
         let mut started_before = sessions.started();
         let mut then = shared.now();
@@ -56,8 +60,22 @@ impl ControlLoop {
             if !reading.elapsed.is_zero() {
                 shared.controller().observe(now, &reading);
             }
+            for notice in digest.observe(now, Counts::of(&totals)) {
+                log(&shared, now, &notice);
+            }
             (before, started_before, then) = (totals, started, now);
         }
+    }
+}
+
+/// Writes a line to the log, with what the controller knows about it.
+fn log(shared: &Shared, now: Duration, notice: &Notice) {
+    let why = notice.is_of_refusing().then(|| shared.controller().status(now).why_not).flatten();
+    let why = why.map(|why| format!("; {why}")).unwrap_or_default();
+    if notice.level() == Level::WARN {
+        tracing::warn!("{notice}{why}");
+    } else {
+        tracing::info!("{notice}{why}");
     }
 }
 

@@ -86,6 +86,11 @@ impl Reader {
         }
     }
 
+    /// Whether the last byte ended a message, or none was read.
+    pub fn is_between_messages(&self) -> bool {
+        self.state == State::Head && self.head == Head::default() && self.line.is_empty()
+    }
+
     /// Reads bytes in the order of their arrival.
     ///
     /// # Errors

@@ -107,7 +107,7 @@ impl Pooled {
         }
         let Some(connection) = self.connection.take() else { return };
         let mut idle = self.pool.idle.borrow_mut();
-        if connection.ended() || idle.len() >= self.pool.size {
+        if !connection.is_reusable() || idle.len() >= self.pool.size {
             self.pool.counters.upstream_open.sub(1);
         } else {
             idle.push_back((connection, clock::now()));

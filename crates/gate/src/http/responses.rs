@@ -32,6 +32,11 @@ impl Responses {
         self.0.borrow_mut().reader.expect_response(to_head);
     }
 
+    /// Whether no byte of a response is read, or all of it and nothing more.
+    pub fn is_between(&self) -> bool {
+        self.0.borrow().reader.is_between_messages()
+    }
+
     /// Where the bytes broke the grammar; once.
     pub fn take_fault(&self) -> Option<Fault> {
         self.0.borrow_mut().fault.take()

@@ -125,9 +125,10 @@ impl UpstreamConnection {
         self.responses.take_fault()
     }
 
-    /// Whether it has ended.
-    pub fn ended(&self) -> bool {
-        self.ended
+    /// Whether it may serve another request: it is open, and the last response was read to
+    /// its end.
+    pub fn is_reusable(&self) -> bool {
+        !self.ended && self.responses.is_between()
     }
 }
 
