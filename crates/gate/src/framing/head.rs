@@ -133,11 +133,10 @@ pub fn field(line: &[u8]) -> Result<(&[u8], &[u8]), Rule> {
     if matches!(line, [b' ' | b'\t', ..]) {
         return Err(Rule::Folding);
     }
-    let colon = memchr::memchr(b':', line).ok_or(Rule::FieldName)?;
-    let (name, value) = (&line[..colon], &line[colon + 1..]);
-    if !is_token(name) {
+    let (name, value) = line.split_at(token_length(line));
+    let (false, [b':', value @ ..]) = (name.is_empty(), value) else {
         return Err(Rule::FieldName);
-    }
+    };
     if !is_text(value) {
         return Err(Rule::FieldValue);
     }
@@ -180,8 +179,14 @@ fn is_http_1_0(version: &[u8]) -> Result<bool, Rule> {
     }
 }
 
-/// Source: RFC 9110, section 5.6.2.
 fn is_token(name: &[u8]) -> bool {
+    !name.is_empty() && token_length(name) == name.len()
+}
+
+/// How many bytes at the beginning may be those of a token.
+///
+/// Source: RFC 9110, section 5.6.2.
+fn token_length(bytes: &[u8]) -> usize {
     const TOKEN: [bool; 256] = {
         let mut table = [false; 256];
         let mut byte = 0;
@@ -197,7 +202,7 @@ fn is_token(name: &[u8]) -> bool {
         }
         table
     };
-    !name.is_empty() && name.iter().all(|byte| TOKEN[usize::from(*byte)])
+    bytes.iter().position(|byte| !TOKEN[usize::from(*byte)]).unwrap_or(bytes.len())
 }
 
 /// Whether no byte is a control character other than a tab.
