@@ -1,7 +1,7 @@
 //! Rules between keys, and warnings about what is allowed but risky.
 
 use super::checked::Config;
-use super::choices::{Cores, Policy};
+use super::choices::{Cores, Forwarded, Policy};
 use super::origin::Origin;
 use std::net::{IpAddr, SocketAddr};
 use tidegate_config::{Problem, Section, one_line, show_duration};
@@ -181,6 +181,13 @@ fn warnings(config: &Config) -> Vec<String> {
              certificate is not verified",
             config.upstream.url
         ));
+    }
+    if config.upstream.forwarded == Forwarded::Pass {
+        warnings.push(
+            "upstream.forwarded = \"pass\": customers choose the address that the upstream sees; \
+             \"append\" keeps the fields of a proxy in front of the gate"
+                .to_owned(),
+        );
     }
     if config.admission.policy != Policy::Static && config.admission.rate.is_some() {
         let policy = config.admission.policy;

@@ -48,6 +48,7 @@ pub async fn serve(
         }
         Err(page) => {
             if let Some(part) = page.malformed() {
+                tracing::debug!(part = part.name(), "a request is malformed");
                 state.note_malformed(part);
             }
             let fault = match page {

@@ -153,7 +153,6 @@ impl HttpServer {
         if let (Ended::Over(_), Some(fault)) = (&ended, state.fault())
             && fault.part == Part::Head
         {
-            tracing::debug!(%fault, "a request is malformed");
             let page = ErrorPage::Malformed(fault.rule);
             state.counters.code(page.code().as_u16());
             connection.into_parts().io.into_inner().refuse(page).await;

@@ -69,6 +69,7 @@ impl Stream {
         if fault.part == Part::Head && !self.state.awaits_request() {
             return Poll::Pending;
         }
+        tracing::debug!(%fault, "a request is malformed");
         self.state.note_fault(fault);
         Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, fault)))
     }
