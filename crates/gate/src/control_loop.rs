@@ -7,14 +7,16 @@ use crate::shared::Shared;
 use crate::telemetry::capacity_log::CapacityLog;
 use crate::telemetry::clock::{TICK, unix_now};
 use crate::telemetry::counters::Totals;
+use crate::telemetry::digest::{Counts, Digest, Notice};
 use crate::telemetry::labels::{Bucket, Class, End};
 use crate::telemetry::seldom::Seldom;
 use crate::telemetry::usage::UsageMeter;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tidegate_control::{ClassWork, Reading};
 use tidegate_host::open_files;
 use tokio::time::MissedTickBehavior;
+use tracing::Level;
 
 /// The control loop of a gate.
 pub struct ControlLoop {
@@ -31,6 +33,7 @@ impl ControlLoop {
     pub async fn run(self) {
         let Self { shared, sessions, keyring } = self;
         let mut usage = UsageMeter::new(&shared.config.upstream).on_cores(&shared.processors);
+        let mut digest = Digest::default();
         let mut before = shared.totals();
         let mut started_before = sessions.started();
         let mut then = shared.now();
@@ -66,6 +69,9 @@ impl ControlLoop {
             if let Some(line) = capacity_log.line(now, || shared.controller().sustainable()) {
                 tracing::info!("{line}");
             }
+            for notice in digest.observe(now, Counts::of(&totals)) {
+                log(&shared, now, &notice);
+            }
             (before, started_before, then) = (totals, started, now);
         }
     }
@@ -91,6 +97,17 @@ impl FileShortage {
                 open_files::limit()
             );
         }
+    }
+}
+
+/// Writes a line to the log, with what the controller knows about it.
+fn log(shared: &Shared, now: Duration, notice: &Notice) {
+    let why = notice.is_of_refusing().then(|| shared.controller().status(now).why_not).flatten();
+    let why = why.map(|why| format!("; {why}")).unwrap_or_default();
+    if notice.level() == Level::WARN {
+        tracing::warn!("{notice}{why}");
+    } else {
+        tracing::info!("{notice}{why}");
     }
 }
 

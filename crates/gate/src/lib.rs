@@ -3,11 +3,13 @@
 //! The folders follow a connection: `listen` accepts it and reads its first
 //! flight, `admission` classifies it and admits, queues or refuses it, `connection` has
 //! its task, state and transport, [`tls`] the configurations of its handshake, and `http`
-//! serves its requests. `places` decides which connection gives way where there are too
-//! many. [`telemetry`] counts all of it, and `control_loop` reports to the controller.
+//! serves its requests; `framing` finds where a message begins and ends. `places` decides
+//! which connection gives way where there are too many. [`telemetry`] counts all of it, and
+//! `control_loop` reports to the controller.
 //!
 //! Imports point one way: [`Gate`], `control_loop` and `listen` are on top, then `http`,
-//! `connection`, [`tls`], `admission`, the context of a core, `places`, [`telemetry`] and
+//! `connection`, [`tls`], `admission`, the context of a core, `places`, [`telemetry`],
+//! `framing` and
 //! [`config`].
 
 pub mod config;
@@ -20,6 +22,7 @@ mod connection;
 mod context;
 mod control_loop;
 mod error;
+mod framing;
 mod gate;
 mod http;
 mod limits;

@@ -2,10 +2,10 @@
 
 use crate::admission::sessions::Sessions;
 use crate::shared::Shared;
-use crate::telemetry::counters::Totals;
+use crate::telemetry::counters::{PerMalformed, Totals};
 use crate::telemetry::durations::Durations;
 use crate::telemetry::labels::{
-    Bucket, Class, End, Kind, OTHER_PROTOCOLS, TicketFate, UpstreamFault,
+    Bucket, Class, End, Kind, Malformed, OTHER_PROTOCOLS, TicketFate, UpstreamFault,
 };
 use crate::telemetry::snapshot::{Handshakes, Snapshot, Verdicts};
 use std::net::SocketAddr;
@@ -74,6 +74,8 @@ pub fn snapshot(shared: &Shared, sessions: &Sessions, admin: Option<SocketAddr>)
             .map(|fault| (fault.name(), totals.upstream_faults[*fault]))
             .filter(|(_, count)| *count > 0)
             .collect(),
+        malformed_requests: malformed(&totals.malformed_requests),
+        malformed_responses: malformed(&totals.malformed_responses),
         upstream_retries: totals.upstream_retries,
         cpu_seconds: cpu_clock::of_this_process().as_secs_f64(),
         work_cpu_seconds: Bucket::ALL
@@ -86,6 +88,10 @@ pub fn snapshot(shared: &Shared, sessions: &Sessions, admin: Option<SocketAddr>)
 
 fn handshakes(totals: &Totals, kind: Kind) -> Handshakes {
     Handshakes { ok: totals.handshakes_ok[kind], failed: totals.handshakes_failed[kind] }
+}
+
+fn malformed(counts: &PerMalformed<u64>) -> Vec<(&'static str, u64)> {
+    Malformed::ALL.iter().map(|part| (part.name(), counts[*part])).collect()
 }
 
 fn seconds(ns: u64) -> f64 {

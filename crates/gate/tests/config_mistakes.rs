@@ -309,10 +309,16 @@ fn a_value_of_a_wrong_type_is_reported_for_every_key() {
 
 #[test]
 fn risky_values_give_warnings() {
-    let text = "[upstream]\nurl = \"https://h\"\ninsecure = true\n[admission]\nrate = 5\n\
+    let text = "[upstream]\nurl = \"https://h\"\ninsecure = true\nforwarded = \"pass\"\n[admission]\nrate = 5\n\
                 [admin]\naddress = \"0.0.0.0:9443\"\n[listen]\nclear = \"0.0.0.0:80\"\n[limits]\nmax_connections = 10000000";
     let warnings = Config::from_toml(text, "t").unwrap().warnings();
-    for part in ["listen.clear", "admin.address", "upstream.insecure", "admission.rate"] {
+    for part in [
+        "listen.clear",
+        "admin.address",
+        "upstream.insecure",
+        "admission.rate",
+        "upstream.forwarded",
+    ] {
         assert!(warnings.iter().any(|warning| warning.contains(part)), "{part}: {warnings:?}");
     }
     let quiet = Config::from_toml(UPSTREAM, "t").unwrap().warnings();

@@ -2,39 +2,19 @@
 
 mod common;
 
+use common::plain::{clear_gate, connect_plain};
 use common::*;
 use std::io::{BufReader, ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::TcpStream;
 use std::sync::mpsc;
 use tidegate_gate::Gate;
 use tidegate_gate::telemetry::labels::{Class, End};
 
 const GET: &[u8] = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
-/// A gate that also listens for plain HTTP; `more` is appended to its configuration.
-fn clear_gate(upstream: SocketAddr, more: &str) -> Gate {
-    clear_gate_on("127.0.0.1:0", upstream, more)
-}
-
-fn clear_gate_on(clear: &str, upstream: SocketAddr, more: &str) -> Gate {
-    let address = "127.0.0.1:0";
-    let core = a_core();
-    let listen =
-        format!("[listen]\naddress = \"{address}\"\nclear = \"{clear}\"\ncores = \"{core}\"\n");
-    gate(upstream, &format!("{more}\n{listen}"))
-}
-
 /// One new session is admitted, and no other for a long time.
 fn one_only(more: &str) -> String {
     format!("[admission]\npolicy = \"static\"\nrate = 0.01\n{more}\n")
-}
-
-/// Connects a customer over plain HTTP.
-fn connect_plain(gate: &Gate) -> BufReader<TcpStream> {
-    let socket = TcpStream::connect(gate.clear_address().unwrap()).unwrap();
-    socket.set_read_timeout(Some(PATIENCE)).unwrap();
-    socket.set_write_timeout(Some(PATIENCE)).unwrap();
-    BufReader::new(socket)
 }
 
 /// A customer who has sent a request and waits for the response.

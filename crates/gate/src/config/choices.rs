@@ -87,14 +87,17 @@ words! {
         Tls13 = "1.3",
     }
 
-    /// What the gate does with the `X-Forwarded-*` header fields of a request.
+    /// What the gate does with the header fields of a request that claim where it comes from,
+    /// such as `X-Forwarded-For`.
     pub enum Forwarded {
         /// Those of the request are removed and the gate's own are set.
         Replace = "replace",
         /// The gate's own are added to those of the request.
         Append = "append",
-        /// They pass unchanged; the gate adds none.
+        /// Those of the request are removed; the gate sets none.
         Off = "off",
+        /// They pass unchanged; the gate sets none.
+        Pass = "pass",
     }
 
     /// Which `Host` the upstream receives.

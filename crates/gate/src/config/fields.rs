@@ -106,8 +106,12 @@ keys! {
         /// `upstream.url` (`upstream`).
         host: Host = Is("keep"), Choice(Host::ALL),
             because "applications build links and cookies from the name that the customer used";
-        /// `X-Forwarded-For`, `-Proto` and `-Host`: `replace` those of the request, `append` to
-        /// them (if the gate is behind a trusted proxy), or `off`.
+        /// The header fields that tell the upstream who the customer is. `replace` removes those of
+        /// the request and sets `X-Forwarded-For`, `-Proto` and `-Host`; `append` adds to them, if
+        /// the gate is behind a proxy that you trust; `off` removes them and sets none; `pass`
+        /// leaves them as the customer wrote them. Removed are `Forwarded`, all `X-Forwarded-*`,
+        /// and others such as `X-Real-IP`, `X-Client-IP`, `True-Client-IP` and `CF-Connecting-IP`,
+        /// also with `_` or another character for `-`, which `append` removes too.
         forwarded: Forwarded = Is("replace"), Choice(Forwarded::ALL),
             because "a customer must not choose the address that the upstream logs and trusts";
     }

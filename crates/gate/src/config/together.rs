@@ -1,7 +1,7 @@
 //! Rules between keys, and warnings about what is allowed but risky.
 
 use super::checked::Config;
-use super::choices::{Cores, Policy};
+use super::choices::{Cores, Forwarded, Policy};
 use super::origin::Origin;
 use crate::open_files::{connections_within, needed};
 use std::net::{IpAddr, SocketAddr};
@@ -182,6 +182,13 @@ fn warnings(config: &Config) -> Vec<String> {
              certificate is not verified",
             config.upstream.url
         ));
+    }
+    if config.upstream.forwarded == Forwarded::Pass {
+        warnings.push(
+            "upstream.forwarded = \"pass\": customers choose the address that the upstream sees; \
+             \"append\" keeps the fields of a proxy in front of the gate"
+                .to_owned(),
+        );
     }
     if config.admission.policy != Policy::Static && config.admission.rate.is_some() {
         let policy = config.admission.policy;

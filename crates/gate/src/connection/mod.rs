@@ -1,7 +1,7 @@
 //! One connection: its task, its state and deadlines, and the transport below HTTP.
 
 pub mod deadlines;
-mod delivery;
+pub mod delivery;
 pub mod state;
 pub mod task;
 pub mod transport;

@@ -7,9 +7,10 @@
 use crate::connection::deadlines::RequestDeadlines;
 use crate::connection::delivery::Delivery;
 use crate::connection::upload::Upload;
+use crate::framing::Fault;
 use crate::telemetry::clock;
 use crate::telemetry::counters::Counters;
-use crate::telemetry::labels::{Class, End, UpstreamFault};
+use crate::telemetry::labels::{Class, End, Malformed, UpstreamFault};
 use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Instant;
@@ -69,6 +70,10 @@ pub struct ConnectionState {
     truncated: Cell<bool>,
     /// A request broke HTTP, and was answered with an error.
     malformed: Cell<bool>,
+    /// Where the customer's bytes broke its grammar.
+    fault: Cell<Option<Fault>>,
+    /// The customer did not send a request's body to its end.
+    upload_failed: Cell<bool>,
     /// The class of the connection.
     pub class: Class,
     /// The core's counters.
@@ -98,6 +103,8 @@ impl ConnectionState {
             closed_by_customer: Cell::new(false),
             truncated: Cell::new(false),
             malformed: Cell::new(false),
+            fault: Cell::new(None),
+            upload_failed: Cell::new(false),
             class,
             counters,
         }
@@ -221,6 +228,7 @@ impl ConnectionState {
         let now = clock::now();
         self.begun.set(true);
         self.upload.begin(has_body, now);
+        self.upload_failed.set(false);
         self.handed_over.set(false);
         self.upstream_late.set(None);
         self.enter(if has_body { Activity::Upload } else { Activity::Waiting }, now);
@@ -268,6 +276,16 @@ impl ConnectionState {
         if self.activity.get() == Activity::Upload {
             self.enter(Activity::Waiting, clock::now());
         }
+    }
+
+    /// The customer did not send the request's body to its end, or broke HTTP in it.
+    pub fn upload_fails(&self) {
+        self.upload_failed.set(true);
+    }
+
+    /// Whether the customer did not send the request's body to its end.
+    pub fn upload_failed(&self) -> bool {
+        self.upload_failed.get()
     }
 
     /// The response's head arrived. `streams` tells whether it begins a stream of events.
@@ -370,8 +388,21 @@ impl ConnectionState {
     }
 
     /// A request broke HTTP, and is answered with an error.
-    pub fn note_malformed(&self) {
-        self.malformed.set(true);
+    pub fn note_malformed(&self, part: Malformed) {
+        if !self.malformed.replace(true) {
+            self.counters.malformed_requests[part].add(1);
+        }
+    }
+
+    /// The customer's bytes break the grammar of HTTP.
+    pub fn note_fault(&self, fault: Fault) {
+        self.note_malformed(Malformed::of(fault));
+        self.fault.set(Some(fault));
+    }
+
+    /// Where the customer's bytes broke the grammar of HTTP.
+    pub fn fault(&self) -> Option<Fault> {
+        self.fault.get()
     }
 
     /// Whether a request broke HTTP.

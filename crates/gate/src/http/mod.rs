@@ -1,6 +1,6 @@
 //! HTTP/1.1 between customer and upstream.
 
-pub mod guard;
+pub mod forwarding;
 pub mod headers;
 pub mod pages;
 pub mod pool;
@@ -9,6 +9,8 @@ pub mod proxy;
 pub mod request_body;
 pub mod requests;
 pub mod response_body;
+pub mod responses;
 pub mod stream;
 pub mod stream_types;
+pub mod trailers;
 pub mod upstream;

@@ -1,20 +1,27 @@
 //! The gate's own error pages, the same for every customer.
 
+use crate::framing::Rule;
+use crate::telemetry::labels::Malformed;
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use http::{Response, StatusCode};
+use std::borrow::Cow;
+use std::time::SystemTime;
 
 /// The reason why the gate answers a request itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorPage {
-    /// Content-Length and Transfer-Encoding in one request.
-    TwoLengths,
+    /// A request that breaks the grammar of HTTP, or a limit.
+    Malformed(Rule),
+    /// The customer did not send the request's body to its end.
+    CutBody,
     /// No Host, more than one, or one that is malformed.
     BadHost,
     /// A request target that a gate cannot serve.
     BadTarget,
-    /// CONNECT: the gate is not a forward proxy.
-    Connect,
+    /// CONNECT or TRACE: the gate is not a forward proxy, and shows no one the fields
+    /// of a request.
+    Method,
     /// A protocol upgrade that the gate does not forward.
     Upgrade,
     /// A transfer coding other than chunked.
@@ -31,33 +38,50 @@ pub enum ErrorPage {
 
 impl ErrorPage {
     /// The status code.
+    ///
+    /// Source: RFC 9110, section 15; RFC 6585, section 5.
     pub fn code(self) -> StatusCode {
         match self {
-            Self::TwoLengths | Self::BadHost | Self::BadTarget => StatusCode::BAD_REQUEST,
-            Self::Connect => StatusCode::METHOD_NOT_ALLOWED,
+            Self::Malformed(Rule::Bytes | Rule::Fields) => {
+                StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE
+            }
+            Self::Malformed(Rule::Version) => StatusCode::HTTP_VERSION_NOT_SUPPORTED,
+            Self::Malformed(_) | Self::CutBody | Self::BadHost | Self::BadTarget => {
+                StatusCode::BAD_REQUEST
+            }
+            Self::Method => StatusCode::METHOD_NOT_ALLOWED,
             Self::Upgrade | Self::Coding => StatusCode::NOT_IMPLEMENTED,
             Self::Unreachable | Self::BrokenUpstream => StatusCode::BAD_GATEWAY,
             Self::Late | Self::Stalled => StatusCode::GATEWAY_TIMEOUT,
         }
     }
 
-    /// Whether the request broke HTTP so that what follows it cannot be trusted.
-    pub fn closes(self) -> bool {
-        use ErrorPage::{BadHost, BadTarget, Coding, Connect, TwoLengths};
-        matches!(self, TwoLengths | BadHost | BadTarget | Connect | Coding)
+    /// The part of the request that is at fault, where what follows the request cannot be
+    /// trusted and the connection is closed. A fault of the grammar was counted before.
+    pub fn malformed(self) -> Option<Malformed> {
+        match self {
+            Self::BadHost => Some(Malformed::Host),
+            Self::BadTarget | Self::Method => Some(Malformed::Target),
+            Self::Coding => Some(Malformed::Coding),
+            _ => None,
+        }
     }
 
-    fn text(self) -> (&'static str, &'static str) {
-        match self {
-            Self::TwoLengths => (
-                "Bad request",
-                "The request gives its length twice, by Content-Length and by Transfer-Encoding.",
-            ),
+    /// Whether the connection closes after it.
+    pub fn closes(self) -> bool {
+        self.malformed().is_some() || matches!(self, Self::Malformed(_) | Self::CutBody)
+    }
+
+    fn text(self) -> (&'static str, Cow<'static, str>) {
+        let (title, text) = match self {
+            Self::Malformed(rule) => {
+                let text = format!("The request is malformed: {}.", rule.text());
+                return ("Bad request", text.into());
+            }
+            Self::CutBody => ("Bad request", "The request ended before its body was complete."),
             Self::BadHost => ("Bad request", "The request must name exactly one Host."),
             Self::BadTarget => ("Bad request", "The request's target is no path of this site."),
-            Self::Connect => {
-                ("Method not allowed", "This site is no proxy: CONNECT is not served.")
-            }
+            Self::Method => ("Method not allowed", "This site serves neither CONNECT nor TRACE."),
             Self::Upgrade => {
                 ("Not implemented", "This site does not change to another protocol (Upgrade).")
             }
@@ -84,7 +108,8 @@ impl ErrorPage {
                 "The site stopped reading before it had all that you sent. A part of it may \
                  have been stored: look before you send it again.",
             ),
-        }
+        };
+        (title, text.into())
     }
 
     /// The response with its page.
@@ -104,7 +129,7 @@ impl ErrorPage {
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         match self {
             Self::Unreachable => drop(headers.insert(RETRY_AFTER, HeaderValue::from_static("5"))),
-            Self::Connect => {
+            Self::Method => {
                 let allowed = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS";
                 headers.insert(http::header::ALLOW, HeaderValue::from_static(allowed));
             }
@@ -114,6 +139,28 @@ impl ErrorPage {
             headers.insert(CONNECTION, HeaderValue::from_static("close"));
         }
         response
+    }
+
+    /// The response as bytes of HTTP/1.1, where the HTTP library cannot send it.
+    pub fn bytes(self) -> Vec<u8> {
+        let (parts, page) = self.response().into_parts();
+        let mut bytes = format!(
+            "HTTP/1.1 {} {}\r\ndate: {}\r\ncontent-length: {}\r\n",
+            parts.status.as_str(),
+            parts.status.canonical_reason().unwrap_or_default(),
+            httpdate::fmt_http_date(SystemTime::now()),
+            page.len()
+        )
+        .into_bytes();
+        for (name, value) in &parts.headers {
+            bytes.extend_from_slice(name.as_str().as_bytes());
+            bytes.extend_from_slice(b": ");
+            bytes.extend_from_slice(value.as_bytes());
+            bytes.extend_from_slice(b"\r\n");
+        }
+        bytes.extend_from_slice(b"\r\n");
+        bytes.extend_from_slice(&page);
+        bytes
     }
 }
 
@@ -126,5 +173,18 @@ mod tests {
         let retry = |page: ErrorPage| page.response().headers().contains_key(RETRY_AFTER);
         assert!(retry(ErrorPage::Unreachable));
         assert!(!retry(ErrorPage::BrokenUpstream) && !retry(ErrorPage::Late));
+    }
+
+    #[test]
+    fn a_page_as_bytes_is_a_whole_response() {
+        let bytes = ErrorPage::Malformed(Rule::LineEnd).bytes();
+        let mut fields = [httparse::EMPTY_HEADER; 16];
+        let mut response = httparse::Response::new(&mut fields);
+        let head = response.parse(&bytes).unwrap().unwrap();
+        assert_eq!(response.code, Some(400));
+        let field = |name| response.headers.iter().find(|field| field.name == name).unwrap().value;
+        let length = (bytes.len() - head).to_string();
+        assert_eq!(field("content-length"), length.as_bytes());
+        assert_eq!(field("connection"), b"close");
     }
 }

@@ -39,7 +39,7 @@ impl Pool {
             let (mut connection, since) = self.idle.borrow_mut().pop_back()?;
             let idle = clock::now().saturating_duration_since(since);
             if idle < self.idle_timeout && connection.is_ready(cx) {
-                return Some(Pooled { connection: Some(connection), pool: self.clone() });
+                return Some(Pooled::new(connection, self));
             }
             self.counters.upstream_open.sub(1);
         }
@@ -54,7 +54,7 @@ impl Pool {
             Ok(connection) => {
                 self.counters.upstream_connects.add(1);
                 self.counters.upstream_open.add(1);
-                Ok(Pooled { connection: Some(Box::new(connection)), pool: self.clone() })
+                Ok(Pooled::new(Box::new(connection), self))
             }
             Err(error) => {
                 self.counters.upstream_faults[UpstreamFault::Connect].add(1);
@@ -82,9 +82,19 @@ impl Pool {
 pub struct Pooled {
     connection: Option<Box<UpstreamConnection>>,
     pool: Rc<Pool>,
+    reusable: bool,
 }
 
 impl Pooled {
+    fn new(connection: Box<UpstreamConnection>, pool: &Rc<Pool>) -> Self {
+        Self { connection: Some(connection), pool: pool.clone(), reusable: true }
+    }
+
+    /// Closes it after the response under way, instead of returning it to the pool.
+    pub fn close_after_response(&mut self) {
+        self.reusable = false;
+    }
+
     /// The connection.
     pub fn get(&mut self) -> &mut UpstreamConnection {
         self.connection.as_mut().expect("present until released")
@@ -92,9 +102,12 @@ impl Pooled {
 
     /// Returns it to the pool: the response was read to its end.
     pub fn release(mut self) {
+        if !self.reusable {
+            return;
+        }
         let Some(connection) = self.connection.take() else { return };
         let mut idle = self.pool.idle.borrow_mut();
-        if connection.ended() || idle.len() >= self.pool.size {
+        if !connection.is_reusable() || idle.len() >= self.pool.size {
             self.pool.counters.upstream_open.sub(1);
         } else {
             idle.push_back((connection, clock::now()));

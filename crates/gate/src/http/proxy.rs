@@ -1,20 +1,21 @@
 //! One request: from the customer to the upstream, and the response back.
 
 use crate::connection::state::ConnectionState;
-use crate::http::guard::LengthGuard;
-use crate::http::headers::{self, Forwarding};
+use crate::framing::Fault;
+use crate::http::forwarding::Forwarding;
+use crate::http::headers;
 use crate::http::pages::ErrorPage;
 use crate::http::pool::{Pool, Pooled};
 use crate::http::request_body::RequestBody;
 use crate::http::response_body::{RequestGuard, ResponseBody};
 use crate::http::stream_types::StreamTypes;
+use crate::http::upstream::UpstreamConnection;
 use crate::telemetry::clock;
-use crate::telemetry::labels::UpstreamFault;
+use crate::telemetry::labels::{Malformed, UpstreamFault};
 use http::header::TRANSFER_ENCODING;
 use http::request::Parts;
-use http::{HeaderMap, Method, Request, Response, StatusCode, Version};
+use http::{HeaderMap, Method, Request, Response, StatusCode, response};
 use hyper::body::{Body as _, Incoming};
-use std::cell::RefCell;
 use std::convert::Infallible;
 use std::future::poll_fn;
 use std::pin::pin;
@@ -25,8 +26,6 @@ use std::task::Poll;
 pub struct Proxy {
     /// The state of the connection.
     pub state: Rc<ConnectionState>,
-    /// Detects conflicting lengths.
-    pub guard: Rc<RefCell<LengthGuard>>,
     /// Content types of streams of events.
     pub stream_types: Rc<StreamTypes>,
     /// What the upstream learns about the customer.
@@ -44,18 +43,19 @@ pub async fn serve(
     let state = &proxy.state;
     let begun = state.request(!request.body().is_end_stream());
     let request_guard = RequestGuard::new(state, begun);
+    let to_head = request.method() == Method::HEAD;
+    let answered = forward(&proxy, request).await;
+    let answered = answered.and_then(|answer| to_customer(state, answer, to_head));
     let mut streams = false;
-    let response = match forward(&proxy, request).await {
-        Ok((response, connection)) => {
-            let (mut parts, body) = response.into_parts();
+    let response = match answered {
+        Ok((parts, body, connection)) => {
             streams = proxy.stream_types.begins_stream(&parts.headers, &body);
-            headers::remove_hop_by_hop(&mut parts.headers);
-            parts.version = Version::HTTP_11;
             Response::from_parts(parts, ResponseBody::upstream(body, connection, request_guard))
         }
         Err(page) => {
-            if page.closes() {
-                state.note_malformed();
+            if let Some(part) = page.malformed() {
+                tracing::debug!(part = part.name(), "a request is malformed");
+                state.note_malformed(part);
             }
             let fault = match page {
                 ErrorPage::Late => Some(UpstreamFault::Timeout),
@@ -74,15 +74,31 @@ pub async fn serve(
     Ok(response)
 }
 
+/// Makes the upstream's response the customer's.
+fn to_customer(
+    state: &ConnectionState,
+    (response, mut connection): (Response<Incoming>, Pooled),
+    to_head: bool,
+) -> Result<(response::Parts, Incoming, Pooled), ErrorPage> {
+    let (mut parts, body) = response.into_parts();
+    match headers::to_customer(&mut parts, to_head) {
+        Ok(true) => {}
+        Ok(false) => connection.close_after_response(),
+        Err(part) => {
+            tracing::debug!("the upstream's response has a transfer coding other than chunked");
+            state.counters.malformed_responses[part].add(1);
+            return Err(ErrorPage::BrokenUpstream);
+        }
+    }
+    Ok((parts, body, connection))
+}
+
 async fn forward(
     proxy: &Proxy,
     request: Request<Incoming>,
 ) -> Result<(Response<Incoming>, Pooled), ErrorPage> {
     let (mut parts, body) = request.into_parts();
     let chunked = parts.headers.contains_key(TRANSFER_ENCODING);
-    if chunked && proxy.guard.borrow_mut().conflict() {
-        return Err(ErrorPage::TwoLengths);
-    }
     headers::to_upstream(&mut parts, &proxy.forwarding, chunked)?;
     let copy = body.is_end_stream().then(|| RetryCopy::of(&parts)).flatten();
     let request = Request::from_parts(parts, RequestBody::new(body, &proxy.state));
@@ -93,7 +109,7 @@ async fn forward(
     };
     match exchange(&proxy.state, &mut connection, request).await {
         Ok(response) => Ok((response, connection)),
-        Err(ExchangeError::Late(page)) => Err(page),
+        Err(ExchangeError::Final(page)) => Err(page),
         Err(ExchangeError::Broken(unsent)) => {
             // The connection had gone stale in the pool. A request that was not sent, or
             // may safely be sent twice, is tried a second time.
@@ -126,7 +142,7 @@ async fn on_new_connection(
     let mut connection = connected.await?;
     match exchange(&proxy.state, &mut connection, request).await {
         Ok(response) => Ok((response, connection)),
-        Err(ExchangeError::Late(page)) => Err(page),
+        Err(ExchangeError::Final(page)) => Err(page),
         Err(ExchangeError::Broken(_)) => Err(ErrorPage::BrokenUpstream),
     }
 }
@@ -143,8 +159,8 @@ fn late_page(state: &ConnectionState) -> Option<ErrorPage> {
 
 /// Why an exchange ended without a response.
 enum ExchangeError {
-    /// The upstream did not respond in time; with the page that says so.
-    Late(ErrorPage),
+    /// For a reason that another connection would not change.
+    Final(ErrorPage),
     /// The connection broke; with the request if nothing of it was sent.
     Broken(Option<Box<Request<RequestBody>>>),
 }
@@ -156,6 +172,7 @@ async fn exchange(
     request: Request<RequestBody>,
 ) -> Result<Response<Incoming>, ExchangeError> {
     let sent = clock::now();
+    connection.get().expect_response(request.method() == Method::HEAD);
     let mut response = pin!(connection.get().sender.try_send_request(request));
     let response = poll_fn(|cx| {
         let connection = connection.get();
@@ -167,22 +184,39 @@ async fn exchange(
             state.upload_rest(unacknowledged);
         }
         match response.as_mut().poll(cx) {
-            Poll::Ready(result) => Poll::Ready(result.map_err(|mut error| {
-                tracing::debug!(error = %error.error(), "the connection to the upstream broke");
-                ExchangeError::Broken(error.take_message().map(Box::new))
-            })),
+            Poll::Ready(Ok(response)) => Poll::Ready(Ok(response)),
+            Poll::Ready(Err(mut error)) => {
+                let unsent = error.take_message().map(Box::new);
+                tracing::debug!(error = %error.into_error(), "the exchange with the upstream broke");
+                Poll::Ready(Err(match blame(state, connection) {
+                    Some(page) => ExchangeError::Final(page),
+                    None => ExchangeError::Broken(unsent),
+                }))
+            }
             Poll::Pending => match late_page(state) {
-                Some(page) => Poll::Ready(Err(ExchangeError::Late(page))),
+                Some(page) => Poll::Ready(Err(ExchangeError::Final(page))),
                 None => Poll::Pending,
             },
         }
     })
     .await?;
     if response.status() == StatusCode::SWITCHING_PROTOCOLS {
-        return Err(ExchangeError::Broken(None));
+        return Err(ExchangeError::Final(ErrorPage::BrokenUpstream));
     }
     state.counters.upstream_response(clock::now().saturating_duration_since(sent));
     Ok(response)
+}
+
+/// Whose fault it is that an exchange broke, where that is known.
+fn blame(state: &ConnectionState, connection: &mut UpstreamConnection) -> Option<ErrorPage> {
+    if state.upload_failed() {
+        let malformed = |fault: Fault| ErrorPage::Malformed(fault.rule);
+        return Some(state.fault().map_or(ErrorPage::CutBody, malformed));
+    }
+    let fault = connection.take_fault()?;
+    tracing::debug!(%fault, "the upstream's response is malformed");
+    state.counters.malformed_responses[Malformed::of(fault)].add(1);
+    Some(ErrorPage::BrokenUpstream)
 }
 
 /// A copy of a request without a body, to be sent again.

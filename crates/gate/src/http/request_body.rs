@@ -2,6 +2,7 @@
 //! was read has been sent.
 
 use crate::connection::state::ConnectionState;
+use crate::http::trailers;
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
@@ -39,12 +40,18 @@ impl Body for RequestBody {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
         let Some((incoming, state)) = &mut self.from else { return Poll::Ready(None) };
-        let polled = Pin::new(&mut *incoming).poll_frame(cx);
-        match &polled {
-            Poll::Ready(Some(Ok(frame))) if !incoming.is_end_stream() => {
-                state.upload_progress(frame.data_ref().map_or(0, Bytes::len));
-            }
-            Poll::Ready(_) => state.upload_end(),
+        let mut polled = Pin::new(&mut *incoming).poll_frame(cx);
+        match &mut polled {
+            Poll::Ready(Some(Ok(frame))) => match frame.trailers_mut() {
+                Some(trailers) => {
+                    trailers::clean(trailers);
+                    state.upload_end();
+                }
+                None if incoming.is_end_stream() => state.upload_end(),
+                None => state.upload_progress(frame.data_ref().map_or(0, Bytes::len)),
+            },
+            Poll::Ready(Some(Err(_))) => state.upload_fails(),
+            Poll::Ready(None) => state.upload_end(),
             Poll::Pending => state.upload_waits(),
         }
         polled

@@ -7,7 +7,9 @@ use crate::connection::state::{Activity, ConnectionState, Expiry};
 use crate::connection::task::Client;
 use crate::connection::transport::Transport;
 use crate::context::CoreContext;
-use crate::http::headers::Forwarding;
+use crate::framing::{Limits, Part};
+use crate::http::forwarding::Forwarding;
+use crate::http::pages::ErrorPage;
 use crate::http::pool::Pool;
 use crate::http::proxy::{self, Proxy};
 use crate::http::stream::Stream;
@@ -16,7 +18,7 @@ use crate::http::upstream::Connector;
 use crate::places::Place;
 use crate::shutdown::Phase;
 use crate::telemetry::clock;
-use crate::telemetry::labels::End;
+use crate::telemetry::labels::{End, Malformed};
 use http::HeaderValue;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -35,6 +37,8 @@ pub struct HttpServer {
     pub pool: Rc<Pool>,
     deadlines: RequestDeadlines,
     stream_types: Rc<StreamTypes>,
+    limits: Limits,
+    upstream_host: HeaderValue,
 }
 
 impl HttpServer {
@@ -46,6 +50,13 @@ impl HttpServer {
             pool: Pool::new(connector, size, idle, context.counters.clone()),
             deadlines: RequestDeadlines::of(config),
             stream_types: Rc::new(StreamTypes::new(&config.limits.stream_types)),
+            limits: Limits {
+                head_bytes: config.limits.head_max_bytes,
+                fields: config.limits.head_max_fields,
+            },
+            // A checked URL has a host that is one of HTTP too.
+            upstream_host: HeaderValue::from_str(&config.upstream.url.authority())
+                .unwrap_or(HeaderValue::from_static("localhost")),
             context,
         })
     }
@@ -58,24 +69,21 @@ impl HttpServer {
         let state = Rc::new(state);
         let place = client.place;
         place.serve(&state);
-        let guard = Rc::default();
         let forwarding = Forwarding {
             mode: config.upstream.forwarded,
             address: address_of(client.peer),
             scheme: client.scheme,
-            host: (config.upstream.host == Host::Upstream)
-                .then(|| HeaderValue::from_str(&config.upstream.url.authority()).ok())
-                .flatten(),
+            host: (config.upstream.host == Host::Upstream).then(|| self.upstream_host.clone()),
+            default_host: self.upstream_host.clone(),
         };
         let proxy = Rc::new(Proxy {
             state: state.clone(),
-            guard: Rc::clone(&guard),
             stream_types: self.stream_types.clone(),
             forwarding,
             pool: self.pool.clone(),
         });
         let service = service_fn(move |request| proxy::serve(proxy.clone(), request));
-        let stream = TokioIo::new(Stream::new(transport, state.clone(), guard));
+        let stream = TokioIo::new(Stream::new(transport, state.clone(), self.limits));
         let connection = self.builder().serve_connection(stream, service);
         self.drive(&state, &place, connection).await
     }
@@ -155,12 +163,21 @@ impl HttpServer {
             })
             .await
         };
+        if let (Ended::Over(_), Some(fault)) = (&ended, state.fault())
+            && fault.part == Part::Head
+        {
+            let page = ErrorPage::Malformed(fault.rule);
+            state.counters.code(page.code().as_u16());
+            connection.into_parts().io.into_inner().refuse(page).await;
+            return End::BadRequest;
+        }
         let malformed = match &ended {
             Ended::Closed(_) => false,
             Ended::Over(Ok(())) => state.malformed(),
             Ended::Over(Err(error)) => error.is_parse(),
         };
         if malformed {
+            state.note_malformed(Malformed::Head);
             // The customer may still be sending; the answer must reach them all the same.
             connection.into_parts().io.into_inner().close_lingering().await;
             return End::BadRequest;
@@ -187,6 +204,7 @@ impl HttpServer {
             Ended::Over(Err(_)) => {
                 connection.into_parts().io.into_inner().cut();
                 match state.activity() {
+                    _ if state.fault().is_some() => End::BadRequest,
                     _ if state.truncated() => End::Truncated,
                     Activity::Idle => End::Customer,
                     _ => End::Broken,

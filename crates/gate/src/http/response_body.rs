@@ -3,8 +3,9 @@
 
 use crate::connection::state::ConnectionState;
 use crate::http::pool::Pooled;
+use crate::http::trailers;
 use crate::telemetry::clock;
-use crate::telemetry::labels::UpstreamFault;
+use crate::telemetry::labels::{Malformed, UpstreamFault};
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
@@ -100,18 +101,31 @@ impl Body for ResponseBody {
             connection.get().drive(cx);
             polled = Pin::new(&mut *incoming).poll_frame(cx);
         }
-        match &polled {
+        match &mut polled {
             Poll::Pending => {}
-            Poll::Ready(Some(Ok(_))) => {
+            Poll::Ready(Some(Ok(frame))) => {
                 this.request.state.response_progress();
-                this.release_if_over();
+                match frame.trailers_mut() {
+                    Some(trailers) => {
+                        trailers::clean(trailers);
+                        release(connection, &this.request.state);
+                    }
+                    None => this.release_if_over(),
+                }
             }
             Poll::Ready(None) => release(connection, &this.request.state),
             Poll::Ready(Some(Err(_))) => {
                 let state = &this.request.state;
                 state.truncate();
-                state.counters.upstream_faults[UpstreamFault::Truncated].add(1);
-                connection.take();
+                let fault = connection.take().and_then(|mut at| at.get().take_fault());
+                if let Some(fault) = fault {
+                    tracing::debug!(%fault, "the upstream's response is malformed");
+                    state.counters.malformed_responses[Malformed::of(fault)].add(1);
+                }
+                // The library gives a response up as well where the request breaks off.
+                if !state.upload_failed() {
+                    state.counters.upstream_faults[UpstreamFault::Truncated].add(1);
+                }
             }
         }
         polled

@@ -1,12 +1,13 @@
 //! A customer's connection as the HTTP library sees it: plain bytes in and out, and a
-//! lingering close where the customer may still be sending.
+//! lingering close where the customer may still be sending. Bytes that break the grammar do
+//! not reach the library.
 
 use crate::connection::state::ConnectionState;
 use crate::connection::transport::Transport;
-use crate::http::guard::LengthGuard;
+use crate::framing::{Fault, Limits, Part, Reader};
+use crate::http::pages::ErrorPage;
 use crate::linger::{LINGER, Linger};
 use crate::socket;
-use std::cell::RefCell;
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -18,7 +19,9 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 pub struct Stream {
     transport: Transport,
     state: Rc<ConnectionState>,
-    guard: Rc<RefCell<LengthGuard>>,
+    requests: Reader,
+    /// Where the requests break the grammar; the library has all bytes before it.
+    fault: Option<Fault>,
     /// Linger at the close although no request's body is incomplete.
     lingers: bool,
     linger: Option<Linger>,
@@ -26,12 +29,9 @@ pub struct Stream {
 
 impl Stream {
     /// HTTP on a transport that is ready for it.
-    pub fn new(
-        transport: Transport,
-        state: Rc<ConnectionState>,
-        guard: Rc<RefCell<LengthGuard>>,
-    ) -> Self {
-        Self { transport, state, guard, lingers: false, linger: None }
+    pub fn new(transport: Transport, state: Rc<ConnectionState>, limits: Limits) -> Self {
+        let requests = Reader::requests(limits);
+        Self { transport, state, requests, fault: None, lingers: false, linger: None }
     }
 
     /// Ends the sending side, as far as the socket accepts it at once, and closes.
@@ -53,6 +53,33 @@ impl Stream {
         socket::reset_on_close(self.transport.socket());
     }
 
+    /// Answers a head that breaks the grammar, and closes, lingering.
+    pub async fn refuse(mut self, page: ErrorPage) {
+        let bytes = page.bytes();
+        let mut rest = &bytes[..];
+        let sent = poll_fn(|cx| {
+            while !rest.is_empty() {
+                let sent = ready!(Pin::new(&mut self).poll_write(cx, rest))?;
+                rest = &rest[sent..];
+            }
+            Pin::new(&mut self).poll_flush(cx)
+        });
+        let _ = tokio::time::timeout(LINGER, sent).await;
+        self.fault = None;
+        self.close_lingering().await;
+    }
+
+    /// Reports the fault to the library as an error of reading. A response under way is
+    /// completed before a fault in the next head is reported.
+    fn poll_fault(&self, fault: Fault) -> Poll<io::Result<()>> {
+        if fault.part == Part::Head && !self.state.awaits_request() {
+            return Poll::Pending;
+        }
+        tracing::debug!(%fault, "a request is malformed");
+        self.state.note_fault(fault);
+        Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, fault)))
+    }
+
     /// Closes, lingering, so that the last response reaches a customer who is still
     /// sending.
     pub async fn close_lingering(mut self) {
@@ -68,14 +95,23 @@ impl AsyncRead for Stream {
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let Self { transport, state, guard, .. } = &mut *self;
+        if let Some(fault) = self.fault {
+            return self.poll_fault(fault);
+        }
+        let Self { transport, state, requests, fault, .. } = &mut *self;
         let before = buf.filled().len();
         ready!(transport.poll_read(cx, buf, state))?;
-        match &buf.filled()[before..] {
-            [] => state.note_close(),
-            read => {
-                guard.borrow_mut().feed(read);
-                state.received();
+        let read = &buf.filled()[before..];
+        if read.is_empty() {
+            state.note_close();
+            return Poll::Ready(Ok(()));
+        }
+        state.received();
+        if let Err(broken) = requests.feed(read) {
+            *fault = Some(broken.fault);
+            buf.set_filled(before + broken.clean);
+            if broken.clean == 0 {
+                return self.poll_fault(broken.fault);
             }
         }
         Poll::Ready(Ok(()))
@@ -116,7 +152,7 @@ impl AsyncWrite for Stream {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let Self { transport, state, .. } = &mut *self;
+        let Self { transport, state, fault, .. } = &mut *self;
         match transport.poll_flush(cx, state) {
             Poll::Pending => {
                 state.send_waits(|| socket::unacknowledged(transport.socket()));
@@ -128,11 +164,19 @@ impl AsyncWrite for Stream {
         if state.look_due() {
             state.rest(socket::unacknowledged(transport.socket()));
         }
+        if fault.is_some() && state.fault().is_none() && state.awaits_request() {
+            // The library does not read again of its own accord.
+            cx.waker().wake_by_ref();
+        }
         Poll::Ready(Ok(()))
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let Self { transport, state, lingers, linger, .. } = &mut *self;
+        let Self { transport, state, fault, lingers, linger, .. } = &mut *self;
+        if fault.is_some_and(|fault| fault.part == Part::Head) && state.fault().is_some() {
+            // The answer to the fault is still to be sent; see `refuse`.
+            return Poll::Ready(Ok(()));
+        }
         match transport.poll_close(cx, state) {
             Poll::Pending => {
                 if state.look_due() {

@@ -2,8 +2,10 @@
 
 use crate::config::Config;
 use crate::error::Error;
+use crate::framing::{Fault, Limits};
 use crate::http::probe::{OverTcp, Probe, Probed};
 use crate::http::request_body::RequestBody;
+use crate::http::responses::{CheckedSocket, Responses};
 use crate::socket;
 use hyper::client::conn::http1::{Builder, Connection, SendRequest};
 use hyper_util::rt::TokioIo;
@@ -31,6 +33,7 @@ pub struct Connector {
     tls: Option<(TlsConnector, ServerName<'static>)>,
     timeout: Duration,
     builder: Builder,
+    limits: Limits,
 }
 
 impl Connector {
@@ -50,12 +53,15 @@ impl Connector {
             }
         };
         let mut builder = Builder::new();
-        builder.max_buf_size(config.limits.head_max_bytes.max(64 * 1024));
+        let head_bytes = config.limits.head_max_bytes.max(64 * 1024);
+        let limits = Limits { head_bytes, fields: config.limits.head_max_fields };
+        builder.max_buf_size(head_bytes);
         if config.limits.head_max_fields != 100 {
             builder.max_headers(config.limits.head_max_fields);
         }
         let (host, port) = (origin.host.clone(), origin.port);
-        Ok(Self { host, port, tls, timeout: config.upstream.connect_timeout, builder })
+        let timeout = config.upstream.connect_timeout;
+        Ok(Self { host, port, tls, timeout, builder, limits })
     }
 
     /// Opens a connection, within the connect timeout.
@@ -66,9 +72,11 @@ impl Connector {
         let timed = tokio::time::timeout(self.timeout, self.open()).await;
         let socket = timed.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
         let (socket, probe) = Probed::new(socket);
+        let responses = Responses::new(self.limits);
+        let socket = TokioIo::new(CheckedSocket::new(socket, responses.clone()));
         let (sender, connection) =
-            self.builder.handshake(TokioIo::new(socket)).await.map_err(io::Error::other)?;
-        Ok(UpstreamConnection { sender, connection, probe, ended: false })
+            self.builder.handshake(socket).await.map_err(io::Error::other)?;
+        Ok(UpstreamConnection { sender, connection, probe, responses, ended: false })
     }
 
     async fn open(&self) -> io::Result<UpstreamSocket> {
@@ -91,9 +99,10 @@ impl Connector {
 pub struct UpstreamConnection {
     /// Accepts requests.
     pub sender: SendRequest<RequestBody>,
-    connection: Connection<TokioIo<Probed<UpstreamSocket>>, RequestBody>,
+    connection: Connection<TokioIo<CheckedSocket<Probed<UpstreamSocket>>>, RequestBody>,
     /// Tells what the upstream has not acknowledged.
     pub probe: Rc<Probe>,
+    responses: Responses,
     ended: bool,
 }
 
@@ -111,9 +120,20 @@ impl UpstreamConnection {
         !self.ended && matches!(self.sender.poll_ready(cx), Poll::Ready(Ok(())))
     }
 
-    /// Whether it has ended.
-    pub fn ended(&self) -> bool {
-        self.ended
+    /// A request is about to be sent: a HEAD, or another.
+    pub fn expect_response(&self, to_head: bool) {
+        self.responses.expect(to_head);
+    }
+
+    /// Where the upstream's bytes broke the grammar of HTTP; once.
+    pub fn take_fault(&self) -> Option<Fault> {
+        self.responses.take_fault()
+    }
+
+    /// Whether it may serve another request: it is open, and the last response was read to
+    /// its end.
+    pub fn is_reusable(&self) -> bool {
+        !self.ended && self.responses.is_between()
     }
 }
 

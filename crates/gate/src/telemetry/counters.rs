@@ -3,7 +3,7 @@
 
 use crate::telemetry::durations::DurationBucket;
 use crate::telemetry::labels::{
-    Bucket, By, Class, End, Kind, OTHER_PROTOCOLS, StatusCode, TicketFate, UpstreamFault,
+    Bucket, By, Class, End, Kind, Malformed, OTHER_PROTOCOLS, StatusCode, TicketFate, UpstreamFault,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -43,6 +43,8 @@ type PerEnd<T> = By<End, T, { End::COUNT }>;
 type PerFate<T> = By<TicketFate, T, { TicketFate::COUNT }>;
 type PerProtocol<T> = By<OtherProtocol, T, { OTHER_PROTOCOLS.len() }>;
 type PerFault<T> = By<UpstreamFault, T, { UpstreamFault::COUNT }>;
+/// One value for each part that may be malformed.
+pub type PerMalformed<T> = By<Malformed, T, { Malformed::COUNT }>;
 type PerCode<T> = By<StatusCode, T, { StatusCode::COUNT }>;
 type PerDuration<T> = By<DurationBucket, T, { DurationBucket::COUNT }>;
 
@@ -167,6 +169,10 @@ counters! {
     given_up: Scalar,
     /// Millionths of the natural logarithms of the nanoseconds that they waited.
     given_up_ln_micros: Scalar,
+    /// Requests that break HTTP.
+    malformed_requests: PerMalformed,
+    /// Responses of the upstream that break HTTP.
+    malformed_responses: PerMalformed,
     /// Connections opened to the upstream.
     upstream_connects: Scalar,
     /// Failures of the upstream.

@@ -1,6 +1,7 @@
 //! The labels of the gate's counters. Each is an enum with its
 //! name in metrics; [`By`] is an array with one value per label.
 
+use crate::framing::{Fault, Part, Rule};
 use std::array;
 use std::marker::PhantomData;
 use std::ops::{Index, IndexMut};
@@ -184,6 +185,26 @@ labels! {
         Stalled = "stalled",
     }
 
+    /// The part of a message of HTTP that breaks its rules.
+    pub enum Malformed {
+        /// The start line or a header field.
+        Head = "head",
+        /// A head that is too long or has too many fields.
+        TooLarge = "too_large",
+        /// The target of a request, or a method that is not served.
+        Target = "target",
+        /// The Host of a request.
+        Host = "host",
+        /// The length of a body: not a number, or given twice.
+        Length = "length",
+        /// The transfer coding of a body.
+        Coding = "coding",
+        /// A chunk of a body.
+        Chunk = "chunk",
+        /// A trailer of a body.
+        Trailer = "trailer",
+    }
+
     /// What became of the ticket in a hello.
     pub enum TicketFate {
         /// Opened, and rustls will resume from it.
@@ -222,6 +243,21 @@ impl Bucket {
         match class {
             Class::New => Self::RequestNew,
             Class::Returning => Self::RequestReturning,
+        }
+    }
+}
+
+impl Malformed {
+    /// The part that a fault is in.
+    pub const fn of(fault: Fault) -> Self {
+        match (fault.part, fault.rule) {
+            (Part::Chunk, _) => Self::Chunk,
+            (Part::Trailer, _) => Self::Trailer,
+            (Part::Head, Rule::Bytes | Rule::Fields) => Self::TooLarge,
+            (Part::Head, Rule::Fragment) => Self::Target,
+            (Part::Head, Rule::Length | Rule::TwoLengths) => Self::Length,
+            (Part::Head, Rule::Coding) => Self::Coding,
+            (Part::Head, _) => Self::Head,
         }
     }
 }

@@ -80,6 +80,15 @@ impl Snapshot {
         text.gauge("tidegate_upstream_connections_active", help, self.upstream_connections);
         let help = "Requests that the upstream failed, by reason.";
         text.counts("tidegate_upstream_errors_total", help, "reason", &self.upstream_errors);
+        let help = "Messages that break HTTP, by who sent them and the part that breaks it.";
+        text.family("tidegate_malformed_total", "counter", help);
+        for (side, counts) in
+            [("customer", &self.malformed_requests), ("upstream", &self.malformed_responses)]
+        {
+            for (what, count) in counts {
+                text.sample("", &[("side", side), ("what", what)], *count);
+            }
+        }
         let help = "Requests sent again, since the connection to the upstream had gone stale.";
         text.family("tidegate_upstream_retries_total", "counter", help);
         text.sample("", &[], self.upstream_retries);

@@ -6,6 +6,7 @@ pub mod capacity_log;
 pub mod clock;
 pub mod counters;
 pub mod cpu;
+pub mod digest;
 pub mod durations;
 pub mod labels;
 pub mod metrics;

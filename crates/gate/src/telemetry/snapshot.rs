@@ -111,6 +111,13 @@ pub struct Snapshot {
     /// `broken`, …): snake case, each reason once.
     #[serde(serialize_with = "as_object")]
     pub upstream_errors: Vec<(&'static str, u64)>,
+    /// Requests that break HTTP, by the part that breaks it (`head`, `chunk`,
+    /// `trailer`, …): each part once.
+    #[serde(serialize_with = "as_object")]
+    pub malformed_requests: Vec<(&'static str, u64)>,
+    /// Responses of the upstream that break HTTP, by the same parts.
+    #[serde(serialize_with = "as_object")]
+    pub malformed_responses: Vec<(&'static str, u64)>,
     /// Requests sent to the upstream a second time, since the first connection
     /// had gone stale.
     pub upstream_retries: u64,

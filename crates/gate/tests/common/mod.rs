@@ -2,6 +2,8 @@
 //! it, customers.
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
+pub mod plain;
+
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::aws_lc_rs::default_provider;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};

@@ -1,0 +1,75 @@
+//! What the operator reads in the log.
+
+mod common;
+
+use common::plain::{clear_gate, connect_plain};
+use common::*;
+use std::io::Read;
+use std::sync::{Arc, Mutex};
+use tracing::field::{Field, Visit};
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Event, Level, Metadata, Subscriber};
+
+/// Collects what is logged, as `LEVEL message`.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<String>>>);
+
+impl Log {
+    fn has(&self, line: &str) -> bool {
+        self.0.lock().unwrap().iter().any(|logged| logged.starts_with(line))
+    }
+}
+
+impl Subscriber for Log {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        metadata.level() <= &Level::INFO
+    }
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+    fn event(&self, event: &Event<'_>) {
+        let mut line = Line(event.metadata().level().to_string());
+        event.record(&mut line);
+        self.0.lock().unwrap().push(line.0);
+    }
+    fn enter(&self, _: &Id) {}
+    fn exit(&self, _: &Id) {}
+}
+
+struct Line(String);
+
+impl Visit for Line {
+    fn record_debug(&mut self, field: &Field, value: &dyn std::fmt::Debug) {
+        if field.name() == "message" {
+            self.0 += &format!(" {value:?}");
+        }
+    }
+}
+
+#[test]
+fn refusals_and_malformed_messages_are_told() {
+    let log = Log::default();
+    tracing::subscriber::set_global_default(log.clone()).unwrap();
+    let upstream = answering(|got| match got.line.contains("/bad") {
+        true => "HTTP/1.1 200 OK\nContent-Length: 0\n\n".into(),
+        false => ok("hello"),
+    });
+    let policy = "[admission]\npolicy = \"static\"\nrate = 0.01\nhold_time = \"0s\"\n";
+    let gate = clear_gate(upstream, policy);
+    let mut admitted = connect_plain(&gate);
+    assert_eq!(get(&mut admitted, "/bad").unwrap().code, 502);
+    let mut refused = connect_plain(&gate);
+    send(&mut refused, b"GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    assert!(refused.read(&mut [0; 1]).is_err());
+    send(&mut admitted, b"GET / HTTP/1.1\nHost: a\n\n");
+    assert_eq!(receive(&mut admitted, "GET").unwrap().code, 400);
+    for line in [
+        "WARN refusing new sessions begins: 1 (1 at once)",
+        "WARN malformed from the upstream: 1 (1 head)",
+        "INFO malformed from customers: 1 (1 head)",
+    ] {
+        until(line, || log.has(line));
+    }
+}
