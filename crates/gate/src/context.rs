@@ -1,5 +1,6 @@
 //! What the connections of one core share: counters, limits, the phase of shutdown.
 
+use crate::config::Config;
 use crate::shared::Shared;
 use crate::shutdown::Shutdown;
 use crate::telemetry::counters::{Count, Counters};
@@ -10,6 +11,8 @@ use std::sync::Arc;
 pub struct CoreContext {
     /// The state shared with the other cores.
     pub shared: Arc<Shared>,
+    /// The configuration that connections of this context began with.
+    pub config: Arc<Config>,
     /// This core's counters.
     pub counters: Arc<Counters>,
     /// The phase of the gate's closing.
@@ -21,9 +24,24 @@ pub struct CoreContext {
 impl CoreContext {
     /// The context of the core of this index in `shared`.
     pub fn new(shared: Arc<Shared>, index: usize) -> Rc<Self> {
-        let counters = shared.cores[index].clone();
-        let max_open = share(&shared, shared.config.limits.max_connections) as u64;
-        Rc::new(Self { counters, shutdown: Rc::default(), max_open, shared })
+        let (counters, config) = (shared.cores[index].clone(), shared.config());
+        Self::make(shared, config, counters, Rc::default())
+    }
+
+    /// The context for connections that begin from now on, with another configuration.
+    /// Counters and shutdown stay the same.
+    pub fn renewed(&self, config: Arc<Config>) -> Rc<Self> {
+        Self::make(self.shared.clone(), config, self.counters.clone(), self.shutdown.clone())
+    }
+
+    fn make(
+        shared: Arc<Shared>,
+        config: Arc<Config>,
+        counters: Arc<Counters>,
+        shutdown: Rc<Shutdown>,
+    ) -> Rc<Self> {
+        let max_open = share(&shared, config.limits.max_connections) as u64;
+        Rc::new(Self { shared, config, counters, shutdown, max_open })
     }
 
     /// This core's share of a limit for the whole gate.

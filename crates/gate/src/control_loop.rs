@@ -3,6 +3,7 @@
 
 use crate::admission::sessions::Sessions;
 use crate::admission::tickets::Keyring;
+use crate::config::Upstream;
 use crate::shared::Shared;
 use crate::telemetry::clock::{TICK, unix_now};
 use crate::telemetry::counters::Totals;
@@ -26,7 +27,9 @@ impl ControlLoop {
     /// Ticks until dropped.
     pub async fn run(self) {
         let Self { shared, sessions, keyring } = self;
-        let mut usage = UsageMeter::new(&shared.config.upstream).on_cores(&shared.processors);
+        let meter = |upstream: &Upstream| UsageMeter::new(upstream).on_cores(&shared.processors);
+        let mut measured = shared.config().upstream.clone();
+        let mut usage = meter(&measured);
         let mut before = shared.totals();
         let mut started_before = sessions.started();
         let mut then = shared.now();
@@ -40,6 +43,11 @@ impl ControlLoop {
             sessions.expire(now);
             if let Err(error) = keyring.rotate(unix_now()) {
                 tracing::error!(%error, "no new ticket key: the old one stays");
+            }
+            let config = shared.config();
+            if config.upstream != measured {
+                measured = config.upstream.clone();
+                usage = meter(&measured);
             }
             let sample = usage.sample();
             shared.upstream_note.set(usage.upstream_note());

@@ -1,18 +1,21 @@
 //! The gate as a whole: starts its threads, drains them, waits for them.
 
 use crate::admission::sessions::{Rules, Sessions};
-use crate::config::{Config, Listen};
+use crate::admission::tickets::Keyring;
+use crate::config::{Config, Listen, Mistakes};
 use crate::control_loop::ControlLoop;
 use crate::error::Error;
-use crate::http::upstream::Connector;
+use crate::generation::Generation;
 use crate::listen::core::{self, Listeners, Parts};
 use crate::listen::listener;
+use crate::reload::Reloader;
 use crate::shared::{Addresses, Shared};
 use crate::status;
+use crate::supervision::{Fault, Part, Report, Reports, Supervisor};
 use crate::telemetry::admin::Admin;
+use crate::telemetry::clock::unix_now;
 use crate::telemetry::counters::Totals;
 use crate::telemetry::snapshot::Snapshot;
-use crate::tls::configs::ServerConfigs;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -21,15 +24,17 @@ use tidegate_host::Cores;
 use tokio::sync::watch;
 
 /// A running gate. Dropped, it closes at once.
-#[derive(Debug)]
 pub struct Gate {
     shared: Arc<Shared>,
     sessions: Arc<Sessions>,
+    reloader: Reloader,
     admin: Option<SocketAddr>,
     drain: watch::Sender<Option<Instant>>,
     stop: watch::Sender<bool>,
-    cores: Vec<JoinHandle<std::io::Result<()>>>,
-    control: Option<JoinHandle<()>>,
+    reports: Reports,
+    /// Cores that have not drained yet.
+    serving: usize,
+    threads: Vec<JoinHandle<()>>,
 }
 
 impl Gate {
@@ -39,17 +44,19 @@ impl Gate {
     /// An address cannot be listened on, a core does not exist, or the certificate cannot
     /// be used.
     pub fn start(config: Config) -> Result<Self, Error> {
+        Self::start_with(config, None)
+    }
+
+    /// Starts a gate a part of which can be made to fail.
+    ///
+    /// # Errors
+    /// As of [`Gate::start`].
+    #[doc(hidden)]
+    pub fn start_with(config: Config, fault: Option<Fault>) -> Result<Self, Error> {
         config.warnings().iter().for_each(|warning| tracing::warn!("{warning}"));
-        let identity = config.identity()?;
-        if identity.self_signed {
-            tracing::warn!(
-                "no certificate is configured: the gate made a self-signed one for {}, which \
-                 clients do not trust; set tls.certificate and tls.key",
-                config.tls.self_signed_names.join(", ")
-            );
-        }
-        let tls = Arc::new(ServerConfigs::new(&config, &identity)?);
-        let connector = Connector::new(&config, &tls.provider)?;
+        let keyring = Arc::new(new_keyring(&config)?);
+        let generation = Generation::new(config.clone(), keyring.clone())?;
+        generation.warn_if_self_signed();
         let system = |what| move |source| Error::System { what, source };
         let processors = config.listen.cores.resolve().map_err(system("reading the affinity"))?;
         let (listeners, addresses) = listen(&config.listen, processors.len())?;
@@ -59,32 +66,37 @@ impl Gate {
         let shared = Arc::new(Shared::new(config, addresses, processors.clone()));
         let (drain, drained) = watch::channel(None);
         let (stop, stopped) = watch::channel(false);
+        let (supervisor, reports) = Supervisor::new(fault);
         let mut gate = Self {
+            reloader: Reloader::new(shared.clone(), sessions.clone(), generation),
             shared: shared.clone(),
             sessions: sessions.clone(),
             admin: admin_address,
             drain,
             stop,
-            cores: Vec::new(),
-            control: None,
+            reports,
+            serving: 0,
+            threads: Vec::new(),
         };
-        let keyring = tls.keyring.clone();
         let parts = Parts {
             shared: shared.clone(),
             sessions: sessions.clone(),
-            tls,
-            connector,
+            generations: gate.reloader.subscribe(),
             drain: drained,
+            supervisor: supervisor.clone(),
         };
         for (index, (processor, listeners)) in processors.into_iter().zip(listeners).enumerate() {
             let parts = parts.clone();
-            let thread = spawn_core(processor, move || core::run(parts, index, listeners));
-            gate.cores.push(thread?);
+            let work = move || core::run(parts, index, listeners);
+            gate.threads.push(spawn_core(processor, supervisor.clone(), work)?);
+            gate.serving += 1;
         }
         let control = ControlLoop { shared, sessions, keyring };
         let thread = std::thread::Builder::new().name("control".into());
-        let thread = thread.spawn(move || run_control(control, admin, stopped));
-        gate.control = Some(thread.map_err(system("the control loop's thread"))?);
+        let thread = thread.spawn(move || {
+            supervisor.run(Part::ControlLoop, || run_control(control, admin, stopped, &supervisor));
+        });
+        gate.threads.push(thread.map_err(system("the control loop's thread"))?);
         Ok(gate)
     }
 
@@ -103,6 +115,11 @@ impl Gate {
         self.admin
     }
 
+    /// The configuration in force. Keys that need a restart have the values of the start.
+    pub fn config(&self) -> Arc<Config> {
+        self.shared.config()
+    }
+
     /// The snapshot that the admin pages show.
     pub fn snapshot(&self) -> Snapshot {
         status::snapshot(&self.shared, &self.sessions, self.admin)
@@ -113,48 +130,90 @@ impl Gate {
         self.shared.totals()
     }
 
+    /// Reads a configuration with `read`, and puts it in force for connections that begin
+    /// from now on; open ones keep the configuration that they began with. The log has the
+    /// keys that changed and those that need a restart. Where the configuration has mistakes
+    /// or cannot be used, the one in force stays, and the log says why. Returns whether it
+    /// was put in force.
+    pub fn reload(&self, read: impl FnOnce() -> Result<Config, Mistakes>) -> bool {
+        self.reloader.reload(read)
+    }
+
     /// Accepts no new connections from now on, lets requests finish and closes every
     /// connection as soon as it has none, at the latest after `listen.drain_deadline`.
     /// Returns at once; see [`Gate::join`].
     pub fn drain(&self) {
-        let deadline = Instant::now() + self.shared.config.listen.drain_deadline;
+        let deadline = Instant::now() + self.shared.config().listen.drain_deadline;
         self.shared.drain();
         self.drain.send_if_modified(|drain| drain.is_none() && drain.replace(deadline).is_none());
     }
 
-    /// Waits until the gate has drained. Without a [`Gate::drain`] before, that
-    /// is never.
-    ///
-    /// # Errors
-    /// A core's thread failed.
-    pub fn join(mut self) -> Result<(), Error> {
-        self.wait()
+    /// Closes all connections now, also if the gate drains already. Returns at once; see
+    /// [`Gate::join`].
+    pub fn close(&self) {
+        self.shared.drain();
+        self.drain.send_replace(Some(Instant::now()));
     }
 
-    fn wait(&mut self) -> Result<(), Error> {
-        let mut result = Ok(());
-        for core in self.cores.drain(..) {
-            let failed = match core.join() {
-                Ok(Ok(())) => continue,
-                Ok(Err(source)) => source,
-                Err(_) => std::io::Error::other("its thread panicked"),
-            };
-            result = Err(Error::System { what: "a core", source: failed });
+    /// Waits until the gate has drained, which without a [`Gate::drain`] before is never, or
+    /// a part of it failed. May be dropped and called again.
+    ///
+    /// # Errors
+    /// A part failed without which the gate does not work.
+    pub async fn ended(&mut self) -> Result<(), Error> {
+        while self.serving > 0 {
+            match self.reports.recv().await {
+                Some(report) => self.note(report)?,
+                None => break,
+            }
         }
-        let _ = self.stop.send(true);
-        if let Some(control) = self.control.take() {
-            let _ = control.join();
+        Ok(())
+    }
+
+    /// Waits as [`Gate::ended`] does, then for the gate's threads. Not for async code.
+    ///
+    /// # Errors
+    /// A part failed without which the gate does not work.
+    pub fn join(mut self) -> Result<(), Error> {
+        while self.serving > 0 {
+            match self.reports.blocking_recv() {
+                Some(report) => self.note(report)?,
+                None => break,
+            }
         }
-        result
+        Ok(())
+    }
+
+    fn note(&mut self, report: Report) -> Result<(), Error> {
+        match report {
+            Report::Drained => self.serving = self.serving.saturating_sub(1),
+            Report::Failed(error) => return Err(error),
+        }
+        Ok(())
     }
 }
 
 impl Drop for Gate {
     fn drop(&mut self) {
-        self.shared.drain();
-        self.drain.send_replace(Some(Instant::now()));
-        let _ = self.wait();
+        self.close();
+        let _ = self.stop.send(true);
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
     }
+}
+
+impl std::fmt::Debug for Gate {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Gate").field("addresses", &self.shared.addresses).finish_non_exhaustive()
+    }
+}
+
+/// New ticket keys.
+fn new_keyring(config: &Config) -> Result<Keyring, Error> {
+    let (lifetime, rotation) = (config.tls.ticket_lifetime, config.tls.ticket_rotation);
+    let keyring = Keyring::new(lifetime, rotation, unix_now());
+    keyring.map_err(|_| Error::Certificate(rustls::Error::FailedToGetRandomBytes))
 }
 
 /// Opens the listening sockets of every core.
@@ -178,15 +237,18 @@ fn local_address(listeners: &[TcpListener], configured: SocketAddr) -> Result<So
 /// Starts a thread that is pinned to a processor before it works.
 fn spawn_core(
     processor: usize,
+    supervisor: Supervisor,
     work: impl FnOnce() -> std::io::Result<()> + Send + 'static,
-) -> Result<JoinHandle<std::io::Result<()>>, Error> {
+) -> Result<JoinHandle<()>, Error> {
     let (sender, pinned) = std::sync::mpsc::channel();
     let thread = std::thread::Builder::new().name(format!("core-{processor}"));
     let thread = thread.spawn(move || {
         let pinned = Cores::one(processor).and_then(|core| core.pin_this_thread());
         let ok = pinned.is_ok();
         let _ = sender.send(pinned);
-        if ok { work() } else { Ok(()) }
+        if ok && supervisor.run(Part::Core, work).is_some() {
+            supervisor.report(Report::Drained);
+        }
     });
     let thread = thread.map_err(|source| Error::System { what: "a core's thread", source })?;
     match pinned.recv() {
@@ -200,22 +262,28 @@ fn spawn_core(
 }
 
 /// Runs the control loop and the admin pages, until `stopped`.
-fn run_control(control: ControlLoop, admin: Option<Admin>, mut stopped: watch::Receiver<bool>) {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = match runtime {
-        Ok(runtime) => runtime,
-        Err(error) => return tracing::error!(%error, "the control loop cannot run"),
-    };
+///
+/// # Errors
+/// The runtime could not be started.
+fn run_control(
+    control: ControlLoop,
+    admin: Option<Admin>,
+    mut stopped: watch::Receiver<bool>,
+    supervisor: &Supervisor,
+) -> std::io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         if let Some(admin) = admin {
             let address = Some(admin.address());
             let (shared, sessions) = (control.shared.clone(), control.sessions.clone());
             let source = move || status::snapshot(&shared, &sessions, address);
-            tokio::spawn(admin.serve(Arc::new(source)));
+            let serve = admin.serve(Arc::new(source));
+            tokio::spawn(supervisor.clone().watch(Part::Admin, serve));
         }
         tokio::select! {
-            () = control.run() => {}
+            () = supervisor.clone().watch(Part::ControlLoop, control.run()) => {}
             _ = stopped.wait_for(|stopped| *stopped) => {}
         }
     });
+    Ok(())
 }

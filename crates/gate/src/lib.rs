@@ -20,15 +20,20 @@ mod context;
 mod control_loop;
 mod error;
 mod gate;
+mod generation;
 mod http;
 mod limits;
 mod linger;
 mod listen;
 mod refusal;
+mod reload;
 mod shared;
 mod shutdown;
 mod socket;
 mod status;
+mod supervision;
 
 pub use error::Error;
 pub use gate::Gate;
+#[doc(hidden)]
+pub use supervision::{Fault, Part};

@@ -9,6 +9,7 @@ use crate::telemetry::labels::{
 };
 use crate::telemetry::snapshot::{Handshakes, Snapshot, Verdicts};
 use std::net::SocketAddr;
+use std::sync::atomic::Ordering::Relaxed;
 use tidegate_host::cpu_clock;
 
 /// The snapshot at this moment, for a gate with admin pages at this address.
@@ -22,8 +23,12 @@ pub fn snapshot(shared: &Shared, sessions: &Sessions, admin: Option<SocketAddr>)
         address: shared.addresses.tls.to_string(),
         clear_address: text(shared.addresses.clear),
         admin_address: text(admin),
-        upstream: shared.config.upstream.url.to_string(),
+        upstream: shared.config().upstream.url.to_string(),
         upstream_note: shared.upstream_note.get(),
+        config_reloads: vec![
+            ("ok", shared.reloads.ok.load(Relaxed)),
+            ("failed", shared.reloads.failed.load(Relaxed)),
+        ],
         draining: shared.draining(),
         new: Verdicts {
             admitted: totals.admitted[Class::New] + totals.hold_admitted,

@@ -65,7 +65,7 @@ impl Decider {
     /// Decides on a connection by its hello.
     pub fn decide(&self, hello: &ClientHello) -> Verdict {
         let CoreContext { shared, counters, .. } = &*self.context;
-        let most_identities = shared.config.limits.ticket_identities;
+        let most_identities = self.context.config.limits.ticket_identities;
         let now = unix_now();
         let class = classify(&self.offer, &self.keyring, hello, most_identities, now);
         if let Some(admitted) = self.admit_returning(&class) {

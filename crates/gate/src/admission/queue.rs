@@ -19,13 +19,22 @@ pub struct AdmissionQueue<T> {
     /// How many of the newest entries the controller has not decided on yet.
     undecided: Cell<usize>,
     bytes: Cell<usize>,
-    most: usize,
-    most_bytes: usize,
-    most_time: Duration,
+    limits: Cell<QueueLimits>,
     discipline: Cell<Discipline>,
     /// The origin of the discipline's times.
     origin: Instant,
     counters: Arc<Counters>,
+}
+
+/// What bounds a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QueueLimits {
+    /// Most connections.
+    pub most: usize,
+    /// Most bytes of all of them.
+    pub most_bytes: usize,
+    /// Longest wait of each.
+    pub most_time: Duration,
 }
 
 struct Entry<T> {
@@ -35,24 +44,24 @@ struct Entry<T> {
 }
 
 impl<T> AdmissionQueue<T> {
-    /// An empty queue for at most `most` connections with `most_bytes` bytes, each of which
-    /// waits for at most `most_time`.
-    pub fn new(
-        most: usize,
-        most_bytes: usize,
-        most_time: Duration,
-        counters: Arc<Counters>,
-    ) -> Self {
+    /// An empty queue within these limits.
+    pub fn new(limits: QueueLimits, counters: Arc<Counters>) -> Self {
         Self {
             entries: RefCell::default(),
             undecided: Cell::new(0),
             bytes: Cell::new(0),
-            most,
-            most_bytes,
-            most_time,
-            discipline: Cell::new(Discipline::new(most_time)),
+            limits: Cell::new(limits),
+            discipline: Cell::new(Discipline::new(limits.most_time)),
             origin: Instant::now(),
             counters,
+        }
+    }
+
+    /// Changes the limits; they hold for those in the queue too. With another longest wait
+    /// former refusals no longer count as a lasting overload.
+    pub fn set_limits(&self, limits: QueueLimits) {
+        if self.limits.replace(limits).most_time != limits.most_time {
+            self.discipline.set(Discipline::new(limits.most_time));
         }
     }
 
@@ -73,9 +82,10 @@ impl<T> AdmissionQueue<T> {
     /// Whether it exceeds a limit.
     pub fn exceeds_limits(&self) -> bool {
         let length = self.entries.borrow().len();
-        length > self.most
-            || self.bytes.get() > self.most_bytes
-            || (length > 0 && self.most_time.is_zero())
+        let limits = self.limits.get();
+        length > limits.most
+            || self.bytes.get() > limits.most_bytes
+            || (length > 0 && limits.most_time.is_zero())
     }
 
     /// Marks all entries as decided on. Returns how many were not before.
@@ -157,7 +167,7 @@ mod tests {
     const HOLD: Duration = Duration::from_secs(2);
 
     fn queue(most: usize, most_bytes: usize) -> AdmissionQueue<u32> {
-        AdmissionQueue::new(most, most_bytes, HOLD, Arc::default())
+        AdmissionQueue::new(QueueLimits { most, most_bytes, most_time: HOLD }, Arc::default())
     }
 
     fn look(queue: &AdmissionQueue<u32>, now: Instant) -> Option<(u32, bool)> {
@@ -219,10 +229,20 @@ mod tests {
         light.pop_oldest(now);
         assert!(!light.exceeds_limits());
         assert_eq!(light.counters.holding_bytes.get(), 401);
-        let timeless = AdmissionQueue::new(10, 1_000, Duration::ZERO, Arc::default());
+        let timeless = queue(10, 1_000);
+        timeless.set_limits(QueueLimits { most_time: Duration::ZERO, ..timeless.limits.get() });
         assert!(!timeless.exceeds_limits());
         timeless.push(1, 1, now);
         assert!(timeless.exceeds_limits());
+    }
+
+    #[test]
+    fn new_limits_hold_for_those_in_the_queue_too() {
+        let (queue, now) = (queue(10, 1_000), Instant::now());
+        (1..=3).for_each(|item| queue.push(item, 1, now));
+        queue.set_limits(QueueLimits { most: 2, most_bytes: 1_000, most_time: HOLD / 2 });
+        assert!(queue.exceeds_limits());
+        assert_eq!(queue.expires(now), Some(now + HOLD / 2));
     }
 
     #[test]

@@ -4,6 +4,7 @@
 use crate::admission::tickets::SessionId;
 use crate::config::Admission;
 use crate::limits::SESSIONS;
+use arc_swap::ArcSwap;
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -42,7 +43,7 @@ impl Rules {
 #[derive(Debug)]
 pub struct Sessions {
     shards: Vec<Mutex<Shard>>,
-    rules: Rules,
+    rules: ArcSwap<Rules>,
     active: AtomicU64,
     started: AtomicU64,
     /// Think times of active sessions without a connection.
@@ -88,11 +89,16 @@ impl Sessions {
         let shards = (0..SHARDS).map(|_| Mutex::default()).collect();
         Arc::new(Self {
             shards,
-            rules,
+            rules: ArcSwap::from_pointee(rules),
             active: AtomicU64::new(0),
             started: AtomicU64::new(0),
             think_times: Mutex::default(),
         })
+    }
+
+    /// Changes the rules; each session keeps the connections that it has left.
+    pub fn set_rules(&self, rules: Rules) {
+        self.rules.store(Arc::new(rules));
     }
 
     /// Sessions active now.
@@ -126,8 +132,9 @@ impl Sessions {
     pub fn connect(self: &Arc<Self>, id: SessionId, now: Duration) -> Option<SessionConnection> {
         let mut shard = self.shard(&id);
         if let Some(session) = shard.sessions.get_mut(&id) {
-            let grown = now.saturating_sub(session.refilled).as_secs_f64() * self.rules.rate;
-            session.tokens = (session.tokens + grown).min(self.rules.burst);
+            let rules = self.rules.load();
+            let grown = now.saturating_sub(session.refilled).as_secs_f64() * rules.rate;
+            session.tokens = (session.tokens + grown).min(rules.burst);
             session.refilled = session.refilled.max(now);
             if session.tokens < 1.0 {
                 return None;
@@ -151,10 +158,11 @@ impl Sessions {
 
     /// Forgets sessions that have had no connection for the linger time.
     pub fn expire(&self, now: Duration) {
+        let linger = self.rules.load().linger;
         for shard in &self.shards {
             let mut shard = lock(shard);
             while let Some((left, id)) = shard.leaving.front().copied() {
-                if left + self.rules.linger > now {
+                if left + linger > now {
                     break;
                 }
                 shard.leaving.pop_front();
@@ -164,7 +172,7 @@ impl Sessions {
     }
 
     fn insert(&self, shard: &mut Shard, id: SessionId, now: Duration) {
-        let tokens = self.rules.burst - 1.0;
+        let tokens = self.rules.load().burst - 1.0;
         let session =
             Session { open: 1, active: true, tokens, refilled: now, left: now, thinks_since: None };
         if shard.sessions.insert(id, session).is_none_or(|before| !before.active) {
@@ -173,7 +181,8 @@ impl Sessions {
     }
 
     fn make_room(&self, shard: &mut Shard) {
-        while shard.sessions.len() >= self.rules.capacity.div_ceil(SHARDS) {
+        let most = self.rules.load().capacity.div_ceil(SHARDS);
+        while shard.sessions.len() >= most {
             let Some((left, id)) = shard.leaving.pop_front() else { break };
             self.forget(shard, left, &id);
         }

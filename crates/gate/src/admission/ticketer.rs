@@ -57,7 +57,7 @@ impl ProducesTickets for Ticketer {
     }
 
     fn lifetime(&self) -> u32 {
-        u32::try_from(self.keyring.lifetime().as_secs()).unwrap_or(u32::MAX)
+        u32::try_from(self.keyring.lifetime_s()).unwrap_or(u32::MAX)
     }
 
     fn encrypt(&self, plain: &[u8]) -> Option<Vec<u8>> {

@@ -10,6 +10,7 @@ use arc_swap::ArcSwap;
 use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use aws_lc_rs::{error::Unspecified, rand};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 use tidegate_hello::negotiate;
 
@@ -136,8 +137,8 @@ pub struct OpenedTicket {
 #[derive(Debug)]
 pub struct Keyring {
     keys: ArcSwap<Vec<Arc<Key>>>,
-    lifetime: Duration,
-    rotation: Duration,
+    lifetime_s: AtomicU64,
+    rotation_s: AtomicU64,
 }
 
 struct Key {
@@ -171,12 +172,20 @@ impl Keyring {
     /// The system's random generator failed.
     pub fn new(lifetime: Duration, rotation: Duration, now: u64) -> Result<Self, Unspecified> {
         let keys = ArcSwap::from_pointee(vec![Arc::new(Key::random(now)?)]);
-        Ok(Self { keys, lifetime, rotation })
+        let (lifetime_s, rotation_s) = (lifetime.as_secs().into(), rotation.as_secs().into());
+        Ok(Self { keys, lifetime_s, rotation_s })
     }
 
-    /// How long a ticket is valid.
-    pub fn lifetime(&self) -> Duration {
-        self.lifetime
+    /// Changes how long tickets are valid, those that were sealed before included, and how
+    /// often the key is replaced.
+    pub fn set_times(&self, lifetime: Duration, rotation: Duration) {
+        self.lifetime_s.store(lifetime.as_secs(), Relaxed);
+        self.rotation_s.store(rotation.as_secs(), Relaxed);
+    }
+
+    /// How long a ticket is valid, in seconds.
+    pub fn lifetime_s(&self) -> u64 {
+        self.lifetime_s.load(Relaxed)
     }
 
     /// Adds a new key if it is time, and drops keys all of whose tickets
@@ -186,14 +195,14 @@ impl Keyring {
     /// The system's random generator failed; the old keys stay.
     pub fn rotate(&self, now: u64) -> Result<bool, Unspecified> {
         let keys = self.keys.load();
-        if now < keys[0].since.saturating_add(self.rotation.as_secs().max(1)) {
+        if now < keys[0].since.saturating_add(self.rotation_s.load(Relaxed).max(1)) {
             return Ok(false);
         }
         let mut next = vec![Arc::new(Key::random(now)?)];
         // A key sealed its last ticket when its successor came.
         let mut retired = now;
         for key in keys.iter() {
-            if now <= retired.saturating_add((self.lifetime + GRACE).as_secs()) {
+            if now <= retired.saturating_add(self.lifetime_s() + GRACE.as_secs()) {
                 next.push(key.clone());
             }
             retired = key.since;
@@ -238,7 +247,7 @@ impl Keyring {
         buffer.truncate(length);
         let claims = buffer.first_chunk::<CLAIMS_LEN>().and_then(Claims::decode);
         let claims = claims.ok_or(TicketError::Foreign)?;
-        if now > claims.issued.saturating_add(self.lifetime.as_secs()) {
+        if now > claims.issued.saturating_add(self.lifetime_s()) {
             return Err(TicketError::Expired);
         }
         buffer.drain(..CLAIMS_LEN);

@@ -11,6 +11,7 @@ mod identity;
 mod load;
 mod origin;
 mod reference;
+mod reload;
 mod rules;
 pub mod selfsigned;
 mod together;

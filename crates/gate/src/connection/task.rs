@@ -137,7 +137,7 @@ async fn shake_hands(
     let in_handshake = context.count(|counters| &counters.in_handshake);
     let result = Metered::new(Bucket::handshake(class), async {
         let accept = TlsStream::accept(socket, config.clone(), &hello, holder);
-        tokio::time::timeout(context.shared.config.limits.handshake_deadline, accept).await
+        tokio::time::timeout(context.config.limits.handshake_deadline, accept).await
     })
     .await;
     drop(in_handshake);
@@ -165,7 +165,7 @@ async fn shake_hands(
 /// The side that closed, by the reason of the end: with the last connection that a
 /// customer closes, the session ends.
 fn closed_by(context: &CoreContext, end: End) -> ClosedBy {
-    let idle_deadline = context.shared.config.limits.idle_deadline;
+    let idle_deadline = context.config.limits.idle_deadline;
     match end {
         End::Customer | End::Broken | End::HandshakeDeadline | End::HandshakeFailed => {
             ClosedBy::Customer

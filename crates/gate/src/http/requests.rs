@@ -37,7 +37,7 @@ pub struct HttpServer {
 impl HttpServer {
     /// A server with an empty pool.
     pub fn new(context: Rc<CoreContext>, connector: Connector) -> Rc<Self> {
-        let config = &context.shared.config;
+        let config = &context.config;
         let (size, idle) = (config.upstream.pool_size, config.upstream.idle_timeout);
         Rc::new(Self {
             pool: Pool::new(connector, size, idle, context.counters.clone()),
@@ -46,9 +46,20 @@ impl HttpServer {
         })
     }
 
+    /// The server for connections that begin from now on. It has the same pool if that is
+    /// for the same upstream; else the former pool closes its idle connections.
+    pub fn renewed(&self, context: Rc<CoreContext>, connector: Connector) -> Rc<Self> {
+        if !context.config.has_upstream_of(&self.context.config) {
+            self.pool.retire();
+            return Self::new(context, connector);
+        }
+        let (pool, deadlines) = (self.pool.clone(), RequestDeadlines::of(&context.config));
+        Rc::new(Self { context, pool, deadlines })
+    }
+
     /// Serves requests until the connection ends. Returns why it ended.
     pub async fn serve(&self, transport: Transport, client: Client) -> End {
-        let config = &self.context.shared.config;
+        let config = &self.context.config;
         let counters = self.context.counters.clone();
         let state = ConnectionState::new(client.class, self.deadlines, counters, clock::read());
         let state = Rc::new(state);
@@ -74,7 +85,7 @@ impl HttpServer {
     }
 
     fn builder(&self) -> http1::Builder {
-        let limits = &self.context.shared.config.limits;
+        let limits = &self.context.config.limits;
         let mut builder = http1::Builder::new();
         // `ConnectionState` has the deadlines: no timer per request.
         builder.header_read_timeout(None);

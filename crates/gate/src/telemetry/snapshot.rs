@@ -47,6 +47,9 @@ pub struct Snapshot {
     /// Why the upstream's CPU time is not known, or not all of it, and what to
     /// do: a sentence. None when all is well.
     pub upstream_note: Option<String>,
+    /// How often the configuration was reloaded, by result (`ok`, `failed`): each once.
+    #[serde(serialize_with = "as_object")]
+    pub config_reloads: Vec<(&'static str, u64)>,
     /// Whether the gate is finishing its connections and accepts no new ones;
     /// `/healthz` then answers 503.
     pub draining: bool,

@@ -30,11 +30,26 @@ pub struct ServerConfigs {
 }
 
 impl ServerConfigs {
-    /// Builds both configurations from a certificate and its key.
+    /// Builds both configurations from a certificate and its key, with new ticket keys.
     ///
     /// # Errors
     /// The key cannot be used or is not the certificate's.
     pub fn new(config: &Config, identity: &Identity) -> Result<Self, rustls::Error> {
+        let (lifetime, rotation) = (config.tls.ticket_lifetime, config.tls.ticket_rotation);
+        let keyring = Keyring::new(lifetime, rotation, unix_now())
+            .map_err(|_| rustls::Error::FailedToGetRandomBytes)?;
+        Self::with_keyring(config, identity, Arc::new(keyring))
+    }
+
+    /// The same with ticket keys that are in use already.
+    ///
+    /// # Errors
+    /// The key cannot be used or is not the certificate's.
+    pub fn with_keyring(
+        config: &Config,
+        identity: &Identity,
+        keyring: Arc<Keyring>,
+    ) -> Result<Self, rustls::Error> {
         let provider = Arc::new(aws_lc_rs::default_provider());
         let certified =
             CertifiedKey::from_der(identity.chain.clone(), identity.key.clone_key(), &provider)?;
@@ -43,10 +58,6 @@ impl ServerConfigs {
             certified.cert.clone(),
             Arc::new(NonSigningKey(certified.key.clone())),
         );
-        let (lifetime, rotation) = (config.tls.ticket_lifetime, config.tls.ticket_rotation);
-        let keyring = Keyring::new(lifetime, rotation, unix_now())
-            .map_err(|_| rustls::Error::FailedToGetRandomBytes)?;
-        let keyring = Arc::new(keyring);
         let tls12 = config.tls.minimum_version == MinimumVersion::Tls12;
         let make = |key: CertifiedKey, opens: bool| {
             server_config(&provider, tls12, key, Ticketer { keyring: keyring.clone(), opens })
