@@ -130,6 +130,7 @@ impl Source {
 fn classify(error: tidegate_gate::Error) -> anyhow::Error {
     use tidegate_gate::Error::{
         Admin, Certificate, Core, Failed, Listen, ProxiesToItself, Roots, SelfSigned, System,
+        TicketKeys,
     };
     match error {
         Listen { .. }
@@ -137,6 +138,7 @@ fn classify(error: tidegate_gate::Error) -> anyhow::Error {
         | Core { .. }
         | Certificate(_)
         | Roots(_)
+        | TicketKeys(_)
         | ProxiesToItself { .. } => bad_input(error),
         SelfSigned(_) | System { .. } | Failed { .. } => error.into(),
     }

@@ -2,10 +2,9 @@
 //! controller, and does the upkeep that belongs to no core.
 
 use crate::admission::sessions::Sessions;
-use crate::admission::tickets::Keyring;
 use crate::config::Upstream;
 use crate::shared::Shared;
-use crate::telemetry::clock::{TICK, unix_now};
+use crate::telemetry::clock::TICK;
 use crate::telemetry::counters::Totals;
 use crate::telemetry::labels::{Bucket, Class};
 use crate::telemetry::usage::UsageMeter;
@@ -19,14 +18,12 @@ pub struct ControlLoop {
     pub shared: Arc<Shared>,
     /// The sessions.
     pub sessions: Arc<Sessions>,
-    /// The keys of the tickets, which it rotates.
-    pub keyring: Arc<Keyring>,
 }
 
 impl ControlLoop {
     /// Ticks until dropped.
     pub async fn run(self) {
-        let Self { shared, sessions, keyring } = self;
+        let Self { shared, sessions } = self;
         let meter = |upstream: &Upstream| UsageMeter::new(upstream).on_cores(&shared.processors);
         let mut measured = shared.config().upstream.clone();
         let mut usage = meter(&measured);
@@ -41,9 +38,6 @@ impl ControlLoop {
             let (now, mut totals) = (shared.now(), shared.totals());
             sessions.tick(&mut totals.think_times);
             sessions.expire(now);
-            if let Err(error) = keyring.rotate(unix_now()) {
-                tracing::error!(%error, "no new ticket key: the old one stays");
-            }
             let config = shared.config();
             if config.upstream != measured {
                 measured = config.upstream.clone();

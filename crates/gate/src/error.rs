@@ -33,6 +33,9 @@ pub enum Error {
     /// The operator's: the admin address cannot be used.
     #[error(transparent)]
     Admin(#[from] crate::telemetry::admin::Error),
+    /// The operator's: the file of the ticket keys cannot be used.
+    #[error("{0}")]
+    TicketKeys(crate::config::Mistake),
     /// The operator's: the upstream is the gate itself.
     #[error("upstream.url = \"{upstream}\": is the gate's own address; name the service's port")]
     ProxiesToItself {

@@ -1,7 +1,6 @@
 //! The gate as a whole: starts its threads, drains them, waits for them.
 
 use crate::admission::sessions::{Rules, Sessions};
-use crate::admission::tickets::Keyring;
 use crate::config::{Config, Listen, Mistakes};
 use crate::control_loop::ControlLoop;
 use crate::error::Error;
@@ -13,9 +12,9 @@ use crate::shared::{Addresses, Shared};
 use crate::status;
 use crate::supervision::{Fault, Part, Report, Reports, Supervisor};
 use crate::telemetry::admin::Admin;
-use crate::telemetry::clock::unix_now;
 use crate::telemetry::counters::Totals;
 use crate::telemetry::snapshot::Snapshot;
+use crate::upkeep::{self, TicketKeys};
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -28,6 +27,7 @@ pub struct Gate {
     shared: Arc<Shared>,
     sessions: Arc<Sessions>,
     reloader: Reloader,
+    keys: Arc<TicketKeys>,
     admin: Option<SocketAddr>,
     drain: watch::Sender<Option<Instant>>,
     stop: watch::Sender<bool>,
@@ -54,8 +54,8 @@ impl Gate {
     #[doc(hidden)]
     pub fn start_with(config: Config, fault: Option<Fault>) -> Result<Self, Error> {
         config.warnings().iter().for_each(|warning| tracing::warn!("{warning}"));
-        let keyring = Arc::new(new_keyring(&config)?);
-        let generation = Generation::new(config.clone(), keyring.clone())?;
+        let keys = Arc::new(TicketKeys::new(&config)?);
+        let generation = Generation::new(config.clone(), keys.keyring.clone())?;
         generation.warn_if_self_signed();
         let system = |what| move |source| Error::System { what, source };
         let processors = config.listen.cores.resolve().map_err(system("reading the affinity"))?;
@@ -69,6 +69,7 @@ impl Gate {
         let (supervisor, reports) = Supervisor::new(fault);
         let mut gate = Self {
             reloader: Reloader::new(shared.clone(), sessions.clone(), generation),
+            keys: keys.clone(),
             shared: shared.clone(),
             sessions: sessions.clone(),
             admin: admin_address,
@@ -91,12 +92,19 @@ impl Gate {
             gate.threads.push(spawn_core(processor, supervisor.clone(), work)?);
             gate.serving += 1;
         }
-        let control = ControlLoop { shared, sessions, keyring };
-        let thread = std::thread::Builder::new().name("control".into());
-        let thread = thread.spawn(move || {
-            supervisor.run(Part::ControlLoop, || run_control(control, admin, stopped, &supervisor));
+        let control = ControlLoop { shared, sessions };
+        let (watch, until) = (supervisor.clone(), stopped.clone());
+        let thread = spawn("control", move || {
+            watch.run(Part::ControlLoop, || run_control(control, admin, until, &watch));
         });
-        gate.threads.push(thread.map_err(system("the control loop's thread"))?);
+        gate.threads.push(thread?);
+        // Nobody waits for this one: it may be waiting for a file system.
+        spawn("files", move || {
+            supervisor.run(Part::FileUpkeep, || {
+                let upkeep = supervisor.clone().watch(Part::FileUpkeep, upkeep::run(keys));
+                run_until(stopped, upkeep)
+            });
+        })?;
         Ok(gate)
     }
 
@@ -136,7 +144,11 @@ impl Gate {
     /// or cannot be used, the one in force stays, and the log says why. Returns whether it
     /// was put in force.
     pub fn reload(&self, read: impl FnOnce() -> Result<Config, Mistakes>) -> bool {
-        self.reloader.reload(read)
+        let reloaded = self.reloader.reload(read);
+        if reloaded {
+            self.keys.reopen();
+        }
+        reloaded
     }
 
     /// Accepts no new connections from now on, lets requests finish and closes every
@@ -209,13 +221,6 @@ impl std::fmt::Debug for Gate {
     }
 }
 
-/// New ticket keys.
-fn new_keyring(config: &Config) -> Result<Keyring, Error> {
-    let (lifetime, rotation) = (config.tls.ticket_lifetime, config.tls.ticket_rotation);
-    let keyring = Keyring::new(lifetime, rotation, unix_now());
-    keyring.map_err(|_| Error::Certificate(rustls::Error::FailedToGetRandomBytes))
-}
-
 /// Opens the listening sockets of every core.
 fn listen(config: &Listen, cores: usize) -> Result<(Vec<Listeners>, Addresses), Error> {
     let open = |address| {
@@ -268,11 +273,10 @@ fn spawn_core(
 fn run_control(
     control: ControlLoop,
     admin: Option<Admin>,
-    mut stopped: watch::Receiver<bool>,
+    stopped: watch::Receiver<bool>,
     supervisor: &Supervisor,
 ) -> std::io::Result<()> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(async {
+    run_until(stopped, async {
         if let Some(admin) = admin {
             let address = Some(admin.address());
             let (shared, sessions) = (control.shared.clone(), control.sessions.clone());
@@ -280,8 +284,31 @@ fn run_control(
             let serve = admin.serve(Arc::new(source));
             tokio::spawn(supervisor.clone().watch(Part::Admin, serve));
         }
+        supervisor.clone().watch(Part::ControlLoop, control.run()).await;
+    })
+}
+
+/// Starts a thread.
+fn spawn(
+    name: &'static str,
+    work: impl FnOnce() + Send + 'static,
+) -> Result<JoinHandle<()>, Error> {
+    let thread = std::thread::Builder::new().name(name.into()).spawn(work);
+    thread.map_err(|source| Error::System { what: "a thread", source })
+}
+
+/// Runs work on this thread, until `stopped`.
+///
+/// # Errors
+/// The runtime could not be started.
+fn run_until(
+    mut stopped: watch::Receiver<bool>,
+    work: impl Future<Output = ()>,
+) -> std::io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
         tokio::select! {
-            () = supervisor.clone().watch(Part::ControlLoop, control.run()) => {}
+            () = work => {}
             _ = stopped.wait_for(|stopped| *stopped) => {}
         }
     });

@@ -20,22 +20,25 @@ pub enum Part {
     /// The dispatcher of a core's admission queue.
     Dispatcher,
     /// The upkeep of a core.
-    Upkeep,
+    CoreUpkeep,
     /// The control loop.
     ControlLoop,
     /// The admin pages.
     Admin,
+    /// The upkeep of ticket keys and certificates.
+    FileUpkeep,
 }
 
 impl Part {
     /// Every part.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Core,
         Self::AcceptLoop,
         Self::Dispatcher,
-        Self::Upkeep,
+        Self::CoreUpkeep,
         Self::ControlLoop,
         Self::Admin,
+        Self::FileUpkeep,
     ];
 
     /// Its name in messages.
@@ -44,9 +47,10 @@ impl Part {
             Self::Core => "the thread of a core",
             Self::AcceptLoop => "an accept loop",
             Self::Dispatcher => "a dispatcher",
-            Self::Upkeep => "the upkeep of a core",
+            Self::CoreUpkeep => "the upkeep of a core",
             Self::ControlLoop => "the control loop",
             Self::Admin => "the admin pages",
+            Self::FileUpkeep => "the upkeep of files",
         }
     }
 

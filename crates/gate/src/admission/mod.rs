@@ -3,6 +3,7 @@
 pub mod classify;
 pub mod decide;
 pub mod dispatcher;
+pub mod key_file;
 pub mod negotiation;
 pub mod queue;
 pub mod sessions;

@@ -6,6 +6,7 @@
 //! sealed with the newest; older keys open until the lifetime has passed.
 //! Nothing in a ticket is trusted before it was opened.
 
+use crate::config::ticket_keys::{NAME_LEN, Secret};
 use arc_swap::ArcSwap;
 use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use aws_lc_rs::{error::Unspecified, rand};
@@ -14,7 +15,6 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 use tidegate_hello::negotiate;
 
-const NAME_LEN: usize = 8;
 const TAG_LEN: usize = 16;
 const CLAIMS_LEN: usize = 46;
 const HEADER_LEN: usize = NAME_LEN + NONCE_LEN;
@@ -155,12 +155,13 @@ impl std::fmt::Debug for Key {
 }
 
 impl Key {
+    fn of(secret: &Secret) -> Result<Self, Unspecified> {
+        let key = LessSafeKey::new(UnboundKey::new(&AES_256_GCM, &secret.secret)?);
+        Ok(Self { name: secret.name, key, since: secret.since })
+    }
+
     fn random(now: u64) -> Result<Self, Unspecified> {
-        let (mut name, mut secret) = ([0; NAME_LEN], [0; 32]);
-        rand::fill(&mut name)?;
-        rand::fill(&mut secret)?;
-        let key = LessSafeKey::new(UnboundKey::new(&AES_256_GCM, &secret)?);
-        Ok(Self { name, key, since: now })
+        Self::of(&Secret::random(now)?)
     }
 }
 
@@ -171,9 +172,59 @@ impl Keyring {
     /// # Errors
     /// The system's random generator failed.
     pub fn new(lifetime: Duration, rotation: Duration, now: u64) -> Result<Self, Unspecified> {
-        let keys = ArcSwap::from_pointee(vec![Arc::new(Key::random(now)?)]);
+        Self::of(&[Secret::random(now)?], lifetime, rotation)
+    }
+
+    /// These keys, of which there is at least one, the newest first.
+    ///
+    /// # Errors
+    /// A key has not the right length.
+    pub fn of(
+        keys: &[Secret],
+        lifetime: Duration,
+        rotation: Duration,
+    ) -> Result<Self, Unspecified> {
         let (lifetime_s, rotation_s) = (lifetime.as_secs().into(), rotation.as_secs().into());
-        Ok(Self { keys, lifetime_s, rotation_s })
+        let keyring = Self { keys: ArcSwap::default(), lifetime_s, rotation_s };
+        keyring.adopt(keys)?;
+        Ok(keyring)
+    }
+
+    /// Replaces all keys by these, of which there is at least one, the newest first.
+    ///
+    /// # Errors
+    /// A key has not the right length; the old keys stay.
+    pub fn adopt(&self, keys: &[Secret]) -> Result<(), Unspecified> {
+        let keys: Result<Vec<_>, _> = keys.iter().map(|key| Key::of(key).map(Arc::new)).collect();
+        let keys = keys?;
+        if keys.is_empty() {
+            return Err(Unspecified);
+        }
+        self.keys.store(Arc::new(keys));
+        Ok(())
+    }
+
+    /// Whether these keys begin with the newest of the keyring.
+    pub fn begins_with(&self, keys: &[Secret]) -> bool {
+        self.keys.load().first().map(|key| key.name) == keys.first().map(|key| key.name)
+    }
+
+    /// Whether it is time for a new key.
+    pub fn is_due(&self, now: u64) -> bool {
+        let rotation_s = self.rotation_s.load(Relaxed).max(1);
+        self.keys.load().first().is_none_or(|key| now >= key.since.saturating_add(rotation_s))
+    }
+
+    /// Drops keys, the newest first, all of whose tickets will be expired once a new key
+    /// seals from `now` on.
+    pub fn drop_expired<K>(&self, keys: &mut Vec<K>, now: u64, since: impl Fn(&K) -> u64) {
+        // A key sealed its last ticket when its successor came.
+        let mut retired = now;
+        keys.retain(|key| {
+            let kept = now <= retired.saturating_add(self.lifetime_s() + GRACE.as_secs());
+            retired = since(key);
+            kept
+        });
     }
 
     /// Changes how long tickets are valid, those that were sealed before included, and how
@@ -194,27 +245,22 @@ impl Keyring {
     /// # Errors
     /// The system's random generator failed; the old keys stay.
     pub fn rotate(&self, now: u64) -> Result<bool, Unspecified> {
-        let keys = self.keys.load();
-        if now < keys[0].since.saturating_add(self.rotation_s.load(Relaxed).max(1)) {
+        if !self.is_due(now) {
             return Ok(false);
         }
-        let mut next = vec![Arc::new(Key::random(now)?)];
-        // A key sealed its last ticket when its successor came.
-        let mut retired = now;
-        for key in keys.iter() {
-            if now <= retired.saturating_add(self.lifetime_s() + GRACE.as_secs()) {
-                next.push(key.clone());
-            }
-            retired = key.since;
-        }
-        self.keys.store(Arc::new(next));
+        let mut keys = Vec::clone(&self.keys.load());
+        self.drop_expired(&mut keys, now, |key| key.since);
+        keys.insert(0, Arc::new(Key::random(now)?));
+        self.keys.store(Arc::new(keys));
         Ok(true)
     }
 
     /// Seals a ticket; `None` if the system's random generator failed.
     pub fn seal(&self, claims: &Claims, state: &[u8]) -> Option<Vec<u8>> {
         let keys = self.keys.load();
-        let key = keys.first()?;
+        // A key of a file may be there before its time.
+        let sealing = keys.iter().find(|key| key.since <= claims.issued);
+        let key = sealing.or(keys.last())?;
         let mut nonce = [0; NONCE_LEN];
         rand::fill(&mut nonce).ok()?;
         let mut body = Vec::with_capacity(CLAIMS_LEN + state.len());

@@ -65,6 +65,11 @@ keys! {
         /// these have expired.
         ticket_rotation: Duration = Is("30m"), Time("10s", "7d"),
             because "limits what a stolen key can decrypt; at most three keys are in memory";
+        /// File of the ticket keys, made if it is not there; only its owner may read it (mode
+        /// 0600). The gate replaces it with each new key. Gates with the same file recognise
+        /// each other's customers; they need the same lifetime and rotation.
+        ticket_keys: Option<PathBuf> = Unset, FilePath,
+            because "without it each restart makes all customers new, but no key is on a disk";
     }
 
     /// The service behind the gate.

@@ -1,18 +1,20 @@
 //! The gate's certificate chain and private key, from PEM files.
 
+use rustls::crypto::aws_lc_rs::sign::any_supported_type;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use std::fmt;
 use std::io::Read;
 use std::path::Path;
 use tidegate_config::Problem;
+use zeroize::Zeroizing;
 
 /// A certificate chain and the private key of its first certificate.
 pub struct Identity {
     /// The server's own certificate first, then those that lead to a root.
     pub chain: Vec<CertificateDer<'static>>,
-    /// The private key.
-    pub key: PrivateKeyDer<'static>,
+    /// The private key; overwritten when it is dropped.
+    pub key: Zeroizing<PrivateKeyDer<'static>>,
     /// Whether the gate made it itself.
     pub self_signed: bool,
 }
@@ -58,7 +60,7 @@ pub fn read_certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, Pr
 ///
 /// # Errors
 /// The fault of the file, and a remedy.
-pub fn read_key(path: &Path) -> Result<PrivateKeyDer<'static>, Problem> {
+pub fn read_key(path: &Path) -> Result<Zeroizing<PrivateKeyDer<'static>>, Problem> {
     let pem = read(path)?;
     let encrypted = |mark: &[u8]| pem.windows(mark.len()).any(|window| window == mark);
     if encrypted(b"BEGIN ENCRYPTED PRIVATE KEY") || encrypted(b"Proc-Type: 4,ENCRYPTED") {
@@ -68,7 +70,7 @@ pub fn read_key(path: &Path) -> Result<PrivateKeyDer<'static>, Problem> {
         ));
     }
     match PrivateKeyDer::from_pem_slice(&pem) {
-        Ok(key) => Ok(key),
+        Ok(key) => Ok(Zeroizing::new(key)),
         Err(rustls::pki_types::pem::Error::NoItemsFound) => {
             let rule = match CertificateDer::from_pem_slice(&pem) {
                 Ok(_) => "holds a certificate but no private key",
@@ -86,10 +88,9 @@ pub fn read_key(path: &Path) -> Result<PrivateKeyDer<'static>, Problem> {
 /// The key of the configuration that is wrong, and why.
 pub fn join(
     chain: Vec<CertificateDer<'static>>,
-    key: PrivateKeyDer<'static>,
+    key: Zeroizing<PrivateKeyDer<'static>>,
 ) -> Result<Identity, (&'static str, Problem)> {
-    let provider = rustls::crypto::aws_lc_rs::default_provider();
-    let signing = provider.key_provider.load_private_key(key.clone_key()).map_err(|error| {
+    let signing = any_supported_type(&key).map_err(|error| {
         let remedy = "use RSA of 2048 bits or more, ECDSA P-256, P-384 or P-521, or Ed25519";
         ("tls.key", Problem::new(format!("is a key that cannot be used ({error})"), remedy))
     })?;
@@ -110,7 +111,8 @@ pub fn join(
     Ok(Identity { chain: certified.cert, key, self_signed: false })
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, Problem> {
+/// The bytes of a file; overwritten when they are dropped, since they may be a key.
+fn read(path: &Path) -> Result<Zeroizing<Vec<u8>>, Problem> {
     let show = path.display();
     let unreadable = |error: std::io::Error| match error.kind() {
         std::io::ErrorKind::NotFound => {
@@ -129,7 +131,9 @@ fn read(path: &Path) -> Result<Vec<u8>, Problem> {
         return Err(Problem::new("is not a file", format!("name a PEM file; this is {show}")));
     }
     let file = std::fs::File::open(path).map_err(unreadable)?;
-    let mut bytes = Vec::new();
+    // A vector that grows leaves copies behind.
+    let length = usize::try_from(meta.len().min(PEM_BYTES)).unwrap_or_default();
+    let mut bytes = Zeroizing::new(Vec::with_capacity(length + 1));
     file.take(PEM_BYTES + 1).read_to_end(&mut bytes).map_err(unreadable)?;
     if bytes.len() as u64 > PEM_BYTES {
         return Err(Problem::new("is larger than 4 MiB", "name a PEM file"));

@@ -5,6 +5,7 @@ use super::checked::Config;
 use super::fields::{Admin, Admission, Limits, Listen, Log, Tls, Upstream, tables};
 use super::flags::Flags;
 use super::identity;
+use super::ticket_keys;
 use super::together;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -63,6 +64,9 @@ impl Config {
         };
         let chain = certificates("tls.certificate", &self.tls.certificate);
         self.upstream_roots = certificates("upstream.ca", &self.upstream.ca).map(Arc::new);
+        if let Some(path) = sound("tls.ticket_keys", &self.tls.ticket_keys) {
+            let _ = ticket_keys::check(&path).map_err(|problem| wrong("tls.ticket_keys", problem));
+        }
         let key = sound("tls.key", &self.tls.key).and_then(|path| {
             identity::read_key(&path).map_err(|problem| wrong("tls.key", problem)).ok()
         });

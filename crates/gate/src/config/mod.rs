@@ -6,6 +6,7 @@
 mod checked;
 mod choices;
 mod fields;
+pub mod file_stamp;
 mod flags;
 mod identity;
 mod load;
@@ -14,6 +15,7 @@ mod reference;
 mod reload;
 mod rules;
 pub mod selfsigned;
+pub mod ticket_keys;
 mod together;
 
 pub use checked::Config;

@@ -15,6 +15,7 @@ impl Config {
             Listen { drain_deadline: wanted.listen.drain_deadline, ..running.listen.clone() };
         self.admin = running.admin.clone();
         self.log.format = running.log.format;
+        self.tls.ticket_keys = running.tls.ticket_keys.clone();
         wanted.changed_keys(self)
     }
 
@@ -63,11 +64,12 @@ mod tests {
         let mut wanted = config(
             "[listen]\naddress = \"127.0.0.1:9000\"\nclear = \"127.0.0.1:9001\"\ncores = \"0\"\n\
              backlog = 7\ndrain_deadline = \"1s\"\n[admin]\naddress = \"off\"\n\
-             [log]\nformat = \"json\"\nlevel = \"debug\"\n[limits]\nmax_connections = 9\n",
+             [tls]\nticket_keys = \"keys\"\n[log]\nformat = \"json\"\nlevel = \"debug\"\n[limits]\nmax_connections = 9\n",
         );
         let kept = wanted.keep_what_needs_a_restart(&running);
-        let fixed = ["listen.address", "listen.clear", "listen.cores", "listen.backlog"];
-        assert_eq!(kept, [&fixed[..], &["admin.address", "log.format"]].concat());
+        let listen = ["listen.address", "listen.clear", "listen.cores", "listen.backlog"];
+        let others = ["tls.ticket_keys", "admin.address", "log.format"];
+        assert_eq!(kept, [&listen[..], &others].concat());
         let changed = ["listen.drain_deadline", "limits.max_connections", "log.level"];
         assert_eq!(wanted.changed_keys(&running), changed);
     }

@@ -2,6 +2,8 @@
 
 use super::choices::SelfSigned;
 use super::identity::Identity;
+use rustls::pki_types::PrivatePkcs8KeyDer;
+use zeroize::Zeroizing;
 
 /// The pair could not be made.
 #[derive(Debug, thiserror::Error)]
@@ -23,7 +25,7 @@ pub fn make(kind: SelfSigned, names: &[String]) -> Result<Identity, Error> {
     let certificate = rcgen::CertificateParams::new(names)?.self_signed(&key)?;
     Ok(Identity {
         chain: vec![certificate.der().clone()],
-        key: rustls::pki_types::PrivatePkcs8KeyDer::from(key.serialize_der()).into(),
+        key: Zeroizing::new(PrivatePkcs8KeyDer::from(key.serialize_der()).into()),
         self_signed: true,
     })
 }

@@ -87,7 +87,7 @@ async fn run_until_drained(parts: Parts, index: usize, listeners: Listeners) -> 
     }
     let dispatch = supervisor.clone().watch(Part::Dispatcher, serving.dispatcher.clone().run());
     spawn_local(Metered::new(Bucket::Arrival, dispatch));
-    let upkeep = supervisor.watch(Part::Upkeep, upkeep(pool.clone()));
+    let upkeep = supervisor.watch(Part::CoreUpkeep, upkeep(pool.clone()));
     spawn_local(Metered::new(Bucket::Upkeep, upkeep));
 
     while drain.borrow_and_update().is_none() {

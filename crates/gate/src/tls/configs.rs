@@ -8,7 +8,7 @@ use crate::admission::tickets::Keyring;
 use crate::config::{Config, Identity, MinimumVersion};
 use crate::telemetry::clock::unix_now;
 use rustls::crypto::CryptoProvider;
-use rustls::crypto::aws_lc_rs;
+use rustls::crypto::aws_lc_rs::{self, sign::any_supported_type};
 use rustls::server::NoServerSessionStorage;
 use rustls::sign::{CertifiedKey, Signer, SigningKey, SingleCertAndKey};
 use rustls::{ServerConfig, SignatureAlgorithm, SignatureScheme};
@@ -33,7 +33,7 @@ impl ServerConfigs {
     /// Builds both configurations from a certificate and its key, with new ticket keys.
     ///
     /// # Errors
-    /// The key cannot be used or is not the certificate's.
+    /// The key cannot be used.
     pub fn new(config: &Config, identity: &Identity) -> Result<Self, rustls::Error> {
         let (lifetime, rotation) = (config.tls.ticket_lifetime, config.tls.ticket_rotation);
         let keyring = Keyring::new(lifetime, rotation, unix_now())
@@ -44,15 +44,15 @@ impl ServerConfigs {
     /// The same with ticket keys that are in use already.
     ///
     /// # Errors
-    /// The key cannot be used or is not the certificate's.
+    /// The key cannot be used.
     pub fn with_keyring(
         config: &Config,
         identity: &Identity,
         keyring: Arc<Keyring>,
     ) -> Result<Self, rustls::Error> {
         let provider = Arc::new(aws_lc_rs::default_provider());
-        let certified =
-            CertifiedKey::from_der(identity.chain.clone(), identity.key.clone_key(), &provider)?;
+        let signing = any_supported_type(&identity.key)?;
+        let certified = CertifiedKey::new(identity.chain.clone(), signing);
         let algorithm = certified.key.algorithm();
         let non_signing = CertifiedKey::new(
             certified.cert.clone(),
