@@ -26,7 +26,7 @@ use tokio::sync::watch;
 pub struct Gate {
     shared: Arc<Shared>,
     sessions: Arc<Sessions>,
-    reloader: Reloader,
+    reloader: Arc<Reloader>,
     keys: Arc<TicketKeys>,
     admin: Option<SocketAddr>,
     drain: watch::Sender<Option<Instant>>,
@@ -68,7 +68,7 @@ impl Gate {
         let (stop, stopped) = watch::channel(false);
         let (supervisor, reports) = Supervisor::new(fault);
         let mut gate = Self {
-            reloader: Reloader::new(shared.clone(), sessions.clone(), generation),
+            reloader: Arc::new(Reloader::new(shared.clone(), sessions.clone(), generation)),
             keys: keys.clone(),
             shared: shared.clone(),
             sessions: sessions.clone(),
@@ -99,9 +99,11 @@ impl Gate {
         });
         gate.threads.push(thread?);
         // Nobody waits for this one: it may be waiting for a file system.
+        let reloader = gate.reloader.clone();
         spawn("files", move || {
             supervisor.run(Part::FileUpkeep, || {
-                let upkeep = supervisor.clone().watch(Part::FileUpkeep, upkeep::run(keys));
+                let upkeep =
+                    supervisor.clone().watch(Part::FileUpkeep, upkeep::run(keys, reloader));
                 run_until(stopped, upkeep)
             });
         })?;
@@ -144,7 +146,7 @@ impl Gate {
     /// or cannot be used, the one in force stays, and the log says why. Returns whether it
     /// was put in force.
     pub fn reload(&self, read: impl FnOnce() -> Result<Config, Mistakes>) -> bool {
-        let reloaded = self.reloader.reload(read);
+        let reloaded = self.reloader.reload(|_| read());
         if reloaded {
             self.keys.reopen();
         }

@@ -16,7 +16,7 @@ pub struct Generation {
     pub tls: Arc<ServerConfigs>,
     /// Connections to the upstream.
     pub connector: Connector,
-    identity: Arc<Identity>,
+    identities: Vec<Arc<Identity>>,
 }
 
 impl Generation {
@@ -25,10 +25,11 @@ impl Generation {
     /// # Errors
     /// The certificate or the roots for the upstream cannot be used.
     pub fn new(config: Config, keyring: Arc<Keyring>) -> Result<Self, Error> {
-        let identity = config.identity()?;
-        let tls = Arc::new(ServerConfigs::with_keyring(&config, &identity, keyring)?);
+        let identities = config.identities()?;
+        let each: Vec<&Identity> = identities.iter().map(Arc::as_ref).collect();
+        let tls = Arc::new(ServerConfigs::with_keyring(&config, &each, keyring)?);
         let connector = Connector::new(&config, &tls.provider)?;
-        Ok(Self { config: Arc::new(config), tls, connector, identity })
+        Ok(Self { config: Arc::new(config), tls, connector, identities })
     }
 
     /// The next generation. Ticket keys stay, and so does a self-signed certificate that
@@ -40,15 +41,20 @@ impl Generation {
         let (tls, before) = (&config.tls, &self.config.tls);
         let same = (tls.self_signed, &tls.self_signed_names)
             == (before.self_signed, &before.self_signed_names);
-        if config.given_identity.is_none() && self.identity.self_signed && same {
-            config.given_identity = Some(self.identity.clone());
+        if config.files.identities.is_empty() && same {
+            config.files.identities.extend(self.self_signed().cloned());
         }
         Self::new(config, self.tls.keyring.clone())
     }
 
+    /// The certificate that the gate made itself, if it did.
+    fn self_signed(&self) -> Option<&Arc<Identity>> {
+        self.identities.first().filter(|identity| identity.self_signed)
+    }
+
     /// Warns of a certificate that no client trusts.
     pub fn warn_if_self_signed(&self) {
-        if self.identity.self_signed {
+        if self.self_signed().is_some() {
             tracing::warn!(
                 "no certificate is configured: the gate made a self-signed one for {}, which \
                  clients do not trust; set tls.certificate and tls.key",

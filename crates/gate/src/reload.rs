@@ -39,12 +39,18 @@ impl Reloader {
         self.current.subscribe()
     }
 
-    /// Puts the configuration that `read` returns in force for connections that begin from
-    /// now on, and logs what changed. Where it has mistakes or cannot be used, the one in
-    /// force stays, and the log says why. Returns whether it was put in force.
-    pub fn reload(&self, read: impl FnOnce() -> Result<Config, Mistakes>) -> bool {
+    /// The configuration in force.
+    pub fn config(&self) -> Arc<Config> {
+        self.current.borrow().config.clone()
+    }
+
+    /// Puts the configuration that `read` makes of the one in force in its place for
+    /// connections that begin from now on, and logs what changed. Where it has mistakes or
+    /// cannot be used, the one in force stays, and the log says why. Returns whether it was
+    /// put in force.
+    pub fn reload(&self, read: impl FnOnce(&Config) -> Result<Config, Mistakes>) -> bool {
         let _one_at_a_time = self.reloading.lock().unwrap_or_else(PoisonError::into_inner);
-        let reloaded = match read() {
+        let reloaded = match read(&self.config()) {
             Ok(config) => self.put_in_force(config).map_err(|error| vec![error.to_string()]),
             Err(Mistakes(mistakes)) => Err(mistakes.iter().map(ToString::to_string).collect()),
         };
@@ -77,8 +83,11 @@ impl Reloader {
             .set_times(next.config.tls.ticket_lifetime, next.config.tls.ticket_rotation);
         self.shared.set_config(next.config.clone());
         self.current.send_replace(next.clone());
-        let changed = next.config.changed_keys(&running.config);
-        let changed = if changed.is_empty() { "no key".to_owned() } else { changed.join(", ") };
+        let mut changed = next.config.changed_keys(&running.config);
+        let former = &running.config.files.stamps;
+        let contents = next.config.files.stamps.iter().filter(|file| !former.contains(file));
+        changed.extend(contents.map(|(path, _)| format!("content of {}", path.display())));
+        let changed = if changed.is_empty() { "nothing".to_owned() } else { changed.join(", ") };
         tracing::info!("{} reloaded; changed: {changed}", next.config.source);
         Ok(())
     }

@@ -3,8 +3,10 @@
 
 use crate::admission::key_file::KeyFile;
 use crate::admission::tickets::Keyring;
+use crate::config::file_stamp::FileStamp;
 use crate::config::{Config, Mistake};
 use crate::error::Error;
+use crate::reload::Reloader;
 use crate::telemetry::clock::unix_now;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -83,13 +85,52 @@ fn mistake(source: &str, path: &std::path::Path, problem: Problem) -> Mistake {
 }
 
 /// Keeps everything up to date, until dropped.
-pub async fn run(keys: Arc<TicketKeys>) {
+pub async fn run(keys: Arc<TicketKeys>, reloader: Arc<Reloader>) {
     let mut fault = Fault::default();
+    let mut certificates = CertificateWatch::default();
     let mut interval = tokio::time::interval(LOOK);
     interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         interval.tick().await;
         fault.note(keys.tick(unix_now()));
+        certificates.look(&reloader, Instant::now());
+    }
+}
+
+/// Notices that files of certificates have changed.
+#[derive(Default)]
+struct CertificateWatch {
+    looked: Option<Instant>,
+    /// Changed files as they were at the last look.
+    changed: Option<Stamps>,
+    /// Files that were read and had a fault.
+    faulty: Option<Stamps>,
+}
+
+type Stamps = Vec<(PathBuf, Option<FileStamp>)>;
+
+impl CertificateWatch {
+    /// Looks at the files if it is time, and has them read again if they have changed. They
+    /// are read once they are the same at two looks: whoever replaces a certificate and its
+    /// key does so one after the other.
+    fn look(&mut self, reloader: &Reloader, now: Instant) {
+        let config = reloader.config();
+        let interval = config.tls.reload_interval;
+        let recently = |looked: Instant| now.duration_since(looked) < interval;
+        if interval.is_zero() || (self.changed.is_none() && self.looked.is_some_and(recently)) {
+            return;
+        }
+        self.looked = Some(now);
+        let stamps = Some(config.stamps());
+        if stamps.as_ref() == Some(&config.files.stamps) || stamps == self.faulty {
+            self.changed = None;
+        } else if stamps != self.changed {
+            self.changed = stamps;
+        } else {
+            self.changed = None;
+            let reloaded = reloader.reload(Config::with_files_read_again);
+            self.faulty = if reloaded { None } else { stamps };
+        }
     }
 }
 

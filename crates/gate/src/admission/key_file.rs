@@ -124,8 +124,9 @@ mod tests {
 
     fn seal(keyring: &Keyring, issued: u64) -> Vec<u8> {
         let terms = Terms { version: 0x0304, suite: 0x1301, extended_master_secret: false };
-        let claims =
-            Claims { session: [7; 16], began: issued, issued, uses: 0, terms, server_name: 0 };
+        let session = [7; 16];
+        let (began, uses, server_name, client_auth) = (issued, 0, 0, 0);
+        let claims = Claims { session, began, issued, uses, terms, server_name, client_auth };
         keyring.seal(&claims, b"state").unwrap()
     }
 

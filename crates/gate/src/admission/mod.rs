@@ -4,6 +4,7 @@ pub mod classify;
 pub mod decide;
 pub mod dispatcher;
 pub mod key_file;
+pub mod names;
 pub mod negotiation;
 pub mod queue;
 pub mod sessions;

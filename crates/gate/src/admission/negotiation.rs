@@ -1,9 +1,11 @@
 //! What the gate offers in a TLS handshake, and what a handshake with a hello will
 //! agree on.
 
+use crate::admission::names::Names;
 use crate::admission::tickets::Terms;
 use rustls::crypto::CryptoProvider;
 use rustls::{AlertDescription, ProtocolVersion, SignatureAlgorithm};
+use std::sync::Arc;
 use tidegate_hello::ClientHello;
 use tidegate_hello::negotiate::{self, Choice, Incompatible};
 
@@ -11,7 +13,12 @@ use tidegate_hello::negotiate::{self, Choice, Incompatible};
 #[derive(Debug)]
 pub struct Offer {
     tls12: bool,
-    tls12_suites: Vec<u16>,
+    /// Which certificate a handshake is with.
+    names: Arc<Names>,
+    /// What tickets must state about clients' certificates.
+    pub client_auth: u64,
+    /// For each certificate: they suit its key.
+    tls12_suites: Vec<Vec<u16>>,
     tls13_suites: Vec<u16>,
     tls12_groups: Vec<u16>,
     tls13_groups: Vec<u16>,
@@ -21,10 +28,22 @@ impl Offer {
     /// What the provider offers with a certificate key of this algorithm, by TLS 1.3 and,
     /// if `tls12`, by TLS 1.2.
     pub fn new(provider: &CryptoProvider, algorithm: SignatureAlgorithm, tls12: bool) -> Self {
-        let suites = |version| {
+        Self::of(provider, &[algorithm], Arc::default(), 0, tls12)
+    }
+
+    /// The same with several certificates, of which there is at least one, the names by which
+    /// one is chosen, and what tickets must state about clients' certificates.
+    pub fn of(
+        provider: &CryptoProvider,
+        algorithms: &[SignatureAlgorithm],
+        names: Arc<Names>,
+        client_auth: u64,
+        tls12: bool,
+    ) -> Self {
+        let suites = |version, algorithm: Option<&SignatureAlgorithm>| {
             let suites = provider.cipher_suites.iter().filter(|suite| {
                 suite.version().version == version
-                    && suite.usable_for_signature_algorithm(algorithm)
+                    && algorithm.is_none_or(|of| suite.usable_for_signature_algorithm(*of))
             });
             suites.map(|suite| u16::from(suite.suite())).collect()
         };
@@ -35,8 +54,14 @@ impl Offer {
         };
         Self {
             tls12,
-            tls12_suites: suites(ProtocolVersion::TLSv1_2),
-            tls13_suites: suites(ProtocolVersion::TLSv1_3),
+            names,
+            client_auth,
+            tls12_suites: algorithms
+                .iter()
+                .map(|algorithm| suites(ProtocolVersion::TLSv1_2, Some(algorithm)))
+                .collect(),
+            // They say nothing about the key.
+            tls13_suites: suites(ProtocolVersion::TLSv1_3, None),
             tls12_groups: groups(ProtocolVersion::TLSv1_2),
             tls13_groups: groups(ProtocolVersion::TLSv1_3),
         }
@@ -47,10 +72,11 @@ impl Offer {
     /// # Errors
     /// The alert with which every handshake with it fails.
     pub fn choose(&self, hello: &ClientHello) -> Result<Choice, AlertDescription> {
+        let certificate = self.names.choose(hello.server_name());
         let rules = negotiate::Rules {
             tls12: self.tls12,
             tls13: true,
-            tls12_suites: &self.tls12_suites,
+            tls12_suites: self.tls12_suites.get(certificate).map_or(&[], Vec::as_slice),
             tls13_suites: &self.tls13_suites,
             tls12_groups: &self.tls12_groups,
             tls13_groups: &self.tls13_groups,

@@ -42,6 +42,10 @@ impl TicketHolder {
     }
 }
 
+/// Most bytes of the TLS library's part of a ticket. It contains the client's certificates,
+/// and a hello with a larger ticket would exceed the limit on hellos.
+const MOST_STATE: usize = 8 << 10;
+
 /// Seals and opens tickets for the TLS library.
 #[derive(Debug)]
 pub struct Ticketer {
@@ -49,6 +53,8 @@ pub struct Ticketer {
     pub keyring: Arc<Keyring>,
     /// Whether it opens tickets; it always seals.
     pub opens: bool,
+    /// What its tickets state about clients' certificates. It opens no others.
+    pub client_auth: u64,
 }
 
 impl ProducesTickets for Ticketer {
@@ -62,7 +68,12 @@ impl ProducesTickets for Ticketer {
 
     fn encrypt(&self, plain: &[u8]) -> Option<Vec<u8>> {
         let TicketHolder { session, began, uses, terms, server_name } = HOLDER.get()?;
-        let claims = Claims { session, began, issued: unix_now(), uses, terms, server_name };
+        if plain.len() > MOST_STATE {
+            return None;
+        }
+        let client_auth = self.client_auth;
+        let issued = unix_now();
+        let claims = Claims { session, began, issued, uses, terms, server_name, client_auth };
         self.keyring.seal(&claims, plain)
     }
 
@@ -73,6 +84,7 @@ impl ProducesTickets for Ticketer {
         // The clock may have moved on since the hello was classified: a ticket that was
         // valid then stays valid until the handshake is over.
         let classified = unix_now().saturating_sub(GRACE.as_secs());
-        self.keyring.open(cipher, classified).ok().map(|opened| opened.state)
+        let opened = self.keyring.open(cipher, classified).ok()?;
+        (opened.claims.client_auth == self.client_auth).then_some(opened.state)
     }
 }

@@ -16,10 +16,10 @@ use std::time::Duration;
 use tidegate_hello::negotiate;
 
 const TAG_LEN: usize = 16;
-const CLAIMS_LEN: usize = 46;
+const CLAIMS_LEN: usize = 54;
 const HEADER_LEN: usize = NAME_LEN + NONCE_LEN;
 /// Version of the claims' encoding; a ticket of another version does not open.
-const ENCODING: u8 = 1;
+const ENCODING: u8 = 2;
 
 /// How long after its hello was classified a ticket must still open: longer than
 /// any handshake may take.
@@ -65,6 +65,8 @@ pub struct Claims {
     pub terms: Terms,
     /// Of the requested server name, see `tidegate_hello::negotiate::server_name_hash`.
     pub server_name: u64,
+    /// By which rules the client's certificate was verified: a hash of them, 0 for none.
+    pub client_auth: u64,
 }
 
 impl Claims {
@@ -75,6 +77,14 @@ impl Claims {
             server_name: self.server_name,
             extended_master_secret: self.terms.extended_master_secret,
         }
+    }
+
+    /// From when on the lifetime counts: the ticket's making. A resumed connection gets a new
+    /// ticket, so one could follow the other without end; and the TLS library does not verify
+    /// a client's certificate again. So with one the lifetime counts from the session's
+    /// beginning, when it was verified.
+    fn valid_from(&self) -> u64 {
+        if self.client_auth == 0 { self.issued } else { self.began }
     }
 
     fn encode(&self, out: &mut Vec<u8>) {
@@ -88,6 +98,7 @@ impl Claims {
         out.extend(self.terms.suite.to_be_bytes());
         out.push(u8::from(self.terms.extended_master_secret));
         out.extend(self.server_name.to_be_bytes());
+        out.extend(self.client_auth.to_be_bytes());
     }
 
     fn decode(bytes: &[u8; CLAIMS_LEN]) -> Option<Self> {
@@ -111,6 +122,7 @@ impl Claims {
                 extended_master_secret: split::<1>(&mut rest)? == [1],
             },
             server_name: u64::from_be_bytes(split(&mut rest)?),
+            client_auth: u64::from_be_bytes(split(&mut rest)?),
         })
     }
 }
@@ -293,7 +305,7 @@ impl Keyring {
         buffer.truncate(length);
         let claims = buffer.first_chunk::<CLAIMS_LEN>().and_then(Claims::decode);
         let claims = claims.ok_or(TicketError::Foreign)?;
-        if now > claims.issued.saturating_add(self.lifetime_s()) {
+        if now > claims.valid_from().saturating_add(self.lifetime_s()) {
             return Err(TicketError::Expired);
         }
         buffer.drain(..CLAIMS_LEN);
@@ -316,6 +328,7 @@ mod tests {
             uses: 3,
             terms: Terms { version: 0x0303, suite: 0xc02b, extended_master_secret: true },
             server_name: negotiate::server_name_hash(Some("shop.example")),
+            client_auth: 0,
         }
     }
 
@@ -344,6 +357,14 @@ mod tests {
         let ticket = ring.seal(&claims(), b"state").unwrap();
         assert!(ring.open(&ticket, 5_600).is_ok());
         assert_eq!(ring.open(&ticket, 5_601), Err(TicketError::Expired));
+    }
+
+    #[test]
+    fn a_verified_client_must_show_their_certificate_again_after_the_lifetime() {
+        let ring = ring();
+        let ticket = ring.seal(&Claims { client_auth: 5, ..claims() }, b"state").unwrap();
+        assert_eq!(ring.open(&ticket, 4_600).unwrap().claims.client_auth, 5);
+        assert_eq!(ring.open(&ticket, 4_601), Err(TicketError::Expired));
     }
 
     #[test]

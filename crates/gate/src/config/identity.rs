@@ -7,6 +7,7 @@ use std::fmt;
 use std::io::Read;
 use std::path::Path;
 use tidegate_config::Problem;
+use x509_parser::prelude::{FromDer, GeneralName, X509Certificate};
 use zeroize::Zeroizing;
 
 /// A certificate chain and the private key of its first certificate.
@@ -17,6 +18,37 @@ pub struct Identity {
     pub key: Zeroizing<PrivateKeyDer<'static>>,
     /// Whether the gate made it itself.
     pub self_signed: bool,
+    /// The DNS names of the certificate, in lower case; a wildcard begins with `*.`.
+    pub names: Vec<String>,
+    /// When the certificate expires, in seconds since 1970; not known if it cannot be read.
+    pub expires: Option<i64>,
+}
+
+impl Identity {
+    /// A chain, which is not empty, and the key of its first certificate.
+    pub fn new(
+        chain: Vec<CertificateDer<'static>>,
+        key: Zeroizing<PrivateKeyDer<'static>>,
+        self_signed: bool,
+    ) -> Self {
+        let parsed = chain.first().and_then(|own| X509Certificate::from_der(own).ok());
+        let parsed = parsed.map(|(_, certificate)| certificate);
+        let names = parsed.as_ref().map(dns_names).unwrap_or_default();
+        let expires = parsed.map(|certificate| certificate.validity().not_after.timestamp());
+        Self { chain, key, self_signed, names, expires }
+    }
+}
+
+/// The DNS names of a certificate.
+///
+/// Source: RFC 6125, section 6.4.4: the common name counts no more.
+fn dns_names(certificate: &X509Certificate<'_>) -> Vec<String> {
+    let Ok(Some(names)) = certificate.subject_alternative_name() else { return Vec::new() };
+    let names = names.value.general_names.iter().filter_map(|name| match name {
+        GeneralName::DNSName(name) => Some(name.to_ascii_lowercase()),
+        _ => None,
+    });
+    names.collect()
 }
 
 impl fmt::Debug for Identity {
@@ -82,17 +114,28 @@ pub fn read_key(path: &Path) -> Result<Zeroizing<PrivateKeyDer<'static>>, Proble
     }
 }
 
-/// Joins both and checks that the key is that of the certificate.
+/// Which file is at fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wrong {
+    /// That of the certificate.
+    Certificate,
+    /// That of the key.
+    Key,
+}
+
+/// Joins both and checks that the key is that of the certificate, which messages name as
+/// `certificate`.
 ///
 /// # Errors
-/// The key of the configuration that is wrong, and why.
+/// Which of both is wrong, and why.
 pub fn join(
     chain: Vec<CertificateDer<'static>>,
     key: Zeroizing<PrivateKeyDer<'static>>,
-) -> Result<Identity, (&'static str, Problem)> {
+    certificate: &str,
+) -> Result<Identity, (Wrong, Problem)> {
     let signing = any_supported_type(&key).map_err(|error| {
         let remedy = "use RSA of 2048 bits or more, ECDSA P-256, P-384 or P-521, or Ed25519";
-        ("tls.key", Problem::new(format!("is a key that cannot be used ({error})"), remedy))
+        (Wrong::Key, Problem::new(format!("is a key that cannot be used ({error})"), remedy))
     })?;
     let certified = rustls::sign::CertifiedKey::new(chain, signing);
     match certified.keys_match() {
@@ -101,14 +144,20 @@ pub fn join(
         Err(rustls::Error::InconsistentKeys(_)) => {
             let remedy = "name the key that the certificate was made with; the server's own \
                           certificate must come first in its file";
-            return Err(("tls.key", Problem::new("is not the key of tls.certificate", remedy)));
+            return Err((
+                Wrong::Key,
+                Problem::new(format!("is not the key of {certificate}"), remedy),
+            ));
         }
         Err(error) => {
             let rule = format!("its first certificate cannot be read ({error})");
-            return Err(("tls.certificate", Problem::new(rule, "export it again as X.509 in PEM")));
+            return Err((
+                Wrong::Certificate,
+                Problem::new(rule, "export it again as X.509 in PEM"),
+            ));
         }
     }
-    Ok(Identity { chain: certified.cert, key, self_signed: false })
+    Ok(Identity::new(certified.cert, key, false))
 }
 
 /// The bytes of a file; overwritten when they are dropped, since they may be a key.

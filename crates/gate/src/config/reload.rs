@@ -38,7 +38,7 @@ impl Config {
     pub fn has_upstream_of(&self, other: &Self) -> bool {
         let head = |config: &Self| (config.limits.head_max_bytes, config.limits.head_max_fields);
         self.upstream == other.upstream
-            && self.upstream_roots == other.upstream_roots
+            && self.files.upstream_roots == other.files.upstream_roots
             && head(self) == head(other)
     }
 

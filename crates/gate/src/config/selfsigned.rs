@@ -23,11 +23,8 @@ pub fn make(kind: SelfSigned, names: &[String]) -> Result<Identity, Error> {
         }
     };
     let certificate = rcgen::CertificateParams::new(names)?.self_signed(&key)?;
-    Ok(Identity {
-        chain: vec![certificate.der().clone()],
-        key: Zeroizing::new(PrivatePkcs8KeyDer::from(key.serialize_der()).into()),
-        self_signed: true,
-    })
+    let key = Zeroizing::new(PrivatePkcs8KeyDer::from(key.serialize_der()).into());
+    Ok(Identity::new(vec![certificate.der().clone()], key, true))
 }
 
 #[cfg(test)]

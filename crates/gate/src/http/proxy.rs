@@ -1,6 +1,7 @@
 //! One request: from the customer to the upstream, and the response back.
 
 use crate::connection::state::ConnectionState;
+use crate::http::client_subject::ClientSubject;
 use crate::http::guard::LengthGuard;
 use crate::http::headers::{self, Forwarding};
 use crate::http::pages::ErrorPage;
@@ -28,6 +29,8 @@ pub struct Proxy {
     pub guard: Rc<RefCell<LengthGuard>>,
     /// What the upstream learns about the customer.
     pub forwarding: Forwarding,
+    /// The field for the subject of the client's certificate, if the upstream receives it.
+    pub subject: Option<ClientSubject>,
     /// Connections to the upstream.
     pub pool: Rc<Pool>,
 }
@@ -78,6 +81,9 @@ async fn forward(
         return Err(ErrorPage::TwoLengths);
     }
     headers::to_upstream(&mut parts, &proxy.forwarding, chunked)?;
+    if let Some(subject) = &proxy.subject {
+        subject.set(&mut parts.headers);
+    }
     let copy = body.is_end_stream().then(|| RetryCopy::of(&parts)).flatten();
     let request = Request::from_parts(parts, RequestBody::new(body, &proxy.state));
 

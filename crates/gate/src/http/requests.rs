@@ -7,6 +7,7 @@ use crate::connection::state::{Activity, ConnectionState};
 use crate::connection::task::Client;
 use crate::connection::transport::Transport;
 use crate::context::CoreContext;
+use crate::http::client_subject::ClientSubject;
 use crate::http::headers::Forwarding;
 use crate::http::pool::Pool;
 use crate::http::proxy::{self, Proxy};
@@ -72,7 +73,10 @@ impl HttpServer {
                 .then(|| HeaderValue::from_str(&config.upstream.url.authority()).ok())
                 .flatten(),
         };
+        let subject = config.tls.client_subject_header.as_ref();
+        let subject = subject.map(|name| ClientSubject::new(name, transport.client_certificate()));
         let proxy = Rc::new(Proxy {
+            subject,
             state: state.clone(),
             guard: Rc::clone(&guard),
             forwarding,

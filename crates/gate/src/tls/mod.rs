@@ -1,3 +1,4 @@
 //! TLS towards customers.
 
+pub mod clients;
 pub mod configs;
