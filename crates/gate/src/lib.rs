@@ -32,6 +32,7 @@ mod shutdown;
 mod socket;
 mod status;
 mod supervision;
+mod ticket_secret;
 mod upkeep;
 
 pub use error::Error;

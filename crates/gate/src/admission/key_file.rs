@@ -6,7 +6,8 @@
 
 use crate::admission::tickets::Keyring;
 use crate::config::file_stamp::FileStamp;
-use crate::config::ticket_keys::{Secret, damaged, read, unwritable, write};
+use crate::config::ticket_keys::{damaged, read, unwritable, write};
+use crate::ticket_secret::Secret;
 use std::fs::TryLockError;
 use std::path::{Path, PathBuf};
 use tidegate_config::Problem;

@@ -6,7 +6,7 @@
 //! sealed with the newest; older keys open until the lifetime has passed.
 //! Nothing in a ticket is trusted before it was opened.
 
-use crate::config::ticket_keys::{NAME_LEN, Secret};
+use crate::ticket_secret::{NAME_LEN, Secret};
 use arc_swap::ArcSwap;
 use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use aws_lc_rs::{error::Unspecified, rand};

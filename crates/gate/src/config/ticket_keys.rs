@@ -4,8 +4,8 @@
 //! since 1970 from which it seals, secret), and the SHA-256 of all of that. It is replaced as
 //! a whole, by rename, so that a reader never sees half of it.
 
+use crate::ticket_secret::{NAME_LEN, SECRET_LEN, Secret};
 use aws_lc_rs::digest::{SHA256, digest};
-use aws_lc_rs::{error::Unspecified, rand};
 use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
@@ -14,45 +14,11 @@ use std::path::Path;
 use tidegate_config::Problem;
 use zeroize::Zeroizing;
 
-/// Length of a key's name.
-pub const NAME_LEN: usize = 8;
-/// Length of a key.
-pub const SECRET_LEN: usize = 32;
 /// The first line of a file.
 const FORMAT: &str = "tidegate ticket keys, format 1";
 /// Largest file that is read, in bytes: more than the keys of the longest lifetime with the
 /// shortest rotation take.
 const MOST_BYTES: u64 = 64 << 10;
-
-/// A ticket key outside of the keyring. Its memory is overwritten when it is dropped, as the
-/// cryptography library does with its own.
-pub struct Secret {
-    /// Tells which key sealed a ticket; stands in it.
-    pub name: [u8; NAME_LEN],
-    /// When it begins to seal, in seconds since 1970.
-    pub since: u64,
-    /// The key, of [`SECRET_LEN`] bytes.
-    pub secret: Zeroizing<Vec<u8>>,
-}
-
-impl Secret {
-    /// A new key that seals from `since` on.
-    ///
-    /// # Errors
-    /// The system's random generator failed.
-    pub fn random(since: u64) -> Result<Self, Unspecified> {
-        let (mut name, mut secret) = ([0; NAME_LEN], Zeroizing::new(vec![0; SECRET_LEN]));
-        rand::fill(&mut name)?;
-        rand::fill(&mut secret)?;
-        Ok(Self { name, since, secret })
-    }
-}
-
-impl std::fmt::Debug for Secret {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Secret").field("since", &self.since).finish_non_exhaustive()
-    }
-}
 
 /// Checks a file of ticket keys, if there is one, without changing anything.
 ///
