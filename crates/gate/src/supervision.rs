@@ -144,7 +144,7 @@ impl Fault {
 }
 
 /// The reason of a panic in words.
-fn reason(panic: &(dyn Any + Send)) -> String {
+pub fn reason(panic: &(dyn Any + Send)) -> String {
     let message = panic.downcast_ref::<&str>().copied();
     let message = message.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
     format!("panicked: {}", message.unwrap_or("without a message"))

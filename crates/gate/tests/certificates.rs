@@ -79,6 +79,12 @@ fn each_name_gets_its_certificate_and_all_others_the_first() {
         }
     }
     assert_eq!(gate.totals().handshakes_failed.values(), &[0, 0]);
+    let snapshot = gate.snapshot();
+    let shown: Vec<_> = snapshot.certificates.iter().map(|one| one.names.join(" ")).collect();
+    assert_eq!(shown, ["first.test", "*.shop.test shop.test", "pay.shop.test"]);
+    // The year 4096, in which certificates of this kind expire.
+    let line = "tidegate_certificate_expiry_timestamp_seconds{place=\"2\",name=\"pay.shop.test\"}";
+    assert!(snapshot.prometheus().contains(&format!("{line} 67090")), "{}", snapshot.prometheus());
 }
 
 #[test]

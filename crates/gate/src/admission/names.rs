@@ -8,14 +8,17 @@ pub struct Names {
     exact: HashMap<String, usize>,
     /// Those that begin with `*.`, without that.
     wildcards: HashMap<String, usize>,
+    /// There is one certificate only.
+    single: bool,
 }
 
 impl Names {
     /// The names of each certificate, in lower case. Where two have the same name, the
     /// earlier certificate is chosen.
     pub fn new<'a>(certificates: impl IntoIterator<Item = &'a [String]>) -> Self {
-        let mut names = Self::default();
+        let mut names = Self { single: true, ..Self::default() };
         for (place, certificate) in certificates.into_iter().enumerate() {
+            names.single = place == 0;
             for name in certificate {
                 match name.strip_prefix("*.") {
                     Some(parent) => names.wildcards.entry(parent.to_owned()).or_insert(place),
@@ -31,7 +34,7 @@ impl Names {
     ///
     /// Source: RFC 6125, section 6.4.3.
     pub fn choose(&self, server_name: Option<&str>) -> usize {
-        let Some(name) = server_name else { return 0 };
+        let Some(name) = server_name.filter(|_| !self.single) else { return 0 };
         // Clients are to send lower case.
         let lower;
         let name = match name.bytes().any(|byte| byte.is_ascii_uppercase()) {

@@ -46,6 +46,8 @@ pub struct Sessions {
     rules: ArcSwap<Rules>,
     active: AtomicU64,
     started: AtomicU64,
+    /// The time of the last call of [`Sessions::expire`], in nanoseconds.
+    expired_at: AtomicU64,
     /// Think times of active sessions without a connection.
     think_times: Mutex<ThinkTimeCensus>,
 }
@@ -92,6 +94,7 @@ impl Sessions {
             rules: ArcSwap::from_pointee(rules),
             active: AtomicU64::new(0),
             started: AtomicU64::new(0),
+            expired_at: AtomicU64::new(0),
             think_times: Mutex::default(),
         })
     }
@@ -124,7 +127,7 @@ impl Sessions {
         let mut shard = self.shard(&id);
         self.make_room(&mut shard);
         self.insert(&mut shard, id, now);
-        SessionConnection { sessions: self.clone(), id }
+        SessionConnection { sessions: self.clone(), id, over: false }
     }
 
     /// Adds a connection of a session whose ticket was opened; `None` if the session
@@ -153,11 +156,12 @@ impl Sessions {
             self.make_room(&mut shard);
             self.insert(&mut shard, id, now);
         }
-        Some(SessionConnection { sessions: self.clone(), id })
+        Some(SessionConnection { sessions: self.clone(), id, over: false })
     }
 
     /// Forgets sessions that have had no connection for the linger time.
     pub fn expire(&self, now: Duration) {
+        self.expired_at.store(now.as_nanos() as u64, Relaxed);
         let linger = self.rules.load().linger;
         for shard in &self.shards {
             let mut shard = lock(shard);
@@ -243,25 +247,39 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// An open connection of a session; ends with [`SessionConnection::close`] or
-/// [`SessionConnection::end_session`].
+/// [`SessionConnection::end_session`]. Dropped without either, because its task panicked, it is
+/// closed by the gate.
 #[derive(Debug)]
 pub struct SessionConnection {
     sessions: Arc<Sessions>,
     id: SessionId,
+    /// It was closed, and counts no more.
+    over: bool,
 }
 
 impl SessionConnection {
     /// The connection closed.
-    pub fn close(self, by: ClosedBy, now: Duration) {
+    pub fn close(mut self, by: ClosedBy, now: Duration) {
+        self.over = true;
         self.sessions.close(&self.id, by, now);
     }
 
     /// The only connection closed of a session that has no ticket, and so cannot
     /// return: the session is forgotten.
-    pub fn end_session(self) {
+    pub fn end_session(mut self) {
+        self.over = true;
         let gone = self.sessions.shard(&self.id).sessions.remove(&self.id);
         if gone.is_some_and(|session| session.active) {
             self.sessions.active.fetch_sub(1, Relaxed);
+        }
+    }
+}
+
+impl Drop for SessionConnection {
+    fn drop(&mut self) {
+        if !self.over {
+            let now = Duration::from_nanos(self.sessions.expired_at.load(Relaxed));
+            self.sessions.close(&self.id, ClosedBy::Gate { idle_ticks: 0 }, now);
         }
     }
 }
