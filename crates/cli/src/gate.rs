@@ -11,8 +11,12 @@ use crate::signals::{Event, ServiceSignals};
 use tidegate_lab::READY;
 use tracing_subscriber::EnvFilter;
 
+const SIGNALS: &str = "Signals: SIGHUP reads the configuration and certificates again; SIGTERM and \
+                       SIGINT drain, a second one ends the gate at once.";
+
 /// Flags of `tidegate gate`. A flag overrides the configuration file.
 #[derive(clap::Args)]
+#[command(after_help = SIGNALS)]
 pub struct Args {
     /// Configuration file; docs/configuration.md lists every key
     #[arg(long, value_name = "FILE")]
@@ -52,11 +56,11 @@ pub struct Args {
 /// Serves until SIGTERM or SIGINT, then drains; the second signal ends that. SIGHUP reloads
 /// the configuration.
 pub fn run(args: Args) -> anyhow::Result<Outcome> {
+    // First of all: no signal ends the gate otherwise than in order.
+    let mut signals = ServiceSignals::catch().context("cannot wait for signals")?;
     let source = Source::of(args)?;
     let config = source.read().map_err(bad_input)?;
     let set_log_level = start_log(&config)?;
-    // Before the first customer can connect: no signal ends the gate otherwise than in order.
-    let mut signals = ServiceSignals::catch().context("cannot wait for signals")?;
     let gate = Gate::start(config).map_err(classify)?;
     announce(&gate);
     serve(gate, &mut signals, || source.read(), set_log_level)
