@@ -9,7 +9,11 @@ use libfuzzer_sys::fuzz_target;
 use std::sync::LazyLock;
 use std::time::Duration;
 
-/// The gate's file: the module is private to its crate.
+/// The gate's files: the modules are private to their crate.
+#[allow(dead_code)]
+#[path = "../../crates/gate/src/ticket_secret.rs"]
+mod ticket_secret;
+
 #[allow(dead_code)]
 #[path = "../../crates/gate/src/admission/tickets.rs"]
 mod tickets;
@@ -26,6 +30,7 @@ fn claims() -> Claims {
         uses: 3,
         terms: Terms { version: 0x0304, suite: 0x1301, extended_master_secret: false },
         server_name: tidegate_hello::negotiate::server_name_hash(Some("shop.example")),
+        client_auth: 0,
     }
 }
 

@@ -4,14 +4,19 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use tidegate_gate::Gate;
-use tidegate_gate::config::{Config, Flags, LogFormat};
+use tidegate_gate::config::{Config, Flags, LogFormat, Mistakes};
 
 use crate::exit::{Outcome, bad_input};
-use crate::signals::Signals;
+use crate::signals::{Event, ServiceSignals};
 use tidegate_lab::READY;
+use tracing_subscriber::EnvFilter;
+
+const SIGNALS: &str = "Signals: SIGHUP reads the configuration and certificates again; SIGTERM and \
+                       SIGINT drain, a second one ends the gate at once.";
 
 /// Flags of `tidegate gate`. A flag overrides the configuration file.
 #[derive(clap::Args)]
+#[command(after_help = SIGNALS)]
 pub struct Args {
     /// Configuration file; docs/configuration.md lists every key
     #[arg(long, value_name = "FILE")]
@@ -48,40 +53,98 @@ pub struct Args {
     log: Option<String>,
 }
 
-/// Serves until SIGTERM or SIGINT, then drains.
+/// Serves until SIGTERM or SIGINT, then drains; the second signal ends that. SIGHUP reloads
+/// the configuration.
 pub fn run(args: Args) -> anyhow::Result<Outcome> {
-    let config = configuration(args)?;
-    start_log(&config)?;
+    // First of all: no signal ends the gate otherwise than in order.
+    let mut signals = ServiceSignals::catch().context("cannot wait for signals")?;
+    let source = Source::of(args)?;
+    let config = source.read().map_err(bad_input)?;
+    let set_log_level = start_log(&config)?;
     let gate = Gate::start(config).map_err(classify)?;
-    let mut signals = Signals::catch().context("cannot wait for signals")?;
     announce(&gate);
-    signals.wait();
-    gate.drain();
-    gate.join()?;
-    Ok(Outcome::Done)
+    serve(gate, &mut signals, || source.read(), set_log_level)
 }
 
-fn configuration(args: Args) -> anyhow::Result<Config> {
-    let Args { config, upstream, listen, clear, cert, key, admin, policy, rate, cores, log } = args;
-    let flags = Flags { upstream, listen, clear, cert, key, admin, policy, rate, cores, log };
-    if config.is_none() && flags.upstream.is_none() {
-        return Err(bad_input(
-            "no service to protect: give --upstream, such as tidegate gate --upstream \
-             http://127.0.0.1:8080, or --config FILE",
-        ));
+/// Serves until the gate has drained or fails.
+fn serve(
+    mut gate: Gate,
+    signals: &mut ServiceSignals,
+    read: impl Fn() -> Result<Config, Mistakes>,
+    set_log_level: impl Fn(&str),
+) -> anyhow::Result<Outcome> {
+    let mut draining = false;
+    loop {
+        match signals.wait_or(gate.ended()) {
+            Event::Over(Ok(())) => return Ok(Outcome::Done),
+            Event::Over(Err(error)) => {
+                // Not dropped: it would wait for what still runs.
+                std::mem::forget(gate);
+                return Err(error.into());
+            }
+            Event::Stop if draining => {
+                let open = gate.snapshot().connections_active;
+                tracing::warn!("stopped by a second signal: {open} open connections are closed");
+                gate.close();
+            }
+            Event::Stop => {
+                draining = true;
+                let longest = gate.config().listen.drain_deadline;
+                tracing::info!("draining for at most {longest:?}; another signal ends it at once");
+                gate.drain();
+            }
+            Event::Reload if draining => tracing::warn!("not reloaded: the gate is draining"),
+            Event::Reload => {
+                if gate.reload(&read) {
+                    set_log_level(&gate.config().log.level);
+                }
+            }
+        }
     }
-    match config {
-        Some(file) => Config::from_file_and_flags(&file, &flags),
-        None => Config::from_flags(&flags),
+}
+
+/// Where the configuration comes from, now and at a reload.
+struct Source {
+    file: Option<PathBuf>,
+    flags: Flags,
+}
+
+impl Source {
+    fn of(args: Args) -> anyhow::Result<Self> {
+        let Args { config, upstream, listen, clear, cert, key, admin, policy, rate, cores, log } =
+            args;
+        let flags = Flags { upstream, listen, clear, cert, key, admin, policy, rate, cores, log };
+        if config.is_none() && flags.upstream.is_none() {
+            return Err(bad_input(
+                "no service to protect: give --upstream, such as tidegate gate --upstream \
+                 http://127.0.0.1:8080, or --config FILE",
+            ));
+        }
+        Ok(Self { file: config, flags })
     }
-    .map_err(bad_input)
+
+    fn read(&self) -> Result<Config, Mistakes> {
+        match &self.file {
+            Some(file) => Config::from_file_and_flags(file, &self.flags),
+            None => Config::from_flags(&self.flags),
+        }
+    }
 }
 
 fn classify(error: tidegate_gate::Error) -> anyhow::Error {
-    use tidegate_gate::Error::{Admin, Certificate, Core, Listen, Roots, SelfSigned, System};
+    use tidegate_gate::Error::{
+        Admin, Certificate, Core, Failed, Listen, ProxiesToItself, Roots, SelfSigned, System,
+        TicketKeys,
+    };
     match error {
-        Listen { .. } | Admin(_) | Core { .. } | Certificate(_) | Roots(_) => bad_input(error),
-        SelfSigned(_) | System { .. } => error.into(),
+        Listen { .. }
+        | Admin(_)
+        | Core { .. }
+        | Certificate(_)
+        | Roots(_)
+        | TicketKeys(_)
+        | ProxiesToItself { .. } => bad_input(error),
+        SelfSigned(_) | System { .. } | Failed { .. } => error.into(),
     }
 }
 
@@ -97,14 +160,63 @@ fn announce(gate: &Gate) {
     println!("{READY}");
 }
 
-fn start_log(config: &Config) -> anyhow::Result<()> {
-    let filter = tracing_subscriber::EnvFilter::try_new(&config.log.level).map_err(bad_input)?;
+/// Changes the level of the log.
+type SetLevel = Box<dyn Fn(&str)>;
+
+/// Starts the log.
+fn start_log(config: &Config) -> anyhow::Result<SetLevel> {
+    let filter = EnvFilter::try_new(&config.log.level).map_err(bad_input)?;
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
-    match config.log.format {
+    Ok(match config.log.format {
         LogFormat::Text => {
-            log.with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr())).init()
+            let log = log.with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr()));
+            let log = log.with_filter_reloading();
+            let handle = log.reload_handle();
+            log.init();
+            Box::new(move |level| set_level(level, |filter| handle.reload(filter)))
         }
-        LogFormat::Json => log.json().init(),
+        LogFormat::Json => {
+            let log = log.json().with_filter_reloading();
+            let handle = log.reload_handle();
+            log.init();
+            Box::new(move |level| set_level(level, |filter| handle.reload(filter)))
+        }
+    })
+}
+
+fn set_level<E: std::fmt::Display>(level: &str, set: impl FnOnce(EnvFilter) -> Result<(), E>) {
+    let set = match EnvFilter::try_new(level) {
+        Ok(filter) => set(filter).map_err(|error| error.to_string()),
+        Err(error) => Err(error.to_string()),
+    };
+    if let Err(error) = set {
+        tracing::error!("log.level = {level:?} was not set: {error}");
     }
-    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tidegate_gate::{Fault, Part};
+
+    #[test]
+    fn a_gate_of_which_a_part_fails_ends_with_the_code_of_a_failed_run() {
+        let flags = Flags {
+            upstream: Some("http://127.0.0.1:9".into()),
+            listen: Some("127.0.0.1:0".into()),
+            admin: Some("127.0.0.1:0".into()),
+            ..Flags::default()
+        };
+        for part in [Part::Dispatcher, Part::ControlLoop, Part::Core] {
+            let (fault, switch) = Fault::of(part);
+            let config = Config::from_flags(&flags).unwrap();
+            let mut signals = ServiceSignals::catch().unwrap();
+            let gate = Gate::start_with(config, Some(fault)).unwrap();
+            switch.send(true).unwrap();
+            let read = || unreachable!("nobody asks for a reload");
+            let error = serve(gate, &mut signals, read, |_| {}).unwrap_err();
+            assert_eq!(crate::exit::code_of(&error), 3);
+            assert!(error.to_string().contains(part.name()), "{error}");
+        }
+    }
 }

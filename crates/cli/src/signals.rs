@@ -1,4 +1,4 @@
-//! SIGTERM and SIGINT.
+//! SIGTERM and SIGINT, and SIGHUP of a service that can reload its configuration.
 
 use tidegate_load::Stop;
 use tokio::runtime::Runtime;
@@ -9,6 +9,50 @@ pub struct Signals {
     runtime: Runtime,
     terminate: Signal,
     interrupt: Signal,
+}
+
+/// Signals of a service that can reload its configuration, caught from now on.
+pub struct ServiceSignals {
+    signals: Signals,
+    hang_up: Signal,
+}
+
+/// What a service was asked to do, or what became of it.
+pub enum Event<T> {
+    /// SIGTERM or SIGINT.
+    Stop,
+    /// SIGHUP.
+    Reload,
+    /// What was waited for beside the signals.
+    Over(T),
+}
+
+impl ServiceSignals {
+    /// Installs the handlers, as of [`Signals::catch`].
+    ///
+    /// # Errors
+    /// When the handlers cannot be installed.
+    pub fn catch() -> std::io::Result<Self> {
+        let signals = Signals::catch()?;
+        let hang_up = {
+            let _within = signals.runtime.enter();
+            signal(SignalKind::hangup())?
+        };
+        Ok(Self { signals, hang_up })
+    }
+
+    /// Waits for the next of them, or for something else.
+    pub fn wait_or<T>(&mut self, other: impl Future<Output = T>) -> Event<T> {
+        let Self { signals: Signals { runtime, terminate, interrupt }, hang_up } = self;
+        runtime.block_on(async {
+            tokio::select! {
+                over = other => Event::Over(over),
+                _ = terminate.recv() => Event::Stop,
+                _ = interrupt.recv() => Event::Stop,
+                _ = hang_up.recv() => Event::Reload,
+            }
+        })
+    }
 }
 
 impl Signals {

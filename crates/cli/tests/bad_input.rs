@@ -3,6 +3,7 @@
 mod common;
 
 use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
 
 use common::{Text, tidegate};
 
@@ -67,6 +68,18 @@ fn a_certificate_without_its_key_is_bad_input() {
         2,
         &["--key", "is not the key of tls.certificate"],
     );
+}
+
+#[test]
+fn a_file_of_ticket_keys_that_cannot_be_used_is_bad_input() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "[upstream]\nurl = \"http://127.0.0.1:1\"\n[tls]\nticket_keys = \"keys\"\n";
+    let config = file(&folder, "gate.toml", text);
+    let keys = file(&folder, "keys", "no keys");
+    std::fs::set_permissions(keys, std::fs::Permissions::from_mode(0o644)).unwrap();
+    for args in [&["check", config.as_str()][..], &["gate", "--config", &config]] {
+        refused(args, 2, &["gate.toml:4: tls.ticket_keys = \"keys\": may be used by", "chmod 600"]);
+    }
 }
 
 #[test]

@@ -12,6 +12,9 @@ pub trait Settings: Sized {
     /// that all mistakes are found in one pass.
     fn read(section: &Section<'_>) -> Self;
 
+    /// The keys whose values differ.
+    fn changes(&self, other: &Self) -> Vec<&'static str>;
+
     /// The table as the reference shows it.
     fn table() -> Table;
 }
@@ -124,6 +127,14 @@ macro_rules! keys {
                             reason: "",
                         }),)+
                     }
+                }
+
+                fn changes(&self, other: &Self) -> Vec<&'static str> {
+                    let mut changes = Vec::new();
+                    $(if self.$key != other.$key {
+                        changes.push($crate::plain(stringify!($key)));
+                    })+
+                    changes
                 }
 
                 fn table() -> $crate::Table {

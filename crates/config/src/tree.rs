@@ -112,16 +112,25 @@ impl<'r> Section<'r> {
         self.wrong_here(&self.join(key), problem);
     }
 
-    /// Notes what is wrong with the value of a key, which may be dotted, or with its
-    /// absence.
+    /// Notes what is wrong with the value of a key, or with its absence. The key may be
+    /// dotted, and go through a list of tables: `tls.certificates[0].key`.
     pub fn wrong_key(&self, key: &str, problem: Problem) {
         if let Some((table, key)) = key.split_once('.') {
-            return self.table_or_empty(table).wrong_key(key, problem);
+            return match self.entry(table) {
+                Some(entry) => entry.wrong_key(key, problem),
+                None => self.table_or_empty(table).wrong_key(key, problem),
+            };
         }
         match self.get(key) {
             Some(value) => value.report(problem),
             None => self.reader.wrong_without_line(&self.join(key), problem),
         }
+    }
+
+    /// The table at an index of a list: `certificates[0]`.
+    fn entry(&self, key: &str) -> Option<Section<'r>> {
+        let (list, index) = key.strip_suffix(']')?.split_once('[')?;
+        self.get(list)?.items()?.get(index.parse::<usize>().ok()?)?.table()
     }
 
     fn wrong_here(&self, key: &str, problem: Problem) {

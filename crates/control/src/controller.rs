@@ -53,6 +53,22 @@ enum Policy {
 /// A rate below this is shown as 0: one in a quarter of an hour.
 const LEAST_RATE: f64 = 0.001;
 
+impl Policy {
+    /// The policy of these settings, before its first decision.
+    fn new(settings: &Settings, costs: &Costs) -> Self {
+        match settings.policy {
+            PolicyKind::Off => Self::Off,
+            PolicyKind::Static { per_second } => Self::Static(static_bucket(per_second)),
+            PolicyKind::Eac { interval } => {
+                Self::Eac(Eac::new(interval, settings.priors.cpus, costs))
+            }
+            PolicyKind::Tide => {
+                Self::Tide(Box::new(Tide::new(&settings.priors, costs, settings.tuning)))
+            }
+        }
+    }
+}
+
 /// New sessions and returning connections since the start.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
@@ -76,19 +92,9 @@ impl Controller {
     pub fn new(settings: Settings) -> Self {
         let model = CostModel::new(&settings.priors);
         let costs = model.costs();
-        let policy = match settings.policy {
-            PolicyKind::Off => Policy::Off,
-            PolicyKind::Static { per_second } => Policy::Static(static_bucket(per_second)),
-            PolicyKind::Eac { interval } => {
-                Policy::Eac(Eac::new(interval, settings.priors.cpus, &costs))
-            }
-            PolicyKind::Tide => {
-                Policy::Tide(Box::new(Tide::new(&settings.priors, &costs, settings.tuning)))
-            }
-        };
         Self {
+            policy: Policy::new(&settings, &costs),
             settings,
-            policy,
             model,
             costs,
             counts: Counts::default(),
@@ -96,6 +102,15 @@ impl Controller {
             rates: Rates::default(),
             resources: [None; 3],
             sustainable: sustainable::Meter::new(settings.tuning.target_utilization),
+        }
+    }
+
+    /// Changes the policy. The learned costs and the counts stay; what the former policy
+    /// had planned is dropped. Nothing happens if the policy and its parameters are the same.
+    pub fn set_policy(&mut self, policy: PolicyKind) {
+        if self.settings.policy != policy {
+            self.settings.policy = policy;
+            self.policy = Policy::new(&self.settings, &self.costs);
         }
     }
 
@@ -261,4 +276,24 @@ impl Controller {
 fn static_bucket(per_second: f64) -> Bucket {
     let burst = if per_second > 0.0 { (per_second * 0.05).clamp(1.0, 1000.0) } else { 0.0 };
     Bucket::new(per_second, burst)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_policy_decides_at_once_and_the_counts_stay() {
+        let off = Settings { policy: PolicyKind::Off, ..Settings::default() };
+        let mut controller = Controller::new(off);
+        let now = Duration::from_secs(1);
+        let moment = Moment { handshakes: 0, requests: 0, allowed_backlog: Duration::ZERO };
+        let decide = |controller: &mut Controller| controller.decide(now, moment);
+        assert_eq!(decide(&mut controller), Decision::Admit);
+        controller.set_policy(PolicyKind::Static { per_second: 0.0 });
+        assert_ne!(decide(&mut controller), Decision::Admit);
+        let status = controller.status(now);
+        assert_eq!((status.offered, status.admitted), (2, 1));
+        assert_eq!(status.limit_per_s, Some(0.0));
+    }
 }

@@ -1,5 +1,7 @@
 //! What the connections of one core share: counters, limits, the phase of shutdown.
 
+use crate::config::{Config, Limits};
+use crate::open_files::connections_within;
 use crate::places::{Places, PrefixLengths};
 use crate::shared::Shared;
 use crate::shutdown::Shutdown;
@@ -11,6 +13,8 @@ use std::sync::Arc;
 pub struct CoreContext {
     /// The state shared with the other cores.
     pub shared: Arc<Shared>,
+    /// The configuration that connections of this context began with.
+    pub config: Arc<Config>,
     /// This core's counters.
     pub counters: Arc<Counters>,
     /// The phase of the gate's closing.
@@ -22,12 +26,24 @@ pub struct CoreContext {
 impl CoreContext {
     /// The context of the core of this index in `shared`.
     pub fn new(shared: Arc<Shared>, index: usize) -> Rc<Self> {
-        let counters = shared.cores[index].clone();
-        let limits = &shared.config.limits;
-        let most = share(&shared, limits.max_connections);
-        let lengths = PrefixLengths { ipv4: limits.prefix_ipv4, ipv6: limits.prefix_ipv6 };
+        let (counters, config) = (shared.cores[index].clone(), shared.config());
+        let (most, lengths) = places_of(&shared, &config.limits);
         let places = Places::new(most, lengths, counters.clone());
-        Rc::new(Self { counters, shutdown: Rc::default(), places, shared })
+        Rc::new(Self { shared, config, counters, shutdown: Rc::default(), places })
+    }
+
+    /// The context for connections that begin from now on, with another configuration.
+    /// Counters, places and shutdown stay the same; the limits on places hold at once.
+    pub fn renewed(&self, config: Arc<Config>) -> Rc<Self> {
+        let (most, lengths) = places_of(&self.shared, &config.limits);
+        self.places.set_limits(most, lengths);
+        Rc::new(Self {
+            shared: self.shared.clone(),
+            config,
+            counters: self.counters.clone(),
+            shutdown: self.shutdown.clone(),
+            places: self.places.clone(),
+        })
     }
 
     /// This core's share of a limit for the whole gate.
@@ -40,6 +56,14 @@ impl CoreContext {
         gauge(&self.counters).add(1);
         Counted { context: self.clone(), gauge }
     }
+}
+
+/// This core's share of the places, and the prefixes that share them.
+fn places_of(shared: &Shared, limits: &Limits) -> (usize, PrefixLengths) {
+    let lengths = PrefixLengths { ipv4: limits.prefix_ipv4, ipv6: limits.prefix_ipv6 };
+    let files = tidegate_host::open_files::limit();
+    let most = limits.max_connections.min(connections_within(files, shared.cores.len()));
+    (share(shared, most), lengths)
 }
 
 fn share(shared: &Shared, limit: usize) -> usize {

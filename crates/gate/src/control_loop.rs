@@ -2,10 +2,10 @@
 //! controller, and does the upkeep that belongs to no core.
 
 use crate::admission::sessions::Sessions;
-use crate::admission::tickets::Keyring;
+use crate::config::Upstream;
 use crate::shared::Shared;
 use crate::telemetry::capacity_log::CapacityLog;
-use crate::telemetry::clock::{TICK, unix_now};
+use crate::telemetry::clock::TICK;
 use crate::telemetry::counters::Totals;
 use crate::telemetry::digest::{Counts, Digest, Notice};
 use crate::telemetry::labels::{Bucket, Class, End};
@@ -24,15 +24,15 @@ pub struct ControlLoop {
     pub shared: Arc<Shared>,
     /// The sessions.
     pub sessions: Arc<Sessions>,
-    /// The keys of the tickets, which it rotates.
-    pub keyring: Arc<Keyring>,
 }
 
 impl ControlLoop {
     /// Ticks until dropped.
     pub async fn run(self) {
-        let Self { shared, sessions, keyring } = self;
-        let mut usage = UsageMeter::new(&shared.config.upstream).on_cores(&shared.processors);
+        let Self { shared, sessions } = self;
+        let meter = |upstream: &Upstream| UsageMeter::new(upstream).on_cores(&shared.processors);
+        let mut measured = shared.config().upstream.clone();
+        let mut usage = meter(&measured);
         let mut digest = Digest::default();
         let mut before = shared.totals();
         let mut started_before = sessions.started();
@@ -47,8 +47,10 @@ impl ControlLoop {
             let (now, mut totals) = (shared.now(), shared.totals());
             sessions.tick(&mut totals.think_times);
             sessions.expire(now);
-            if let Err(error) = keyring.rotate(unix_now()) {
-                tracing::error!(%error, "no new ticket key: the old one stays");
+            let config = shared.config();
+            if config.upstream != measured {
+                measured = config.upstream.clone();
+                usage = meter(&measured);
             }
             let sample = usage.sample();
             shared.upstream_note.set(usage.upstream_note());

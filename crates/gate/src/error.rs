@@ -33,6 +33,23 @@ pub enum Error {
     /// The operator's: the admin address cannot be used.
     #[error(transparent)]
     Admin(#[from] crate::telemetry::admin::Error),
+    /// The operator's: the file of the ticket keys cannot be used.
+    #[error("{0}")]
+    TicketKeys(crate::config::Mistake),
+    /// The operator's: the upstream is the gate itself.
+    #[error("upstream.url = \"{upstream}\": is the gate's own address; name the service's port")]
+    ProxiesToItself {
+        /// The upstream's URL.
+        upstream: String,
+    },
+    /// Ours: a part failed without which the gate does not work.
+    #[error("the gate cannot go on: {part} {reason}")]
+    Failed {
+        /// The part.
+        part: &'static str,
+        /// How it ended.
+        reason: String,
+    },
     /// The system's: a thread or its runtime could not be started.
     #[error("cannot start {what}: {source}")]
     System {

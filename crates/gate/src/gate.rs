@@ -1,19 +1,20 @@
 //! The gate as a whole: starts its threads, drains them, waits for them.
 
 use crate::admission::sessions::{Rules, Sessions};
-use crate::config::{Config, Listen};
+use crate::config::{Config, Listen, Mistakes};
 use crate::control_loop::ControlLoop;
 use crate::error::Error;
-use crate::http::upstream::Connector;
+use crate::generation::Generation;
 use crate::listen::core::{self, Listeners, Parts};
 use crate::listen::listener;
-use crate::open_files;
+use crate::reload::Reloader;
 use crate::shared::{Addresses, Shared};
 use crate::status;
+use crate::supervision::{Fault, Part, Report, Reports, Supervisor};
 use crate::telemetry::admin::Admin;
 use crate::telemetry::counters::Totals;
 use crate::telemetry::snapshot::Snapshot;
-use crate::tls::configs::ServerConfigs;
+use crate::upkeep::{self, TicketKeys};
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -22,15 +23,18 @@ use tidegate_host::Cores;
 use tokio::sync::watch;
 
 /// A running gate. Dropped, it closes at once.
-#[derive(Debug)]
 pub struct Gate {
     shared: Arc<Shared>,
     sessions: Arc<Sessions>,
+    reloader: Arc<Reloader>,
+    keys: Arc<TicketKeys>,
     admin: Option<SocketAddr>,
     drain: watch::Sender<Option<Instant>>,
     stop: watch::Sender<bool>,
-    cores: Vec<JoinHandle<std::io::Result<()>>>,
-    control: Option<JoinHandle<()>>,
+    reports: Reports,
+    /// Cores that have not drained yet.
+    serving: usize,
+    threads: Vec<JoinHandle<()>>,
 }
 
 impl Gate {
@@ -39,23 +43,23 @@ impl Gate {
     /// # Errors
     /// An address cannot be listened on, a core does not exist, or the certificate cannot
     /// be used.
-    pub fn start(mut config: Config) -> Result<Self, Error> {
-        let files = tidegate_host::open_files::raise_limit();
+    pub fn start(config: Config) -> Result<Self, Error> {
+        Self::start_with(config, None)
+    }
+
+    /// Starts a gate a part of which can be made to fail.
+    ///
+    /// # Errors
+    /// As of [`Gate::start`].
+    #[doc(hidden)]
+    pub fn start_with(config: Config, fault: Option<Fault>) -> Result<Self, Error> {
+        tidegate_host::open_files::raise_limit();
         config.warnings().iter().for_each(|warning| tracing::warn!("{warning}"));
-        let identity = config.identity()?;
-        if identity.self_signed {
-            tracing::warn!(
-                "no certificate is configured: the gate made a self-signed one for {}, which \
-                 clients do not trust; set tls.certificate and tls.key",
-                config.tls.self_signed_names.join(", ")
-            );
-        }
-        let tls = Arc::new(ServerConfigs::new(&config, &identity)?);
-        let connector = Connector::new(&config, &tls.provider)?;
+        let keys = Arc::new(TicketKeys::new(&config)?);
+        let generation = Generation::new(config.clone(), keys.keyring.clone())?;
+        generation.warn_if_self_signed();
         let system = |what| move |source| Error::System { what, source };
         let processors = config.listen.cores.resolve().map_err(system("reading the affinity"))?;
-        let places = open_files::connections_within(files, processors.len());
-        config.limits.max_connections = config.limits.max_connections.min(places);
         let (listeners, addresses) = listen(&config.listen, processors.len())?;
         let admin = config.admin.address.map(Admin::bind).transpose()?;
         let admin_address = admin.as_ref().map(Admin::address);
@@ -63,32 +67,47 @@ impl Gate {
         let shared = Arc::new(Shared::new(config, addresses, processors.clone()));
         let (drain, drained) = watch::channel(None);
         let (stop, stopped) = watch::channel(false);
+        let (supervisor, reports) = Supervisor::new(fault);
         let mut gate = Self {
+            reloader: Arc::new(Reloader::new(shared.clone(), sessions.clone(), generation)),
+            keys: keys.clone(),
             shared: shared.clone(),
             sessions: sessions.clone(),
             admin: admin_address,
             drain,
             stop,
-            cores: Vec::new(),
-            control: None,
+            reports,
+            serving: 0,
+            threads: Vec::new(),
         };
-        let keyring = tls.keyring.clone();
         let parts = Parts {
             shared: shared.clone(),
             sessions: sessions.clone(),
-            tls,
-            connector,
+            generations: gate.reloader.subscribe(),
             drain: drained,
+            supervisor: supervisor.clone(),
         };
         for (index, (processor, listeners)) in processors.into_iter().zip(listeners).enumerate() {
             let parts = parts.clone();
-            let thread = spawn_core(processor, move || core::run(parts, index, listeners));
-            gate.cores.push(thread?);
+            let work = move || core::run(parts, index, listeners);
+            gate.threads.push(spawn_core(processor, supervisor.clone(), work)?);
+            gate.serving += 1;
         }
-        let control = ControlLoop { shared, sessions, keyring };
-        let thread = std::thread::Builder::new().name("control".into());
-        let thread = thread.spawn(move || run_control(control, admin, stopped));
-        gate.control = Some(thread.map_err(system("the control loop's thread"))?);
+        let control = ControlLoop { shared, sessions };
+        let (watch, until) = (supervisor.clone(), stopped.clone());
+        let thread = spawn("control", move || {
+            watch.run(Part::ControlLoop, || run_control(control, admin, until, &watch));
+        });
+        gate.threads.push(thread?);
+        // Nobody waits for this one: it may be waiting for a file system.
+        let reloader = gate.reloader.clone();
+        spawn("files", move || {
+            supervisor.run(Part::FileUpkeep, || {
+                let upkeep =
+                    supervisor.clone().watch(Part::FileUpkeep, upkeep::run(keys, reloader));
+                run_until(stopped, upkeep)
+            });
+        })?;
         Ok(gate)
     }
 
@@ -107,6 +126,11 @@ impl Gate {
         self.admin
     }
 
+    /// The configuration in force. Keys that need a restart have the values of the start.
+    pub fn config(&self) -> Arc<Config> {
+        self.shared.config()
+    }
+
     /// The snapshot that the admin pages show.
     pub fn snapshot(&self) -> Snapshot {
         status::snapshot(&self.shared, &self.sessions, self.admin)
@@ -117,47 +141,86 @@ impl Gate {
         self.shared.totals()
     }
 
+    /// Reads a configuration with `read`, and puts it in force for connections that begin
+    /// from now on; open ones keep the configuration that they began with. The log has the
+    /// keys that changed and those that need a restart. Where the configuration has mistakes
+    /// or cannot be used, the one in force stays, and the log says why. Returns whether it
+    /// was put in force.
+    pub fn reload(&self, read: impl FnOnce() -> Result<Config, Mistakes>) -> bool {
+        let reloaded = self.reloader.reload(|_| read());
+        if reloaded {
+            self.keys.reopen();
+        }
+        reloaded
+    }
+
     /// Accepts no new connections from now on, lets requests finish and closes every
     /// connection as soon as it has none, at the latest after `listen.drain_deadline`.
     /// Returns at once; see [`Gate::join`].
     pub fn drain(&self) {
-        let deadline = Instant::now() + self.shared.config.listen.drain_deadline;
+        let deadline = Instant::now() + self.shared.config().listen.drain_deadline;
         self.shared.drain();
         self.drain.send_if_modified(|drain| drain.is_none() && drain.replace(deadline).is_none());
     }
 
-    /// Waits until the gate has drained. Without a [`Gate::drain`] before, that
-    /// is never.
-    ///
-    /// # Errors
-    /// A core's thread failed.
-    pub fn join(mut self) -> Result<(), Error> {
-        self.wait()
+    /// Closes all connections now, also if the gate drains already. Returns at once; see
+    /// [`Gate::join`].
+    pub fn close(&self) {
+        self.shared.drain();
+        self.drain.send_replace(Some(Instant::now()));
     }
 
-    fn wait(&mut self) -> Result<(), Error> {
-        let mut result = Ok(());
-        for core in self.cores.drain(..) {
-            let failed = match core.join() {
-                Ok(Ok(())) => continue,
-                Ok(Err(source)) => source,
-                Err(_) => std::io::Error::other("its thread panicked"),
-            };
-            result = Err(Error::System { what: "a core", source: failed });
+    /// Waits until the gate has drained, which without a [`Gate::drain`] before is never, or
+    /// a part of it failed. May be dropped and called again.
+    ///
+    /// # Errors
+    /// A part failed without which the gate does not work.
+    pub async fn ended(&mut self) -> Result<(), Error> {
+        while self.serving > 0 {
+            match self.reports.recv().await {
+                Some(report) => self.note(report)?,
+                None => break,
+            }
         }
-        let _ = self.stop.send(true);
-        if let Some(control) = self.control.take() {
-            let _ = control.join();
+        Ok(())
+    }
+
+    /// Waits as [`Gate::ended`] does, then for the gate's threads. Not for async code.
+    ///
+    /// # Errors
+    /// A part failed without which the gate does not work.
+    pub fn join(mut self) -> Result<(), Error> {
+        while self.serving > 0 {
+            match self.reports.blocking_recv() {
+                Some(report) => self.note(report)?,
+                None => break,
+            }
         }
-        result
+        Ok(())
+    }
+
+    fn note(&mut self, report: Report) -> Result<(), Error> {
+        match report {
+            Report::Drained => self.serving = self.serving.saturating_sub(1),
+            Report::Failed(error) => return Err(error),
+        }
+        Ok(())
     }
 }
 
 impl Drop for Gate {
     fn drop(&mut self) {
-        self.shared.drain();
-        self.drain.send_replace(Some(Instant::now()));
-        let _ = self.wait();
+        self.close();
+        let _ = self.stop.send(true);
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl std::fmt::Debug for Gate {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Gate").field("addresses", &self.shared.addresses).finish_non_exhaustive()
     }
 }
 
@@ -182,15 +245,18 @@ fn local_address(listeners: &[TcpListener], configured: SocketAddr) -> Result<So
 /// Starts a thread that is pinned to a processor before it works.
 fn spawn_core(
     processor: usize,
+    supervisor: Supervisor,
     work: impl FnOnce() -> std::io::Result<()> + Send + 'static,
-) -> Result<JoinHandle<std::io::Result<()>>, Error> {
+) -> Result<JoinHandle<()>, Error> {
     let (sender, pinned) = std::sync::mpsc::channel();
     let thread = std::thread::Builder::new().name(format!("core-{processor}"));
     let thread = thread.spawn(move || {
         let pinned = Cores::one(processor).and_then(|core| core.pin_this_thread());
         let ok = pinned.is_ok();
         let _ = sender.send(pinned);
-        if ok { work() } else { Ok(()) }
+        if ok && supervisor.run(Part::Core, work).is_some() {
+            supervisor.report(Report::Drained);
+        }
     });
     let thread = thread.map_err(|source| Error::System { what: "a core's thread", source })?;
     match pinned.recv() {
@@ -204,22 +270,50 @@ fn spawn_core(
 }
 
 /// Runs the control loop and the admin pages, until `stopped`.
-fn run_control(control: ControlLoop, admin: Option<Admin>, mut stopped: watch::Receiver<bool>) {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = match runtime {
-        Ok(runtime) => runtime,
-        Err(error) => return tracing::error!(%error, "the control loop cannot run"),
-    };
-    runtime.block_on(async {
+///
+/// # Errors
+/// The runtime could not be started.
+fn run_control(
+    control: ControlLoop,
+    admin: Option<Admin>,
+    stopped: watch::Receiver<bool>,
+    supervisor: &Supervisor,
+) -> std::io::Result<()> {
+    run_until(stopped, async {
         if let Some(admin) = admin {
             let address = Some(admin.address());
             let (shared, sessions) = (control.shared.clone(), control.sessions.clone());
             let source = move || status::snapshot(&shared, &sessions, address);
-            tokio::spawn(admin.serve(Arc::new(source)));
+            let serve = admin.serve(Arc::new(source));
+            tokio::spawn(supervisor.clone().watch(Part::Admin, serve));
         }
+        supervisor.clone().watch(Part::ControlLoop, control.run()).await;
+    })
+}
+
+/// Starts a thread.
+fn spawn(
+    name: &'static str,
+    work: impl FnOnce() + Send + 'static,
+) -> Result<JoinHandle<()>, Error> {
+    let thread = std::thread::Builder::new().name(name.into()).spawn(work);
+    thread.map_err(|source| Error::System { what: "a thread", source })
+}
+
+/// Runs work on this thread, until `stopped`.
+///
+/// # Errors
+/// The runtime could not be started.
+fn run_until(
+    mut stopped: watch::Receiver<bool>,
+    work: impl Future<Output = ()>,
+) -> std::io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
         tokio::select! {
-            () = control.run() => {}
+            () = work => {}
             _ = stopped.wait_for(|stopped| *stopped) => {}
         }
     });
+    Ok(())
 }

@@ -24,6 +24,7 @@ mod control_loop;
 mod error;
 mod framing;
 mod gate;
+mod generation;
 mod http;
 mod limits;
 mod linger;
@@ -31,10 +32,16 @@ mod listen;
 mod open_files;
 mod places;
 mod refusal;
+mod reload;
 mod shared;
 mod shutdown;
 mod socket;
 mod status;
+mod supervision;
+mod ticket_secret;
+mod upkeep;
 
 pub use error::Error;
 pub use gate::Gate;
+#[doc(hidden)]
+pub use supervision::{Fault, Part};

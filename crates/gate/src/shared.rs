@@ -1,8 +1,10 @@
 //! The state that the cores and the control loop of a gate share.
 
 use crate::config::Config;
+use crate::reload::ReloadCounts;
 use crate::telemetry::counters::{Count, Counters, Totals};
 use crate::telemetry::usage::Note;
+use arc_swap::ArcSwap;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,8 +14,6 @@ use tidegate_control::{Controller, Settings};
 /// State read by more than one thread of a gate.
 #[derive(Debug)]
 pub struct Shared {
-    /// The checked configuration.
-    pub config: Config,
     /// The kernel's numbers of the processors that the cores are pinned to.
     pub processors: Vec<usize>,
     /// The counters of each core.
@@ -22,6 +22,9 @@ pub struct Shared {
     pub addresses: Addresses,
     /// Why the upstream's CPU time is not known.
     pub upstream_note: Note,
+    /// How often the configuration was reloaded.
+    pub reloads: ReloadCounts,
+    config: ArcSwap<Config>,
     controller: Mutex<Controller>,
     started: Instant,
     draining: AtomicBool,
@@ -46,12 +49,25 @@ impl Shared {
             })),
             cores: processors.iter().map(|_| Arc::default()).collect(),
             processors,
-            config,
+            config: ArcSwap::from_pointee(config),
             addresses,
             upstream_note: Note::default(),
+            reloads: ReloadCounts::default(),
             started: Instant::now(),
             draining: AtomicBool::new(false),
         }
+    }
+
+    /// The configuration in force now. A connection keeps the one that it began with: see
+    /// [`CoreContext::config`](crate::context::CoreContext::config).
+    pub fn config(&self) -> Arc<Config> {
+        self.config.load_full()
+    }
+
+    /// Puts a configuration in force.
+    pub fn set_config(&self, config: Arc<Config>) {
+        self.controller().set_policy(config.admission.policy_kind());
+        self.config.store(config);
     }
 
     /// Time since the start: the clock of controller and sessions.

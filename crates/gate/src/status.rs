@@ -1,14 +1,17 @@
 //! The snapshot of a gate: counters, gauges and the controller's state in one value.
 
 use crate::admission::sessions::Sessions;
+use crate::config::Identity;
 use crate::shared::Shared;
 use crate::telemetry::counters::{PerMalformed, Totals};
 use crate::telemetry::durations::Durations;
 use crate::telemetry::labels::{
     Bucket, Class, End, Kind, Malformed, OTHER_PROTOCOLS, TicketFate, UpstreamFault,
 };
-use crate::telemetry::snapshot::{Handshakes, Snapshot, Verdicts};
+use crate::telemetry::snapshot::{CertificateStatus, Handshakes, Snapshot, Verdicts};
 use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use tidegate_host::cpu_clock;
 
 /// The snapshot at this moment, for a gate with admin pages at this address.
@@ -22,8 +25,13 @@ pub fn snapshot(shared: &Shared, sessions: &Sessions, admin: Option<SocketAddr>)
         address: shared.addresses.tls.to_string(),
         clear_address: text(shared.addresses.clear),
         admin_address: text(admin),
-        upstream: shared.config.upstream.url.to_string(),
+        upstream: shared.config().upstream.url.to_string(),
         upstream_note: shared.upstream_note.get(),
+        certificates: shared.config().files.identities.iter().map(certificate).collect(),
+        config_reloads: vec![
+            ("ok", shared.reloads.ok.load(Relaxed)),
+            ("failed", shared.reloads.failed.load(Relaxed)),
+        ],
         draining: shared.draining(),
         new: Verdicts {
             admitted: totals.admitted[Class::New] + totals.hold_admitted,
@@ -84,6 +92,10 @@ pub fn snapshot(shared: &Shared, sessions: &Sessions, admin: Option<SocketAddr>)
             .collect(),
         control: Some(shared.controller().status(now)),
     }
+}
+
+fn certificate(identity: &Arc<Identity>) -> CertificateStatus {
+    CertificateStatus { names: identity.names.clone(), expires_unix_s: identity.expires }
 }
 
 fn handshakes(totals: &Totals, kind: Kind) -> Handshakes {

@@ -42,7 +42,7 @@ pub fn classify(
         Ok(choice) if choice.version == TLS13 && hello.psk_offered() > most_identities => {
             Some(Err(TicketFate::TooMany))
         }
-        Ok(choice) => first_good(keyring, hello, choice, now),
+        Ok(choice) => first_good(offer, keyring, hello, choice, now),
         Err(_) => None,
     };
     Classification {
@@ -58,6 +58,7 @@ pub fn classify(
 /// The claims of the first ticket from which the TLS library will resume; it skips
 /// those that do not open or do not fit. `None` without a ticket.
 fn first_good(
+    offer: &Offer,
     keyring: &Keyring,
     hello: &ClientHello,
     choice: &Choice,
@@ -68,7 +69,9 @@ fn first_good(
         let fate = match keyring.open(ticket, now) {
             Ok(opened) => {
                 let session = opened.claims.resumable();
-                if negotiate::resume(hello, choice, &session) == Resumption::Resumed {
+                let resumed = negotiate::resume(hello, choice, &session);
+                let same_rules = opened.claims.client_auth == offer.client_auth;
+                if same_rules && resumed == Resumption::Resumed {
                     return Some(Ok(opened.claims));
                 }
                 TicketFate::Unfit

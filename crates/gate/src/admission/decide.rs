@@ -95,14 +95,14 @@ pub struct Decider {
     /// The sessions of the gate.
     pub sessions: Arc<Sessions>,
     /// The hellos of connections that were admitted as returning.
-    pub seen: RefCell<SeenHellos>,
+    pub seen: Rc<RefCell<SeenHellos>>,
 }
 
 impl Decider {
     /// Decides on a connection of this prefix by its hello.
     pub fn decide(&self, hello: &ClientHello, prefix: Prefix) -> Verdict {
         let CoreContext { shared, counters, .. } = &*self.context;
-        let most_identities = shared.config.limits.ticket_identities;
+        let most_identities = self.context.config.limits.ticket_identities;
         let now = unix_now();
         let class = classify(&self.offer, &self.keyring, hello, most_identities, now);
         if class.claims.is_some() && self.seen.borrow().has(hello.random()) {

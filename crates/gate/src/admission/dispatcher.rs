@@ -6,14 +6,14 @@
 //! limit.
 
 use crate::admission::decide::{Admitted, Decider, NewSession};
-use crate::admission::queue::AdmissionQueue;
+use crate::admission::queue::{AdmissionQueue, QueueLimits};
 use crate::context::CoreContext;
 use crate::places::{Full, Kind, Place, Prefix};
 use crate::refusal::refuse;
 use crate::shutdown::Phase;
 use crate::socket::{self, Arrival};
 use crate::telemetry::labels::{Class, End};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::Instant;
 use tidegate_control::{Decision, Discipline};
@@ -27,15 +27,18 @@ pub struct Queued {
     first_flight: Vec<u8>,
     new: NewSession,
     place: Place,
+    begin: Begin,
 }
 
-/// Called with each connection that is admitted from the queue: the connection, the bytes
-/// that it sent, its admission and its place.
-pub type Begin<'a> = &'a dyn Fn(Arrival, Vec<u8>, Admitted, Place);
+/// Called with a connection that is admitted from the queue: the connection, the bytes
+/// that it sent, its admission and its place. Each connection in the queue has its own, since
+/// it begins with the configuration that it was classified by.
+pub type Begin = Rc<dyn Fn(Arrival, Vec<u8>, Admitted, Place)>;
 
 /// The admission queue of a core and its dispatcher.
 pub struct Dispatcher {
-    context: Rc<CoreContext>,
+    /// With the configuration in force now.
+    context: RefCell<Rc<CoreContext>>,
     decider: Rc<Decider>,
     queue: AdmissionQueue<Queued>,
     wake: Notify,
@@ -47,23 +50,27 @@ impl Dispatcher {
     /// An empty queue.
     pub fn new(decider: Rc<Decider>) -> Rc<Self> {
         let context = decider.context.clone();
-        let admission = &context.shared.config.admission;
-        let most = context.share_of(admission.hold_connections);
-        let most_bytes = context.share_of(admission.hold_bytes);
-        let counters = context.counters.clone();
         Rc::new(Self {
-            queue: AdmissionQueue::new(most, most_bytes, admission.hold_time, counters),
+            queue: AdmissionQueue::new(queue_limits(&context), context.counters.clone()),
             wake: Notify::new(),
             next_decision: Cell::new(Instant::now()),
             decider,
-            context,
+            context: RefCell::new(context),
         })
+    }
+
+    /// Puts another configuration in force.
+    pub fn renew(&self, context: Rc<CoreContext>) {
+        self.queue.set_limits(queue_limits(&context));
+        self.context.replace(context);
+        // The policy may be another one.
+        self.decide_soon();
     }
 
     /// Takes a place for a connection. A newcomer in the queue may have to leave for it.
     /// `None` if there is none.
     pub fn take_place(&self, prefix: Prefix, kind: Kind) -> Option<Place> {
-        let places = &self.context.places;
+        let places = self.context().places.clone();
         match places.make_room(prefix, kind) {
             Ok(()) => {}
             Err(Full::ForThisPrefix) => return None,
@@ -76,17 +83,29 @@ impl Dispatcher {
         Some(places.take(prefix, kind))
     }
 
+    fn context(&self) -> Rc<CoreContext> {
+        self.context.borrow().clone()
+    }
+
     /// Queues a new session. The dispatcher decides on it in the same turn of the event
     /// loop, unless others are before it.
-    pub fn enqueue(&self, arrival: Arrival, first_flight: Vec<u8>, new: NewSession, place: Place) {
+    pub fn enqueue(
+        &self,
+        arrival: Arrival,
+        first_flight: Vec<u8>,
+        new: NewSession,
+        place: Place,
+        begin: Begin,
+    ) {
         let now = Instant::now();
         if self.queue.is_empty() || self.queue.newest_first(now) {
             self.next_decision.set(now);
         }
-        self.context.shared.controller().offered();
+        let context = self.context();
+        context.shared.controller().offered();
         let bytes = first_flight.len();
         let prefix = place.prefix();
-        self.queue.push(prefix, Queued { arrival, first_flight, new, place }, bytes, now);
+        self.queue.push(prefix, Queued { arrival, first_flight, new, place, begin }, bytes, now);
         self.wake.notify_one();
     }
 
@@ -101,7 +120,7 @@ impl Dispatcher {
     }
 
     /// Dispatches until dropped.
-    pub async fn run(self: Rc<Self>, begin: impl Fn(Arrival, Vec<u8>, Admitted, Place)) {
+    pub async fn run(self: Rc<Self>) {
         let mut again: Option<Instant> = None;
         loop {
             match again {
@@ -110,7 +129,7 @@ impl Dispatcher {
             }
             // Active sessions first: what they have sent by now is read.
             yield_now().await;
-            again = self.dispatch(Instant::now(), &begin);
+            again = self.dispatch(Instant::now());
         }
     }
 
@@ -124,8 +143,9 @@ impl Dispatcher {
 
     /// Admits as many as the controller allows, and refuses those beyond a limit of the
     /// queue. Returns when to dispatch again, `None` if the queue is empty.
-    fn dispatch(&self, now: Instant, begin: Begin<'_>) -> Option<Instant> {
-        if self.context.shutdown.phase() != Phase::Open {
+    fn dispatch(&self, now: Instant) -> Option<Instant> {
+        let context = self.context();
+        if context.shutdown.phase() != Phase::Open {
             self.refuse_all();
         }
         // Admissions first: no session is refused because it waited while the event loop
@@ -139,7 +159,7 @@ impl Dispatcher {
                 continue;
             }
             match self.decider.query_controller(self.queue.allowed_backlog(now)) {
-                Decision::Admit => self.admit(self.queue.admit(now)?, undecided, now, begin),
+                Decision::Admit => self.admit(self.queue.admit(now)?, undecided, now),
                 Decision::NotNow { retry_after } => {
                     self.next_decision.set(now + Discipline::ask_again_after(retry_after));
                 }
@@ -153,21 +173,21 @@ impl Dispatcher {
             let (oldest, undecided) = self.queue.pop_oldest(now)?;
             self.refuse(oldest, undecided, now, None);
         }
-        self.context.counters.held[Class::New].add(self.queue.mark_decided() as u64);
+        context.counters.held[Class::New].add(self.queue.mark_decided() as u64);
         self.queue.expires(now).map(|at| at.min(self.next_decision.get()))
     }
 
     /// Admits a connection; `undecided` if it is its first decision.
-    fn admit(&self, queued: Queued, undecided: bool, now: Instant, begin: Begin<'_>) {
+    fn admit(&self, queued: Queued, undecided: bool, now: Instant) {
         let Some(admitted) = self.decider.admit_new(queued.new) else {
             return self.refuse(queued, undecided, now, None);
         };
         match undecided {
-            true => self.context.counters.admitted[Class::New].add(1),
-            false => self.context.counters.hold_admitted.add(1),
+            true => self.context().counters.admitted[Class::New].add(1),
+            false => self.context().counters.hold_admitted.add(1),
         }
         queued.place.change(Kind::New);
-        begin(queued.arrival, queued.first_flight, admitted, queued.place);
+        (queued.begin)(queued.arrival, queued.first_flight, admitted, queued.place);
     }
 
     /// Refuses a queued connection; `undecided` if it never had to wait. `reason` if it is
@@ -177,7 +197,8 @@ impl Dispatcher {
             return self.note_left(now);
         }
         self.queue.note_refusal(now);
-        let counters = &self.context.counters;
+        let context = self.context();
+        let counters = &context.counters;
         match undecided {
             true => {
                 counters.refused[Class::New].add(1);
@@ -188,14 +209,25 @@ impl Dispatcher {
                 counters.end(reason.unwrap_or(End::HoldExpired));
             }
         }
-        refuse(self.context.shared.config.admission.refuse, queued.arrival);
+        refuse(context.config.admission.refuse, queued.arrival);
     }
 
     /// A customer who left waited in vain as well: to the discipline it is a refusal.
     fn note_left(&self, now: Instant) {
         self.queue.note_refusal(now);
-        self.context.counters.hold_left.add(1);
-        self.context.counters.end(End::HoldLeft);
+        let context = self.context();
+        context.counters.hold_left.add(1);
+        context.counters.end(End::HoldLeft);
+    }
+}
+
+/// A core's share of the configured limits of the queue.
+fn queue_limits(context: &CoreContext) -> QueueLimits {
+    let admission = &context.config.admission;
+    QueueLimits {
+        most: context.share_of(admission.hold_connections),
+        most_bytes: context.share_of(admission.hold_bytes),
+        most_time: admission.hold_time,
     }
 }
 
@@ -239,14 +271,14 @@ mod tests {
     }
 
     /// A customer in the queue, and their end of the connection.
-    fn queued(dispatcher: &Dispatcher, listener: &TcpListener) -> TcpStream {
+    fn queued(dispatcher: &Dispatcher, listener: &TcpListener, begin: Begin) -> TcpStream {
         let customer = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (socket, peer) = listener.accept().unwrap();
         socket.set_nonblocking(true).unwrap();
         let arrival = Arrival { socket, peer, scheme: Scheme::Http };
-        let places = &dispatcher.context.places;
+        let places = dispatcher.context().places.clone();
         let place = dispatcher.take_place(places.prefix_of(peer.ip()), Kind::Queued).unwrap();
-        dispatcher.enqueue(arrival, b"GET".to_vec(), NewSession::PlainHttp, place);
+        dispatcher.enqueue(arrival, b"GET".to_vec(), NewSession::PlainHttp, place, begin);
         customer
     }
 
@@ -254,25 +286,30 @@ mod tests {
     fn all_are_admitted_while_the_controller_allows_it() {
         let dispatcher = dispatcher();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let _customers = [(); 3].map(|()| queued(&dispatcher, &listener));
-        let admitted = Cell::new(0);
-        dispatcher.dispatch(Instant::now(), &|_, _, _, _| admitted.set(admitted.get() + 1));
+        let admitted = Rc::new(Cell::new(0));
+        let begin: Begin = {
+            let admitted = admitted.clone();
+            Rc::new(move |_, _, _, _| admitted.set(admitted.get() + 1))
+        };
+        let _customers = [(); 3].map(|()| queued(&dispatcher, &listener, begin.clone()));
+        dispatcher.dispatch(Instant::now());
         assert_eq!(admitted.get(), 3);
-        assert_eq!(dispatcher.context.counters.admitted[Class::New].get(), 3);
+        assert_eq!(dispatcher.context().counters.admitted[Class::New].get(), 3);
     }
 
     #[test]
     fn customers_who_leave_the_queue_show_a_lasting_overload_too() {
         let dispatcher = dispatcher();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let hold_time = dispatcher.context.shared.config.admission.hold_time;
+        let hold_time = dispatcher.context().config.admission.hold_time;
         let now = Instant::now();
         // One leaves every half hold time, for more than two hold times.
         for half in 0..=5 {
-            drop(queued(&dispatcher, &listener));
+            let begin: Begin = Rc::new(|_, _, _, _| unreachable!("all have left"));
+            drop(queued(&dispatcher, &listener, begin));
             let now = now + half * hold_time / 2;
             dispatcher.next_decision.set(now);
-            dispatcher.dispatch(now, &|_, _, _, _| unreachable!("all have left"));
+            dispatcher.dispatch(now);
             assert!(dispatcher.queue.is_empty());
             assert_eq!(dispatcher.queue.newest_first(now), half == 5);
         }

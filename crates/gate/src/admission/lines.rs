@@ -82,6 +82,15 @@ struct Ends {
 }
 
 impl<T> Lines<T> {
+    /// Changes the length of rounds and the bytes that weigh as much as an entry.
+    pub fn set_rounds(&mut self, round: Duration, unit: usize) {
+        self.round = round;
+        if self.unit != unit.max(1) {
+            self.unit = unit.max(1);
+            self.weigh_again();
+        }
+    }
+
     /// No entries yet. A round lasts for `round` at most; an entry weighs one, or one for
     /// each `unit` bytes begun.
     pub fn new(round: Duration, unit: usize, now: Instant) -> Self {
@@ -264,6 +273,18 @@ impl<T> Lines<T> {
         ends.fronts.remove(&(front, prefix));
         ends.backs.remove(&(back, prefix));
         self.weights.remove(&(weight, Reverse(front), prefix));
+    }
+
+    fn weigh_again(&mut self) {
+        let prefixes: Vec<_> = self.lines.keys().copied().collect();
+        for prefix in prefixes {
+            self.unlist(prefix);
+            if let Some(line) = self.lines.get_mut(&prefix) {
+                line.weight =
+                    line.entries.iter().map(|entry| weight_of(entry.bytes, self.unit)).sum();
+            }
+            self.list(prefix);
+        }
     }
 
     fn ends(&self, prefix: Prefix) -> Option<(u64, u64, usize)> {

@@ -3,7 +3,9 @@
 pub mod classify;
 pub mod decide;
 pub mod dispatcher;
+pub mod key_file;
 mod lines;
+pub mod names;
 pub mod negotiation;
 pub mod queue;
 pub mod replays;

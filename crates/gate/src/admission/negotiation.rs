@@ -1,11 +1,13 @@
 //! What the gate offers in a TLS handshake, and what a handshake with a hello will
 //! agree on.
 
+use crate::admission::names::Names;
 use crate::admission::tickets::Terms;
 use crate::alerts::for_incompatible;
 use rustls::crypto::CryptoProvider;
 use rustls::sign::SigningKey;
-use rustls::{AlertDescription, ProtocolVersion, SignatureScheme};
+use rustls::{AlertDescription, ProtocolVersion, SignatureAlgorithm, SignatureScheme};
+use std::sync::Arc;
 use tidegate_hello::ClientHello;
 use tidegate_hello::negotiate::{self, Choice};
 
@@ -21,24 +23,43 @@ const SCHEMES: [u16; 15] = [
 #[derive(Debug)]
 pub struct Offer {
     tls12: bool,
-    tls12_suites: Vec<u16>,
+    /// Which certificate a handshake is with.
+    names: Arc<Names>,
+    /// What tickets must state about clients' certificates.
+    pub client_auth: u64,
+    /// For each certificate: they suit its key.
+    tls12_suites: Vec<Vec<u16>>,
     tls13_suites: Vec<u16>,
     tls12_groups: Vec<u16>,
     tls13_groups: Vec<u16>,
-    /// Those that the certificate's key can sign with.
-    schemes: Vec<u16>,
+    /// For each certificate: those that its key can sign with.
+    schemes: Vec<Vec<u16>>,
 }
 
 impl Offer {
     /// What the provider offers with this key of the certificate, by TLS 1.3 and, if
     /// `tls12`, by TLS 1.2.
     pub fn new(provider: &CryptoProvider, key: &dyn SigningKey, tls12: bool) -> Self {
-        let algorithm = key.algorithm();
-        let signs = |scheme: &u16| key.choose_scheme(&[SignatureScheme::from(*scheme)]).is_some();
-        let suites = |version| {
+        Self::of(provider, &[key], Arc::default(), 0, tls12)
+    }
+
+    /// The same with several certificates, of which there is at least one, the names by which
+    /// one is chosen, and what tickets must state about clients' certificates.
+    pub fn of(
+        provider: &CryptoProvider,
+        keys: &[&dyn SigningKey],
+        names: Arc<Names>,
+        client_auth: u64,
+        tls12: bool,
+    ) -> Self {
+        let schemes = |key: &&dyn SigningKey| {
+            let signs = |scheme: &u16| key.choose_scheme(&[SignatureScheme::from(*scheme)]);
+            SCHEMES.iter().copied().filter(|scheme| signs(scheme).is_some()).collect()
+        };
+        let suites = |version, algorithm: Option<SignatureAlgorithm>| {
             let suites = provider.cipher_suites.iter().filter(|suite| {
                 suite.version().version == version
-                    && suite.usable_for_signature_algorithm(algorithm)
+                    && algorithm.is_none_or(|of| suite.usable_for_signature_algorithm(of))
             });
             suites.map(|suite| u16::from(suite.suite())).collect()
         };
@@ -49,11 +70,17 @@ impl Offer {
         };
         Self {
             tls12,
-            tls12_suites: suites(ProtocolVersion::TLSv1_2),
-            tls13_suites: suites(ProtocolVersion::TLSv1_3),
+            names,
+            client_auth,
+            tls12_suites: keys
+                .iter()
+                .map(|key| suites(ProtocolVersion::TLSv1_2, Some(key.algorithm())))
+                .collect(),
+            // They say nothing about the key.
+            tls13_suites: suites(ProtocolVersion::TLSv1_3, None),
             tls12_groups: groups(ProtocolVersion::TLSv1_2),
             tls13_groups: groups(ProtocolVersion::TLSv1_3),
-            schemes: SCHEMES.iter().copied().filter(signs).collect(),
+            schemes: keys.iter().map(schemes).collect(),
         }
     }
 
@@ -62,7 +89,7 @@ impl Offer {
     /// # Errors
     /// The alert with which every handshake with it fails.
     pub fn choose(&self, hello: &ClientHello) -> Result<Choice, AlertDescription> {
-        negotiate::choose(hello, &self.rules()).map_err(|why| for_incompatible(hello, why))
+        negotiate::choose(hello, &self.rules(hello)).map_err(|why| for_incompatible(hello, why))
     }
 
     /// Checks that the client accepts a signature of the certificate's key, which a full
@@ -71,19 +98,21 @@ impl Offer {
     /// # Errors
     /// The alert with which every full handshake with the hello fails.
     pub fn can_sign(&self, hello: &ClientHello, choice: &Choice) -> Result<(), AlertDescription> {
-        let can = negotiate::can_sign(hello, &self.rules(), choice);
+        let can = negotiate::can_sign(hello, &self.rules(hello), choice);
         can.map_err(|why| for_incompatible(hello, why))
     }
 
-    fn rules(&self) -> negotiate::Rules<'_> {
+    /// The rules of a handshake with the certificate that the hello's name chooses.
+    fn rules(&self, hello: &ClientHello) -> negotiate::Rules<'_> {
+        let certificate = self.names.choose(hello.server_name());
         negotiate::Rules {
             tls12: self.tls12,
             tls13: true,
-            tls12_suites: &self.tls12_suites,
+            tls12_suites: self.tls12_suites.get(certificate).map_or(&[], Vec::as_slice),
             tls13_suites: &self.tls13_suites,
             tls12_groups: &self.tls12_groups,
             tls13_groups: &self.tls13_groups,
-            schemes: &self.schemes,
+            schemes: self.schemes.get(certificate).map_or(&[], Vec::as_slice),
             require_ems: false,
             alpn: &[b"http/1.1"],
         }

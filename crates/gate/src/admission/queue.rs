@@ -23,34 +23,52 @@ const ROUND: u32 = 8;
 /// The admission queue of one core.
 pub struct AdmissionQueue<T> {
     lines: RefCell<Lines<T>>,
-    most: usize,
-    most_bytes: usize,
-    most_time: Duration,
+    limits: Cell<QueueLimits>,
     discipline: Cell<Discipline>,
     /// The origin of the discipline's times.
     origin: Instant,
     counters: Arc<Counters>,
 }
 
+/// What bounds a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QueueLimits {
+    /// Most connections.
+    pub most: usize,
+    /// Most bytes of all of them.
+    pub most_bytes: usize,
+    /// Longest wait of each.
+    pub most_time: Duration,
+}
+
+impl QueueLimits {
+    /// The length of a round of the prefixes, and the bytes that count as a connection.
+    fn rounds(&self) -> (Duration, usize) {
+        (self.most_time / ROUND, self.most_bytes / self.most.max(1))
+    }
+}
+
 impl<T> AdmissionQueue<T> {
-    /// An empty queue for at most `most` connections with `most_bytes` bytes, each of which
-    /// waits for at most `most_time`.
-    pub fn new(
-        most: usize,
-        most_bytes: usize,
-        most_time: Duration,
-        counters: Arc<Counters>,
-    ) -> Self {
+    /// An empty queue within these limits.
+    pub fn new(limits: QueueLimits, counters: Arc<Counters>) -> Self {
         let origin = Instant::now();
-        let unit = most_bytes / most.max(1);
+        let (round, unit) = limits.rounds();
         Self {
-            lines: RefCell::new(Lines::new(most_time / ROUND, unit, origin)),
-            most,
-            most_bytes,
-            most_time,
-            discipline: Cell::new(Discipline::new(most_time)),
+            lines: RefCell::new(Lines::new(round, unit, origin)),
+            limits: Cell::new(limits),
+            discipline: Cell::new(Discipline::new(limits.most_time)),
             origin,
             counters,
+        }
+    }
+
+    /// Changes the limits; they hold for those in the queue too. With another longest wait
+    /// former refusals no longer count as a lasting overload.
+    pub fn set_limits(&self, limits: QueueLimits) {
+        let (round, unit) = limits.rounds();
+        self.lines.borrow_mut().set_rounds(round, unit);
+        if self.limits.replace(limits).most_time != limits.most_time {
+            self.discipline.set(Discipline::new(limits.most_time));
         }
     }
 
@@ -68,10 +86,10 @@ impl<T> AdmissionQueue<T> {
 
     /// Whether it exceeds a limit.
     pub fn exceeds_limits(&self) -> bool {
-        let lines = self.lines.borrow();
-        lines.len() > self.most
-            || lines.bytes() > self.most_bytes
-            || (lines.len() > 0 && self.most_time.is_zero())
+        let (lines, limits) = (self.lines.borrow(), self.limits.get());
+        lines.len() > limits.most
+            || lines.bytes() > limits.most_bytes
+            || (lines.len() > 0 && limits.most_time.is_zero())
     }
 
     /// Marks all entries as decided on. Returns how many were not before.
@@ -162,7 +180,7 @@ mod tests {
     const HOLD: Duration = Duration::from_secs(2);
 
     fn queue(most: usize, most_bytes: usize) -> AdmissionQueue<u32> {
-        AdmissionQueue::new(most, most_bytes, HOLD, Arc::default())
+        AdmissionQueue::new(QueueLimits { most, most_bytes, most_time: HOLD }, Arc::default())
     }
 
     fn prefix(n: u8) -> Prefix {
@@ -228,7 +246,8 @@ mod tests {
         light.pop_oldest(now);
         assert!(!light.exceeds_limits());
         assert_eq!(light.counters.holding_bytes.get(), 401);
-        let timeless = AdmissionQueue::new(10, 1_000, Duration::ZERO, Arc::default());
+        let timeless = queue(10, 1_000);
+        timeless.set_limits(QueueLimits { most_time: Duration::ZERO, ..timeless.limits.get() });
         assert!(!timeless.exceeds_limits());
         timeless.push(prefix(1), 1, 1, now);
         assert!(timeless.exceeds_limits());
@@ -246,6 +265,15 @@ mod tests {
         assert_eq!(made_room, [1, 2]);
         let admitted: Vec<_> = std::iter::from_fn(|| queue.admit(now)).take(6).collect();
         assert_eq!(admitted, [3, 101, 4, 102, 5, 103]);
+    }
+
+    #[test]
+    fn new_limits_hold_for_those_in_the_queue_too() {
+        let (queue, now) = (queue(10, 1_000), Instant::now());
+        (1..=3).for_each(|item| queue.push(prefix(1), item, 1, now));
+        queue.set_limits(QueueLimits { most: 2, most_bytes: 1_000, most_time: HOLD / 2 });
+        assert!(queue.exceeds_limits());
+        assert_eq!(queue.expires(now), Some(now + HOLD / 2));
     }
 
     #[test]

@@ -8,6 +8,7 @@
 use crate::admission::tickets::SessionId;
 use crate::config::Admission;
 use crate::limits::SESSIONS;
+use arc_swap::ArcSwap;
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -68,9 +69,11 @@ impl Rules {
 #[derive(Debug)]
 pub struct Sessions {
     shards: Vec<Mutex<Shard>>,
-    rules: Rules,
+    rules: ArcSwap<Rules>,
     active: AtomicU64,
     started: AtomicU64,
+    /// The time of the last call of [`Sessions::expire`], in nanoseconds.
+    expired_at: AtomicU64,
     /// Think times of active sessions without a connection.
     think_times: Mutex<ThinkTimeCensus>,
 }
@@ -123,11 +126,17 @@ impl Sessions {
         let shards = (0..SHARDS).map(|_| Mutex::default()).collect();
         Arc::new(Self {
             shards,
-            rules,
+            rules: ArcSwap::from_pointee(rules),
             active: AtomicU64::new(0),
             started: AtomicU64::new(0),
+            expired_at: AtomicU64::new(0),
             think_times: Mutex::default(),
         })
+    }
+
+    /// Changes the rules; each session keeps the connections that it has left.
+    pub fn set_rules(&self, rules: Rules) {
+        self.rules.store(Arc::new(rules));
     }
 
     /// Sessions active now.
@@ -153,7 +162,7 @@ impl Sessions {
         let mut shard = self.shard(&id);
         self.make_room(&mut shard);
         self.insert(&mut shard, id, now);
-        SessionConnection { sessions: self.clone(), id }
+        SessionConnection { sessions: self.clone(), id, over: false }
     }
 
     /// Recognizes the session of a ticket that was opened. Nothing is charged, and the
@@ -167,7 +176,7 @@ impl Sessions {
         now: Duration,
     ) -> Result<Unproven, SessionLimit> {
         if let Some(session) = self.shard(&id).sessions.get(&id) {
-            self.rules.check(session, now)?;
+            self.rules.load().check(session, now)?;
         }
         Ok(Unproven { sessions: self.clone(), id })
     }
@@ -180,8 +189,9 @@ impl Sessions {
     ) -> Result<SessionConnection, SessionLimit> {
         let mut shard = self.shard(&id);
         if let Some(session) = shard.sessions.get_mut(&id) {
-            self.rules.check(session, now)?;
-            session.tokens = self.rules.tokens(session, now) - 1.0;
+            let rules = self.rules.load();
+            rules.check(session, now)?;
+            session.tokens = rules.tokens(session, now) - 1.0;
             session.refilled = session.refilled.max(now);
             session.open += 1;
             match session.thinks_since.take() {
@@ -196,15 +206,17 @@ impl Sessions {
             self.make_room(&mut shard);
             self.insert(&mut shard, id, now);
         }
-        Ok(SessionConnection { sessions: self.clone(), id })
+        Ok(SessionConnection { sessions: self.clone(), id, over: false })
     }
 
     /// Forgets sessions that have had no connection for the linger time.
     pub fn expire(&self, now: Duration) {
+        self.expired_at.store(now.as_nanos() as u64, Relaxed);
+        let linger = self.rules.load().linger;
         for shard in &self.shards {
             let mut shard = lock(shard);
             while let Some((left, id)) = shard.leaving.front().copied() {
-                if left + self.rules.linger > now {
+                if left + linger > now {
                     break;
                 }
                 shard.leaving.pop_front();
@@ -214,7 +226,7 @@ impl Sessions {
     }
 
     fn insert(&self, shard: &mut Shard, id: SessionId, now: Duration) {
-        let tokens = self.rules.burst - 1.0;
+        let tokens = self.rules.load().burst - 1.0;
         let session =
             Session { open: 1, active: true, tokens, refilled: now, left: now, thinks_since: None };
         if shard.sessions.insert(id, session).is_none_or(|before| !before.active) {
@@ -223,7 +235,8 @@ impl Sessions {
     }
 
     fn make_room(&self, shard: &mut Shard) {
-        while shard.sessions.len() >= self.rules.capacity.div_ceil(SHARDS) {
+        let most = self.rules.load().capacity.div_ceil(SHARDS);
+        while shard.sessions.len() >= most {
             let Some((left, id)) = shard.leaving.pop_front() else { break };
             self.forget(shard, left, &id);
         }
@@ -303,25 +316,39 @@ impl Unproven {
 }
 
 /// An open connection of a session; ends with [`SessionConnection::close`] or
-/// [`SessionConnection::end_session`].
+/// [`SessionConnection::end_session`]. Dropped without either, because its task panicked, it is
+/// closed by the gate.
 #[derive(Debug)]
 pub struct SessionConnection {
     sessions: Arc<Sessions>,
     id: SessionId,
+    /// It was closed, and counts no more.
+    over: bool,
 }
 
 impl SessionConnection {
     /// The connection closed.
-    pub fn close(self, by: ClosedBy, now: Duration) {
+    pub fn close(mut self, by: ClosedBy, now: Duration) {
+        self.over = true;
         self.sessions.close(&self.id, by, now);
     }
 
     /// The only connection closed of a session that has no ticket, and so cannot
     /// return: the session is forgotten.
-    pub fn end_session(self) {
+    pub fn end_session(mut self) {
+        self.over = true;
         let gone = self.sessions.shard(&self.id).sessions.remove(&self.id);
         if gone.is_some_and(|session| session.active) {
             self.sessions.active.fetch_sub(1, Relaxed);
+        }
+    }
+}
+
+impl Drop for SessionConnection {
+    fn drop(&mut self) {
+        if !self.over {
+            let now = Duration::from_nanos(self.sessions.expired_at.load(Relaxed));
+            self.sessions.close(&self.id, ClosedBy::Gate { idle_ticks: 0 }, now);
         }
     }
 }

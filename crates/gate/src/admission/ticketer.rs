@@ -50,6 +50,10 @@ impl TicketHolder {
     }
 }
 
+/// Most bytes of the TLS library's part of a ticket. It contains the client's certificates,
+/// and a hello with a larger ticket would exceed the limit on hellos.
+const MOST_STATE: usize = 8 << 10;
+
 /// Seals and opens tickets for the TLS library.
 #[derive(Debug)]
 pub struct Ticketer {
@@ -57,6 +61,8 @@ pub struct Ticketer {
     pub keyring: Arc<Keyring>,
     /// Whether it opens tickets; it always seals.
     pub opens: bool,
+    /// What its tickets state about clients' certificates. It opens no others.
+    pub client_auth: u64,
 }
 
 impl ProducesTickets for Ticketer {
@@ -65,12 +71,17 @@ impl ProducesTickets for Ticketer {
     }
 
     fn lifetime(&self) -> u32 {
-        u32::try_from(self.keyring.lifetime().as_secs()).unwrap_or(u32::MAX)
+        u32::try_from(self.keyring.lifetime_s()).unwrap_or(u32::MAX)
     }
 
     fn encrypt(&self, plain: &[u8]) -> Option<Vec<u8>> {
         let TicketHolder { session, began, uses, terms, server_name, .. } = HOLDER.get()?;
-        let claims = Claims { session, began, issued: unix_now(), uses, terms, server_name };
+        if plain.len() > MOST_STATE {
+            return None;
+        }
+        let client_auth = self.client_auth;
+        let issued = unix_now();
+        let claims = Claims { session, began, issued, uses, terms, server_name, client_auth };
         self.keyring.seal(&claims, plain)
     }
 
@@ -81,6 +92,7 @@ impl ProducesTickets for Ticketer {
         // The clock may have moved on since the hello was classified: a ticket that was
         // valid then stays valid until the handshake is over.
         let classified = unix_now().saturating_sub(GRACE.as_secs());
-        self.keyring.open(cipher, classified).ok().map(|opened| opened.state)
+        let opened = self.keyring.open(cipher, classified).ok()?;
+        (opened.claims.client_auth == self.client_auth).then_some(opened.state)
     }
 }

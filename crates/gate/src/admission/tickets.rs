@@ -6,19 +6,20 @@
 //! sealed with the newest; older keys open until the lifetime has passed.
 //! Nothing in a ticket is trusted before it was opened.
 
+use crate::ticket_secret::{NAME_LEN, Secret};
 use arc_swap::ArcSwap;
 use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use aws_lc_rs::{error::Unspecified, rand};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 use tidegate_hello::negotiate;
 
-const NAME_LEN: usize = 8;
 const TAG_LEN: usize = 16;
-const CLAIMS_LEN: usize = 46;
+const CLAIMS_LEN: usize = 54;
 const HEADER_LEN: usize = NAME_LEN + NONCE_LEN;
 /// Version of the claims' encoding; a ticket of another version does not open.
-const ENCODING: u8 = 1;
+const ENCODING: u8 = 2;
 
 /// How long after its hello was classified a ticket must still open: longer than
 /// any handshake may take.
@@ -64,6 +65,8 @@ pub struct Claims {
     pub terms: Terms,
     /// Of the requested server name, see `tidegate_hello::negotiate::server_name_hash`.
     pub server_name: u64,
+    /// By which rules the client's certificate was verified: a hash of them, 0 for none.
+    pub client_auth: u64,
 }
 
 impl Claims {
@@ -74,6 +77,14 @@ impl Claims {
             server_name: self.server_name,
             extended_master_secret: self.terms.extended_master_secret,
         }
+    }
+
+    /// From when on the lifetime counts: the ticket's making. A resumed connection gets a new
+    /// ticket, so one could follow the other without end; and the TLS library does not verify
+    /// a client's certificate again. So with one the lifetime counts from the session's
+    /// beginning, when it was verified.
+    fn valid_from(&self) -> u64 {
+        if self.client_auth == 0 { self.issued } else { self.began }
     }
 
     fn encode(&self, out: &mut Vec<u8>) {
@@ -87,6 +98,7 @@ impl Claims {
         out.extend(self.terms.suite.to_be_bytes());
         out.push(u8::from(self.terms.extended_master_secret));
         out.extend(self.server_name.to_be_bytes());
+        out.extend(self.client_auth.to_be_bytes());
     }
 
     fn decode(bytes: &[u8; CLAIMS_LEN]) -> Option<Self> {
@@ -110,6 +122,7 @@ impl Claims {
                 extended_master_secret: split::<1>(&mut rest)? == [1],
             },
             server_name: u64::from_be_bytes(split(&mut rest)?),
+            client_auth: u64::from_be_bytes(split(&mut rest)?),
         })
     }
 }
@@ -136,8 +149,8 @@ pub struct OpenedTicket {
 #[derive(Debug)]
 pub struct Keyring {
     keys: ArcSwap<Vec<Arc<Key>>>,
-    lifetime: Duration,
-    rotation: Duration,
+    lifetime_s: AtomicU64,
+    rotation_s: AtomicU64,
 }
 
 struct Key {
@@ -154,12 +167,13 @@ impl std::fmt::Debug for Key {
 }
 
 impl Key {
+    fn of(secret: &Secret) -> Result<Self, Unspecified> {
+        let key = LessSafeKey::new(UnboundKey::new(&AES_256_GCM, &secret.secret)?);
+        Ok(Self { name: secret.name, key, since: secret.since })
+    }
+
     fn random(now: u64) -> Result<Self, Unspecified> {
-        let (mut name, mut secret) = ([0; NAME_LEN], [0; 32]);
-        rand::fill(&mut name)?;
-        rand::fill(&mut secret)?;
-        let key = LessSafeKey::new(UnboundKey::new(&AES_256_GCM, &secret)?);
-        Ok(Self { name, key, since: now })
+        Self::of(&Secret::random(now)?)
     }
 }
 
@@ -170,13 +184,71 @@ impl Keyring {
     /// # Errors
     /// The system's random generator failed.
     pub fn new(lifetime: Duration, rotation: Duration, now: u64) -> Result<Self, Unspecified> {
-        let keys = ArcSwap::from_pointee(vec![Arc::new(Key::random(now)?)]);
-        Ok(Self { keys, lifetime, rotation })
+        Self::of(&[Secret::random(now)?], lifetime, rotation)
     }
 
-    /// How long a ticket is valid.
-    pub fn lifetime(&self) -> Duration {
-        self.lifetime
+    /// These keys, of which there is at least one, the newest first.
+    ///
+    /// # Errors
+    /// A key has not the right length.
+    pub fn of(
+        keys: &[Secret],
+        lifetime: Duration,
+        rotation: Duration,
+    ) -> Result<Self, Unspecified> {
+        let (lifetime_s, rotation_s) = (lifetime.as_secs().into(), rotation.as_secs().into());
+        let keyring = Self { keys: ArcSwap::default(), lifetime_s, rotation_s };
+        keyring.adopt(keys)?;
+        Ok(keyring)
+    }
+
+    /// Replaces all keys by these, of which there is at least one, the newest first.
+    ///
+    /// # Errors
+    /// A key has not the right length; the old keys stay.
+    pub fn adopt(&self, keys: &[Secret]) -> Result<(), Unspecified> {
+        let keys: Result<Vec<_>, _> = keys.iter().map(|key| Key::of(key).map(Arc::new)).collect();
+        let keys = keys?;
+        if keys.is_empty() {
+            return Err(Unspecified);
+        }
+        self.keys.store(Arc::new(keys));
+        Ok(())
+    }
+
+    /// Whether these keys begin with the newest of the keyring.
+    pub fn begins_with(&self, keys: &[Secret]) -> bool {
+        self.keys.load().first().map(|key| key.name) == keys.first().map(|key| key.name)
+    }
+
+    /// Whether it is time for a new key.
+    pub fn is_due(&self, now: u64) -> bool {
+        let rotation_s = self.rotation_s.load(Relaxed).max(1);
+        self.keys.load().first().is_none_or(|key| now >= key.since.saturating_add(rotation_s))
+    }
+
+    /// Drops keys, the newest first, all of whose tickets will be expired once a new key
+    /// seals from `now` on.
+    pub fn drop_expired<K>(&self, keys: &mut Vec<K>, now: u64, since: impl Fn(&K) -> u64) {
+        // A key sealed its last ticket when its successor came.
+        let mut retired = now;
+        keys.retain(|key| {
+            let kept = now <= retired.saturating_add(self.lifetime_s() + GRACE.as_secs());
+            retired = since(key);
+            kept
+        });
+    }
+
+    /// Changes how long tickets are valid, those that were sealed before included, and how
+    /// often the key is replaced.
+    pub fn set_times(&self, lifetime: Duration, rotation: Duration) {
+        self.lifetime_s.store(lifetime.as_secs(), Relaxed);
+        self.rotation_s.store(rotation.as_secs(), Relaxed);
+    }
+
+    /// How long a ticket is valid, in seconds.
+    pub fn lifetime_s(&self) -> u64 {
+        self.lifetime_s.load(Relaxed)
     }
 
     /// Adds a new key if it is time, and drops keys all of whose tickets
@@ -185,27 +257,22 @@ impl Keyring {
     /// # Errors
     /// The system's random generator failed; the old keys stay.
     pub fn rotate(&self, now: u64) -> Result<bool, Unspecified> {
-        let keys = self.keys.load();
-        if now < keys[0].since.saturating_add(self.rotation.as_secs().max(1)) {
+        if !self.is_due(now) {
             return Ok(false);
         }
-        let mut next = vec![Arc::new(Key::random(now)?)];
-        // A key sealed its last ticket when its successor came.
-        let mut retired = now;
-        for key in keys.iter() {
-            if now <= retired.saturating_add((self.lifetime + GRACE).as_secs()) {
-                next.push(key.clone());
-            }
-            retired = key.since;
-        }
-        self.keys.store(Arc::new(next));
+        let mut keys = Vec::clone(&self.keys.load());
+        self.drop_expired(&mut keys, now, |key| key.since);
+        keys.insert(0, Arc::new(Key::random(now)?));
+        self.keys.store(Arc::new(keys));
         Ok(true)
     }
 
     /// Seals a ticket; `None` if the system's random generator failed.
     pub fn seal(&self, claims: &Claims, state: &[u8]) -> Option<Vec<u8>> {
         let keys = self.keys.load();
-        let key = keys.first()?;
+        // A key of a file may be there before its time.
+        let sealing = keys.iter().find(|key| key.since <= claims.issued);
+        let key = sealing.or(keys.last())?;
         let mut nonce = [0; NONCE_LEN];
         rand::fill(&mut nonce).ok()?;
         let mut body = Vec::with_capacity(CLAIMS_LEN + state.len());
@@ -238,7 +305,7 @@ impl Keyring {
         buffer.truncate(length);
         let claims = buffer.first_chunk::<CLAIMS_LEN>().and_then(Claims::decode);
         let claims = claims.ok_or(TicketError::Foreign)?;
-        if now > claims.issued.saturating_add(self.lifetime.as_secs()) {
+        if now > claims.valid_from().saturating_add(self.lifetime_s()) {
             return Err(TicketError::Expired);
         }
         buffer.drain(..CLAIMS_LEN);
@@ -261,6 +328,7 @@ mod tests {
             uses: 3,
             terms: Terms { version: 0x0303, suite: 0xc02b, extended_master_secret: true },
             server_name: negotiate::server_name_hash(Some("shop.example")),
+            client_auth: 0,
         }
     }
 
@@ -289,6 +357,14 @@ mod tests {
         let ticket = ring.seal(&claims(), b"state").unwrap();
         assert!(ring.open(&ticket, 5_600).is_ok());
         assert_eq!(ring.open(&ticket, 5_601), Err(TicketError::Expired));
+    }
+
+    #[test]
+    fn a_verified_client_must_show_their_certificate_again_after_the_lifetime() {
+        let ring = ring();
+        let ticket = ring.seal(&Claims { client_auth: 5, ..claims() }, b"state").unwrap();
+        assert_eq!(ring.open(&ticket, 4_600).unwrap().claims.client_auth, 5);
+        assert_eq!(ring.open(&ticket, 4_601), Err(TicketError::Expired));
     }
 
     #[test]

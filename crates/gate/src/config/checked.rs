@@ -1,9 +1,9 @@
 //! The configuration of a gate: every value is in its range, every file was read.
 
 use super::fields::{Admin, Admission, Limits, Listen, Log, Tls, Upstream};
+use super::files::Files;
 use super::identity::Identity;
 use super::selfsigned;
-use rustls::pki_types::CertificateDer;
 use std::sync::Arc;
 
 /// A checked configuration.
@@ -23,28 +23,35 @@ pub struct Config {
     pub admin: Admin,
     /// What is logged.
     pub log: Log,
-    /// Certificate and key as read from the files of `tls`; none: the gate makes
-    /// a self-signed one (see [`Config::identity`]).
-    pub given_identity: Option<Arc<Identity>>,
-    /// Certificates read from `upstream.ca`; none: the system's own.
-    pub upstream_roots: Option<Arc<Vec<CertificateDer<'static>>>>,
+    /// What was read from the files that keys name.
+    pub files: Files,
     /// What it was read from: the file's name, or `command line`.
     pub source: String,
 }
 
 impl Config {
-    /// Certificate and key to serve: the given ones, or a new self-signed pair
-    /// (another at every call).
+    /// The default certificate: the first of [`Config::identities`].
     ///
     /// # Errors
-    /// The pair could not be made.
+    /// None was given, and none could be made.
     pub fn identity(&self) -> Result<Arc<Identity>, selfsigned::Error> {
-        match &self.given_identity {
+        match self.files.identities.first() {
             Some(identity) => Ok(identity.clone()),
             None => {
                 let names = &self.tls.self_signed_names;
                 Ok(Arc::new(selfsigned::make(self.tls.self_signed, names)?))
             }
         }
+    }
+
+    /// The certificates to serve, the default one first: the given ones, or a new self-signed
+    /// one (another at every call).
+    ///
+    /// # Errors
+    /// None was given, and none could be made.
+    pub fn identities(&self) -> Result<Vec<Arc<Identity>>, selfsigned::Error> {
+        let mut identities = vec![self.identity()?];
+        identities.extend(self.files.identities.iter().skip(1).cloned());
+        Ok(identities)
     }
 }

@@ -79,6 +79,16 @@ words! {
         Rsa2048 = "rsa-2048",
     }
 
+    /// Whether clients show a certificate.
+    pub enum ClientAuth {
+        /// None is asked for.
+        Off = "off",
+        /// One is asked for; without one, clients connect all the same.
+        Request = "request",
+        /// Without one there is no connection.
+        Require = "require",
+    }
+
     /// Lowest TLS version accepted.
     pub enum MinimumVersion {
         /// TLS 1.2 and 1.3.

@@ -2,11 +2,14 @@
 //! the reason for the default. The typed structs, their reader and the reference
 //! page are made from these lines.
 
+use super::certificates::{CertificateFiles, CertificateTables};
 use super::choices::{
-    Cores, Forwarded, Host, LogFormat, MinimumVersion, Policy, Processes, Refusal, SelfSigned,
+    ClientAuth, Cores, Forwarded, Host, LogFormat, MinimumVersion, Policy, Processes, Refusal,
+    SelfSigned,
 };
 use super::origin::{Origin, Url};
-use super::rules::{CoreList, Filter, GroupPath, MediaTypes, Names, ProcessList};
+use super::rules::{CoreList, FieldName, Filter, GroupPath, MediaTypes, Names, ProcessList};
+use http::HeaderName;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -49,6 +52,26 @@ keys! {
         /// PEM file with the private key of the certificate: PKCS#8, PKCS#1 or SEC1.
         key: Option<PathBuf> = Unset, FilePath,
             because "required if `tls.certificate` is set";
+        /// Further certificates, each in a table `[[tls.certificates]]`. Customers get the one
+        /// with the name that they ask for, exactly or by a wildcard, and else
+        /// `tls.certificate` or, without that, the first of the tables.
+        certificates: Option<Vec<CertificateFiles>> = Unset, CertificateTables,
+            because "one certificate suffices for one site";
+        /// How often the gate looks whether files of certificates and authorities have changed,
+        /// and reads them again if so; `0s`: only at SIGHUP.
+        reload_interval: Duration = Is("10s"), Time("0s", "1d"),
+            because "a renewed certificate is in use soon; a look costs a few microseconds";
+        /// Whether clients show a certificate: `request` asks for one and verifies it if it is
+        /// shown, `require` refuses connections without one.
+        client_auth: ClientAuth = Is("off"), Choice(ClientAuth::ALL),
+            because "customers of a public site have no certificates";
+        /// PEM file with the certificates of the authorities that sign clients' certificates.
+        client_ca: Option<PathBuf> = Unset, FilePath,
+            because "required if `tls.client_auth` is not `off`";
+        /// Header field in which the upstream receives the subject of the client's verified
+        /// certificate (RFC 4514). What customers send in it is removed, in every spelling.
+        client_subject_header: Option<HeaderName> = Unset, FieldName,
+            because "the upstream receives nothing that it was not configured for";
         /// Key type of the self-signed certificate that the gate makes if none is given.
         self_signed: SelfSigned = Is("ecdsa-p256"), Choice(SelfSigned::ALL),
             because "the full handshake of lowest cost that all current clients support";
@@ -65,6 +88,11 @@ keys! {
         /// these have expired.
         ticket_rotation: Duration = Is("30m"), Time("10s", "7d"),
             because "limits what a stolen key can decrypt; at most three keys are in memory";
+        /// File of the ticket keys, made if it is not there; only its owner may read it (mode
+        /// 0600). The gate replaces it with each new key. Gates with the same file recognise
+        /// each other's customers; they need the same lifetime and rotation.
+        ticket_keys: Option<PathBuf> = Unset, FilePath,
+            because "without it each restart makes all customers new, but no key is on a disk";
     }
 
     /// The service behind the gate.

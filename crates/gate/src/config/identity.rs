@@ -1,20 +1,54 @@
 //! The gate's certificate chain and private key, from PEM files.
 
+use rustls::crypto::aws_lc_rs::sign::any_supported_type;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use std::fmt;
 use std::io::Read;
 use std::path::Path;
 use tidegate_config::Problem;
+use x509_parser::prelude::{FromDer, GeneralName, X509Certificate};
+use zeroize::Zeroizing;
 
 /// A certificate chain and the private key of its first certificate.
 pub struct Identity {
     /// The server's own certificate first, then those that lead to a root.
     pub chain: Vec<CertificateDer<'static>>,
-    /// The private key.
-    pub key: PrivateKeyDer<'static>,
+    /// The private key; overwritten when it is dropped.
+    pub key: Zeroizing<PrivateKeyDer<'static>>,
     /// Whether the gate made it itself.
     pub self_signed: bool,
+    /// The DNS names of the certificate, in lower case; a wildcard begins with `*.`.
+    pub names: Vec<String>,
+    /// When the certificate expires, in seconds since 1970; not known if it cannot be read.
+    pub expires: Option<i64>,
+}
+
+impl Identity {
+    /// A chain, which is not empty, and the key of its first certificate.
+    pub fn new(
+        chain: Vec<CertificateDer<'static>>,
+        key: Zeroizing<PrivateKeyDer<'static>>,
+        self_signed: bool,
+    ) -> Self {
+        let parsed = chain.first().and_then(|own| X509Certificate::from_der(own).ok());
+        let parsed = parsed.map(|(_, certificate)| certificate);
+        let names = parsed.as_ref().map(dns_names).unwrap_or_default();
+        let expires = parsed.map(|certificate| certificate.validity().not_after.timestamp());
+        Self { chain, key, self_signed, names, expires }
+    }
+}
+
+/// The DNS names of a certificate.
+///
+/// Source: RFC 6125, section 6.4.4: the common name counts no more.
+fn dns_names(certificate: &X509Certificate<'_>) -> Vec<String> {
+    let Ok(Some(names)) = certificate.subject_alternative_name() else { return Vec::new() };
+    let names = names.value.general_names.iter().filter_map(|name| match name {
+        GeneralName::DNSName(name) => Some(name.to_ascii_lowercase()),
+        _ => None,
+    });
+    names.collect()
 }
 
 impl fmt::Debug for Identity {
@@ -58,7 +92,7 @@ pub fn read_certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, Pr
 ///
 /// # Errors
 /// The fault of the file, and a remedy.
-pub fn read_key(path: &Path) -> Result<PrivateKeyDer<'static>, Problem> {
+pub fn read_key(path: &Path) -> Result<Zeroizing<PrivateKeyDer<'static>>, Problem> {
     let pem = read(path)?;
     let encrypted = |mark: &[u8]| pem.windows(mark.len()).any(|window| window == mark);
     if encrypted(b"BEGIN ENCRYPTED PRIVATE KEY") || encrypted(b"Proc-Type: 4,ENCRYPTED") {
@@ -68,7 +102,7 @@ pub fn read_key(path: &Path) -> Result<PrivateKeyDer<'static>, Problem> {
         ));
     }
     match PrivateKeyDer::from_pem_slice(&pem) {
-        Ok(key) => Ok(key),
+        Ok(key) => Ok(Zeroizing::new(key)),
         Err(rustls::pki_types::pem::Error::NoItemsFound) => {
             let rule = match CertificateDer::from_pem_slice(&pem) {
                 Ok(_) => "holds a certificate but no private key",
@@ -80,18 +114,28 @@ pub fn read_key(path: &Path) -> Result<PrivateKeyDer<'static>, Problem> {
     }
 }
 
-/// Joins both and checks that the key is that of the certificate.
+/// Which file is at fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wrong {
+    /// That of the certificate.
+    Certificate,
+    /// That of the key.
+    Key,
+}
+
+/// Joins both and checks that the key is that of the certificate, which messages name as
+/// `certificate`.
 ///
 /// # Errors
-/// The key of the configuration that is wrong, and why.
+/// Which of both is wrong, and why.
 pub fn join(
     chain: Vec<CertificateDer<'static>>,
-    key: PrivateKeyDer<'static>,
-) -> Result<Identity, (&'static str, Problem)> {
-    let provider = rustls::crypto::aws_lc_rs::default_provider();
-    let signing = provider.key_provider.load_private_key(key.clone_key()).map_err(|error| {
+    key: Zeroizing<PrivateKeyDer<'static>>,
+    certificate: &str,
+) -> Result<Identity, (Wrong, Problem)> {
+    let signing = any_supported_type(&key).map_err(|error| {
         let remedy = "use RSA of 2048 bits or more, ECDSA P-256, P-384 or P-521, or Ed25519";
-        ("tls.key", Problem::new(format!("is a key that cannot be used ({error})"), remedy))
+        (Wrong::Key, Problem::new(format!("is a key that cannot be used ({error})"), remedy))
     })?;
     let certified = rustls::sign::CertifiedKey::new(chain, signing);
     match certified.keys_match() {
@@ -100,17 +144,24 @@ pub fn join(
         Err(rustls::Error::InconsistentKeys(_)) => {
             let remedy = "name the key that the certificate was made with; the server's own \
                           certificate must come first in its file";
-            return Err(("tls.key", Problem::new("is not the key of tls.certificate", remedy)));
+            return Err((
+                Wrong::Key,
+                Problem::new(format!("is not the key of {certificate}"), remedy),
+            ));
         }
         Err(error) => {
             let rule = format!("its first certificate cannot be read ({error})");
-            return Err(("tls.certificate", Problem::new(rule, "export it again as X.509 in PEM")));
+            return Err((
+                Wrong::Certificate,
+                Problem::new(rule, "export it again as X.509 in PEM"),
+            ));
         }
     }
-    Ok(Identity { chain: certified.cert, key, self_signed: false })
+    Ok(Identity::new(certified.cert, key, false))
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, Problem> {
+/// The bytes of a file; overwritten when they are dropped, since they may be a key.
+fn read(path: &Path) -> Result<Zeroizing<Vec<u8>>, Problem> {
     let show = path.display();
     let unreadable = |error: std::io::Error| match error.kind() {
         std::io::ErrorKind::NotFound => {
@@ -129,7 +180,9 @@ fn read(path: &Path) -> Result<Vec<u8>, Problem> {
         return Err(Problem::new("is not a file", format!("name a PEM file; this is {show}")));
     }
     let file = std::fs::File::open(path).map_err(unreadable)?;
-    let mut bytes = Vec::new();
+    // A vector that grows leaves copies behind.
+    let length = usize::try_from(meta.len().min(PEM_BYTES)).unwrap_or_default();
+    let mut bytes = Zeroizing::new(Vec::with_capacity(length + 1));
     file.take(PEM_BYTES + 1).read_to_end(&mut bytes).map_err(unreadable)?;
     if bytes.len() as u64 > PEM_BYTES {
         return Err(Problem::new("is larger than 4 MiB", "name a PEM file"));

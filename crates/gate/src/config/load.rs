@@ -3,12 +3,11 @@
 
 use super::checked::Config;
 use super::fields::{Admin, Admission, Limits, Listen, Log, Tls, Upstream, tables};
+use super::files::Files;
 use super::flags::Flags;
-use super::identity;
 use super::together;
 use std::io::Read;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::Path;
 use tidegate_config::{Mistake, Mistakes, Section, Settings, one_line, read_with_flags};
 
 /// Source of a configuration without a file.
@@ -51,28 +50,6 @@ impl Config {
     pub fn from_flags(flags: &Flags) -> Result<Self, Mistakes> {
         read(None, flags)
     }
-
-    /// Reads the files that keys name.
-    fn read_files(&mut self, root: &Section<'_>) {
-        let wrong = |key: &str, problem| root.wrong_key(key, problem);
-        let sound =
-            |key: &str, path: &Option<PathBuf>| path.clone().filter(|_| root.reader.is_sound(key));
-        let certificates = |key: &str, path: &Option<PathBuf>| {
-            let read = identity::read_certificates(&sound(key, path)?);
-            read.map_err(|problem| wrong(key, problem)).ok()
-        };
-        let chain = certificates("tls.certificate", &self.tls.certificate);
-        self.upstream_roots = certificates("upstream.ca", &self.upstream.ca).map(Arc::new);
-        let key = sound("tls.key", &self.tls.key).and_then(|path| {
-            identity::read_key(&path).map_err(|problem| wrong("tls.key", problem)).ok()
-        });
-        if let (Some(chain), Some(key)) = (chain, key) {
-            match identity::join(chain, key) {
-                Ok(identity) => self.given_identity = Some(Arc::new(identity)),
-                Err((key, problem)) => wrong(key, problem),
-            }
-        }
-    }
 }
 
 fn read(file: Option<(&str, &str)>, flags: &Flags) -> Result<Config, Mistakes> {
@@ -86,12 +63,12 @@ fn read(file: Option<(&str, &str)>, flags: &Flags) -> Result<Config, Mistakes> {
             limits: table::<Limits>(root),
             admin: table::<Admin>(root),
             log: table::<Log>(root),
-            given_identity: None,
-            upstream_roots: None,
+            files: Files::default(),
             source: file.map_or(COMMAND_LINE, |(name, _)| name).to_owned(),
         };
         together::check(&config, root);
-        config.read_files(root);
+        let wrong = |key: &str, _: &Path, problem| root.wrong_key(key, problem);
+        config.read_files(&|key| root.reader.is_sound(key), &wrong);
         Some(config)
     })
 }

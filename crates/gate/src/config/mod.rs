@@ -3,23 +3,31 @@
 //!
 //! The keys are declared in `fields.rs`, once.
 
+mod certificates;
 mod checked;
 mod choices;
 mod fields;
+pub mod file_stamp;
+mod files;
 mod flags;
 mod identity;
 mod load;
 mod origin;
 mod reference;
+mod reload;
 mod rules;
 pub mod selfsigned;
+pub mod ticket_keys;
 mod together;
 
+pub use certificates::CertificateFiles;
 pub use checked::Config;
 pub use choices::{
-    Cores, Forwarded, Host, LogFormat, MinimumVersion, Policy, Processes, Refusal, SelfSigned,
+    ClientAuth, Cores, Forwarded, Host, LogFormat, MinimumVersion, Policy, Processes, Refusal,
+    SelfSigned,
 };
 pub use fields::{Admin, Admission, Limits, Listen, Log, Tls, Upstream, tables};
+pub use files::Files;
 pub use flags::Flags;
 pub use identity::Identity;
 pub use origin::Origin;

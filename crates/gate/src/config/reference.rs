@@ -1,5 +1,6 @@
 //! The reference page of the configuration, generated from the declared keys.
 
+use super::certificates;
 use super::fields::tables;
 use super::flags::Flags;
 use crate::limits::{HELLOS_REMEMBERED, SESSIONS, UNPROVEN_AT_ONCE, UNPROVEN_PER_SECOND};
@@ -13,6 +14,11 @@ pub fn reference() -> String {
     for table in tables() {
         let _ = write!(page, "\n## [{}]\n\n{}\n\n", table.name, table.about);
         write_keys(&mut page, &table);
+        if table.name == "tls" {
+            let more = certificates::table();
+            let _ = write!(page, "\n### [{}]\n\n{}\n\n", more.name, more.about);
+            write_keys(&mut page, &more);
+        }
     }
     write_fixed(&mut page);
     page.push_str("\n## Flags\n\nA flag overrides the same key of the file.\n\n");

@@ -2,6 +2,7 @@
 //! filters, control groups.
 
 use super::choices::{Cores, Processes};
+use http::HeaderName;
 use std::path::PathBuf;
 use tidegate_config::{Problem, Rule, Value, did_you_mean, text_of};
 
@@ -195,6 +196,51 @@ impl Rule for Filter {
 
     fn range(&self) -> String {
         format!("{}; or target=level, several with commas", LEVELS.join(", "))
+    }
+}
+
+/// The name of a header field of our own.
+pub struct FieldName;
+
+/// Fields that say where a message goes, ends or comes from: none of them is free.
+const TAKEN: [&str; 12] = [
+    "connection",
+    "content-length",
+    "content-type",
+    "cookie",
+    "expect",
+    "host",
+    "keep-alive",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+    "via",
+];
+
+impl Rule for FieldName {
+    type Read<'r> = HeaderName;
+
+    fn read(&self, value: &Value<'_>) -> Result<HeaderName, Problem> {
+        const EXAMPLE: &str = "X-Client-Subject";
+        let given = text_of(value, EXAMPLE)?;
+        let remedy = format!("try \"{EXAMPLE}\"");
+        let problem = |rule: &str| Problem::new(rule, remedy.clone());
+        let name = HeaderName::from_bytes(given.as_bytes())
+            .map_err(|_| problem("must be the name of a header field"))?;
+        let text = name.as_str();
+        if TAKEN.contains(&text) || text.starts_with("x-forwarded-") || text.contains('_') {
+            return Err(problem("must be a field that has no other use, without underscores"));
+        }
+        Ok(name)
+    }
+
+    fn kind(&self) -> String {
+        "field name".into()
+    }
+
+    fn range(&self) -> String {
+        "one without another use".into()
     }
 }
 

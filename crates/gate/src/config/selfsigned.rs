@@ -2,6 +2,8 @@
 
 use super::choices::SelfSigned;
 use super::identity::Identity;
+use rustls::pki_types::PrivatePkcs8KeyDer;
+use zeroize::{Zeroize, Zeroizing};
 
 /// The pair could not be made.
 #[derive(Debug, thiserror::Error)]
@@ -14,18 +16,16 @@ pub struct Error(#[from] rcgen::Error);
 /// # Errors
 /// A name cannot stand in a certificate, or no key could be made.
 pub fn make(kind: SelfSigned, names: &[String]) -> Result<Identity, Error> {
-    let key = match kind {
+    let mut key = match kind {
         SelfSigned::EcdsaP256 => rcgen::KeyPair::generate_for(&rcgen::PKCS_ECDSA_P256_SHA256)?,
         SelfSigned::Rsa2048 => {
             rcgen::KeyPair::generate_rsa_for(&rcgen::PKCS_RSA_SHA256, rcgen::RsaKeySize::_2048)?
         }
     };
     let certificate = rcgen::CertificateParams::new(names)?.self_signed(&key)?;
-    Ok(Identity {
-        chain: vec![certificate.der().clone()],
-        key: rustls::pki_types::PrivatePkcs8KeyDer::from(key.serialize_der()).into(),
-        self_signed: true,
-    })
+    let der = Zeroizing::new(PrivatePkcs8KeyDer::from(key.serialize_der()).into());
+    key.zeroize();
+    Ok(Identity::new(vec![certificate.der().clone()], der, true))
 }
 
 #[cfg(test)]

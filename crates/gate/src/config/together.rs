@@ -1,9 +1,10 @@
 //! Rules between keys, and warnings about what is allowed but risky.
 
 use super::checked::Config;
-use super::choices::{Cores, Forwarded, Policy};
+use super::choices::{ClientAuth, Cores, Forwarded, Policy};
 use super::origin::Origin;
 use crate::open_files::{connections_within, needed};
+use crate::telemetry::clock::unix_now;
 use std::net::{IpAddr, SocketAddr};
 use tidegate_config::{Problem, Section, one_line, show_duration};
 use tidegate_host::open_files;
@@ -41,6 +42,23 @@ pub(super) fn check(config: &Config, root: &Section<'_>) {
         tls.key.is_some() && tls.certificate.is_none(),
         Problem::new("is a key without its certificate", remedy),
     );
+
+    let keys = ["tls.client_auth", "tls.client_ca", "tls.client_subject_header"];
+    let off = tls.client_auth == ClientAuth::Off;
+    rule(
+        &keys[..2],
+        !off && tls.client_ca.is_none(),
+        Problem::new(
+            "needs the authorities that sign the clients' certificates",
+            "add client_ca = \"clients.pem\" under [tls]",
+        ),
+    );
+    let unused = || {
+        let remedy = "add client_auth = \"require\" or \"request\" under [tls], or leave it out";
+        Problem::new("has no effect while tls.client_auth is off", remedy)
+    };
+    rule(&[keys[1], keys[0]], off && tls.client_ca.is_some(), unused());
+    rule(&[keys[2], keys[0]], off && tls.client_subject_header.is_some(), unused());
 
     const ROTATION: &str = "tls.ticket_rotation";
     const LIFETIME: &str = "tls.ticket_lifetime";
@@ -146,7 +164,7 @@ fn collide(one: SocketAddr, other: SocketAddr) -> bool {
 
 /// Whether the upstream is the gate itself: the same port at an address that
 /// the gate listens on.
-fn is_own(origin: &Origin, listen: SocketAddr) -> bool {
+pub(super) fn is_own(origin: &Origin, listen: SocketAddr) -> bool {
     let ip = match origin.host.as_str() {
         "localhost" => Some(IpAddr::from([127, 0, 0, 1])),
         host => host.parse::<IpAddr>().ok(),
@@ -176,6 +194,7 @@ fn warnings(config: &Config) -> Vec<String> {
              127.0.0.1 keeps them on this one"
         ));
     }
+    warnings.extend(expiring(config, unix_now()));
     if config.upstream.insecure && config.upstream.url.tls {
         warnings.push(format!(
             "upstream.insecure = true: the connection to {} can be intercepted, because its \
@@ -206,4 +225,22 @@ fn warnings(config: &Config) -> Vec<String> {
         ));
     }
     warnings
+}
+
+/// Certificates that have expired or will soon.
+fn expiring(config: &Config, now: u64) -> impl Iterator<Item = String> {
+    const DAY: i64 = 86_400;
+    let now = i64::try_from(now).unwrap_or(i64::MAX);
+    config.files.identities.iter().filter_map(move |identity| {
+        let left = identity.expires?.saturating_sub(now);
+        let names = match identity.names.is_empty() {
+            true => "without a DNS name".to_owned(),
+            false => format!("for {}", one_line(&identity.names.join(", "))),
+        };
+        match left.div_euclid(DAY) {
+            days if days < 0 => Some(format!("the certificate {names} expired {} days ago", -days)),
+            days if days < 14 => Some(format!("the certificate {names} expires in {days} days")),
+            _ => None,
+        }
+    })
 }

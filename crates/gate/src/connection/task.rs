@@ -8,15 +8,18 @@ use crate::connection::transport::{PlainStream, TlsStream, Transport};
 use crate::context::{CoreContext, Counted};
 use crate::places::{Kind as PlaceKind, Place};
 use crate::socket::{Arrival, Scheme};
+use crate::supervision::reason;
 use crate::telemetry::clock::ticks;
 use crate::telemetry::cpu::Metered;
 use crate::telemetry::labels::{Bucket, Class, End, Kind};
 use crate::tls::configs::ServerConfigs;
 use std::future::poll_fn;
 use std::net::SocketAddr;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::task::Poll;
 use tokio::task::spawn_local;
 
 /// The client of a connection.
@@ -82,11 +85,17 @@ impl Drop for Starting {
 }
 
 async fn until_first_turn(starting: Starting, task: impl Future<Output = ()>) {
+    let context = starting.tasks.context.clone();
     let (mut starting, mut task) = (Some(starting), pin!(task));
     poll_fn(|cx| {
-        let poll = task.as_mut().poll(cx);
+        let polled = catch_unwind(AssertUnwindSafe(|| task.as_mut().poll(cx)));
         starting = None;
-        poll
+        // A fault in one connection ends no other one.
+        polled.unwrap_or_else(|panic| {
+            tracing::error!("a connection is closed, since its task {}", reason(&*panic));
+            context.counters.end(End::InternalError);
+            Poll::Ready(())
+        })
     })
     .await;
 }
@@ -155,7 +164,7 @@ async fn shake_hands(
     let in_handshake = context.count(|counters| &counters.in_handshake);
     let result = Metered::new(Bucket::handshake(class), async {
         let accept = TlsStream::accept(socket, config.clone(), &hello, holder);
-        let deadline = context.shared.config.limits.handshake_deadline;
+        let deadline = context.config.limits.handshake_deadline;
         place.unless_displaced(tokio::time::timeout(deadline, accept)).await
     })
     .await;
@@ -185,7 +194,7 @@ async fn shake_hands(
 /// The side that closed, by the reason of the end: with the last connection that a
 /// customer closes, the session ends.
 fn closed_by(context: &CoreContext, end: End) -> ClosedBy {
-    let idle_deadline = context.shared.config.limits.idle_deadline;
+    let idle_deadline = context.config.limits.idle_deadline;
     match end {
         End::Customer | End::Broken => ClosedBy::Customer,
         End::Idle => ClosedBy::Gate { idle_ticks: ticks(idle_deadline) },
@@ -218,6 +227,35 @@ mod tests {
         });
         let dispatcher = Dispatcher::new(decider.clone());
         (decider, Rc::new(Tasks { context, tls, dispatcher }))
+    }
+
+    #[test]
+    fn a_connection_whose_task_panics_is_counted_and_holds_no_session() {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build_local(tokio::runtime::LocalOptions::default())
+            .unwrap();
+        runtime.block_on(async {
+            let (decider, tasks) = tasks();
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            let _customer = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+            let (socket, peer) = listener.accept().unwrap();
+            socket.set_nonblocking(true).unwrap();
+            let arrival = Arrival { socket, peer, scheme: Scheme::Http };
+            let admitted = decider.admit_new(NewSession::PlainHttp).unwrap();
+            let places = &tasks.context.places;
+            let place = places.take(places.prefix_of(peer.ip()), PlaceKind::New);
+            tasks.begin(arrival, b"GET".to_vec(), admitted, place, async |_, _| panic!("a fault"));
+            let counters = &tasks.context.counters;
+            while counters.open.get() > 0 {
+                tokio::task::yield_now().await;
+            }
+            assert_eq!(counters.ends[End::InternalError].get(), 1);
+            assert_eq!(tasks.context.shared.in_flight(), (0, 0));
+            let linger = tasks.context.config.admission.session_linger;
+            decider.sessions.expire(tasks.context.shared.now() + linger);
+            assert_eq!(decider.sessions.active(), 0);
+        });
     }
 
     #[test]

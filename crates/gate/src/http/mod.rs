@@ -1,5 +1,6 @@
 //! HTTP/1.1 between customer and upstream.
 
+pub mod client_subject;
 pub mod forwarding;
 pub mod headers;
 pub mod pages;

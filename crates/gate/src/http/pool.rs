@@ -5,7 +5,7 @@ use crate::http::upstream::{Connector, UpstreamConnection};
 use crate::telemetry::clock;
 use crate::telemetry::counters::Counters;
 use crate::telemetry::labels::UpstreamFault;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::io;
 use std::rc::Rc;
@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 pub struct Pool {
     connector: Connector,
     idle: RefCell<VecDeque<(Box<UpstreamConnection>, Instant)>>,
-    size: usize,
+    size: Cell<usize>,
     idle_timeout: Duration,
     counters: Arc<Counters>,
 }
@@ -30,7 +30,21 @@ impl Pool {
         idle_timeout: Duration,
         counters: Arc<Counters>,
     ) -> Rc<Self> {
-        Rc::new(Self { connector, idle: RefCell::default(), size, idle_timeout, counters })
+        Rc::new(Self {
+            connector,
+            idle: RefCell::default(),
+            size: Cell::new(size),
+            idle_timeout,
+            counters,
+        })
+    }
+
+    /// Closes the idle connections, and from now on each other one after its request: new
+    /// connections of customers use another pool.
+    pub fn retire(&self) {
+        self.size.set(0);
+        let idle = std::mem::take(&mut *self.idle.borrow_mut());
+        self.counters.upstream_open.sub(idle.len() as u64);
     }
 
     /// Removes an idle connection that accepts a request, if there is one.
@@ -107,7 +121,7 @@ impl Pooled {
         }
         let Some(connection) = self.connection.take() else { return };
         let mut idle = self.pool.idle.borrow_mut();
-        if !connection.is_reusable() || idle.len() >= self.pool.size {
+        if !connection.is_reusable() || idle.len() >= self.pool.size.get() {
             self.pool.counters.upstream_open.sub(1);
         } else {
             idle.push_back((connection, clock::now()));

@@ -2,6 +2,7 @@
 
 use crate::connection::state::ConnectionState;
 use crate::framing::Fault;
+use crate::http::client_subject::ClientSubject;
 use crate::http::forwarding::Forwarding;
 use crate::http::headers;
 use crate::http::pages::ErrorPage;
@@ -30,6 +31,8 @@ pub struct Proxy {
     pub stream_types: Rc<StreamTypes>,
     /// What the upstream learns about the customer.
     pub forwarding: Forwarding,
+    /// The field for the subject of the client's certificate, if the upstream receives it.
+    pub subject: Option<ClientSubject>,
     /// Connections to the upstream.
     pub pool: Rc<Pool>,
 }
@@ -100,6 +103,9 @@ async fn forward(
     let (mut parts, body) = request.into_parts();
     let chunked = parts.headers.contains_key(TRANSFER_ENCODING);
     headers::to_upstream(&mut parts, &proxy.forwarding, chunked)?;
+    if let Some(subject) = &proxy.subject {
+        subject.set(&mut parts.headers);
+    }
     let copy = body.is_end_stream().then(|| RetryCopy::of(&parts)).flatten();
     let request = Request::from_parts(parts, RequestBody::new(body, &proxy.state));
 

@@ -8,6 +8,7 @@ use crate::connection::task::Client;
 use crate::connection::transport::Transport;
 use crate::context::CoreContext;
 use crate::framing::{Limits, Part};
+use crate::http::client_subject::ClientSubject;
 use crate::http::forwarding::Forwarding;
 use crate::http::pages::ErrorPage;
 use crate::http::pool::Pool;
@@ -44,10 +45,16 @@ pub struct HttpServer {
 impl HttpServer {
     /// A server with an empty pool.
     pub fn new(context: Rc<CoreContext>, connector: Connector) -> Rc<Self> {
-        let config = &context.shared.config;
+        let config = &context.config;
         let (size, idle) = (config.upstream.pool_size, config.upstream.idle_timeout);
-        Rc::new(Self {
-            pool: Pool::new(connector, size, idle, context.counters.clone()),
+        let pool = Pool::new(connector, size, idle, context.counters.clone());
+        Rc::new(Self::with_pool(context, pool))
+    }
+
+    fn with_pool(context: Rc<CoreContext>, pool: Rc<Pool>) -> Self {
+        let config = &context.config;
+        Self {
+            pool,
             deadlines: RequestDeadlines::of(config),
             stream_types: Rc::new(StreamTypes::new(&config.limits.stream_types)),
             limits: Limits {
@@ -58,12 +65,22 @@ impl HttpServer {
             upstream_host: HeaderValue::from_str(&config.upstream.url.authority())
                 .unwrap_or(HeaderValue::from_static("localhost")),
             context,
-        })
+        }
+    }
+
+    /// The server for connections that begin from now on. It has the same pool if that is
+    /// for the same upstream; else the former pool closes its idle connections.
+    pub fn renewed(&self, context: Rc<CoreContext>, connector: Connector) -> Rc<Self> {
+        if !context.config.has_upstream_of(&self.context.config) {
+            self.pool.retire();
+            return Self::new(context, connector);
+        }
+        Rc::new(Self::with_pool(context, self.pool.clone()))
     }
 
     /// Serves requests until the connection ends. Returns why it ended.
     pub async fn serve(&self, transport: Transport, client: Client) -> End {
-        let config = &self.context.shared.config;
+        let config = &self.context.config;
         let counters = self.context.counters.clone();
         let state = ConnectionState::new(client.class, self.deadlines, counters, clock::read());
         let state = Rc::new(state);
@@ -76,7 +93,10 @@ impl HttpServer {
             host: (config.upstream.host == Host::Upstream).then(|| self.upstream_host.clone()),
             default_host: self.upstream_host.clone(),
         };
+        let subject = config.tls.client_subject_header.as_ref();
+        let subject = subject.map(|name| ClientSubject::new(name, transport.client_certificate()));
         let proxy = Rc::new(Proxy {
+            subject,
             state: state.clone(),
             stream_types: self.stream_types.clone(),
             forwarding,
@@ -89,7 +109,7 @@ impl HttpServer {
     }
 
     fn builder(&self) -> http1::Builder {
-        let limits = &self.context.shared.config.limits;
+        let limits = &self.context.config.limits;
         let mut builder = http1::Builder::new();
         // `ConnectionState` has the deadlines: no timer per request.
         builder.header_read_timeout(None);

@@ -149,7 +149,7 @@ fn client_config(
         return Ok(Arc::new(builder.with_no_client_auth()));
     }
     let mut roots = RootCertStore::empty();
-    match &config.upstream_roots {
+    match &config.files.upstream_roots {
         Some(given) => roots.add_parsable_certificates(given.iter().cloned()),
         None => {
             let native = rustls_native_certs::load_native_certs();

@@ -1,8 +1,8 @@
 //! The accept loops of a core: accept a connection, read its first flight, decide on it,
 //! and begin its task, queue it or close it.
 
-use crate::admission::decide::{Admitted, Decider, NewSession, Verdict};
-use crate::admission::dispatcher::Dispatcher;
+use crate::admission::decide::{Decider, NewSession, Verdict};
+use crate::admission::dispatcher::{Begin, Dispatcher};
 use crate::alerts;
 use crate::connection::task::Tasks;
 use crate::context::CoreContext;
@@ -25,20 +25,20 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 use tidegate_hello::{Limits, OtherProtocol};
 use tokio::io::unix::AsyncFd;
-use tokio::task::{JoinHandle, spawn_local};
+use tokio::task::spawn_local;
 
 /// Connections accepted before other tasks run.
 const BATCH: usize = 64;
 /// Pause after `accept` failed for lack of a resource, such as descriptors.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Accepts the connections of one core.
+/// Accepts the connections of one core, with one configuration.
 pub struct Acceptor {
     context: Rc<CoreContext>,
     decider: Rc<Decider>,
     dispatcher: Rc<Dispatcher>,
-    tasks: Rc<Tasks>,
-    http: Rc<HttpServer>,
+    /// Begins the task of an admitted connection.
+    begin: Begin,
     hello_limits: Limits,
     scratch: RefCell<Box<[u8]>>,
     spare: RefCell<Spare>,
@@ -48,7 +48,14 @@ pub struct Acceptor {
 impl Acceptor {
     /// Passes accepted connections to the parts of the same core.
     pub fn new(decider: Rc<Decider>, tasks: Rc<Tasks>, http: Rc<HttpServer>) -> Rc<Self> {
-        let limits = &tasks.context.shared.config.limits;
+        let (context, dispatcher) = (tasks.context.clone(), tasks.dispatcher.clone());
+        let limits = &context.config.limits;
+        let begin: Begin = Rc::new(move |arrival, first_flight, admitted, place| {
+            let http = http.clone();
+            tasks.begin(arrival, first_flight, admitted, place, async move |transport, client| {
+                http.serve(transport, client).await
+            });
+        });
         Rc::new(Self {
             hello_limits: Limits {
                 bytes: limits.hello_max_bytes,
@@ -58,63 +65,11 @@ impl Acceptor {
             scratch: RefCell::new(vec![0; limits.hello_max_bytes.max(4096)].into()),
             spare: RefCell::default(),
             failures: RefCell::default(),
-            context: tasks.context.clone(),
+            context,
             decider,
-            dispatcher: tasks.dispatcher.clone(),
-            tasks,
-            http,
+            dispatcher,
+            begin,
         })
-    }
-
-    /// Accepts connections until the task is aborted.
-    ///
-    /// # Errors
-    /// The runtime cannot register the listener.
-    pub fn accept_on(
-        self: &Rc<Self>,
-        listener: TcpListener,
-        scheme: Scheme,
-    ) -> io::Result<JoinHandle<()>> {
-        // SAFETY: the listener owns its descriptor and keeps it until dropped.
-        let listener =
-            unsafe { AsyncFd::register_with_interest(listener, tokio::io::Interest::READABLE) }?;
-        Ok(spawn_local(self.clone().accept_loop(listener, scheme)))
-    }
-
-    async fn accept_loop(self: Rc<Self>, listener: AsyncFd<TcpListener>, scheme: Scheme) {
-        loop {
-            let Ok(mut ready) = listener.readable().await else { return };
-            self.spare.borrow_mut().restore();
-            for _ in 0..BATCH {
-                enter(Bucket::Arrival);
-                match listener::accept(listener.get_ref(), scheme) {
-                    Ok(arrival) => self.handle_arrival(arrival),
-                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                        ready.clear_ready();
-                        break;
-                    }
-                    Err(error) if is_of_the_connection(&error) => {}
-                    Err(error) if is_out_of_files(&error) => match self.refuse_one(&listener) {
-                        Ok(()) => {}
-                        Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                            ready.clear_ready();
-                            break;
-                        }
-                        Err(error) => {
-                            self.note_failure(&error);
-                            tokio::time::sleep(PAUSE).await;
-                            break;
-                        }
-                    },
-                    Err(error) => {
-                        self.note_failure(&error);
-                        tokio::time::sleep(PAUSE).await;
-                        break;
-                    }
-                }
-            }
-            tokio::task::yield_now().await;
-        }
     }
 
     /// Refuses a connection for which there is no file descriptor, by a reset: its customer
@@ -137,14 +92,6 @@ impl Acceptor {
         if let Some(times) = self.failures.borrow_mut().count(1, Instant::now()) {
             tracing::warn!(%error, times, "cannot accept connections");
         }
-    }
-
-    /// Begins the task of an admitted connection.
-    pub fn begin(&self, arrival: Arrival, first_flight: Vec<u8>, admitted: Admitted, place: Place) {
-        let http = self.http.clone();
-        self.tasks.begin(arrival, first_flight, admitted, place, async move |transport, client| {
-            http.serve(transport, client).await
-        });
     }
 
     /// Reads what a new connection has sent. What can be done at once, such as refusing
@@ -216,17 +163,20 @@ impl Acceptor {
         match verdict {
             Verdict::Admit(admitted) => {
                 match self.dispatcher.take_place(prefix, PlaceKind::Unproven) {
-                    Some(place) => self.begin(arrival, reader.into_raw(), admitted, place),
+                    Some(place) => (self.begin)(arrival, reader.into_raw(), admitted, place),
                     None => self.close_without_place(arrival),
                 }
             }
             Verdict::Queue(new) => match self.dispatcher.take_place(prefix, PlaceKind::Queued) {
-                Some(place) => self.dispatcher.enqueue(arrival, reader.into_raw(), new, place),
+                Some(place) => {
+                    let begin = self.begin.clone();
+                    self.dispatcher.enqueue(arrival, reader.into_raw(), new, place, begin);
+                }
                 None => self.close_without_place(arrival),
             },
             Verdict::Refuse => {
                 counters.end(End::TooMany);
-                refusal::refuse(self.context.shared.config.admission.refuse, arrival);
+                refusal::refuse(self.context.config.admission.refuse, arrival);
             }
             Verdict::CloseCopy => {
                 counters.end(End::CopiedHello);
@@ -265,7 +215,7 @@ impl Acceptor {
                 }
             }
         };
-        let deadline = self.context.shared.config.limits.hello_deadline;
+        let deadline = self.context.config.limits.hello_deadline;
         let collected = place.unless_displaced(tokio::time::timeout(deadline, collect)).await;
         let Some(collected) = collected else {
             return self.context.counters.end(End::Displaced);
@@ -305,6 +255,62 @@ impl Acceptor {
             };
             spawn_local(Metered::new(Bucket::Arrival, answer));
         }
+    }
+}
+
+/// Accepts connections until dropped, each with the acceptor that is current then.
+///
+/// # Errors
+/// The runtime cannot register the listener.
+pub fn accept_on(
+    current: Rc<RefCell<Rc<Acceptor>>>,
+    listener: TcpListener,
+    scheme: Scheme,
+) -> io::Result<impl Future<Output = ()>> {
+    // SAFETY: the listener owns its descriptor and keeps it until dropped.
+    let listener =
+        unsafe { AsyncFd::register_with_interest(listener, tokio::io::Interest::READABLE) }?;
+    Ok(accept_loop(current, listener, scheme))
+}
+
+async fn accept_loop(
+    current: Rc<RefCell<Rc<Acceptor>>>,
+    listener: AsyncFd<TcpListener>,
+    scheme: Scheme,
+) {
+    loop {
+        let Ok(mut ready) = listener.readable().await else { return };
+        let acceptor = current.borrow().clone();
+        acceptor.spare.borrow_mut().restore();
+        for _ in 0..BATCH {
+            enter(Bucket::Arrival);
+            match listener::accept(listener.get_ref(), scheme) {
+                Ok(arrival) => acceptor.handle_arrival(arrival),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    ready.clear_ready();
+                    break;
+                }
+                Err(error) if is_of_the_connection(&error) => {}
+                Err(error) if is_out_of_files(&error) => match acceptor.refuse_one(&listener) {
+                    Ok(()) => {}
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                        ready.clear_ready();
+                        break;
+                    }
+                    Err(error) => {
+                        acceptor.note_failure(&error);
+                        tokio::time::sleep(PAUSE).await;
+                        break;
+                    }
+                },
+                Err(error) => {
+                    acceptor.note_failure(&error);
+                    tokio::time::sleep(PAUSE).await;
+                    break;
+                }
+            }
+        }
+        tokio::task::yield_now().await;
     }
 }
 

@@ -2,19 +2,21 @@
 
 use crate::admission::decide::Decider;
 use crate::admission::dispatcher::Dispatcher;
+use crate::admission::replays::SeenHellos;
 use crate::admission::sessions::Sessions;
 use crate::connection::task::Tasks;
 use crate::context::CoreContext;
+use crate::generation::Generation;
 use crate::http::pool::Pool;
 use crate::http::requests::HttpServer;
-use crate::http::upstream::Connector;
-use crate::listen::accept::Acceptor;
+use crate::listen::accept::{Acceptor, accept_on};
 use crate::shared::Shared;
 use crate::shutdown::Phase;
 use crate::socket::Scheme;
+use crate::supervision::{Part, Supervisor};
 use crate::telemetry::cpu::{self, Metered};
 use crate::telemetry::labels::Bucket;
-use crate::tls::configs::ServerConfigs;
+use std::cell::RefCell;
 use std::io;
 use std::net::TcpListener;
 use std::rc::Rc;
@@ -44,12 +46,12 @@ pub struct Parts {
     pub shared: Arc<Shared>,
     /// The sessions.
     pub sessions: Arc<Sessions>,
-    /// TLS towards customers.
-    pub tls: Arc<ServerConfigs>,
-    /// Connections to the upstream.
-    pub connector: Connector,
+    /// What connections begin with.
+    pub generations: watch::Receiver<Arc<Generation>>,
     /// When to drain.
     pub drain: Drain,
+    /// Watches the tasks of the core.
+    pub supervisor: Supervisor,
 }
 
 /// Runs the core of this index until it has drained.
@@ -61,50 +63,56 @@ pub fn run(parts: Parts, index: usize, listeners: Listeners) -> io::Result<()> {
         .enable_all()
         .build_local(tokio::runtime::LocalOptions::default())?;
     cpu::attach(parts.shared.cores[index].clone());
-    runtime.block_on(run_until_drained(parts, index, listeners))
+    let supervisor = parts.supervisor.clone();
+    let work = run_until_drained(parts, index, listeners);
+    runtime.block_on(supervisor.with_fault(Part::Core, work))
 }
 
 async fn run_until_drained(parts: Parts, index: usize, listeners: Listeners) -> io::Result<()> {
-    let Parts { shared, sessions, tls, connector, mut drain } = parts;
-    let context = CoreContext::new(shared, index);
-    let decider = Rc::new(Decider {
-        context: context.clone(),
-        offer: tls.offer.clone(),
-        keyring: tls.keyring.clone(),
-        sessions,
-        seen: Default::default(),
-    });
+    let Parts { shared, sessions, mut generations, mut drain, supervisor } = parts;
+    let generation = generations.borrow_and_update().clone();
+    let context = CoreContext::new(shared, index).renewed(generation.config.clone());
+    let decider = decider(&context, &generation, &sessions, Rc::default());
     let dispatcher = Dispatcher::new(decider.clone());
-    let tasks = Tasks { context: context.clone(), tls, dispatcher: dispatcher.clone() };
-    let http = HttpServer::new(context.clone(), connector);
-    let acceptor = Acceptor::new(decider, Rc::new(tasks), http.clone());
+    let http = HttpServer::new(context.clone(), generation.connector.clone());
+    let mut serving = Serving { context, decider, dispatcher, http };
+    let acceptor = Rc::new(RefCell::new(serving.acceptor(&generation)));
+    let pool = Rc::new(RefCell::new(serving.http.pool.clone()));
 
-    let mut accepting = vec![acceptor.accept_on(listeners.tls, Scheme::Https)?];
-    if let Some(clear) = listeners.clear {
-        accepting.push(acceptor.accept_on(clear, Scheme::Http)?);
+    let mut accepting = Vec::new();
+    let listen = [(Some(listeners.tls), Scheme::Https), (listeners.clear, Scheme::Http)];
+    for (listener, scheme) in listen {
+        let Some(listener) = listener else { continue };
+        let accept = accept_on(acceptor.clone(), listener, scheme)?;
+        accepting.push(spawn_local(supervisor.clone().watch(Part::AcceptLoop, accept)));
     }
-    let dispatch = dispatcher.clone().run(move |arrival, first_flight, admitted, place| {
-        acceptor.begin(arrival, first_flight, admitted, place);
-    });
+    let dispatch = supervisor.clone().watch(Part::Dispatcher, serving.dispatcher.clone().run());
     spawn_local(Metered::new(Bucket::Arrival, dispatch));
-    spawn_local(Metered::new(Bucket::Upkeep, upkeep(http.pool.clone())));
+    let upkeep = supervisor.watch(Part::CoreUpkeep, upkeep(pool.clone()));
+    spawn_local(Metered::new(Bucket::Upkeep, upkeep));
 
-    let deadline = loop {
-        if let Some(deadline) = *drain.borrow_and_update() {
-            break deadline;
+    while drain.borrow_and_update().is_none() {
+        tokio::select! {
+            changed = drain.changed() => if changed.is_err() { break },
+            Ok(()) = generations.changed() => {
+                let generation = generations.borrow_and_update().clone();
+                serving = serving.renewed(&generation, &sessions);
+                acceptor.replace(serving.acceptor(&generation));
+                pool.replace(serving.http.pool.clone());
+            }
         }
-        if drain.changed().await.is_err() {
-            break Instant::now();
-        }
-    };
+    }
     // Closes the listeners.
     for accepting in accepting {
         accepting.abort();
         let _ = accepting.await;
     }
+    let Serving { context, dispatcher, .. } = serving;
     context.shutdown.advance(Phase::Draining);
     dispatcher.refuse_all();
-    while context.counters.open.get() > 0 && Instant::now() < deadline {
+    // The deadline may come nearer.
+    let deadline_passed = || drain.borrow().is_none_or(|deadline| Instant::now() >= deadline);
+    while context.counters.open.get() > 0 && !deadline_passed() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     context.shutdown.advance(Phase::Closed);
@@ -112,13 +120,59 @@ async fn run_until_drained(parts: Parts, index: usize, listeners: Listeners) -> 
     Ok(())
 }
 
-async fn upkeep(pool: Rc<Pool>) {
+/// What serves new connections.
+struct Serving {
+    context: Rc<CoreContext>,
+    decider: Rc<Decider>,
+    dispatcher: Rc<Dispatcher>,
+    http: Rc<HttpServer>,
+}
+
+impl Serving {
+    /// The same with the next generation. The queue stays, and its dispatcher.
+    fn renewed(&self, generation: &Generation, sessions: &Arc<Sessions>) -> Self {
+        let context = self.context.renewed(generation.config.clone());
+        self.dispatcher.renew(context.clone());
+        Self {
+            decider: decider(&context, generation, sessions, self.decider.seen.clone()),
+            dispatcher: self.dispatcher.clone(),
+            http: self.http.renewed(context.clone(), generation.connector.clone()),
+            context,
+        }
+    }
+
+    /// Accepts connections that begin with this generation.
+    fn acceptor(&self, generation: &Generation) -> Rc<Acceptor> {
+        let (context, dispatcher) = (self.context.clone(), self.dispatcher.clone());
+        let tasks = Rc::new(Tasks { context, tls: generation.tls.clone(), dispatcher });
+        Acceptor::new(self.decider.clone(), tasks, self.http.clone())
+    }
+}
+
+fn decider(
+    context: &Rc<CoreContext>,
+    generation: &Generation,
+    sessions: &Arc<Sessions>,
+    seen: Rc<RefCell<SeenHellos>>,
+) -> Rc<Decider> {
+    Rc::new(Decider {
+        context: context.clone(),
+        offer: generation.tls.offer.clone(),
+        keyring: generation.tls.keyring.clone(),
+        sessions: sessions.clone(),
+        seen,
+    })
+}
+
+/// Counts CPU time, and keeps the pool that is in use free of stale connections.
+async fn upkeep(pool: Rc<RefCell<Rc<Pool>>>) {
     let mut turns = 0u32;
     loop {
         tokio::time::sleep(SETTLE).await;
         cpu::settle();
         turns += 1;
         if turns.is_multiple_of(20) {
+            let pool = pool.borrow().clone();
             pool.sweep();
         }
     }

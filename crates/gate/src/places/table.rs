@@ -18,8 +18,8 @@ const COMPARED: usize = 16;
 
 /// The places of one core.
 pub struct Places {
-    lengths: PrefixLengths,
-    most: usize,
+    lengths: Cell<PrefixLengths>,
+    most: Cell<usize>,
     table: RefCell<Table>,
     /// Where the next comparison begins.
     cursor: Cell<usize>,
@@ -57,8 +57,8 @@ impl Places {
     /// So many free places, shared by prefixes of these lengths.
     pub fn new(most: usize, lengths: PrefixLengths, counters: Arc<Counters>) -> Rc<Self> {
         Rc::new(Self {
-            lengths,
-            most,
+            lengths: Cell::new(lengths),
+            most: Cell::new(most),
             table: RefCell::default(),
             cursor: Cell::new(0),
             allowance: RefCell::new(Allowance::new(most / 2)),
@@ -67,9 +67,16 @@ impl Places {
         })
     }
 
+    /// Changes the number of places and the lengths of prefixes. Connections keep the places
+    /// that they have, also those of the former prefixes.
+    pub fn set_limits(&self, most: usize, lengths: PrefixLengths) {
+        self.most.set(most);
+        self.lengths.set(lengths);
+    }
+
     /// The prefix of an address.
     pub fn prefix_of(&self, address: IpAddr) -> Prefix {
-        self.lengths.prefix_of(address)
+        self.lengths.get().prefix_of(address)
     }
 
     /// Whether there is a place for a connection, or one that gives way to it.
@@ -126,7 +133,7 @@ impl Places {
     /// open, and the last sixteenth is for connections that send a ticket at once. Those
     /// may use half as well until their handshakes are finished.
     fn shortage(&self, table: &Table, kind: Kind) -> Option<Group> {
-        let (most, open) = (self.most, table.taken(Group::All));
+        let (most, open) = (self.most.get(), table.taken(Group::All));
         // One at least: the smallest gate serves hellos in two segments too.
         let half = (most / 2).max(1);
         match kind {
@@ -155,7 +162,7 @@ impl Places {
             // prefix has most of all places.
             (Group::Newcomers, Kind::Queued | Kind::New) => found(group).or_else(|| {
                 let (slot, all) = found(Group::All)?;
-                let most = table.tally(all).count(slot) > self.most / 2;
+                let most = table.tally(all).count(slot) > self.most.get() / 2;
                 most.then_some((slot, all))
             }),
             _ => found(group),

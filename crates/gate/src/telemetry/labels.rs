@@ -169,6 +169,8 @@ labels! {
         Truncated = "truncated",
         /// The connection broke while a request or response was on its way.
         Broken = "broken",
+        /// A fault of the gate: its task panicked.
+        InternalError = "internal_error",
     }
 
     /// How the upstream failed.

@@ -146,6 +146,18 @@ impl Snapshot {
         let help = "CPU time of the gate's cores by what it was spent on, in seconds.";
         text.counts("tidegate_work_cpu_seconds_total", help, "work", &self.work_cpu_seconds);
         text.gauge("tidegate_uptime_seconds", "Time since the gate started.", self.uptime_s);
+        let help = "Times that the configuration was read again, by result.";
+        text.counts("tidegate_config_reloads_total", help, "result", &self.config_reloads);
+        if !self.certificates.is_empty() {
+            let help = "When a certificate expires, in seconds since 1970, by its first name.";
+            text.family("tidegate_certificate_expiry_timestamp_seconds", "gauge", help);
+        }
+        for (place, certificate) in self.certificates.iter().enumerate() {
+            let Some(expires) = certificate.expires_unix_s else { continue };
+            let name = certificate.names.first().map_or("", String::as_str);
+            let labels = [("place", &*place.to_string()), ("name", name)];
+            text.sample("", &labels, expires as f64);
+        }
         let help = "Whether the gate finishes its connections and accepts no new ones.";
         text.gauge("tidegate_draining", help, u64::from(self.draining));
         text.family("tidegate_build_info", "gauge", "Version of the gate; always 1.");

@@ -29,6 +29,15 @@ pub struct Handshakes {
     pub failed: u64,
 }
 
+/// A certificate that customers get.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct CertificateStatus {
+    /// Its DNS names.
+    pub names: Vec<String>,
+    /// When it expires, in seconds since 1970; null if that cannot be read.
+    pub expires_unix_s: Option<i64>,
+}
+
 /// Everything the gate counted up to a moment.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Snapshot {
@@ -47,6 +56,12 @@ pub struct Snapshot {
     /// Why the upstream's CPU time is not known, or not all of it, and what to
     /// do: a sentence. None when all is well.
     pub upstream_note: Option<String>,
+    /// The certificates that customers get, the default one first; empty while it is one that
+    /// the gate made at its start.
+    pub certificates: Vec<CertificateStatus>,
+    /// How often the configuration was reloaded, by result (`ok`, `failed`): each once.
+    #[serde(serialize_with = "as_object")]
+    pub config_reloads: Vec<(&'static str, u64)>,
     /// Whether the gate is finishing its connections and accepts no new ones;
     /// `/healthz` then answers 503.
     pub draining: bool,

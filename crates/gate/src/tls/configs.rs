@@ -2,16 +2,18 @@
 //! for connections with a good ticket. So no returning connection ever costs a full
 //! handshake, whatever it sends after its first hello.
 
+use crate::admission::names::Names;
 use crate::admission::negotiation::Offer;
 use crate::admission::ticketer::Ticketer;
 use crate::admission::tickets::Keyring;
 use crate::config::{Config, Identity, MinimumVersion};
 use crate::telemetry::clock::unix_now;
-use crate::tls::transcript;
+use crate::tls::{clients, transcript};
 use rustls::crypto::CryptoProvider;
-use rustls::crypto::aws_lc_rs;
-use rustls::server::NoServerSessionStorage;
-use rustls::sign::{CertifiedKey, Signer, SigningKey, SingleCertAndKey};
+use rustls::crypto::aws_lc_rs::{self, sign::any_supported_type};
+use rustls::server::danger::ClientCertVerifier;
+use rustls::server::{ClientHello, NoServerSessionStorage, ResolvesServerCert};
+use rustls::sign::{CertifiedKey, Signer, SigningKey};
 use rustls::{ServerConfig, SignatureAlgorithm, SignatureScheme};
 use std::sync::Arc;
 
@@ -31,44 +33,65 @@ pub struct ServerConfigs {
 }
 
 impl ServerConfigs {
-    /// Builds both configurations from a certificate and its key.
+    /// Builds both configurations from a certificate and its key, with new ticket keys.
     ///
     /// # Errors
-    /// The key cannot be used or is not the certificate's.
+    /// The key cannot be used.
     pub fn new(config: &Config, identity: &Identity) -> Result<Self, rustls::Error> {
-        let provider = Arc::new(aws_lc_rs::default_provider());
-        let certified =
-            CertifiedKey::from_der(identity.chain.clone(), identity.key.clone_key(), &provider)?;
-        let non_signing = CertifiedKey::new(
-            certified.cert.clone(),
-            Arc::new(NonSigningKey(certified.key.clone())),
-        );
         let (lifetime, rotation) = (config.tls.ticket_lifetime, config.tls.ticket_rotation);
         let keyring = Keyring::new(lifetime, rotation, unix_now())
             .map_err(|_| rustls::Error::FailedToGetRandomBytes)?;
-        let keyring = Arc::new(keyring);
+        Self::with_keyring(config, &[identity], Arc::new(keyring))
+    }
+
+    /// Builds both configurations from certificates, the default one first, with ticket keys
+    /// that may be in use already.
+    ///
+    /// # Errors
+    /// A key or the clients' authorities cannot be used.
+    pub fn with_keyring(
+        config: &Config,
+        identities: &[&Identity],
+        keyring: Arc<Keyring>,
+    ) -> Result<Self, rustls::Error> {
+        let provider = Arc::new(aws_lc_rs::default_provider());
+        let names = Arc::new(Names::new(identities.iter().map(|one| one.names.as_slice())));
+        let (mut signing, mut non_signing) = (Vec::new(), Vec::new());
+        for identity in identities {
+            let key = any_supported_type(&identity.key)?;
+            let chain = identity.chain.clone();
+            let other = CertifiedKey::new(chain.clone(), Arc::new(NonSigningKey(key.clone())));
+            signing.push(Arc::new(CertifiedKey::new(chain, key)));
+            non_signing.push(Arc::new(other));
+        }
         let tls12 = config.tls.minimum_version == MinimumVersion::Tls12;
+        let client_auth = clients::rules_hash(config);
+        let verifier = clients::verifier(config, &provider)?;
         let serving = Arc::new(transcript::with_names_as_sent(&provider));
-        let make = |key: CertifiedKey, opens: bool| {
-            server_config(&serving, tls12, key, Ticketer { keyring: keyring.clone(), opens })
+        let keys: Vec<_> = signing.iter().map(|one: &Arc<CertifiedKey>| &*one.key).collect();
+        let offer = Offer::of(&provider, &keys, names.clone(), client_auth, tls12);
+        let make = |keys, opens| {
+            let keys = NamedKeys { names: names.clone(), keys };
+            let ticketer = Ticketer { keyring: keyring.clone(), opens, client_auth };
+            server_config(&serving, tls12, verifier.clone(), keys, ticketer)
         };
-        let offer = Arc::new(Offer::new(&provider, &*certified.key, tls12));
-        let (full, returning) = (make(certified, false)?, make(non_signing, true)?);
-        Ok(Self { full, returning, keyring, offer, provider })
+        let (full, returning) = (make(signing, false)?, make(non_signing, true)?);
+        Ok(Self { full, returning, keyring, offer: Arc::new(offer), provider })
     }
 }
 
 fn server_config(
     provider: &Arc<CryptoProvider>,
     tls12: bool,
-    key: CertifiedKey,
+    verifier: Arc<dyn ClientCertVerifier>,
+    keys: NamedKeys,
     ticketer: Ticketer,
 ) -> Result<Arc<ServerConfig>, rustls::Error> {
     let versions = if tls12 { rustls::ALL_VERSIONS } else { &[&rustls::version::TLS13] };
     let mut config = ServerConfig::builder_with_provider(provider.clone())
         .with_protocol_versions(versions)?
-        .with_no_client_auth()
-        .with_cert_resolver(Arc::new(SingleCertAndKey::from(key)));
+        .with_client_cert_verifier(verifier)
+        .with_cert_resolver(Arc::new(keys));
     // Session ids of TLS 1.2 would resume beside the tickets.
     config.session_storage = Arc::new(NoServerSessionStorage {});
     config.ticketer = Arc::new(ticketer);
@@ -76,6 +99,20 @@ fn server_config(
     config.send_tls13_tickets = 1;
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(Arc::new(config))
+}
+
+/// Certificates that are chosen by name, as [`Offer::choose`] does it.
+#[derive(Debug)]
+struct NamedKeys {
+    names: Arc<Names>,
+    /// At least one.
+    keys: Vec<Arc<CertifiedKey>>,
+}
+
+impl ResolvesServerCert for NamedKeys {
+    fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        self.keys.get(self.names.choose(hello.server_name())).cloned()
+    }
 }
 
 /// The certificate's key without the ability to sign: it chooses a scheme as the real
@@ -113,6 +150,7 @@ mod tests {
     use crate::admission::ticketer::TicketHolder;
     use crate::admission::tickets::Terms;
     use rustls::client::WebPkiServerVerifier;
+    use rustls::server::ProducesTickets;
     use rustls::{ClientConfig, ClientConnection, RootCertStore, ServerConnection};
 
     fn tls() -> (ServerConfigs, ClientConfig) {
@@ -167,6 +205,19 @@ mod tests {
             let error = shake(&tls.returning, client).unwrap_err();
             assert!(error.to_string().contains("no full handshake"), "{error}");
         }
+    }
+
+    #[test]
+    fn a_ticket_of_other_rules_for_client_certificates_does_not_open() {
+        let (tls, _) = tls();
+        let terms = Terms { version: 0x0304, suite: 0x1301, extended_master_secret: false };
+        let (session, began) = ([7; 16], unix_now());
+        let holder = TicketHolder { session, began, uses: 2, terms, server_name: 3, unusable_name: None };
+        let of = |client_auth| Ticketer { keyring: tls.keyring.clone(), opens: true, client_auth };
+        let ticket = holder.during(|| of(1).encrypt(b"state")).unwrap();
+        assert!(of(1).decrypt(&ticket).is_some());
+        assert!(of(0).decrypt(&ticket).is_none() && of(2).decrypt(&ticket).is_none());
+        assert!(holder.during(|| of(1).encrypt(&[0; 9 << 10])).is_none(), "too large to return");
     }
 
     #[test]

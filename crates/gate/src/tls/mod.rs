@@ -1,4 +1,5 @@
 //! TLS towards customers.
 
+pub mod clients;
 pub mod configs;
 mod transcript;

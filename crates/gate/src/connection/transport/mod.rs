@@ -21,6 +21,14 @@ pub enum Transport {
 }
 
 impl Transport {
+    /// The certificate that the client showed, verified; as DER.
+    pub fn client_certificate(&self) -> Option<&[u8]> {
+        match self {
+            Self::Tls(tls) => tls.client_certificate(),
+            Self::Plain(_) => None,
+        }
+    }
+
     /// The socket below.
     pub fn socket(&mut self) -> &mut TcpStream {
         match self {

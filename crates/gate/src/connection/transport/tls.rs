@@ -81,6 +81,11 @@ impl TlsStream {
         self.session.handshake_kind()
     }
 
+    /// The certificate that the client showed, verified; as DER.
+    pub fn client_certificate(&self) -> Option<&[u8]> {
+        self.session.peer_certificates()?.first().map(AsRef::as_ref)
+    }
+
     /// The socket below.
     pub fn socket(&mut self) -> &mut TcpStream {
         &mut self.socket

@@ -1,0 +1,177 @@
+//! Reads the files that keys name, at the start and whenever they have changed.
+
+use super::checked::Config;
+use super::file_stamp::FileStamp;
+use super::identity::{self, Identity, Wrong};
+use super::ticket_keys;
+use rustls::RootCertStore;
+use rustls::pki_types::CertificateDer;
+use std::cell::RefCell;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tidegate_config::{Mistake, Mistakes, Problem};
+
+/// What is made of the files that keys name.
+#[derive(Clone, Debug, Default)]
+pub struct Files {
+    /// Certificates for customers, the default one first; none: the gate makes a self-signed
+    /// one (see [`Config::identities`]).
+    pub identities: Vec<Arc<Identity>>,
+    /// Certificates of `tls.client_ca`.
+    pub client_roots: Option<Arc<Vec<CertificateDer<'static>>>>,
+    /// Certificates of `upstream.ca`; none: the system's own.
+    pub upstream_roots: Option<Arc<Vec<CertificateDer<'static>>>>,
+    /// The files as they were before they were read.
+    pub stamps: Vec<(PathBuf, Option<FileStamp>)>,
+}
+
+impl Config {
+    /// The same configuration with the present content of its files.
+    ///
+    /// # Errors
+    /// Every fault of the files.
+    pub fn with_files_read_again(&self) -> Result<Self, Mistakes> {
+        let mistakes = RefCell::new(Vec::new());
+        let mut config = self.clone();
+        config.read_files(&|_| true, &|key, path, problem| {
+            mistakes.borrow_mut().push(Mistake {
+                place: self.source.clone(),
+                key: key.into(),
+                value: format!("{:?}", path.display().to_string()),
+                rule: problem.rule,
+                remedy: problem.remedy,
+            });
+        });
+        match mistakes.into_inner() {
+            mistakes if mistakes.is_empty() => Ok(config),
+            mistakes => Err(Mistakes(mistakes)),
+        }
+    }
+
+    /// The files of certificates as they are now.
+    pub fn stamps(&self) -> Vec<(PathBuf, Option<FileStamp>)> {
+        let one = [&self.tls.certificate, &self.tls.key, &self.tls.client_ca, &self.upstream.ca];
+        let more = self.tls.certificates.iter().flatten();
+        let more = more.flat_map(|files| [&files.certificate, &files.key]);
+        let paths = one.into_iter().flatten().chain(more);
+        paths.map(|path| (path.clone(), FileStamp::of(path))).collect()
+    }
+
+    /// Reads the files of the keys that are `sound`, and reports what is `wrong` with them.
+    pub(super) fn read_files(
+        &mut self,
+        sound: &dyn Fn(&str) -> bool,
+        wrong: &dyn Fn(&str, &Path, Problem),
+    ) {
+        let mut files = Files { stamps: self.stamps(), ..Files::default() };
+        let reader = FileReader { sound, wrong };
+        let tls = &self.tls;
+        let first = Place::new("tls");
+        if let Some(identity) = reader.identity(&first, &tls.certificate, &tls.key, None) {
+            files.identities.push(Arc::new(identity));
+        }
+        for more in tls.certificates.iter().flatten() {
+            let place = Place::new(format!("tls.certificates[{}]", more.index));
+            let (certificate, key) = (Some(more.certificate.clone()), Some(more.key.clone()));
+            if let Some(identity) = reader.identity(&place, &certificate, &key, Some(&files)) {
+                files.identities.push(Arc::new(identity));
+            }
+        }
+        files.client_roots = reader.roots("tls.client_ca", &tls.client_ca);
+        let upstream_roots = reader.certificates("upstream.ca", &self.upstream.ca);
+        files.upstream_roots = upstream_roots.map(Arc::new);
+        if let Some(path) = reader.sound("tls.ticket_keys", &tls.ticket_keys) {
+            reader.noted("tls.ticket_keys", path, ticket_keys::check(path));
+        }
+        self.files = files;
+    }
+}
+
+/// The keys of a certificate and its key.
+struct Place {
+    certificate: String,
+    key: String,
+}
+
+impl Place {
+    fn new(table: impl std::fmt::Display) -> Self {
+        Self { certificate: format!("{table}.certificate"), key: format!("{table}.key") }
+    }
+}
+
+struct FileReader<'a> {
+    sound: &'a dyn Fn(&str) -> bool,
+    wrong: &'a dyn Fn(&str, &Path, Problem),
+}
+
+impl FileReader<'_> {
+    fn sound<'p>(&self, key: &str, path: &'p Option<PathBuf>) -> Option<&'p PathBuf> {
+        path.as_ref().filter(|_| (self.sound)(key))
+    }
+
+    fn noted<T>(&self, key: &str, path: &Path, read: Result<T, Problem>) -> Option<T> {
+        read.map_err(|problem| (self.wrong)(key, path, problem)).ok()
+    }
+
+    fn certificates(
+        &self,
+        key: &str,
+        path: &Option<PathBuf>,
+    ) -> Option<Vec<CertificateDer<'static>>> {
+        let path = self.sound(key, path)?;
+        self.noted(key, path, identity::read_certificates(path))
+    }
+
+    /// The certificates of authorities.
+    fn roots(
+        &self,
+        key: &str,
+        path: &Option<PathBuf>,
+    ) -> Option<Arc<Vec<CertificateDer<'static>>>> {
+        let roots = self.certificates(key, path)?;
+        let mut store = RootCertStore::empty();
+        let added = roots.iter().try_for_each(|root| store.add(root.clone()));
+        let added = added.map_err(|error| {
+            let rule = format!("has a certificate that cannot be an authority ({error})");
+            Problem::new(rule, "name the certificates that sign those of the clients")
+        });
+        self.noted(key, path.as_deref()?, added)?;
+        Some(Arc::new(roots))
+    }
+
+    /// A certificate with its key. One that comes after `others` must have a name by which
+    /// it is chosen.
+    fn identity(
+        &self,
+        place: &Place,
+        certificate: &Option<PathBuf>,
+        key: &Option<PathBuf>,
+        others: Option<&Files>,
+    ) -> Option<Identity> {
+        let chain = self.certificates(&place.certificate, certificate);
+        let key_path = self.sound(&place.key, key);
+        let read = |path: &PathBuf| self.noted(&place.key, path, identity::read_key(path));
+        let (chain, der) = (chain, key_path.and_then(read));
+        let (chain, der) = (chain?, der?);
+        let identity = match identity::join(chain, der, &place.certificate) {
+            Ok(identity) => identity,
+            Err((Wrong::Key, problem)) => {
+                (self.wrong)(&place.key, key.as_deref()?, problem);
+                return None;
+            }
+            Err((Wrong::Certificate, problem)) => {
+                (self.wrong)(&place.certificate, certificate.as_deref()?, problem);
+                return None;
+            }
+        };
+        let chosen = others.is_none_or(|others| others.identities.is_empty());
+        if identity.names.is_empty() && !chosen {
+            let problem = Problem::new(
+                "has no DNS name, so no customer would get it",
+                "make it with the names as subjectAltName, or name it as tls.certificate",
+            );
+            (self.wrong)(&place.certificate, certificate.as_deref()?, problem);
+        }
+        Some(identity)
+    }
+}

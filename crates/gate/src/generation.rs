@@ -1,0 +1,65 @@
+//! What connections begin with. A reload makes another generation; connections keep the one
+//! that they began with, to their end.
+
+use crate::admission::tickets::Keyring;
+use crate::config::{Config, Identity};
+use crate::error::Error;
+use crate::http::upstream::Connector;
+use crate::tls::configs::ServerConfigs;
+use std::sync::Arc;
+
+/// A configuration and what is made of it. It never changes.
+pub struct Generation {
+    /// The checked configuration.
+    pub config: Arc<Config>,
+    /// TLS towards customers.
+    pub tls: Arc<ServerConfigs>,
+    /// Connections to the upstream.
+    pub connector: Connector,
+    identities: Vec<Arc<Identity>>,
+}
+
+impl Generation {
+    /// Makes everything that connections need.
+    ///
+    /// # Errors
+    /// The certificate or the roots for the upstream cannot be used.
+    pub fn new(config: Config, keyring: Arc<Keyring>) -> Result<Self, Error> {
+        let identities = config.identities()?;
+        let each: Vec<&Identity> = identities.iter().map(Arc::as_ref).collect();
+        let tls = Arc::new(ServerConfigs::with_keyring(&config, &each, keyring)?);
+        let connector = Connector::new(&config, &tls.provider)?;
+        Ok(Self { config: Arc::new(config), tls, connector, identities })
+    }
+
+    /// The next generation. Ticket keys stay, and so does a self-signed certificate that
+    /// would be made anew for the same names.
+    ///
+    /// # Errors
+    /// The certificate or the roots for the upstream cannot be used.
+    pub fn renewed(&self, mut config: Config) -> Result<Self, Error> {
+        let (tls, before) = (&config.tls, &self.config.tls);
+        let same = (tls.self_signed, &tls.self_signed_names)
+            == (before.self_signed, &before.self_signed_names);
+        if config.files.identities.is_empty() && same {
+            config.files.identities.extend(self.self_signed().cloned());
+        }
+        Self::new(config, self.tls.keyring.clone())
+    }
+
+    /// The certificate that the gate made itself, if it did.
+    fn self_signed(&self) -> Option<&Arc<Identity>> {
+        self.identities.first().filter(|identity| identity.self_signed)
+    }
+
+    /// Warns of a certificate that no client trusts.
+    pub fn warn_if_self_signed(&self) {
+        if self.self_signed().is_some() {
+            tracing::warn!(
+                "no certificate is configured: the gate made a self-signed one for {}, which \
+                 clients do not trust; set tls.certificate and tls.key",
+                self.config.tls.self_signed_names.join(", ")
+            );
+        }
+    }
+}
