@@ -66,7 +66,7 @@ fn refusals_and_malformed_messages_are_told() {
     send(&mut admitted, b"GET / HTTP/1.1\nHost: a\n\n");
     assert_eq!(receive(&mut admitted, "GET").unwrap().code, 400);
     for line in [
-        "WARN refusing new sessions begins: 1 (1 at once)",
+        "WARN new sessions are refused: 1 (1 at once)",
         "WARN malformed from the upstream: 1 (1 head)",
         "INFO malformed from customers: 1 (1 head)",
     ] {

@@ -86,13 +86,13 @@ impl Notice {
 impl fmt::Display for Notice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::RefusingBegins(counts) => write!(f, "refusing new sessions begins: {counts}"),
+            Self::RefusingBegins(counts) => write!(f, "new sessions are refused: {counts}"),
             Self::Refused { counts, within } => {
-                write!(f, "refused in the last {} s: {counts}", within.as_secs())
+                write!(f, "new sessions refused in the last {} s: {counts}", within.as_secs())
             }
             Self::RefusingEnded { counts, lasted } => {
                 let lasted = lasted.as_secs();
-                write!(f, "refusing new sessions has ended; refused in {lasted} s: {counts}")
+                write!(f, "new sessions are no longer refused; in {lasted} s: {counts}")
             }
             Self::FromCustomers(counts) => write!(f, "malformed from customers: {counts}"),
             Self::FromUpstream(counts) => write!(f, "malformed from the upstream: {counts}"),
@@ -231,14 +231,14 @@ mod tests {
         assert_eq!(
             told(course),
             [
-                (10, "refusing new sessions begins: 1 (1 at once)".into()),
-                (70, "refused in the last 60 s: 60 (60 at once)".into()),
-                (130, format!("refused in the last 60 s: 60 (39 at once, 21 {wait})")),
-                (190, format!("refused in the last 60 s: 20 (20 {wait})")),
+                (10, "new sessions are refused: 1 (1 at once)".into()),
+                (70, "new sessions refused in the last 60 s: 60 (60 at once)".into()),
+                (130, format!("new sessions refused in the last 60 s: 60 (39 at once, 21 {wait})")),
+                (190, format!("new sessions refused in the last 60 s: 20 (20 {wait})")),
                 (
                     210,
                     format!(
-                        "refusing new sessions has ended; refused in 140 s: 141 (100 at once, 41 {wait})"
+                        "new sessions are no longer refused; in 140 s: 141 (100 at once, 41 {wait})"
                     )
                 ),
             ]
@@ -251,7 +251,11 @@ mod tests {
         let refused = |second: u64| second / 30 * 3 + (second % 30).min(3);
         let lines = told((0..600).map(|second| (second, refused(second), 0)));
         assert_eq!(lines.len(), 10, "{lines:?}");
-        assert!(lines[1..].iter().all(|(_, line)| line.starts_with("refused in the last 60 s: 6")));
+        assert!(
+            lines[1..]
+                .iter()
+                .all(|(_, line)| line.starts_with("new sessions refused in the last 60 s: 6"))
+        );
         assert!(lines.windows(2).all(|pair| pair[1].0 - pair[0].0 >= 60));
     }
 

@@ -212,7 +212,8 @@ mod tests {
         let (tls, _) = tls();
         let terms = Terms { version: 0x0304, suite: 0x1301, extended_master_secret: false };
         let (session, began) = ([7; 16], unix_now());
-        let holder = TicketHolder { session, began, uses: 2, terms, server_name: 3, unusable_name: None };
+        let holder =
+            TicketHolder { session, began, uses: 2, terms, server_name: 3, unusable_name: None };
         let of = |client_auth| Ticketer { keyring: tls.keyring.clone(), opens: true, client_auth };
         let ticket = holder.during(|| of(1).encrypt(b"state")).unwrap();
         assert!(of(1).decrypt(&ticket).is_some());
