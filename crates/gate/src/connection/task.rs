@@ -209,7 +209,7 @@ mod tests {
     use crate::admission::sessions::{Rules, Sessions};
     use crate::config::Config;
     use crate::shared::{Addresses, Shared};
-    use std::net::{Ipv4Addr, TcpListener};
+    use std::net::{Ipv4Addr, TcpListener, TcpStream};
 
     fn tasks() -> (Rc<Decider>, Rc<Tasks>) {
         let text = "[upstream]\nurl = \"http://127.0.0.1:9\"\n[admission]\npolicy = \"off\"\n";
@@ -229,8 +229,9 @@ mod tests {
         (decider, Rc::new(Tasks { context, tls, dispatcher }))
     }
 
-    #[test]
-    fn a_connection_whose_task_panics_is_counted_and_holds_no_session() {
+    /// Runs a test with a new customer's connections: each call of the function that it gets
+    /// begins one, which is served so.
+    fn with_connections(test: impl AsyncFnOnce(Rc<Decider>, Rc<Tasks>, &Connect)) {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build_local(tokio::runtime::LocalOptions::default())
@@ -238,19 +239,35 @@ mod tests {
         runtime.block_on(async {
             let (decider, tasks) = tasks();
             let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-            let _customer = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-            let (socket, peer) = listener.accept().unwrap();
-            socket.set_nonblocking(true).unwrap();
-            let arrival = Arrival { socket, peer, scheme: Scheme::Http };
-            let admitted = decider.admit_new(NewSession::PlainHttp).unwrap();
-            let places = &tasks.context.places;
-            let place = places.take(places.prefix_of(peer.ip()), PlaceKind::New);
-            tasks.begin(arrival, b"GET".to_vec(), admitted, place, async |_, _| panic!("a fault"));
-            let counters = &tasks.context.counters;
-            while counters.open.get() > 0 {
-                tokio::task::yield_now().await;
-            }
-            assert_eq!(counters.ends[End::InternalError].get(), 1);
+            let connect = |serve: fn() -> End| {
+                let customer = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+                let (socket, peer) = listener.accept().unwrap();
+                socket.set_nonblocking(true).unwrap();
+                let arrival = Arrival { socket, peer, scheme: Scheme::Http };
+                let admitted = decider.admit_new(NewSession::PlainHttp).unwrap();
+                let places = &tasks.context.places;
+                let place = places.take(places.prefix_of(peer.ip()), PlaceKind::New);
+                tasks.begin(arrival, b"GET".to_vec(), admitted, place, async move |_, _| serve());
+                customer
+            };
+            test(decider.clone(), tasks.clone(), &connect).await;
+        });
+    }
+
+    type Connect<'a> = dyn Fn(fn() -> End) -> TcpStream + 'a;
+
+    async fn until_none_is_open(tasks: &Tasks) {
+        while tasks.context.counters.open.get() > 0 {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    #[test]
+    fn a_connection_whose_task_panics_is_counted_and_holds_no_session() {
+        with_connections(async |decider, tasks, connect| {
+            let _customer = connect(|| panic!("a fault"));
+            until_none_is_open(&tasks).await;
+            assert_eq!(tasks.context.counters.ends[End::InternalError].get(), 1);
             assert_eq!(tasks.context.shared.in_flight(), (0, 0));
             let linger = tasks.context.config.admission.session_linger;
             decider.sessions.expire(tasks.context.shared.now() + linger);
@@ -260,29 +277,11 @@ mod tests {
 
     #[test]
     fn an_admitted_connection_is_in_flight_until_its_task_has_run_once() {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build_local(tokio::runtime::LocalOptions::default())
-            .unwrap();
-        runtime.block_on(async {
-            let (decider, tasks) = tasks();
-            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-            let _customers = [(); 3].map(|()| {
-                let customer = std::net::TcpStream::connect(listener.local_addr().unwrap());
-                let (socket, peer) = listener.accept().unwrap();
-                socket.set_nonblocking(true).unwrap();
-                let arrival = Arrival { socket, peer, scheme: Scheme::Http };
-                let admitted = decider.admit_new(NewSession::PlainHttp).unwrap();
-                let prefix = tasks.context.places.prefix_of(peer.ip());
-                let place = tasks.context.places.take(prefix, PlaceKind::New);
-                tasks.begin(arrival, b"GET".to_vec(), admitted, place, async |_, _| End::Customer);
-                customer
-            });
+        with_connections(async |_, tasks, connect| {
+            let _customers = [(); 3].map(|()| connect(|| End::Customer));
             // No task has run: nothing was awaited.
             assert_eq!(tasks.context.shared.in_flight(), (3, 0));
-            while tasks.context.counters.open.get() > 0 {
-                tokio::task::yield_now().await;
-            }
+            until_none_is_open(&tasks).await;
             assert_eq!(tasks.context.shared.in_flight(), (0, 0));
         });
     }
