@@ -3,20 +3,15 @@
 
 use crate::admission::sessions::Sessions;
 use crate::config::Upstream;
+use crate::operator_log::OperatorLog;
 use crate::shared::Shared;
-use crate::telemetry::capacity_log::CapacityLog;
 use crate::telemetry::clock::TICK;
 use crate::telemetry::counters::Totals;
-use crate::telemetry::digest::{Counts, Digest, Notice};
-use crate::telemetry::labels::{Bucket, Class, End};
-use crate::telemetry::seldom::Seldom;
+use crate::telemetry::labels::{Bucket, Class};
 use crate::telemetry::usage::UsageMeter;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 use tidegate_control::{ClassWork, Reading};
-use tidegate_host::open_files;
 use tokio::time::MissedTickBehavior;
-use tracing::Level;
 
 /// The control loop of a gate.
 pub struct ControlLoop {
@@ -33,12 +28,10 @@ impl ControlLoop {
         let meter = |upstream: &Upstream| UsageMeter::new(upstream).on_cores(&shared.processors);
         let mut measured = shared.config().upstream.clone();
         let mut usage = meter(&measured);
-        let mut digest = Digest::default();
         let mut before = shared.totals();
         let mut started_before = sessions.started();
         let mut then = shared.now();
-        let mut capacity_log = CapacityLog::default();
-        let mut shortage = FileShortage::default();
+        let mut log = OperatorLog::default();
         let mut interval = tokio::time::interval(TICK);
         interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
@@ -54,7 +47,6 @@ impl ControlLoop {
             }
             let sample = usage.sample();
             shared.upstream_note.set(usage.upstream_note());
-            shortage.report(totals.ends[End::NoFiles]);
             let started = sessions.started();
             let reading = Reading {
                 elapsed: now.saturating_sub(then),
@@ -68,48 +60,9 @@ impl ControlLoop {
             if !reading.elapsed.is_zero() {
                 shared.controller().observe(now, &reading);
             }
-            if let Some(line) = capacity_log.line(now, || shared.controller().sustainable()) {
-                tracing::info!("{line}");
-            }
-            for notice in digest.observe(now, Counts::of(&totals)) {
-                log(&shared, now, &notice);
-            }
+            log.write(now, &totals, &shared);
             (before, started_before, then) = (totals, started, now);
         }
-    }
-}
-
-/// Logs at most once a minute how many connections found no file descriptor.
-#[derive(Default)]
-struct FileShortage {
-    seen: u64,
-    seldom: Seldom,
-}
-
-impl FileShortage {
-    /// So many were refused for it since the start.
-    fn report(&mut self, refused: u64) {
-        let more = refused - std::mem::replace(&mut self.seen, refused);
-        if let Some(refused) = self.seldom.count(more, Instant::now()) {
-            tracing::warn!(
-                refused,
-                "connections were refused, because no file descriptor was left: this process may \
-                 open {} files; raise the limit (LimitNOFILE=, ulimit -n) or lower \
-                 limits.max_connections",
-                open_files::limit()
-            );
-        }
-    }
-}
-
-/// Writes a line to the log, with what the controller knows about it.
-fn log(shared: &Shared, now: Duration, notice: &Notice) {
-    let why = notice.is_of_refusing().then(|| shared.controller().status(now).why_not).flatten();
-    let why = why.map(|why| format!("; {why}")).unwrap_or_default();
-    if notice.level() == Level::WARN {
-        tracing::warn!("{notice}{why}");
-    } else {
-        tracing::info!("{notice}{why}");
     }
 }
 

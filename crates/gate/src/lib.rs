@@ -30,6 +30,7 @@ mod limits;
 mod linger;
 mod listen;
 mod open_files;
+mod operator_log;
 mod places;
 mod refusal;
 mod reload;
