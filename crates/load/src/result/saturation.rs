@@ -45,7 +45,7 @@ pub const OWN_DELAY: Duration = Duration::from_millis(1);
 
 /// Shortest measured time by which missed starts are judged. The scheduler of a busy machine takes
 /// a processor away for some milliseconds at a time, which is more than 1 % of a shorter one.
-const SHORTEST: Duration = Duration::from_secs(1);
+const SHORTEST: Duration = Duration::from_millis(500);
 
 /// Fewest delays and response times by which the own share is judged: those of a 95th percentile.
 const JUDGED: u64 = 200;
@@ -211,7 +211,7 @@ mod tests {
         let short = of(60);
         assert!(short.saturated.is_empty());
         assert!(short.warned[0].starts_with("4.0 % of starts came more than 10 ms late, in 60 ms"));
-        assert_eq!(of(1000).saturated.len(), 1);
+        assert_eq!(of(500).saturated.len(), 1);
     }
 
     fn times(count: u64, p50_ms: f64, p95_ms: f64) -> Percentiles {
