@@ -10,7 +10,8 @@ use crate::moment::Moment;
 use crate::number::sane;
 use crate::policy::{Decision, PolicyKind};
 use crate::reading::Reading;
-use crate::status::{Resource, ResourceName, Status};
+use crate::resource::Resource;
+use crate::status::Status;
 use crate::sustainable::{self, Sustainable};
 use crate::tide::{Refused, Tide, Tuning};
 
@@ -253,12 +254,7 @@ impl Controller {
     }
 
     fn note_resources(&mut self, reading: &Reading, elapsed_s: f64) {
-        let usages = [
-            (ResourceName::Gate, Some(reading.gate)),
-            (ResourceName::Upstream, reading.upstream),
-            (ResourceName::Host, reading.shared),
-        ];
-        for (slot, (resource, usage)) in self.resources.iter_mut().zip(usages) {
+        for (slot, (resource, usage)) in self.resources.iter_mut().zip(reading.usages()) {
             let before = slot.and_then(|resource| resource.used_cpus);
             *slot = usage.map(|usage| Resource {
                 resource,

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::number::{sane, times};
+use crate::resource::ResourceName;
 use crate::think_time_census::AGES;
 
 /// Everything measured since the previous tick. Counters are differences;
@@ -64,6 +65,15 @@ pub struct Reading {
 }
 
 impl Reading {
+    /// All resources, in view or not, in the order of [`ResourceName`].
+    pub(crate) fn usages(&self) -> [(ResourceName, Option<Usage>); 3] {
+        [
+            (ResourceName::Gate, Some(self.gate)),
+            (ResourceName::Upstream, self.upstream),
+            (ResourceName::Host, self.shared),
+        ]
+    }
+
     /// Processors of gate and upstream, those that they share counted once.
     pub fn capacity_cpus(&self) -> f64 {
         let upstream = self.upstream.map_or(0.0, |upstream| upstream.capacity_cpus);

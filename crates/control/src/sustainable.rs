@@ -21,7 +21,7 @@ use serde::Serialize;
 use crate::costs::REFUSAL_CPU_S;
 use crate::number::sane;
 use crate::reading::{Reading, Usage};
-use crate::status::ResourceName;
+use crate::resource::ResourceName;
 
 /// Length of a stretch, in seconds.
 const STRETCH_S: f64 = 10.0;
@@ -136,13 +136,12 @@ impl Meter {
         now.ended += (started - (active - before)).max(0.0);
         now.active_s += active * seconds;
         now.refusing_s += if refused > 0 { seconds } else { 0.0 };
-        let refusals_s = refused as f64 * REFUSAL_CPU_S;
-        let usages = [
-            (Some(reading.gate), refusals_s),
-            (reading.upstream, 0.0),
-            (reading.shared, refusals_s),
-        ];
-        for (used, (usage, refusals_s)) in now.used.iter_mut().zip(usages) {
+        for (used, (resource, usage)) in now.used.iter_mut().zip(reading.usages()) {
+            // The upstream sees no refusal.
+            let refusals_s = match resource {
+                ResourceName::Upstream => 0.0,
+                ResourceName::Gate | ResourceName::Host => refused as f64 * REFUSAL_CPU_S,
+            };
             if let Some(usage) = usage {
                 used.add(&usage, seconds, refusals_s);
             }

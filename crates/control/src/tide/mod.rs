@@ -244,7 +244,7 @@ mod tests {
     use crate::ClassWork;
     use crate::costs::CostModel;
     use crate::reading::Usage;
-    use crate::status::ResourceName;
+    use crate::resource::ResourceName;
     use crate::think_time_census::AGES;
 
     const ONE: Usage = Usage { capacity_cpus: 1.0, used_cpu_s: Some(0.0), idle: None };

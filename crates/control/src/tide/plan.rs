@@ -2,7 +2,7 @@
 
 use crate::costs::{Costs, REFUSAL_CPU_S};
 use crate::reading::{Reading, Usage};
-use crate::status::ResourceName;
+use crate::resource::ResourceName;
 
 /// What the last tick concluded. Times are CPU seconds of the limiting resource.
 #[derive(Clone, Copy, Debug)]
