@@ -15,3 +15,4 @@ pub mod stream;
 pub mod stream_types;
 pub mod trailers;
 pub mod upstream;
+pub mod watched;

@@ -4,14 +4,10 @@
 
 use crate::socket;
 use std::cell::Cell;
-use std::io::{self, IoSlice};
-use std::pin::Pin;
-use std::rc::Rc;
-use std::task::{Context, Poll};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use std::task::Poll;
 use tokio::net::TcpStream;
 
-/// Asks a [`Probed`] socket.
+/// Asks a [`WatchedSocket`](crate::http::watched::WatchedSocket).
 #[derive(Debug, Default)]
 pub struct Probe {
     due: Cell<bool>,
@@ -29,7 +25,8 @@ impl Probe {
         self.found.take()
     }
 
-    fn note<T>(&self, polled: &Poll<T>, socket: &TcpStream) {
+    /// Looks, if that is demanded and the socket accepted no more.
+    pub fn note<T>(&self, polled: &Poll<T>, socket: &TcpStream) {
         if polled.is_pending() && self.due.take() {
             self.found.set(Some(socket::unacknowledged(socket)));
         }
@@ -40,64 +37,4 @@ impl Probe {
 pub trait OverTcp {
     /// The socket below.
     fn tcp(&self) -> &TcpStream;
-}
-
-/// A socket that answers a [`Probe`].
-pub struct Probed<S> {
-    socket: S,
-    probe: Rc<Probe>,
-}
-
-impl<S> Probed<S> {
-    /// The socket, and what asks it.
-    pub fn new(socket: S) -> (Self, Rc<Probe>) {
-        let probe = Rc::<Probe>::default();
-        (Self { socket, probe: probe.clone() }, probe)
-    }
-}
-
-impl<S: AsyncRead + Unpin> AsyncRead for Probed<S> {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buf: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.socket).poll_read(cx, buf)
-    }
-}
-
-impl<S: AsyncWrite + OverTcp + Unpin> AsyncWrite for Probed<S> {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buf: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        let polled = Pin::new(&mut self.socket).poll_write(cx, buf);
-        self.probe.note(&polled, self.socket.tcp());
-        polled
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bufs: &[IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        let polled = Pin::new(&mut self.socket).poll_write_vectored(cx, bufs);
-        self.probe.note(&polled, self.socket.tcp());
-        polled
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.socket.is_write_vectored()
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let polled = Pin::new(&mut self.socket).poll_flush(cx);
-        self.probe.note(&polled, self.socket.tcp());
-        polled
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.socket).poll_shutdown(cx)
-    }
 }

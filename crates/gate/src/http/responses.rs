@@ -3,11 +3,9 @@
 
 use crate::framing::{Fault, Limits, Reader};
 use std::cell::RefCell;
-use std::io::{self, IoSlice};
-use std::pin::Pin;
+use std::io;
 use std::rc::Rc;
-use std::task::{Context, Poll, ready};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::ReadBuf;
 
 /// What was read of the responses on one connection.
 #[derive(Clone)]
@@ -41,73 +39,33 @@ impl Responses {
     pub fn take_fault(&self) -> Option<Fault> {
         self.0.borrow_mut().fault.take()
     }
-}
 
-/// A socket to the upstream whose responses are checked.
-pub struct CheckedSocket<S> {
-    socket: S,
-    responses: Responses,
-}
-
-impl<S> CheckedSocket<S> {
-    /// Checks what is read from a socket.
-    pub fn new(socket: S, responses: Responses) -> Self {
-        Self { socket, responses }
-    }
-}
-
-impl<S: AsyncRead + Unpin> AsyncRead for CheckedSocket<S> {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buf: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        let Self { socket, responses } = &mut *self;
-        let broken = || Poll::Ready(Err(io::ErrorKind::InvalidData.into()));
-        if responses.0.borrow().broken {
-            return broken();
-        }
-        let before = buf.filled().len();
-        ready!(Pin::new(socket).poll_read(cx, buf))?;
-        let state = &mut *responses.0.borrow_mut();
+    /// Checks the bytes that were read behind the first `before`. Those that break the grammar
+    /// are taken away.
+    ///
+    /// # Errors
+    /// `InvalidData` where nothing is left.
+    pub fn check(&self, buf: &mut ReadBuf<'_>, before: usize) -> io::Result<()> {
+        let state = &mut *self.0.borrow_mut();
         if let Err(found) = state.reader.feed(&buf.filled()[before..]) {
             state.fault = Some(found.fault);
             state.broken = true;
             buf.set_filled(before + found.clean);
             if found.clean == 0 {
-                return broken();
+                return Err(io::ErrorKind::InvalidData.into());
             }
         }
-        Poll::Ready(Ok(()))
-    }
-}
-
-impl<S: AsyncWrite + Unpin> AsyncWrite for CheckedSocket<S> {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buf: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.socket).poll_write(cx, buf)
+        Ok(())
     }
 
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bufs: &[IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.socket).poll_write_vectored(cx, bufs)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.socket.is_write_vectored()
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.socket).poll_flush(cx)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.socket).poll_shutdown(cx)
+    /// Whether the bytes broke the grammar: no further ones count.
+    ///
+    /// # Errors
+    /// `InvalidData` if they did.
+    pub fn check_unbroken(&self) -> io::Result<()> {
+        match self.0.borrow().broken {
+            true => Err(io::ErrorKind::InvalidData.into()),
+            false => Ok(()),
+        }
     }
 }

@@ -3,9 +3,10 @@
 use crate::config::Config;
 use crate::error::Error;
 use crate::framing::{Fault, Limits};
-use crate::http::probe::{OverTcp, Probe, Probed};
+use crate::http::probe::{OverTcp, Probe};
 use crate::http::request_body::RequestBody;
-use crate::http::responses::{CheckedSocket, Responses};
+use crate::http::responses::Responses;
+use crate::http::watched::WatchedSocket;
 use crate::socket;
 use hyper::client::conn::http1::{Builder, Connection, SendRequest};
 use hyper_util::rt::TokioIo;
@@ -71,9 +72,9 @@ impl Connector {
     pub async fn connect(&self) -> io::Result<UpstreamConnection> {
         let timed = tokio::time::timeout(self.timeout, self.open()).await;
         let socket = timed.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
-        let (socket, probe) = Probed::new(socket);
-        let responses = Responses::new(self.limits);
-        let socket = TokioIo::new(CheckedSocket::new(socket, responses.clone()));
+        let (responses, probe) = (Responses::new(self.limits), Rc::<Probe>::default());
+        let socket = WatchedSocket::new(socket, responses.clone(), probe.clone());
+        let socket = TokioIo::new(socket);
         let (sender, connection) =
             self.builder.handshake(socket).await.map_err(io::Error::other)?;
         Ok(UpstreamConnection { sender, connection, probe, responses, ended: false })
@@ -99,7 +100,7 @@ impl Connector {
 pub struct UpstreamConnection {
     /// Accepts requests.
     pub sender: SendRequest<RequestBody>,
-    connection: Connection<TokioIo<CheckedSocket<Probed<UpstreamSocket>>>, RequestBody>,
+    connection: Connection<TokioIo<WatchedSocket<UpstreamSocket>>, RequestBody>,
     /// Tells what the upstream has not acknowledged.
     pub probe: Rc<Probe>,
     responses: Responses,
