@@ -284,25 +284,21 @@ async fn accept_loop(
         acceptor.spare.borrow_mut().restore();
         for _ in 0..BATCH {
             enter(Bucket::Arrival);
-            match listener::accept(listener.get_ref(), scheme) {
-                Ok(arrival) => acceptor.handle_arrival(arrival),
+            let accepted = match listener::accept(listener.get_ref(), scheme) {
+                Ok(arrival) => {
+                    acceptor.handle_arrival(arrival);
+                    Ok(())
+                }
+                Err(error) if is_out_of_files(&error) => acceptor.refuse_one(&listener),
+                Err(error) => Err(error),
+            };
+            match accepted {
+                Ok(()) => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     ready.clear_ready();
                     break;
                 }
                 Err(error) if is_of_the_connection(&error) => {}
-                Err(error) if is_out_of_files(&error) => match acceptor.refuse_one(&listener) {
-                    Ok(()) => {}
-                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                        ready.clear_ready();
-                        break;
-                    }
-                    Err(error) => {
-                        acceptor.note_failure(&error);
-                        tokio::time::sleep(PAUSE).await;
-                        break;
-                    }
-                },
                 Err(error) => {
                     acceptor.note_failure(&error);
                     tokio::time::sleep(PAUSE).await;
