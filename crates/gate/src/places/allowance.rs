@@ -43,13 +43,16 @@ struct Cell {
 impl Allowance {
     /// Nothing is used. No prefix ever has more than `most` left, or the initial value.
     pub fn new(most: usize) -> Self {
-        let initial = UNPROVEN_AT_ONCE as f32;
-        let cell = Cell { left: initial, at: 0 };
-        Self {
-            hash: RandomState::new(),
-            cells: Box::new([[cell; CELLS]; TABLES]),
-            most: initial.max(most as f32),
-        }
+        let cell = Cell { left: UNPROVEN_AT_ONCE as f32, at: 0 };
+        let cells = Box::new([[cell; CELLS]; TABLES]);
+        let mut allowance = Self { hash: RandomState::new(), cells, most: 0.0 };
+        allowance.set_most(most);
+        allowance
+    }
+
+    /// Changes the most that a prefix may have left, if that is above the initial value.
+    pub fn set_most(&mut self, most: usize) {
+        self.most = (UNPROVEN_AT_ONCE as f32).max(most as f32);
     }
 
     /// Whether a handshake may begin.
@@ -136,6 +139,9 @@ mod tests {
         let mut allowance = Allowance::new(200);
         (0..1_000).for_each(|_| allowance.finish(prefix(1), Duration::ZERO));
         assert_eq!(begun(&mut allowance, 1, 1_000, Duration::ZERO), 200);
+        allowance.set_most(300);
+        (0..1_000).for_each(|_| allowance.finish(prefix(1), Duration::ZERO));
+        assert_eq!(begun(&mut allowance, 1, 1_000, Duration::ZERO), 300);
     }
 
     #[test]

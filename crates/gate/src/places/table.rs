@@ -72,6 +72,7 @@ impl Places {
     pub fn set_limits(&self, most: usize, lengths: PrefixLengths) {
         self.most.set(most);
         self.lengths.set(lengths);
+        self.allowance.borrow_mut().set_most(most / 2);
     }
 
     /// The prefix of an address.
