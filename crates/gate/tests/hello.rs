@@ -2,6 +2,7 @@
 
 mod common;
 
+use common::openssl::openssl;
 use common::*;
 use rustls::{AlertDescription, ClientConfig, ClientConnection};
 use std::io::{Read, Write};
@@ -196,23 +197,6 @@ fn a_client_without_a_common_protocol_gets_an_alert() {
     let error = get(&mut connect(&gate, &std::sync::Arc::new(config)), "/").unwrap_err();
     assert!(error.to_string().contains("NoApplicationProtocol"), "{error}");
     counted(&gate, "failed", |totals| totals.handshakes_failed[Kind::Full] == 1);
-}
-
-/// What OpenSSL's client prints of one request with these arguments.
-fn openssl(gate: &tidegate_gate::Gate, arguments: &[&str]) -> String {
-    use std::process::{Command, Stdio};
-    let mut client = Command::new("openssl")
-        .args(["s_client", "-ign_eof", "-connect", &gate.address().to_string()])
-        .args(arguments)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("openssl is installed");
-    let request = b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
-    let _ = client.stdin.take().unwrap().write_all(request);
-    let output = client.wait_with_output().unwrap();
-    String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
 }
 
 #[test]

@@ -2,11 +2,11 @@
 
 mod common;
 
+use common::openssl::openssl;
 use common::*;
 use rustls::HandshakeKind::{Full, Resumed};
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use tidegate_gate::telemetry::labels::{Class, Kind, TicketFate};
@@ -152,22 +152,6 @@ fn a_hello_with_more_identities_than_the_limit_is_new_and_gets_a_full_handshake(
 
 fn unix_seconds() -> u64 {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs()
-}
-
-/// Connects with openssl, sends one GET, and returns what it printed.
-fn openssl(gate: &tidegate_gate::Gate, arguments: &[&str]) -> String {
-    let mut child = Command::new("openssl")
-        .args(["s_client", "-connect", &gate.address().to_string(), "-ign_eof"])
-        .args(arguments)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("openssl is installed");
-    let request = b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
-    child.stdin.take().unwrap().write_all(request).unwrap();
-    let output = child.wait_with_output().unwrap();
-    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! it, customers.
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
+pub mod openssl;
 pub mod plain;
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
