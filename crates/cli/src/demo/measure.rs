@@ -215,6 +215,7 @@ impl<'a> Measurement<'a> {
             carried_per_s: summary.requests_per_s
                 / self.plan.experiment.scenario.session_length().mean_requests,
             completed_ratio: summary.completed_ratio,
+            response_p95_ms: summary.response.p95_ms,
             server_use,
             machine_speed,
         })

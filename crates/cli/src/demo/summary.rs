@@ -70,6 +70,7 @@ pub struct Baseline {
     pub carried_per_s: f64,
     /// Completed, of the sessions that ended in the window.
     pub completed_ratio: f64,
+    pub response_p95_ms: f64,
     /// As of a [`Point`].
     pub server_use: f64,
     /// As of a [`Point`].
@@ -230,9 +231,8 @@ impl Summary {
     }
 
     fn peak_beside_window(&self, point: &Point) -> f64 {
-        let carried = || self.baselines.iter().filter(|baseline| baseline.is_carried());
-        let before = carried().rfind(|baseline| baseline.at_s <= point.at_s);
-        let after = carried().find(|baseline| baseline.at_s > point.at_s);
+        let before = self.carried().filter(|baseline| baseline.at_s <= point.at_s).last();
+        let after = self.carried().find(|baseline| baseline.at_s > point.at_s);
         let full = self.full_use();
         let beside = before.into_iter().chain(after).map(|baseline| baseline.at_use(full));
         let (sum, number) = beside.fold((0.0, 0.0), |(sum, n), peak| (sum + peak, n + 1.0));
@@ -271,9 +271,9 @@ impl Summary {
         self.curve("tide").iter().filter_map(remark).collect()
     }
 
-    /// How many baselines carried their load.
-    pub fn carried_baselines(&self) -> usize {
-        self.baselines.iter().filter(|baseline| baseline.is_carried()).count()
+    /// The baselines that carried their load.
+    pub fn carried(&self) -> impl Iterator<Item = &Baseline> {
+        self.baselines.iter().filter(|baseline| baseline.is_carried())
     }
 
     /// The windows of a point that was measured more than once.
@@ -285,8 +285,7 @@ impl Summary {
     /// Coefficient of variation of the baselines that carried their load, corrected for
     /// speed and use; `NaN` for fewer than two.
     pub fn scatter(&self) -> f64 {
-        let carried = self.baselines.iter().filter(|baseline| baseline.is_carried());
-        let peaks: Vec<f64> = carried.map(|baseline| baseline.at_use(1.0)).collect();
+        let peaks: Vec<f64> = self.carried().map(|baseline| baseline.at_use(1.0)).collect();
         let number = peaks.len() as f64;
         let mean = peaks.iter().sum::<f64>() / number;
         let squares: f64 = peaks.iter().map(|peak| (peak - mean).powi(2)).sum();
@@ -312,6 +311,7 @@ mod tests {
             offered_per_s: carried_per_s,
             carried_per_s,
             completed_ratio: 1.0,
+            response_p95_ms: 10.0,
             server_use: 0.8,
             machine_speed: 1.0,
         }
