@@ -208,6 +208,13 @@ response_p95_ms = { maximum = 5 }
     }
 
     #[test]
+    fn a_step_of_a_scenario_without_pages_says_how_a_page_is_written() {
+        let found = mistakes("[session]\nsteps = [\"Home\"]\n");
+        let expected = "is not a page; add a page, such as [pages.Home] with path = \"/\"";
+        assert!(found.iter().any(|line| line.ends_with(expected)), "{found:#?}");
+    }
+
+    #[test]
     fn each_bad_row_is_reported_with_its_sum() {
         let text = GOOD.replace("End = 0.5", "End = 0.4").replace("Back = 1", "Back = 1.2");
         assert_eq!(

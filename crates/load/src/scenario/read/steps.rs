@@ -79,6 +79,9 @@ const NAMED: usize = 10;
 
 /// What to write in place of a name that is no page.
 pub(super) fn one_of(name: &str, pages: &[Page]) -> String {
+    if pages.is_empty() {
+        return "add a page, such as [pages.Home] with path = \"/\"".into();
+    }
     let names: Vec<&str> = pages.iter().map(|page| page.name.as_str()).collect();
     did_you_mean(name, &names).unwrap_or_else(|| match names.split_at_checked(NAMED) {
         Some((first, more)) if !more.is_empty() => {
