@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::Time;
 use crate::bucket::Bucket;
+use crate::codel::CoDel;
 use crate::costs::{CostModel, Costs, Priors};
 use crate::eac::Eac;
 use crate::moment::Moment;
@@ -49,6 +50,7 @@ enum Policy {
     Static(Bucket),
     Eac(Eac),
     Tide(Box<Tide>),
+    CoDel(CoDel),
 }
 
 /// A rate below this is shown as 0: one in a quarter of an hour.
@@ -63,10 +65,14 @@ impl Policy {
             PolicyKind::Eac { interval } => {
                 Self::Eac(Eac::new(interval, settings.priors.cpus, costs))
             }
-            PolicyKind::Tide => {
-                Self::Tide(Box::new(Tide::new(&settings.priors, costs, settings.tuning)))
-            }
+            PolicyKind::Tide => Self::tide(settings, costs, settings.tuning),
+            PolicyKind::BacklogOnly => Self::tide(settings, costs, Tuning::backlog_only()),
+            PolicyKind::CoDel { threads } => Self::CoDel(CoDel::new(threads, settings.priors.cpus)),
         }
+    }
+
+    fn tide(settings: &Settings, costs: &Costs, tuning: Tuning) -> Self {
+        Self::Tide(Box::new(Tide::new(&settings.priors, costs, tuning)))
     }
 }
 
@@ -133,6 +139,7 @@ impl Controller {
             Policy::Static(bucket) => bucket.take(now),
             Policy::Eac(eac) => eac.take(now, &self.costs),
             Policy::Tide(tide) => tide.take(now, moment),
+            Policy::CoDel(codel) => codel.take(moment),
         };
         match taken {
             Ok(()) => {
@@ -143,6 +150,15 @@ impl Controller {
                 self.counts.put_off += 1;
                 Decision::NotNow { retry_after: wait.max(Duration::from_millis(1)) }
             }
+        }
+    }
+
+    /// Whether the oldest queued session, which has waited so long, is to be refused now.
+    /// Only CoDel refuses by the wait; the others leave that to the queue.
+    pub fn drops_oldest(&mut self, now: Time, waited: Duration) -> bool {
+        match &mut self.policy {
+            Policy::CoDel(codel) => codel.drops_oldest(now, waited),
+            _ => false,
         }
     }
 
@@ -192,6 +208,7 @@ impl Controller {
             Policy::Tide(tide) => {
                 tide.observe(now, reading, &self.costs, Refused { number: refused, put_off })
             }
+            Policy::CoDel(codel) => codel.observe(reading),
         }
     }
 
@@ -204,7 +221,7 @@ impl Controller {
     /// decision.
     pub fn status(&self, now: Time) -> Status {
         let (budget, limit_per_s) = match &self.policy {
-            Policy::Off => (None, None),
+            Policy::Off | Policy::CoDel(_) => (None, None),
             Policy::Static(bucket) => (Some(bucket.whole(now)), Some(bucket.rate())),
             Policy::Eac(eac) => (Some(eac.budget()), Some(eac.limit_per_s())),
             Policy::Tide(tide) => (Some(tide.budget(now)), Some(tide.limit_per_s())),
@@ -239,6 +256,7 @@ impl Controller {
             }
             Policy::Eac(eac) => eac.why(&self.costs),
             Policy::Tide(tide) => tide.why(now),
+            Policy::CoDel(codel) => codel.why(),
         }
     }
 
@@ -250,6 +268,7 @@ impl Controller {
                 .then(|| format!("all {:.1} new sessions/s were admitted already", bucket.rate())),
             Policy::Eac(eac) => taken.then(|| eac.why_not()),
             Policy::Tide(tide) => tide.why_not(),
+            Policy::CoDel(codel) => taken.then(|| codel.why()),
         }
     }
 
@@ -291,5 +310,20 @@ mod tests {
         let status = controller.status(now);
         assert_eq!((status.offered, status.admitted), (2, 1));
         assert_eq!(status.limit_per_s, Some(0.0));
+    }
+
+    #[test]
+    fn only_codel_refuses_by_the_wait() {
+        for (policy, refuses) in [
+            (PolicyKind::Tide, false),
+            (PolicyKind::BacklogOnly, false),
+            (PolicyKind::CoDel { threads: 0 }, true),
+        ] {
+            let mut controller = Controller::new(Settings { policy, ..Settings::default() });
+            let waited = Duration::from_millis(50);
+            let mut drops = |ms| controller.drops_oldest(Duration::from_millis(ms), waited);
+            assert!(!drops(0));
+            assert_eq!(drops(100), refuses, "{policy:?}");
+        }
     }
 }

@@ -17,6 +17,7 @@
 
 mod average;
 mod bucket;
+mod codel;
 mod controller;
 mod costs;
 mod discipline;

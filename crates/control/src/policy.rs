@@ -25,6 +25,14 @@ pub enum PolicyKind {
     /// As many new sessions as the measured capacity carries to their end.
     #[default]
     Tide,
+    /// A rival, for comparison: [`PolicyKind::Tide`] without plan, trim and latency limit,
+    /// that is a limit of the work in flight alone.
+    BacklogOnly,
+    /// A rival, for comparison: CoDel on the admission queue (RFC 8289).
+    CoDel {
+        /// Threads of the service; 0: not known, and processors alone count.
+        threads: u32,
+    },
 }
 
 impl PolicyKind {
@@ -38,6 +46,8 @@ impl PolicyKind {
             Self::Static { .. } => PolicyName::Static,
             Self::Eac { .. } => PolicyName::Eac,
             Self::Tide => PolicyName::Tide,
+            Self::BacklogOnly => PolicyName::BacklogOnly,
+            Self::CoDel { .. } => PolicyName::CoDel,
         }
     }
 }
@@ -55,11 +65,18 @@ pub enum PolicyName {
     /// `tide`
     #[default]
     Tide,
+    /// `backlog-only`
+    #[serde(rename = "backlog-only")]
+    BacklogOnly,
+    /// `codel`
+    CoDel,
 }
 
 impl PolicyName {
-    /// All names, in the order of a comparison.
+    /// The policies that users choose from, in the order of a comparison.
     pub const ALL: [Self; 4] = [Self::Off, Self::Static, Self::Eac, Self::Tide];
+    /// Those that exist for comparison.
+    pub const RIVALS: [Self; 2] = [Self::BacklogOnly, Self::CoDel];
 
     /// The name as text.
     pub fn as_str(self) -> &'static str {
@@ -68,6 +85,8 @@ impl PolicyName {
             Self::Static => "static",
             Self::Eac => "eac",
             Self::Tide => "tide",
+            Self::BacklogOnly => "backlog-only",
+            Self::CoDel => "codel",
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The policies that may be compared, by name.
 
 use super::policy::Policy;
-use super::rivals::{Aimd, Breakwater, CoDel, Dagor, Gradient, Gradient2, Limited, Pace, Pi, Sbac};
+use super::rivals::{Aimd, Breakwater, Dagor, Gradient, Gradient2, Limited, Pace, Pi, Sbac};
 use super::scenario::Scenario;
 use super::variants;
 use tidegate_control::{Controller, PolicyKind, Settings};
@@ -65,10 +65,13 @@ pub fn named(name: &str, scenario: &Scenario) -> Option<Box<dyn Policy>> {
         "gradient-admission" => Box::new(Limited::on_admission(Gradient::new())),
         "gradient2" => Box::new(Limited::on_requests(Gradient2::new(pace))),
         "gradient2-admission" => Box::new(Limited::on_admission(Gradient2::new(pace))),
-        "codel" => Box::new(CoDel::new(scenario.upstream.threads)),
+        "codel" => production(PolicyKind::CoDel {
+            threads: u32::try_from(scenario.upstream.threads).unwrap_or(u32::MAX),
+        }),
         "pi" => Box::new(Pi::new(scenario.upstream.threads)),
         "breakwater" => Box::new(Breakwater::new()),
         "dagor" => Box::new(Dagor::new(pace)),
+        "backlog-only" => production(PolicyKind::BacklogOnly),
         "tide" => production(PolicyKind::Tide),
         _ => return variants::named(name).or_else(|| variants::tuned(name)),
     })

@@ -76,6 +76,10 @@ impl Policy for Controller {
         Controller::decide(self, now, moment)
     }
 
+    fn drops_oldest(&mut self, now: Time, waited: Duration) -> bool {
+        Controller::drops_oldest(self, now, waited)
+    }
+
     fn returning(&mut self, now: Time) {
         Controller::returning(self, now);
     }

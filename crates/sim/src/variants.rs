@@ -28,7 +28,7 @@ enum Withheld {
 }
 
 /// Greater than any rate, limit or multiple.
-const NONE: f64 = 1e12;
+const NONE: f64 = Tuning::NONE;
 
 const fn variant(
     name: &'static str,
@@ -52,13 +52,8 @@ pub const VARIANTS: &[Variant] = &[
     variant(
         "backlog-only",
         "plan, trim and latency limit: a limit of work in flight alone",
-        &[
-            ("trim_min", NONE),
-            ("trim_max", NONE),
-            ("first_try_per_s", NONE),
-            ("slowdown", NONE),
-            ("spare_utilization", 0.0),
-        ],
+        // Those of `PolicyKind::BacklogOnly`.
+        &[],
     ),
     variant("no-trim", "the trim", &[("trim_min", 1.0), ("trim_max", 1.0)]),
     variant("even-trim", "the faster rise of the trim", &[("trim_rise_per_s", 0.1)]),

@@ -32,6 +32,23 @@ macro_rules! tuning {
     };
 }
 
+impl Tuning {
+    /// Greater than any rate, limit or multiple.
+    pub const NONE: f64 = 1e12;
+
+    /// Without plan, trim and latency limit: a limit of the work in flight alone.
+    pub fn backlog_only() -> Self {
+        Self {
+            trim_min: Self::NONE,
+            trim_max: Self::NONE,
+            first_try_per_s: Self::NONE,
+            slowdown: Self::NONE,
+            spare_utilization: 0.0,
+            ..Self::default()
+        }
+    }
+}
+
 tuning! {
     // The plan.
     /// Share of the backlog that is subtracted from the next interval. The rest is

@@ -144,6 +144,12 @@ impl Decider {
         shared.controller().decide(shared.now(), moment)
     }
 
+    /// Whether the controller refuses the oldest queued session, which has waited so long.
+    pub fn drops_oldest(&self, waited: Duration) -> bool {
+        let shared = &self.context.shared;
+        shared.controller().drops_oldest(shared.now(), waited)
+    }
+
     /// Begins a new session; `None` if the system's random generator failed.
     pub fn admit_new(&self, new: NewSession) -> Option<Admitted> {
         let id = new_session_id().ok()?;

@@ -173,8 +173,18 @@ impl Dispatcher {
             let (oldest, undecided) = self.queue.pop_oldest(now)?;
             self.refuse(oldest, undecided, now, None);
         }
+        while self.drops_oldest(now) {
+            let (oldest, undecided) = self.queue.pop_oldest(now)?;
+            self.refuse(oldest, undecided, now, None);
+        }
         context.counters.held[Class::New].add(self.queue.mark_decided() as u64);
         self.queue.expires(now).map(|at| at.min(self.next_decision.get()))
+    }
+
+    /// Whether the policy refuses the oldest entry by its wait.
+    fn drops_oldest(&self, now: Instant) -> bool {
+        let waited = self.queue.oldest_wait(now);
+        waited.is_some_and(|waited| self.decider.drops_oldest(waited))
     }
 
     /// Admits a connection; `undecided` if it is its first decision.

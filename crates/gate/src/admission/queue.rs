@@ -164,6 +164,11 @@ impl<T> AdmissionQueue<T> {
         lines.oldest_since().map(|since| since + longest)
     }
 
+    /// How long the oldest entry has waited; `None`: the queue is empty.
+    pub fn oldest_wait(&self, now: Instant) -> Option<Duration> {
+        self.lines.borrow().oldest_since().map(|since| now.saturating_duration_since(since))
+    }
+
     fn remove(&self, entry: Entry<T>, now: Instant) -> (T, bool) {
         self.counters.holding.sub(1);
         self.counters.holding_bytes.sub(entry.bytes as u64);

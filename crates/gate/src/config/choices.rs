@@ -7,19 +7,28 @@ use tidegate_config::Word;
 macro_rules! words {
     ($(
         $(#[doc = $about:literal])*
-        pub enum $Name:ident { $( $(#[doc = $doc:literal])* $Variant:ident = $word:literal, )* }
+        pub enum $Name:ident { $(
+            $(#[doc = $doc:literal])*
+            $(#[cfg($cfg:meta)])?
+            $Variant:ident = $word:literal,
+        )* }
     )*) => {$(
         $(#[doc = $about])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-        pub enum $Name { $( $(#[doc = $doc])* #[serde(rename = $word)] $Variant, )* }
+        pub enum $Name { $(
+            $(#[doc = $doc])*
+            $(#[cfg($cfg)])?
+            #[serde(rename = $word)]
+            $Variant,
+        )* }
 
         impl $Name {
             /// Every value, in the order in which they are documented.
-            pub const ALL: &'static [Self] = &[$(Self::$Variant),*];
+            pub const ALL: &'static [Self] = &[$($(#[cfg($cfg)])? Self::$Variant),*];
 
             /// The word in the configuration file.
             pub const fn name(self) -> &'static str {
-                match self { $(Self::$Variant => $word),* }
+                match self { $($(#[cfg($cfg)])? Self::$Variant => $word),* }
             }
         }
 
@@ -61,6 +70,12 @@ words! {
         Eac = "eac",
         /// Measured costs against measured capacity.
         Tide = "tide",
+        /// A limit of the work in flight, for comparison.
+        #[cfg(feature = "rivals")]
+        BacklogOnly = "backlog-only",
+        /// CoDel on the admission queue, for comparison.
+        #[cfg(feature = "rivals")]
+        CoDel = "codel",
     }
 
     /// How a new session is refused.

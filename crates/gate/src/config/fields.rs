@@ -293,6 +293,10 @@ impl Admission {
             Policy::Static => PolicyKind::Static { per_second: self.rate.unwrap_or_default() },
             Policy::Eac => PolicyKind::Eac { interval: self.interval },
             Policy::Tide => PolicyKind::Tide,
+            #[cfg(feature = "rivals")]
+            Policy::BacklogOnly => PolicyKind::BacklogOnly,
+            #[cfg(feature = "rivals")]
+            Policy::CoDel => PolicyKind::CoDel { threads: 0 },
         }
     }
 }

@@ -15,7 +15,6 @@
 
 mod aimd;
 mod breakwater;
-mod codel;
 mod dagor;
 mod gradient;
 mod gradient2;
@@ -25,7 +24,6 @@ mod sbac;
 
 pub(super) use aimd::Aimd;
 pub(super) use breakwater::Breakwater;
-pub(super) use codel::CoDel;
 pub(super) use dagor::Dagor;
 pub(super) use gradient::Gradient;
 pub(super) use gradient2::Gradient2;

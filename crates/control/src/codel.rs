@@ -1,5 +1,6 @@
 //! CoDel on the admission queue: sessions are admitted as fast as the server accepts
 //! them. While the wait stays above a target, sessions are refused at a rising rate.
+//! A rival for comparison, simulated and on the real gate.
 //!
 //! Source: Nichols and Jacobson 2012, "Controlling Queue Delay", ACM Queue
 //! 10(5); RFC 8289, section 5: target 5 ms, interval 100 ms, the next drop after
@@ -19,9 +20,9 @@
 
 use std::time::Duration;
 
-use super::admit_if;
-use crate::policy::{Policy, User};
-use tidegate_control::{Decision, Moment, Reading, Time};
+use crate::Time;
+use crate::moment::Moment;
+use crate::reading::Reading;
 
 const TARGET: Duration = Duration::from_millis(5);
 const INTERVAL: Duration = Duration::from_millis(100);
@@ -29,9 +30,11 @@ const INTERVAL: Duration = Duration::from_millis(100);
 const FORGOTTEN: u32 = 16;
 const PER_CPU: f64 = 4.0;
 const PER_THREAD: f64 = 1.2;
+/// The next poll may decide otherwise: no wait is known.
+const POLL: Duration = Duration::from_millis(1);
 
 /// The policy's state.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct CoDel {
     cpus: f64,
     threads: f64,
@@ -46,11 +49,11 @@ pub(crate) struct CoDel {
 }
 
 impl CoDel {
-    /// For a service with this number of threads.
-    pub(crate) fn new(threads: usize) -> Self {
+    /// For a service with this number of threads on so many processors.
+    pub(crate) fn new(threads: u32, cpus: f64) -> Self {
         Self {
-            cpus: 1.0,
-            threads: threads as f64,
+            cpus,
+            threads: f64::from(threads),
             in_flight: 0,
             above_since: None,
             is_dropping: false,
@@ -61,7 +64,7 @@ impl CoDel {
     }
 
     /// Requests and handshakes in flight at most.
-    fn most(&self) -> f64 {
+    pub(crate) fn most(&self) -> f64 {
         (self.cpus * PER_CPU).max(self.threads * PER_THREAD)
     }
 
@@ -69,15 +72,18 @@ impl CoDel {
     fn after(&self, drop: Time) -> Time {
         drop + INTERVAL.div_f64(f64::from(self.count).sqrt())
     }
-}
 
-impl Policy for CoDel {
-    fn decide(&mut self, _: Time, _: User, moment: Moment) -> Decision {
+    /// Admits one new session if less than the most is in flight.
+    ///
+    /// # Errors
+    /// The time after which another decision is worthwhile.
+    pub(crate) fn take(&mut self, moment: Moment) -> Result<(), Duration> {
         self.in_flight = moment.handshakes + moment.requests;
-        admit_if(f64::from(self.in_flight) < self.most())
+        if f64::from(self.in_flight) < self.most() { Ok(()) } else { Err(POLL) }
     }
 
-    fn drops_oldest(&mut self, now: Time, waited: Duration) -> bool {
+    /// Whether the oldest queued session, which has waited so long, is to be refused now.
+    pub(crate) fn drops_oldest(&mut self, now: Time, waited: Duration) -> bool {
         if waited < TARGET {
             (self.above_since, self.is_dropping) = (None, false);
             return false;
@@ -103,11 +109,12 @@ impl Policy for CoDel {
         true
     }
 
-    fn observe(&mut self, _: Time, reading: &Reading) {
+    pub(crate) fn observe(&mut self, reading: &Reading) {
         self.cpus = reading.capacity_cpus();
     }
 
-    fn why(&self, _: Time) -> String {
+    /// One sentence with numbers: why it decides as it does.
+    pub(crate) fn why(&self) -> String {
         let (in_flight, most) = (self.in_flight, self.most());
         if self.is_dropping {
             let count = self.count;
@@ -131,7 +138,7 @@ mod tests {
 
     #[test]
     fn drops_come_faster_the_longer_the_queue_persists() {
-        let mut codel = CoDel::new(1);
+        let mut codel = CoDel::new(1, 1.0);
         // After 100 ms, then 100, 100∕√2 = 70.7, 100∕√3 = 57.7, 50 later.
         assert_eq!(drops(&mut codel, 0, 400), [100, 200, 271, 329, 379]);
         assert!(!codel.drops_oldest(Time::from_millis(400), Duration::from_millis(4)));
@@ -140,7 +147,7 @@ mod tests {
 
     #[test]
     fn a_queue_that_persists_again_soon_continues_from_the_last_drop_count() {
-        let mut codel = CoDel::new(1);
+        let mut codel = CoDel::new(1, 1.0);
         drops(&mut codel, 0, 400);
         codel.drops_oldest(Time::from_millis(400), Duration::ZERO);
         // Five drops, the first started the state: it continues with four, 100∕√4 = 50
@@ -152,13 +159,11 @@ mod tests {
 
     #[test]
     fn sessions_are_admitted_up_to_the_processors_or_the_threads() {
-        let mut codel = CoDel::new(60);
-        let open = |codel: &mut CoDel, requests| {
-            codel.decide(Time::ZERO, User(0), Moment::in_flight(1, requests)).is_admit()
-        };
+        let mut codel = CoDel::new(60, 1.0);
+        let open = |codel: &mut CoDel, requests| codel.take(Moment::in_flight(1, requests)).is_ok();
         // 1.2 × 60 = 72.
         assert!(open(&mut codel, 70) && !open(&mut codel, 71));
-        let mut codel = CoDel::new(1);
+        let mut codel = CoDel::new(1, 1.0);
         assert!(open(&mut codel, 2) && !open(&mut codel, 3));
     }
 }
