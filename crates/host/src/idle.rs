@@ -1,4 +1,4 @@
-//! The share of their time in which processors are idle.
+//! The shares of their time in which processors are idle, and in which they run programs.
 //!
 //! Source: `proc_stat(5)`.
 
@@ -10,6 +10,8 @@ use crate::Files;
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Ticks {
     idle: u64,
+    /// In programs, and in other guests of the hypervisor.
+    programs: u64,
     all: u64,
 }
 
@@ -32,7 +34,8 @@ impl IdleTimes {
             let now = now.as_ref()?;
             // Time spent waiting for disks may decrease.
             let idle = now.idle.saturating_sub(before.idle);
-            Some(Ticks { idle, all: now.all.checked_sub(before.all)? })
+            let programs = now.programs.saturating_sub(before.programs);
+            Some(Ticks { idle, programs, all: now.all.checked_sub(before.all)? })
         });
         self.passed = passed.collect();
         self.total = now;
@@ -42,13 +45,24 @@ impl IdleTimes {
     /// were idle or ran work of low priority (nice), which yields to any other: 0 to 1.
     /// `None` where the kernel does not report one of them, or no time has passed.
     pub fn share(&self, cpus: &BTreeSet<usize>) -> Option<f64> {
-        let mut sum = Ticks::default();
+        self.share_of(cpus, |ticks| ticks.idle)
+    }
+
+    /// The share of these processors' time between the last two updates in which they ran
+    /// programs of any priority, in and out of the kernel, or were taken away by the
+    /// hypervisor: 0 to 1. Interrupts are not part of it. `None` as for [`Self::share`].
+    pub fn share_of_programs(&self, cpus: &BTreeSet<usize>) -> Option<f64> {
+        self.share_of(cpus, |ticks| ticks.programs)
+    }
+
+    fn share_of(&self, cpus: &BTreeSet<usize>, of: fn(&Ticks) -> u64) -> Option<f64> {
+        let (mut part, mut all) = (0_u64, 0_u64);
         for cpu in cpus {
             let passed = self.passed.get(*cpu).copied().flatten()?;
-            sum.idle = sum.idle.saturating_add(passed.idle);
-            sum.all = sum.all.saturating_add(passed.all);
+            part = part.saturating_add(of(&passed));
+            all = all.saturating_add(passed.all);
         }
-        (sum.all > 0).then(|| (sum.idle as f64 / sum.all as f64).min(1.0))
+        (all > 0).then(|| (part as f64 / all as f64).min(1.0))
     }
 }
 
@@ -71,7 +85,12 @@ fn parse(stat: &str) -> Vec<Option<Ticks>> {
         let Some(times) = times.filter(|times| times.len() >= 4) else { continue };
         let sum = |times: &[u64]| times.iter().fold(0_u64, |a, b| a.saturating_add(*b));
         let (nice, idle, iowait) = (times[1], times[3], times.get(4).copied().unwrap_or(0));
-        let ticks = Ticks { idle: sum(&[nice, idle, iowait]), all: sum(&times) };
+        let stolen = times.get(7).copied().unwrap_or(0);
+        let ticks = Ticks {
+            idle: sum(&[nice, idle, iowait]),
+            programs: sum(&[times[0], nice, times[2], stolen]),
+            all: sum(&times),
+        };
         if cpus.len() <= cpu {
             cpus.resize(cpu + 1, None);
         }
@@ -104,6 +123,7 @@ mod tests {
         ];
         let idle = idle(&stats);
         assert_eq!(idle.share(&[0].into()), Some(0.4));
+        assert_eq!(idle.share_of_programs(&[0].into()), Some(0.7));
         assert_eq!(idle.share(&[1].into()), Some(1.0));
         assert_eq!(idle.share(&[0, 1].into()), Some(0.7));
         assert_eq!(idle.share(&[0, 2].into()), None);

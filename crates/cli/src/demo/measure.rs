@@ -4,6 +4,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
+use tidegate_host::{Files, IdleTimes};
 use tidegate_load::{Arrivals, RunStage, Snapshot, Stop};
 
 use super::cpu_use::CpuUse;
@@ -42,6 +43,7 @@ struct Window {
     summary: tidegate_load::Summary,
     at_s: f64,
     server_use: f64,
+    others_use: f64,
     machine_speed: f64,
 }
 
@@ -146,7 +148,7 @@ impl<'a> Measurement<'a> {
     fn attempt(&mut self, policy: &str, multiple: f64, capacity: f64) -> anyhow::Result<Point> {
         let label = Label { policy: policy.into(), multiple: Some(multiple) };
         let load = self.load(policy, Arrivals::poisson(multiple * capacity))?;
-        let Window { summary, at_s, server_use, machine_speed } =
+        let Window { summary, at_s, server_use, others_use, machine_speed } =
             self.window(load, policy, &label)?;
         if summary.totals.requests_ok == 0 {
             bail!("{label}: no request succeeded");
@@ -162,6 +164,7 @@ impl<'a> Measurement<'a> {
             capacity_per_s: capacity,
             at_s,
             server_use,
+            others_use,
             machine_speed,
             offered_per_s: summary.offered_per_s,
             admitted_per_s: summary.admitted_per_s,
@@ -207,7 +210,7 @@ impl<'a> Measurement<'a> {
         let mut load = self.load("off", Arrivals::poisson(BASELINE_SHARE * self.capacity))?;
         load.warm_up = self.plan.times.baseline_warm_up;
         load.measure = self.plan.times.baseline_window;
-        let Window { summary, at_s, server_use, machine_speed } =
+        let Window { summary, at_s, server_use, machine_speed, .. } =
             self.window(load, "off", &label)?;
         Ok(Baseline {
             at_s,
@@ -241,20 +244,32 @@ impl<'a> Measurement<'a> {
         label: &Label,
     ) -> anyhow::Result<Window> {
         let (warm_up, length, testbed) = (load.warm_up, load.measure, self.testbed);
-        let mut cpu_use = CpuUse::default();
+        let (mut cpu_use, mut machine) = (CpuUse::default(), None);
+        let files = Files::new("/");
         let (summary, began) = self.drive(load, label, &mut |snapshot| {
             if snapshot.stage == RunStage::Measure
                 && let Ok(cpu_s) = testbed.cpu_s(policy)
             {
                 cpu_use.add(snapshot.elapsed_s, cpu_s);
+                machine.get_or_insert_with(|| {
+                    let mut machine = IdleTimes::default();
+                    machine.update(&files);
+                    machine
+                });
             }
         })?;
+        let server_use = cpu_use.cpus() / self.testbed.cpus();
+        let all_use = machine.and_then(|mut machine| {
+            machine.update(&files);
+            machine.share_of_programs(&self.plan.server_cores.list().iter().copied().collect())
+        });
         let from = began + warm_up;
         let middle = (from + length / 2).saturating_duration_since(self.began);
         Ok(Window {
             summary,
             at_s: middle.as_secs_f64(),
-            server_use: cpu_use.cpus() / self.testbed.cpus(),
+            server_use,
+            others_use: all_use.map_or(0.0, |all| (all - server_use).max(0.0)),
             machine_speed: self.pulse.speed(from, from + length),
         })
     }

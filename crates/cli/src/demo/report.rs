@@ -189,7 +189,7 @@ fn table(summary: &Summary) -> Markup {
             td { (one(100.0 * p.admitted_completed_ratio)) " %" }
             td { (one(p.response_p50_ms)) } td { (one(p.response_p95_ms)) } td { (one(p.response_p99_ms)) }
             td { (format!("{:.0}", p.requests_per_s)) }
-            td { (one(100.0 * p.full_handshake_share)) " %" @if p.driver_saturated { " (driver saturated)" } }
+            td { (one(100.0 * p.full_handshake_share)) " %" @if let Some(what) = p.disturbance() { " (" (what) ")" } }
             td { (format!("{:.2}", p.machine_speed)) }
         } } }
     } } }

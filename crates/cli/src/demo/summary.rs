@@ -48,6 +48,8 @@ pub struct Point {
     pub requests_per_s: f64,
     /// The share of the server's processors that site and gate used, 0 to 1.
     pub server_use: f64,
+    /// The share of them that other programs used, or that the hypervisor took away, 0 to 1.
+    pub others_use: f64,
     pub full_handshake_share: f64,
     /// Connections of admitted sessions that were refused.
     pub returning_refused: u64,
@@ -183,12 +185,28 @@ impl Point {
             response_p99_ms: mean(|p| p.response_p99_ms),
             requests_per_s: mean(|p| p.requests_per_s),
             server_use: mean(|p| p.server_use),
+            others_use: mean(|p| p.others_use),
             full_handshake_share: mean(|p| p.full_handshake_share),
             returning_refused: windows.iter().map(|p| p.returning_refused).sum(),
             driver_saturated: windows.iter().any(|p| p.driver_saturated),
             machine_speed: mean(|p| p.machine_speed),
             series: first.series.clone(),
         })
+    }
+}
+
+/// The share of the server's processors from which on other programs change its figures.
+const OTHERS: f64 = 0.1;
+
+impl Point {
+    /// What else than the server made these figures; `None`: nothing.
+    pub fn disturbance(&self) -> Option<String> {
+        let percent = 100.0 * self.others_use;
+        match (self.driver_saturated, self.others_use > OTHERS) {
+            (true, _) => Some("the driver was saturated".into()),
+            (false, true) => Some(format!("other programs used {percent:.0} % of the server")),
+            (false, false) => None,
+        }
     }
 }
 

@@ -44,7 +44,7 @@ pub fn row(p: &Point, share_of_peak: f64) -> String {
         p.response_p95_ms,
         100.0 * p.full_handshake_share,
         100.0 * p.admitted_completed_ratio,
-        if p.driver_saturated { "  the driver was saturated" } else { "" },
+        p.disturbance().map_or(String::new(), |what| format!("  {what}")),
     )
 }
 
