@@ -2,7 +2,7 @@
 //! neighbours. They are started, pinned, limited, observed and ended here.
 //!
 //! [`Launch`] starts one process, [`Testbed`] the site with its gates, [`peers`] a server
-//! for a comparison; an [`Experiment`] is what the customers' runs have in common.
+//! for a comparison, [`services`] one that is not ours; an [`Experiment`] is what the customers' runs have in common.
 //! [`Pulse`] and [`calibration`] track the machine's speed meanwhile, and [`turns`] is the
 //! order of windows that are compared.
 
@@ -20,6 +20,7 @@ mod process;
 mod pulse;
 mod quota;
 mod service;
+pub mod services;
 mod testbed;
 pub mod turns;
 

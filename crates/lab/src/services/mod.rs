@@ -1,0 +1,21 @@
+//! Servers that are not ours: Tomcat with web applications, and Node. They are built from the
+//! folder `services` of the repository.
+
+mod files;
+mod messages_client;
+mod node;
+mod ready;
+mod server_xml;
+mod tls_versions;
+mod tomcat;
+
+pub use files::Services;
+pub use messages_client::messages_client;
+pub use node::{Node, NodeSetup};
+pub use server_xml::App;
+pub use tls_versions::TlsVersions;
+pub use tomcat::{Tomcat, TomcatSetup};
+
+/// What a missing program or file is answered with.
+const REMEDY: &str = "scripts/bootstrap study installs what the studies need, scripts/services \
+                      builds the servers, and make study does both";
