@@ -11,6 +11,7 @@ mod machine;
 pub mod open_files;
 pub mod processes;
 mod provenance;
+mod service_use;
 pub mod sockets;
 
 pub use cgroup::CpuGroup;
@@ -20,3 +21,4 @@ pub use idle::IdleTimes;
 pub use kernel::{Kernel, Live};
 pub use machine::Machine;
 pub use provenance::Provenance;
+pub use service_use::{ServiceUse, ThreadTimes, accept_overflows, waiting_to_be_accepted};

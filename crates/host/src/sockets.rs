@@ -32,20 +32,31 @@ impl Endpoint {
 
 /// Inodes of the sockets that listen for an endpoint.
 pub fn listeners(files: &Files, endpoint: Endpoint) -> Vec<u64> {
-    let tables =
-        ["/proc/net/tcp", "/proc/net/tcp6"].into_iter().filter_map(|path| files.read(path));
-    let mut inodes = Vec::new();
-    for table in tables {
-        inodes.extend(
-            parse_table(&table)
-                .filter(|(local, inode)| endpoint.is_served_by(*local) && *inode != 0)
-                .map(|(_, inode)| inode),
-        );
-    }
-    inodes
+    let listening = listening(files, endpoint);
+    listening.map(|socket| socket.inode).filter(|inode| *inode != 0).collect()
 }
 
-/// Listening sockets in the text of `/proc/net/tcp` or `tcp6`: local address and inode.
+/// The lengths of the accept queues of the sockets that listen for an endpoint.
+pub(crate) fn accept_queues(files: &Files, endpoint: Endpoint) -> impl Iterator<Item = u32> {
+    listening(files, endpoint).map(|socket| socket.waiting)
+}
+
+/// A listening socket.
+struct Listening {
+    local: SocketAddr,
+    /// Length of the accept queue.
+    waiting: u32,
+    inode: u64,
+}
+
+fn listening(files: &Files, endpoint: Endpoint) -> impl Iterator<Item = Listening> {
+    let tables = ["/proc/net/tcp", "/proc/net/tcp6"].map(|path| files.read(path));
+    let parse = |table: String| parse_table(&table).collect::<Vec<_>>();
+    let sockets = tables.into_iter().flatten().flat_map(parse);
+    sockets.filter(move |socket| endpoint.is_served_by(socket.local))
+}
+
+/// Listening sockets in the text of `/proc/net/tcp` or `tcp6`.
 /// Malformed lines are skipped. The kernel lists listening sockets first, so the beginning
 /// of a long table suffices.
 ///
@@ -53,14 +64,16 @@ pub fn listeners(files: &Files, endpoint: Endpoint) -> Vec<u64> {
 /// that the cap on a read cuts short would lose the whole table.
 ///
 /// Source: `proc_pid_net(5)`.
-fn parse_table(text: &str) -> impl Iterator<Item = (SocketAddr, u64)> {
+fn parse_table(text: &str) -> impl Iterator<Item = Listening> {
     text.lines().skip(1).filter_map(|line| {
         // sl local remote state queues timer retransmits uid timeout inode …
         let mut columns = line.split_whitespace().skip(1);
         let local = parse_address(columns.next()?)?;
         let state = columns.nth(1)?;
-        let inode = columns.nth(5)?.parse().ok()?;
-        (state == "0A").then_some((local, inode))
+        let (_, waiting) = columns.next()?.split_once(':')?;
+        let waiting = u32::from_str_radix(waiting, 16).ok()?;
+        let inode = columns.nth(4)?.parse().ok()?;
+        (state == "0A").then_some(Listening { local, waiting, inode })
     })
 }
 
@@ -145,11 +158,12 @@ mod tests {
     #[cfg(target_endian = "little")]
     #[test]
     fn listening_sockets_are_read_and_others_are_not() {
-        let four: Vec<_> = parse_table(TCP).collect();
+        let pair = |socket: Listening| (socket.local, socket.inode);
+        let four: Vec<_> = parse_table(TCP).map(pair).collect();
         let expected =
             [("0.0.0.0:2024".parse().unwrap(), 1076), ("127.0.0.1:8080".parse().unwrap(), 283_377)];
         assert_eq!(four, expected);
-        let six: Vec<_> = parse_table(TCP6).collect();
+        let six: Vec<_> = parse_table(TCP6).map(pair).collect();
         let expected = [("[::]:9000".parse().unwrap(), 777), ("[::1]:9001".parse().unwrap(), 778)];
         assert_eq!(six, expected);
     }

@@ -16,6 +16,7 @@ const LAYERS: &[&[&str]] = &[
     &["control"],
     &["sim", "gate", "load", "sites"],
     &["lab"],
+    &["study"],
     &["cli", "bench"],
 ];
 

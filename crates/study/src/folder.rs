@@ -1,0 +1,130 @@
+//! The folder of a study. What is in it under its own name is complete: files are written
+//! beside their place and renamed.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use crate::summary::{FORMAT, Summary};
+use crate::{Error, Result};
+
+/// Name of the file that a finished study leaves; without it the study is not finished.
+const SUMMARY: &str = "summary.json";
+/// What a name has while its file is being written.
+const PARTIAL: &str = "partial";
+
+/// The folder of a study.
+#[derive(Clone, Debug)]
+pub struct Folder {
+    path: PathBuf,
+}
+
+impl Folder {
+    /// Creates the folder if it does not exist.
+    ///
+    /// # Errors
+    /// [`Error::Operator`]: it cannot be created.
+    pub fn create(path: &Path) -> Result<Self> {
+        fs::create_dir_all(path).map_err(|error| {
+            Error::Operator(format!("--out {}: cannot be created: {error}", path.display()))
+        })?;
+        Ok(Self { path: path.to_owned() })
+    }
+
+    /// Its path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The path of a file in it.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
+    /// Writes a file as a whole, in place of one that is there.
+    ///
+    /// # Errors
+    /// [`Error::Machine`]: it cannot be written, such as on a full disk; then the former
+    /// file stays.
+    pub fn write(&self, name: &str, content: &[u8]) -> Result<PathBuf> {
+        let place = self.file(name);
+        let partial = self.file(&format!("{name}.{PARTIAL}"));
+        let written = File::create(&partial).and_then(|mut file| {
+            file.write_all(content)?;
+            file.sync_all()?;
+            fs::rename(&partial, &place)
+        });
+        written.map_err(|error| {
+            let _ = fs::remove_file(&partial);
+            Error::Machine(format!("cannot write {}: {error}", place.display()))
+        })?;
+        Ok(place)
+    }
+
+    /// Writes the study's result; the study is finished with it.
+    ///
+    /// # Errors
+    /// As of [`Folder::write`].
+    pub fn finish(&self, summary: &Summary) -> Result<PathBuf> {
+        let text = serde_json::to_string_pretty(summary)
+            .map_err(|error| Error::Internal(format!("cannot write the summary: {error}")))?;
+        self.write(SUMMARY, (text + "\n").as_bytes())
+    }
+
+    /// The result of a finished study.
+    ///
+    /// # Errors
+    /// [`Error::Operator`]: there is none, it is of another version, or it is not a result.
+    pub fn result(&self) -> Result<Summary> {
+        let path = self.file(SUMMARY);
+        let operator = |text: String| Error::Operator(format!("{}: {text}", path.display()));
+        let text = fs::read_to_string(&path)
+            .map_err(|error| operator(format!("{error}; give the folder of a finished study")))?;
+        let value: serde_json::Value = serde_json::from_str(&text)
+            .map_err(|error| operator(format!("is no result of a study: {error}")))?;
+        match value.get("format").and_then(serde_json::Value::as_u64) {
+            Some(format) if format == u64::from(FORMAT) => serde_json::from_value(value)
+                .map_err(|error| operator(format!("is no result of a study: {error}"))),
+            Some(format) => Err(operator(format!(
+                "has format {format} and this program reads {FORMAT}; run the study anew into another folder"
+            ))),
+            None => Err(operator("is no result of a study: it has no `format`".into())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tidegate_host::Provenance;
+
+    #[test]
+    fn a_result_is_read_as_it_was_written() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = Folder::create(&root.path().join("a/b")).unwrap();
+        let summary = Summary::new("overload", true, Provenance::read());
+        folder.finish(&summary).unwrap();
+        assert_eq!(folder.result().unwrap(), summary);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_folder_without_a_result_or_of_another_version_says_what_to_do() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = Folder::create(root.path()).unwrap();
+        for (text, expected) in [
+            (None, "finished study"),
+            (Some("{"), "no result of a study"),
+            (Some("{}"), "no `format`"),
+            (Some("{\"format\": 0}"), "anew into another folder"),
+            (Some("{\"format\": 1}"), "no result of a study"),
+        ] {
+            if let Some(text) = text {
+                folder.write(SUMMARY, text.as_bytes()).unwrap();
+            }
+            let error = folder.result().unwrap_err();
+            assert!(error.to_string().contains(expected), "{error}");
+            assert_eq!(error.exit_code(), 2);
+        }
+    }
+}
