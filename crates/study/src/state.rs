@@ -8,8 +8,8 @@ use tidegate_host::Machine;
 
 use crate::experiment::Experiment;
 use crate::folder::Folder;
+use crate::options::Options;
 use crate::resources::Resources;
-use crate::runner::Options;
 use crate::summary::FORMAT;
 use crate::{Error, Result};
 

@@ -16,7 +16,7 @@ pub struct Args {
     #[command(subcommand)]
     command: Option<Command>,
     #[command(flatten)]
-    run: run::Args,
+    run: run::RunArgs,
 }
 
 /// What `tidegate study` does beside running an experiment.

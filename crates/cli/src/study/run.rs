@@ -14,7 +14,7 @@ use crate::stdout::print;
 
 /// Flags of a run.
 #[derive(clap::Args)]
-pub struct Args {
+pub struct RunArgs {
     /// A study that ships (`tidegate study list`), or the file of an experiment
     #[arg(value_name = "NAME|FILE", required = true)]
     study: Option<String>,
@@ -40,7 +40,7 @@ pub struct Args {
 }
 
 /// Runs the experiment, and prints its claims.
-pub fn run(args: &Args) -> anyhow::Result<Outcome> {
+pub fn run(args: &RunArgs) -> anyhow::Result<Outcome> {
     let experiment = find(args.study.as_deref().unwrap_or_default())?;
     let out = args.out.clone().unwrap_or_else(|| Path::new("out/study").join(&experiment.name));
     let options = Options {

@@ -27,6 +27,7 @@ pub struct Drawn {
     unit: String,
     log: bool,
     marks: bool,
+    warm_up_s: Option<f64>,
 }
 
 impl Drawn {
@@ -45,6 +46,7 @@ impl Drawn {
             y_unit: &self.unit,
             scale: if self.log { Scale::Log } else { Scale::Linear },
             marks: self.marks,
+            band: self.warm_up_s.map(|end| (0.0, end, "warm-up")),
             readings: true,
             ..Chart::default()
         }
@@ -60,16 +62,17 @@ pub fn figures(experiment: &Experiment, runs: &[Run], quick: bool, unit: &str) -
     } else {
         &experiment.figures
     };
+    let warm_up_s = experiment.windows(quick).warm_up_s;
     let mut drawn = Vec::new();
     for rule in rules {
         let factor = experiment.factors.iter().find(|it| Some(&it.name) == rule.each.as_ref());
         let Some(factor) = factor else {
-            drawn.push(figure(experiment, rule, None, runs, unit));
+            drawn.push(figure(experiment, rule, None, runs, (unit, warm_up_s)));
             continue;
         };
         for (number, level) in factor.levels(quick).into_iter().enumerate() {
             let of = Some((factor.name.as_str(), level, number + 1));
-            drawn.push(figure(experiment, rule, of, runs, unit));
+            drawn.push(figure(experiment, rule, of, runs, (unit, warm_up_s)));
         }
     }
     drawn.retain(|figure| figure.lines.iter().any(|line| !line.points.is_empty()));
@@ -107,7 +110,7 @@ fn figure(
     rule: &FigureRule,
     of: Option<(&str, &str, usize)>,
     runs: &[Run],
-    unit: &str,
+    (unit, warm_up_s): (&str, f64),
 ) -> Drawn {
     let selection = match of {
         Some((factor, level, _)) => rule.runs.and(factor, level),
@@ -170,6 +173,7 @@ fn figure(
         unit: rule.unit.clone(),
         log: rule.log,
         marks: rule.x != XAxis::Time,
+        warm_up_s: (rule.x == XAxis::Time).then_some(warm_up_s),
     }
 }
 

@@ -9,7 +9,8 @@ use tidegate_report::svg_file;
 use crate::analysis::{self, claims, figures, tables};
 use crate::experiment::Experiment;
 use crate::folder::Folder;
-use crate::runner::{Measured, Options};
+use crate::options::Options;
+use crate::runner::Measured;
 use crate::summary::Summary;
 use crate::{Error, Result};
 use page::Page;
@@ -23,6 +24,7 @@ pub fn finish(experiment: &Experiment, options: &Options, measured: &Measured) -
     let runs = analysis::runs(&measured.records);
     let provenance = tidegate_host::Provenance::read();
     let mut summary = Summary::new(&experiment.name, options.quick, provenance);
+    summary.machine = measured.machine.clone();
     summary.tables = tables::tables(experiment, &measured.records, &runs);
     summary.claims = claims::check(experiment, &runs, options.quick);
     let rows = tables::every_run(experiment, &measured.records);

@@ -10,7 +10,7 @@ use tidegate_report::{figure, palette};
 use crate::analysis::figures::Drawn;
 use crate::claim::Verdict;
 use crate::experiment::Experiment;
-use crate::runner::Options;
+use crate::options::Options;
 use crate::summary::Summary;
 
 /// What the page shows.

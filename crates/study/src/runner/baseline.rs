@@ -18,11 +18,16 @@ pub(super) struct Capacities(BTreeMap<String, f64>);
 /// Sessions per second and core of the first probe: a light load for any machine that can
 /// compile this program.
 const FIRST_PER_S: f64 = 10.0;
-/// The further probes' shares of the estimate before them. Work costs more on a processor
-/// that mostly sleeps, so a light probe underestimates the capacity.
-const SHARES: [f64; 2] = [0.6, 0.85];
-/// Times of a probe.
-const PROBE: Windows = Windows { warm_up_s: 1.0, measured_s: 2.5, repetitions: 1 };
+/// The further probes' shares of the estimate before them. Work costs up to half as much again
+/// on a processor that mostly sleeps, so a light probe underestimates the capacity.
+const SHARES: [f64; 5] = [0.6, 0.8, 0.9, 0.9, 0.9];
+/// Use of the processors from which a probe tells their capacity.
+const TELLING: f64 = 0.75;
+/// The measured time of a probe, in seconds.
+const PROBE_S: f64 = 2.5;
+/// Its warm-up in durations of a session, and its limits in seconds: before the first sessions
+/// end there are fewer of them than later.
+const WARM_UP: (f64, f64, f64) = (1.2, 1.0, 60.0);
 /// Load of a baseline as a share of the capacity: one that a machine of changing speed still
 /// serves.
 const BASELINE: f64 = 0.9;
@@ -76,14 +81,21 @@ impl Runner<'_> {
         if let Some(capacity) = last.and_then(|record| carried(record, requests)) {
             return Ok(capacity);
         }
+        let session = self.bench.scenario(off)?.session_duration().as_secs_f64() * off.time_scale;
+        let (times, least, most) = WARM_UP;
+        let warm_up_s = (times * session).clamp(least, most);
+        let windows = Windows { warm_up_s, measured_s: PROBE_S, repetitions: 1 };
         let mut capacity = FIRST_PER_S * self.bench.resources.grant(off).cpus;
         for share in [1.0].into_iter().chain(SHARES) {
             self.begin("capacity, by the CPU time of a session", blocks_left);
             let id = self.free_id("capacity");
-            let planned = self.planned_off(id, Kind::Capacity, off, PROBE, 0);
+            let planned = self.planned_off(id, Kind::Capacity, off, windows, 0);
             let offered = Offered { rate_per_s: share * capacity, capacity_per_s: None };
             let record = self.measure(&planned, offered)?;
             capacity = carried(&record, requests).unwrap_or(capacity);
+            if record.figure("server_use").is_some_and(|used| used >= TELLING) {
+                break;
+            }
         }
         Ok(capacity)
     }

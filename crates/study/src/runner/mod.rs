@@ -6,14 +6,14 @@ mod host;
 mod window;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::time::Duration;
 
-use tidegate_host::{Cores, Machine, Provenance};
+use tidegate_host::{Machine, Provenance};
 use tidegate_lab::{Pulse, Quota};
 use tidegate_load::{Scenario, Snapshot, Stop};
 
 use crate::experiment::{Combination, Experiment};
+use crate::options::Options;
 use crate::order::{Block, blocks, id};
 use crate::record::{self, Kind, Planned, Record};
 use crate::resources::Resources;
@@ -22,23 +22,6 @@ use crate::system::{Workshop, check_policies, prepare};
 use crate::{Error, Result};
 use baseline::Capacities;
 use window::{Bench, Offered};
-
-/// How a study is run.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// Folder of the results.
-    pub out: PathBuf,
-    /// Fewer levels and shorter windows.
-    pub quick: bool,
-    /// Continue a study that stopped.
-    pub resume: bool,
-    /// Seed of the order and of the customers' choices.
-    pub seed: u64,
-    /// Cores of service and gate.
-    pub server_cores: Option<Cores>,
-    /// Cores of the customers.
-    pub driver_cores: Option<Cores>,
-}
 
 /// What happens while a study runs.
 #[derive(Debug)]
@@ -71,12 +54,14 @@ pub struct Measured {
     pub unit: String,
     /// Cores of service and gate, and of the customers.
     pub cores: (String, String),
+    /// The machine, as it was before this process was pinned to the customers' processors.
+    pub machine: Machine,
 }
 
 /// Attempts at a run in which the load generator is saturated. On a shared machine that passes.
 const TRIES: usize = 3;
 /// What a run takes beside its load: starting, and ending.
-const OVERHEAD: Duration = Duration::from_millis(1500);
+const OVERHEAD: Duration = Duration::from_millis(500);
 
 /// Runs what is missing of an experiment.
 ///
@@ -95,6 +80,7 @@ pub fn run(
     let resources = Resources::find(given, &mut combinations, Quota::new)?;
     let state = State::new(experiment, options, &resources);
     state.claim(&options.out, options.resume)?;
+    let (provenance, machine) = (Provenance::read(), Machine::read());
     record::remove_incomplete(&options.out);
     // The customers' threads are pinned; so is everything else that this process does.
     resources.driver.pin_this_thread().map_err(|error| {
@@ -104,7 +90,6 @@ pub fn run(
     let workshop = Workshop::open(&options.out, &experiment.folder)?;
     check_policies(&combinations, &workshop, &options.out.join("shared"))?;
     combinations.iter().try_for_each(|one| prepare(&one.settings, &workshop))?;
-    let (provenance, machine) = (Provenance::read(), Machine::read());
     let bench = Bench {
         resources: &resources,
         workshop: &workshop,
@@ -129,7 +114,8 @@ pub fn run(
     runner.run()?;
     let records = runner.complete.into_values().collect();
     let cores = (resources.server.to_string(), resources.driver.to_string());
-    Ok(Measured { records, notes: resources.notes.clone(), unit: resources.unit(), cores })
+    let (notes, unit) = (resources.notes.clone(), resources.unit());
+    Ok(Measured { records, notes, unit, cores, machine })
 }
 
 /// Every scenario that is named.
