@@ -11,7 +11,7 @@ use crate::stdout::print;
 /// Flags of `tidegate check`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Gate configuration, load scenario or simulated scenario
+    /// Gate configuration, load scenario, simulated scenario or experiment of a study
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
 }
@@ -30,6 +30,13 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
 
 fn check(file: &Path) -> anyhow::Result<String> {
     let text = tidegate_config::read_file(file).map_err(anyhow::Error::msg)?;
+    if is_experiment(&text) {
+        let experiment = tidegate_study::Experiment::from_toml(&text, &file.to_string_lossy());
+        let experiment = experiment.map_err(anyhow::Error::msg)?;
+        let (runs, rounds) =
+            (experiment.combinations(false).len(), experiment.windows(false).repetitions);
+        return Ok(format!("a valid experiment; {runs} combinations in {rounds} rounds"));
+    }
     if is_simulated(&text) {
         let name = file.to_string_lossy();
         let scenario = tidegate_sim::Scenario::from_toml(&text, &name);
@@ -61,6 +68,16 @@ fn is_scenario(text: &str) -> bool {
     text.lines().any(|line| begins(line.trim_start()))
 }
 
+/// An experiment has one of these tables, which no other file has.
+fn is_experiment(text: &str) -> bool {
+    let begins = |line: &str| {
+        ["[system", "[workload", "[windows", "[[factors", "[[claims", "[[figures"]
+            .iter()
+            .any(|table| line.starts_with(table))
+    };
+    text.lines().any(|line| begins(line.trim_start()))
+}
+
 /// A simulated scenario has the key `about` before its first table. Text that is not valid
 /// TOML is recognised too.
 fn is_simulated(text: &str) -> bool {
@@ -72,6 +89,16 @@ fn is_simulated(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_experiment_is_recognised_by_its_tables() {
+        for text in ["name = \"x\"\n[system]", "about = 1\n  [[factors]]", "[windows]\nx"] {
+            assert!(is_experiment(text), "{text}");
+        }
+        for text in ["about = \"[system]\"", "[upstream]\nurl = 1", "[session]", "loads = [1]"] {
+            assert!(!is_experiment(text), "{text}");
+        }
+    }
 
     #[test]
     fn a_simulated_scenario_is_recognised_by_its_key() {

@@ -10,6 +10,7 @@ mod signals;
 mod sim;
 mod site;
 mod stdout;
+mod study;
 mod usage;
 
 use clap::{Parser, Subcommand};
@@ -45,6 +46,8 @@ enum Command {
     Sim(sim::Args),
     /// Measure an auction site under overload, without and with the gate
     Demo(demo::Args),
+    /// Run an experiment end to end: factors, windows in turns, raw data, claims, report
+    Study(study::Args),
 }
 
 fn main() -> std::process::ExitCode {
@@ -61,6 +64,7 @@ fn main() -> std::process::ExitCode {
         Command::Site(args) => site::run(args),
         Command::Sim(args) => sim::run(args),
         Command::Demo(args) => demo::run(args),
+        Command::Study(args) => study::run(args),
     };
     Outcome::report(outcome)
 }

@@ -91,6 +91,15 @@ impl Pulse {
             _ => 1.0,
         }
     }
+
+    /// CPU seconds of the work between two instants: half as long again on a machine that is
+    /// a third slower. For comparisons with what another process sampled; `None` where nothing
+    /// was measured.
+    pub fn cost_s(&self, from: Instant, to: Instant) -> Option<f64> {
+        let samples = self.samples.lock().unwrap_or_else(PoisonError::into_inner);
+        let within = samples.iter().filter(|sample| sample.at >= from && sample.at < to);
+        cost(&within.copied().collect::<Vec<_>>())
+    }
 }
 
 /// CPU seconds of the conversations and the signature that belong together, by the
@@ -192,6 +201,8 @@ mod tests {
         assert_eq!(pulse.speed(second(2), second(6)), 0.5);
         assert_eq!(pulse.speed(second(6), second(11)), 1.0);
         assert_eq!(pulse.speed(second(90), second(95)), 1.0);
+        assert_eq!(pulse.cost_s(second(2), second(6)), Some(320.0));
+        assert_eq!(pulse.cost_s(second(90), second(95)), None);
     }
 
     #[test]

@@ -5,6 +5,7 @@ mod bars;
 mod chart;
 mod figure;
 mod page;
+mod palette;
 mod svg;
 
 pub use axis::time_ticks;
@@ -12,3 +13,4 @@ pub use bars::Bars;
 pub use chart::{Chart, Line, Scale, Size};
 pub use figure::{figure, histogram};
 pub use page::page;
+pub use palette::{palette, svg_file};

@@ -1,0 +1,40 @@
+//! `tidegate study list`.
+
+use tidegate_study::experiment::{BUILT_IN, BuiltIn};
+
+use crate::exit::{Outcome, bad_input};
+use crate::stdout::print;
+
+/// Flags of `tidegate study list`.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Print the file of a study that ships
+    #[arg(long, value_name = "NAME")]
+    show: Option<String>,
+    /// Print the reference of experiment files: every table and key
+    #[arg(long)]
+    reference: bool,
+}
+
+/// Prints what is asked for.
+pub fn run(args: &Args) -> anyhow::Result<Outcome> {
+    if args.reference {
+        print(tidegate_study::reference())?;
+        return Ok(Outcome::Done);
+    }
+    if let Some(name) = &args.show {
+        let known: Vec<&str> = BUILT_IN.iter().map(|one| one.name).collect();
+        let found = BuiltIn::named(name).ok_or_else(|| {
+            bad_input(format!(
+                "--show {name}: is no study that ships; choose of {}",
+                known.join(", ")
+            ))
+        })?;
+        print(found.text)?;
+        return Ok(Outcome::Done);
+    }
+    for one in BUILT_IN {
+        print(format!("{:12} {}\n", one.name, one.experiment().about))?;
+    }
+    Ok(Outcome::Done)
+}

@@ -1,0 +1,104 @@
+//! `tidegate study NAME|FILE`: runs an experiment.
+
+use std::path::{Path, PathBuf};
+
+use tidegate_config::did_you_mean;
+use tidegate_host::Cores;
+use tidegate_study::experiment::{BUILT_IN, BuiltIn};
+use tidegate_study::{Experiment, Options, Summary, Verdict};
+
+use super::progress::Progress;
+use crate::exit::{Outcome, bad_input};
+use crate::signals::stop_on_signal;
+use crate::stdout::print;
+
+/// Flags of a run.
+#[derive(clap::Args)]
+pub struct RunArgs {
+    /// A study that ships (`tidegate study list`), or the file of an experiment
+    #[arg(value_name = "NAME|FILE", required = true)]
+    study: Option<String>,
+    /// A short run of at most ten minutes for those that ship; its figures are rough
+    #[arg(long)]
+    quick: bool,
+    /// Folder of the results [default: out/study/NAME]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Continue a study that stopped: its complete runs are kept
+    #[arg(long)]
+    resume: bool,
+    /// Seed of the order of the runs and of the customers' choices
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Processors of service and gate [default: as many as the experiment needs, one at least
+    /// is left]
+    #[arg(long, value_name = "LIST")]
+    server_cores: Option<Cores>,
+    /// Processors of the customers [default: the next ones]
+    #[arg(long, value_name = "LIST")]
+    driver_cores: Option<Cores>,
+}
+
+/// Runs the experiment, and prints its claims.
+pub fn run(args: &RunArgs) -> anyhow::Result<Outcome> {
+    let experiment = find(args.study.as_deref().unwrap_or_default())?;
+    let out = args.out.clone().unwrap_or_else(|| Path::new("out/study").join(&experiment.name));
+    let options = Options {
+        out,
+        quick: args.quick,
+        resume: args.resume,
+        seed: args.seed,
+        server_cores: args.server_cores.clone(),
+        driver_cores: args.driver_cores.clone(),
+    };
+    let stop = stop_on_signal()?;
+    print(format!("Study {}: {}\n", experiment.name, experiment.about))?;
+    let mut progress = Progress::new();
+    let measured = tidegate_study::run(&experiment, &options, &stop, &mut |event| {
+        progress.show(&event);
+    })?;
+    progress.end();
+    let summary = tidegate_study::finish(&experiment, &options, &measured)?;
+    print(claims(&summary))?;
+    let file = |name: &str| options.out.join(name).display().to_string();
+    print(format!("\nreport: {}\nfigures: {}\n", file("report.html"), file("summary.json")))?;
+    Ok(Outcome::Done)
+}
+
+/// The experiment of a name or in a file.
+fn find(given: &str) -> anyhow::Result<Experiment> {
+    if let Some(built_in) = BuiltIn::named(given) {
+        return Ok(built_in.experiment());
+    }
+    let path = Path::new(given);
+    if !path.exists() {
+        let names: Vec<&str> = BUILT_IN.iter().map(|one| one.name).collect();
+        let remedy = did_you_mean(given, &names)
+            .unwrap_or_else(|| format!("those that ship: {}", names.join(", ")));
+        return Err(bad_input(format!(
+            "{given}: is neither a study that ships nor a file; {remedy}"
+        )));
+    }
+    let text = tidegate_config::read_file(path).map_err(bad_input)?;
+    Experiment::from_toml(&text, given).map_err(bad_input)
+}
+
+/// The claims with their verdicts, a line each.
+fn claims(summary: &Summary) -> String {
+    let mut text = String::new();
+    for claim in &summary.claims {
+        let verdict = match claim.verdict {
+            Verdict::Holds => "holds",
+            Verdict::DoesNotHold => "does not hold",
+            Verdict::Undecided => "undecided",
+        };
+        let number = |name: &str| claim.evidence.get(name).and_then(serde_json::Value::as_f64);
+        let measured = match (number("mean"), number("low_95"), number("high_95")) {
+            (Some(mean), Some(low), Some(high)) => format!("{mean:.3} ({low:.3} to {high:.3})"),
+            (Some(mean), ..) => format!("{mean:.3}"),
+            _ => "not measured".into(),
+        };
+        text += &format!("\n{verdict:14} {:50} {measured}", claim.id);
+    }
+    if text.is_empty() { text } else { text + "\n" }
+}

@@ -1,0 +1,196 @@
+//! Whether claims hold, by the intervals of their figures.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::json;
+use tidegate_stats::Estimate;
+
+use super::{Run, load_factor};
+use crate::claim::{Claim, Verdict};
+use crate::experiment::{ClaimRule, Experiment, Levels, Selection, Take};
+
+/// Coverage of the intervals.
+const CONFIDENCE: f64 = 0.95;
+
+/// Checks every claim of an experiment.
+pub fn check(experiment: &Experiment, runs: &[Run], quick: bool) -> Vec<Claim> {
+    let load = load_factor(experiment);
+    let mut claims = Vec::new();
+    for rule in &experiment.claims {
+        let factor =
+            experiment.factors.iter().find(|factor| Some(&factor.name) == rule.each.as_ref());
+        let Some(factor) = factor else {
+            claims.push(claim(rule, None, runs, load));
+            continue;
+        };
+        for level in factor.levels(quick) {
+            claims.push(claim(rule, Some((&factor.name, level)), runs, load));
+        }
+    }
+    claims
+}
+
+/// One claim, for one level of a factor or for all runs.
+fn claim(rule: &ClaimRule, of: Option<(&str, &str)>, runs: &[Run], load: Option<&str>) -> Claim {
+    let within = |selection: &Selection| match of {
+        Some((factor, level)) if !selection.names(factor) => selection.and(factor, level),
+        _ => selection.clone(),
+    };
+    let left = (within(&rule.runs.0), rule.runs.1);
+    let right = rule.compared_with.as_ref().map(|(selection, take)| (within(selection), *take));
+    let values = values(&rule.metric, &left, right.as_ref(), runs, load);
+    let estimate = Estimate::of_mean(&values);
+    let mut evidence = BTreeMap::from([
+        ("metric".to_owned(), json!(rule.metric)),
+        ("values".into(), json!(values.len())),
+        ("is_ratio".into(), json!(rule.compared_with.is_some())),
+    ]);
+    for (name, limit) in [("at_least", rule.at_least), ("at_most", rule.at_most)] {
+        if let Some(limit) = limit {
+            evidence.insert(name.into(), json!(limit));
+        }
+    }
+    if let Some((factor, level)) = of {
+        evidence.insert(factor.to_owned(), json!(level));
+    }
+    let verdict = match estimate {
+        Some(estimate) => {
+            let (low, high) = estimate.interval(CONFIDENCE);
+            for (name, value) in [("mean", estimate.value), ("low_95", low), ("high_95", high)] {
+                evidence.insert(name.into(), json!(value));
+            }
+            verdict(rule, (low, high))
+        }
+        None => {
+            if let [only] = values[..] {
+                evidence.insert("mean".into(), json!(only));
+            }
+            let why = if values.is_empty() { "not measured" } else { "one value has no interval" };
+            evidence.insert("undecided_because".into(), json!(why));
+            Verdict::Undecided
+        }
+    };
+    let id =
+        of.map_or_else(|| rule.id.clone(), |(_, level)| format!("{}-{}", rule.id, slug(level)));
+    let (source, text) = (rule.source.clone(), rule.text.clone());
+    Claim { id, source, text, verdict, evidence }
+}
+
+/// The verdict of an interval between the limits: it holds if both ends keep them, and does not
+/// hold if the whole interval is beyond one of them.
+fn verdict(rule: &ClaimRule, interval: (f64, f64)) -> Verdict {
+    use tidegate_stats::Verdict as Limit;
+    let least = rule.at_least.map(|limit| Limit::at_least(limit, interval));
+    let most = rule.at_most.map(|limit| Limit::at_most(limit, interval));
+    let all = || least.into_iter().chain(most);
+    if all().any(|limit| limit == Limit::Missed) {
+        Verdict::DoesNotHold
+    } else if all().all(|limit| limit == Limit::Met) {
+        Verdict::Holds
+    } else {
+        Verdict::Undecided
+    }
+}
+
+/// Lower-case letters and digits of a level, with hyphens for others.
+fn slug(level: &str) -> String {
+    let letter = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
+    let slug: String = level.chars().map(letter).collect();
+    slug.split('-').filter(|part| !part.is_empty()).collect::<Vec<_>>().join("-")
+}
+
+/// What runs are matched by: the levels that no selection fixes, and the round.
+type Match = (Levels, u32);
+
+/// The figures of a claim: of each match those of the left side, divided by that of the right.
+fn values(
+    metric: &str,
+    left: &(Selection, Take),
+    right: Option<&(Selection, Take)>,
+    runs: &[Run],
+    load: Option<&str>,
+) -> Vec<f64> {
+    // A peak is one over all loads, so the load matches nothing there.
+    let peak = left.1 == Take::Peak || right.is_some_and(|(_, take)| *take == Take::Peak);
+    let mut fixed: BTreeSet<&str> = left.0.factors().collect();
+    fixed.extend(right.into_iter().flat_map(|(selection, _)| selection.factors()));
+    fixed.extend(load.filter(|_| peak));
+    let side = |side: &(Selection, Take)| taken(metric, side, runs, &fixed, load);
+    let left = side(left);
+    let Some(right) = right else { return left.into_values().flatten().collect() };
+    let right = side(right);
+    let mut ratios = Vec::new();
+    for (key, values) in left {
+        let Some(others) = right.get(&key) else { continue };
+        let reference = others.iter().sum::<f64>() / others.len() as f64;
+        let of = values.into_iter().map(|value| value / reference);
+        ratios.extend(of.filter(|ratio| ratio.is_finite()));
+    }
+    ratios
+}
+
+/// What is taken of the selected runs of each match.
+fn taken(
+    metric: &str,
+    (selection, take): &(Selection, Take),
+    runs: &[Run],
+    fixed: &BTreeSet<&str>,
+    load: Option<&str>,
+) -> BTreeMap<Match, Vec<f64>> {
+    let selected = runs.iter().filter(|run| selection.contains(&run.levels));
+    let mut matches: BTreeMap<Match, Vec<(&Run, f64)>> = BTreeMap::new();
+    for run in selected {
+        let Some(value) = run.figure(metric) else { continue };
+        let mut levels = run.levels.clone();
+        levels.retain(|factor, _| !fixed.contains(factor.as_str()));
+        matches.entry((levels, run.round)).or_default().push((run, value));
+    }
+    let peaks = (*take == Take::Peak).then(|| peaks(&matches, load)).unwrap_or_default();
+    let of = |(key, runs): (Match, Vec<(&Run, f64)>)| {
+        let values: Vec<f64> = match take {
+            Take::Each => runs.into_iter().map(|(_, value)| value).collect(),
+            Take::Mean => vec![average(runs.iter().map(|(_, value)| *value))?],
+            Take::Peak => {
+                let at = peaks.get(&key.0)?;
+                let there = runs.iter().filter(|(run, _)| load_of(run, load) == *at);
+                vec![average(there.map(|(_, value)| *value))?]
+            }
+        };
+        Some((key, values))
+    };
+    matches.into_iter().filter_map(of).collect()
+}
+
+/// The load with the highest mean over all rounds, by match without its round. The load is
+/// chosen once: the highest value of each round would be raised by noise.
+fn peaks<'a>(
+    matches: &BTreeMap<Match, Vec<(&'a Run, f64)>>,
+    load: Option<&str>,
+) -> BTreeMap<Levels, &'a str> {
+    let mut by_load: BTreeMap<&Levels, BTreeMap<&'a str, Vec<f64>>> = BTreeMap::new();
+    for ((levels, _), runs) in matches {
+        for (run, value) in runs {
+            by_load.entry(levels).or_default().entry(load_of(run, load)).or_default().push(*value);
+        }
+    }
+    let highest = |loads: BTreeMap<&'a str, Vec<f64>>| {
+        let means = loads.into_iter().filter_map(|(load, values)| Some((load, average(values)?)));
+        means.max_by(|a, b| a.1.total_cmp(&b.1)).map(|(load, _)| load)
+    };
+    by_load
+        .into_iter()
+        .filter_map(|(levels, loads)| Some((levels.clone(), highest(loads)?)))
+        .collect()
+}
+
+fn load_of<'a>(run: &'a Run, load: Option<&str>) -> &'a str {
+    load.and_then(|load| run.levels.get(load)).map_or("", String::as_str)
+}
+
+fn average(values: impl IntoIterator<Item = f64>) -> Option<f64> {
+    let values: Vec<f64> = values.into_iter().collect();
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,146 @@
+use super::*;
+use crate::analysis::runs;
+use crate::record::Record;
+use crate::record::tests::record;
+
+const FILE: &str = "\
+name = \"x\"
+about = \"x\"
+[[factors]]
+key = \"policy\"
+levels = [\"off\", \"tide\"]
+[[factors]]
+key = \"load\"
+levels = [1, 2, 4]
+[[factors]]
+key = \"processors\"
+levels = [1, 2]
+";
+
+fn experiment(claim: &str) -> Experiment {
+    let text = format!(
+        "{FILE}[[claims]]\nid = \"c\"\nsource = \"s\"\ntext = \"t\"\nmetric = \"requests_per_s\"\n{claim}\n"
+    );
+    Experiment::from_toml(&text, "x").unwrap_or_else(|mistakes| panic!("{mistakes}"))
+}
+
+/// Two rounds, the second on a machine of half the speed. `off` collapses from load 2 on to a
+/// fifth; with two processors everything is 1.8 times as much.
+fn measured(noise: f64) -> Vec<Record> {
+    let mut all = Vec::new();
+    for (round, speed) in [(0, 1.0), (1, 0.5)] {
+        for (processors, times) in [("1", 1.0), ("2", 1.8)] {
+            for policy in ["off", "tide"] {
+                for load in ["1", "2", "4"] {
+                    let share = if policy == "off" && load != "1" { 0.2 } else { 1.0 };
+                    let sign = if load == "2" { noise } else { -noise };
+                    let value = 100.0 * speed * times * share * (1.0 + sign);
+                    let levels = [("policy", policy), ("load", load), ("processors", processors)];
+                    let id = format!("{round}-{policy}-{load}-{processors}");
+                    all.push(record(&id, round, &levels, &[("requests_per_s", value)]));
+                }
+            }
+        }
+    }
+    all
+}
+
+fn checked(claim: &str, noise: f64) -> Vec<Claim> {
+    check(&experiment(claim), &runs(&measured(noise)), false)
+}
+
+fn mean(claim: &Claim) -> f64 {
+    claim.evidence["mean"].as_f64().unwrap()
+}
+
+const COLLAPSE: &str = "where = { policy = \"off\", load = \">= 2\" }\n\
+                        compared_with = { policy = \"off\" }\n";
+
+#[test]
+fn a_ratio_is_taken_within_a_round_so_that_drift_cancels() {
+    let claims = checked(&format!("{COLLAPSE}at_most = 0.21"), 0.0);
+    assert_eq!(claims.len(), 1);
+    // Two loads, two numbers of processors, two rounds.
+    assert_eq!(claims[0].evidence["values"], json!(8));
+    assert!((mean(&claims[0]) - 0.2).abs() < 1e-9);
+    assert_eq!(claims[0].verdict, Verdict::Holds);
+}
+
+#[test]
+fn a_verdict_follows_from_the_whole_interval() {
+    // Values 0.22 and 0.18 of a peak of 0.9 at load 1: 0.2444 and 0.2, half of them each, so the
+    // mean is 0.2222, s = 0.02376 and with t(7) = 2.365 the half width 0.0199.
+    for (limit, expected) in [
+        ("at_most = 0.25", Verdict::Holds),
+        ("at_most = 0.23", Verdict::Undecided),
+        ("at_most = 0.2", Verdict::DoesNotHold),
+        ("at_least = 0.25", Verdict::DoesNotHold),
+        ("at_least = 0.1\nat_most = 0.3", Verdict::Holds),
+        ("at_least = 0.22\nat_most = 0.3", Verdict::Undecided),
+        ("at_least = 0.3\nat_most = 0.4", Verdict::DoesNotHold),
+    ] {
+        let claims = checked(&format!("{COLLAPSE}{limit}"), 0.1);
+        assert_eq!(claims[0].verdict, expected, "{limit}: {:?}", claims[0].evidence);
+    }
+    let claims = checked(&format!("{COLLAPSE}at_most = 1"), 0.1);
+    assert!((mean(&claims[0]) - 0.222_222).abs() < 1e-5, "{:?}", claims[0].evidence);
+    let high = claims[0].evidence["high_95"].as_f64().unwrap();
+    assert!((high - 0.242_08).abs() < 1e-4, "{high}");
+}
+
+#[test]
+fn a_peak_is_the_load_with_the_highest_mean_over_the_rounds() {
+    let claim = "where = { policy = \"off\", processors = 2 }\ntake = \"peak\"\n\
+                 compared_with = { policy = \"off\", processors = 1 }\nat_least = 1.7\nat_most = 1.9";
+    let claims = checked(claim, 0.0);
+    assert_eq!(claims[0].evidence["values"], json!(2));
+    assert!((mean(&claims[0]) - 1.8).abs() < 1e-9);
+    assert_eq!(claims[0].verdict, Verdict::Holds);
+}
+
+#[test]
+fn a_claim_is_checked_for_each_level_with_a_name_of_its_own() {
+    let claims = checked(&format!("{COLLAPSE}at_most = 0.3\neach = \"processors\""), 0.0);
+    let ids: Vec<&str> = claims.iter().map(|claim| claim.id.as_str()).collect();
+    assert_eq!(ids, ["c-1", "c-2"]);
+    assert_eq!(claims[1].evidence["processors"], json!("2"));
+    assert_eq!(claims[1].evidence["values"], json!(4));
+    assert_eq!(slug("TLS 1.2, RSA-2048"), "tls-1-2-rsa-2048");
+}
+
+#[test]
+fn what_was_not_measured_or_once_is_undecided() {
+    let none = check(&experiment(&format!("{COLLAPSE}at_most = 1")), &[], false);
+    assert_eq!(none[0].verdict, Verdict::Undecided);
+    assert_eq!(none[0].evidence["undecided_because"], json!("not measured"));
+    let mut all = measured(0.0);
+    all.retain(|record| record.planned.round == 0 && record.planned.levels["processors"] == "1");
+    all.retain(|record| record.planned.levels["load"] != "4");
+    let once = check(&experiment(&format!("{COLLAPSE}at_most = 1")), &runs(&all), false);
+    assert_eq!(once[0].verdict, Verdict::Undecided);
+    assert!((mean(&once[0]) - 0.2).abs() < 1e-9);
+}
+
+#[test]
+fn runs_of_a_saturated_load_generator_are_left_out() {
+    let mut all = measured(0.0);
+    let of = |record: &mut Record| record.driver_saturated = vec!["late".into()];
+    all.iter_mut().filter(|record| record.planned.levels["load"] == "4").for_each(of);
+    let claims = check(&experiment(&format!("{COLLAPSE}at_most = 0.3")), &runs(&all), false);
+    assert_eq!(claims[0].evidence["values"], json!(4));
+    assert_eq!(crate::analysis::unsound(&all), 8);
+}
+
+#[test]
+fn a_run_is_compared_at_the_speed_that_the_machine_had() {
+    let mut all = measured(0.0);
+    for record in &mut all {
+        record.pulse_cost_s = Some(if record.planned.round == 0 { 1.0 } else { 2.0 });
+    }
+    let runs = runs(&all);
+    let at_speed = |round| {
+        let run = runs.iter().find(|run| run.round == round && run.levels["load"] == "1");
+        run.and_then(|run| run.figure("requests_per_s_at_speed")).unwrap()
+    };
+    assert!((at_speed(0) - at_speed(1)).abs() < 1e-9);
+}

@@ -1,0 +1,90 @@
+//! From complete runs to tables, claims and figures. Pure: everything follows from the runs.
+
+pub mod claims;
+pub mod curves;
+pub mod figures;
+pub mod published;
+pub mod tables;
+
+use crate::experiment::{Experiment, Levels, Settings};
+use crate::metrics::Figures;
+use crate::record::{Kind, Record, Second};
+
+/// A run as it is analysed.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// Its name.
+    pub id: String,
+    /// Its round, from 0.
+    pub round: u32,
+    /// Level of each factor.
+    pub levels: Levels,
+    /// Its settings.
+    pub settings: Settings,
+    /// Figures, those by the machine's speed included.
+    pub figures: Figures,
+    /// Mean milliseconds by phase.
+    pub phases: Figures,
+    /// Every second.
+    pub seconds: Vec<Second>,
+}
+
+impl Run {
+    /// A figure; none where it was not measured.
+    pub fn figure(&self, name: &str) -> Option<f64> {
+        self.figures.get(name).copied().filter(|value| value.is_finite())
+    }
+}
+
+/// The sound runs of a study, in the order of their names.
+pub fn runs(records: &[Record]) -> Vec<Run> {
+    let usual = usual_cost(records);
+    let sound = records.iter().filter(|it| it.planned.kind == Kind::Run && it.is_sound());
+    sound.map(|record| run(record, usual)).collect()
+}
+
+/// The runs whose load generator was saturated in every try.
+pub fn unsound(records: &[Record]) -> usize {
+    records.iter().filter(|it| it.planned.kind == Kind::Run && !it.is_sound()).count()
+}
+
+/// A record with the machine's speed: its median cost of the pulse's work over that of the run.
+pub fn run(record: &Record, usual: Option<f64>) -> Run {
+    let mut figures = record.figures.clone();
+    if let (Some(usual), Some(then)) = (usual, record.pulse_cost_s) {
+        let speed = usual / then;
+        figures.insert("machine_speed".into(), speed);
+        if let Some(requests) = figures.get("requests_per_s") {
+            figures.insert("requests_per_s_at_speed".into(), requests / speed);
+        }
+    } else if let Some(requests) = figures.get("requests_per_s") {
+        figures.insert("requests_per_s_at_speed".into(), *requests);
+    }
+    Run {
+        id: record.planned.id.clone(),
+        round: record.planned.round,
+        levels: record.planned.levels.clone(),
+        settings: record.planned.settings.clone(),
+        figures,
+        phases: record.phases.clone(),
+        seconds: record.seconds.clone(),
+    }
+}
+
+/// The median cost of the pulse's work.
+pub fn usual_cost(records: &[Record]) -> Option<f64> {
+    let costs: Vec<f64> = records.iter().filter_map(|record| record.pulse_cost_s).collect();
+    tidegate_stats::Summary::of(&costs).map(|summary| summary.median)
+}
+
+/// The factor that sets the offered load; none if it is the same for all runs.
+pub fn load_factor(experiment: &Experiment) -> Option<&str> {
+    let names = experiment.factors.iter().map(|factor| factor.name.as_str());
+    names.into_iter().find(|name| matches!(*name, "load" | "rate"))
+}
+
+/// The mean of a figure over runs that have it.
+pub fn mean<'a>(runs: impl IntoIterator<Item = &'a Run>, metric: &str) -> Option<f64> {
+    let values: Vec<f64> = runs.into_iter().filter_map(|run| run.figure(metric)).collect();
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}

@@ -1,0 +1,210 @@
+//! The tables of a study.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value, json};
+use tidegate_stats::Estimate;
+
+use super::curves::{Curve, curves};
+use super::published::beside;
+use super::{Run, mean, run, usual_cost};
+use crate::experiment::{Experiment, Levels};
+use crate::metrics::METRICS;
+use crate::record::{Kind, Record};
+use crate::summary::Row;
+
+/// Coverage of the intervals.
+const CONFIDENCE: f64 = 0.95;
+
+/// Every table by name.
+pub fn tables(
+    experiment: &Experiment,
+    records: &[Record],
+    runs: &[Run],
+) -> BTreeMap<String, Vec<Row>> {
+    let curves = curves(experiment, runs);
+    let all = [
+        ("knee", knee(experiment, &curves)),
+        ("handshakes", handshakes(experiment, &curves)),
+        ("phases", phases(experiment, &curves, runs)),
+        ("points", points(experiment, runs)),
+        ("baselines", baselines(records)),
+        ("runs", every_run(experiment, records)),
+    ];
+    all.into_iter()
+        .filter(|(_, rows)| !rows.is_empty())
+        .map(|(name, rows)| (name.into(), rows))
+        .collect()
+}
+
+/// The levels as columns, in the order of the factors.
+fn columns(experiment: &Experiment, levels: &Levels) -> Row {
+    let mut row = Row::new();
+    for factor in &experiment.factors {
+        if let Some(level) = levels.get(&factor.name) {
+            row.insert(factor.name.clone(), json!(level));
+        }
+    }
+    row
+}
+
+fn put(row: &mut Row, name: &str, value: Option<f64>) {
+    row.insert(name.to_owned(), value.map_or(Value::Null, |value| json!(value)));
+}
+
+/// Tables 1 and 2 of the paper: the load that overloads the server, its peak, and what is left
+/// of it in overload.
+fn knee(experiment: &Experiment, curves: &[Curve<'_>]) -> Vec<Row> {
+    let row = |curve: &Curve<'_>| {
+        let peak = curve.peak()?;
+        let mut row = columns(experiment, &curve.levels);
+        let throughput = peak.mean("requests_per_s")?;
+        let overloaded = mean(curve.overloaded(), "requests_per_s");
+        put(&mut row, "new_clients_per_s", peak.mean("offered_per_s"));
+        put(&mut row, "peak_requests_per_s", Some(throughput));
+        put(&mut row, "peak_completed_per_s", peak.mean("completed_per_s"));
+        put(&mut row, "overloaded_requests_per_s", overloaded);
+        put(&mut row, "overloaded_completed_per_s", mean(curve.overloaded(), "completed_per_s"));
+        put(&mut row, "overloaded_share_of_peak", overloaded.map(|it| it / throughput));
+        for (name, value) in beside(&experiment.name, &curve.levels) {
+            put(&mut row, name, Some(value));
+        }
+        Some(row)
+    };
+    curves.iter().filter_map(row).collect()
+}
+
+/// Figures 7 and 12: the share of full handshakes below and beyond the knee.
+fn handshakes(experiment: &Experiment, curves: &[Curve<'_>]) -> Vec<Row> {
+    let row = |curve: &Curve<'_>| {
+        let mut row = columns(experiment, &curve.levels);
+        let share = |runs| mean(runs, "full_handshake_share");
+        let (below, overloaded) = (share(curve.below()), share(curve.overloaded()));
+        if below.is_none() && overloaded.is_none() {
+            return None;
+        }
+        put(&mut row, "full_share_below", below);
+        put(&mut row, "full_share_overloaded", overloaded);
+        Some(row)
+    };
+    curves.iter().filter_map(row).collect()
+}
+
+/// Figures 6 and 11: mean milliseconds of each phase, below and beyond the knee where there is
+/// one. Phases that the customers observe begin with `customer.`; a trace adds those of others.
+fn phases(experiment: &Experiment, curves: &[Curve<'_>], runs: &[Run]) -> Vec<Row> {
+    let mut rows = Vec::new();
+    let mut add = |levels: &Levels, load: &str, runs: &[&Run]| {
+        let names: BTreeSet<&String> = runs.iter().flat_map(|run| run.phases.keys()).collect();
+        for name in names {
+            let values: Vec<f64> =
+                runs.iter().filter_map(|run| run.phases.get(name)).copied().collect();
+            let mut row = columns(experiment, levels);
+            row.insert("at".into(), json!(load));
+            row.insert("phase".into(), json!(name));
+            put(&mut row, "mean_ms", Some(values.iter().sum::<f64>() / values.len() as f64));
+            rows.push(row);
+        }
+    };
+    for curve in curves {
+        add(&curve.levels, "below", &curve.below());
+        add(&curve.levels, "overloaded", &curve.overloaded());
+    }
+    if curves.is_empty() {
+        for (levels, runs) in by_levels(runs) {
+            add(&levels, "all", &runs);
+        }
+    }
+    rows
+}
+
+/// Runs that differ in their round alone.
+fn by_levels(runs: &[Run]) -> BTreeMap<Levels, Vec<&Run>> {
+    let mut groups: BTreeMap<Levels, Vec<&Run>> = BTreeMap::new();
+    for run in runs {
+        groups.entry(run.levels.clone()).or_default().push(run);
+    }
+    groups
+}
+
+/// The figures of `points` that have an interval.
+pub const OF_POINTS: [&str; 8] = [
+    "offered_per_s",
+    "requests_per_s",
+    "completed_per_s",
+    "refused_per_s",
+    "completed_ratio",
+    "response_mean_ms",
+    "response_p95_ms",
+    "full_handshake_share",
+];
+
+/// Mean and interval of each combination over its rounds.
+fn points(experiment: &Experiment, runs: &[Run]) -> Vec<Row> {
+    let mut groups: Vec<(Vec<usize>, Levels, Vec<&Run>)> = by_levels(runs)
+        .into_iter()
+        .map(|(levels, runs)| {
+            let place = experiment.factors.iter().map(|factor| factor.place(&levels, ""));
+            (place.collect(), levels, runs)
+        })
+        .collect();
+    groups.sort_by(|a, b| a.0.cmp(&b.0));
+    let row = |(_, levels, runs): (Vec<usize>, Levels, Vec<&Run>)| {
+        let mut row = columns(experiment, &levels);
+        row.insert("rounds".into(), json!(runs.len()));
+        for metric in OF_POINTS {
+            let values: Vec<f64> = runs.iter().filter_map(|run| run.figure(metric)).collect();
+            put(&mut row, metric, mean(runs.iter().copied(), metric));
+            if let Some(estimate) = Estimate::of_mean(&values) {
+                let (low, high) = estimate.interval(CONFIDENCE);
+                put(&mut row, &format!("{metric}_low_95"), Some(low));
+                put(&mut row, &format!("{metric}_high_95"), Some(high));
+            }
+        }
+        row
+    };
+    groups.into_iter().map(row).collect()
+}
+
+/// Capacities and baselines.
+fn baselines(records: &[Record]) -> Vec<Row> {
+    let usual = usual_cost(records);
+    let others = records.iter().filter(|record| record.planned.kind != Kind::Run);
+    let mut others: Vec<&Record> = others.collect();
+    others.sort_by_key(|record| record.provenance.started_unix_s);
+    let row = |record: &Record| {
+        let run = run(record, usual);
+        let mut row = Row::new();
+        row.insert("run".into(), json!(record.planned.id));
+        row.insert("processors".into(), json!(record.planned.settings.processors));
+        row.insert("certificate".into(), json!(record.planned.settings.certificate));
+        row.insert("tls".into(), json!(record.planned.settings.tls));
+        for metric in
+            ["offered_per_s", "requests_per_s", "completed_ratio", "server_use", "machine_speed"]
+        {
+            put(&mut row, metric, run.figure(metric));
+        }
+        row
+    };
+    others.into_iter().map(row).collect()
+}
+
+/// Every run with all its figures.
+pub fn every_run(experiment: &Experiment, records: &[Record]) -> Vec<Row> {
+    let usual = usual_cost(records);
+    let row = |record: &Record| {
+        let run = run(record, usual);
+        let mut row = Row::new();
+        row.insert("run".into(), json!(record.planned.id));
+        row.insert("round".into(), json!(record.planned.round + 1));
+        row.extend(columns(experiment, &record.planned.levels));
+        for metric in METRICS {
+            put(&mut row, metric.name, run.figure(metric.name));
+        }
+        row.insert("driver_saturated".into(), json!(!record.is_sound()));
+        row.insert("commit".into(), json!(record.provenance.commit));
+        row.insert("started_unix_s".into(), json!(record.provenance.started_unix_s));
+        row
+    };
+    records.iter().filter(|record| record.planned.kind == Kind::Run).map(row).collect()
+}

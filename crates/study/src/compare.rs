@@ -1,0 +1,257 @@
+//! Two runs of the same study, combination by combination.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::Serialize;
+use tidegate_stats::{Difference, Estimate, holm};
+
+use crate::analysis::tables::OF_POINTS;
+use crate::analysis::{Run, runs};
+use crate::experiment::{Experiment, Levels};
+use crate::record::{Record, read_all};
+use crate::state::State;
+use crate::{Error, Result};
+
+/// Level of significance of all differences together.
+const LEVEL: f64 = 0.05;
+/// Coverage of an interval.
+const CONFIDENCE: f64 = 0.95;
+
+/// The comparison of two folders.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Comparison {
+    /// Name of the study.
+    pub study: String,
+    /// What differs in machine, commit and settings.
+    pub settings: Vec<Setting>,
+    /// Figures of combinations that both have.
+    pub rows: Vec<Row>,
+    /// Combinations that only the first has.
+    pub only_first: Vec<String>,
+    /// Combinations that only the second has.
+    pub only_second: Vec<String>,
+}
+
+/// Something that the two runs do not have in common.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Setting {
+    /// What it is.
+    pub what: String,
+    /// In the first.
+    pub first: String,
+    /// In the second.
+    pub second: String,
+}
+
+/// A figure of a combination in both runs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Row {
+    /// The levels in words.
+    pub combination: String,
+    /// The figure's name.
+    pub metric: String,
+    /// Mean in the first.
+    pub first: f64,
+    /// Mean in the second.
+    pub second: f64,
+    /// Lower end of the interval of the difference, second minus first; none for single runs.
+    pub low_95: Option<f64>,
+    /// Its upper end.
+    pub high_95: Option<f64>,
+    /// Probability of such a difference if there is none; none for single runs.
+    pub p: Option<f64>,
+    /// Whether they differ significantly, by Holm's correction for all rows.
+    pub differs: bool,
+}
+
+impl Comparison {
+    /// Compares two folders.
+    ///
+    /// # Errors
+    /// [`Error::Operator`]: one holds no study, or they are of different studies.
+    pub fn of(first: &Path, second: &Path) -> Result<Self> {
+        let (a, b) = (State::of(first)?, State::of(second)?);
+        if a.experiment.name != b.experiment.name {
+            return Err(Error::Operator(format!(
+                "{} holds the study {} and {} the study {}; compare two runs of the same study",
+                first.display(),
+                a.experiment.name,
+                second.display(),
+                b.experiment.name
+            )));
+        }
+        let records = |folder| read_all(folder).into_values().collect::<Vec<Record>>();
+        let (of_a, of_b) = (records(first), records(second));
+        for (folder, records) in [(first, &of_a), (second, &of_b)] {
+            if records.is_empty() {
+                return Err(Error::Operator(format!(
+                    "{}: has no complete run; run the study there first",
+                    folder.display()
+                )));
+            }
+        }
+        let (commits_a, commits_b) = (commits(&of_a), commits(&of_b));
+        let mut settings = settings(&a, &b);
+        if commits_a != commits_b {
+            settings.push(Setting { what: "commit".into(), first: commits_a, second: commits_b });
+        }
+        let compared = compare(&a.experiment, &runs(&of_a), &runs(&of_b));
+        Ok(Self { study: a.experiment.name, settings, ..compared })
+    }
+}
+
+fn commits(records: &[Record]) -> String {
+    let mut commits: Vec<&str> = records.iter().map(|it| it.provenance.commit.as_str()).collect();
+    commits.sort_unstable();
+    commits.dedup();
+    commits.join(", ")
+}
+
+/// What differs between the states of two folders.
+fn settings(a: &State, b: &State) -> Vec<Setting> {
+    let (windows_a, windows_b) = (a.experiment.windows(a.quick), b.experiment.windows(b.quick));
+    let all = [
+        ("version", a.version.clone(), b.version.clone()),
+        ("machine", a.machine.to_string(), b.machine.to_string()),
+        ("processors of the machine", a.machine.cpus.to_string(), b.machine.cpus.to_string()),
+        ("quick", a.quick.to_string(), b.quick.to_string()),
+        ("seed", a.seed.to_string(), b.seed.to_string()),
+        ("cores of service and gate", a.server_cores.clone(), b.server_cores.clone()),
+        ("cores of the customers", a.driver_cores.clone(), b.driver_cores.clone()),
+        ("share of a core", a.processor_share.to_string(), b.processor_share.to_string()),
+        ("warm-up, s", windows_a.warm_up_s.to_string(), windows_b.warm_up_s.to_string()),
+        ("measured, s", windows_a.measured_s.to_string(), windows_b.measured_s.to_string()),
+        ("rounds", windows_a.repetitions.to_string(), windows_b.repetitions.to_string()),
+    ];
+    let mut differ: Vec<Setting> = all
+        .into_iter()
+        .filter(|(_, first, second)| first != second)
+        .map(|(what, first, second)| Setting { what: what.into(), first, second })
+        .collect();
+    let json = |state: &State| serde_json::to_value(&state.experiment.base).unwrap_or_default();
+    let (base_a, base_b) = (json(a), json(b));
+    for (name, value) in base_a.as_object().into_iter().flatten() {
+        let other = &base_b[name];
+        if value != other {
+            let what = name.clone();
+            differ.push(Setting { what, first: value.to_string(), second: other.to_string() });
+        }
+    }
+    differ
+}
+
+/// Compares the runs of two studies.
+fn compare(experiment: &Experiment, first: &[Run], second: &[Run]) -> Comparison {
+    let (a, b) = (by_levels(first), by_levels(second));
+    let words = |levels: &Levels| words(experiment, levels);
+    let only = |of: &BTreeMap<Levels, Vec<&Run>>, other: &BTreeMap<Levels, Vec<&Run>>| {
+        of.keys().filter(|levels| !other.contains_key(*levels)).map(words).collect()
+    };
+    let mut rows = Vec::new();
+    for (levels, runs) in &a {
+        let Some(others) = b.get(levels) else { continue };
+        for metric in OF_POINTS {
+            rows.extend(row(words(levels), metric, runs, others));
+        }
+    }
+    let p: Vec<f64> = rows.iter().filter_map(|row| row.p).collect();
+    let mut corrected = holm(&p).into_iter();
+    for row in rows.iter_mut().filter(|row| row.p.is_some()) {
+        row.differs = corrected.next().is_some_and(|p| p <= LEVEL);
+    }
+    Comparison {
+        study: String::new(),
+        settings: Vec::new(),
+        rows,
+        only_first: only(&a, &b),
+        only_second: only(&b, &a),
+    }
+}
+
+fn by_levels(runs: &[Run]) -> BTreeMap<Levels, Vec<&Run>> {
+    let mut groups: BTreeMap<Levels, Vec<&Run>> = BTreeMap::new();
+    for run in runs {
+        groups.entry(run.levels.clone()).or_default().push(run);
+    }
+    groups
+}
+
+fn words(experiment: &Experiment, levels: &Levels) -> String {
+    let factors = experiment.factors.iter();
+    let words = factors.filter_map(|factor| {
+        levels.get(&factor.name).map(|level| format!("{} {level}", factor.name))
+    });
+    let words: Vec<String> = words.collect();
+    if words.is_empty() { "all runs".into() } else { words.join(", ") }
+}
+
+fn row(combination: String, metric: &str, first: &[&Run], second: &[&Run]) -> Option<Row> {
+    let values =
+        |runs: &[&Run]| -> Vec<f64> { runs.iter().filter_map(|run| run.figure(metric)).collect() };
+    let (a, b) = (values(first), values(second));
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    if a.is_empty() || b.is_empty() {
+        return None;
+    }
+    let difference =
+        Estimate::of_mean(&a).zip(Estimate::of_mean(&b)).map(|(a, b)| Difference::welch(a, b));
+    let interval = difference.map(|difference| difference.estimate.interval(CONFIDENCE));
+    Some(Row {
+        combination,
+        metric: metric.to_owned(),
+        first: mean(&a),
+        second: mean(&b),
+        low_95: interval.map(|(low, _)| low),
+        high_95: interval.map(|(_, high)| high),
+        p: difference.map(|difference| difference.p()),
+        differs: false,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::tests::record;
+
+    fn measured(values: &[(&str, [f64; 3])]) -> Vec<Run> {
+        let mut all = Vec::new();
+        for (policy, values) in values {
+            for (round, value) in values.iter().enumerate() {
+                let id = format!("{policy}{round}");
+                let levels = [("policy", *policy)];
+                all.push(record(&id, round as u32, &levels, &[("requests_per_s", *value)]));
+            }
+        }
+        runs(&all)
+    }
+
+    #[test]
+    fn what_differs_beyond_its_spread_is_marked_and_what_is_missing_is_named() {
+        let text = "name = \"x\"\nabout = \"x\"\n[[factors]]\nkey = \"policy\"\nlevels = [\"off\", \"tide\", \"eac\"]\n";
+        let experiment = Experiment::from_toml(text, "x").unwrap();
+        let a = measured(&[
+            ("off", [10.0, 11.0, 12.0]),
+            ("tide", [50.0, 51.0, 52.0]),
+            ("eac", [1.0; 3]),
+        ]);
+        let b = measured(&[("off", [10.5, 11.0, 11.6]), ("tide", [80.0, 81.0, 82.0])]);
+        let compared = compare(&experiment, &a, &b);
+        assert_eq!(compared.only_first, ["policy eac"]);
+        let differs: Vec<(&str, bool)> =
+            compared.rows.iter().map(|row| (row.combination.as_str(), row.differs)).collect();
+        assert_eq!(differs, [("policy off", false), ("policy tide", true)]);
+        let tide = &compared.rows[1];
+        // s = 1 in both, error √(2/3), t(4) = 2.776: half width 2.267.
+        assert_eq!((tide.first, tide.second), (51.0, 81.0));
+        assert!((tide.low_95.unwrap() - 27.733).abs() < 0.01, "{tide:?}");
+    }
+
+    #[test]
+    fn a_folder_that_holds_no_study_says_so() {
+        let folder = tempfile::tempdir().unwrap();
+        let error = Comparison::of(folder.path(), folder.path()).unwrap_err();
+        assert_eq!(error.exit_code(), 2);
+        assert!(error.to_string().contains("give the folder of a study"), "{error}");
+    }
+}

@@ -1,0 +1,46 @@
+//! Experiments that ship with the program.
+
+use super::Experiment;
+
+/// An experiment that ships.
+#[derive(Clone, Copy, Debug)]
+pub struct BuiltIn {
+    /// Its name.
+    pub name: &'static str,
+    /// Its file.
+    pub text: &'static str,
+}
+
+/// Every experiment that ships.
+pub const BUILT_IN: &[BuiltIn] =
+    &[BuiltIn { name: "overload", text: include_str!("../../experiments/overload.toml") }];
+
+impl BuiltIn {
+    /// The one of a name.
+    pub fn named(name: &str) -> Option<Self> {
+        BUILT_IN.iter().copied().find(|one| one.name == name)
+    }
+
+    /// Reads it.
+    ///
+    /// # Panics
+    /// Never: a test reads every one.
+    pub fn experiment(self) -> Experiment {
+        let file = format!("{}.toml", self.name);
+        Experiment::from_toml(self.text, &file).expect("experiments that ship are valid")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_experiment_that_ships_is_valid_and_has_its_name() {
+        for one in BUILT_IN {
+            let read = Experiment::from_toml(one.text, one.name);
+            let experiment = read.unwrap_or_else(|mistakes| panic!("{mistakes}"));
+            assert_eq!(experiment.name, one.name);
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! The keys of an experiment file.
+
+use tidegate_config::Preset::{Else, Is, Required, Unset};
+use tidegate_config::{Boolean, List, Number, Other, Subtable, Text, Time, Whole, Words, keys};
+
+/// Services that come with the program.
+pub const SITES: &[&str] = &["auction"];
+/// Kinds of the gate's certificate.
+pub const CERTIFICATES: &[&str] = &["rsa-2048", "ecdsa-p256"];
+/// TLS versions that customers offer.
+pub const TLS: &[&str] = &["both", "1.2", "1.3"];
+/// Scales of a figure's y axis.
+pub const SCALES: &[&str] = &["linear", "log"];
+/// What is taken of the runs of a selection.
+pub const TAKES: &[&str] = &["each", "mean", "peak"];
+/// What a figure's x axis can show.
+pub const AXES: &[&str] = &["offered_per_s", "load", "processors", "time"];
+
+keys! {
+    /// What the experiment is about, and its parts.
+    pub(super) static EXPERIMENT: ExperimentKeys {
+        /// Name of the study and of its folder.
+        name: Text("letters, digits and hyphens, at most 40") = Required("checkout");
+        /// What it shows, in one line.
+        about: Text("") = Required("how many customers the checkout carries");
+        /// The system that is measured.
+        system: Subtable = Else("the auction site behind a gate");
+        /// The customers.
+        workload: Subtable = Else("customers of the auction site at its capacity");
+        /// Times and repetitions.
+        windows: Subtable = Else("see below");
+        /// What a quick run (`--quick`) changes in `windows`.
+        quick: Subtable = Else("see below");
+        /// What is varied. Every combination of levels is measured.
+        factors: List<Subtable>(Subtable) = Unset;
+        /// What is checked.
+        claims: List<Subtable>(Subtable) = Unset;
+        /// What is drawn. Without one, throughput, response time and completed sessions.
+        figures: List<Subtable>(Subtable) = Unset;
+    }
+
+    /// The system that is measured. Every key but `ready_within` can be a factor.
+    pub(super) static SYSTEM: SystemKeys {
+        /// A site that comes with the program; not with `command`.
+        site: Words(SITES) = Is("auction");
+        /// Program and arguments of a service of one's own, in place of `site`. It starts in
+        /// the folder of this file, and gets SIGTERM at the end of each run.
+        command: List<Text>(Text("")) = Unset;
+        /// URL at which that service answers.
+        address: Text("`http://HOST:PORT`, or `https://` without a gate") = Unset;
+        /// Path that answers with a status below 500 once the service is ready; without it,
+        /// the service is ready when it accepts connections.
+        ready: Text("a path") = Unset;
+        /// Longest time from its start until it is ready.
+        ready_within: Time("100ms", "30m") = Is("60s");
+        /// Database of the auction site, `postgres://USER@HOST/NAME`; without it SQLite in the
+        /// study's folder.
+        database: Text("URL") = Unset;
+        /// CPU time that every page of the auction site but the front page uses in addition.
+        extra_cpu: Time("0ms", "100ms") = Is("0ms");
+        /// Whether a gate stands before the service.
+        gate: Boolean = Is("true");
+        /// Admission policy of the gate. The gate refuses a name that it does not know.
+        policy: Text("a policy of the gate") = Is("tide");
+        /// Kind of the gate's certificate.
+        certificate: Words(CERTIFICATES) = Is("ecdsa-p256");
+        /// TLS versions that customers offer.
+        tls: Words(TLS) = Is("both");
+        /// Processors of service and gate.
+        processors: Whole(1, 4096) = Is("1");
+        /// How much of a core one of these processors is: 1 is a core; less is a share of its
+        /// time, by a control group.
+        processor_share: Number(0.01, 1.0) = Else("1 if there are enough cores for the most processors, else an equal share of those that there are");
+    }
+
+    /// The customers. Every key can be a factor.
+    pub(super) static WORKLOAD: WorkloadKeys {
+        /// A scenario of the load generator: one that ships, or a file.
+        scenario: Text("name or file") = Is("auction-bidding-normalised");
+        /// Sessions that arrive, as a multiple of the capacity without admission control, which
+        /// is measured.
+        load: Number(0.01, 100.0) = Else("1 without `rate`");
+        /// Sessions that arrive per second, in place of `load`.
+        rate: Number(0.01, 1000000.0) = Unset;
+        /// Factor of all times of the customers, and of the gate's that follow them.
+        time_scale: Number(0.001, 100.0) = Is("0.025");
+        /// Further factor of the customers' patience.
+        patience_scale: Number(0.001, 100.0) = Is("1");
+    }
+
+    /// Times and repetitions of the windows.
+    pub(super) static WINDOWS: WindowKeys {
+        /// Time before the measured window of each run.
+        warm_up: Time("100ms", "1h") = Is("3s");
+        /// The measured window of each run.
+        measured: Time("1s", "4h") = Is("8s");
+        /// Rounds. In each, every combination is measured once, in random order.
+        repetitions: Whole(1, 1000) = Is("3");
+    }
+
+    /// What a quick run changes in `windows`.
+    pub(super) static QUICK: QuickKeys {
+        /// Time before the measured window of each run.
+        warm_up: Time("100ms", "1h") = Else("as in `windows`");
+        /// The measured window of each run.
+        measured: Time("1s", "4h") = Else("as in `windows`");
+        /// Rounds.
+        repetitions: Whole(1, 1000) = Else("as in `windows`");
+    }
+
+    /// A factor: one key of `system` or `workload`, or several that change together.
+    pub(super) static FACTOR: FactorKeys {
+        /// The key that is varied.
+        key: Text("of `system` or `workload`") = Unset;
+        /// Name of a factor whose levels set several keys.
+        name: Text("letters, digits, hyphens and underscores") = Unset;
+        /// Values of the key; or, with `name`, tables with the `name` of the level and the keys
+        /// that it sets.
+        levels: Other("list", "values, or tables") = Required("off, tide");
+        /// The levels of a quick run.
+        quick: Other("list", "names of levels") = Else("all");
+    }
+
+    /// A claim. The figure is the mean over all selected runs of their metric, or of its ratio
+    /// to that of the runs that they are compared with; the verdict follows from its interval
+    /// (95 %). Runs are compared with those of the same round that have the same levels of every
+    /// factor that neither selection names.
+    pub(super) static CLAIM: ClaimKeys {
+        /// Short name.
+        id: Text("letters, digits and hyphens") = Required("collapse");
+        /// Where the claim is made.
+        source: Text("") = Required("our capacity plan");
+        /// The claim in one sentence.
+        text: Text("") = Required("throughput does not fall under overload");
+        /// What is compared: a column of `results.parquet`.
+        metric: Text("see below") = Required("requests_per_s");
+        /// The runs: levels by factor, such as `{ policy = "off", load = ">= 2" }`.
+        r#where: Subtable = Else("all runs");
+        /// What is taken of them: `each`; `mean`; or `peak`, the level of `load` or `rate` with
+        /// the highest mean.
+        take: Words(TAKES) = Is("each");
+        /// The runs that they are compared with; without it, the metric itself is checked.
+        compared_with: Subtable = Unset;
+        /// What is taken of these: `mean` or `peak`.
+        compared_take: Words(&["mean", "peak"]) = Is("peak");
+        /// Least figure with which the claim holds.
+        at_least: Number(f64::MIN, f64::MAX) = Unset;
+        /// Largest figure with which it holds.
+        at_most: Number(f64::MIN, f64::MAX) = Unset;
+        /// A factor for each of whose levels the claim is checked by itself.
+        each: Text("name of a factor") = Unset;
+    }
+
+    /// A figure.
+    pub(super) static FIGURE: FigureKeys {
+        /// Short name, also of its files.
+        id: Text("letters, digits and hyphens") = Required("throughput");
+        /// Its title.
+        title: Text("") = Required("Throughput");
+        /// A sentence below the title.
+        note: Text("") = Unset;
+        /// What the y axis shows: a column of `results.parquet`.
+        metric: Text("see below") = Required("requests_per_s");
+        /// Unit of the y axis.
+        unit: Text("") = Else("that of the metric");
+        /// What the x axis shows: `time` is the seconds of the runs with the highest load.
+        x: Words(AXES) = Is("offered_per_s");
+        /// The factor with a line for each level.
+        lines: Text("name of a factor") = Unset;
+        /// The runs.
+        r#where: Subtable = Else("all runs");
+        /// A factor for each of whose levels there is a figure.
+        each: Text("name of a factor") = Unset;
+        /// Scale of the y axis.
+        scale: Words(SCALES) = Is("linear");
+    }
+}

@@ -1,0 +1,220 @@
+//! An experiment: what is measured, what is varied, what is checked.
+
+mod builtin;
+mod factors;
+mod keys;
+mod reference;
+mod rules;
+mod selection;
+mod settings;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use tidegate_config::{Mistakes, Section};
+
+pub use builtin::{BUILT_IN, BuiltIn};
+pub use factors::{Factor, Level};
+pub use reference::reference;
+pub use rules::{ClaimRule, FigureRule, Take, XAxis};
+pub use selection::{Levels, Selection};
+pub use settings::Settings;
+
+use keys::{EXPERIMENT, QUICK, SYSTEM, WINDOWS, WORKLOAD};
+
+/// An experiment as its file states it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Experiment {
+    /// Its name.
+    pub name: String,
+    /// What it shows.
+    pub about: String,
+    /// Folder of its file, in which a command starts.
+    pub folder: PathBuf,
+    /// What all runs have in common.
+    pub base: Settings,
+    /// Times of a full run.
+    pub windows: Windows,
+    /// Times of a quick run.
+    pub quick: Windows,
+    /// What is varied.
+    pub factors: Vec<Factor>,
+    /// What is checked.
+    pub claims: Vec<ClaimRule>,
+    /// What is drawn.
+    pub figures: Vec<FigureRule>,
+}
+
+/// Times and repetitions.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Windows {
+    /// Time before the measured window, in seconds.
+    pub warm_up_s: f64,
+    /// The measured window, in seconds.
+    pub measured_s: f64,
+    /// Rounds.
+    pub repetitions: u32,
+}
+
+/// One combination of levels.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Combination {
+    /// Its level of each factor.
+    pub levels: Levels,
+    /// Its settings.
+    pub settings: Settings,
+}
+
+/// Most runs of an experiment.
+const RUNS: usize = 100_000;
+
+impl Experiment {
+    /// Reads an experiment. `file` names the text in mistakes, and relative paths start in its
+    /// folder.
+    ///
+    /// # Errors
+    /// Every mistake, with its line and a remedy.
+    pub fn from_toml(text: &str, file: &str) -> Result<Self, Mistakes> {
+        tidegate_config::read(text, file, |root| read(root, Path::new(file)))
+    }
+
+    /// Every combination of levels, in the order of the file.
+    pub fn combinations(&self, quick: bool) -> Vec<Combination> {
+        let start = Combination { levels: Levels::new(), settings: self.base.clone() };
+        self.factors.iter().fold(vec![start], |combinations, factor| {
+            let with = |combination: &Combination, level: &Level| {
+                let mut levels = combination.levels.clone();
+                levels.insert(factor.name.clone(), level.name.clone());
+                Combination { levels, settings: combination.settings.with(&level.fields) }
+            };
+            let levels = || factor.levels.iter().filter(|level| level.quick || !quick);
+            combinations.iter().flat_map(|one| levels().map(|level| with(one, level))).collect()
+        })
+    }
+
+    /// Times and repetitions.
+    pub fn windows(&self, quick: bool) -> Windows {
+        if quick { self.quick } else { self.windows }
+    }
+}
+
+impl Windows {
+    /// Length of one run's load.
+    pub fn length(&self) -> Duration {
+        Duration::from_secs_f64(self.warm_up_s + self.measured_s)
+    }
+}
+
+/// Reads the root of a file. What is wrong is noted with the reader.
+fn read(root: &Section<'_>, file: &Path) -> Option<Experiment> {
+    root.known(&EXPERIMENT);
+    let (name, about) = (root.read(&EXPERIMENT.name), root.read(&EXPERIMENT.about));
+    let sound = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
+    if let Some(given) = name
+        && (given.is_empty() || given.len() > 40 || !given.bytes().all(sound))
+    {
+        let rule = "must have letters, digits and hyphens only, at most 40";
+        root.get("name")?.wrong(rule, "choose a short name");
+    }
+    let [system, workload] = ["system", "workload"].map(|table| root.table_or_empty(table));
+    system.known(&SYSTEM);
+    workload.known(&WORKLOAD);
+    let base = Settings::read(&system, &workload);
+    contradictions(&system, &workload);
+    let (windows, quick) = windows(root);
+    let mut factors: Vec<Factor> = Vec::new();
+    for table in root.given(&EXPERIMENT.factors).unwrap_or_default() {
+        let Some(factor) = Factor::read(&table) else { continue };
+        if factors.iter().any(|before| before.name == factor.name) {
+            table.wrong("varies what another factor varies", "put all levels into one");
+        }
+        factors.push(factor);
+    }
+    let (mut claims, mut figures) = (Vec::<ClaimRule>::new(), Vec::<FigureRule>::new());
+    for table in root.given(&EXPERIMENT.claims).unwrap_or_default() {
+        let Some(claim) = ClaimRule::read(&table, &factors) else { continue };
+        twice(&table, claims.iter().any(|before| before.id == claim.id));
+        claims.push(claim);
+    }
+    for table in root.given(&EXPERIMENT.figures).unwrap_or_default() {
+        let Some(figure) = FigureRule::read(&table, &factors) else { continue };
+        twice(&table, figures.iter().any(|before| before.id == figure.id));
+        figures.push(figure);
+    }
+    let rounds = windows.as_ref()?.repetitions as usize;
+    let runs = factors.iter().fold(rounds, |runs, factor| runs.saturating_mul(factor.levels.len()));
+    if runs > RUNS {
+        root.wrong(
+            format!("has {runs} runs, all combinations of levels in all rounds; at most {RUNS}"),
+            "leave out levels or repetitions",
+        );
+    }
+    let folder = file.parent().unwrap_or(Path::new("")).to_owned();
+    let (name, about) = (name?.to_owned(), about?.to_owned());
+    let (windows, quick) = (windows?, quick?);
+    Some(Experiment { name, about, folder, base, windows, quick, factors, claims, figures })
+}
+
+/// Notes that an id stands in two tables.
+fn twice(table: &Section<'_>, is_there: bool) {
+    if is_there && let Some(id) = table.get("id") {
+        id.wrong("is there twice", "choose another name");
+    }
+}
+
+/// Notes keys that exclude each other.
+fn contradictions(system: &Section<'_>, workload: &Section<'_>) {
+    match (system.get("command"), system.get("address")) {
+        (Some(command), None) => {
+            command
+                .wrong("needs the URL at which it answers", "add address = \"http://HOST:PORT\"");
+        }
+        (None, Some(address)) => {
+            address.wrong("is that of a service of one's own", "add command = [\"PROGRAM\"]");
+        }
+        (None, None) => {
+            if let Some(ready) = system.get("ready") {
+                ready.wrong("is for a service of one's own", "leave it out");
+            }
+        }
+        (Some(command), Some(_)) => {
+            if command.items().is_some_and(|items| items.is_empty()) {
+                command.wrong("must name a program", "write [\"PROGRAM\", \"ARGUMENT\"]");
+            }
+            for key in ["site", "database", "extra_cpu"] {
+                if let Some(value) = system.get(key) {
+                    value.wrong("is for the site that comes with the program", "leave it out");
+                }
+            }
+        }
+    }
+    if let (Some(_), Some(rate)) = (workload.get("load"), workload.get("rate")) {
+        rate.wrong("excludes `load`", "leave one of them out");
+    }
+}
+
+/// The times of a full and of a quick run. `None` after a mistake.
+fn windows(root: &Section<'_>) -> (Option<Windows>, Option<Windows>) {
+    let [full, quick] = ["windows", "quick"].map(|table| root.table_or_empty(table));
+    full.known(&WINDOWS);
+    quick.known(&QUICK);
+    let (warm_up, measured) = (full.read(&WINDOWS.warm_up), full.read(&WINDOWS.measured));
+    let repetitions = full.read(&WINDOWS.repetitions);
+    let make = |warm_up: Option<Duration>, measured: Option<Duration>, rounds: Option<i64>| {
+        Some(Windows {
+            warm_up_s: warm_up?.as_secs_f64(),
+            measured_s: measured?.as_secs_f64(),
+            repetitions: rounds?.try_into().ok()?,
+        })
+    };
+    let short = make(
+        quick.given(&QUICK.warm_up).or(warm_up),
+        quick.given(&QUICK.measured).or(measured),
+        quick.given(&QUICK.repetitions).or(repetitions),
+    );
+    (make(warm_up, measured, repetitions), short)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,47 @@
+//! The reference page of experiment files, made from the keys that the reader declares.
+
+use std::fmt::Write;
+
+use tidegate_config::{Keys, write_keys};
+
+use super::keys::{CLAIM, EXPERIMENT, FACTOR, FIGURE, QUICK, SYSTEM, WINDOWS, WORKLOAD};
+use crate::metrics::METRICS;
+
+const INTRODUCTION: &str = "\
+# Experiment files
+
+<!-- Generated from the source of the studies; a test fails if they differ. -->
+
+An experiment is a TOML file that `tidegate study FILE` runs. All mistakes are reported at once,
+a line each: `file:LINE: table.key = value: rule; remedy`. [README.md](README.md) shows how to
+write one; `tidegate study list --show overload` prints one that ships.
+";
+
+/// The text of `docs/studies/reference.md`: every table of an experiment file with type, range,
+/// default and meaning of its keys.
+pub fn reference() -> String {
+    let mut page = INTRODUCTION.to_owned();
+    let tables: [(&str, &dyn Keys); 8] = [
+        ("An experiment", &EXPERIMENT),
+        ("[system]", &SYSTEM),
+        ("[workload]", &WORKLOAD),
+        ("[windows]", &WINDOWS),
+        ("[quick]", &QUICK),
+        ("[[factors]]", &FACTOR),
+        ("[[claims]]", &CLAIM),
+        ("[[figures]]", &FIGURE),
+    ];
+    for (title, keys) in tables {
+        let table = keys.table();
+        let _ = write!(page, "\n## {title}\n\n{}\n\n", table.about);
+        write_keys(&mut page, &table);
+    }
+    page += "\n## Selections of runs\n\nThe values of `where` and `compared_with` are tables of \
+             levels by factor: one level, a list of levels, or for numbers `\">= 2\"` and \
+             `\"<= 2\"`. Runs with a saturated load generator are left out.\n\n\
+             ## Metrics\n\n| metric | unit | meaning |\n| --- | --- | --- |\n";
+    for metric in METRICS {
+        let _ = writeln!(page, "| `{}` | {} | {} |", metric.name, metric.unit, metric.meaning);
+    }
+    page
+}

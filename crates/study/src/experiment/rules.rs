@@ -1,0 +1,222 @@
+//! Claims and figures of an experiment.
+
+use serde::{Deserialize, Serialize};
+use tidegate_config::{Key, Section, Text, Value, did_you_mean};
+
+use super::factors::Factor;
+use super::keys::{AXES, CLAIM, FIGURE, TAKES};
+use super::selection::Selection;
+use crate::metrics;
+
+/// What is taken of the selected runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Take {
+    /// Each run.
+    Each,
+    /// The mean over runs of a round.
+    Mean,
+    /// The runs with the load at which the metric is highest.
+    Peak,
+}
+
+/// A claim to check.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ClaimRule {
+    /// Short name.
+    pub id: String,
+    /// Where it is made.
+    pub source: String,
+    /// The claim.
+    pub text: String,
+    /// What is compared.
+    pub metric: String,
+    /// The runs, and what is taken of them.
+    pub runs: (Selection, Take),
+    /// What they are compared with.
+    pub compared_with: Option<(Selection, Take)>,
+    /// Least figure with which it holds.
+    pub at_least: Option<f64>,
+    /// Largest figure with which it holds.
+    pub at_most: Option<f64>,
+    /// Factor for each of whose levels it is checked.
+    pub each: Option<String>,
+}
+
+/// What the x axis of a figure shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum XAxis {
+    /// Sessions that arrive per second.
+    OfferedPerS,
+    /// The same as multiples of the capacity.
+    Load,
+    /// Processors.
+    Processors,
+    /// Seconds since the run began.
+    Time,
+}
+
+/// A figure to draw.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FigureRule {
+    /// Short name, also of its files.
+    pub id: String,
+    /// Its title.
+    pub title: String,
+    /// A sentence below it.
+    pub note: String,
+    /// What the y axis shows.
+    pub metric: String,
+    /// Unit of the y axis.
+    pub unit: String,
+    /// What the x axis shows.
+    pub x: XAxis,
+    /// The factor with a line for each level.
+    pub lines: Option<String>,
+    /// The runs.
+    pub runs: Selection,
+    /// Factor for each of whose levels there is a figure.
+    pub each: Option<String>,
+    /// Whether the y axis is logarithmic.
+    pub log: bool,
+}
+
+impl ClaimRule {
+    /// Reads a table `[[claims]]`. `None` after a mistake.
+    pub(super) fn read(table: &Section<'_>, factors: &[Factor]) -> Option<Self> {
+        table.known(&CLAIM);
+        let id = id(table, &CLAIM.id);
+        let (source, text) = (table.read(&CLAIM.source), table.read(&CLAIM.text));
+        let metric = metric(table, &CLAIM.metric);
+        let each = factor(table, &CLAIM.each, factors);
+        let selection =
+            table.given(&CLAIM.r#where).map(|it| Selection::read(&it, factors)).unwrap_or_default();
+        let taken = |index: usize| match TAKES[index] {
+            "each" => Take::Each,
+            "mean" => Take::Mean,
+            _ => Take::Peak,
+        };
+        let runs = (selection, taken(table.read(&CLAIM.take)?));
+        // Its words are the last two of the others.
+        let compared_take = taken(table.read(&CLAIM.compared_take)? + 1);
+        let compared_with = table
+            .given(&CLAIM.compared_with)
+            .map(|it| (Selection::read(&it, factors), compared_take));
+        let (at_least, at_most) =
+            (table.optional(&CLAIM.at_least)?, table.optional(&CLAIM.at_most)?);
+        if at_least.is_none() && at_most.is_none() {
+            table.wrong("must have a limit", "add at_least or at_most, such as at_most = 0.2");
+        }
+        if let (Some(least), Some(most)) = (at_least, at_most)
+            && least > most
+        {
+            table.get("at_most")?.wrong("must be at least `at_least`", "swap them");
+        }
+        Some(Self {
+            id: id?,
+            source: source?.to_owned(),
+            text: text?.to_owned(),
+            metric: metric?,
+            runs,
+            compared_with,
+            at_least,
+            at_most,
+            each: each?,
+        })
+    }
+}
+
+impl FigureRule {
+    /// Reads a table `[[figures]]`. `None` after a mistake.
+    pub(super) fn read(table: &Section<'_>, factors: &[Factor]) -> Option<Self> {
+        table.known(&FIGURE);
+        let (id, title) = (id(table, &FIGURE.id), table.read(&FIGURE.title));
+        let note = table.optional(&FIGURE.note)?.unwrap_or_default();
+        let name = metric(table, &FIGURE.metric);
+        let unit = table.optional(&FIGURE.unit)?;
+        let x = match AXES[table.read(&FIGURE.x)?] {
+            "load" => XAxis::Load,
+            "processors" => XAxis::Processors,
+            "time" => XAxis::Time,
+            _ => XAxis::OfferedPerS,
+        };
+        if x == XAxis::Time
+            && let Some(name) = &name
+            && !OVER_TIME.contains(&name.as_str())
+        {
+            let rule = "has no values over time";
+            table.get("metric")?.wrong(rule, format!("choose of {}", OVER_TIME.join(", ")));
+        }
+        let (lines, each) =
+            (factor(table, &FIGURE.lines, factors), factor(table, &FIGURE.each, factors));
+        let runs = table
+            .given(&FIGURE.r#where)
+            .map(|it| Selection::read(&it, factors))
+            .unwrap_or_default();
+        let log = table.read(&FIGURE.scale)? == 1;
+        let name = name?;
+        let of_metric = metrics::of(&name).map_or("", |metric| metric.unit);
+        Some(Self {
+            id: id?,
+            title: title?.to_owned(),
+            note: note.to_owned(),
+            unit: unit.unwrap_or(of_metric).to_owned(),
+            metric: name,
+            x,
+            lines: lines?,
+            runs,
+            each: each?,
+            log,
+        })
+    }
+}
+
+/// The metrics that each second of a run has.
+pub(crate) const OVER_TIME: [&str; 7] = [
+    "completed_per_s",
+    "refused_per_s",
+    "abandoned_per_s",
+    "requests_per_s",
+    "response_p95_ms",
+    "full_handshake_share",
+    "offered_per_s",
+];
+
+/// A short name. `None` after a mistake.
+fn id(table: &Section<'_>, key: &Key<Text>) -> Option<String> {
+    let id = table.read(key)?;
+    let sound = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
+    if id.is_empty() || id.len() > 40 || !id.bytes().all(sound) {
+        let rule = "must have letters, digits and hyphens only, at most 40";
+        table.get(key.name)?.wrong(rule, "choose a short name");
+        return None;
+    }
+    Some(id.to_owned())
+}
+
+/// The name of a metric. `None` after a mistake.
+fn metric(table: &Section<'_>, key: &Key<Text>) -> Option<String> {
+    let name = table.read(key)?;
+    if metrics::of(name).is_none() {
+        unknown(&table.get(key.name)?, "is no metric", name, &metrics::names());
+        return None;
+    }
+    Some(name.to_owned())
+}
+
+/// The name of a factor, if one is given. `None` after a mistake.
+fn factor(table: &Section<'_>, key: &Key<Text>, factors: &[Factor]) -> Option<Option<String>> {
+    let Some(name) = table.optional(key)? else { return Some(None) };
+    if !factors.iter().any(|factor| factor.name == name) {
+        let names: Vec<&str> = factors.iter().map(|factor| factor.name.as_str()).collect();
+        unknown(&table.get(key.name)?, "is no factor of this file", name, &names);
+        return None;
+    }
+    Some(Some(name.to_owned()))
+}
+
+fn unknown(value: &Value<'_>, rule: &str, given: &str, names: &[&str]) {
+    let remedy = did_you_mean(given, names);
+    value.wrong(rule, remedy.unwrap_or_else(|| format!("choose of {}", names.join(", "))));
+}

@@ -1,0 +1,62 @@
+//! The figures of a run, as columns of `results.parquet`.
+
+use std::collections::BTreeMap;
+
+/// Figures of a run by name.
+pub type Figures = BTreeMap<String, f64>;
+
+/// A figure of a run.
+#[derive(Clone, Copy, Debug)]
+pub struct Metric {
+    /// Its name, with the unit.
+    pub name: &'static str,
+    /// The unit on an axis.
+    pub unit: &'static str,
+    /// What it is.
+    pub meaning: &'static str,
+}
+
+const fn metric(name: &'static str, unit: &'static str, meaning: &'static str) -> Metric {
+    Metric { name, unit, meaning }
+}
+
+/// Every figure of a run.
+pub const METRICS: &[Metric] = &[
+    metric("offered_per_s", "sessions/s", "sessions that arrived, per second"),
+    metric("admitted_per_s", "sessions/s", "sessions whose first handshake completed, per second"),
+    metric("refused_per_s", "sessions/s", "sessions refused, per second"),
+    metric("completed_per_s", "sessions/s", "sessions completed, per second"),
+    metric("abandoned_per_s", "sessions/s", "sessions whose customer lost patience, per second"),
+    metric("failed_per_s", "sessions/s", "sessions that failed, per second"),
+    metric("requests_per_s", "requests/s", "requests answered, per second"),
+    metric(
+        "requests_per_s_at_speed",
+        "requests/s",
+        "the same divided by the machine's speed, for runs that are far apart in time",
+    ),
+    metric("completed_ratio", "", "share of the admitted sessions that completed"),
+    metric("completed_per_offered", "", "sessions completed as a share of those that arrived"),
+    metric("response_mean_ms", "ms", "mean response time from the intended start"),
+    metric("response_p50_ms", "ms", "median of the response time"),
+    metric("response_p95_ms", "ms", "95th percentile of the response time"),
+    metric("response_p99_ms", "ms", "99th percentile of the response time"),
+    metric("full_handshake_share", "", "share of the completed handshakes that were full"),
+    metric("full_handshakes_per_s", "handshakes/s", "full handshakes, per second"),
+    metric("resumed_handshakes_per_s", "handshakes/s", "resumed handshakes, per second"),
+    metric("returning_refused", "sessions", "admitted sessions of which a connection was refused"),
+    metric("capacity_per_s", "sessions/s", "capacity when the run began, by its baseline"),
+    metric("server_use", "", "share of their processors that service and gate used"),
+    metric("service_cpu_s", "s", "CPU time of the service in the measured window"),
+    metric("gate_cpu_s", "s", "CPU time of the gate in the measured window"),
+    metric("machine_speed", "", "speed of the machine, 1 is its median in this study"),
+];
+
+/// A figure by name.
+pub fn of(name: &str) -> Option<&'static Metric> {
+    METRICS.iter().find(|metric| metric.name == name)
+}
+
+/// The names of all figures.
+pub fn names() -> Vec<&'static str> {
+    METRICS.iter().map(|metric| metric.name).collect()
+}

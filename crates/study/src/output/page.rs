@@ -1,0 +1,112 @@
+//! The report page of a study.
+
+mod claims;
+mod tables;
+mod words;
+
+use maud::{Markup, PreEscaped, html};
+use tidegate_report::{figure, palette};
+
+use crate::analysis::figures::Drawn;
+use crate::claim::Verdict;
+use crate::experiment::Experiment;
+use crate::options::Options;
+use crate::summary::Summary;
+
+/// What the page shows.
+pub(super) struct Page<'a> {
+    pub(super) experiment: &'a Experiment,
+    pub(super) options: &'a Options,
+    pub(super) summary: &'a Summary,
+    pub(super) drawn: &'a [Drawn],
+    pub(super) notes: &'a [String],
+    pub(super) unit: &'a str,
+    pub(super) cores: &'a (String, String),
+}
+
+impl Page<'_> {
+    /// The whole page.
+    pub(super) fn html(&self) -> String {
+        let mut names: Vec<&str> = self
+            .drawn
+            .iter()
+            .flat_map(|it| it.lines.iter().map(|line| line.name.as_str()))
+            .collect();
+        names.sort_unstable();
+        names.dedup();
+        let style = palette(&names) + STYLE;
+        let content = html! {
+            style { (PreEscaped(style)) }
+            p.kicker { "Study " (self.experiment.name) @if self.summary.quick { " · quick run, its figures are rough" } }
+            h1 { (words::headline(self)) }
+            p.lead { (words::lead(self)) }
+            @for note in self.notes { p.note { (note) } }
+            (words::cards(self))
+            @if !self.summary.claims.is_empty() {
+                h2 { "Claims" }
+                (claims::table(self))
+            }
+            @if !self.drawn.is_empty() {
+                h2 { "Figures" }
+                div.charts { @for drawn in self.drawn { (figure(&drawn.title, &drawn.note, &drawn.chart())) } }
+                p.soft { "Each point is the mean over the rounds. The figures are in " code { "figures/" } " as SVG and PNG." }
+            }
+            (tables::all(self))
+            h2 { "How it was measured" }
+            (self.how())
+        };
+        tidegate_report::page(&format!("Tidegate study: {}", self.experiment.name), &content)
+    }
+
+    fn how(&self) -> Markup {
+        let windows = self.experiment.windows(self.options.quick);
+        let base = &self.experiment.base;
+        let machine = &self.summary.machine;
+        html! { dl.how {
+            dt { "Experiment" } dd { (self.experiment.about) }
+            dt { "Factors" } dd {
+                @if self.experiment.factors.is_empty() { "none" }
+                @for (index, factor) in self.experiment.factors.iter().enumerate() {
+                    @if index > 0 { "; " }
+                    b { (factor.name) } " " (factor.levels(self.options.quick).join(", "))
+                }
+            }
+            dt { "Runs" } dd {
+                "In " (windows.repetitions) " rounds every combination is measured once, for "
+                (windows.measured_s) " s after " (windows.warm_up_s) " s of warm-up, service and gate started anew. "
+                "Combinations of the same capacity follow each other in random order"
+                @if base.load.is_some() { ", after a baseline without admission control that measures the capacity at that time; loads are multiples of it" }
+                "."
+            }
+            dt { "Customers" } dd {
+                (base.scenario) ", Poisson arrivals; times of people × " (base.time_scale)
+                @if (base.patience_scale - 1.0).abs() > 1e-9 { ", patience × " (base.patience_scale) }
+                ". Response times count from the intended start."
+            }
+            dt { "Processors" } dd {
+                "Service and gate: core " (self.cores.0) " (" (self.unit) "); customers: core " (self.cores.1)
+            }
+            dt { "Intervals" } dd { "95 %, by Student's t over the runs of a claim. A claim holds if the whole interval keeps its limits, does not hold if the whole interval is beyond one, and is undecided else. A ratio compares runs of the same round, so that drift of the machine's speed cancels." }
+            dt { "Machine" } dd { (machine) ", " (machine.system) ", " (machine.cpus) " processors" }
+            dt { "Commit" } dd { (self.summary.provenance.commit) }
+            dt { "Command" } dd { code { (self.summary.provenance.command) } }
+            dt { "Data" } dd { code { "results.parquet" } " has a row per run, " code { "runs/" } " the requests, seconds and host readings of each, " code { "summary.json" } " the tables and claims of this page" }
+        } }
+    }
+}
+
+/// How many claims have a verdict.
+fn count(summary: &Summary, verdict: Verdict) -> usize {
+    summary.claims.iter().filter(|claim| claim.verdict == verdict).count()
+}
+
+const STYLE: &str = "\
+.note { border-left: 4px solid var(--amber); padding: 2px 0 2px 14px; max-width: 58em; font-size: 15px; }
+.claims td { white-space: normal; vertical-align: top; } .claims td:first-child { min-width: 20em; max-width: 34em; }
+.claims td.text { text-align: left; min-width: 8em; } .claims .holds { color: var(--good); font-weight: 700; white-space: nowrap; }
+.claims .does-not-hold { color: var(--bad); font-weight: 700; white-space: nowrap; } .claims .undecided { color: var(--soft); font-weight: 600; }
+.claims small { display: block; color: var(--soft); font-size: 13px; } .claims .figure { white-space: nowrap; }
+.claims tr.part td { border-bottom-style: dotted; }
+.levels td.text { text-align: left; }
+@media (max-width: 560px) { .claims td:first-child { min-width: 13em; } }
+";

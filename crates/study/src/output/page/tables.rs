@@ -1,0 +1,130 @@
+//! The tables of a page.
+
+use maud::{Markup, html};
+use serde_json::Value;
+
+use super::Page;
+use crate::summary::Row;
+
+/// Every table that is short enough to read; the others are in the summary.
+pub(super) fn all(page: &Page<'_>) -> Markup {
+    let table = |name: &str| page.summary.tables.get(name).map(Vec::as_slice).unwrap_or_default();
+    let beside = |rows: &[Row]| rows.iter().any(|row| row.contains_key("paper_new_clients_per_s"));
+    html! {
+        @let knee = table("knee");
+        @if !knee.is_empty() {
+            h2 { "Peak, and what is left of it in overload" }
+            p.soft { "New clients per second at the load with the highest throughput; overload is from 1.5 times the capacity on."
+                @if beside(knee) { " Columns of the paper: Tables 1 and 2, on one to four processors of 1.4 GHz with RSA-1024." } }
+            (rows(page, knee))
+        }
+        @let handshakes = table("handshakes");
+        @if !handshakes.is_empty() {
+            h2 { "Share of full handshakes" }
+            p.soft { "Below the capacity and in overload." }
+            (rows(page, handshakes))
+        }
+        @let points = table("points");
+        @if !points.is_empty() {
+            details { summary { "Every combination, mean over the rounds" } (rows(page, &without_intervals(points))) }
+        }
+        @let phases = table("phases");
+        @if !phases.is_empty() {
+            details { summary { "Time by phase, as the customers observe it" } (rows(page, phases)) }
+        }
+        @let baselines = table("baselines");
+        @if !baselines.is_empty() {
+            details { summary { "Capacities and baselines" } (rows(page, baselines)) }
+        }
+    }
+}
+
+/// The intervals make a table too wide; they are in the summary.
+fn without_intervals(rows: &[Row]) -> Vec<Row> {
+    let narrow = |row: &Row| {
+        let kept = row.iter().filter(|(name, _)| !name.ends_with("_95"));
+        kept.map(|(name, value)| (name.clone(), value.clone())).collect()
+    };
+    rows.iter().map(narrow).collect()
+}
+
+fn rows(page: &Page<'_>, rows: &[Row]) -> Markup {
+    let mut columns: Vec<&str> = Vec::new();
+    for name in rows.iter().flat_map(|row| row.keys()) {
+        if !columns.contains(&name.as_str()) {
+            columns.push(name);
+        }
+    }
+    // Factors first: a map of JSON is in the order of its letters.
+    let place = |name: &str| page.experiment.factors.iter().position(|it| it.name == name);
+    columns.sort_by_key(|name| (place(name).unwrap_or(usize::MAX), order(name)));
+    let is_text =
+        |name: &&&str| rows.iter().any(|row| row.get(**name).is_some_and(Value::is_string));
+    html! { div.scroll { table.dense.levels {
+        thead { tr { @for name in &columns { th.text[is_text(&name)] { (head(name)) } } } }
+        tbody { @for row in rows { tr { @for name in &columns {
+            @match row.get(*name) {
+                Some(Value::String(text)) => td class=(format!("text {text}")) { (text) },
+                value => td { (cell(name, value)) },
+            }
+        } } } }
+    } } }
+}
+
+/// Columns in the order of reading.
+fn order(name: &str) -> usize {
+    const ORDER: [&str; 27] = [
+        "run",
+        "at",
+        "phase",
+        "rounds",
+        "processors",
+        "certificate",
+        "tls",
+        "offered_per_s",
+        "new_clients_per_s",
+        "paper_new_clients_per_s",
+        "peak_requests_per_s",
+        "paper_peak_requests_per_s",
+        "overloaded_requests_per_s",
+        "paper_overloaded_requests_per_s",
+        "overloaded_share_of_peak",
+        "paper_overloaded_share_of_peak",
+        "peak_completed_per_s",
+        "overloaded_completed_per_s",
+        "requests_per_s",
+        "completed_per_s",
+        "refused_per_s",
+        "completed_ratio",
+        "response_mean_ms",
+        "response_p95_ms",
+        "full_share_below",
+        "full_share_overloaded",
+        "full_handshake_share",
+    ];
+    ORDER.iter().position(|known| *known == name).unwrap_or(ORDER.len())
+}
+
+/// A column's name in words.
+fn head(name: &str) -> String {
+    let words = name.replace("paper_", "paper: ").replace("_per_s", "/s").replace('_', " ");
+    words.replace(" ms", ", ms").replace("overloaded share of peak", "left of the peak")
+}
+
+fn cell(name: &str, value: Option<&Value>) -> String {
+    let share = name.contains("share") || name.contains("ratio") || name.ends_with("_use");
+    match value {
+        Some(Value::Number(number)) if number.is_f64() => {
+            let value = number.as_f64().unwrap_or_default();
+            match value {
+                value if share && value < 0.1 => format!("{:.1} %", 100.0 * value),
+                value if share => format!("{:.0} %", 100.0 * value),
+                value if value.abs() >= 100.0 => format!("{value:.0}"),
+                value if name == "machine_speed" => format!("{value:.2}"),
+                value => format!("{value:.1}"),
+            }
+        }
+        Some(Value::Null) | None => "–".into(),
+        Some(other) => other.to_string(),
+    }
+}

@@ -1,0 +1,160 @@
+//! A table as Parquet.
+
+use std::sync::Arc;
+
+use parquet::basic::{Compression, ConvertedType, Repetition, Type as Physical};
+use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DoubleType, Int64Type};
+use parquet::errors::ParquetError;
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
+use parquet::schema::types::Type;
+use serde_json::Value;
+
+use crate::summary::Row;
+use crate::{Error, Result};
+
+/// What a column holds.
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    Text,
+    Truth,
+    Whole,
+    Number,
+}
+
+/// A file with a row for each row, and the columns of all of them in the order of their names;
+/// every value may be missing.
+///
+/// # Errors
+/// A defect of this program: rows with columns of different types.
+pub(super) fn table(rows: &[Row]) -> Result<Vec<u8>> {
+    write(rows).map_err(|error| Error::Internal(format!("cannot write a table: {error}")))
+}
+
+fn write(rows: &[Row]) -> std::result::Result<Vec<u8>, ParquetError> {
+    let columns = columns(rows);
+    let fields = columns.iter().map(|(name, kind)| {
+        let (physical, converted) = match kind {
+            Kind::Text => (Physical::BYTE_ARRAY, ConvertedType::UTF8),
+            Kind::Truth => (Physical::BOOLEAN, ConvertedType::NONE),
+            Kind::Whole => (Physical::INT64, ConvertedType::NONE),
+            Kind::Number => (Physical::DOUBLE, ConvertedType::NONE),
+        };
+        Type::primitive_type_builder(name, physical)
+            .with_repetition(Repetition::OPTIONAL)
+            .with_converted_type(converted)
+            .build()
+            .map(Arc::new)
+    });
+    let fields = fields.collect::<std::result::Result<Vec<_>, _>>()?;
+    let schema = Type::group_type_builder("run").with_fields(fields).build()?;
+    let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
+    let mut file = SerializedFileWriter::new(Vec::new(), Arc::new(schema), Arc::new(properties))?;
+    let mut group = file.next_row_group()?;
+    for (name, kind) in &columns {
+        let values: Vec<&Value> =
+            rows.iter().map(|row| row.get(name).unwrap_or(&Value::Null)).collect();
+        column(&mut group, *kind, &values)?;
+    }
+    group.close()?;
+    file.into_inner()
+}
+
+/// Names and types. A column without any value is one of numbers.
+fn columns(rows: &[Row]) -> Vec<(String, Kind)> {
+    let mut columns: Vec<(String, Option<Kind>)> = Vec::new();
+    for (name, value) in rows.iter().flatten() {
+        let kind = match value {
+            Value::Null => None,
+            Value::Bool(_) => Some(Kind::Truth),
+            Value::Number(number) if number.is_f64() => Some(Kind::Number),
+            Value::Number(_) => Some(Kind::Whole),
+            _ => Some(Kind::Text),
+        };
+        match columns.iter_mut().find(|(known, _)| known == name) {
+            None => columns.push((name.clone(), kind)),
+            Some((_, known)) => {
+                *known = match (*known, kind) {
+                    (Some(Kind::Whole), Some(Kind::Number)) => Some(Kind::Number),
+                    (known, kind) => known.or(kind),
+                }
+            }
+        }
+    }
+    columns.into_iter().map(|(name, kind)| (name, kind.unwrap_or(Kind::Number))).collect()
+}
+
+fn column(
+    group: &mut SerializedRowGroupWriter<'_, Vec<u8>>,
+    kind: Kind,
+    values: &[&Value],
+) -> std::result::Result<(), ParquetError> {
+    let mut column = group.next_column()?.expect("as many columns as the schema has");
+    // 1 where there is a value.
+    let mut levels = Vec::with_capacity(values.len());
+    macro_rules! write {
+        ($type:ty, $value:expr) => {{
+            let mut present = Vec::new();
+            for value in values {
+                let value = $value(value);
+                levels.push(i16::from(value.is_some()));
+                present.extend(value);
+            }
+            column.typed::<$type>().write_batch(&present, Some(&levels), None)?;
+        }};
+    }
+    match kind {
+        Kind::Text => write!(ByteArrayType, |value: &Value| value.as_str().map(ByteArray::from)),
+        Kind::Truth => write!(BoolType, Value::as_bool),
+        Kind::Whole => write!(Int64Type, Value::as_i64),
+        Kind::Number => write!(DoubleType, Value::as_f64),
+    }
+    column.close()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use parquet::file::reader::{FileReader, SerializedFileReader};
+    use parquet::record::Field;
+    use serde_json::json;
+
+    fn row(value: Value) -> Row {
+        value.as_object().unwrap().clone()
+    }
+
+    #[test]
+    fn a_table_is_read_back_with_its_types_and_its_gaps() {
+        let rows = [
+            row(json!({ "run": "a", "round": 1, "x": null, "y": 1, "bad": true })),
+            row(json!({ "run": "b", "round": 2, "x": 2.5, "y": 0.5, "bad": false })),
+        ];
+        let reader = SerializedFileReader::new(bytes(&table(&rows).unwrap())).unwrap();
+        let read: Vec<_> = reader.get_row_iter(None).unwrap().map(Result::unwrap).collect();
+        let fields: Vec<Vec<Field>> = read
+            .iter()
+            .map(|row| row.get_column_iter().map(|(_, field)| field.clone()).collect())
+            .collect();
+        assert_eq!(
+            fields[0],
+            [
+                Field::Bool(true),
+                Field::Long(1),
+                Field::Str("a".into()),
+                Field::Null,
+                Field::Double(1.0)
+            ]
+        );
+        assert_eq!(fields[1][3], Field::Double(2.5));
+        assert!(table(&[]).is_ok());
+    }
+
+    /// A file, which the reader needs.
+    fn bytes(content: &[u8]) -> std::fs::File {
+        use std::io::{Seek, Write};
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(content).unwrap();
+        file.rewind().unwrap();
+        file
+    }
+}

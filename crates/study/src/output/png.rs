@@ -1,0 +1,67 @@
+//! Figures as PNG.
+
+use resvg::tiny_skia::{Pixmap, Transform};
+use resvg::usvg::{Options, Tree};
+
+use crate::{Error, Result};
+
+/// Draws SVG with the fonts of the system.
+pub(super) struct Painter {
+    options: Options<'static>,
+}
+
+impl Painter {
+    /// `None` if the system has no font: a figure without its labels says nothing.
+    pub(super) fn new() -> Option<Self> {
+        let mut options = Options::default();
+        options.fontdb_mut().load_system_fonts();
+        let font = ["DejaVu Sans", "Noto Sans", "Liberation Sans"].into_iter().find(|name| {
+            options
+                .fontdb
+                .faces()
+                .any(|face| face.families.iter().any(|(family, _)| family == name))
+        });
+        let other = || {
+            let face = options.fontdb.faces().next()?;
+            face.families.first().map(|(family, _)| family.clone())
+        };
+        let family = font.map(str::to_owned).or_else(other)?;
+        options.fontdb_mut().set_sans_serif_family(family);
+        Some(Self { options })
+    }
+
+    /// A PNG of the size that the SVG states.
+    ///
+    /// # Errors
+    /// The SVG is not one, which is a defect of this program.
+    pub(super) fn png(&self, svg: &str) -> Result<Vec<u8>> {
+        let wrong = |error: String| Error::Internal(format!("a figure cannot be drawn: {error}"));
+        let tree = Tree::from_str(svg, &self.options).map_err(|error| wrong(error.to_string()))?;
+        let size = tree.size().to_int_size();
+        let mut image = Pixmap::new(size.width(), size.height())
+            .ok_or_else(|| wrong("it has no size".into()))?;
+        resvg::render(&tree, Transform::default(), &mut image.as_mut());
+        image.encode_png().map_err(|error| wrong(error.to_string()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tidegate_report::{Chart, Line, svg_file};
+
+    #[test]
+    fn a_figure_becomes_an_image_with_its_colours() {
+        let Some(painter) = Painter::new() else { return };
+        let lines = [Line { name: "off".into(), points: vec![(0.0, 1.0), (1.0, 2.0)] }];
+        let svg = Chart { lines: &lines, x_ticks: &[1.0], ..Chart::default() }.svg();
+        let png = painter.png(&svg_file(&svg, "x", &["off"])).unwrap();
+        let image = Pixmap::decode_png(&png).unwrap();
+        assert_eq!((image.width(), image.height()), (1120, 668));
+        let line = |pixel: &resvg::tiny_skia::PremultipliedColorU8| {
+            (pixel.red(), pixel.green(), pixel.blue()) == (0xc8, 0x50, 0x2b)
+        };
+        assert!(image.pixels().iter().any(line), "the line has the colour of its name");
+        assert!(painter.png("<p>").is_err());
+    }
+}

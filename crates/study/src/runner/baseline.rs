@@ -1,0 +1,165 @@
+//! The capacity that loads are multiples of: estimated once by the CPU time of a session, and
+//! again before each block of runs by a baseline just below it, since the machine's speed
+//! drifts.
+
+use std::collections::BTreeMap;
+
+use crate::Result;
+use crate::experiment::{Levels, Settings, Windows};
+use crate::record::{Kind, Planned, Record};
+
+use super::Runner;
+use super::window::Offered;
+
+/// The last known capacity, in sessions per second, by [`Settings::capacity_key`].
+#[derive(Debug, Default)]
+pub(super) struct Capacities(BTreeMap<String, f64>);
+
+/// Sessions per second and core of the first probe: a light load for any machine that can
+/// compile this program.
+const FIRST_PER_S: f64 = 10.0;
+/// The further probes' shares of the estimate before them. Work costs up to half as much again
+/// on a processor that mostly sleeps, so a light probe underestimates the capacity.
+const SHARES: [f64; 5] = [0.6, 0.8, 0.9, 0.9, 0.9];
+/// Use of the processors from which a probe tells their capacity.
+const TELLING: f64 = 0.75;
+/// The measured time of a probe, in seconds.
+const PROBE_S: f64 = 2.5;
+/// Its warm-up in durations of a session, and its limits in seconds: before the first sessions
+/// end there are fewer of them than later.
+const WARM_UP: (f64, f64, f64) = (1.2, 1.0, 60.0);
+/// Load of a baseline as a share of the capacity: one that a machine of changing speed still
+/// serves.
+const BASELINE: f64 = 0.9;
+/// Share of the sessions that complete in a baseline that is carried.
+const CARRIED: f64 = 0.95;
+/// Factor of the assumed capacity after a baseline that lost customers.
+const BACK_OFF: f64 = 0.85;
+/// Baselines in a row that may lose customers.
+const ATTEMPTS: usize = 4;
+
+impl Runner<'_> {
+    /// The current capacity of a system with these settings, without admission control.
+    pub(super) fn capacity(
+        &mut self,
+        settings: &Settings,
+        round: u32,
+        block: usize,
+        blocks_left: usize,
+    ) -> Result<f64> {
+        let key = settings.capacity_key();
+        let off = Settings { policy: "off".into(), ..settings.clone() };
+        let mut capacity = match self.capacities.0.get(&key) {
+            Some(known) => *known,
+            None => self.estimate(&off, &key, blocks_left)?,
+        };
+        for _ in 0..ATTEMPTS {
+            self.begin("baseline without admission control", blocks_left);
+            let windows = self.experiment.windows(self.options.quick);
+            let id = self.free_id(&format!("baseline-r{:02}-b{block:03}", round + 1));
+            let planned = self.planned_off(id, Kind::Baseline, &off, windows, round);
+            let rate_per_s = BASELINE * capacity;
+            let offered = Offered { rate_per_s, capacity_per_s: Some(capacity) };
+            let record = self.measure(&planned, offered)?;
+            if record.figure("completed_ratio").unwrap_or_default() >= CARRIED {
+                capacity = carried(&record, self.requests_of(&off)?).unwrap_or(capacity);
+                break;
+            }
+            capacity *= BACK_OFF;
+        }
+        self.capacities.0.insert(key, capacity);
+        Ok(capacity)
+    }
+
+    /// Estimates a capacity by the CPU time of a session, or takes that of an earlier process.
+    fn estimate(&mut self, off: &Settings, key: &str, blocks_left: usize) -> Result<f64> {
+        let requests = self.requests_of(off)?;
+        let earlier = self.complete.values().filter(|record| {
+            record.planned.kind != Kind::Run && record.planned.settings.capacity_key() == key
+        });
+        let last = earlier.max_by_key(|record| record.provenance.started_unix_s);
+        if let Some(capacity) = last.and_then(|record| carried(record, requests)) {
+            return Ok(capacity);
+        }
+        let session = self.bench.scenario(off)?.session_duration().as_secs_f64() * off.time_scale;
+        let (times, least, most) = WARM_UP;
+        let warm_up_s = (times * session).clamp(least, most);
+        let windows = Windows { warm_up_s, measured_s: PROBE_S, repetitions: 1 };
+        let mut capacity = FIRST_PER_S * self.bench.resources.grant(off).cpus;
+        for share in [1.0].into_iter().chain(SHARES) {
+            self.begin("capacity, by the CPU time of a session", blocks_left);
+            let id = self.free_id("capacity");
+            let planned = self.planned_off(id, Kind::Capacity, off, windows, 0);
+            let offered = Offered { rate_per_s: share * capacity, capacity_per_s: None };
+            let record = self.measure(&planned, offered)?;
+            capacity = carried(&record, requests).unwrap_or(capacity);
+            if record.figure("server_use").is_some_and(|used| used >= TELLING) {
+                break;
+            }
+        }
+        Ok(capacity)
+    }
+
+    /// Mean requests of a session.
+    fn requests_of(&self, settings: &Settings) -> Result<f64> {
+        Ok(self.bench.scenario(settings)?.session_length().mean_requests.max(1.0))
+    }
+
+    /// The name with the lowest number that no run has.
+    fn free_id(&self, name: &str) -> String {
+        let ids = (1..).map(|number| format!("{name}-{number:02}"));
+        ids.into_iter().find(|id| !self.complete.contains_key(id)).unwrap_or_default()
+    }
+
+    fn planned_off(
+        &self,
+        id: String,
+        kind: Kind,
+        settings: &Settings,
+        windows: Windows,
+        round: u32,
+    ) -> Planned {
+        let grant = self.bench.resources.grant(settings);
+        Planned {
+            id,
+            kind,
+            round,
+            levels: Levels::new(),
+            settings: settings.clone(),
+            windows,
+            seed: self.options.seed.wrapping_add(u64::from(round)),
+            cores: grant.cores.to_string(),
+            cpus: grant.cpus,
+            driver_cores: self.bench.resources.driver.to_string(),
+        }
+    }
+}
+
+/// Sessions per second that the processors can carry, by what a run that they carried used of
+/// them: `requests per second / requests per session / use`.
+fn carried(record: &Record, requests_each: f64) -> Option<f64> {
+    let (requests, used) = (record.figure("requests_per_s")?, record.figure("server_use")?);
+    let capacity = requests / requests_each / used.min(1.0);
+    (capacity.is_finite() && capacity > 0.0).then_some(capacity)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::tests::record;
+
+    #[test]
+    fn a_capacity_is_what_was_carried_by_what_it_used() {
+        let of = |requests, used| {
+            carried(
+                &record("a", 0, &[], &[("requests_per_s", requests), ("server_use", used)]),
+                10.0,
+            )
+        };
+        assert_eq!(of(300.0, 0.5), Some(60.0));
+        // Clocks of processes are read a little before and after the window.
+        assert_eq!(of(300.0, 1.02), Some(30.0));
+        assert_eq!(of(0.0, 0.5), None);
+        assert_eq!(of(300.0, 0.0), None);
+    }
+}

@@ -1,0 +1,282 @@
+//! Runs an experiment: capacities, baselines and runs in their order, each in a folder of its
+//! own; and continues where an earlier process stopped.
+
+mod baseline;
+mod host;
+mod window;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use tidegate_host::{Machine, Provenance};
+use tidegate_lab::{Pulse, Quota};
+use tidegate_load::{Scenario, Snapshot, Stop};
+
+use crate::experiment::{Combination, Experiment};
+use crate::options::Options;
+use crate::order::{Block, blocks, id};
+use crate::record::{self, Kind, Planned, Record};
+use crate::resources::Resources;
+use crate::state::State;
+use crate::system::{Workshop, check_policies, prepare};
+use crate::{Error, Result};
+use baseline::Capacities;
+use window::{Bench, Offered};
+
+/// What happens while a study runs.
+#[derive(Debug)]
+pub enum Event<'a> {
+    /// Something that a reader has to know.
+    Note(&'a str),
+    /// A run begins.
+    Begin {
+        /// What it is.
+        what: &'a str,
+        /// Runs that are done, and all of them; without capacities and baselines.
+        done: (usize, usize),
+        /// Time that the rest takes.
+        left: Duration,
+    },
+    /// The state of the customers.
+    Progress(&'a Snapshot),
+    /// A run is complete.
+    Complete(&'a Record),
+}
+
+/// All complete runs of a study, and what is known of their making.
+#[derive(Clone, Debug)]
+pub struct Measured {
+    /// Capacities, baselines and runs.
+    pub records: Vec<Record>,
+    /// What a reader has to know.
+    pub notes: Vec<String>,
+    /// What processors are.
+    pub unit: String,
+    /// Cores of service and gate, and of the customers.
+    pub cores: (String, String),
+    /// The machine, as it was before this process was pinned to the customers' processors.
+    pub machine: Machine,
+}
+
+/// Attempts at a run in which the load generator is saturated. On a shared machine that passes.
+const TRIES: usize = 3;
+/// What a run takes beside its load: starting, and ending.
+const OVERHEAD: Duration = Duration::from_millis(500);
+
+/// Runs what is missing of an experiment.
+///
+/// # Errors
+/// [`Error::Operator`]: the folder holds another study, or the machine lacks what the
+/// experiment asks for; otherwise a process or the machine failed, or the operator stopped it.
+/// Complete runs are kept.
+pub fn run(
+    experiment: &Experiment,
+    options: &Options,
+    stop: &Stop,
+    show: &mut dyn FnMut(Event),
+) -> Result<Measured> {
+    let mut combinations = experiment.combinations(options.quick);
+    let given = (&options.server_cores, &options.driver_cores);
+    let resources = Resources::find(given, &mut combinations, Quota::new)?;
+    let state = State::new(experiment, options, &resources);
+    state.claim(&options.out, options.resume)?;
+    let (provenance, machine) = (Provenance::read(), Machine::read());
+    record::remove_incomplete(&options.out);
+    // The customers' threads are pinned; so is everything else that this process does.
+    resources.driver.pin_this_thread().map_err(|error| {
+        Error::Machine(format!("cannot run on processor {}: {error}", resources.driver))
+    })?;
+    resources.notes.iter().for_each(|note| show(Event::Note(note)));
+    let workshop = Workshop::open(&options.out, &experiment.folder)?;
+    check_policies(&combinations, &workshop, &options.out.join("shared"))?;
+    combinations.iter().try_for_each(|one| prepare(&one.settings, &workshop))?;
+    let bench = Bench {
+        resources: &resources,
+        workshop: &workshop,
+        pulse: &Pulse::start(&resources.server)?,
+        stop,
+        out: &options.out,
+        provenance: &provenance,
+        machine: &machine,
+        scenarios: &scenarios(&combinations)?,
+    };
+    let mut runner = Runner {
+        bench,
+        experiment,
+        options,
+        combinations: &combinations,
+        complete: record::read_all(&options.out),
+        capacities: Capacities::default(),
+        left: 0,
+        all: 0,
+        show,
+    };
+    runner.run()?;
+    let records = runner.complete.into_values().collect();
+    let cores = (resources.server.to_string(), resources.driver.to_string());
+    let (notes, unit) = (resources.notes.clone(), resources.unit());
+    Ok(Measured { records, notes, unit, cores, machine })
+}
+
+/// Every scenario that is named.
+fn scenarios(combinations: &[Combination]) -> Result<BTreeMap<String, Scenario>> {
+    let mut scenarios = BTreeMap::new();
+    for name in combinations.iter().map(|one| &one.settings.scenario) {
+        if !scenarios.contains_key(name) {
+            let scenario = match Scenario::built_in(name) {
+                Some(scenario) => scenario,
+                None => Scenario::from_file(name.as_ref())
+                    .map_err(|error| Error::Operator(error.to_string()))?,
+            };
+            scenarios.insert(name.clone(), scenario);
+        }
+    }
+    Ok(scenarios)
+}
+
+/// The state of a study that runs.
+struct Runner<'a> {
+    bench: Bench<'a>,
+    experiment: &'a Experiment,
+    options: &'a Options,
+    combinations: &'a [Combination],
+    complete: BTreeMap<String, Record>,
+    capacities: Capacities,
+    /// Runs that are missing, and all.
+    left: usize,
+    all: usize,
+    show: &'a mut dyn FnMut(Event),
+}
+
+impl Runner<'_> {
+    fn run(&mut self) -> Result<()> {
+        let windows = self.experiment.windows(self.options.quick);
+        let blocks = blocks(self.combinations, windows.repetitions, self.options.seed);
+        self.drop_others(&blocks);
+        let missing: Vec<usize> = blocks.iter().map(|block| self.missing(block).len()).collect();
+        (self.left, self.all) =
+            (missing.iter().sum(), blocks.iter().map(|block| block.runs.len()).sum());
+        for (number, block) in blocks.iter().enumerate() {
+            let missing = self.missing(block);
+            let Some(first) = missing.first() else { continue };
+            let first = self.combinations[*first].settings.clone();
+            let capacity = match first.load {
+                Some(_) => {
+                    let blocks_left =
+                        missing_blocks(&blocks, number, |block| !self.missing(block).is_empty());
+                    Some(self.capacity(&first, block.round, number, blocks_left)?)
+                }
+                None => None,
+            };
+            let blocks_left =
+                missing_blocks(&blocks, number + 1, |block| !self.missing(block).is_empty());
+            for index in missing {
+                let planned = self.planned(block.round, index);
+                let rate_per_s = match (planned.settings.load, capacity) {
+                    (Some(load), Some(capacity)) => load * capacity,
+                    _ => planned.settings.rate.unwrap_or(1.0),
+                };
+                let what = words(&planned);
+                self.begin(&what, blocks_left);
+                self.measure(&planned, Offered { rate_per_s, capacity_per_s: capacity })?;
+                self.left -= 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// Forgets complete runs that were planned otherwise: they do not count.
+    fn drop_others(&mut self, blocks: &[Block]) {
+        let mut planned = BTreeMap::new();
+        for block in blocks {
+            for index in &block.runs {
+                let one = self.planned(block.round, *index);
+                planned.insert(one.id.clone(), one);
+            }
+        }
+        self.complete.retain(|id, record| {
+            record.planned.kind != Kind::Run || planned.get(id) == Some(&record.planned)
+        });
+    }
+
+    /// The runs of a block that are not complete.
+    fn missing(&self, block: &Block) -> Vec<usize> {
+        let is_missing = |index: &usize| {
+            let id = id(block.round, *index, &self.combinations[*index]);
+            !self.complete.contains_key(&id)
+        };
+        block.runs.iter().copied().filter(is_missing).collect()
+    }
+
+    fn planned(&self, round: u32, index: usize) -> Planned {
+        let combination = &self.combinations[index];
+        let grant = self.bench.resources.grant(&combination.settings);
+        Planned {
+            id: id(round, index, combination),
+            kind: Kind::Run,
+            round,
+            levels: combination.levels.clone(),
+            settings: combination.settings.clone(),
+            windows: self.experiment.windows(self.options.quick),
+            // The customers of a round are the same for every level.
+            seed: self.options.seed.wrapping_add(u64::from(round)),
+            cores: grant.cores.to_string(),
+            cpus: grant.cpus,
+            driver_cores: self.bench.resources.driver.to_string(),
+        }
+    }
+
+    /// Measures what is planned, again where the load generator was saturated.
+    fn measure(&mut self, planned: &Planned, offered: Offered) -> Result<Record> {
+        let mut record = None;
+        for _ in 0..TRIES {
+            let show = &mut self.show;
+            let measured = self
+                .bench
+                .run(planned, offered, &mut |snapshot| show(Event::Progress(snapshot)))
+                .map_err(|error| within(&planned.id, error))?;
+            let sound = measured.is_sound();
+            record = Some(measured);
+            if sound {
+                break;
+            }
+        }
+        let record = record.ok_or_else(|| Error::Internal("no try at a run".into()))?;
+        (self.show)(Event::Complete(&record));
+        self.complete.insert(planned.id.clone(), record.clone());
+        Ok(record)
+    }
+
+    /// Tells that a run begins, and the time that the rest takes.
+    fn begin(&mut self, what: &str, blocks_left: usize) {
+        let length = self.experiment.windows(self.options.quick).length();
+        let runs = (self.left + blocks_left) as u32;
+        let left = (length + OVERHEAD) * runs;
+        (self.show)(Event::Begin { what, done: (self.all - self.left, self.all), left });
+    }
+}
+
+/// Blocks from a number on of which runs are missing.
+fn missing_blocks(blocks: &[Block], from: usize, is_missing: impl Fn(&Block) -> bool) -> usize {
+    blocks.iter().skip(from).filter(|block| is_missing(block)).count()
+}
+
+/// A run in words: its levels.
+fn words(planned: &Planned) -> String {
+    let levels: Vec<String> =
+        planned.levels.iter().map(|(factor, level)| format!("{factor} {level}")).collect();
+    let levels = if levels.is_empty() { "the system".into() } else { levels.join(", ") };
+    format!("round {}: {levels}", planned.round + 1)
+}
+
+/// The same error with the run in which it happened.
+fn within(id: &str, error: Error) -> Error {
+    let with =
+        |text: String| if text.starts_with("stopped") { text } else { format!("{id}: {text}") };
+    match error {
+        Error::Operator(text) => Error::Operator(with(text)),
+        Error::Machine(text) => Error::Machine(with(text)),
+        Error::Process(text) => Error::Process(with(text)),
+        Error::Internal(text) => Error::Internal(with(text)),
+    }
+}

@@ -1,0 +1,271 @@
+//! One run: starts the system, lets the customers come, and ends everything.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use tidegate_host::{Machine, Provenance};
+use tidegate_lab::Pulse;
+use tidegate_load::{Arrivals, Plan, RunStage, Scenario, Snapshot, Stop, Summary, TlsVersions};
+
+use super::host::HostReadings;
+use crate::experiment::Settings;
+use crate::metrics::Figures;
+use crate::record::{Open, Planned, Record, Second};
+use crate::resources::{Grant, Resources};
+use crate::summary::FORMAT;
+use crate::system::{CpuSeconds, System, Workshop};
+use crate::{Error, Result};
+
+/// What the runs of a study share.
+pub(super) struct Bench<'a> {
+    pub(super) resources: &'a Resources,
+    pub(super) workshop: &'a Workshop,
+    pub(super) pulse: &'a Pulse,
+    pub(super) stop: &'a Stop,
+    pub(super) out: &'a Path,
+    pub(super) provenance: &'a Provenance,
+    pub(super) machine: &'a Machine,
+    pub(super) scenarios: &'a BTreeMap<String, Scenario>,
+}
+
+/// Where customers come to, and how many.
+#[derive(Clone, Copy)]
+pub(super) struct Offered {
+    pub(super) rate_per_s: f64,
+    pub(super) capacity_per_s: Option<f64>,
+}
+
+impl Bench<'_> {
+    /// The customers' scenario.
+    pub(super) fn scenario(&self, settings: &Settings) -> Result<&Scenario> {
+        self.scenarios
+            .get(&settings.scenario)
+            .ok_or_else(|| Error::Internal(format!("no scenario {}", settings.scenario)))
+    }
+
+    /// Runs what is planned, and completes its folder.
+    pub(super) fn run(
+        &self,
+        planned: &Planned,
+        offered: Offered,
+        observe: &mut dyn FnMut(&Snapshot),
+    ) -> Result<Record> {
+        self.unless_stopped()?;
+        let open = Open::create(self.out, &planned.id)?;
+        let settings = &planned.settings;
+        let grant = self.resources.grant(settings);
+        let system = System::start(settings, &grant.cores, self.workshop, open.path())?;
+        self.resources.limit(&grant, &system.processes())?;
+        let plan = self.plan(planned, &system, offered, open.path())?;
+        let mut measured = Measured::new(&grant, open.path())?;
+        let (warm_up, length) = (plan.warm_up, plan.measure);
+        let mut began = None;
+        let summary = tidegate_load::run(plan, &mut |snapshot| {
+            let elapsed = Duration::from_secs_f64(snapshot.elapsed_s);
+            began.get_or_insert_with(|| Instant::now() - elapsed);
+            measured.observe(snapshot, &system);
+            observe(snapshot);
+        });
+        self.unless_stopped()?;
+        let summary = summary.map_err(|error| match error.exit_code() {
+            2 => Error::Operator(error.to_string()),
+            _ => Error::Process(error.to_string()),
+        })?;
+        // A process that has ended makes this an error with its log.
+        system.cpu()?;
+        if let Some(error) = &summary.raw_error {
+            return Err(Error::Machine(format!(
+                "the requests of a run cannot be written: {error}; make room and continue with --resume"
+            )));
+        }
+        for page in ["status", "metrics"] {
+            if let Some(text) = system.admin(&format!("/{page}")) {
+                let name = if page == "status" { "status.json" } else { "metrics.txt" };
+                write(&open.path().join(name), &text)?;
+            }
+        }
+        drop(system);
+        measured.finish()?;
+        let from = began.unwrap_or_else(Instant::now) + warm_up;
+        let pulse_cost_s = self.pulse.cost_s(from, from + length);
+        let json = serde_json::to_string(&summary)
+            .map_err(|error| Error::Internal(format!("cannot write a result: {error}")))?;
+        write(&open.path().join("load.json"), &json)?;
+        let record = Record {
+            format: FORMAT,
+            version: env!("CARGO_PKG_VERSION").into(),
+            planned: planned.clone(),
+            machine: self.machine.clone(),
+            provenance: self.provenance.clone(),
+            rate_per_s: offered.rate_per_s,
+            capacity_per_s: offered.capacity_per_s,
+            pulse_cost_s,
+            figures: figures(&summary, &measured, &grant, offered),
+            phases: phases(&summary),
+            driver_saturated: summary.driver.saturated_because.clone(),
+            seconds: summary.series.iter().map(second).collect(),
+        };
+        open.complete(&record)?;
+        Ok(record)
+    }
+
+    fn plan(
+        &self,
+        planned: &Planned,
+        system: &System,
+        offered: Offered,
+        folder: &Path,
+    ) -> Result<Plan> {
+        let settings = &planned.settings;
+        let mut plan = Plan::new(self.scenario(settings)?.clone(), &system.target()?);
+        plan.arrivals = Some(Arrivals::poisson(offered.rate_per_s));
+        plan.warm_up = Duration::from_secs_f64(planned.windows.warm_up_s);
+        plan.measure = Duration::from_secs_f64(planned.windows.measured_s);
+        (plan.time_scale, plan.patience_scale) = (settings.time_scale, settings.patience_scale);
+        plan.seed = planned.seed;
+        plan.cores = self.resources.driver.list().to_vec();
+        plan.insecure = true;
+        plan.customers = system.customers().or(plan.customers);
+        plan.parquet = Some(folder.join("requests.parquet"));
+        plan.csv = Some(folder.join("seconds.csv"));
+        plan.stop = self.stop.clone();
+        plan.tls = match settings.tls.as_str() {
+            "1.2" => TlsVersions::Only12,
+            "1.3" => TlsVersions::Only13,
+            _ => plan.tls,
+        };
+        Ok(plan)
+    }
+
+    /// # Errors
+    /// The operator stopped the study.
+    pub(super) fn unless_stopped(&self) -> Result<()> {
+        if !self.stop.is_stopped() {
+            return Ok(());
+        }
+        Err(Error::Process(format!(
+            "stopped; complete runs are kept in {}, and --resume continues there",
+            self.out.display()
+        )))
+    }
+}
+
+fn write(path: &Path, text: &str) -> Result<()> {
+    std::fs::write(path, text).map_err(|error| {
+        Error::Machine(format!(
+            "cannot write {}: {error}; make room and continue with --resume",
+            path.display()
+        ))
+    })
+}
+
+/// What is observed of the system while the customers come.
+struct Measured {
+    cpus: f64,
+    host: HostReadings,
+    first: Option<(f64, CpuSeconds)>,
+    last: Option<(f64, CpuSeconds)>,
+}
+
+impl Measured {
+    fn new(grant: &Grant, folder: &Path) -> Result<Self> {
+        let host = HostReadings::create(&folder.join("host.csv"), &grant.cores)?;
+        Ok(Self { cpus: grant.cpus, host, first: None, last: None })
+    }
+
+    fn observe(&mut self, snapshot: &Snapshot, system: &System) {
+        let Ok(cpu) = system.cpu() else { return };
+        if snapshot.stage == RunStage::Measure {
+            self.first.get_or_insert((snapshot.elapsed_s, cpu));
+            self.last = Some((snapshot.elapsed_s, cpu));
+        }
+        if snapshot.second.is_some() {
+            self.host.add(snapshot.elapsed_s, cpu, system.memory());
+        }
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        self.host.finish()
+    }
+
+    /// Seconds of the measured window between the first and the last look, and the CPU seconds
+    /// of service and gate in them.
+    fn cpu(&self) -> Option<(f64, CpuSeconds)> {
+        let ((from, first), (to, last)) = (self.first?, self.last?);
+        let cpu =
+            CpuSeconds { service: last.service - first.service, gate: last.gate - first.gate };
+        (to > from).then_some((to - from, cpu))
+    }
+}
+
+fn figures(summary: &Summary, measured: &Measured, grant: &Grant, offered: Offered) -> Figures {
+    let totals = &summary.totals;
+    let per_s = |count: u64| count as f64 / summary.measured_s.max(1e-9);
+    let mut figures = Figures::from([
+        ("offered_per_s".into(), summary.offered_per_s),
+        ("admitted_per_s".into(), summary.admitted_per_s),
+        ("refused_per_s".into(), summary.refused_per_s),
+        ("completed_per_s".into(), summary.completed_per_s),
+        ("abandoned_per_s".into(), summary.abandoned_per_s),
+        ("failed_per_s".into(), summary.failed_per_s),
+        ("requests_per_s".into(), summary.requests_per_s),
+        ("completed_ratio".into(), summary.completed_ratio),
+        ("full_handshakes_per_s".into(), per_s(totals.full_ok)),
+        ("resumed_handshakes_per_s".into(), per_s(totals.resumed_ok)),
+        ("returning_refused".into(), totals.returning_refused as f64),
+    ]);
+    let mut put = |name: &str, value: f64| figures.insert(name.into(), value);
+    // Without a response or a handshake there is no such figure.
+    if summary.response.count + summary.response.unanswered + summary.response.open > 0 {
+        put("response_mean_ms", summary.response.mean_ms);
+        put("response_p50_ms", summary.response.p50_ms);
+        put("response_p95_ms", summary.response.p95_ms);
+        put("response_p99_ms", summary.response.p99_ms);
+    }
+    if totals.full_ok + totals.resumed_ok > 0 {
+        put("full_handshake_share", summary.full_handshake_share);
+    }
+    if summary.offered_per_s > 0.0 {
+        put("completed_per_offered", summary.completed_per_s / summary.offered_per_s);
+    }
+    if let Some(capacity) = offered.capacity_per_s {
+        put("capacity_per_s", capacity);
+    }
+    if let Some((seconds, cpu)) = measured.cpu() {
+        let window = summary.measured_s / seconds;
+        put("server_use", (cpu.service + cpu.gate) / seconds / measured.cpus.min(grant.cpus));
+        put("service_cpu_s", cpu.service * window);
+        put("gate_cpu_s", cpu.gate * window);
+    }
+    figures
+}
+
+/// The phases that the customers observe, in milliseconds.
+fn phases(summary: &Summary) -> BTreeMap<String, f64> {
+    let phases = &summary.phases;
+    let all = [
+        ("connect", phases.connect),
+        ("full_handshake", phases.full_handshake),
+        ("resumed_handshake", phases.resumed_handshake),
+        ("first_byte", phases.first_byte),
+        ("last_byte", phases.last_byte),
+    ];
+    let seen = all.into_iter().filter(|(_, times)| times.count > 0);
+    seen.map(|(name, times)| (format!("customer.{name}"), times.mean_ms)).collect()
+}
+
+fn second(point: &tidegate_load::Point) -> Second {
+    let handshakes = point.full_handshakes_per_s + point.resumed_handshakes_per_s;
+    Second {
+        at_s: point.at_s,
+        measured: point.measured,
+        offered_per_s: point.offered_per_s,
+        completed_per_s: point.completed_per_s,
+        refused_per_s: point.refused_per_s,
+        abandoned_per_s: point.abandoned_per_s,
+        requests_per_s: point.requests_per_s,
+        response_p95_ms: point.response.p95_ms,
+        full_handshake_share: point.full_handshakes_per_s / handshakes.max(1e-9),
+    }
+}

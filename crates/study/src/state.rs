@@ -1,0 +1,196 @@
+//! Whose a folder is: `study.json` names the version and the resolved experiment. A folder of
+//! another one is not touched.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use tidegate_host::Machine;
+
+use crate::experiment::Experiment;
+use crate::folder::Folder;
+use crate::options::Options;
+use crate::resources::Resources;
+use crate::summary::FORMAT;
+use crate::{Error, Result};
+
+const FILE: &str = "study.json";
+
+/// What the runs of a folder have in common.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct State {
+    /// [`FORMAT`].
+    pub format: u32,
+    /// Version of the program.
+    pub version: String,
+    /// The experiment, resolved.
+    pub experiment: Experiment,
+    /// Whether it is a quick run.
+    pub quick: bool,
+    /// Seed of the order and of the customers' choices.
+    pub seed: u64,
+    /// Cores of service and gate.
+    pub server_cores: String,
+    /// Cores of the customers.
+    pub driver_cores: String,
+    /// How much of a core a processor is.
+    pub processor_share: f64,
+    /// The machine.
+    pub machine: Machine,
+}
+
+impl State {
+    /// What a run with these options makes.
+    pub(crate) fn new(experiment: &Experiment, options: &Options, resources: &Resources) -> Self {
+        Self {
+            format: FORMAT,
+            version: env!("CARGO_PKG_VERSION").into(),
+            experiment: experiment.clone(),
+            quick: options.quick,
+            seed: options.seed,
+            server_cores: resources.server.to_string(),
+            driver_cores: resources.driver.to_string(),
+            processor_share: resources.share,
+            machine: Machine::read(),
+        }
+    }
+
+    /// Makes a folder the study's own: a new or empty one, or with `resume` one of the same
+    /// study.
+    ///
+    /// # Errors
+    /// [`Error::Operator`]: it belongs to a study and `resume` is not set, or to another study;
+    /// [`Error::Machine`]: it cannot be written.
+    pub(crate) fn claim(&self, out: &Path, resume: bool) -> Result<()> {
+        let shown = out.display();
+        let operator = |text: String| Err(Error::Operator(format!("--out {shown}: {text}")));
+        let folder = Folder::create(out)?;
+        if let Ok(text) = std::fs::read_to_string(folder.file(FILE)) {
+            if !resume {
+                return operator(
+                    "holds a study already; --resume continues it, another --out starts anew"
+                        .into(),
+                );
+            }
+            return match self.difference(&text) {
+                None => Ok(()),
+                Some(difference) => operator(format!(
+                    "{difference}; give the same file and flags, or another --out to start anew"
+                )),
+            };
+        }
+        if folder.file("runs").exists() || folder.file("summary.json").exists() {
+            return operator(format!(
+                "has results and no {FILE}, so that it cannot be continued; give another --out"
+            ));
+        }
+        let text = serde_json::to_string_pretty(self)
+            .map_err(|error| Error::Internal(format!("cannot write the state: {error}")))?;
+        folder.write(FILE, (text + "\n").as_bytes()).map(|_| ())
+    }
+
+    /// What a folder has of another study, in words; `None` if it is of the same.
+    fn difference(&self, text: &str) -> Option<String> {
+        let value: serde_json::Value = match serde_json::from_str(text) {
+            Ok(value) => value,
+            Err(error) => return Some(format!("its {FILE} cannot be read ({error})")),
+        };
+        let (format, version) = (&value["format"], &value["version"]);
+        if *format != serde_json::json!(self.format) || *version != serde_json::json!(self.version)
+        {
+            return Some(format!(
+                "is of another version of the program (format {format}, version {version}; this one has {} and {:?})",
+                self.format, self.version
+            ));
+        }
+        let other: Self = match serde_json::from_value(value) {
+            Ok(other) => other,
+            Err(error) => return Some(format!("its {FILE} cannot be read ({error})")),
+        };
+        let differs = [
+            (other.experiment.name != self.experiment.name, "is of another experiment"),
+            (other.quick != self.quick, "was run with another --quick"),
+            (other.seed != self.seed, "was run with another --seed"),
+            (other.server_cores != self.server_cores, "was run with other --server-cores"),
+            (other.driver_cores != self.driver_cores, "was run with other --driver-cores"),
+            (
+                (other.processor_share - self.processor_share).abs() > 1e-9,
+                "was run with other shares of processors",
+            ),
+            (other.machine != self.machine, "was measured on another machine"),
+            (other.experiment != self.experiment, "is of another version of the experiment's file"),
+        ];
+        differs.into_iter().find(|(differs, _)| *differs).map(|(_, text)| text.to_owned())
+    }
+
+    /// The state of a folder.
+    ///
+    /// # Errors
+    /// [`Error::Operator`]: it holds no study, or one of another version.
+    pub fn of(out: &Path) -> Result<Self> {
+        let file = out.join(FILE);
+        let operator = |text: String| Error::Operator(format!("{}: {text}", file.display()));
+        let text = std::fs::read_to_string(&file)
+            .map_err(|error| operator(format!("{error}; give the folder of a study")))?;
+        serde_json::from_str(&text)
+            .map_err(|error| operator(format!("is of another version, or damaged: {error}")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::BuiltIn;
+
+    fn state() -> State {
+        State {
+            format: FORMAT,
+            version: "1".into(),
+            experiment: BuiltIn::named("overload").unwrap().experiment(),
+            quick: true,
+            seed: 1,
+            server_cores: "0".into(),
+            driver_cores: "1".into(),
+            processor_share: 0.25,
+            machine: Machine::default(),
+        }
+    }
+
+    fn error(state: &State, out: &Path, resume: bool) -> String {
+        let error = state.claim(out, resume).unwrap_err();
+        assert_eq!(error.exit_code(), 2);
+        error.to_string()
+    }
+
+    #[test]
+    fn a_folder_is_continued_by_the_same_study_alone() {
+        let out = tempfile::tempdir().unwrap();
+        state().claim(out.path(), false).unwrap();
+        state().claim(out.path(), true).unwrap();
+        assert!(error(&state(), out.path(), false).contains("--resume continues it"));
+        for (other, expected) in [
+            (State { quick: false, ..state() }, "another --quick"),
+            (State { seed: 2, ..state() }, "another --seed"),
+            (State { server_cores: "0,1".into(), ..state() }, "other --server-cores"),
+            (State { version: "2".into(), ..state() }, "another version of the program"),
+            (State { format: FORMAT + 1, ..state() }, "another version of the program"),
+        ] {
+            let text = error(&other, out.path(), true);
+            assert!(text.contains(expected) && text.contains("another --out"), "{text}");
+        }
+        let mut other = state();
+        other.experiment.windows.repetitions += 1;
+        assert!(error(&other, out.path(), true).contains("version of the experiment's file"));
+        other.experiment.name = "x".into();
+        assert!(error(&other, out.path(), true).contains("another experiment"));
+        assert_eq!(State::of(out.path()).unwrap(), state());
+    }
+
+    #[test]
+    fn results_without_a_state_and_a_damaged_state_are_not_touched() {
+        let out = tempfile::tempdir().unwrap();
+        std::fs::create_dir(out.path().join("runs")).unwrap();
+        assert!(error(&state(), out.path(), false).contains("cannot be continued"));
+        std::fs::write(out.path().join(FILE), "{").unwrap();
+        assert!(error(&state(), out.path(), true).contains("cannot be read"));
+    }
+}

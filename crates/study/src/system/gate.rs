@@ -1,0 +1,121 @@
+//! The gate of a run.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use tidegate_host::Cores;
+use tidegate_lab::{GateTimes, Service};
+
+use super::{Workshop, of_this_program};
+use crate::experiment::{Combination, Settings};
+use crate::{Error, Result};
+
+/// Starts a gate before the service.
+pub(super) fn start(
+    settings: &Settings,
+    upstream: &str,
+    cores: &Cores,
+    workshop: &Workshop,
+    folder: &Path,
+) -> Result<Service> {
+    let config = write(settings, upstream, workshop, folder)?;
+    let launch = of_this_program("gate", cores, &folder.join("gate.log"))?;
+    Service::start(launch.args(["gate".into(), "--config".into(), config]))
+}
+
+/// Checks that the gate knows every policy of these combinations, before anything is started.
+///
+/// # Errors
+/// [`Error::Operator`]: it refuses one, with its message.
+pub fn check_policies(
+    combinations: &[Combination],
+    workshop: &Workshop,
+    folder: &Path,
+) -> Result<()> {
+    let mut checked: Vec<&str> = Vec::new();
+    for settings in combinations.iter().map(|one| &one.settings).filter(|one| one.gate) {
+        if checked.contains(&settings.policy.as_str()) {
+            continue;
+        }
+        checked.push(&settings.policy);
+        let config = write(settings, "http://127.0.0.1:1", workshop, folder)?;
+        let output = Command::new("/proc/self/exe").arg("check").arg(&config).output();
+        let output =
+            output.map_err(|error| Error::Machine(format!("cannot check the policy: {error}")))?;
+        if !output.status.success() {
+            let text = String::from_utf8_lossy(&output.stderr);
+            let text = text.trim().trim_start_matches("tidegate: ").to_owned();
+            return Err(Error::Operator(format!(
+                "policy = {:?}: the gate refuses it: {text}",
+                settings.policy
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Writes the configuration of a gate.
+fn write(
+    settings: &Settings,
+    upstream: &str,
+    workshop: &Workshop,
+    folder: &Path,
+) -> Result<PathBuf> {
+    let file = folder.join("gate.toml");
+    let text = configuration(settings, upstream, workshop)?;
+    std::fs::write(&file, text)
+        .map_err(|error| Error::Machine(format!("cannot write {}: {error}", file.display())))?;
+    std::path::absolute(&file)
+        .map_err(|error| Error::Machine(format!("no current folder: {error}")))
+}
+
+/// The gate's defaults, but for times that follow the customers' pace and the certificate.
+fn configuration(settings: &Settings, upstream: &str, workshop: &Workshop) -> Result<String> {
+    let certificate = workshop.certificate(&settings.certificate)?;
+    let absolute = |path: &Path| -> Result<String> {
+        let path = std::path::absolute(path)
+            .map_err(|error| Error::Machine(format!("no current folder: {error}")))?;
+        Ok(format!("{:?}", path.display().to_string()))
+    };
+    let (chain, key) = (absolute(&certificate.chain)?, absolute(&certificate.key)?);
+    let insecure = if upstream.starts_with("https:") { "insecure = true\n" } else { "" };
+    let times = GateTimes::scaled(settings.time_scale);
+    let ms = |seconds: f64, (least, most): (f64, f64)| {
+        format!("\"{}ms\"", (seconds * 1000.0).round().clamp(least, most))
+    };
+    Ok(format!(
+        "[listen]\naddress = \"127.0.0.1:0\"\n\n[tls]\ncertificate = {chain}\nkey = {key}\n\n\
+         [upstream]\nurl = {upstream:?}\n{insecure}\n\
+         [admission]\npolicy = {policy:?}\nhold_time = {hold}\n\
+         interval = {interval}\nsession_linger = {linger}\n\n\
+         [limits]\nidle_deadline = {idle}\n\n[admin]\naddress = \"127.0.0.1:0\"\n",
+        policy = settings.policy,
+        hold = ms(times.hold_s, (0.0, 30e3)),
+        interval = ms(times.interval_s, (10.0, 60e3)),
+        linger = ms(times.linger_s, (100.0, 3600e3)),
+        idle = ms(times.keep_alive_s, (0.0, 3600e3)),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_configuration_has_the_policy_the_certificate_and_the_customers_pace() {
+        let folder = tempfile::tempdir().unwrap();
+        let workshop = Workshop::open(folder.path(), folder.path()).unwrap();
+        let settings = Settings {
+            policy: "a \"b\"".into(),
+            certificate: "rsa-2048".into(),
+            time_scale: 0.025,
+            ..Settings::default()
+        };
+        let text = configuration(&settings, "https://127.0.0.1:1", &workshop).unwrap();
+        for expected in
+            ["policy = \"a \\\"b\\\"\"", "rsa2048.crt", "insecure = true", "hold_time = \"75ms\""]
+        {
+            assert!(text.contains(expected), "{expected} is missing in\n{text}");
+        }
+    }
+}

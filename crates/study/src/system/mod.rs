@@ -1,0 +1,180 @@
+//! The system of one run: the service, and the gate before it.
+
+mod gate;
+mod http;
+mod own;
+mod site;
+
+use std::path::{Path, PathBuf};
+
+use tidegate_host::{Cores, Files, processes};
+use tidegate_lab::{Certificate, Key, Launch, Process, Service};
+
+use crate::experiment::Settings;
+use crate::{Error, Result};
+pub use gate::check_policies;
+pub use site::prepare;
+
+/// What the systems of a study share.
+#[derive(Debug)]
+pub struct Workshop {
+    /// Folder of the site's data.
+    pub data: PathBuf,
+    /// Folder of the experiment's file, in which a command starts.
+    pub folder: PathBuf,
+    certificates: [(&'static str, Certificate); 2],
+}
+
+impl Workshop {
+    /// Makes the certificates in the study's folder.
+    ///
+    /// # Errors
+    /// They cannot be written.
+    pub fn open(out: &Path, folder: &Path) -> Result<Self> {
+        let shared = out.join("shared");
+        std::fs::create_dir_all(&shared).map_err(|error| {
+            Error::Machine(format!("cannot create {}: {error}", shared.display()))
+        })?;
+        let certificates = [
+            ("rsa-2048", Certificate::make(Key::Rsa2048, &shared)?),
+            ("ecdsa-p256", Certificate::make(Key::P256, &shared)?),
+        ];
+        Ok(Self { data: shared.join("site"), folder: folder.to_owned(), certificates })
+    }
+
+    fn certificate(&self, kind: &str) -> Result<&Certificate> {
+        let found = self.certificates.iter().find(|(name, _)| *name == kind);
+        found
+            .map(|(_, certificate)| certificate)
+            .ok_or_else(|| Error::Internal(format!("no certificate of kind {kind}")))
+    }
+}
+
+/// A system that is ready. Its processes end when this is dropped, the gate first.
+#[derive(Debug)]
+pub struct System {
+    gate: Option<Service>,
+    service: Running,
+    customers: Option<u64>,
+}
+
+/// The service of a system.
+#[derive(Debug)]
+enum Running {
+    /// One that announces its address.
+    Site(Service),
+    /// One at a given address.
+    Own(Process, String),
+}
+
+/// CPU seconds since the start of a system.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct CpuSeconds {
+    /// Of the service.
+    pub service: f64,
+    /// Of the gate.
+    pub gate: f64,
+}
+
+impl System {
+    /// Starts service and gate on these cores, and waits until both are ready. Their logs and
+    /// the gate's configuration are written to `folder`.
+    ///
+    /// # Errors
+    /// One of them does not start, ends, or is not ready in time; with the last lines of its
+    /// log.
+    pub fn start(
+        settings: &Settings,
+        cores: &Cores,
+        workshop: &Workshop,
+        folder: &Path,
+    ) -> Result<Self> {
+        let (service, customers) = if settings.command.is_empty() {
+            let (service, users) = site::start(settings, cores, workshop, folder)?;
+            (Running::Site(service), Some(users))
+        } else {
+            let process = own::start(settings, cores, workshop, folder)?;
+            let address = settings.address.clone().unwrap_or_default();
+            (Running::Own(process, address), None)
+        };
+        let mut system = Self { gate: None, service, customers };
+        if settings.gate {
+            let upstream = system.upstream()?;
+            system.gate = Some(gate::start(settings, &upstream, cores, workshop, folder)?);
+        }
+        Ok(system)
+    }
+
+    /// The URL for customers.
+    ///
+    /// # Errors
+    /// The gate announced none.
+    pub fn target(&self) -> Result<String> {
+        match &self.gate {
+            Some(gate) => Ok(gate.address("gate")?.to_owned()),
+            None => self.upstream(),
+        }
+    }
+
+    fn upstream(&self) -> Result<String> {
+        match &self.service {
+            Running::Site(service) => Ok(service.address("site")?.to_owned()),
+            Running::Own(_, address) => Ok(address.clone()),
+        }
+    }
+
+    fn service(&self) -> &Process {
+        match &self.service {
+            Running::Site(service) => service.process(),
+            Running::Own(process, _) => process,
+        }
+    }
+
+    /// The number of the site's users, where it is known.
+    pub fn customers(&self) -> Option<u64> {
+        self.customers
+    }
+
+    /// CPU seconds so far.
+    ///
+    /// # Errors
+    /// A process has ended; with the last lines of its log.
+    pub fn cpu(&self) -> Result<CpuSeconds> {
+        let gate = self.gate.as_ref().map(Service::cpu_s).transpose()?;
+        let service = self.service().cpu_time()?.as_secs_f64();
+        Ok(CpuSeconds { service, gate: gate.unwrap_or_default() })
+    }
+
+    /// Every process, descendants included.
+    pub fn processes(&self) -> Vec<u32> {
+        let files = Files::new("/");
+        let own = [Some(self.service().id()), self.gate.as_ref().map(|gate| gate.process().id())];
+        own.into_iter().flatten().flat_map(|id| processes::family(&files, id)).collect()
+    }
+
+    /// Resident memory of service and gate, in bytes.
+    pub fn memory(&self) -> u64 {
+        let files = Files::new("/");
+        let of = |id| Some(resident(&files.read(format!("/proc/{id}/statm"))?)?);
+        self.processes().into_iter().filter_map(of).sum()
+    }
+
+    /// A page of the gate's admin address, such as `/status`; `None` without a gate, or if it
+    /// does not answer.
+    pub fn admin(&self, page: &str) -> Option<String> {
+        let address = self.gate.as_ref()?.address("admin").ok()?;
+        http::get(address, page).ok().filter(|answer| answer.status == 200).map(|it| it.body)
+    }
+}
+
+/// Bytes of the second field of `/proc/PID/statm`, in pages.
+/// Source: `proc_pid_statm(5)`.
+fn resident(statm: &str) -> Option<u64> {
+    const PAGE: u64 = 4096;
+    statm.split_whitespace().nth(1)?.parse::<u64>().ok().map(|pages| pages.saturating_mul(PAGE))
+}
+
+/// A process of this program.
+fn of_this_program(name: &str, cores: &Cores, log: &Path) -> Result<Launch> {
+    Launch::this_program(name).on(cores).log(log)
+}
