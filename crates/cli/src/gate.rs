@@ -51,6 +51,9 @@ pub struct Args {
     /// What to log, such as info or tidegate_gate=debug [default: info]
     #[arg(long, value_name = "FILTER")]
     log: Option<String>,
+    /// Record what every connection does, for `tidegate trace` [default: off]
+    #[arg(long, value_name = "FILE")]
+    trace: Option<String>,
 }
 
 /// Serves until SIGTERM or SIGINT, then drains; the second signal ends that. SIGHUP reloads
@@ -111,9 +114,22 @@ struct Source {
 
 impl Source {
     fn of(args: Args) -> anyhow::Result<Self> {
-        let Args { config, upstream, listen, clear, cert, key, admin, policy, rate, cores, log } =
-            args;
-        let flags = Flags { upstream, listen, clear, cert, key, admin, policy, rate, cores, log };
+        let Args {
+            config,
+            upstream,
+            listen,
+            clear,
+            cert,
+            key,
+            admin,
+            policy,
+            rate,
+            cores,
+            log,
+            trace,
+        } = args;
+        let flags =
+            Flags { upstream, listen, clear, cert, key, admin, policy, rate, cores, log, trace };
         if config.is_none() && flags.upstream.is_none() {
             return Err(bad_input(
                 "no service to protect: give --upstream, such as tidegate gate --upstream \
@@ -134,7 +150,7 @@ impl Source {
 fn classify(error: tidegate_gate::Error) -> anyhow::Error {
     use tidegate_gate::Error::{
         Admin, Certificate, Core, Failed, Listen, ProxiesToItself, Roots, SelfSigned, System,
-        TicketKeys,
+        TicketKeys, Trace,
     };
     match error {
         Listen { .. }
@@ -143,6 +159,7 @@ fn classify(error: tidegate_gate::Error) -> anyhow::Error {
         | Certificate(_)
         | Roots(_)
         | TicketKeys(_)
+        | Trace(_)
         | ProxiesToItself { .. } => bad_input(error),
         SelfSigned(_) | System { .. } | Failed { .. } => error.into(),
     }

@@ -33,6 +33,9 @@ pub enum Error {
     /// The operator's: the admin address cannot be used.
     #[error(transparent)]
     Admin(#[from] crate::telemetry::admin::Error),
+    /// The operator's: the trace cannot be written.
+    #[error(transparent)]
+    Trace(#[from] tidegate_trace::StartError),
     /// The operator's: the file of the ticket keys cannot be used.
     #[error("{0}")]
     TicketKeys(crate::config::Mistake),

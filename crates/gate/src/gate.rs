@@ -20,6 +20,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Instant;
 use tidegate_host::Cores;
+use tidegate_trace::Tracing;
 use tokio::sync::watch;
 
 /// A running gate. Dropped, it closes at once.
@@ -32,6 +33,8 @@ pub struct Gate {
     drain: watch::Sender<Option<Instant>>,
     stop: watch::Sender<bool>,
     reports: Reports,
+    /// Ends after the threads.
+    tracing: Option<Tracing>,
     /// Cores that have not drained yet.
     serving: usize,
     threads: Vec<JoinHandle<()>>,
@@ -64,7 +67,10 @@ impl Gate {
         let admin = config.admin.address.map(Admin::bind).transpose()?;
         let admin_address = admin.as_ref().map(Admin::address);
         let sessions = Sessions::new(Rules::of(&config.admission));
-        let shared = Arc::new(Shared::new(config, addresses, processors.clone()));
+        let tracing = trace(&config, addresses)?;
+        let mut shared = Shared::new(config, addresses, processors.clone());
+        shared.tracing = tracing.as_ref().map(Tracing::handle);
+        let shared = Arc::new(shared);
         let (drain, drained) = watch::channel(None);
         let (stop, stopped) = watch::channel(false);
         let (supervisor, reports) = Supervisor::new(fault);
@@ -77,6 +83,7 @@ impl Gate {
             drain,
             stop,
             reports,
+            tracing,
             serving: 0,
             threads: Vec::new(),
         };
@@ -215,6 +222,9 @@ impl Drop for Gate {
         for thread in self.threads.drain(..) {
             let _ = thread.join();
         }
+        if let Some(tracing) = self.tracing.take() {
+            tracing::info!("{}", tracing.finish());
+        }
     }
 }
 
@@ -222,6 +232,23 @@ impl std::fmt::Debug for Gate {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Gate").field("addresses", &self.shared.addresses).finish_non_exhaustive()
     }
+}
+
+/// Begins to trace, if the configuration says so.
+fn trace(config: &Config, addresses: Addresses) -> Result<Option<Tracing>, Error> {
+    let trace = &config.trace;
+    let Some(file) = &trace.file else { return Ok(None) };
+    let options = tidegate_trace::Options {
+        file_bytes: trace.file_bytes as u64,
+        buffer_bytes: trace.buffer_bytes,
+        cpu_every: trace.cpu_every,
+        sample: trace.sample_interval,
+        ..tidegate_trace::Options::new(tidegate_trace::Role::Gate, file)
+    };
+    let tracing = Tracing::start(&options, |why| tracing::error!("trace.file: {why}"))?;
+    let ports = [Some(addresses.tls), addresses.clear].into_iter().flatten();
+    tracing.handle().watch_ports(ports.map(|address| address.port()));
+    Ok(Some(tracing))
 }
 
 /// Opens the listening sockets of every core.

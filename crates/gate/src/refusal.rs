@@ -5,6 +5,7 @@ use crate::config::Refusal;
 use crate::socket::{self, Arrival, Scheme};
 use rustls::AlertDescription;
 use std::net::TcpStream;
+use tidegate_trace::Outcome;
 
 /// The answer to plain HTTP on the TLS port.
 pub const CLEAR_HTTP: &[u8] = b"HTTP/1.1 400 Bad Request\r\n\
@@ -24,7 +25,8 @@ Retry-After: 5\r\nConnection: close\r\n\r\n\
 The site is full at the moment. Please try again in a few seconds.\r\n";
 
 /// Refuses a connection as configured.
-pub fn refuse(how: Refusal, arrival: Arrival) {
+pub fn refuse(how: Refusal, mut arrival: Arrival) {
+    arrival.ends(Outcome::Refused);
     let Arrival { socket, scheme, .. } = arrival;
     match (how, scheme) {
         (Refusal::Reset, _) => socket::reset(socket),
@@ -32,6 +34,12 @@ pub fn refuse(how: Refusal, arrival: Arrival) {
         (Refusal::Alert, Scheme::Https) => send_alert(socket, AlertDescription::InternalError),
         (Refusal::Alert, Scheme::Http) => socket::send_and_close(socket, FULL),
     }
+}
+
+/// Closes a connection without a word, by a reset.
+pub fn reset(mut arrival: Arrival) {
+    arrival.ends(Outcome::Refused);
+    socket::reset(arrival.socket);
 }
 
 /// Sends a fatal alert, unencrypted, and closes.

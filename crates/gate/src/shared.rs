@@ -22,6 +22,8 @@ pub struct Shared {
     pub addresses: Addresses,
     /// Why the upstream's CPU time is not known.
     pub upstream_note: Note,
+    /// Records what connections do, if the configuration says so.
+    pub tracing: Option<tidegate_trace::Handle>,
     /// How often the configuration was reloaded.
     pub reloads: ReloadCounts,
     config: ArcSwap<Config>,
@@ -52,6 +54,7 @@ impl Shared {
             config: ArcSwap::from_pointee(config),
             addresses,
             upstream_note: Note::default(),
+            tracing: None,
             reloads: ReloadCounts::default(),
             started: Instant::now(),
             draining: AtomicBool::new(false),

@@ -9,6 +9,7 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
+use tidegate_trace::{Line, Outcome, Phase};
 use tokio::io::AsyncWrite;
 
 /// The protocol of a listener.
@@ -28,6 +29,44 @@ pub struct Arrival {
     pub peer: SocketAddr,
     /// The protocol of its listener.
     pub scheme: Scheme,
+    /// What it is doing, where that is traced.
+    pub line: Option<Box<Line>>,
+}
+
+impl Arrival {
+    /// Another phase begins.
+    pub fn enter(&mut self, phase: Phase) {
+        if let Some(line) = &mut self.line {
+            line.enter(phase);
+        }
+    }
+
+    /// How it ends, unless a task takes it over.
+    pub fn ends(&mut self, outcome: Outcome) {
+        if let Some(line) = &mut self.line {
+            line.ends(outcome);
+        }
+    }
+}
+
+/// How long ago the peer's last bytes arrived: what a new connection's first bytes have waited
+/// to be read. Zero if the kernel does not tell.
+///
+/// Source: tcp(7), TCP_INFO, `tcpi_last_data_recv` in milliseconds.
+pub fn waited_unread(socket: &impl AsRawFd) -> Duration {
+    // SAFETY: all fields are numbers, and 0 is a value of each.
+    let mut info: libc::tcp_info = unsafe { std::mem::zeroed() };
+    let mut length = size_of_val(&info) as libc::socklen_t;
+    // SAFETY: the descriptor is open as long as its owner is borrowed; the kernel writes at most
+    // `length` bytes.
+    let told = unsafe {
+        let info = (&raw mut info).cast();
+        libc::getsockopt(socket.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_INFO, info, &mut length)
+    };
+    match told {
+        0 => Duration::from_millis(info.tcpi_last_data_recv.into()),
+        _ => Duration::ZERO,
+    }
 }
 
 /// Reads what has arrived; `WouldBlock` if nothing has.

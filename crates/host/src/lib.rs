@@ -2,6 +2,7 @@
 //! processes and their sockets, limits, and its description in results.
 
 pub mod cgroup;
+pub mod clock;
 mod cores;
 pub mod cpu_clock;
 mod files;
@@ -9,10 +10,13 @@ mod idle;
 mod kernel;
 mod machine;
 pub mod open_files;
+pub mod pressure;
 pub mod processes;
 mod provenance;
+pub mod scheduling;
 mod service_use;
 pub mod sockets;
+pub mod tcp;
 
 pub use cgroup::CpuGroup;
 pub use cores::Cores;

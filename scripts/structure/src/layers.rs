@@ -13,7 +13,7 @@ use crate::targets;
 /// The folders in `crates/`, from the bottom layer to the top.
 const LAYERS: &[&[&str]] = &[
     &["hello", "host", "stats", "config", "report"],
-    &["control"],
+    &["control", "trace"],
     &["sim", "gate", "load", "sites"],
     &["lab"],
     &["study"],

@@ -17,6 +17,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::Instant;
 use tidegate_control::{Decision, Discipline};
+use tidegate_trace::Outcome;
 use tokio::sync::Notify;
 use tokio::task::yield_now;
 use tokio::time::timeout_at;
@@ -91,12 +92,16 @@ impl Dispatcher {
     /// loop, unless others are before it.
     pub fn enqueue(
         &self,
-        arrival: Arrival,
+        mut arrival: Arrival,
         first_flight: Vec<u8>,
         new: NewSession,
         place: Place,
         begin: Begin,
     ) {
+        arrival.enter(tidegate_trace::Phase::Queue);
+        if let Some(line) = &mut arrival.line {
+            line.pause();
+        }
         let now = Instant::now();
         if self.queue.is_empty() || self.queue.newest_first(now) {
             self.next_decision.set(now);
@@ -154,7 +159,9 @@ impl Dispatcher {
             let next = self.queue.peek(now, |queued, undecided| (queued.has_left(), undecided));
             let Some((left, undecided)) = next else { break };
             if left {
-                drop(self.queue.pop(now));
+                if let Some(mut left) = self.queue.pop(now) {
+                    left.arrival.ends(Outcome::TimedOut);
+                }
                 self.note_left(now);
                 continue;
             }
@@ -202,8 +209,9 @@ impl Dispatcher {
 
     /// Refuses a queued connection; `undecided` if it never had to wait. `reason` if it is
     /// another than the verdict.
-    fn refuse(&self, queued: Queued, undecided: bool, now: Instant, reason: Option<End>) {
+    fn refuse(&self, mut queued: Queued, undecided: bool, now: Instant, reason: Option<End>) {
         if queued.has_left() {
+            queued.arrival.ends(Outcome::TimedOut);
             return self.note_left(now);
         }
         self.queue.note_refusal(now);
@@ -285,7 +293,7 @@ mod tests {
         let customer = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (socket, peer) = listener.accept().unwrap();
         socket.set_nonblocking(true).unwrap();
-        let arrival = Arrival { socket, peer, scheme: Scheme::Http };
+        let arrival = Arrival { socket, peer, scheme: Scheme::Http, line: None };
         let places = dispatcher.context().places.clone();
         let place = dispatcher.take_place(places.prefix_of(peer.ip()), Kind::Queued).unwrap();
         dispatcher.enqueue(arrival, b"GET".to_vec(), NewSession::PlainHttp, place, begin);

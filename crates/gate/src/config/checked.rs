@@ -1,6 +1,6 @@
 //! The configuration of a gate: every value is in its range, every file was read.
 
-use super::fields::{Admin, Admission, Limits, Listen, Log, Tls, Upstream};
+use super::fields::{Admin, Admission, Limits, Listen, Log, Tls, Trace, Upstream};
 use super::files::Files;
 use super::identity::Identity;
 use super::selfsigned;
@@ -23,6 +23,8 @@ pub struct Config {
     pub admin: Admin,
     /// What is logged.
     pub log: Log,
+    /// What is recorded of connections.
+    pub trace: Trace,
     /// What was read from the files that keys name.
     pub files: Files,
     /// What it was read from: the file's name, or `command line`.

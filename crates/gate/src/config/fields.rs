@@ -282,6 +282,26 @@ keys! {
         format: LogFormat = Is("text"), Choice(LogFormat::ALL),
             because "most logs are first read by a person";
     }
+
+    /// A record of what every connection and request was doing at each time, for
+    /// `tidegate trace`; see [tracing](tracing.md).
+    pub struct Trace = "trace" {
+        /// File that is written; one that exists is replaced. Without it nothing is traced.
+        file: Option<PathBuf> = Unset, FilePath,
+            because "a trace is for an investigation, and has the times of every customer";
+        /// Largest size of the file. At it tracing ends, and the gate serves on.
+        file_bytes: usize = Is("4GiB"), Bytes("1MiB", "1024GiB"),
+            because "about an hour at 10,000 requests per second";
+        /// Most memory for records that wait to be written; what has no room is dropped and counted.
+        buffer_bytes: usize = Is("8MiB"), Bytes("128KiB", "1GiB"),
+            because "a disk that hangs for seconds loses nothing at 10,000 requests per second";
+        /// CPU time is measured on every so manieth connection of a core; 0: on none.
+        cpu_every: u32 = Is("8"), Whole(0, 1_000_000),
+            because "reading the CPU clock is the costliest part of tracing";
+        /// Time between two samples of processors, control group and TCP.
+        sample_interval: Duration = Is("100ms"), Time("10ms", "1m"),
+            because "short against an overload that builds up, and below 0.1 % of a processor";
+    }
 }
 
 impl Admission {

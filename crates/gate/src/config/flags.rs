@@ -25,12 +25,14 @@ pub struct Flags {
     pub cores: Option<String>,
     /// `--log FILTER`
     pub log: Option<String>,
+    /// `--trace FILE`
+    pub trace: Option<String>,
 }
 
 impl Flags {
     /// Every flag with the key that it stands for, in the order of the reference
     /// page.
-    pub fn all(&self) -> [Flag<'_>; 10] {
+    pub fn all(&self) -> [Flag<'_>; 11] {
         let rows = [
             ("--upstream", "upstream.url", &self.upstream),
             ("--listen", "listen.address", &self.listen),
@@ -42,6 +44,7 @@ impl Flags {
             ("--policy", "admission.policy", &self.policy),
             ("--rate", "admission.rate", &self.rate),
             ("--log", "log.level", &self.log),
+            ("--trace", "trace.file", &self.trace),
         ];
         rows.map(|(name, key, value)| Flag { name, key, value: value.as_deref() })
     }

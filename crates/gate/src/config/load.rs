@@ -2,7 +2,7 @@
 //! and reports every mistake at once.
 
 use super::checked::Config;
-use super::fields::{Admin, Admission, Limits, Listen, Log, Tls, Upstream, tables};
+use super::fields::{Admin, Admission, Limits, Listen, Log, Tls, Trace, Upstream, tables};
 use super::files::Files;
 use super::flags::Flags;
 use super::together;
@@ -63,6 +63,7 @@ fn read(file: Option<(&str, &str)>, flags: &Flags) -> Result<Config, Mistakes> {
             limits: table::<Limits>(root),
             admin: table::<Admin>(root),
             log: table::<Log>(root),
+            trace: table::<Trace>(root),
             files: Files::default(),
             source: file.map_or(COMMAND_LINE, |(name, _)| name).to_owned(),
         };

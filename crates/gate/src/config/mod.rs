@@ -26,7 +26,7 @@ pub use choices::{
     ClientAuth, Cores, Forwarded, Host, LogFormat, MinimumVersion, Policy, Processes, Refusal,
     SelfSigned,
 };
-pub use fields::{Admin, Admission, Limits, Listen, Log, Tls, Upstream, tables};
+pub use fields::{Admin, Admission, Limits, Listen, Log, Tls, Trace, Upstream, tables};
 pub use files::Files;
 pub use flags::Flags;
 pub use identity::Identity;

@@ -15,6 +15,7 @@ impl Config {
             Listen { drain_deadline: wanted.listen.drain_deadline, ..running.listen.clone() };
         self.admin = running.admin.clone();
         self.log.format = running.log.format;
+        self.trace = running.trace.clone();
         self.tls.ticket_keys = running.tls.ticket_keys.clone();
         wanted.changed_keys(self)
     }
@@ -31,6 +32,7 @@ impl Config {
             .chain(of(&self.limits, &other.limits))
             .chain(of(&self.admin, &other.admin))
             .chain(of(&self.log, &other.log))
+            .chain(of(&self.trace, &other.trace))
             .collect()
     }
 

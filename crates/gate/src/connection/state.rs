@@ -14,6 +14,7 @@ use crate::telemetry::labels::{Class, End, Malformed, UpstreamFault};
 use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Instant;
+use tidegate_trace::Phase;
 
 /// What a connection is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -181,6 +182,7 @@ impl ConnectionState {
         let before = self.activity.replace(activity);
         self.since.set(now);
         self.count_waiting(before, activity);
+        trace(before, activity);
         if let Some(since) = self.thinks_since.take() {
             self.counters.think_times.requests(since);
         }
@@ -408,6 +410,20 @@ impl ConnectionState {
     /// Whether a request broke HTTP.
     pub fn malformed(&self) -> bool {
         self.malformed.get()
+    }
+}
+
+/// Records what a connection does from now on.
+fn trace(before: Activity, activity: Activity) {
+    match (before, activity) {
+        (_, Activity::Idle) => {
+            tidegate_trace::with_line(|line| line.finish_request(Phase::Idle));
+        }
+        (_, Activity::Head | Activity::Upload) => tidegate_trace::enter(Phase::ReadRequest),
+        // The upstream has received the request up to its end.
+        (Activity::Upload, Activity::Waiting) => tidegate_trace::enter(Phase::Upstream),
+        (_, Activity::Waiting) => tidegate_trace::enter(Phase::Service),
+        (_, Activity::Response) => tidegate_trace::enter(Phase::Respond),
     }
 }
 

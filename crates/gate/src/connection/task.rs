@@ -20,6 +20,7 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Poll;
+use tidegate_trace::{Outcome, Phase, Traced, with_line};
 use tokio::task::spawn_local;
 
 /// The client of a connection.
@@ -50,15 +51,21 @@ impl Tasks {
     /// ready for HTTP, and returns why the connection ended.
     pub fn begin(
         self: &Rc<Self>,
-        arrival: Arrival,
+        mut arrival: Arrival,
         first_flight: Vec<u8>,
         admitted: Admitted,
         place: Place,
         serve: impl AsyncFnOnce(Transport, Client) -> End + 'static,
     ) {
         let starting = Starting::new(self);
+        arrival.enter(match (admitted.class, &admitted.holder) {
+            (_, None) => Phase::AwaitRequest,
+            (Class::New, _) => Phase::HandshakeFull,
+            (Class::Returning, _) => Phase::HandshakeResumed,
+        });
+        let line = arrival.line.take();
         let task = run(self.clone(), place, arrival, first_flight, admitted, serve);
-        spawn_local(until_first_turn(starting, task));
+        spawn_local(until_first_turn(starting, Traced::new(line, task)));
     }
 }
 
@@ -110,7 +117,7 @@ async fn run(
 ) {
     let context = &tasks.context;
     let place = Rc::new(place);
-    let Arrival { socket, peer, scheme } = arrival;
+    let Arrival { socket, peer, scheme, .. } = arrival;
     let Admitted { class, standing, holder } = admitted;
     let transport = match &holder {
         Some(holder) => shake_hands(&tasks, socket, first_flight, (class, &place), holder).await,
@@ -120,6 +127,9 @@ async fn run(
             stream.map(Transport::Plain).map_err(|_| End::Broken)
         }
     };
+    if transport.is_ok() {
+        with_line(|line| line.opened(Phase::AwaitRequest));
+    }
     if transport.is_ok() && class == Class::Returning {
         place.change(PlaceKind::Returning);
     }
@@ -137,6 +147,7 @@ async fn run(
         Err(end) => (end, standing.proven(), ClosedBy::Customer),
     };
     context.counters.end(end);
+    with_line(|line| line.ends(outcome_of(end)));
     match (session, holder) {
         (Some(session), Some(_)) => session.close(by, context.shared.now()),
         (Some(session), None) => session.end_session(),
@@ -178,6 +189,10 @@ async fn shake_hands(
                 _ => Kind::Full,
             };
             counters.handshakes_ok[kind].add(1);
+            tidegate_trace::retag(match kind {
+                Kind::Full => Phase::HandshakeFull,
+                Kind::Resumed => Phase::HandshakeResumed,
+            });
             return Ok(Transport::Tls(tls));
         }
         None => End::Displaced,
@@ -189,6 +204,16 @@ async fn shake_hands(
     };
     counters.handshakes_failed[expected].add(1);
     Err(end)
+}
+
+/// How a connection ended, for its trace.
+fn outcome_of(end: End) -> Outcome {
+    match end {
+        End::Customer | End::Idle | End::Finished | End::Drain => Outcome::Done,
+        End::Displaced | End::SessionLimit => Outcome::Refused,
+        End::HandshakeDeadline | End::HeadDeadline | End::BodyDeadline => Outcome::TimedOut,
+        _ => Outcome::Broken,
+    }
 }
 
 /// The side that closed, by the reason of the end: with the last connection that a
@@ -243,7 +268,7 @@ mod tests {
                 let customer = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
                 let (socket, peer) = listener.accept().unwrap();
                 socket.set_nonblocking(true).unwrap();
-                let arrival = Arrival { socket, peer, scheme: Scheme::Http };
+                let arrival = Arrival { socket, peer, scheme: Scheme::Http, line: None };
                 let admitted = decider.admit_new(NewSession::PlainHttp).unwrap();
                 let places = &tasks.context.places;
                 let place = places.take(places.prefix_of(peer.ip()), PlaceKind::New);

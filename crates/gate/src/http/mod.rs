@@ -13,6 +13,7 @@ pub mod response_body;
 pub mod responses;
 pub mod stream;
 pub mod stream_types;
+mod trace_context;
 pub mod trailers;
 pub mod upstream;
 pub mod watched;

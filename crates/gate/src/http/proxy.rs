@@ -1,6 +1,6 @@
 //! One request: from the customer to the upstream, and the response back.
 
-use crate::connection::state::ConnectionState;
+use crate::connection::state::{Activity, ConnectionState};
 use crate::framing::Fault;
 use crate::http::client_subject::ClientSubject;
 use crate::http::forwarding::Forwarding;
@@ -10,6 +10,7 @@ use crate::http::pool::{Pool, Pooled};
 use crate::http::request_body::RequestBody;
 use crate::http::response_body::{RequestGuard, ResponseBody};
 use crate::http::stream_types::StreamTypes;
+use crate::http::trace_context;
 use crate::http::upstream::UpstreamConnection;
 use crate::telemetry::clock;
 use crate::telemetry::labels::{Malformed, UpstreamFault};
@@ -22,6 +23,7 @@ use std::future::poll_fn;
 use std::pin::pin;
 use std::rc::Rc;
 use std::task::Poll;
+use tidegate_trace::Phase;
 
 /// The reverse proxy of one connection.
 pub struct Proxy {
@@ -72,7 +74,9 @@ pub async fn serve(
             page.response().map(|body| ResponseBody::page(body, request_guard))
         }
     };
-    state.counters.code(response.status().as_u16());
+    let status = response.status().as_u16();
+    state.counters.code(status);
+    tidegate_trace::with_line(|line| line.set_status(status));
     state.response(streams, clock::now());
     Ok(response)
 }
@@ -101,6 +105,7 @@ async fn forward(
     request: Request<Incoming>,
 ) -> Result<(Response<Incoming>, Pooled), ErrorPage> {
     let (mut parts, body) = request.into_parts();
+    trace_context::pass_on(&mut parts.headers);
     let chunked = parts.headers.contains_key(TRANSFER_ENCODING);
     headers::to_upstream(&mut parts, &proxy.forwarding, chunked)?;
     if let Some(subject) = &proxy.subject {
@@ -178,6 +183,10 @@ async fn exchange(
     request: Request<RequestBody>,
 ) -> Result<Response<Incoming>, ExchangeError> {
     let sent = clock::now();
+    // A request with a body is read as it is sent.
+    if state.activity() == Activity::Waiting {
+        tidegate_trace::enter(Phase::Upstream);
+    }
     connection.get().expect_response(request.method() == Method::HEAD);
     let mut response = pin!(connection.get().sender.try_send_request(request));
     let response = poll_fn(|cx| {

@@ -183,6 +183,7 @@ impl HttpServer {
             })
             .await
         };
+        tidegate_trace::enter(tidegate_trace::Phase::Close);
         if let (Ended::Over(_), Some(fault)) = (&ended, state.fault())
             && fault.part == Part::Head
         {

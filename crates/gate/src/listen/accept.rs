@@ -24,6 +24,7 @@ use std::net::TcpListener;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 use tidegate_hello::{Limits, OtherProtocol};
+use tidegate_trace::{Outcome, Phase};
 use tokio::io::unix::AsyncFd;
 use tokio::task::spawn_local;
 
@@ -79,7 +80,7 @@ impl Acceptor {
     /// `WouldBlock` if no connection waits; otherwise the error of `accept`.
     fn refuse_one(&self, listener: &AsyncFd<TcpListener>) -> io::Result<()> {
         let accept = || listener::accept(listener.get_ref(), Scheme::Https);
-        self.spare.borrow_mut().lend(|| accept().map(|arrival| socket::reset(arrival.socket)))?;
+        self.spare.borrow_mut().lend(|| accept().map(refusal::reset))?;
         let counters = &self.context.counters;
         counters.accepted.add(1);
         counters.accept_errors.add(1);
@@ -96,19 +97,23 @@ impl Acceptor {
 
     /// Reads what a new connection has sent. What can be done at once, such as refusing
     /// it, takes neither a task nor a place in the runtime.
-    fn handle_arrival(self: &Rc<Self>, arrival: Arrival) {
+    fn handle_arrival(self: &Rc<Self>, mut arrival: Arrival) {
         let counters = &self.context.counters;
         counters.accepted.add(1);
         let places = &self.context.places;
         if !places.has_place(places.prefix_of(arrival.peer.ip()), PlaceKind::Returning) {
             return self.close_without_place(arrival);
         }
+        arrival.enter(Phase::FirstFlight);
         let mut reader = FirstFlightReader::new(arrival.scheme, self.hello_limits);
         let read = self.read(&mut reader, |buffer| socket::receive(&arrival.socket, buffer));
         let first_flight = match read {
             Ok(first_flight) => first_flight,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => FirstFlight::Incomplete,
-            Err(_) => return counters.end(End::HelloHungUp),
+            Err(_) => {
+                arrival.ends(Outcome::Broken);
+                return counters.end(End::HelloHungUp);
+            }
         };
         self.handle_first_flight(arrival, reader, first_flight);
     }
@@ -132,7 +137,7 @@ impl Acceptor {
     /// Decides on a connection by its first flight.
     fn handle_first_flight(
         self: &Rc<Self>,
-        arrival: Arrival,
+        mut arrival: Arrival,
         reader: FirstFlightReader,
         first_flight: FirstFlight,
     ) {
@@ -153,10 +158,12 @@ impl Acceptor {
             FirstFlight::Malformed(malformed) => {
                 tracing::debug!(%malformed, "the hello is malformed");
                 counters.end(End::MalformedHello);
+                arrival.ends(Outcome::Broken);
                 return refusal::send_last_alert(arrival.socket, alerts::for_malformed(malformed));
             }
             FirstFlight::NotHttp => {
                 counters.end(End::NotHttp);
+                arrival.ends(Outcome::Broken);
                 return socket::send_and_close(arrival.socket, refusal::NOT_HTTP);
             }
         };
@@ -180,11 +187,12 @@ impl Acceptor {
             }
             Verdict::CloseCopy => {
                 counters.end(End::CopiedHello);
-                socket::reset(arrival.socket);
+                refusal::reset(arrival);
             }
             Verdict::Reject(alert) => {
                 counters.handshakes_failed[Kind::Full].add(1);
                 counters.end(End::HandshakeFailed);
+                arrival.ends(Outcome::Broken);
                 refusal::send_alert(arrival.socket, alert);
             }
         }
@@ -192,7 +200,7 @@ impl Acceptor {
 
     fn close_without_place(&self, arrival: Arrival) {
         self.context.counters.end(End::TooMany);
-        socket::reset(arrival.socket);
+        refusal::reset(arrival);
     }
 
     /// Collects the rest of a hello, or waits for the first bytes of plain HTTP.
@@ -202,7 +210,11 @@ impl Acceptor {
         arrival: Arrival,
         mut reader: FirstFlightReader,
     ) {
-        let Arrival { socket, peer, scheme } = arrival;
+        let Arrival { socket, peer, scheme, mut line } = arrival;
+        if let Some(line) = &mut line {
+            line.pause();
+            line.ends(Outcome::Broken);
+        }
         let Ok(socket) = tokio::net::TcpStream::from_std(socket) else { return };
         let collect = async {
             loop {
@@ -221,20 +233,28 @@ impl Acceptor {
             return self.context.counters.end(End::Displaced);
         };
         match collected {
-            Err(_) => self.context.counters.end(End::HelloDeadline),
+            Err(_) => {
+                line.iter_mut().for_each(|line| line.ends(Outcome::TimedOut));
+                self.context.counters.end(End::HelloDeadline);
+            }
             Ok(Err(_)) => self.context.counters.end(End::HelloHungUp),
             Ok(Ok(first_flight)) => {
                 if let Ok(socket) = socket.into_std() {
                     // What follows takes another, and the connection must not have two.
                     drop(place);
-                    let arrival = Arrival { socket, peer, scheme };
+                    if let Some(line) = &mut line {
+                        line.resume();
+                        line.ends(Outcome::Done);
+                    }
+                    let arrival = Arrival { socket, peer, scheme, line };
                     self.handle_first_flight(arrival, reader, first_flight);
                 }
             }
         }
     }
 
-    fn handle_not_tls(&self, arrival: Arrival, protocol: OtherProtocol) {
+    fn handle_not_tls(&self, mut arrival: Arrival, protocol: OtherProtocol) {
+        arrival.ends(Outcome::Broken);
         let counters = &self.context.counters;
         counters.not_tls[protocol].add(1);
         if protocol != OtherProtocol::PlainHttp {

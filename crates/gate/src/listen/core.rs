@@ -59,6 +59,8 @@ pub struct Parts {
 /// # Errors
 /// The runtime could not be started.
 pub fn run(parts: Parts, index: usize, listeners: Listeners) -> io::Result<()> {
+    // Dropped after the runtime and its tasks, whose lines end with them.
+    let _traced = parts.shared.tracing.as_ref().map(tidegate_trace::Handle::attach);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build_local(tokio::runtime::LocalOptions::default())?;

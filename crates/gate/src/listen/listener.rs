@@ -1,11 +1,12 @@
 //! Listening with several cores on one port, and accepting without a runtime.
 
 use crate::error::Error;
-use crate::socket::{Arrival, Scheme};
+use crate::socket::{self, Arrival, Scheme};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use tidegate_trace::{Line, Phase};
 
 /// Seconds for which the kernel does not report a connection on which nothing has
 /// arrived. Clients of TLS and HTTP send first, so an accepted connection has its hello
@@ -88,5 +89,8 @@ pub fn accept(listener: &TcpListener, scheme: Scheme) -> io::Result<Arrival> {
     // SAFETY: on success the kernel has filled in the address and its length.
     let (fd, peer) = unsafe { SockAddr::try_init(|at, length| accept(at.cast(), length)) }?;
     let peer = peer.as_socket().unwrap_or_else(|| SocketAddr::from(([0, 0, 0, 0], 0)));
-    Ok(Arrival { socket: fd.into(), peer, scheme })
+    let socket = TcpStream::from(fd);
+    // The kernel passes a connection on when its first bytes are there.
+    let line = Line::begin_ago(Phase::Accept, || socket::waited_unread(&socket));
+    Ok(Arrival { socket, peer, scheme, line })
 }

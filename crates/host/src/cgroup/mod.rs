@@ -8,11 +8,13 @@ mod cpu;
 mod group;
 mod membership;
 mod mounts;
+mod stalls;
 
 pub use cpu::{processes, quota, used};
 pub use group::CpuGroup;
 pub use membership::Membership;
 pub use mounts::{Mount, Mounts};
+pub use stalls::{memory_bytes, throttled, unified};
 
 /// A host with the `cpu` controller in version 1 and another hierarchy of version 2.
 #[cfg(test)]

@@ -1,0 +1,114 @@
+//! What a process and the machine used in a time.
+
+use crate::format::metric::Metric;
+use crate::format::record::Sample;
+use crate::read::Process;
+use serde::Serialize;
+
+/// Resources in a time; `None` where the kernel does not report it or there are fewer than two
+/// samples.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Resources {
+    /// Use of the processors that the process may use, by all processes of the machine, 0 to 1.
+    pub processors_busy: Option<f64>,
+    /// Use of the busiest of them, 0 to 1.
+    pub busiest: Option<f64>,
+    /// CPU time of the process per second.
+    pub process_cpus: Option<f64>,
+    /// Mean number of tasks of the machine that run or wait for a processor.
+    pub running: Option<f64>,
+    /// Seconds per second for which threads of the process were ready and waited for a processor;
+    /// above 1 if several waited.
+    pub run_queue_wait: Option<f64>,
+    /// Context switches per second in which another task got the processor.
+    pub involuntary_per_s: Option<f64>,
+    /// Context switches per second to wait for something.
+    pub voluntary_per_s: Option<f64>,
+    /// Mean number of connections that waited to be accepted, on all ports of the process.
+    pub accept_queue: Option<f64>,
+    /// Most of them at a sample.
+    pub accept_queue_most: Option<u64>,
+    /// Connections that the machine dropped because an accept queue was full.
+    pub listen_overflows: Option<u64>,
+    /// TCP segments that the machine sent again.
+    pub retransmitted: Option<u64>,
+    /// Most memory of the process at a sample, bytes.
+    pub resident_most: Option<u64>,
+    /// Share of the time in which some task of the machine waited for a processor, 0 to 1.
+    pub pressure_cpu: Option<f64>,
+    /// The same for memory.
+    pub pressure_memory: Option<f64>,
+    /// The same for input and output.
+    pub pressure_io: Option<f64>,
+    /// Share of the time for which its quota stopped the control group.
+    pub throttled: Option<f64>,
+}
+
+impl Resources {
+    /// The resources of a process between two times of the monotonic clock.
+    pub fn of(process: &Process, from_ns: u64, to_ns: u64) -> Self {
+        // The sample at the beginning has the counters' values there.
+        let first = process.samples.partition_point(|sample| sample.at_ns < from_ns);
+        let end = process.samples.partition_point(|sample| sample.at_ns <= to_ns);
+        let within = &process.samples[first.saturating_sub(1).min(end)..end];
+        let seconds = match within {
+            [first, .., last] => last.at_ns.saturating_sub(first.at_ns) as f64 / 1e9,
+            _ => 0.0,
+        };
+        if seconds <= 0.0 {
+            return Self::default();
+        }
+        let grown = |metric| {
+            let value = |sample: &Sample| sum(sample, metric);
+            let values: Vec<u64> = within.iter().filter_map(value).collect();
+            Some(values.last()?.saturating_sub(*values.first()?))
+        };
+        let rate = |metric, unit: f64| grown(metric).map(|grown| grown as f64 / unit / seconds);
+        let gauge = |metric| -> Vec<u64> {
+            within.iter().skip(1).filter_map(|sample| sum(sample, metric)).collect()
+        };
+        let busy: Vec<Vec<u64>> = within
+            .iter()
+            .skip(1)
+            .map(|sample| {
+                let cores = sample.values.iter().filter(|(metric, ..)| *metric == Metric::CoreBusy);
+                cores.map(|(.., value)| *value).collect()
+            })
+            .collect();
+        let cores = busy.iter().map(Vec::len).min().unwrap_or(0);
+        let of_core = |core: usize| {
+            mean(&busy.iter().map(|sample| sample[core]).collect::<Vec<_>>()).map(|b| b / 1e3)
+        };
+        let each: Vec<f64> = (0..cores).filter_map(of_core).collect();
+        Self {
+            processors_busy: (!each.is_empty())
+                .then(|| each.iter().sum::<f64>() / each.len() as f64),
+            busiest: each.iter().copied().reduce(f64::max),
+            process_cpus: rate(Metric::ProcessCpu, 1e9),
+            running: mean(&gauge(Metric::Running)),
+            run_queue_wait: rate(Metric::RunQueueWait, 1e9),
+            involuntary_per_s: rate(Metric::Involuntary, 1.0),
+            voluntary_per_s: rate(Metric::Voluntary, 1.0),
+            accept_queue: mean(&gauge(Metric::AcceptQueue)),
+            accept_queue_most: gauge(Metric::AcceptQueue).into_iter().max(),
+            listen_overflows: grown(Metric::ListenOverflows),
+            retransmitted: grown(Metric::Retransmitted),
+            resident_most: gauge(Metric::Resident).into_iter().max(),
+            pressure_cpu: rate(Metric::PressureCpu, 1e6).map(|share| share.min(1.0)),
+            pressure_memory: rate(Metric::PressureMemory, 1e6).map(|share| share.min(1.0)),
+            pressure_io: rate(Metric::PressureIo, 1e6).map(|share| share.min(1.0)),
+            throttled: rate(Metric::GroupThrottled, 1e9),
+        }
+    }
+}
+
+/// The sum of a metric's values in a sample; `None` if it has none.
+fn sum(sample: &Sample, metric: Metric) -> Option<u64> {
+    let values = sample.values.iter().filter(|(found, ..)| *found == metric);
+    values.map(|(.., value)| *value).reduce(u64::saturating_add)
+}
+
+fn mean(values: &[u64]) -> Option<f64> {
+    (!values.is_empty())
+        .then(|| values.iter().map(|value| *value as f64).sum::<f64>() / values.len() as f64)
+}

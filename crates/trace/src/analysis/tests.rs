@@ -1,0 +1,206 @@
+//! Analyses of traces made by hand.
+
+use super::*;
+use crate::context::Context;
+use crate::format::header::Header;
+use crate::format::metric::Metric;
+use crate::format::record::{Line, Sample, Step};
+use crate::phase::{Outcome, Phase};
+use crate::read::Process;
+use std::path::PathBuf;
+
+const MS: u64 = 1_000_000;
+
+fn process(role: Role, processors: f64) -> Process {
+    let header = Header {
+        role,
+        pid: role as u32 + 1,
+        host: "h".into(),
+        boot: "b".into(),
+        machine: Default::default(),
+        processors,
+        started_ns: 0,
+        started_unix_ns: 0,
+        cpu_every: 1,
+        sample_ms: 100,
+        pressure: true,
+    };
+    Process {
+        file: PathBuf::from(role.name()),
+        header,
+        lines: Vec::new(),
+        samples: Vec::new(),
+        dropped: 0,
+        ending: None,
+        cut_at: None,
+        too_long: false,
+    }
+}
+
+fn line(connection: u64, request: u32, start_ms: u64, steps: &[(Phase, u64)]) -> Line {
+    let step = |(phase, ms): &(Phase, u64)| Step {
+        phase: *phase,
+        took_ns: ms * MS,
+        cpu_ns: if phase.is_without_request() { 0 } else { ms * MS / 2 },
+    };
+    Line {
+        connection,
+        request,
+        start_ns: start_ms * MS,
+        measured: true,
+        outcome: Outcome::Open,
+        status: if request == 0 { 0 } else { 200 },
+        context: None,
+        steps: steps.iter().map(step).collect(),
+    }
+}
+
+/// A gate with so many connections per second, of a handshake and one request each, from
+/// `from_s` on for ten seconds.
+fn serve(gate: &mut Process, from_s: u64, per_s: u64, full: bool, ms: u64) {
+    let handshake = if full { Phase::HandshakeFull } else { Phase::HandshakeResumed };
+    for second in from_s..from_s + 10 {
+        for nth in 0..per_s {
+            let connection = gate.lines.len() as u64;
+            let at = second * 1000 + nth * 1000 / per_s;
+            gate.lines.push(line(connection, 0, at, &[(Phase::Accept, 0), (handshake, ms)]));
+            let steps = [(Phase::AwaitRequest, 1), (Phase::Service, 1), (Phase::Upstream, 2 * ms)];
+            gate.lines.push(line(connection, 1, at + ms, &steps));
+            let last = line(connection, 2, at + 3 * ms + 2, &[(Phase::Idle, 10)]);
+            gate.lines.push(Line { outcome: Outcome::Done, status: 0, ..last });
+        }
+        for tenth in 0..10 {
+            let at = second * 1000 + tenth * 100;
+            let cpu = at * MS;
+            let values = vec![
+                (Metric::CoreBusy, 0, if per_s > 20 { 1000 } else { 200 }),
+                (Metric::CoreBusy, 1, if per_s > 20 { 900 } else { 100 }),
+                (Metric::ProcessCpu, 0, cpu),
+            ];
+            gate.samples.push(Sample { at_ns: at * MS, values });
+        }
+    }
+}
+
+#[test]
+fn the_phase_that_grew_above_the_knee_is_named_with_the_bottleneck() {
+    let mut gate = process(Role::Gate, 2.0);
+    serve(&mut gate, 0, 10, false, 2);
+    serve(&mut gate, 10, 20, false, 2);
+    serve(&mut gate, 20, 30, true, 100);
+    let analysis = analyse(&Trace::of(vec![gate]).unwrap());
+    let knee = analysis.knee.unwrap();
+    assert!((15.0..25.0).contains(&knee.offered_per_s), "{knee:?}");
+    assert!((19.0..=21.0).contains(&knee.first_above_s), "{knee:?}");
+    let split = &analysis.phases[0];
+    let grew = split.grew_most.as_ref().unwrap();
+    assert_eq!(grew.phase, "upstream");
+    assert!((grew.above_ms - 200.0).abs() < 20.0 && grew.below_ms < 20.0, "{grew:?}");
+    assert!(split.full_share_below.unwrap() < 0.1 && split.full_share_above.unwrap() > 0.9);
+    let bottleneck = analysis.bottleneck;
+    let busy = bottleneck.resource.unwrap();
+    assert_eq!(busy.name, "processors of the machine");
+    assert!((busy.utilisation - 0.95).abs() < 0.02, "{busy:?}");
+    // 0.95 of 2 processors for 30 requests per second.
+    let demand = bottleneck.demand_ms.unwrap();
+    assert!((demand - 1.9 / 30.0 * 1e3).abs() < 5.0, "{demand}");
+    let estimate = bottleneck.estimate.unwrap();
+    assert_eq!(estimate.most, 1.5);
+    // 3 / 1.28 over 2 / 1.14.
+    assert!((estimate.with_serial_part - 1.335_94).abs() < 1e-4, "{estimate:?}");
+}
+
+#[test]
+fn a_machine_with_time_left_has_no_bottleneck_and_no_estimate() {
+    let mut gate = process(Role::Gate, 2.0);
+    serve(&mut gate, 0, 10, false, 2);
+    let analysis = analyse(&Trace::of(vec![gate]).unwrap());
+    assert!(analysis.knee.is_none());
+    assert!(analysis.phases[0].above.is_empty());
+    assert_eq!((analysis.bottleneck.resource, analysis.bottleneck.estimate), (None, None));
+    assert_eq!(analysis.bottleneck.longest_phase.unwrap().0, "upstream");
+}
+
+#[test]
+fn means_by_phase_are_per_connection_that_ended_in_the_window() {
+    let mut gate = process(Role::Gate, 2.0);
+    let steps = [(Phase::Accept, 1), (Phase::HandshakeFull, 20)];
+    gate.lines.push(line(1, 0, 0, &steps));
+    gate.lines.push(line(1, 1, 21, &[(Phase::AwaitRequest, 4), (Phase::Service, 6)]));
+    gate.lines.push(line(2, 0, 0, &[(Phase::HandshakeResumed, 2)]));
+    gate.lines.push(line(2, 1, 2, &[(Phase::AwaitRequest, 2), (Phase::Service, 4)]));
+    gate.lines.push(line(2, 2, 8, &[(Phase::Idle, 30), (Phase::Service, 2)]));
+    let end = |connection, request, at| Line {
+        outcome: Outcome::Done,
+        status: 0,
+        ..line(connection, request, at, &[(Phase::Idle, 10)])
+    };
+    gate.lines.push(end(1, 2, 31));
+    gate.lines.push(end(2, 3, 40));
+    let refused = line(3, 0, 40, &[(Phase::Accept, 0), (Phase::Queue, 7)]);
+    gate.lines.push(Line { outcome: Outcome::Refused, ..refused });
+    // Not over.
+    gate.lines.push(line(4, 0, 40, &[(Phase::HandshakeFull, 500)]));
+
+    let means = phase_means(&gate, None);
+    assert_eq!((means.connections, means.refused, means.requests), (2, 1, 3));
+    assert_eq!((means.full, means.resumed, means.full_share()), (1, 1, Some(0.5)));
+    let mean = |phase| means.mean_ms(phase);
+    assert_eq!(mean(Phase::HandshakeFull), 10.0);
+    assert_eq!(mean(Phase::HandshakeResumed), 1.0);
+    assert_eq!(mean(Phase::Service), 6.0);
+    assert_eq!(mean(Phase::Idle), 25.0);
+    assert_eq!(mean(Phase::Queue), 0.0);
+    // 41 ms and 50 ms.
+    assert_eq!(means.connection_ms(), 45.5);
+    let service = means.phases.iter().find(|mean| mean.phase == "service").unwrap();
+    assert_eq!(service.cpu_mean_ms, Some(3.0));
+
+    let first = phase_means(&gate, Some(0..45 * MS));
+    assert_eq!((first.connections, first.mean_ms(Phase::HandshakeFull)), (1, 20.0));
+    let none = phase_means(&gate, Some(0..1));
+    assert!(none.connections == 0 && none.phases.is_empty());
+}
+
+#[test]
+fn a_customers_wait_is_divided_among_gate_site_and_database() {
+    let with = |line: Line, parent, span| Line {
+        context: Some(Context { trace: 9, parent, span }),
+        ..line
+    };
+    let mut load = process(Role::Load, 1.0);
+    load.lines.push(with(line(1, 1, 0, &[(Phase::Wait, 18), (Phase::Receive, 2)]), 0, 11));
+    load.lines.push(with(line(1, 2, 50, &[(Phase::Wait, 99)]), 0, 12));
+    let mut gate = process(Role::Gate, 1.0);
+    let steps =
+        [(Phase::Idle, 50), (Phase::Service, 1), (Phase::Upstream, 12), (Phase::Respond, 2)];
+    gate.lines.push(with(line(1, 1, 0, &steps), 11, 21));
+    // Another customer's trace with the same span, by chance.
+    let stranger = Context { trace: 8, parent: 12, span: 22 };
+    gate.lines.push(Line { context: Some(stranger), ..line(2, 1, 0, &steps) });
+    let mut site = process(Role::Site, 1.0);
+    site.lines.push(with(line(1, 1, 3, &[(Phase::Service, 4), (Phase::Database, 5)]), 21, 31));
+    let trace = Trace::of(vec![site, gate, load]).unwrap();
+    assert_eq!(
+        analyse(&trace).joined,
+        Some(Joined {
+            requests: 1,
+            with_site: 1,
+            customer_ms: 20.0,
+            gate_ms: 3.0,
+            upstream_ms: 12.0,
+            before_gate_ms: 5.0,
+            site_ms: Some(4.0),
+            database_ms: Some(5.0),
+            before_site_ms: Some(3.0),
+        })
+    );
+}
+
+#[test]
+fn an_empty_trace_is_analysed() {
+    let trace = Trace::of(vec![process(Role::Gate, 1.0)]).unwrap();
+    let analysis = analyse(&trace);
+    assert!(analysis.windows.is_empty() && analysis.joined.is_none());
+    serde_json::to_string(&analysis).unwrap();
+}

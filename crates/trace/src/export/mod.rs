@@ -1,0 +1,1 @@
+//! Exports for viewers of traces.
