@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// Names of the built-in scenarios. `auction-bidding` and `auction-browsing`
 /// are the `-effective` ones.
-pub const BUILT_IN: [&str; 8] = [
+pub const BUILT_IN: [&str; 10] = [
     "auction-bidding-effective",
     "auction-bidding-normalised",
     "auction-browsing-effective",
@@ -13,6 +13,8 @@ pub const BUILT_IN: [&str; 8] = [
     "auction-crowd",
     "auction-bots",
     "handshake-flood",
+    "tomcat-auction",
+    "node",
 ];
 
 /// The line of [`AUCTION`] that its variants replace.
@@ -26,6 +28,8 @@ fn file(name: &str) -> Option<&'static str> {
         "auction-crowd" => Some(include_str!("../../scenarios/auction-crowd.toml")),
         "auction-bots" => Some(include_str!("../../scenarios/auction-bots.toml")),
         "handshake-flood" => Some(include_str!("../../scenarios/handshake-flood.toml")),
+        "tomcat-auction" => Some(include_str!("../../scenarios/tomcat-auction.toml")),
+        "node" => Some(include_str!("../../scenarios/node.toml")),
         _ => None,
     }
 }

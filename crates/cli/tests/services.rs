@@ -1,0 +1,106 @@
+//! Servers that are not ours, alone and behind the gate: Tomcat and Node, walked by customers of
+//! the scenarios that ship. They are skipped where `scripts/bootstrap study` and
+//! `scripts/services` have not run: `make test` needs no Java.
+
+mod common;
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use common::{Running, gate};
+use tidegate_host::Cores;
+use tidegate_lab::services::{Node, NodeSetup, Services, Tomcat, TomcatSetup};
+
+/// A running server with the URLs of its own TLS and of plain HTTP.
+struct Server<S> {
+    _running: S,
+    secure: String,
+    clear: String,
+    _folder: tempfile::TempDir,
+}
+
+/// What the operator must install is a reason to skip; anything else is a failure.
+fn unless_missing<T>(result: tidegate_lab::Result<T>) -> Option<T> {
+    match result {
+        Ok(value) => Some(value),
+        Err(error @ tidegate_lab::Error::Operator(_)) => {
+            eprintln!("SKIPPED: {error}");
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+fn cores() -> Cores {
+    Cores::of_this_thread().unwrap()
+}
+
+fn tomcat() -> Option<Server<Tomcat>> {
+    let war: PathBuf = unless_missing(Services::find().and_then(|it| it.war("auction")))?;
+    let mut setup = TomcatSetup::new(&cores(), &war, "/healthz");
+    setup.heap_mib = 256;
+    setup.env = vec![("AUCTION_SCALE".into(), "0.002".into())];
+    let folder = tempfile::tempdir().unwrap();
+    let running = unless_missing(Tomcat::start(&setup, folder.path()))?;
+    let (secure, clear) = (running.secure_url(), running.url());
+    assert!(running.cpu_s().unwrap() > 0.0);
+    Some(Server { _running: running, secure, clear, _folder: folder })
+}
+
+fn node() -> Option<Server<Node>> {
+    let services = unless_missing(Services::find())?;
+    let folder = tempfile::tempdir().unwrap();
+    let setup = NodeSetup::new(&cores());
+    let running = unless_missing(Node::start(&setup, &services, folder.path()))?;
+    let (secure, clear) = (running.secure_url().unwrap(), running.url().unwrap());
+    Some(Server { _running: running, secure, clear, _folder: folder })
+}
+
+/// Customers of a scenario, and what became of them.
+fn walk(scenario: &str, target: &str) -> serde_json::Value {
+    let folder = tempfile::tempdir().unwrap();
+    let json = folder.path().join("result.json");
+    // Patience stays long: this test is about what is answered, not how soon.
+    let output = Command::new(env!("CARGO_BIN_EXE_tidegate"))
+        .args(["load", scenario, "--target", target, "--insecure", "--customers", "200"])
+        .args(["--rate", "6", "--warm-up", "1s", "--duration", "8s"])
+        .args(["--time-scale", "0.02", "--patience-scale", "100"])
+        .arg("--json")
+        .arg(&json)
+        .output()
+        .unwrap();
+    let text = std::fs::read_to_string(&json);
+    let text = text.unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&output.stderr)));
+    serde_json::from_str(&text).unwrap()
+}
+
+#[track_caller]
+fn all_is_well(result: &serde_json::Value) {
+    let count = |name: &str| {
+        result["totals"][name].as_u64().unwrap_or_else(|| panic!("no {name}: {result:#}"))
+    };
+    assert!(count("requests_ok") > 50, "{result:#}");
+    assert!(count("completed") > 3, "{result:#}");
+    assert_eq!((count("failed"), count("abandoned")), (0, 0), "{result:#}");
+}
+
+fn alone_and_behind_the_gate(scenario: &str, secure: &str, clear: &str) -> Running {
+    all_is_well(&walk(scenario, secure));
+    let gate = gate(clear, &[]);
+    all_is_well(&walk(scenario, gate.address("gate")));
+    gate
+}
+
+#[test]
+fn customers_of_tomcat_find_their_way_alone_and_behind_the_gate() {
+    let Some(server) = tomcat() else { return };
+    let gate = alone_and_behind_the_gate("tomcat-auction", &server.secure, &server.clear);
+    // The gate was told the address alone and has found the process that listens there.
+    assert_eq!(gate.status()["upstream_note"], serde_json::Value::Null, "{:#}", gate.status());
+}
+
+#[test]
+fn customers_of_node_find_their_way_alone_and_behind_the_gate() {
+    let Some(server) = node() else { return };
+    alone_and_behind_the_gate("node", &server.secure, &server.clear);
+}

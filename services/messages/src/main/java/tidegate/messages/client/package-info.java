@@ -1,0 +1,2 @@
+/** A client of the messages service that measures each request. */
+package tidegate.messages.client;

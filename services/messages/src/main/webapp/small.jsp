@@ -1,0 +1,1 @@
+<%@ page contentType="text/plain; charset=UTF-8" session="false" trimDirectiveWhitespaces="true" import="tidegate.messages.Answer" %><%= Answer.to(request.getInputStream().readNBytes(Answer.LARGEST)) %>
