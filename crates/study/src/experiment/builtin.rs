@@ -12,8 +12,12 @@ pub struct BuiltIn {
 }
 
 /// Every experiment that ships.
-pub const BUILT_IN: &[BuiltIn] =
-    &[BuiltIn { name: "overload", text: include_str!("../../experiments/overload.toml") }];
+pub const BUILT_IN: &[BuiltIn] = &[
+    BuiltIn { name: "overload", text: include_str!("../../experiments/overload.toml") },
+    BuiltIn { name: "rivals", text: include_str!("../../experiments/rivals.toml") },
+    BuiltIn { name: "tomcat", text: include_str!("../../experiments/tomcat.toml") },
+    BuiltIn { name: "node", text: include_str!("../../experiments/node.toml") },
+];
 
 impl BuiltIn {
     /// The one of a name.

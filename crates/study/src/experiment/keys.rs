@@ -4,7 +4,7 @@ use tidegate_config::Preset::{Else, Is, Required, Unset};
 use tidegate_config::{Boolean, List, Number, Other, Subtable, Text, Time, Whole, Words, keys};
 
 /// Services that come with the program.
-pub const SITES: &[&str] = &["auction"];
+pub const SITES: &[&str] = &["auction", "tomcat", "node"];
 /// Kinds of the gate's certificate.
 pub const CERTIFICATES: &[&str] = &["rsa-2048", "ecdsa-p256"];
 /// TLS versions that customers offer.
@@ -41,7 +41,9 @@ keys! {
 
     /// The system that is measured. Every key but `ready_within` can be a factor.
     pub(super) static SYSTEM: SystemKeys {
-        /// A site that comes with the program; not with `command`.
+        /// A site that comes with the program; not with `command`. `tomcat` is an auction of
+        /// servlets and JSP, `node` a shop; `make study` installs and builds what they need.
+        /// With `gate = false` customers meet their own TLS.
         site: Words(SITES) = Is("auction");
         /// Program and arguments of a service of one's own, in place of `site`. It starts in
         /// the folder of this file, and gets SIGTERM at the end of each run.

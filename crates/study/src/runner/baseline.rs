@@ -83,7 +83,10 @@ impl Runner<'_> {
         }
         let session = self.bench.scenario(off)?.session_duration().as_secs_f64() * off.time_scale;
         let (times, least, most) = WARM_UP;
-        let warm_up_s = (times * session).clamp(least, most);
+        // A server that compiles its code while it runs is as fast as later once it is warm.
+        let warm_up_s = (times * session)
+            .clamp(least, most)
+            .max(self.experiment.windows(self.options.quick).warm_up_s);
         let windows = Windows { warm_up_s, measured_s: PROBE_S, repetitions: 1 };
         let mut capacity = FIRST_PER_S * self.bench.resources.grant(off).cpus;
         for share in [1.0].into_iter().chain(SHARES) {

@@ -3,11 +3,13 @@
 mod gate;
 mod http;
 mod own;
+mod servers;
 mod site;
 
 use std::path::{Path, PathBuf};
 
 use tidegate_host::{Cores, Files, processes};
+use tidegate_lab::services::{Node, Tomcat};
 use tidegate_lab::{Certificate, Key, Launch, Process, Service};
 
 use crate::experiment::Settings;
@@ -63,6 +65,10 @@ pub struct System {
 enum Running {
     /// One that announces its address.
     Site(Service),
+    /// Tomcat with an auction.
+    Tomcat(Tomcat),
+    /// A shop on Node.
+    Node(Node),
     /// One at a given address.
     Own(Process, String),
 }
@@ -89,17 +95,22 @@ impl System {
         workshop: &Workshop,
         folder: &Path,
     ) -> Result<Self> {
-        let (service, customers) = if settings.command.is_empty() {
-            let (service, users) = site::start(settings, cores, workshop, folder)?;
-            (Running::Site(service), Some(users))
-        } else {
-            let process = own::start(settings, cores, workshop, folder)?;
-            let address = settings.address.clone().unwrap_or_default();
-            (Running::Own(process, address), None)
+        let (service, customers) = match settings.site.as_str() {
+            _ if !settings.command.is_empty() => {
+                let process = own::start(settings, cores, workshop, folder)?;
+                let address = settings.address.clone().unwrap_or_default();
+                (Running::Own(process, address), None)
+            }
+            "tomcat" => (Running::Tomcat(servers::tomcat(settings, cores, folder)?), None),
+            "node" => (Running::Node(servers::node(settings, cores, folder)?), None),
+            _ => {
+                let (service, users) = site::start(settings, cores, workshop, folder)?;
+                (Running::Site(service), Some(users))
+            }
         };
         let mut system = Self { gate: None, service, customers };
         if settings.gate {
-            let upstream = system.upstream()?;
+            let upstream = system.service_url(true)?;
             system.gate = Some(gate::start(settings, &upstream, cores, workshop, folder)?);
         }
         Ok(system)
@@ -112,20 +123,27 @@ impl System {
     pub fn target(&self) -> Result<String> {
         match &self.gate {
             Some(gate) => Ok(gate.address("gate")?.to_owned()),
-            None => self.upstream(),
+            None => self.service_url(false),
         }
     }
 
-    fn upstream(&self) -> Result<String> {
-        match &self.service {
-            Running::Site(service) => Ok(service.address("site")?.to_owned()),
-            Running::Own(_, address) => Ok(address.clone()),
+    /// The URL of the service, for a gate or for customers.
+    fn service_url(&self, behind_a_gate: bool) -> Result<String> {
+        match (&self.service, behind_a_gate) {
+            (Running::Site(service), _) => Ok(service.address("site")?.to_owned()),
+            (Running::Tomcat(tomcat), true) => Ok(tomcat.url()),
+            (Running::Tomcat(tomcat), false) => Ok(tomcat.secure_url()),
+            (Running::Node(node), true) => Ok(node.url()?),
+            (Running::Node(node), false) => Ok(node.secure_url()?),
+            (Running::Own(_, address), _) => Ok(address.clone()),
         }
     }
 
     fn service(&self) -> &Process {
         match &self.service {
             Running::Site(service) => service.process(),
+            Running::Tomcat(tomcat) => tomcat.process(),
+            Running::Node(node) => node.process(),
             Running::Own(process, _) => process,
         }
     }

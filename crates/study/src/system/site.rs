@@ -20,7 +20,7 @@ const SCALE: f64 = 0.01;
 /// # Errors
 /// It cannot be made.
 pub fn prepare(settings: &Settings, workshop: &Workshop) -> Result<()> {
-    if settings.command.is_empty() {
+    if settings.command.is_empty() && settings.site == "auction" {
         users(settings, workshop)?;
     }
     Ok(())
