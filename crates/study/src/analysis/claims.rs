@@ -55,7 +55,9 @@ fn claim(rule: &ClaimRule, of: Option<(&str, &str)>, runs: &[Run], load: Option<
     }
     let verdict = match estimate {
         Some(estimate) => {
+            // No metric is below 0, and neither is a ratio.
             let (low, high) = estimate.interval(CONFIDENCE);
+            let low = low.max(0.0);
             for (name, value) in [("mean", estimate.value), ("low_95", low), ("high_95", high)] {
                 evidence.insert(name.into(), json!(value));
             }

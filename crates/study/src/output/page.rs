@@ -103,7 +103,7 @@ fn count(summary: &Summary, verdict: Verdict) -> usize {
 const STYLE: &str = "\
 .note { border-left: 4px solid var(--amber); padding: 2px 0 2px 14px; max-width: 58em; font-size: 15px; }
 .claims td { white-space: normal; vertical-align: top; } .claims td:first-child { min-width: 20em; max-width: 34em; }
-.claims td.text { text-align: left; min-width: 8em; } .claims .holds { color: var(--good); font-weight: 700; white-space: nowrap; }
+.claims td.text { text-align: left; white-space: nowrap; } .claims .holds { color: var(--good); font-weight: 700; white-space: nowrap; }
 .claims .does-not-hold { color: var(--bad); font-weight: 700; white-space: nowrap; } .claims .undecided { color: var(--soft); font-weight: 600; }
 .claims small { display: block; color: var(--soft); font-size: 13px; } .claims .figure { white-space: nowrap; }
 .claims tr.part td { border-bottom-style: dotted; }
