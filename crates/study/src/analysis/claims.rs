@@ -147,7 +147,7 @@ fn taken(
         levels.retain(|factor, _| !fixed.contains(factor.as_str()));
         matches.entry((levels, run.round)).or_default().push((run, value));
     }
-    let peaks = (*take == Take::Peak).then(|| peaks(&matches, load)).unwrap_or_default();
+    let peaks = if *take == Take::Peak { peaks(&matches, load) } else { BTreeMap::new() };
     let of = |(key, runs): (Match, Vec<(&Run, f64)>)| {
         let values: Vec<f64> = match take {
             Take::Each => runs.into_iter().map(|(_, value)| value).collect(),

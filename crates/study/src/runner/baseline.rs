@@ -45,16 +45,16 @@ impl Runner<'_> {
         settings: &Settings,
         round: u32,
         block: usize,
-        blocks_left: usize,
+        baselines: usize,
     ) -> Result<f64> {
         let key = settings.capacity_key();
         let off = Settings { policy: "off".into(), ..settings.clone() };
         let mut capacity = match self.capacities.0.get(&key) {
             Some(known) => *known,
-            None => self.estimate(&off, &key, blocks_left)?,
+            None => self.estimate(&off, &key, baselines)?,
         };
         for _ in 0..ATTEMPTS {
-            self.begin("baseline without admission control", blocks_left);
+            self.begin("baseline without admission control", baselines);
             let windows = self.experiment.windows(self.options.quick);
             let id = self.free_id(&format!("baseline-r{:02}-b{block:03}", round + 1));
             let planned = self.planned_off(id, Kind::Baseline, &off, windows, round);
@@ -72,7 +72,7 @@ impl Runner<'_> {
     }
 
     /// Estimates a capacity by the CPU time of a session, or takes that of an earlier process.
-    fn estimate(&mut self, off: &Settings, key: &str, blocks_left: usize) -> Result<f64> {
+    fn estimate(&mut self, off: &Settings, key: &str, baselines: usize) -> Result<f64> {
         let requests = self.requests_of(off)?;
         let earlier = self.complete.values().filter(|record| {
             record.planned.kind != Kind::Run && record.planned.settings.capacity_key() == key
@@ -87,7 +87,7 @@ impl Runner<'_> {
         let windows = Windows { warm_up_s, measured_s: PROBE_S, repetitions: 1 };
         let mut capacity = FIRST_PER_S * self.bench.resources.grant(off).cpus;
         for share in [1.0].into_iter().chain(SHARES) {
-            self.begin("capacity, by the CPU time of a session", blocks_left);
+            self.begin("capacity, by the CPU time of a session", baselines);
             let id = self.free_id("capacity");
             let planned = self.planned_off(id, Kind::Capacity, off, windows, 0);
             let offered = Offered { rate_per_s: share * capacity, capacity_per_s: None };
