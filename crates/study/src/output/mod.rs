@@ -56,6 +56,9 @@ pub fn finish(experiment: &Experiment, options: &Options, measured: &Measured) -
     }
     match analysis::unsound(&measured.records) {
         0 => {}
+        1 => notes.push(
+            "One run is left out of claims and figures: the load generator was saturated in every try.".into(),
+        ),
         count => notes.push(format!(
             "{count} runs are left out of claims and figures: the load generator was saturated in every try."
         )),

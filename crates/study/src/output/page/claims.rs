@@ -20,13 +20,13 @@ pub(super) fn table(page: &Page<'_>) -> Markup {
         tbody { @for group in rows {
             @if group.iter().all(|claim| text(claim, "values") == "0") {
                 tr {
-                    td { (group[0].text) small { (group[0].source) } }
+                    td.claim { (group[0].text) small { (group[0].source) } }
                     td.text { "all" } td.text { span.undecided { "not measured" } }
                     td { "–" } td { "–" } td.figure { (limit(group[0])) } td { "0" }
                 }
             } @else { @for (index, claim) in group.iter().enumerate() {
                 tr.part[index + 1 < group.len()] {
-                    @if index == 0 { td rowspan=(group.len()) { (claim.text) small { (claim.source) } } }
+                    @if index == 0 { td.claim rowspan=(group.len()) { (claim.text) small { (claim.source) } } }
                     td.text { (level(page, claim)) }
                     td.text { (verdict(claim)) }
                     td.figure { (figure(claim, "mean")) }
