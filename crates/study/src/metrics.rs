@@ -46,6 +46,17 @@ pub const METRICS: &[Metric] = &[
     metric("returning_refused", "sessions", "admitted sessions of which a connection was refused"),
     metric("capacity_per_s", "sessions/s", "capacity when the run began, by its baseline"),
     metric("server_use", "share", "share of their processors that service and gate used"),
+    metric("core_idle", "share", "share of the time in which the servers' cores were idle"),
+    metric(
+        "neighbour_use",
+        "share",
+        "share of the servers' cores that other processes, and the kernel outside of any process, used",
+    ),
+    metric(
+        "available_cpus",
+        "cores",
+        "what service and gate used and could have used: no more than they may, nor than others left",
+    ),
     metric("service_cpu_s", "s", "CPU time of the service in the measured window"),
     metric("gate_cpu_s", "s", "CPU time of the gate in the measured window"),
     metric("machine_speed", "", "speed of the machine, 1 is its median in this study"),
