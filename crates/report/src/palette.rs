@@ -44,11 +44,11 @@ fn rules(names: &[&str], dark: bool) -> String {
     let mut css = String::new();
     for (name, in_light, in_dark) in colours(names) {
         let (class, colour) = (class(name), if dark { in_dark } else { in_light });
-        let _ = write!(
+        let _ = writeln!(
             css,
             "polyline[class~=\"{class}\"] {{ stroke: {colour}; }} \
              circle[class~=\"{class}\"], text[class~=\"{class}\"] {{ fill: {colour}; }} \
-             .legend [class~=\"{class}\"] {{ color: {colour}; }}\n"
+             .legend [class~=\"{class}\"] {{ color: {colour}; }}"
         );
     }
     css

@@ -55,7 +55,9 @@ fn claim(rule: &ClaimRule, of: Option<(&str, &str)>, runs: &[Run], load: Option<
     }
     let verdict = match estimate {
         Some(estimate) => {
+            // No metric is below 0, and neither is a ratio.
             let (low, high) = estimate.interval(CONFIDENCE);
+            let low = low.max(0.0);
             for (name, value) in [("mean", estimate.value), ("low_95", low), ("high_95", high)] {
                 evidence.insert(name.into(), json!(value));
             }
@@ -145,7 +147,7 @@ fn taken(
         levels.retain(|factor, _| !fixed.contains(factor.as_str()));
         matches.entry((levels, run.round)).or_default().push((run, value));
     }
-    let peaks = (*take == Take::Peak).then(|| peaks(&matches, load)).unwrap_or_default();
+    let peaks = if *take == Take::Peak { peaks(&matches, load) } else { BTreeMap::new() };
     let of = |(key, runs): (Match, Vec<(&Run, f64)>)| {
         let values: Vec<f64> = match take {
             Take::Each => runs.into_iter().map(|(_, value)| value).collect(),

@@ -28,6 +28,7 @@ pub struct Drawn {
     log: bool,
     marks: bool,
     warm_up_s: Option<f64>,
+    is_share: bool,
 }
 
 impl Drawn {
@@ -44,6 +45,7 @@ impl Drawn {
             x_ticks: &self.x_ticks,
             x_max: self.x_max,
             y_unit: &self.unit,
+            y_max: self.is_share.then_some(1.0),
             scale: if self.log { Scale::Log } else { Scale::Linear },
             marks: self.marks,
             band: self.warm_up_s.map(|end| (0.0, end, "warm-up")),
@@ -173,6 +175,7 @@ fn figure(
         unit: rule.unit.clone(),
         log: rule.log,
         marks: rule.x != XAxis::Time,
+        is_share: matches!(rule.metric.as_str(), "full_handshake_share" | "completed_ratio"),
         warm_up_s: (rule.x == XAxis::Time).then_some(warm_up_s),
     }
 }

@@ -179,9 +179,14 @@ fn baselines(records: &[Record]) -> Vec<Row> {
         row.insert("processors".into(), json!(record.planned.settings.processors));
         row.insert("certificate".into(), json!(record.planned.settings.certificate));
         row.insert("tls".into(), json!(record.planned.settings.tls));
-        for metric in
-            ["offered_per_s", "requests_per_s", "completed_ratio", "server_use", "machine_speed"]
-        {
+        for metric in [
+            "offered_per_s",
+            "requests_per_s",
+            "completed_ratio",
+            "server_use",
+            "neighbour_use",
+            "machine_speed",
+        ] {
             put(&mut row, metric, run.figure(metric));
         }
         row

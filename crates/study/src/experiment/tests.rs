@@ -114,3 +114,34 @@ fn an_experiment_is_read_back_as_it_was_written() {
     let text = serde_json::to_string(&experiment).unwrap();
     assert_eq!(serde_json::from_str::<Experiment>(&text).unwrap(), experiment);
 }
+
+#[test]
+fn no_changed_or_cut_text_panics_and_what_is_refused_names_its_file() {
+    for at in (0..SMALL.len()).filter(|at| SMALL.is_char_boundary(*at)) {
+        for letter in ["\"", "]", "=", "\n", "0", "-", "\u{fffd}", ""] {
+            let changed = format!("{}{letter}{}", &SMALL[..at], &SMALL[at + 1..]);
+            for text in [&changed, &SMALL[..at]] {
+                if let Err(mistakes) = read(text) {
+                    assert!(mistakes.lines().all(|line| line.starts_with("x.toml")), "{mistakes}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_selection_is_of_the_levels_that_it_names() {
+    let experiment = read(SMALL).unwrap();
+    let claim = &experiment.claims[0];
+    let selected = |load: &str, policy: &str| {
+        let levels = Levels::from([
+            ("load".into(), load.into()),
+            ("policy".into(), policy.into()),
+            ("handshake".into(), "now".into()),
+        ]);
+        claim.runs.0.contains(&levels)
+    };
+    assert!(selected("2", "off") && selected("4", "off"));
+    assert!(!selected("0.5", "off") && !selected("4", "tide"));
+    assert_eq!(claim.compared_with.as_ref().unwrap().1, Take::Peak);
+}

@@ -15,6 +15,10 @@ use crate::summary::Summary;
 use crate::{Error, Result};
 use page::Page;
 
+/// Share of the servers' cores from which what others use is worth a note. The kernel's own work
+/// for the network is less.
+const NEIGHBOURS: f64 = 0.15;
+
 /// Analyses complete runs, and writes everything to the study's folder; the summary last.
 ///
 /// # Errors
@@ -54,8 +58,18 @@ pub fn finish(experiment: &Experiment, options: &Options, measured: &Measured) -
     if commits.len() > 1 {
         notes.push(format!("The runs are of several commits: {}.", commits.join(", ")));
     }
+    let neighbours = analysis::mean(&runs, "neighbour_use").unwrap_or_default();
+    if neighbours > NEIGHBOURS {
+        notes.push(format!(
+            "Other processes used {:.0} % of the servers' cores on average, so figures and intervals are rougher than on a quiet machine.",
+            100.0 * neighbours
+        ));
+    }
     match analysis::unsound(&measured.records) {
         0 => {}
+        1 => notes.push(
+            "One run is left out of claims and figures: the load generator was saturated in every try.".into(),
+        ),
         count => notes.push(format!(
             "{count} runs are left out of claims and figures: the load generator was saturated in every try."
         )),

@@ -102,11 +102,11 @@ fn count(summary: &Summary, verdict: Verdict) -> usize {
 
 const STYLE: &str = "\
 .note { border-left: 4px solid var(--amber); padding: 2px 0 2px 14px; max-width: 58em; font-size: 15px; }
-.claims td { white-space: normal; vertical-align: top; } .claims td:first-child { min-width: 20em; max-width: 34em; }
-.claims td.text { text-align: left; min-width: 8em; } .claims .holds { color: var(--good); font-weight: 700; white-space: nowrap; }
+.claims td { vertical-align: top; } .claims td.claim { white-space: normal; min-width: 18em; max-width: 30em; } .claims th, .claims td { padding: 8px 10px; }
+.claims td.text { text-align: left; white-space: nowrap; } .claims .holds { color: var(--good); font-weight: 700; white-space: nowrap; }
 .claims .does-not-hold { color: var(--bad); font-weight: 700; white-space: nowrap; } .claims .undecided { color: var(--soft); font-weight: 600; }
 .claims small { display: block; color: var(--soft); font-size: 13px; } .claims .figure { white-space: nowrap; }
 .claims tr.part td { border-bottom-style: dotted; }
 .levels td.text { text-align: left; }
-@media (max-width: 560px) { .claims td:first-child { min-width: 13em; } }
+@media (max-width: 560px) { .claims td.claim { min-width: 13em; } }
 ";

@@ -45,23 +45,23 @@ impl Runner<'_> {
         settings: &Settings,
         round: u32,
         block: usize,
-        blocks_left: usize,
+        baselines: usize,
     ) -> Result<f64> {
         let key = settings.capacity_key();
         let off = Settings { policy: "off".into(), ..settings.clone() };
         let mut capacity = match self.capacities.0.get(&key) {
             Some(known) => *known,
-            None => self.estimate(&off, &key, blocks_left)?,
+            None => self.estimate(&off, &key, baselines)?,
         };
         for _ in 0..ATTEMPTS {
-            self.begin("baseline without admission control", blocks_left);
+            self.begin("baseline without admission control", baselines);
             let windows = self.experiment.windows(self.options.quick);
             let id = self.free_id(&format!("baseline-r{:02}-b{block:03}", round + 1));
             let planned = self.planned_off(id, Kind::Baseline, &off, windows, round);
             let rate_per_s = BASELINE * capacity;
             let offered = Offered { rate_per_s, capacity_per_s: Some(capacity) };
             let record = self.measure(&planned, offered)?;
-            if record.figure("completed_ratio").unwrap_or_default() >= CARRIED {
+            if is_carried(&record) {
                 capacity = carried(&record, self.requests_of(&off)?).unwrap_or(capacity);
                 break;
             }
@@ -72,12 +72,14 @@ impl Runner<'_> {
     }
 
     /// Estimates a capacity by the CPU time of a session, or takes that of an earlier process.
-    fn estimate(&mut self, off: &Settings, key: &str, blocks_left: usize) -> Result<f64> {
+    fn estimate(&mut self, off: &Settings, key: &str, baselines: usize) -> Result<f64> {
         let requests = self.requests_of(off)?;
         let earlier = self.complete.values().filter(|record| {
             record.planned.kind != Kind::Run && record.planned.settings.capacity_key() == key
         });
-        let last = earlier.max_by_key(|record| record.provenance.started_unix_s);
+        let last = earlier
+            .filter(|record| is_carried(record))
+            .max_by_key(|record| record.provenance.started_unix_s);
         if let Some(capacity) = last.and_then(|record| carried(record, requests)) {
             return Ok(capacity);
         }
@@ -90,13 +92,17 @@ impl Runner<'_> {
         let windows = Windows { warm_up_s, measured_s: PROBE_S, repetitions: 1 };
         let mut capacity = FIRST_PER_S * self.bench.resources.grant(off).cpus;
         for share in [1.0].into_iter().chain(SHARES) {
-            self.begin("capacity, by the CPU time of a session", blocks_left);
+            self.begin("capacity, by the CPU time of a session", baselines);
             let id = self.free_id("capacity");
             let planned = self.planned_off(id, Kind::Capacity, off, windows, 0);
-            let offered = Offered { rate_per_s: share * capacity, capacity_per_s: None };
-            let record = self.measure(&planned, offered)?;
+            let rate_per_s = share * capacity;
+            let record = self.measure(&planned, Offered { rate_per_s, capacity_per_s: None })?;
+            if !is_carried(&record) {
+                capacity = BACK_OFF * rate_per_s;
+                continue;
+            }
             capacity = carried(&record, requests).unwrap_or(capacity);
-            if record.figure("server_use").is_some_and(|used| used >= TELLING) {
+            if use_of_available(&record) >= TELLING {
                 break;
             }
         }
@@ -139,11 +145,27 @@ impl Runner<'_> {
 }
 
 /// Sessions per second that the processors can carry, by what a run that they carried used of
-/// them: `requests per second / requests per session / use`.
+/// those that were available to it: `requests per second / requests per session · available /
+/// used`. What neighbours use is not available.
 fn carried(record: &Record, requests_each: f64) -> Option<f64> {
-    let (requests, used) = (record.figure("requests_per_s")?, record.figure("server_use")?);
-    let capacity = requests / requests_each / used.min(1.0);
+    let (requests, share) = (record.figure("requests_per_s")?, record.figure("server_use")?);
+    let cpus = record.planned.cpus;
+    let available = record.figure("available_cpus").unwrap_or(cpus);
+    // Clocks of processes are read a little before and after the window.
+    let used = (share * cpus / available).min(1.0);
+    let capacity = requests / requests_each / used;
     (capacity.is_finite() && capacity > 0.0).then_some(capacity)
+}
+
+/// The use of the processors that were available, 0 to 1.
+fn use_of_available(record: &Record) -> f64 {
+    let used = record.figure("server_use").unwrap_or_default() * record.planned.cpus;
+    used / record.figure("available_cpus").unwrap_or(record.planned.cpus).max(1e-9)
+}
+
+/// Whether nearly all sessions of a run completed.
+fn is_carried(record: &Record) -> bool {
+    record.figure("completed_ratio").unwrap_or_default() >= CARRIED
 }
 
 #[cfg(test)]
@@ -160,8 +182,11 @@ mod tests {
             )
         };
         assert_eq!(of(300.0, 0.5), Some(60.0));
-        // Clocks of processes are read a little before and after the window.
         assert_eq!(of(300.0, 1.02), Some(30.0));
+        // Neighbours left a half of the processor, of which the run used three fifths.
+        let figures = [("requests_per_s", 300.0), ("server_use", 0.3), ("available_cpus", 0.5)];
+        let beside = record("a", 0, &[], &figures);
+        assert_eq!((carried(&beside, 10.0), use_of_available(&beside)), (Some(50.0), 0.6));
         assert_eq!(of(0.0, 0.5), None);
         assert_eq!(of(300.0, 0.0), None);
     }

@@ -18,6 +18,8 @@ pub(super) struct HostReadings {
     files: Files,
     idle: IdleTimes,
     cores: BTreeSet<usize>,
+    /// Sum of the idle shares of the measured seconds, and their number.
+    measured: (f64, u32),
 }
 
 const COLUMNS: &str =
@@ -39,14 +41,25 @@ impl HostReadings {
             files,
             idle,
             cores: cores.list().iter().copied().collect(),
+            measured: (0.0, 0),
         };
         readings.line(COLUMNS);
         Ok(readings)
     }
 
-    /// Adds a second.
-    pub(super) fn add(&mut self, at_s: f64, cpu: CpuSeconds, memory: u64) {
+    /// The share of the measured time in which the cores were idle; none where the kernel does
+    /// not report it.
+    pub(super) fn idle(&self) -> Option<f64> {
+        let (sum, count) = self.measured;
+        (count > 0).then(|| sum / f64::from(count))
+    }
+
+    /// Adds a second, of the measured window or of the warm-up.
+    pub(super) fn add(&mut self, at_s: f64, measured: bool, cpu: CpuSeconds, memory: u64) {
         self.idle.update(&self.files);
+        if let Some(idle) = self.idle.share(&self.cores).filter(|_| measured) {
+            self.measured = (self.measured.0 + idle, self.measured.1 + 1);
+        }
         let number =
             |value: Option<f64>| value.map_or(String::new(), |value| format!("{value:.3}"));
         let busy = number(self.idle.share(&self.cores).map(|idle| 1.0 - idle));
@@ -97,7 +110,7 @@ mod tests {
         let path = folder.path().join("host.csv");
         let cores = Cores::of_this_thread().unwrap();
         let mut readings = HostReadings::create(&path, &cores).unwrap();
-        readings.add(1.0, CpuSeconds { service: 0.5, gate: 0.25 }, 4096);
+        readings.add(1.0, true, CpuSeconds { service: 0.5, gate: 0.25 }, 4096);
         readings.finish().unwrap();
         let text = std::fs::read_to_string(path).unwrap();
         let lines: Vec<&str> = text.lines().collect();
@@ -112,7 +125,8 @@ mod tests {
     fn a_full_disk_is_an_error_at_the_end() {
         let cores = Cores::of_this_thread().unwrap();
         let mut readings = HostReadings::create(Path::new("/dev/full"), &cores).unwrap();
-        readings.add(1.0, CpuSeconds::default(), 0);
+        readings.add(1.0, false, CpuSeconds::default(), 0);
+        assert_eq!(readings.idle(), None);
         let error = readings.finish().unwrap_err().to_string();
         assert!(error.contains("No space left") && error.contains("--resume"), "{error}");
     }

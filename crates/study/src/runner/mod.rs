@@ -12,7 +12,7 @@ use tidegate_host::{Machine, Provenance};
 use tidegate_lab::{Pulse, Quota};
 use tidegate_load::{Scenario, Snapshot, Stop};
 
-use crate::experiment::{Combination, Experiment};
+use crate::experiment::{Combination, Experiment, Settings};
 use crate::options::Options;
 use crate::order::{Block, blocks, id};
 use crate::record::{self, Kind, Planned, Record};
@@ -158,18 +158,14 @@ impl Runner<'_> {
             (missing.iter().sum(), blocks.iter().map(|block| block.runs.len()).sum());
         for (number, block) in blocks.iter().enumerate() {
             let missing = self.missing(block);
-            let Some(first) = missing.first() else { continue };
-            let first = self.combinations[*first].settings.clone();
-            let capacity = match first.load {
-                Some(_) => {
-                    let blocks_left =
-                        missing_blocks(&blocks, number, |block| !self.missing(block).is_empty());
-                    Some(self.capacity(&first, block.round, number, blocks_left)?)
+            let capacity = match self.first_load(block) {
+                Some(settings) => {
+                    let baselines = self.baselines_left(&blocks[number..]);
+                    Some(self.capacity(&settings, block.round, number, baselines)?)
                 }
                 None => None,
             };
-            let blocks_left =
-                missing_blocks(&blocks, number + 1, |block| !self.missing(block).is_empty());
+            let baselines = self.baselines_left(&blocks[number + 1..]);
             for index in missing {
                 let planned = self.planned(block.round, index);
                 let rate_per_s = match (planned.settings.load, capacity) {
@@ -177,7 +173,7 @@ impl Runner<'_> {
                     _ => planned.settings.rate.unwrap_or(1.0),
                 };
                 let what = words(&planned);
-                self.begin(&what, blocks_left);
+                self.begin(&what, baselines);
                 self.measure(&planned, Offered { rate_per_s, capacity_per_s: capacity })?;
                 self.left -= 1;
             }
@@ -206,6 +202,18 @@ impl Runner<'_> {
             !self.complete.contains_key(&id)
         };
         block.runs.iter().copied().filter(is_missing).collect()
+    }
+
+    /// The settings of the first missing run of a block whose load is a multiple of the capacity.
+    fn first_load(&self, block: &Block) -> Option<Settings> {
+        let settings = |index: usize| &self.combinations[index].settings;
+        let first = self.missing(block).into_iter().find(|index| settings(*index).load.is_some());
+        first.map(|index| settings(index).clone())
+    }
+
+    /// The baselines that these blocks need.
+    fn baselines_left(&self, blocks: &[Block]) -> usize {
+        blocks.iter().filter(|block| self.first_load(block).is_some()).count()
     }
 
     fn planned(&self, round: u32, index: usize) -> Planned {
@@ -248,17 +256,12 @@ impl Runner<'_> {
     }
 
     /// Tells that a run begins, and the time that the rest takes.
-    fn begin(&mut self, what: &str, blocks_left: usize) {
+    fn begin(&mut self, what: &str, baselines: usize) {
         let length = self.experiment.windows(self.options.quick).length();
-        let runs = (self.left + blocks_left) as u32;
+        let runs = (self.left + baselines) as u32;
         let left = (length + OVERHEAD) * runs;
         (self.show)(Event::Begin { what, done: (self.all - self.left, self.all), left });
     }
-}
-
-/// Blocks from a number on of which runs are missing.
-fn missing_blocks(blocks: &[Block], from: usize, is_missing: impl Fn(&Block) -> bool) -> usize {
-    blocks.iter().skip(from).filter(|block| is_missing(block)).count()
 }
 
 /// A run in words: its levels.

@@ -162,7 +162,6 @@ fn write(path: &Path, text: &str) -> Result<()> {
 
 /// What is observed of the system while the customers come.
 struct Measured {
-    cpus: f64,
     host: HostReadings,
     first: Option<(f64, CpuSeconds)>,
     last: Option<(f64, CpuSeconds)>,
@@ -171,7 +170,7 @@ struct Measured {
 impl Measured {
     fn new(grant: &Grant, folder: &Path) -> Result<Self> {
         let host = HostReadings::create(&folder.join("host.csv"), &grant.cores)?;
-        Ok(Self { cpus: grant.cpus, host, first: None, last: None })
+        Ok(Self { host, first: None, last: None })
     }
 
     fn observe(&mut self, snapshot: &Snapshot, system: &System) {
@@ -180,8 +179,8 @@ impl Measured {
             self.first.get_or_insert((snapshot.elapsed_s, cpu));
             self.last = Some((snapshot.elapsed_s, cpu));
         }
-        if snapshot.second.is_some() {
-            self.host.add(snapshot.elapsed_s, cpu, system.memory());
+        if let Some(second) = &snapshot.second {
+            self.host.add(snapshot.elapsed_s, second.measured, cpu, system.memory());
         }
     }
 
@@ -234,9 +233,16 @@ fn figures(summary: &Summary, measured: &Measured, grant: &Grant, offered: Offer
     }
     if let Some((seconds, cpu)) = measured.cpu() {
         let window = summary.measured_s / seconds;
-        put("server_use", (cpu.service + cpu.gate) / seconds / measured.cpus.min(grant.cpus));
+        let used = (cpu.service + cpu.gate) / seconds;
+        put("server_use", used / grant.cpus);
         put("service_cpu_s", cpu.service * window);
         put("gate_cpu_s", cpu.gate * window);
+        if let Some(idle) = measured.host.idle() {
+            let cores = grant.cores.list().len() as f64;
+            put("core_idle", idle);
+            put("neighbour_use", (1.0 - idle - used / cores).max(0.0));
+            put("available_cpus", (used + idle * cores).min(grant.cpus));
+        }
     }
     figures
 }

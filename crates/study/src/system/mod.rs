@@ -173,7 +173,7 @@ impl System {
     /// Resident memory of service and gate, in bytes.
     pub fn memory(&self) -> u64 {
         let files = Files::new("/");
-        let of = |id| Some(resident(&files.read(format!("/proc/{id}/statm"))?)?);
+        let of = |id| resident(&files.read(format!("/proc/{id}/statm"))?);
         self.processes().into_iter().filter_map(of).sum()
     }
 

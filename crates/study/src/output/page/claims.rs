@@ -18,9 +18,15 @@ pub(super) fn table(page: &Page<'_>) -> Markup {
     html! { div.scroll { table.claims {
         thead { tr { th.text { "claim" } th.text { "for" } th.text { "here" } th { "measured" } th { "95 % interval" } th { "limit" } th { "runs" } } }
         tbody { @for group in rows {
-            @for (index, claim) in group.iter().enumerate() {
+            @if group.iter().all(|claim| text(claim, "values") == "0") {
+                tr {
+                    td.claim { (group[0].text) small { (group[0].source) } }
+                    td.text { "all" } td.text { span.undecided { "not measured" } }
+                    td { "–" } td { "–" } td.figure { (limit(group[0])) } td { "0" }
+                }
+            } @else { @for (index, claim) in group.iter().enumerate() {
                 tr.part[index + 1 < group.len()] {
-                    @if index == 0 { td rowspan=(group.len()) { (claim.text) small { (claim.source) } } }
+                    @if index == 0 { td.claim rowspan=(group.len()) { (claim.text) small { (claim.source) } } }
                     td.text { (level(page, claim)) }
                     td.text { (verdict(claim)) }
                     td.figure { (figure(claim, "mean")) }
@@ -28,7 +34,7 @@ pub(super) fn table(page: &Page<'_>) -> Markup {
                     td.figure { (limit(claim)) }
                     td { (text(claim, "values")) }
                 }
-            }
+            } }
         } }
     } } }
 }

@@ -30,13 +30,38 @@ pub(super) fn all(page: &Page<'_>) -> Markup {
         }
         @let phases = table("phases");
         @if !phases.is_empty() {
-            details { summary { "Time by phase, as the customers observe it" } (rows(page, phases)) }
+            h2 { "Time by phase" }
+            p.soft { "Mean milliseconds, below the capacity and in overload. Phases of " code { "customer" } " are those that the customers observe." }
+            (rows(page, &by_phase(phases)))
         }
         @let baselines = table("baselines");
         @if !baselines.is_empty() {
             details { summary { "Capacities and baselines" } (rows(page, baselines)) }
         }
     }
+}
+
+/// A row for each combination, with a column for each phase.
+fn by_phase(rows: &[Row]) -> Vec<Row> {
+    let mut wide: Vec<(Row, Row)> = Vec::new();
+    for row in rows {
+        let is_level = |name: &str| name != "phase" && name != "mean_ms";
+        let levels = row.iter().filter(|(name, _)| is_level(name));
+        let levels: Row = levels.map(|(name, value)| (name.clone(), value.clone())).collect();
+        let phase = row.get("phase").and_then(Value::as_str).unwrap_or_default();
+        let mean = row.get("mean_ms").cloned().unwrap_or_default();
+        match wide.iter_mut().find(|(known, _)| *known == levels) {
+            Some((_, phases)) => {
+                phases.insert(phase.to_owned(), mean);
+            }
+            None => wide.push((levels, Row::from_iter([(phase.to_owned(), mean)]))),
+        }
+    }
+    let joined = |(mut levels, phases): (Row, Row)| {
+        levels.extend(phases);
+        levels
+    };
+    wide.into_iter().map(joined).collect()
 }
 
 /// The intervals make a table too wide; they are in the summary.
@@ -73,10 +98,14 @@ fn rows(page: &Page<'_>, rows: &[Row]) -> Markup {
 
 /// Columns in the order of reading.
 fn order(name: &str) -> usize {
-    const ORDER: [&str; 27] = [
+    const ORDER: [&str; 31] = [
         "run",
         "at",
-        "phase",
+        "customer.connect",
+        "customer.full_handshake",
+        "customer.resumed_handshake",
+        "customer.first_byte",
+        "customer.last_byte",
         "rounds",
         "processors",
         "certificate",
@@ -108,7 +137,9 @@ fn order(name: &str) -> usize {
 /// A column's name in words.
 fn head(name: &str) -> String {
     let words = name.replace("paper_", "paper: ").replace("_per_s", "/s").replace('_', " ");
-    words.replace(" ms", ", ms").replace("overloaded share of peak", "left of the peak")
+    let words =
+        words.replace(" ms", ", ms").replace("overloaded share of peak", "left of the peak");
+    words.replace("customer.", "customer: ").replace("full share", "full handshakes,")
 }
 
 fn cell(name: &str, value: Option<&Value>) -> String {
@@ -126,5 +157,33 @@ fn cell(name: &str, value: Option<&Value>) -> String {
         }
         Some(Value::Null) | None => "–".into(),
         Some(other) => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn phases_stand_side_by_side_in_the_row_of_their_combination() {
+        let row = |at: &str, phase: &str, mean: f64| json!({ "policy": "off", "at": at, "phase": phase, "mean_ms": mean });
+        let rows = [row("below", "a", 1.0), row("below", "b", 2.0), row("overloaded", "a", 3.0)];
+        let rows: Vec<Row> = rows.iter().map(|row| row.as_object().unwrap().clone()).collect();
+        let wide = by_phase(&rows);
+        assert_eq!(wide.len(), 2);
+        assert_eq!((&wide[0]["a"], &wide[0]["b"]), (&json!(1.0), &json!(2.0)));
+        assert_eq!(wide[1].get("b"), None);
+    }
+
+    #[test]
+    fn figures_are_shown_by_their_unit_and_size() {
+        let shown = |name: &str, value: f64| cell(name, Some(&json!(value)));
+        assert_eq!(shown("full_handshake_share", 0.021), "2.1 %");
+        assert_eq!(shown("completed_ratio", 0.98), "98 %");
+        assert_eq!(shown("requests_per_s", 1234.5), "1234");
+        assert_eq!(shown("response_mean_ms", 3.14), "3.1");
+        assert_eq!(cell("x", Some(&Value::Null)), "–");
+        assert_eq!(head("paper_peak_requests_per_s"), "paper: peak requests/s");
     }
 }
