@@ -1,6 +1,7 @@
 //! Experiments from end to end: what is run, in which order, what stays of it, which claims
 //! it confirms, and the page that shows it.
 
+pub mod capacity;
 mod claim;
 mod folder;
 mod summary;
