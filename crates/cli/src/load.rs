@@ -17,7 +17,7 @@ mod report;
 mod results;
 mod run;
 mod target;
-mod values;
+pub(crate) mod values;
 mod view;
 
 use tidegate_load::Scenario;
@@ -27,7 +27,9 @@ use crate::exit::{Outcome, bad_input};
 use crate::signals::stop_on_signal;
 use crate::stdout::print;
 pub use args::Args;
+pub(crate) use command::line as command_line;
 use exporters::Exporters;
+pub(crate) use plan::scenario;
 
 #[derive(clap::Subcommand)]
 enum Command {

@@ -44,6 +44,8 @@ enum Command {
     Site(site::Args),
     /// Simulate admission policies under scenarios, in virtual time
     Sim(sim::Args),
+    /// Run a study from end to end: how many customers a site carries, and what limits it
+    Study(study::Args),
     /// Measure an auction site under overload, without and with the gate
     Demo(demo::Args),
     /// Run an experiment end to end: factors, windows in turns, raw data, claims, report
@@ -63,6 +65,7 @@ fn main() -> std::process::ExitCode {
         Command::Load(args) => load::run(*args),
         Command::Site(args) => site::run(args),
         Command::Sim(args) => sim::run(args),
+        Command::Study(args) => study::run(args),
         Command::Demo(args) => demo::run(args),
         Command::Study(args) => study::run(args),
     };

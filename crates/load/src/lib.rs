@@ -59,7 +59,7 @@ mod session;
 
 pub use arrivals::Arrivals;
 pub use client::connections::{Close, Connections, Http, KeepAlive, Sources};
-pub use client::resolve::Resolve;
+pub use client::resolve::{Resolve, addresses_of};
 pub use client::tls::algorithms::{KeyExchangeGroup, Suite, UnknownName};
 pub use client::tls::certificate::{ClientCertificate, WrongCertificate};
 pub use client::tls::config::trusted_roots;

@@ -2,6 +2,7 @@
 //! it confirms, and the page that shows it.
 
 pub mod analysis;
+pub mod capacity;
 mod claim;
 pub mod compare;
 pub mod experiment;

@@ -1,7 +1,7 @@
 //! The command line of this process, as a result states it.
 
 /// The command in the syntax of a shell, without secrets.
-pub(super) fn line() -> String {
+pub(crate) fn line() -> String {
     let mut args = std::env::args_os().map(|arg| arg.to_string_lossy().into_owned());
     let program = args.next().unwrap_or_default();
     let program = program.rsplit('/').next().unwrap_or_default().to_owned();

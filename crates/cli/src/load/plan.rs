@@ -229,7 +229,7 @@ fn arrivals(args: &Args) -> anyhow::Result<Option<Arrivals>> {
 }
 
 /// A built-in scenario by name, else a file.
-fn scenario(name: &str) -> anyhow::Result<Scenario> {
+pub(crate) fn scenario(name: &str) -> anyhow::Result<Scenario> {
     if let Some(scenario) = Scenario::built_in(name) {
         return Ok(scenario);
     }

@@ -14,13 +14,13 @@ pub(super) fn time(text: &str) -> Result<Duration, String> {
 }
 
 /// Reads a time above 0.
-pub(super) fn length(text: &str) -> Result<Duration, String> {
+pub(crate) fn length(text: &str) -> Result<Duration, String> {
     let above = "must be a time above 0, such as 30s, 500ms or 5m";
     time(text).ok().filter(|time| !time.is_zero()).ok_or_else(|| above.to_owned())
 }
 
 /// Reads the patience of a customer.
-pub(super) fn patience(text: &str) -> Result<Duration, String> {
+pub(crate) fn patience(text: &str) -> Result<Duration, String> {
     let within = Duration::from_millis(1)..=Duration::from_hours(24);
     let wrong = "must be 1ms to 24h, such as 10s or 500ms";
     time(text).ok().filter(|time| within.contains(time)).ok_or_else(|| wrong.to_owned())
@@ -33,7 +33,7 @@ pub(super) fn count(text: &str) -> Result<u64, String> {
 }
 
 /// Reads a rate per second: `50`, `50/s`, `3000/m`, `1000/h`.
-pub(super) fn rate(text: &str) -> Result<f64, String> {
+pub(crate) fn rate(text: &str) -> Result<f64, String> {
     let (number, unit) = text.split_once('/').unwrap_or((text, "s"));
     let seconds = match unit {
         "s" => Some(1.0),

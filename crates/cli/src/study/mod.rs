@@ -1,5 +1,6 @@
 //! `tidegate study`: runs experiments end to end, lists those that ship, compares results.
 
+mod capacity;
 mod compare;
 mod list;
 mod progress;
@@ -22,6 +23,8 @@ pub struct Args {
 /// What `tidegate study` does beside running an experiment.
 #[derive(Subcommand)]
 enum Command {
+    /// Find how many customers an HTTPS site of your own carries, and what limits it
+    Capacity(Box<capacity::Args>),
     /// List the studies that ship, or print one as a file to start from
     List(list::Args),
     /// Compare the results of two runs of the same study, combination by combination
@@ -31,6 +34,7 @@ enum Command {
 /// Runs the subcommand, else the experiment.
 pub fn run(args: Args) -> anyhow::Result<Outcome> {
     match args.command {
+        Some(Command::Capacity(args)) => capacity::run(*args),
         Some(Command::List(args)) => list::run(&args),
         Some(Command::Compare(args)) => compare::run(&args),
         None => run::run(&args.run),

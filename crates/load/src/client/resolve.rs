@@ -51,6 +51,18 @@ impl Resolve {
     }
 }
 
+/// The addresses that a run against this target connects to, see [`Plan::target`] and
+/// [`Plan::resolve`].
+///
+/// # Errors
+/// The target is no URL of a service, or has no address.
+///
+/// [`Plan::target`]: crate::Plan::target
+/// [`Plan::resolve`]: crate::Plan::resolve
+pub fn addresses_of(target: &str, given: &[Resolve]) -> Result<Vec<SocketAddr>, Error> {
+    resolve(&Target::parse(target)?, given)
+}
+
 /// The socket addresses of a target: at least one, at most [`Addresses::MOST`], each once, in
 /// the order of the system or of `given`.
 ///

@@ -1,0 +1,264 @@
+//! `tidegate study capacity`: how many customers a site carries, and what limits it.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tidegate_host::{Cores, Provenance};
+use tidegate_load::{Arrivals, HeaderField, PageRequest, Resolve, Scenario};
+use tidegate_study::capacity::{self, End, Event, Limit, Options, Outcome as StepOutcome, Step};
+
+use crate::exit::{Outcome, bad_input};
+use crate::load::{command_line, scenario, values};
+use crate::signals::stop_on_signal;
+use crate::stdout::print;
+
+const AFTER: &str = "The study offers more load than the site carries. Run it against a site that \
+                     is yours, and whose users can do without it meanwhile. docs/studies/capacity.md \
+                     describes the method.";
+
+/// Flags of `tidegate study capacity`.
+#[derive(clap::Args)]
+#[command(after_help = AFTER)]
+pub struct Args {
+    /// The site, such as https://127.0.0.1:8443; without --scenario the page to request
+    #[arg(long, value_name = "URL")]
+    target: String,
+    /// What customers do: a scenario file, or the name of a built-in scenario
+    #[arg(long, value_name = "FILE|NAME")]
+    scenario: Option<String>,
+    /// Response times that count as served
+    #[arg(long, value_name = "TIME", default_value = "500ms", value_parser = values::patience)]
+    limit: Duration,
+    /// Percentage of the responses that keep to the limit: 50, 90, 95 or 99
+    #[arg(long, value_name = "P", default_value_t = 95, value_parser = percentile)]
+    percentile: u8,
+    /// Highest rate that is offered, in sessions per second: 1000, 1000/s or 3000/m
+    #[arg(long, value_name = "PER_S", default_value = "20000", value_parser = values::rate)]
+    max_rate: f64,
+    /// At most ten minutes, with rougher figures [default: at most an hour]
+    #[arg(long)]
+    quick: bool,
+    /// Compare with the same site behind the gate, at 1, 2 and 4 times what it carries
+    #[arg(long)]
+    gate: bool,
+    /// Folder for the report, the figures and the raw data
+    #[arg(long, default_value = "out/study/capacity", value_name = "DIR")]
+    out: PathBuf,
+    /// The site is yours, though it is not on this machine
+    #[arg(long)]
+    yes_this_is_mine: bool,
+    /// The site's process on this machine [default: the one that listens at the target's address]
+    #[arg(long, value_name = "PID")]
+    process: Option<u32>,
+    /// Addresses of the target in place of those of its name, as in curl
+    #[arg(long, value_name = "HOST:PORT:ADDR", value_parser = Resolve::parse)]
+    resolve: Vec<Resolve>,
+    /// Accept any server certificate
+    #[arg(short = 'k', long)]
+    insecure: bool,
+    /// Certificate authorities to trust instead of the system's (PEM)
+    #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
+    ca: Option<PathBuf>,
+    /// Header field of every request, such as 'Accept: text/html'; repeat the flag for several
+    #[arg(short = 'H', long = "header", value_name = "FIELD", value_parser = HeaderField::parse)]
+    headers: Vec<HeaderField>,
+    /// Processors of the load generator, one thread each, such as 1 or 1-3
+    #[arg(long, value_name = "LIST")]
+    driver_cores: Option<Cores>,
+    /// Threads of the load generator where --driver-cores is not given [default: one for each
+    /// processor; 1 where the site is on this machine]
+    #[arg(long, value_name = "N", conflicts_with = "driver_cores",
+          value_parser = clap::value_parser!(u16).range(1..=256))]
+    threads: Option<u16>,
+    /// Factor on think times [default: 1, or less where sessions are too long for the time]
+    #[arg(long, value_name = "X", value_parser = time_scale)]
+    time_scale: Option<f64>,
+    /// Measured time of a step [default: two sessions, at least 6s with --quick, else 15s]
+    #[arg(long, value_name = "TIME", value_parser = step)]
+    step: Option<Duration>,
+    /// Number of customer accounts that the scenario draws from
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    customers: Option<u64>,
+    /// Seed of every random choice
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+}
+
+/// Runs the study.
+pub fn run(args: Args) -> anyhow::Result<Outcome> {
+    let quick = args.quick;
+    let options = options(args)?;
+    let mut provenance = Provenance::read();
+    provenance.command = command_line();
+    let stop = stop_on_signal()?;
+    let percentile = options.limit.percentile;
+    let mut any = false;
+    let report = capacity::study(&options, provenance, &stop, &mut |event| {
+        let text = match event {
+            Event::Note(text) => tidegate_load::paragraph("", &text),
+            Event::Step(step, left) => {
+                let head = if std::mem::replace(&mut any, true) {
+                    String::new()
+                } else {
+                    heading(percentile)
+                };
+                format!("{head}{}  {}", line(step), time_left(left))
+            }
+            Event::Window(window) => {
+                let load = match window.multiple {
+                    Some(multiple) => {
+                        format!("{multiple}× {}", if window.gate { "with gate" } else { "without" })
+                    }
+                    None => "baseline".to_owned(),
+                };
+                format!("{}  {load}", line(&window.step))
+            }
+        };
+        // A reader that is gone does not affect the measurement.
+        drop(print(format!("{text}\n")));
+    })?;
+    print(capacity::terminal(&report))?;
+    let page = options.out.join("report.html");
+    print(format!(
+        "\nreport: {}\nfigures: {}\n",
+        page.display(),
+        options.out.join("summary.json").display()
+    ))?;
+    if quick {
+        print("The figures of --quick are rough.\n")?;
+    }
+    match report.analysis.end {
+        End::Found | End::MaxRate => Ok(Outcome::Done),
+        End::NothingCarried => Ok(Outcome::GoalMissed),
+        End::Driver => anyhow::bail!(
+            "THE LOAD GENERATOR WAS SATURATED: the site's limit is not known, only that it carries at least this"
+        ),
+    }
+}
+
+fn options(args: Args) -> anyhow::Result<Options> {
+    let target = &args.target;
+    if !target.contains("://") {
+        return Err(bad_input(format!(
+            "--target {target}: the scheme is missing; write https://{target}"
+        )));
+    }
+    let one_page = args.scenario.is_none();
+    let (mut scenario, target) = match &args.scenario {
+        Some(name) => (scenario(name)?, target.clone()),
+        None => Scenario::one_page(target, &PageRequest::default()),
+    };
+    scenario.add_headers(&args.headers);
+    let limit = Limit { ms: args.limit.as_secs_f64() * 1000.0, percentile: args.percentile };
+    let threads = args.threads.map_or_else(|| threads(&target), usize::from);
+    Ok(Options {
+        target,
+        scenario,
+        one_page,
+        limit,
+        max_rate: args.max_rate.min(Arrivals::FASTEST),
+        quick: args.quick,
+        gate: args.gate,
+        out: args.out,
+        mine: args.yes_this_is_mine,
+        process: args.process,
+        resolve: args.resolve,
+        insecure: args.insecure,
+        ca: args.ca.map(|ca| readable(&ca).map(|()| ca)).transpose()?,
+        driver_cores: args.driver_cores.map(|cores| cores.list().to_vec()).unwrap_or_default(),
+        threads,
+        time_scale: args.time_scale,
+        step: args.step,
+        customers: args.customers,
+        seed: args.seed,
+    })
+}
+
+/// On the site's own machine the load generator takes no more than one processor from it.
+fn threads(target: &str) -> usize {
+    let addresses = tidegate_load::addresses_of(target, &[]).unwrap_or_default();
+    match addresses.iter().any(|address| capacity::is_here(address.ip())) {
+        true => 1,
+        false => std::thread::available_parallelism().map_or(1, usize::from),
+    }
+}
+
+fn readable(file: &Path) -> anyhow::Result<()> {
+    std::fs::File::open(file)
+        .map(drop)
+        .map_err(|error| bad_input(format!("--ca {}: {error}; name a PEM file", file.display())))
+}
+
+fn percentile(text: &str) -> Result<u8, String> {
+    let found = text.parse().ok().filter(|p| Limit::PERCENTILES.contains(p));
+    found.ok_or_else(|| "must be 50, 90, 95 or 99".to_owned())
+}
+
+fn time_scale(text: &str) -> Result<f64, String> {
+    let scale = text.parse().ok().filter(|scale| (0.002..=1.0).contains(scale));
+    scale.ok_or_else(|| "must be 0.002 to 1, such as 0.1".to_owned())
+}
+
+fn step(text: &str) -> Result<Duration, String> {
+    let within = Duration::from_millis(200)..=Duration::from_mins(10);
+    let step = values::length(text).ok().filter(|step| within.contains(step));
+    step.ok_or_else(|| "must be 200ms to 10m, such as 10s".to_owned())
+}
+
+fn heading(percentile: u8) -> String {
+    format!(
+        "  no.  offered/s completed/s    lost/s   at a time       p50       p{percentile}   site CPUs  outcome\n"
+    )
+}
+
+/// A step in one line.
+fn line(step: &Step) -> String {
+    let lost = step.refused_per_s + step.abandoned_per_s + step.failed_per_s;
+    let cpus = step.host.as_ref().map_or("-".to_owned(), |host| format!("{:.2}", host.cpus));
+    let more = if step.response.is_lower_bound { ">" } else { " " };
+    let outcome = step.outcome.in_words();
+    let because = match step.outcome {
+        StepOutcome::Driver => format!(" ({})", step.driver_saturated_because.join("; ")),
+        _ => String::new(),
+    };
+    format!(
+        "{:5} {:10.1} {:11.1} {lost:9.1} {:11.1} {:7.0}ms {more}{:7.0}ms {cpus:>11}  {outcome}{because}",
+        step.number,
+        step.offered_per_s,
+        step.completed_per_s,
+        step.in_flight,
+        step.response_p50_ms,
+        step.response.ms,
+    )
+}
+
+fn time_left(left: Duration) -> String {
+    match left.as_secs() {
+        0 => String::new(),
+        seconds if seconds < 120 => format!("({seconds} s left)"),
+        seconds => format!("({} min left)", seconds / 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_out_of_range_are_refused_with_the_range() {
+        assert_eq!(percentile("99"), Ok(99));
+        assert!(percentile("97").unwrap_err().contains("50, 90, 95 or 99"));
+        assert_eq!(time_scale("0.1"), Ok(0.1));
+        for wrong in ["0", "2", "NaN", "x"] {
+            assert!(time_scale(wrong).unwrap_err().contains("0.002 to 1"), "{wrong}");
+        }
+        assert_eq!(step("250ms"), Ok(Duration::from_millis(250)));
+        assert!(step("1ms").is_err() && step("1h").is_err());
+    }
+
+    #[test]
+    fn the_time_left_is_in_minutes_where_there_are_some() {
+        let left = [0, 90, 600].map(|seconds| time_left(Duration::from_secs(seconds)));
+        assert_eq!(left, ["", "(90 s left)", "(10 min left)"]);
+    }
+}

@@ -1,0 +1,365 @@
+//! Which resource limits the site, and by which evidence. Pure.
+
+use serde::Serialize;
+
+use super::host_use::HostUse;
+use super::staircase::End;
+use super::step::{Limit, Outcome, Step};
+
+/// Share of what there is from which a resource counts as used up. Beyond it waiting grows with
+/// `1 / (1 − ρ)`, tenfold and more.
+const USED_UP: f64 = 0.9;
+/// Multiple of its median under light load from which a phase counts as longer.
+const LONGER: f64 = 2.0;
+/// Least growth of a phase, in milliseconds, that says something.
+const LEAST_MS: f64 = 2.0;
+/// Connections in an accept queue that are more than a burst.
+const QUEUED: u64 = 16;
+
+/// What limits the site.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Resource {
+    /// The load generator: the site's limit is beyond.
+    Driver,
+    /// Nothing up to the highest rate that was allowed.
+    NotReached,
+    /// The processors that the site may use.
+    Processors,
+    /// All processors of the machine, which others use too.
+    Machine,
+    /// One thread of the site, which has a processor to itself.
+    OneThread,
+    /// The accept queue: connections come faster than they are taken.
+    AcceptQueue,
+    /// Something that the site waits for: its processors have time left.
+    NotProcessors,
+    /// Not known: the site was seen from outside only.
+    FromOutside,
+}
+
+/// The limit with its evidence.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Bottleneck {
+    /// What it is.
+    pub resource: Resource,
+    /// In a sentence, for the reader in a hurry.
+    pub headline: String,
+    /// What was measured that says so, a sentence each.
+    pub evidence: Vec<String>,
+    /// CPU seconds per session by the utilisation law, where the site's processes are known.
+    pub cpu_s_per_session: Option<f64>,
+    /// Sessions per second at which the processors that it may use would be used up.
+    pub cpu_bound_per_s: Option<f64>,
+}
+
+/// Finds the limit from the steps. `carried` is the rate that the site carries.
+pub fn bottleneck(steps: &[Step], end: End, carried: Option<f64>, limit: Limit) -> Bottleneck {
+    let demand = carried.and_then(|rate| demand(steps, rate));
+    let (cpu_s, bound) = demand.map_or((None, None), |(cpu, bound)| (Some(cpu), Some(bound)));
+    let light = steps.iter().filter(|step| step.outcome == Outcome::Carried).min_by(by_rate);
+    let at = at_the_limit(steps, carried);
+    let (resource, headline, mut evidence) = match end {
+        End::Driver => driver(steps),
+        End::MaxRate => (
+            Resource::NotReached,
+            "The site's limit was not reached: it carries the highest rate that was allowed."
+                .to_owned(),
+            vec!["Raise --max-rate to look further.".to_owned()],
+        ),
+        End::Found | End::NothingCarried => {
+            match at.and_then(|step| step.host.as_ref().zip(Some(step))) {
+                Some((host, step)) => of_host(host, step),
+                None => from_outside(light, at),
+            }
+        }
+    };
+    if matches!(end, End::Found | End::NothingCarried) && resource != Resource::FromOutside {
+        evidence.extend(light.zip(at).and_then(|(light, at)| longest(light, at)));
+    }
+    if let (Some(cpu_s), Some(bound), Some(carried)) = (cpu_s, bound, carried) {
+        evidence.push(format!(
+            "Utilisation law: a session takes {} of CPU time, so that the processors would be \
+             used up at {} sessions/s; the site carries {} ({:.0} % of that) within {limit}.",
+            seconds(cpu_s),
+            digits(bound),
+            digits(carried),
+            100.0 * carried / bound,
+        ));
+    }
+    Bottleneck { resource, headline, evidence, cpu_s_per_session: cpu_s, cpu_bound_per_s: bound }
+}
+
+fn by_rate(a: &&Step, b: &&Step) -> std::cmp::Ordering {
+    a.offered_per_s.total_cmp(&b.offered_per_s)
+}
+
+/// The lowest rate that was not carried: beyond it everything is used up by the overload itself.
+fn at_the_limit(steps: &[Step], carried: Option<f64>) -> Option<&Step> {
+    let beyond = |step: &&Step| matches!(step.outcome, Outcome::TooSlow | Outcome::Lost);
+    let above = |step: &&Step| carried.is_none_or(|rate| step.rate_per_s >= rate);
+    steps.iter().filter(beyond).filter(above).min_by(by_rate)
+}
+
+/// CPU seconds per session, and the rate at which the allowed processors would be used up, of the
+/// highest carried steps: `D = U / X`, and `n / D`.
+///
+/// Source: Denning and Buzen 1978, "The operational analysis of queueing network models", the
+/// utilisation law and the bound by the bottleneck.
+fn demand(steps: &[Step], carried: f64) -> Option<(f64, f64)> {
+    let near = |step: &&Step| {
+        step.outcome == Outcome::Carried
+            && step.rate_per_s >= 0.6 * carried
+            && step.completed_per_s > 0.0
+    };
+    let used = steps.iter().filter(near).filter_map(|step| Some((step, step.host.as_ref()?)));
+    let (mut cpu, mut sessions, mut allowed) = (0.0, 0.0, 0.0_f64);
+    for (step, host) in used {
+        cpu += host.cpus * step.measured_s;
+        sessions += step.completed_per_s * step.measured_s;
+        allowed = allowed.max(host.allowed_cpus);
+    }
+    let each = cpu / sessions;
+    (cpu > 0.0 && sessions > 0.0 && allowed > 0.0).then(|| (each, allowed / each))
+}
+
+type Found = (Resource, String, Vec<String>);
+
+fn driver(steps: &[Step]) -> Found {
+    let reasons = steps.iter().rev().find(|step| !step.driver_saturated_because.is_empty());
+    let because = reasons.map(|step| step.driver_saturated_because.join("; ")).unwrap_or_default();
+    (
+        Resource::Driver,
+        "The load generator was the limit, not the site: the site carries at least this."
+            .to_owned(),
+        vec![
+            format!("The load generator was saturated: {because}."),
+            "Give it more or other processors (--driver-cores, --threads), or run it on another \
+             machine."
+                .to_owned(),
+        ],
+    )
+}
+
+fn of_host(host: &HostUse, step: &Step) -> Found {
+    let at = format!("At {} sessions/s", digits(step.offered_per_s));
+    let used = format!(
+        "{at} the site used {:.2} of the {:.0} {} that it may use{}, its busiest thread {:.2}.",
+        host.cpus,
+        host.allowed_cpus,
+        processors(host.allowed_cpus),
+        match host.processes.first() {
+            Some(first) if host.processes.len() > 1 => {
+                format!(
+                    " ({} processes; {} alone {:.2})",
+                    host.processes.len(),
+                    first.name,
+                    first.cpus
+                )
+            }
+            _ => String::new(),
+        },
+        host.busiest_thread,
+    );
+    let machine = host.machine_busy.map(|busy| {
+        format!(
+            "The whole machine used {busy:.2} of its {:.0} {}, the load generator {:.2} of them.",
+            host.machine_cpus,
+            processors(host.machine_cpus),
+            host.driver_cpus,
+        )
+    });
+    let queue = format!(
+        "At most {} connections waited to be accepted; {} were dropped because the queue was full.",
+        host.accept_queue, host.accept_overflows
+    );
+    let waiting = format!(
+        "On average {:.1} of its threads were ready and waited for a processor. It had {:.0} MiB \
+         of memory in RAM.",
+        host.waiting_threads, host.resident_mib
+    );
+    let machine_full = host.machine_busy.is_some_and(|busy| busy >= USED_UP * host.machine_cpus);
+    let (resource, headline) = if host.cpus >= USED_UP * host.allowed_cpus {
+        (Resource::Processors, "The site's processors are the limit.".to_owned())
+    } else if machine_full {
+        let text = format!(
+            "The machine's processors are the limit; the load generator, which runs on it too, \
+             takes {:.0} % of them.",
+            100.0 * host.driver_cpus / host.machine_cpus.max(1.0)
+        );
+        (Resource::Machine, text)
+    } else if host.busiest_thread >= USED_UP {
+        let text = "One thread of the site is the limit: it uses a processor to itself, and the \
+                    others have time left.";
+        (Resource::OneThread, text.to_owned())
+    } else if host.accept_overflows > 0 || host.accept_queue >= QUEUED {
+        let text = "The site takes connections too slowly from its accept queue, though its \
+                    processors have time left.";
+        (Resource::AcceptQueue, text.to_owned())
+    } else {
+        let text = "It is not the processors, which have time left: the site waits for something \
+                    else, such as a database, another service, a lock, or a limit on workers or \
+                    connections.";
+        (Resource::NotProcessors, text.to_owned())
+    };
+    (
+        resource,
+        headline,
+        [Some(used), machine, Some(queue), Some(waiting)].into_iter().flatten().collect(),
+    )
+}
+
+fn from_outside(light: Option<&Step>, at: Option<&Step>) -> Found {
+    let mut evidence = Vec::new();
+    if let Some((light, at)) = light.zip(at) {
+        evidence.extend(longest(light, at));
+        evidence.push(format!(
+            "Full handshakes: {:.0} % of all under light load, {:.0} % at the limit.",
+            100.0 * light.full_handshake_share,
+            100.0 * at.full_handshake_share
+        ));
+        evidence.push(format!(
+            "The load generator was not saturated: its busiest thread used {:.0} % of a processor.",
+            100.0 * at.driver_cpu_share
+        ));
+    }
+    evidence.push(
+        "The site does not run on this machine, or its process is not known (--process PID): which \
+         of its resources is used up cannot be told from here."
+            .to_owned(),
+    );
+    let headline = "The limit is within the site or on the way to it; from outside it cannot be told \
+                    which resource.";
+    (Resource::FromOutside, headline.to_owned(), evidence)
+}
+
+/// The phase that grew most from light load to the limit, in words; `None` if none did.
+fn longest(light: &Step, at: &Step) -> Option<String> {
+    let both = light.phases.named().into_iter().zip(at.phases.named());
+    let grown = both.filter_map(|((name, before), (_, after))| Some((name, before?, after?)));
+    let grown =
+        grown.filter(|(_, before, after)| *after >= LONGER * before && after - before >= LEAST_MS);
+    let (name, before, after) = grown.max_by(|a, b| (a.2 - a.1).total_cmp(&(b.2 - b.1)))?;
+    Some(format!(
+        "What grew most is the {name}: its median was {} under light load ({} sessions/s) and {} at \
+         {} sessions/s.",
+        ms(before),
+        digits(light.offered_per_s),
+        ms(after),
+        digits(at.offered_per_s),
+    ))
+}
+
+fn processors(count: f64) -> &'static str {
+    if count == 1.0 { "processor" } else { "processors" }
+}
+
+/// A number with three digits that count.
+pub(super) fn digits(value: f64) -> String {
+    match value.abs() {
+        _ if !value.is_finite() => "–".to_owned(),
+        0.0 => "0".to_owned(),
+        large if large >= 99.95 => format!("{value:.0}"),
+        middle if middle >= 9.995 => format!("{value:.1}"),
+        _ => format!("{value:.2}"),
+    }
+}
+
+/// Milliseconds with their unit.
+pub(super) fn ms(value: f64) -> String {
+    if value >= 10_000.0 {
+        format!("{:.1}\u{a0}s", value / 1000.0)
+    } else {
+        format!("{}\u{a0}ms", digits(value))
+    }
+}
+
+fn seconds(value: f64) -> String {
+    ms(1000.0 * value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::host_use::ProcessUse;
+    use super::super::step::tests::{LIMIT, step};
+    use super::*;
+
+    fn host(cpus: f64, busiest_thread: f64, machine_busy: f64) -> HostUse {
+        HostUse {
+            processes: vec![ProcessUse { pid: 7, name: "site".into(), cpus }],
+            cpus,
+            allowed_cpus: 4.0,
+            busiest_thread,
+            driver_cpus: 0.5,
+            machine_busy: Some(machine_busy),
+            machine_cpus: 4.0,
+            ..HostUse::default()
+        }
+    }
+
+    /// A staircase of a site that carries 100 per s, with this use of the machine at 120.
+    fn of(at_limit: Option<HostUse>) -> Bottleneck {
+        let mut steps =
+            [step(25.0, 25.0, 20.0), step(100.0, 100.0, 100.0), step(120.0, 90.0, 900.0)];
+        steps[2].host = at_limit;
+        bottleneck(&steps, End::Found, Some(105.0), LIMIT)
+    }
+
+    #[test]
+    fn the_resource_is_the_first_that_is_used_up() {
+        for (at, resource) in [
+            (host(3.7, 0.95, 3.9), Resource::Processors),
+            (host(2.5, 0.7, 3.9), Resource::Machine),
+            (host(1.0, 0.97, 1.8), Resource::OneThread),
+            (HostUse { accept_overflows: 3, ..host(1.0, 0.5, 1.8) }, Resource::AcceptQueue),
+            (HostUse { accept_queue: 90, ..host(1.0, 0.5, 1.8) }, Resource::AcceptQueue),
+            (host(1.0, 0.5, 1.8), Resource::NotProcessors),
+        ] {
+            let found = of(Some(at));
+            assert_eq!(found.resource, resource, "{found:?}");
+            assert!(found.evidence[0].starts_with("At 120 sessions/s"), "{found:?}");
+        }
+    }
+
+    #[test]
+    fn demand_follows_from_the_utilisation_law() {
+        let mut steps = [step(100.0, 100.0, 100.0), step(120.0, 90.0, 900.0)];
+        // 2 processors' worth at 100 per s: 20 ms each, and 4 processors end at 200.
+        (steps[0].host, steps[1].host) = (Some(host(2.0, 0.5, 2.5)), Some(host(2.2, 0.6, 2.7)));
+        let found = bottleneck(&steps, End::Found, Some(100.0), LIMIT);
+        assert!((found.cpu_s_per_session.unwrap() - 0.02).abs() < 1e-9);
+        assert!((found.cpu_bound_per_s.unwrap() - 200.0).abs() < 1e-9);
+        assert!(found.evidence.last().unwrap().contains("(50 % of that)"), "{found:?}");
+    }
+
+    #[test]
+    fn from_outside_only_what_was_seen_is_told() {
+        let found = of(None);
+        assert_eq!(found.resource, Resource::FromOutside);
+        assert!(found.evidence[0].contains("wait for the first byte"), "{found:?}");
+        assert!(found.evidence.iter().any(|text| text.contains("cannot be told from here")));
+        assert_eq!(found.cpu_bound_per_s, None);
+    }
+
+    #[test]
+    fn a_saturated_driver_or_an_allowed_rate_is_not_the_sites_limit() {
+        let mut late = step(50.0, 20.0, 900.0);
+        late.driver_saturated_because = vec!["2 % of the starts were late".into()];
+        late.outcome = late.judge(LIMIT);
+        let steps = [step(25.0, 25.0, 20.0), late];
+        let found = bottleneck(&steps, End::Driver, Some(25.0), LIMIT);
+        assert_eq!(found.resource, Resource::Driver);
+        assert!(found.evidence[0].contains("2 % of the starts were late"));
+        let found = bottleneck(&steps[..1], End::MaxRate, Some(25.0), LIMIT);
+        assert_eq!(found.resource, Resource::NotReached);
+    }
+
+    #[test]
+    fn numbers_have_three_digits_that_count() {
+        assert_eq!(
+            [0.0, 0.123_4, 9.999, 12.34, 99.97, 1234.5].map(digits),
+            ["0", "0.12", "10.0", "12.3", "100", "1234"]
+        );
+        assert_eq!([0.5, 120.0, 12_000.0].map(ms), ["0.50\u{a0}ms", "120\u{a0}ms", "12.0\u{a0}s"]);
+    }
+}

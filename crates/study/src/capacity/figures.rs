@@ -1,0 +1,250 @@
+//! The figures of a study as data for charts.
+
+use tidegate_report::{Chart, Line, Scale};
+
+use super::analysis::Law;
+use super::beyond::compared;
+use super::step::{Outcome, Step};
+use super::{Report, words};
+
+/// A figure: its title, its note, and what is drawn.
+pub(super) struct Figure {
+    /// Name of its file.
+    pub(super) name: &'static str,
+    pub(super) title: String,
+    pub(super) note: String,
+    lines: Vec<Line>,
+    ticks: Vec<f64>,
+    x_label: String,
+    y_unit: String,
+    scale: Scale,
+    reference: Option<(f64, String)>,
+    band: Option<(f64, f64, String)>,
+    y_max: Option<f64>,
+}
+
+impl Figure {
+    /// Calls `draw` with the chart.
+    pub(super) fn with<T>(&self, draw: impl FnOnce(&Chart) -> T) -> T {
+        draw(&Chart {
+            lines: &self.lines,
+            x_label: &self.x_label,
+            x_ticks: &self.ticks,
+            y_unit: &self.y_unit,
+            scale: self.scale,
+            reference: self.reference.as_ref().map(|(at, label)| (*at, label.as_str())),
+            band: self.band.as_ref().map(|(from, to, label)| (*from, *to, label.as_str())),
+            y_max: self.y_max,
+            marks: true,
+            readings: true,
+            ..Chart::default()
+        })
+    }
+}
+
+/// Steps that say something of the site, by rate; those at one rate are one point, their mean.
+fn by_rate(steps: &[Step], value: impl Fn(&Step) -> f64) -> Vec<(f64, f64)> {
+    let mut of: Vec<(f64, f64)> = steps
+        .iter()
+        .filter(|step| step.outcome != Outcome::Driver)
+        .map(|step| (step.offered_per_s, value(step)))
+        .filter(|(rate, _)| rate.is_finite())
+        .collect();
+    of.sort_by(|a, b| a.0.total_cmp(&b.0));
+    // Rates around the limit are close to each other: a line through every step would zigzag.
+    let mut points: Vec<(f64, f64, f64)> = Vec::new();
+    for (rate, value) in of {
+        match points.last_mut() {
+            Some((first, sum, count)) if rate <= 1.06 * (*first / *count) => {
+                (*first, *sum, *count) = (*first + rate, *sum + value, *count + 1.0);
+            }
+            _ => points.push((rate, value, 1.0)),
+        }
+    }
+    points.into_iter().map(|(rate, sum, count)| (rate / count, sum / count)).collect()
+}
+
+/// Round ticks from 0 to at least `end`.
+fn ticks(end: f64) -> Vec<f64> {
+    let raw = end.max(1e-6) / 6.0;
+    let power = 10f64.powf(raw.log10().floor());
+    let step = [1.0, 2.0, 2.5, 5.0, 10.0].into_iter().map(|m| m * power).find(|it| *it >= raw);
+    let step = step.unwrap_or(raw);
+    (0..=7).map(|n| f64::from(n) * step).take_while(|at| *at < end + step * 0.999).collect()
+}
+
+/// The carried rate as a band, from the lower to the upper end of its interval.
+fn band(report: &Report) -> Option<(f64, f64, String)> {
+    let carried = report.analysis.carried_per_s?;
+    let wide = (carried.high - carried.low).max(0.01 * carried.value);
+    let from = carried.value - wide / 2.0;
+    Some((from.min(carried.low), (from + wide).max(carried.high), String::new()))
+}
+
+fn end(report: &Report) -> f64 {
+    report.steps.iter().map(|step| step.offered_per_s).fold(1e-6, f64::max)
+}
+
+/// The figure of the first page.
+pub(super) fn throughput(report: &Report) -> Figure {
+    let noun = words::sessions(report);
+    let ticks = ticks(end(report));
+    let last = ticks.last().copied().unwrap_or(1.0);
+    let completed = by_rate(&report.steps, |step| step.completed_per_s);
+    let highest = completed.iter().map(|(_, y)| *y).fold(1e-6, f64::max);
+    // What arrives, up to the top of the figure.
+    let top = (1.25 * highest).min(last);
+    Figure {
+        name: "throughput",
+        title: format!("What the site completes of the {noun} that arrive"),
+        note: match report.analysis.carried_per_s {
+            Some(_) => format!(
+                "Shaded: the highest rate carried within {}, with its 95 % interval",
+                report.limit
+            ),
+            None => "No rate was carried".to_owned(),
+        },
+        lines: vec![
+            Line { name: "offered".into(), points: vec![(0.0, 0.0), (top, top)] },
+            Line { name: "completed".into(), points: completed },
+        ],
+        x_label: format!("{noun} that arrive per second"),
+        y_unit: format!("{noun}/s"),
+        scale: Scale::Linear,
+        reference: None,
+        band: band(report),
+        y_max: None,
+        ticks,
+    }
+}
+
+/// Response times over the offered rate.
+pub(super) fn response(report: &Report) -> Figure {
+    let noun = words::sessions(report);
+    let percentile = report.limit.percentile;
+    let mut lines = vec![Line {
+        name: "p50".into(),
+        points: by_rate(&report.steps, |step| step.response_p50_ms),
+    }];
+    if percentile != 50 {
+        let points = by_rate(&report.steps, |step| step.response.ms);
+        lines.push(Line { name: format!("p{percentile}"), points });
+    }
+    Figure {
+        name: "response-time",
+        title: "Response time".into(),
+        note: "Requests without a response count as longer than all others".into(),
+        lines,
+        ticks: ticks(end(report)),
+        x_label: format!("{noun} that arrive per second"),
+        y_unit: "ms".into(),
+        scale: Scale::Log,
+        reference: Some((report.limit.ms, format!("limit, {}", report.limit))),
+        band: band(report),
+        y_max: None,
+    }
+}
+
+/// Throughput over sessions in progress, with the law; `None` without a fit.
+pub(super) fn law(report: &Report) -> Option<Figure> {
+    let Law::Fitted { fit, .. } = &report.analysis.law else { return None };
+    let steps = report.steps.iter().filter(|step| step.outcome != Outcome::Driver);
+    let mut measured: Vec<(f64, f64)> =
+        steps.map(|step| (step.in_flight, step.completed_per_s)).collect();
+    measured.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let last = measured.last()?.0.max(1e-6);
+    let curve = (0..=60).map(|n| last * f64::from(n) / 60.0);
+    let curve = curve.filter_map(|n| Some((n, fit.throughput(n).filter(|x| *x >= 0.0)?)));
+    Some(Figure {
+        name: "scalability",
+        title: "Throughput over customers at a time, and the Universal Scalability Law".into(),
+        note: format!(
+            "The law explains {:.0} % of the differences",
+            100.0 * fit.r_squared.max(0.0)
+        ),
+        lines: vec![
+            Line { name: "law".into(), points: curve.collect() },
+            Line { name: "step".into(), points: measured },
+        ],
+        ticks: ticks(last),
+        x_label: "customers at a time".into(),
+        y_unit: format!("{}/s", words::sessions(report)),
+        scale: Scale::Linear,
+        reference: fit
+            .peak
+            .filter(|_| fit.unphysical.is_empty())
+            .map(|peak| (peak, "highest by the law".into())),
+        band: None,
+        y_max: None,
+    })
+}
+
+/// Completed sessions without and with the gate; `None` without a comparison.
+pub(super) fn gate(report: &Report) -> Option<Figure> {
+    let all = compared(&report.windows);
+    let of = |gate: bool| -> Vec<(f64, f64)> {
+        all.iter()
+            .filter(|it| it.gate == gate)
+            .map(|it| (it.multiple, it.completed.value))
+            .collect()
+    };
+    (!all.is_empty()).then(|| Figure {
+        name: "gate",
+        title: "The same crowd without and with the gate".into(),
+        note: "Completed, by the load as a multiple of the carried rate".into(),
+        lines: vec![
+            Line { name: "without".into(), points: of(false) },
+            Line { name: "gate".into(), points: of(true) },
+        ],
+        ticks: vec![0.0, 1.0, 2.0, 3.0, 4.0],
+        x_label: "times the carried rate".into(),
+        y_unit: format!("{}/s", words::sessions(report)),
+        scale: Scale::Linear,
+        reference: report.analysis.carried_per_s.map(|it| (it.value, "carried".into())),
+        band: None,
+        y_max: None,
+    })
+}
+
+/// All figures.
+pub(super) fn all(report: &Report) -> Vec<Figure> {
+    let more = [law(report), gate(report)].into_iter().flatten();
+    [throughput(report), response(report)].into_iter().chain(more).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::page::tests::report;
+    use super::super::step::tests::step;
+    use super::*;
+
+    #[test]
+    fn steps_at_about_one_rate_are_one_point() {
+        let steps = [
+            step(50.0, 50.0, 10.0),
+            step(100.0, 100.0, 10.0),
+            step(104.0, 96.0, 10.0),
+            step(120.0, 90.0, 10.0),
+        ];
+        let points = by_rate(&steps, |step| step.completed_per_s);
+        assert_eq!(points, [(50.0, 50.0), (102.0, 98.0), (120.0, 90.0)]);
+    }
+
+    #[test]
+    fn ticks_are_round_and_reach_the_end() {
+        for end in [0.07, 1.0, 37.0, 400.0, 12_345.0] {
+            let ticks = ticks(end);
+            assert!(*ticks.last().unwrap() >= end && ticks.len() <= 8, "{end}: {ticks:?}");
+        }
+    }
+
+    #[test]
+    fn every_figure_of_a_study_is_drawn_without_nonsense() {
+        let report = report(true);
+        assert_eq!(all(&report).len(), 4);
+        for figure in all(&report) {
+            let svg = figure.with(|chart| chart.svg());
+            assert!(!svg.contains("NaN") && !svg.contains("inf"), "{}: {svg}", figure.name);
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! What the site's processes and the machine used during a step, where the site runs here.
+
+use std::collections::BTreeSet;
+use std::time::Instant;
+
+use serde::Serialize;
+use tidegate_host::sockets::{self, Endpoint};
+use tidegate_host::{
+    Cores, Files, IdleTimes, ServiceUse, accept_overflows, cpu_clock, processes,
+    waiting_to_be_accepted,
+};
+
+/// Use of the site's processes and of the machine in the measured window of a step.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct HostUse {
+    /// Processors' worth of CPU time by process, the busiest first.
+    pub processes: Vec<ProcessUse>,
+    /// Processors' worth of CPU time of all of them.
+    pub cpus: f64,
+    /// Processors that they may run on.
+    pub allowed_cpus: f64,
+    /// Processors' worth of the busiest thread: 1 is all that one thread can have.
+    pub busiest_thread: f64,
+    /// Threads that were ready and had no processor, on average.
+    pub waiting_threads: f64,
+    /// Processors' worth that this process, the load generator, used.
+    pub driver_cpus: f64,
+    /// Busy processors of the whole machine; `None` where the kernel does not report it.
+    pub machine_busy: Option<f64>,
+    /// Processors of the whole machine.
+    pub machine_cpus: f64,
+    /// Most connections that waited to be accepted, of the samples.
+    pub accept_queue: u64,
+    /// Connections dropped because an accept queue was full, of the whole machine.
+    pub accept_overflows: u64,
+    /// Memory in RAM at the end.
+    pub resident_mib: f64,
+}
+
+/// CPU time of a process.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ProcessUse {
+    /// Its number.
+    pub pid: u32,
+    /// Its name, at most 15 bytes.
+    pub name: String,
+    /// Processors' worth of CPU time.
+    pub cpus: f64,
+}
+
+/// The site's processes on this machine.
+#[derive(Clone, Debug)]
+pub struct Processes {
+    files: Files,
+    heads: Vec<u32>,
+    endpoint: Endpoint,
+}
+
+impl Processes {
+    /// The processes that listen for an endpoint, or the given one; with their descendants at any
+    /// time. `None` if there is none, or its files may not be read.
+    pub fn find(endpoint: Endpoint, given: Option<u32>) -> Option<Self> {
+        let files = Files::new("/");
+        let own = std::process::id();
+        let heads = match given {
+            Some(pid) => vec![pid],
+            None => sockets::holders(&files, &sockets::listeners(&files, endpoint), own),
+        };
+        let known = !heads.is_empty() && cpu_clock::of_process(heads[0]).is_ok();
+        known.then_some(Self { files, heads, endpoint })
+    }
+
+    /// Their numbers now.
+    pub fn now(&self) -> Vec<u32> {
+        processes::with_descendants(&self.files, &self.heads, std::process::id())
+    }
+
+    /// Their names and numbers, for people: `nginx (12, 13)`.
+    pub fn in_words(&self) -> String {
+        let name = |pid: &u32| processes::name(&self.files, *pid).unwrap_or_default();
+        let all = self.now();
+        let mut names: Vec<String> = all.iter().map(name).collect();
+        names.sort();
+        names.dedup();
+        let (first, more) = (all.iter().take(4), all.len().saturating_sub(4));
+        let mut numbers = first.map(u32::to_string).collect::<Vec<_>>().join(", ");
+        if more > 0 {
+            numbers += &format!(" and {more} more");
+        }
+        format!("{} ({numbers})", names.join(", "))
+    }
+}
+
+/// Follows the use during a window: begins when it is made.
+pub(super) struct Observation<'a> {
+    site: &'a Processes,
+    began: Instant,
+    pids: Vec<u32>,
+    cpu_s: Vec<f64>,
+    threads: ServiceUse,
+    driver_cpu_s: f64,
+    idle: IdleTimes,
+    overflows: Option<u64>,
+    accept_queue: u64,
+}
+
+impl<'a> Observation<'a> {
+    pub(super) fn begin(site: &'a Processes) -> Self {
+        let files = &site.files;
+        let pids = site.now();
+        let mut idle = IdleTimes::default();
+        idle.update(files);
+        Self {
+            site,
+            cpu_s: pids.iter().map(|pid| cpu_s(*pid)).collect(),
+            threads: ServiceUse::read(files, &pids),
+            driver_cpu_s: cpu_clock::of_this_process().as_secs_f64(),
+            idle,
+            overflows: accept_overflows(files),
+            accept_queue: waiting_to_be_accepted(files, site.endpoint).unwrap_or(0),
+            pids,
+            began: Instant::now(),
+        }
+    }
+
+    /// Looks at the accept queue.
+    pub(super) fn sample(&mut self) {
+        let waiting = waiting_to_be_accepted(&self.site.files, self.site.endpoint);
+        self.accept_queue = self.accept_queue.max(waiting.unwrap_or(0));
+    }
+
+    /// The use since the begin; `None` if no time has passed.
+    pub(super) fn end(mut self) -> Option<HostUse> {
+        self.sample();
+        let files = &self.site.files;
+        let seconds = self.began.elapsed().as_secs_f64();
+        if seconds < 0.01 {
+            return None;
+        }
+        let pids = self.site.now();
+        let mut processes: Vec<ProcessUse> =
+            pids.iter().map(|pid| self.of_process(*pid, seconds)).collect();
+        processes.sort_by(|a, b| b.cpus.total_cmp(&a.cpus));
+        let now = ServiceUse::read(files, &pids);
+        let threads = now.since(&self.threads);
+        let ran = |ns: u64| ns as f64 / 1e9 / seconds;
+        self.idle.update(files);
+        let machine = machine_cpus(files);
+        let busy = self.idle.share(&machine).map(|idle| (1.0 - idle) * machine.len() as f64);
+        let overflows = accept_overflows(files).zip(self.overflows);
+        let driver = cpu_clock::of_this_process().as_secs_f64() - self.driver_cpu_s;
+        let allowed: BTreeSet<usize> = pids
+            .iter()
+            .filter_map(|pid| Cores::of_process(*pid).ok())
+            .flat_map(|cores| cores.list().to_vec())
+            .collect();
+        Some(HostUse {
+            cpus: processes.iter().map(|process| process.cpus).sum(),
+            processes,
+            allowed_cpus: allowed.len() as f64,
+            busiest_thread: threads.values().map(|it| ran(it.ran_ns)).fold(0.0, f64::max),
+            waiting_threads: threads.values().map(|it| ran(it.waited_ns)).sum(),
+            driver_cpus: driver / seconds,
+            machine_busy: busy,
+            machine_cpus: machine.len() as f64,
+            accept_queue: self.accept_queue,
+            accept_overflows: overflows.map_or(0, |(now, before)| now.saturating_sub(before)),
+            resident_mib: now.resident_bytes as f64 / f64::from(1 << 20),
+        })
+    }
+
+    fn of_process(&self, pid: u32, seconds: f64) -> ProcessUse {
+        // A process that began since counts from its start.
+        let at = self.pids.iter().position(|known| *known == pid);
+        let before = at.map_or(0.0, |at| self.cpu_s[at]);
+        let name = processes::name(&self.site.files, pid).unwrap_or_default();
+        ProcessUse { pid, name, cpus: (cpu_s(pid) - before).max(0.0) / seconds }
+    }
+}
+
+/// CPU seconds of a process; 0 if it has ended.
+fn cpu_s(pid: u32) -> f64 {
+    cpu_clock::of_process(pid).map_or(0.0, |time| time.as_secs_f64())
+}
+
+/// The processors that are online.
+fn machine_cpus(files: &Files) -> BTreeSet<usize> {
+    let online = files.read("/sys/devices/system/cpu/online").unwrap_or_default();
+    let cores = online.parse::<Cores>().or_else(|_| Cores::of_this_process());
+    cores.map(|cores| cores.list().iter().copied().collect()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+    use std::time::Duration;
+
+    #[test]
+    fn a_busy_process_is_observed_with_its_thread_and_its_accept_queue() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let endpoint = Endpoint { address: Some(address.ip()), port: address.port() };
+        let mut child =
+            std::process::Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
+        let site = Processes::find(endpoint, Some(child.id())).unwrap();
+        let mut observation = Observation::begin(&site);
+        let _waits = std::net::TcpStream::connect(address).unwrap();
+        observation.sample();
+        drop(listener);
+        while cpu_s(child.id()) < 0.05 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let used = observation.end().unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(used.cpus > 0.0 && used.busiest_thread > 0.0, "{used:?}");
+        assert_eq!((used.accept_queue, used.processes.len()), (1, 1), "{used:?}");
+        assert!(used.machine_cpus >= 1.0 && used.resident_mib > 0.0);
+        assert!(site.in_words().contains(&format!("({})", site.heads[0])));
+    }
+
+    #[test]
+    fn without_a_listener_or_a_process_there_is_no_site_to_observe() {
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let endpoint = Endpoint { address: "127.0.0.1".parse().ok(), port };
+        assert!(Processes::find(endpoint, None).is_none());
+        assert!(Processes::find(endpoint, Some(u32::MAX)).is_none());
+    }
+}

@@ -1,0 +1,257 @@
+//! Measures a step: runs the load generator at a rate, and follows the site's processes.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use tidegate_lab::{Error, Result};
+use tidegate_load::{Arrivals, Plan, RunStage, Stop, Summary};
+
+use super::host_use::{HostUse, Observation, Processes};
+use super::options::{Options, Times, of_load};
+use super::step::{Limit, Outcome, Phase, PhaseTimes, ResponseTime, Step};
+
+/// Fewest sessions of a measured window, and how many times longer it becomes for them at most.
+const FEWEST: f64 = 20.0;
+const LONGER: u32 = 3;
+/// Time of the first look at the site.
+const LOOK: Duration = Duration::from_secs(3);
+/// Largest share of failed requests of a scenario that fits the site.
+const FAILED: f64 = 0.05;
+
+/// Measures steps at a site.
+pub(super) struct Measuring<'a> {
+    pub(super) options: &'a Options,
+    pub(super) site: Option<&'a Processes>,
+    pub(super) stop: &'a Stop,
+    pub(super) began: Instant,
+    /// Steps so far: each has its own files and seed.
+    pub(super) number: usize,
+}
+
+/// What the first look at a site showed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Look {
+    /// Mean response time of a request.
+    pub(super) response_s: f64,
+    /// Requests of a session.
+    pub(super) requests: f64,
+}
+
+impl Measuring<'_> {
+    /// One customer at a time, who hardly thinks: does the site answer, and how fast?
+    ///
+    /// # Errors
+    /// It cannot be reached, answers errors only, or the scenario does not fit it.
+    pub(super) fn look(&self) -> Result<Look> {
+        let mut plan = self.plan(&self.options.target, self.options.insecure);
+        plan.arrivals = Some(Arrivals::closed(1));
+        let think = plan.scenario.session_duration().as_secs_f64();
+        plan.time_scale = (0.5 / think.max(0.5)).max(0.002);
+        plan.patience_scale = 1.0 / plan.time_scale;
+        let length = self.options.step.map_or(LOOK, |step| step.max(LOOK / 6).min(LOOK));
+        (plan.warm_up, plan.measure) = (Duration::ZERO, length);
+        let summary = tidegate_load::run(plan, &mut |_| ()).map_err(of_load)?;
+        self.check_stop()?;
+        let totals = &summary.totals;
+        let all = (totals.requests_ok + totals.requests_failed).max(1);
+        let lost = totals.failed + totals.refused + totals.abandoned;
+        if totals.requests_ok == 0 || totals.requests_failed as f64 > FAILED * all as f64 {
+            return Err(Error::Process(self.misfit(&summary, lost)));
+        }
+        let requests = self.options.scenario.session_length().mean_requests.max(1.0);
+        Ok(Look { response_s: (summary.response.mean_ms / 1000.0).max(1e-5), requests })
+    }
+
+    /// Why a scenario and a site do not fit.
+    fn misfit(&self, summary: &Summary, lost: u64) -> String {
+        let totals = &summary.totals;
+        let what = match totals.requests_ok {
+            0 => "answers no request as expected".to_owned(),
+            ok => {
+                format!("answers only {ok} of {} requests as expected", ok + totals.requests_failed)
+            }
+        };
+        let counts = |of: &std::collections::BTreeMap<&'static str, u64>| {
+            let each = of.iter().map(|(name, count)| format!("{count} {name}"));
+            each.collect::<Vec<_>>().join(", ")
+        };
+        let mut seen = vec![counts(&totals.responses_by_class), counts(&totals.failed_by_kind)];
+        seen.extend(summary.failed_checks.first().map(|check| check.example.clone()));
+        seen.retain(|text| !text.is_empty());
+        let seen = if seen.is_empty() { format!("{lost} sessions lost") } else { seen.join("; ") };
+        let remedy = match self.options.one_page {
+            true => format!("look at it with `tidegate load {} -n 1`", self.options.target),
+            false => format!(
+                "check the scenario with `tidegate load {} --target {} -n 1`, and whether it is for this site",
+                self.options.scenario.name(),
+                self.options.target
+            ),
+        };
+        format!("{} {what} ({seen}); {remedy}", self.options.target)
+    }
+
+    /// A step at a rate before the site.
+    ///
+    /// # Errors
+    /// The run fails or is interrupted.
+    pub(super) fn step(&mut self, phase: Phase, rate: f64, times: Times) -> Result<Step> {
+        let (target, insecure) = (self.options.target.clone(), self.options.insecure);
+        self.step_at(&target, insecure, phase, rate, times)
+    }
+
+    /// A step before another service, such as the gate.
+    ///
+    /// # Errors
+    /// As [`Measuring::step`].
+    pub(super) fn step_at(
+        &mut self,
+        target: &str,
+        insecure: bool,
+        phase: Phase,
+        rate: f64,
+        times: Times,
+    ) -> Result<Step> {
+        self.number += 1;
+        let mut plan = self.plan(target, insecure);
+        if target != self.options.target {
+            plan.resolve.clear();
+        }
+        plan.seed = plan.seed.wrapping_add(self.number as u64);
+        plan.arrivals = Some(Arrivals::poisson(rate));
+        plan.time_scale = times.scale;
+        plan.patience_scale = (1.0 / times.scale).min(1000.0);
+        let fewest = Duration::from_secs_f64((FEWEST / rate).min(3600.0));
+        plan.warm_up = times.warm_up;
+        plan.measure = times.measure.max(fewest.min(LONGER * times.measure));
+        let files = self.options.out.join("steps");
+        let name = format!("{:03}", self.number);
+        plan.parquet = Some(files.join(format!("{name}.requests.parquet")));
+        let (mut observation, mut used, site) = (None, None::<HostUse>, self.site);
+        let observer = &mut |snapshot: &tidegate_load::Snapshot| match snapshot.stage {
+            RunStage::WarmUp => {}
+            RunStage::Measure => match (&mut observation, site) {
+                (Some(observed), _) => Observation::sample(observed),
+                (None, Some(site)) => observation = Some(Observation::begin(site)),
+                (None, None) => {}
+            },
+            RunStage::Done => used = observation.take().and_then(Observation::end),
+        };
+        let at_s = self.began.elapsed().as_secs_f64() + plan.warm_up.as_secs_f64();
+        let summary = tidegate_load::run(plan, observer).map_err(of_load)?;
+        self.check_stop()?;
+        if let Some(error) = &summary.raw_error {
+            return Err(Error::Machine(format!("{}: {error}", files.display())));
+        }
+        write(&files.join(format!("{name}.json")), &summary)?;
+        let mut step = of_summary(&summary, self.options.limit);
+        (step.number, step.phase, step.at_s, step.rate_per_s) = (self.number, phase, at_s, rate);
+        step.host = used;
+        step.outcome = step.judge(self.options.limit);
+        Ok(step)
+    }
+
+    /// # Errors
+    /// The operator has interrupted the study.
+    pub(super) fn check_stop(&self) -> Result<()> {
+        match self.stop.is_stopped() {
+            true => Err(Error::Process("interrupted: the study has no result".to_owned())),
+            false => Ok(()),
+        }
+    }
+
+    fn plan(&self, target: &str, insecure: bool) -> Plan {
+        let options = self.options;
+        let mut plan = Plan::new(options.scenario.clone(), target);
+        plan.resolve.clone_from(&options.resolve);
+        (plan.insecure, plan.ca) = (insecure, if insecure { None } else { options.ca.clone() });
+        (plan.cores, plan.threads) = (options.driver_cores.clone(), options.threads);
+        (plan.customers, plan.seed) = (options.customers, options.seed);
+        plan.attack_remote = options.mine;
+        plan.stop = self.stop.clone();
+        plan
+    }
+}
+
+fn write(path: &Path, summary: &Summary) -> Result<()> {
+    let text = serde_json::to_vec(summary).map_err(|error| Error::Internal(error.to_string()))?;
+    std::fs::write(path, text)
+        .map_err(|error| Error::Machine(format!("cannot write {}: {error}", path.display())))
+}
+
+/// The figures of a step, but for what the study adds.
+fn of_summary(summary: &Summary, limit: Limit) -> Step {
+    let share = f64::from(limit.percentile) / 100.0;
+    let usual = summary.response.usual();
+    let response = usual.iter().find(|(q, _)| (q - share).abs() < 1e-9).map(|(_, it)| *it);
+    let response = response.map_or_else(ResponseTime::default, |it| ResponseTime {
+        ms: it.ms,
+        is_lower_bound: it.is_lower_bound,
+    });
+    let totals = &summary.totals;
+    let ended = totals.ended();
+    let mut because = summary.driver.saturated_because.clone();
+    if totals.not_started > 0 {
+        because.push(format!(
+            "{} sessions were not started, because too many were in progress",
+            totals.not_started
+        ));
+    }
+    let median = |of: &tidegate_load::Percentiles| (of.count > 0).then_some(of.p50_ms);
+    let (in_flight, in_flight_growth) = in_flight(summary);
+    let phases = &summary.phases;
+    Step {
+        number: 0,
+        phase: Phase::Search,
+        at_s: 0.0,
+        measured_s: summary.measured_s,
+        rate_per_s: summary.offered_per_s,
+        offered_per_s: summary.offered_per_s,
+        completed_per_s: summary.completed_per_s,
+        refused_per_s: summary.refused_per_s,
+        abandoned_per_s: summary.abandoned_per_s,
+        failed_per_s: summary.failed_per_s,
+        completed_ratio: if ended > 0 { totals.completed as f64 / ended as f64 } else { 0.0 },
+        requests_per_s: summary.requests_per_s,
+        in_flight,
+        in_flight_growth,
+        response,
+        response_p50_ms: summary.response.p50_ms,
+        phases: PhaseTimes {
+            connect_ms: median(&phases.connect),
+            full_handshake_ms: median(&phases.full_handshake),
+            resumed_handshake_ms: median(&phases.resumed_handshake),
+            first_byte_ms: median(&phases.first_byte),
+            last_byte_ms: median(&phases.last_byte),
+        },
+        full_handshake_share: summary.full_handshake_share,
+        driver_cpu_share: summary.driver.cpu_share,
+        driver_saturated_because: because,
+        host: None,
+        outcome: Outcome::Lost,
+    }
+}
+
+/// Sessions in progress: the mean over the window, and that of its last quarter as a multiple of
+/// the first. Where sessions are shorter than the second between two counts, the counts are few
+/// and the time of requests says it better: `N = X · R` by Little's law.
+fn in_flight(summary: &Summary) -> (f64, f64) {
+    let counts: Vec<f64> = summary
+        .series
+        .iter()
+        .filter(|point| point.measured)
+        .map(|point| point.in_flight as f64)
+        .collect();
+    let mean = |of: &[f64]| of.iter().sum::<f64>() / of.len().max(1) as f64;
+    let quarter = (counts.len() / 4).max(1).min(counts.len());
+    let (first, last) = (mean(&counts[..quarter]), mean(&counts[counts.len() - quarter..]));
+    // A few sessions more or less are chance.
+    let growth = (last + 3.0) / (first + 3.0);
+    let in_flight = match summary.session_think_ms > 0.0 {
+        true => mean(&counts),
+        false => {
+            let ended = (summary.response.count + summary.response.unanswered) as f64;
+            ended / summary.measured_s.max(1e-9) * summary.response.mean_ms / 1000.0
+        }
+    };
+    (in_flight, growth)
+}

@@ -1,0 +1,245 @@
+//! The capacity of a site: a staircase of offered load until the site is beyond its limit, and
+//! what it says.
+
+mod analysis;
+mod beyond;
+mod bottleneck;
+mod figures;
+mod host_use;
+mod measure;
+mod options;
+mod page;
+mod staircase;
+mod step;
+mod tables;
+mod updown;
+mod words;
+
+use std::time::{Duration, Instant};
+
+use tidegate_host::sockets::Endpoint;
+use tidegate_host::{Files, Provenance};
+use tidegate_load::Stop;
+
+use crate::{Error, Folder, Result};
+pub use analysis::{Analysis, Knee, Law};
+pub use beyond::{Compared, Window, compared};
+pub use bottleneck::{Bottleneck, Resource};
+pub use host_use::{HostUse, ProcessUse, Processes};
+use measure::Measuring;
+use options::Times;
+pub use options::{Options, is_here};
+pub use staircase::{End, Staircase, Thoroughness};
+pub use step::{Limit, Outcome, Phase, PhaseTimes, ResponseTime, Step};
+pub use updown::Interval;
+pub use words::{headline, terminal};
+
+/// Name of the study, and of its result.
+pub const NAME: &str = "capacity";
+
+/// What happens while a study runs.
+#[derive(Debug)]
+pub enum Event<'a> {
+    /// Something that a user wants to know.
+    Note(String),
+    /// A step was measured; about so much time is left for the staircase.
+    Step(&'a Step, Duration),
+    /// A window of the comparison with the gate was measured.
+    Window(&'a Window),
+}
+
+/// What a study found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Report {
+    /// The site.
+    pub target: String,
+    /// Name of the scenario.
+    pub scenario: String,
+    /// Sessions are visits of one page.
+    pub one_page: bool,
+    /// The response times that count as served.
+    pub limit: Limit,
+    /// A short study, whose figures are rough.
+    pub quick: bool,
+    /// Highest rate that was allowed.
+    pub max_rate: f64,
+    /// Factor on think times in the steps.
+    pub time_scale: f64,
+    /// Think time of a session in reality, in seconds.
+    pub think_s: f64,
+    /// Requests of a session.
+    pub requests: f64,
+    /// Measured time of a step.
+    pub step_s: f64,
+    /// The site's processes, in words, where they are known.
+    pub processes: Option<String>,
+    /// Commit, command and start.
+    pub provenance: Provenance,
+    /// The steps in the order of measurement.
+    pub steps: Vec<Step>,
+    /// What they say.
+    pub analysis: Analysis,
+    /// The comparison with the gate; empty without.
+    pub windows: Vec<Window>,
+}
+
+/// Studies a site and leaves the result in its folder.
+///
+/// # Errors
+/// [`Error::Operator`] for what the user has to change, otherwise what failed; also when it is
+/// interrupted. Then there is no finished result.
+pub fn study(
+    options: &Options,
+    provenance: Provenance,
+    stop: &Stop,
+    show: &mut dyn FnMut(Event),
+) -> Result<Report> {
+    let addresses = options.addresses()?;
+    let folder = Folder::create(&options.out)?;
+    clear(&folder)?;
+    let here = addresses.iter().find(|address| is_here(address.ip()));
+    let endpoint = here.map(|it| Endpoint { address: Some(it.ip()), port: it.port() });
+    let processes = site(options, endpoint, show)?;
+    let mut measuring =
+        Measuring { options, site: processes.as_ref(), stop, began: Instant::now(), number: 0 };
+    let look = measuring.look()?;
+    let think_s = options.scenario.session_duration().as_secs_f64();
+    let busy_s = look.requests * look.response_s;
+    let times = options.times(think_s, busy_s)?;
+    announce(options, times, think_s, show);
+    let (steps, staircase) = climb(&mut measuring, 0.5 / busy_s, times, show)?;
+    let end = staircase.end().ok_or_else(|| Error::Internal("the staircase did not end".into()))?;
+    let carried = staircase.carried();
+    let analysis = analysis::analyse(&steps, end, carried, options.limit, (think_s, times.scale));
+    let windows = match carried {
+        Some(carried) if options.gate && end == End::Found => {
+            show(Event::Note("Without and with the gate, in random turns:".into()));
+            beyond::compare(&mut measuring, carried.value, times, &mut |window| {
+                show(Event::Window(window));
+            })?
+        }
+        _ => Vec::new(),
+    };
+    let report = Report {
+        target: options.target.trim_end_matches('/').to_owned(),
+        scenario: options.scenario.name().to_owned(),
+        one_page: options.one_page,
+        limit: options.limit,
+        quick: options.quick,
+        max_rate: options.max_rate,
+        time_scale: times.scale,
+        think_s,
+        requests: look.requests,
+        step_s: times.measure.as_secs_f64(),
+        processes: processes.as_ref().map(Processes::in_words),
+        provenance,
+        steps,
+        analysis,
+        windows,
+    };
+    measuring.check_stop()?;
+    for (name, svg) in page::figures(&report) {
+        folder.write(&format!("{name}.svg"), svg.as_bytes())?;
+    }
+    folder.write("report.html", page::page(&report).as_bytes())?;
+    folder.finish(&tables::summary(&report))?;
+    Ok(report)
+}
+
+/// Removes the result of an earlier study, so that it is not taken for that of this one.
+fn clear(folder: &Folder) -> Result<()> {
+    let wrong = |error: std::io::Error| {
+        Error::Operator(format!("--out {}: {error}; name another folder", folder.path().display()))
+    };
+    for name in ["summary.json", "report.html"] {
+        match std::fs::remove_file(folder.file(name)) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(wrong(error)),
+            _ => {}
+        }
+    }
+    let steps = folder.file("steps");
+    std::fs::create_dir_all(&steps).map_err(wrong)?;
+    // Raw data of steps that an earlier study had and this one may not have.
+    for entry in std::fs::read_dir(&steps).map_err(wrong)?.flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let ours = name.get(..3).is_some_and(|number| number.bytes().all(|b| b.is_ascii_digit()));
+        if ours && (name.ends_with(".requests.parquet") || name.ends_with(".json")) {
+            std::fs::remove_file(entry.path()).map_err(wrong)?;
+        }
+    }
+    Ok(())
+}
+
+/// The site's processes, if it runs here.
+fn site(
+    options: &Options,
+    endpoint: Option<Endpoint>,
+    show: &mut dyn FnMut(Event),
+) -> Result<Option<Processes>> {
+    let found = endpoint.and_then(|endpoint| Processes::find(endpoint, options.process));
+    match (&found, options.process, endpoint) {
+        (Some(site), _, _) => show(Event::Note(format!("site: {}", site.in_words()))),
+        (None, Some(pid), None) => {
+            return Err(Error::Operator(format!(
+                "--process {pid}: the site does not run on this machine; leave the flag out"
+            )));
+        }
+        (None, Some(pid), Some(_)) => {
+            return Err(Error::Operator(format!(
+                "--process {pid}: there is no such process; find it with `ss -ltnp`"
+            )));
+        }
+        (None, None, Some(_)) => {
+            // The site of a test is this process.
+            let own = tidegate_host::processes::name(&Files::new("/"), std::process::id());
+            let own = own.unwrap_or_default();
+            show(Event::Note(format!(
+                "no process other than this one ({own}) is seen to listen there: the site is seen from outside only; name it with --process PID"
+            )));
+        }
+        (None, None, None) => {}
+    }
+    Ok(found)
+}
+
+fn announce(options: &Options, times: Times, think_s: f64, show: &mut dyn FnMut(Event)) {
+    if options.one_page {
+        show(Event::Note(
+            "scenario: one page; each visit is a new customer with a connection of its own. Give \
+             --scenario for the sessions of your customers"
+                .into(),
+        ));
+    }
+    if times.scale < 1.0 {
+        show(Event::Note(format!(
+            "customers think {:.1} s a session, {:.3} times as long as in reality, so that the study ends in time; customers at a time are reported for real times",
+            think_s * times.scale,
+            times.scale
+        )));
+    }
+    let each = (times.warm_up + times.measure).as_secs_f64();
+    let steps = options.thoroughness().steps();
+    show(Event::Note(format!(
+        "staircase: at most {steps} steps of {each:.1} s, about {:.0} minutes",
+        (each * steps as f64 / 60.0).ceil()
+    )));
+}
+
+fn climb(
+    measuring: &mut Measuring,
+    first: f64,
+    times: Times,
+    show: &mut dyn FnMut(Event),
+) -> Result<(Vec<Step>, Staircase)> {
+    let options = measuring.options;
+    let mut staircase =
+        Staircase::new(first, options.max_rate, options.thoroughness(), options.seed);
+    let mut steps = Vec::new();
+    while let Some((phase, rate)) = staircase.next() {
+        let step = measuring.step(phase, rate, times)?;
+        staircase.push(step.outcome);
+        show(Event::Step(&step, (times.warm_up + times.measure) * staircase.left() as u32));
+        steps.push(step);
+    }
+    Ok((steps, staircase))
+}

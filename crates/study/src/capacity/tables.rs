@@ -1,0 +1,189 @@
+//! The result in the form of all studies: tables and claims.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::analysis::Law;
+use super::beyond::compared;
+use super::staircase::End;
+use super::{NAME, Report};
+use crate::{Claim, Row, Summary, Verdict};
+
+/// Share of the carried rate that is to be completed under overload behind the gate.
+const KEPT: f64 = 0.85;
+
+/// The summary of a study.
+pub(super) fn summary(report: &Report) -> Summary {
+    let mut summary = Summary::new(NAME, report.quick, report.provenance.clone());
+    let mut table = |name: &str, rows: Vec<Row>| {
+        summary.tables.insert(name.to_owned(), rows);
+    };
+    table("result", vec![result(report)]);
+    table("steps", report.steps.iter().map(flat).collect());
+    table("law", law(report).into_iter().collect());
+    if !report.windows.is_empty() {
+        table("gate", compared(&report.windows).iter().map(flat).collect());
+        table("windows", report.windows.iter().map(flat).collect());
+    }
+    summary.claims = claims(report);
+    summary
+}
+
+/// A value as a row: fields of fields are joined by underscores, lists stay.
+fn flat(of: &impl Serialize) -> Row {
+    fn add(row: &mut Row, name: &str, value: Value) {
+        match value {
+            Value::Object(fields) => {
+                for (field, value) in fields {
+                    let joined = match name {
+                        "" => field,
+                        name => format!("{name}_{field}"),
+                    };
+                    add(row, &joined, value);
+                }
+            }
+            value => {
+                row.insert(name.to_owned(), value);
+            }
+        }
+    }
+    let mut row = Row::new();
+    add(&mut row, "", serde_json::to_value(of).unwrap_or_default());
+    row
+}
+
+fn result(report: &Report) -> Row {
+    let analysis = &report.analysis;
+    let mut row = flat(&json!({
+        "target": report.target,
+        "scenario": report.scenario,
+        "limit_ms": report.limit.ms,
+        "limit_percentile": report.limit.percentile,
+        "end": analysis.end,
+        "carried_per_s": analysis.carried_per_s,
+        "customers": analysis.customers,
+        "session_s": analysis.session_s,
+        "knee": analysis.knee,
+        "peak_completed_per_s": analysis.peak_per_s,
+        "time_scale": report.time_scale,
+        "resource": analysis.bottleneck.resource,
+        "cpu_s_per_session": analysis.bottleneck.cpu_s_per_session,
+        "cpu_bound_per_s": analysis.bottleneck.cpu_bound_per_s,
+    }));
+    row.insert("evidence".into(), json!(analysis.bottleneck.evidence));
+    row
+}
+
+fn law(report: &Report) -> Option<Row> {
+    match &report.analysis.law {
+        Law::Fitted { fit, unsettled } => {
+            let mut row = flat(fit);
+            row.insert("unsettled_steps".into(), json!(unsettled));
+            Some(row)
+        }
+        Law::None(_) => None,
+    }
+}
+
+fn claims(report: &Report) -> Vec<Claim> {
+    let analysis = &report.analysis;
+    let claim = |id: &str, text: String, verdict, evidence: Value| Claim {
+        id: id.to_owned(),
+        source: "this study".to_owned(),
+        text,
+        verdict,
+        evidence: match evidence {
+            Value::Object(fields) => fields.into_iter().collect(),
+            _ => BTreeMap::new(),
+        },
+    };
+    let found = match analysis.end {
+        End::Found => Verdict::Holds,
+        End::NothingCarried => Verdict::DoesNotHold,
+        End::MaxRate | End::Driver => Verdict::Undecided,
+    };
+    let mut claims = vec![claim(
+        "limit-found",
+        "The rate is known beyond which the site does not keep its response-time limit.".into(),
+        found,
+        json!({ "end": analysis.end, "carried_per_s": analysis.carried_per_s }),
+    )];
+    let physical = match &analysis.law {
+        Law::Fitted { fit, .. } if fit.unphysical.is_empty() => Verdict::Holds,
+        Law::Fitted { .. } => Verdict::DoesNotHold,
+        Law::None(_) => Verdict::Undecided,
+    };
+    claims.push(claim(
+        "law-is-physical",
+        "Throughput over customers at a time follows the Universal Scalability Law.".into(),
+        physical,
+        match &analysis.law {
+            Law::Fitted { fit, .. } => {
+                json!({ "r_squared": fit.r_squared, "warnings": fit.unphysical })
+            }
+            Law::None(why) => json!({ "why": why }),
+        },
+    ));
+    let overload = compared(&report.windows);
+    let shares = overload.iter().filter(|it| it.gate && it.multiple > 1.0);
+    if let (Some(carried), false) = (analysis.carried_per_s, report.windows.is_empty()) {
+        let share = |completed: f64| completed / carried.value;
+        let (low, high) = shares.fold((f64::INFINITY, f64::INFINITY), |(low, high), it| {
+            (low.min(share(it.completed.low)), high.min(share(it.completed.high)))
+        });
+        let verdict = match low.is_finite() {
+            true => Verdict::from(tidegate_stats::Verdict::at_least(KEPT, (low, high))),
+            false => Verdict::Undecided,
+        };
+        claims.push(claim(
+            "gate-keeps-throughput",
+            format!(
+                "Behind the gate the site completes at least {:.0} % of what it carries, at twice and four times the load.",
+                100.0 * KEPT
+            ),
+            verdict,
+            json!({ "least_share_low": low, "least_share_high": high }),
+        ));
+    }
+    claims
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::page::tests::report;
+    use super::*;
+
+    #[test]
+    fn a_row_has_no_fields_of_fields_and_names_them_by_their_path() {
+        let row = flat(&json!({ "a": { "b": 1, "c": { "d": [2] } }, "e": null }));
+        assert_eq!(Value::Object(row), json!({ "a_b": 1, "a_c_d": [2], "e": null }));
+    }
+
+    #[test]
+    fn the_summary_has_the_result_every_step_and_the_claims() {
+        let report = report(true);
+        let summary = summary(&report);
+        let result = &summary.tables["result"][0];
+        assert_eq!(result["carried_per_s_value"], json!(100.0));
+        assert_eq!(result["limit_percentile"], json!(95));
+        assert_eq!(summary.tables["steps"].len(), report.steps.len());
+        assert_eq!(summary.tables["gate"].len(), 6);
+        let verdicts: Vec<_> =
+            summary.claims.iter().map(|claim| (claim.id.as_str(), claim.verdict)).collect();
+        assert_eq!(verdicts[0], ("limit-found", Verdict::Holds));
+        assert_eq!(verdicts[2], ("gate-keeps-throughput", Verdict::Holds));
+        let text = serde_json::to_string(&summary).unwrap();
+        let read: Summary = serde_json::from_str(&text).unwrap();
+        assert_eq!(read.tables["steps"].len(), report.steps.len());
+    }
+
+    #[test]
+    fn a_limit_that_was_not_reached_is_undecided() {
+        let mut report = report(false);
+        report.analysis.end = End::Driver;
+        let claims = claims(&report);
+        assert_eq!((claims[0].verdict, claims.len()), (Verdict::Undecided, 2));
+    }
+}

@@ -1,0 +1,231 @@
+//! What was found, in sentences.
+
+use super::analysis::Law;
+use super::beyond::compared;
+use super::bottleneck::digits;
+use super::staircase::End;
+use super::updown::Interval;
+use super::{Compared, Report};
+
+/// A number of a few digits for people: two digits that count below 10, else whole.
+pub(super) fn round(value: f64) -> String {
+    match value {
+        small if small < 0.995 => format!("{small:.2}"),
+        small if small < 9.95 => format!("{small:.1}"),
+        large => grouped(large.round()),
+    }
+}
+
+/// A whole number, with thin spaces between thousands from 10,000 on.
+fn grouped(value: f64) -> String {
+    let digits = format!("{value:.0}");
+    if digits.len() < 5 {
+        return digits;
+    }
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index) % 3 == 0 {
+            text.push('\u{202f}');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// `a to b`, or the value where both are the same.
+pub(super) fn range(it: Interval) -> String {
+    let (low, high) = (round(it.low.max(0.0)), round(it.high));
+    if low == high { low } else { format!("{low} to {high}") }
+}
+
+/// `1 session` or `2 sessions`; visits where the scenario is one page.
+pub(super) fn sessions(report: &Report) -> &'static str {
+    if report.one_page { "visits" } else { "sessions" }
+}
+
+/// The sentence for a manager.
+pub fn headline(report: &Report) -> String {
+    let (analysis, limit, noun) = (&report.analysis, report.limit, sessions(report));
+    let Some(carried) = analysis.carried_per_s else {
+        return format!("Your site keeps to {limit} at no load, however light.");
+    };
+    let least = if analysis.end == End::Found { "" } else { "at least " };
+    let rate = round(carried.value);
+    let customers = match analysis.customers {
+        Some(customers) if customers.value >= 0.95 => {
+            let customers = round(customers.value);
+            let noun = if customers == "1.0" { "customer" } else { "customers" };
+            format!(", about {customers} {noun} at a time")
+        }
+        Some(_) => ", less than one customer at a time".to_owned(),
+        None => String::new(),
+    };
+    format!("Your site carries {least}{rate} {noun} per second{customers}, within {limit}.")
+}
+
+/// What that means, and how certain it is.
+pub(super) fn lead(report: &Report) -> String {
+    let (analysis, noun) = (&report.analysis, sessions(report));
+    let percentile = report.limit.percentile;
+    let limit = report.limit;
+    let within = format!(
+        "{percentile} of 100 responses take at most {limit}, from the customer's click to the last byte"
+    );
+    match (analysis.end, analysis.carried_per_s) {
+        (End::Found, Some(carried)) => format!(
+            "Up to {} {noun} per second (95 % interval {}), {within}. With more, responses take longer or customers are lost.",
+            round(carried.value),
+            range(carried),
+        ),
+        (End::MaxRate, _) => format!(
+            "At {} {noun} per second, the highest rate that was allowed, {within}. The site's limit is beyond: it was not looked for.",
+            round(report.max_rate)
+        ),
+        (End::Driver, Some(carried)) => format!(
+            "At {} {noun} per second, {within}. Beyond that the load generator was saturated, not the site: the site's limit is not known.",
+            round(carried.value)
+        ),
+        _ => format!(
+            "At the lightest load that was offered, fewer than {percentile} of 100 responses took at most {limit}, or customers were lost."
+        ),
+    }
+}
+
+/// What happens when more customers come than the site carries.
+pub(super) fn beyond(report: &Report) -> Vec<String> {
+    let noun = sessions(report);
+    let mut text = Vec::new();
+    let carried = report.analysis.carried_per_s.map_or(0.0, |it| it.value);
+    let steps = report.steps.iter().filter(|step| step.driver_saturated_because.is_empty());
+    let most = steps.max_by(|a, b| a.rate_per_s.total_cmp(&b.rate_per_s));
+    if let Some(step) = most.filter(|step| step.rate_per_s > 1.1 * carried && carried > 0.0) {
+        let share = step.completed_per_s / carried;
+        text.push(format!(
+            "When {} {noun} per second arrive, {:.1} times what the site carries, it completes {} per second: {:.0} % of what it carries. {} of 100 responses then take {}{}.",
+            round(step.offered_per_s),
+            step.offered_per_s / carried,
+            round(step.completed_per_s),
+            100.0 * share,
+            report.limit.percentile,
+            if step.response.is_lower_bound { "at least " } else { "up to " },
+            time(step.response.ms),
+        ));
+    }
+    let all = compared(&report.windows);
+    let at = |gate: bool| all.iter().rev().find(|it| it.gate == gate && it.multiple > 1.0);
+    if let (Some(without), Some(with)) = (at(false), at(true)) {
+        let completes = |it: &Compared| {
+            format!("{} {noun} per second within {}", round(it.completed.value), bound(it))
+        };
+        text.push(format!(
+            "At {} times the carried rate the site alone completes {}; behind the gate it completes {}, and {} per second are refused at once.",
+            with.multiple,
+            completes(without),
+            completes(with),
+            round(with.refused_per_s),
+        ));
+    }
+    text
+}
+
+/// The response time of a comparison, as a bound.
+pub(super) fn bound(it: &Compared) -> String {
+    let more = if it.is_lower_bound { "more than " } else { "" };
+    format!("{more}{}", time(it.response_ms))
+}
+
+/// Milliseconds, or seconds from one on.
+pub(super) fn time(ms: f64) -> String {
+    match ms {
+        ms if ms < 1000.0 => format!("{}\u{a0}ms", digits(ms)),
+        ms => format!("{}\u{a0}s", digits(ms / 1000.0)),
+    }
+}
+
+/// What the law says, in sentences.
+pub(super) fn law(report: &Report) -> Vec<String> {
+    let Law::Fitted { fit, unsettled } = &report.analysis.law else {
+        let Law::None(why) = &report.analysis.law else { return Vec::new() };
+        return vec![format!("The Universal Scalability Law could not be fitted: {why}.")];
+    };
+    let mut text = Vec::new();
+    if let Some((at, peak)) = fit.peak_at.zip(fit.peak).filter(|_| fit.unphysical.is_empty()) {
+        text.push(format!(
+            "By the law throughput is highest, {} per second, with {} customers at a time, and falls beyond.",
+            round(peak),
+            round(at)
+        ));
+    }
+    text.extend(fit.unphysical.iter().map(|it| format!("Warning: {}.", it.in_words())));
+    if fit.r_squared < 0.9 {
+        text.push(format!(
+            "Warning: the law explains only {:.0} % of the differences in throughput; do not extrapolate by it.",
+            100.0 * fit.r_squared.max(0.0)
+        ));
+    }
+    if *unsettled > 0 {
+        text.push(format!(
+            "{unsettled} {} left out, in which customers accumulated faster than they left.",
+            if *unsettled == 1 { "step is" } else { "steps are" }
+        ));
+    }
+    text
+}
+
+/// What was found, as lines for a terminal.
+pub fn terminal(report: &Report) -> String {
+    let paragraph = |text: &str| tidegate_load::paragraph("", text) + "\n";
+    let mut text = format!("\n{}\n", paragraph(&headline(report)));
+    text += &paragraph(&lead(report));
+    text += &format!("\n{}", paragraph(&report.analysis.bottleneck.headline));
+    for sentence in &report.analysis.bottleneck.evidence {
+        text += &(tidegate_load::paragraph("  ", sentence) + "\n");
+    }
+    for sentence in beyond(report) {
+        text += &format!("\n{}", paragraph(&sentence));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::page::tests::report;
+    use super::*;
+
+    #[test]
+    fn the_headline_is_what_a_manager_asks_for() {
+        let mut report = report(false);
+        assert_eq!(
+            headline(&report),
+            "Your site carries 100 sessions per second, about 200 customers at a time, within 500\u{a0}ms."
+        );
+        assert!(
+            lead(&report)
+                .starts_with("Up to 100 sessions per second (95 % interval 95 to 105), 95 of 100")
+        );
+        report.analysis.end = End::Driver;
+        assert!(headline(&report).contains("at least 100"));
+        assert!(lead(&report).contains("the load generator was saturated, not the site"));
+        report.analysis.carried_per_s = None;
+        assert!(headline(&report).contains("at no load"));
+    }
+
+    #[test]
+    fn beyond_the_limit_the_site_alone_and_behind_the_gate_are_told_apart() {
+        let told = beyond(&report(true));
+        assert!(told[0].contains("2.0 times what the site carries"), "{told:?}");
+        assert!(told[1].contains("the site alone completes 10 sessions"), "{told:?}");
+        assert!(told[1].contains("behind the gate it completes 95"), "{told:?}");
+        assert_eq!(beyond(&report(false)).len(), 1);
+    }
+
+    #[test]
+    fn numbers_are_as_exact_as_people_need_them() {
+        assert_eq!(
+            [0.123, 4.25, 43.7, 1234.6, 12_345.0].map(round),
+            ["0.12", "4.2", "44", "1235", "12\u{202f}345"]
+        );
+        assert_eq!(range(Interval { value: 1.0, low: 0.5, high: 12.2 }), "0.50 to 12");
+        assert_eq!([12.3, 1500.0].map(time), ["12.3\u{a0}ms", "1.50\u{a0}s"]);
+    }
+}
