@@ -10,6 +10,7 @@ mod signals;
 mod sim;
 mod site;
 mod stdout;
+mod trace;
 mod usage;
 
 use clap::{Parser, Subcommand};
@@ -43,6 +44,8 @@ enum Command {
     Site(site::Args),
     /// Simulate admission policies under scenarios, in virtual time
     Sim(sim::Args),
+    /// Tell from traces where the time goes and what the bottleneck is
+    Trace(trace::Args),
     /// Measure an auction site under overload, without and with the gate
     Demo(demo::Args),
 }
@@ -60,6 +63,7 @@ fn main() -> std::process::ExitCode {
         Command::Load(args) => load::run(*args),
         Command::Site(args) => site::run(args),
         Command::Sim(args) => sim::run(args),
+        Command::Trace(args) => trace::run(args),
         Command::Demo(args) => demo::run(args),
     };
     Outcome::report(outcome)
