@@ -11,6 +11,7 @@ mod sim;
 mod site;
 mod stdout;
 mod study;
+mod trace;
 mod usage;
 
 use clap::{Parser, Subcommand};
@@ -44,8 +45,8 @@ enum Command {
     Site(site::Args),
     /// Simulate admission policies under scenarios, in virtual time
     Sim(sim::Args),
-    /// Run a study from end to end: how many customers a site carries, and what limits it
-    Study(study::Args),
+    /// Tell from traces where the time goes and what the bottleneck is
+    Trace(trace::Args),
     /// Measure an auction site under overload, without and with the gate
     Demo(demo::Args),
     /// Run an experiment end to end: factors, windows in turns, raw data, claims, report
@@ -66,8 +67,8 @@ fn main() -> std::process::ExitCode {
         Command::Site(args) => site::run(args),
         Command::Sim(args) => sim::run(args),
         Command::Study(args) => study::run(args),
+        Command::Trace(args) => trace::run(args),
         Command::Demo(args) => demo::run(args),
-        Command::Study(args) => study::run(args),
     };
     Outcome::report(outcome)
 }

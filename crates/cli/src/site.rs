@@ -61,11 +61,18 @@ struct AuctionArgs {
     /// Processors to run on, one thread pinned to each, such as 0,2-3
     #[arg(long, value_name = "LIST")]
     cores: Option<Cores>,
+    /// Record what every connection does, for `tidegate trace`
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
 }
 
 /// Serves until SIGTERM or SIGINT.
 pub fn run(args: Args) -> anyhow::Result<Outcome> {
     let Site::Auction(args) = args.site;
+    if args.trace.is_some() {
+        // What tracing took, and why it ended early.
+        tracing_subscriber::fmt().with_writer(std::io::stderr).init();
+    }
     let options = Options {
         listen: args.listen,
         database: args.database,
@@ -77,6 +84,7 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
         extra_cpu_after: Duration::from_secs_f64(args.extra_cpu_after),
         trusted_proxies: args.trusted_proxies,
         cores: args.cores.map(|cores| cores.list().to_vec()),
+        trace: args.trace,
     };
     let site = auction::start(options).map_err(classify)?;
     let mut signals = Signals::catch()?;

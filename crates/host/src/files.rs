@@ -36,6 +36,25 @@ impl Files {
         Some(String::from_utf8_lossy(&bytes).into_owned())
     }
 
+    /// The beginning of a file that the kernel makes as it is read: it is read in parts of 4 KiB
+    /// until `is_enough` of what there is so far, or 256 KiB; `None` if it cannot be read. A long
+    /// table costs as much as the part of it that is read.
+    pub fn read_until(
+        &self,
+        path: impl AsRef<Path>,
+        is_enough: impl Fn(&str) -> bool,
+    ) -> Option<String> {
+        let mut file = fs::File::open(self.path(path)).ok()?.take(FILE_BYTES);
+        let (mut text, mut part) = (String::new(), [0; 4096]);
+        loop {
+            let read = file.read(&mut part).ok()?;
+            text.push_str(&String::from_utf8_lossy(&part[..read]));
+            if read == 0 || is_enough(&text) {
+                return Some(text);
+            }
+        }
+    }
+
     /// The names in a folder; those that are not UTF-8 are skipped.
     ///
     /// # Errors
@@ -62,6 +81,9 @@ mod tests {
         fs::write(root.path().join("bytes"), [b'a', 0xff]).unwrap();
         let files = Files::new(root.path());
         assert_eq!(files.read("/long").unwrap().len() as u64, FILE_BYTES);
+        let some = files.read_until("/long", |text| text.len() > 5000).unwrap();
+        assert_eq!(some.len(), 8192);
+        assert_eq!(files.read_until("/none", |_| true), None);
         assert_eq!(files.read("bytes").as_deref(), Some("a\u{fffd}"));
         assert_eq!(files.read("/none"), None);
     }

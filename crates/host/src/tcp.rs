@@ -36,9 +36,18 @@ fn value(text: &str, group: &str, name: &str) -> Option<u64> {
 ///
 /// Source: `proc_pid_net(5)`; the receive queue of a listening socket is its accept queue.
 pub fn accept_queue(files: &Files, port: u16) -> Option<u64> {
-    let tables = ["/proc/net/tcp", "/proc/net/tcp6"];
-    let waiting = tables.iter().filter_map(|path| waiting(&files.read(path)?, port));
-    waiting.reduce(u64::saturating_add)
+    // The second table is read only for a listener that is not in the first: where a table has no
+    // connection, the kernel searches all of its places for one.
+    ["/proc/net/tcp", "/proc/net/tcp6"].iter().find_map(|path| {
+        let table = files.read_until(path, |table| table.lines().any(is_connected))?;
+        waiting(&table, port)
+    })
+}
+
+/// Whether a line of a table is of a socket that does not listen.
+fn is_connected(line: &str) -> bool {
+    let state = line.split_whitespace().nth(3);
+    state.is_some_and(|state| state.len() == 2 && state != "0A" && state != "st")
 }
 
 /// The sum of a table. The kernel lists listening sockets first, so the table is read up to

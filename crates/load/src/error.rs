@@ -30,6 +30,9 @@ pub enum Error {
         /// What to do instead.
         remedy: &'static str,
     },
+    /// The trace cannot be written.
+    #[error(transparent)]
+    Trace(#[from] tidegate_trace::StartError),
     /// The target does not respond.
     #[error("{target} cannot be reached: {reason}; is the service running and is the port right?")]
     Unreachable {
@@ -99,7 +102,11 @@ impl Error {
     /// input, 3 for a run that failed.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::Scenario(_) | Self::Target { .. } | Self::Plan { .. } | Self::File { .. } => 2,
+            Self::Scenario(_)
+            | Self::Target { .. }
+            | Self::Plan { .. }
+            | Self::File { .. }
+            | Self::Trace(_) => 2,
             Self::Unreachable { .. }
             | Self::Unresolved { .. }
             | Self::Tls { .. }

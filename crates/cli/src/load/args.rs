@@ -190,6 +190,11 @@ pub struct Args {
     /// Write every second as a line of CSV
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(super) csv: Option<PathBuf>,
+    /// Record what every customer does, for `tidegate trace`; requests get the header field
+    /// traceparent. With --drivers each process writes a file of its own, such as
+    /// load.2.trace
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(super) trace: Option<PathBuf>,
     /// Serve Prometheus metrics at /metrics of this address, or of this port on loopback
     #[arg(long, value_name = "ADDRESS", value_parser = metrics::address, help_heading = "Output")]
     pub(super) metrics: Option<SocketAddr>,

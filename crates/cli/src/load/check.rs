@@ -55,6 +55,7 @@ fn check_files(args: &Args) -> anyhow::Result<()> {
         ("--raw", &args.raw),
         ("--parquet", &args.parquet),
         ("--csv", &args.csv),
+        ("--trace", &args.trace),
     ])
 }
 

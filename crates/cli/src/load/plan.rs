@@ -52,6 +52,7 @@ pub(super) fn plan(args: &Args) -> anyhow::Result<Plan> {
     plan.attack_remote = args.attack_remote;
     plan.ca = args.ca.clone();
     plan.raw = args.raw.clone();
+    plan.trace = args.trace.clone();
     plan.parquet = args.parquet.clone();
     plan.csv = args.csv.clone();
     set_connections(&mut plan, args);
@@ -180,6 +181,8 @@ pub(super) fn shard_plan(args: &Args, job: &Job) -> anyhow::Result<Plan> {
     plan.shard = Some(job.shard);
     plan.cores = job.cores.clone();
     (plan.raw, plan.parquet, plan.csv) = (job.raw.clone(), job.parquet.clone(), None);
+    // Traces are read together, so they are not joined.
+    plan.trace = plan.trace.map(|file| numbered(&file, job.shard.number()));
     // The lead sends the start time once all drivers are ready.
     plan.start_at = None;
     Ok(plan)
@@ -190,7 +193,8 @@ pub(super) fn nth(plan: &Plan, number: u32, of: u32) -> Plan {
     let mut plan = plan.clone();
     plan.seed = plan.seed.wrapping_add(u64::from(number - 1));
     if of > 1 {
-        for file in [&mut plan.raw, &mut plan.parquet, &mut plan.csv].into_iter().flatten() {
+        let files = [&mut plan.raw, &mut plan.parquet, &mut plan.csv, &mut plan.trace];
+        for file in files.into_iter().flatten() {
             *file = numbered(file, number);
         }
     }

@@ -51,6 +51,9 @@ pub(super) fn run_once(
     let mut summary = result?;
     summary.command = command::line();
     print(tidegate_load::report(&summary))?;
+    if let Some(trace) = &summary.trace {
+        print(format!("{trace}\n"))?;
+    }
     Ok(summary)
 }
 

@@ -91,6 +91,9 @@ pub struct Plan {
     pub parquet: Option<PathBuf>,
     /// File for every second as a line of CSV.
     pub csv: Option<PathBuf>,
+    /// File for a trace: what each customer was doing at each time. Every request then has the
+    /// header field `traceparent`.
+    pub trace: Option<PathBuf>,
     /// Number of customer accounts the scenario draws from; `None` uses the scenario's.
     pub customers: Option<u64>,
     /// Most sessions in flight; further arrivals are counted as not started. Lowered to
@@ -156,6 +159,7 @@ impl Plan {
             raw: None,
             parquet: None,
             csv: None,
+            trace: None,
             customers: None,
             accept_encoding,
             max_in_flight: 20_000,

@@ -40,6 +40,7 @@ pub(crate) fn summarize(
         seed: test.seed,
         version: test.version.clone(),
         command: String::new(),
+        trace: None,
         machine: machine(&drivers),
         started_at_unix_ms: test.started_at_unix_ms,
         warm_up_s: test.warm_up.as_secs_f64(),

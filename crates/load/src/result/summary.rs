@@ -38,6 +38,9 @@ pub struct Summary {
     /// The command that ran it, without secrets; empty if it was no command.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub command: String,
+    /// What was traced, and what it took, in words; `None` without a trace.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trace: Option<String>,
     /// Machine of the load generator.
     pub machine: Machine,
     /// Start of the run, milliseconds since 1970.

@@ -4,6 +4,7 @@
 mod machine;
 mod probe;
 mod source;
+mod trace;
 pub(crate) mod worker;
 
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -25,6 +26,7 @@ use crate::result::shard::{ShardResult, Test};
 use crate::result::snapshot::Snapshot;
 use crate::result::summarize::summarize;
 use crate::result::summary::Summary;
+use trace::RunTrace;
 use worker::{Assignment, work};
 
 /// Capacity of the channel of batches from the worker threads.
@@ -80,6 +82,7 @@ pub fn run_when(
     }
     let threads = if plan.cores.is_empty() { plan.threads.max(1) } else { plan.cores.len() };
     let mut recorder = Recorder::new(&plan, threads)?;
+    let trace = RunTrace::start(&plan)?;
     recorder.addresses(&probed.reached, &probed.unreachable);
     let rules = *plan.scenario.session();
     let files = open_files::raise_limit().saturating_sub(OTHER_FILES) as usize;
@@ -117,9 +120,11 @@ pub fn run_when(
         start,
         length: plan.warm_up + plan.measure,
         stop: plan.stop.clone(),
+        tracing: trace.handle(),
     };
     let cpu_before = cpu_clock::of_this_thread();
     drive(&assignment, shard, &plan.cores, &mut recorder, observer)?;
+    let trace = trace.finish();
     let mut recorded = recorder.finish(|snapshot| observer(snapshot));
     recorded.driver.folding_cpu_s =
         (cpu_clock::of_this_thread().saturating_sub(cpu_before)).as_secs_f64();
@@ -140,6 +145,7 @@ pub fn run_when(
     let mut summary =
         summarize(&test, drivers, &recorded.tally, recorded.series, recorded.measured);
     summary.shard_result = shard_result;
+    summary.trace = trace;
     if let Some(aborted) = recorded.aborted {
         summary.abort(aborted);
     }

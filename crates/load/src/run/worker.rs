@@ -66,6 +66,8 @@ pub(crate) struct Assignment {
     pub(crate) start: Instant,
     pub(crate) length: Duration,
     pub(crate) stop: Stop,
+    /// Records what customers do, if the plan says so.
+    pub(crate) tracing: Option<tidegate_trace::Handle>,
 }
 
 impl Assignment {
@@ -125,6 +127,8 @@ pub(crate) fn work(
     if let Some(core) = assignment.core {
         pin(core)?;
     }
+    // Dropped after the customers, whose lines end with them.
+    let _traced = assignment.tracing.as_ref().map(tidegate_trace::Handle::attach);
     let system = |what| move |source| Error::System { what, source };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

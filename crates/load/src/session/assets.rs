@@ -158,6 +158,7 @@ impl UserAgent {
         agent.cookies = self.cookies.clone();
         agent.admitted = true;
         agent.borrows = borrows;
+        agent.line = self.line.another();
         agent
     }
 

@@ -79,6 +79,8 @@ impl Customer {
         }
         let outcome = self.session(arrival).await;
         let agent = &mut self.agent;
+        agent.line.ends(outcome);
+        agent.further.iter_mut().for_each(|agent| agent.line.ends(outcome));
         let (cohort, admitted) = (agent.cohort, agent.admitted);
         agent.context.record(EventKind::Ended { cohort, outcome, admitted });
         // The connection of an abandoned or failed request was reset already.

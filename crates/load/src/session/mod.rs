@@ -9,6 +9,7 @@ mod deadline;
 pub(crate) mod event_log;
 pub(crate) mod in_flight;
 mod last_used;
+mod line;
 pub(crate) mod message;
 mod redirect;
 mod request;

@@ -12,6 +12,7 @@ use super::context::ThreadContext;
 use super::cookies::Cookies;
 use super::deadline::Deadline;
 use super::last_used::LastUsed;
+use super::line::AgentLine;
 use super::redirect::Redirect;
 use super::request::Request;
 use super::returning::{finish, rest_until};
@@ -47,6 +48,8 @@ pub(crate) struct UserAgent {
     pub(super) further: Vec<UserAgent>,
     /// Assets that the customer has, by [`key`](super::assets).
     pub(super) cache: BTreeSet<u64>,
+    /// What it does, where that is traced.
+    pub(crate) line: AgentLine,
     /// The connection is another agent's, and this one opens none in its place.
     pub(super) borrows: Borrows,
 }
@@ -106,6 +109,7 @@ impl UserAgent {
             admitted: false,
             further: Vec::new(),
             cache: BTreeSet::new(),
+            line: AgentLine::default(),
             borrows: Borrows::No,
         }
     }
@@ -351,6 +355,7 @@ impl UserAgent {
                 self.connection = Some(Box::pin(self.connect(stage)).await?);
                 sent = Instant::now();
             }
+            let bytes = self.line.sends(&bytes);
             let connection = self.connection.as_mut().expect("made above, or found open");
             let mut buffer = context.buffers.take();
             let exchange = Exchange {
@@ -367,6 +372,7 @@ impl UserAgent {
             context.buffers.put_back(buffer);
             match result {
                 Ok(answer) => {
+                    self.line.answered(&answer);
                     if !answer.reusable || context.keep == KeepAlive::Request {
                         finish(&context, self.connection.take());
                     }
@@ -390,10 +396,13 @@ impl UserAgent {
     }
 
     async fn connect(&mut self, stage: &Cell<Stage>) -> Result<Connection, Outcome> {
+        self.line.connects();
+        let begun = Instant::now();
         let context = &self.context;
         let progress = |step| context.record(EventKind::from(step));
         match context.connector.connect(&self.tickets, stage, progress).await {
             Ok((connection, made)) => {
+                self.line.connected(begun, &made);
                 let (took, address) = (made.connect, made.address);
                 context.record(EventKind::Connected { took, address });
                 if let Some(handshake) = made.handshake {

@@ -36,6 +36,8 @@ pub struct Options {
     /// The cores to run on, one runtime pinned to each; without, one runtime per
     /// processor that this process may use, not pinned.
     pub cores: Option<Vec<usize>>,
+    /// File for a trace of what every connection does; none by default.
+    pub trace: Option<PathBuf>,
 }
 
 impl Options {
@@ -95,6 +97,7 @@ impl Default for Options {
             extra_cpu_after: Duration::ZERO,
             trusted_proxies: Vec::new(),
             cores: None,
+            trace: None,
         }
     }
 }

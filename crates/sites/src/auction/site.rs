@@ -1,8 +1,11 @@
 //! The running site.
 
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
+
+use tidegate_trace::Tracing;
 
 use super::extra_cpu::with_extra_cpu;
 use super::options::Options;
@@ -10,11 +13,11 @@ use super::prepare::{Prepared, prepare};
 use super::store::{forms, sales};
 use super::web::{App, State, router};
 use super::when;
-use crate::Result;
 use crate::database::Database;
 use crate::login_limit::LoginLimit;
 use crate::password::Hasher;
 use crate::server::{Server, Service, available_cores};
+use crate::{Error, Result};
 
 /// How often ended auctions are closed.
 const CLOSING: Duration = Duration::from_secs(2);
@@ -26,6 +29,7 @@ const NOTED: u32 = 10;
 pub struct Site {
     server: Server,
     prepared: Prepared,
+    tracing: Option<Tracing>,
 }
 
 /// Prepares the database, as [`prepare`] does, and starts the site.
@@ -62,8 +66,14 @@ pub fn start(options: Options) -> Result<Site> {
             Ok(Box::new(make) as Box<dyn FnOnce() -> Service + Send>)
         })
         .collect::<Result<Vec<_>>>()?;
-    let server = Server::start(options.listen, options.cores.as_deref(), services)?;
-    Ok(Site { server, prepared })
+    let tracing = options.trace.as_deref().map(trace).transpose()?;
+    let handle = tracing.as_ref().map(Tracing::handle);
+    let server =
+        Server::start(options.listen, options.cores.as_deref(), services, handle.as_ref())?;
+    if let Some(handle) = handle {
+        handle.watch_ports([server.address().port()]);
+    }
+    Ok(Site { server, prepared, tracing })
 }
 
 impl Site {
@@ -78,10 +88,20 @@ impl Site {
     }
 
     /// Stops accepting, waits for the requests in flight (at most 5 s), and
-    /// returns when every core has stopped.
+    /// returns when every core has stopped and the trace is written.
     pub fn shutdown(self) {
         self.server.shutdown();
+        if let Some(tracing) = self.tracing {
+            tracing::info!("{}", tracing.finish());
+        }
     }
+}
+
+/// Begins a trace.
+fn trace(file: &Path) -> Result<Tracing> {
+    let options = tidegate_trace::Options::new(tidegate_trace::Role::Site, file);
+    let tracing = Tracing::start(&options, |why| tracing::error!("{why}"));
+    tracing.map_err(|error| Error::Operator(error.to_string()))
 }
 
 /// Closes auctions as they end, forgets used forms as they expire, and notes that

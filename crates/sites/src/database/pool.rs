@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use sqlx::SqlSafeStr;
+use tidegate_trace::{Phase, during};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::{Connection, Dialect, Location, Record, Value};
@@ -56,6 +57,7 @@ impl Database {
     /// # Errors
     /// An error of the database.
     pub async fn all<R: Record>(&self, sql: &'static str, values: &[Value<'_>]) -> Result<Vec<R>> {
+        let _traced = during(Phase::Database);
         let mut lease = self.read.lease().await?;
         let answer = lease.connection().all(sql, values).await;
         Ok(lease.checked(answer)?)
@@ -70,6 +72,7 @@ impl Database {
         sql: &'static str,
         values: &[Value<'_>],
     ) -> Result<Option<R>> {
+        let _traced = during(Phase::Database);
         let mut lease = self.read.lease().await?;
         let answer = lease.connection().first(sql, values).await;
         Ok(lease.checked(answer)?)
@@ -81,6 +84,7 @@ impl Database {
     /// # Errors
     /// An error of the database.
     pub async fn begin(&self) -> Result<Transaction> {
+        let _traced = during(Phase::Database);
         let mut lease = self.write.lease().await?;
         let begin = match lease.connection().dialect() {
             Dialect::Sqlite => "BEGIN IMMEDIATE",
@@ -122,6 +126,7 @@ impl Transaction {
         sql: LockingSql,
         values: &[Value<'_>],
     ) -> Result<Option<R>> {
+        let _traced = during(Phase::Database);
         let connection = self.lease.connection();
         let sql = match connection.dialect() {
             Dialect::Sqlite => sql.sqlite,
@@ -139,6 +144,7 @@ impl Transaction {
         sql: impl SqlSafeStr,
         values: &[Value<'_>],
     ) -> Result<Vec<R>> {
+        let _traced = during(Phase::Database);
         Ok(self.lease.connection().all(sql, values).await?)
     }
 
@@ -151,6 +157,7 @@ impl Transaction {
         sql: impl SqlSafeStr,
         values: &[Value<'_>],
     ) -> Result<Option<R>> {
+        let _traced = during(Phase::Database);
         Ok(self.lease.connection().first(sql, values).await?)
     }
 
@@ -159,6 +166,7 @@ impl Transaction {
     /// # Errors
     /// An error of the database.
     pub async fn run(&mut self, sql: impl SqlSafeStr, values: &[Value<'_>]) -> Result<()> {
+        let _traced = during(Phase::Database);
         Ok(self.lease.connection().run(sql, values).await?)
     }
 
@@ -168,6 +176,7 @@ impl Transaction {
     /// # Errors
     /// An error of the database; then its connection is closed.
     pub async fn rollback(mut self) -> Result<()> {
+        let _traced = during(Phase::Database);
         self.lease.connection().run("ROLLBACK", &[]).await?;
         self.lease.reusable = true;
         Ok(())
@@ -178,6 +187,7 @@ impl Transaction {
     /// # Errors
     /// An error of the database; then nothing was changed.
     pub async fn commit(mut self) -> Result<()> {
+        let _traced = during(Phase::Database);
         self.lease.connection().run("COMMIT", &[]).await?;
         self.lease.reusable = true;
         Ok(())

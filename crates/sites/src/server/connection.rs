@@ -8,10 +8,12 @@ use std::time::Duration;
 use axum::Router;
 use hyper::Request;
 use hyper::body::Incoming;
+use hyper::header::HeaderValue;
 use hyper::server::conn::http1;
 use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use tidegate_trace::{Context, FIELD, Line, Phase, Traced};
 use tokio::net::TcpListener;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
@@ -48,7 +50,11 @@ pub(super) async fn accept(
                     // Responses are written whole, so Nagle's algorithm only delays them.
                     let _ = stream.set_nodelay(true);
                     let serve = serve(stream, peer.ip(), Arc::clone(&router), stopped.clone(), permit);
-                    tokio::spawn(serve);
+                    let mut line = Line::begin(Phase::Accept);
+                    if let Some(line) = &mut line {
+                        line.opened(Phase::AwaitRequest);
+                    }
+                    tokio::spawn(Traced::new(line, serve));
                 }
                 Err(error) => pause_after(&error).await,
             },
@@ -85,7 +91,19 @@ async fn serve(
     let router = TowerToHyperService::new(Router::clone(&router));
     let service = service_fn(|mut request: Request<Incoming>| {
         request.extensions_mut().insert(Peer(peer));
-        router.call(request)
+        let _ = tidegate_trace::request(|| {
+            let values = request.headers().get_all(FIELD).iter();
+            Context::received(values.map(HeaderValue::as_bytes))
+        });
+        let answer = router.call(request);
+        async move {
+            let answer = answer.await;
+            // Responses are written whole, in the same turn of the task.
+            if let Ok(response) = &answer {
+                tidegate_trace::finish_at_pause(response.status().as_u16());
+            }
+            answer
+        }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())

@@ -13,6 +13,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use axum::Router;
+use tidegate_trace::Handle;
 use tokio::sync::watch;
 
 pub use affinity::available_cores;
@@ -49,7 +50,8 @@ pub type BackgroundTask = std::pin::Pin<Box<dyn Future<Output = ()> + Send>>;
 
 impl Server {
     /// Listens on `address` (port 0: any free one) and serves what `services`
-    /// make, one per core; `pinned` names the core of each, or none.
+    /// make, one per core; `pinned` names the core of each, or none. With `tracing`
+    /// it records what every connection does.
     ///
     /// # Errors
     /// The address is in use or not of this machine, or a core does not exist.
@@ -57,6 +59,7 @@ impl Server {
         address: SocketAddr,
         pinned: Option<&[usize]>,
         services: Vec<Box<dyn FnOnce() -> Service + Send>>,
+        tracing: Option<&Handle>,
     ) -> Result<Self> {
         let listeners = listener::listen(address, services.len())?;
         let address = listeners[0]
@@ -69,9 +72,14 @@ impl Server {
             let core = pinned.map(|cores| cores[index]);
             let stopped = stopped.clone();
             let ready = ready.clone();
+            let tracing = tracing.cloned();
             let thread = std::thread::Builder::new()
                 .name(format!("site-{index}"))
-                .spawn(move || run(core, listener, service, stopped, &ready))
+                .spawn(move || {
+                    // Dropped after the runtime and its tasks, whose lines end with them.
+                    let _traced = tracing.as_ref().map(Handle::attach);
+                    run(core, listener, service, stopped, &ready);
+                })
                 .map_err(|error| Error::Operator(format!("no thread can be started: {error}")))?;
             server.threads.push(thread);
         }

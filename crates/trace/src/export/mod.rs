@@ -1,1 +1,7 @@
 //! Exports for viewers of traces.
+
+pub mod paraver;
+pub mod perfetto;
+
+mod lanes;
+mod proto;

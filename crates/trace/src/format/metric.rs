@@ -19,7 +19,7 @@ pub enum Metric {
     RunQueueWait = 5,
     /// Resident memory of the process, bytes.
     Resident = 6,
-    /// Connections that wait to be accepted at the port of this index.
+    /// Connections that wait to be accepted at the port of this index; not in every sample.
     AcceptQueue = 7,
     /// TCP segments that the machine has sent again.
     Retransmitted = 8,

@@ -132,6 +132,7 @@ impl Writer {
             recording_cpu,
             process_cpu,
             bytes: 0,
+            traced: Duration::ZERO,
             file,
         };
         let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);

@@ -19,7 +19,13 @@ pub struct Sampler {
     mounts: Mounts,
     groups: Membership,
     unified: Option<PathBuf>,
+    /// When the accept queues are read again.
+    queues_due_ns: u64,
 }
+
+/// Reading the kernel's table of connections may take 0.1 % of a processor: where it has few, the
+/// kernel searches many empty places, for milliseconds.
+const QUEUES_SHARE: u64 = 1000;
 
 impl Sampler {
     /// A sampler of the calling process.
@@ -36,6 +42,7 @@ impl Sampler {
             mounts,
             groups,
             files,
+            queues_due_ns: 0,
         }
     }
 
@@ -65,8 +72,14 @@ impl Sampler {
         add(Metric::Involuntary, 0, switches.map(|switches| switches.involuntary));
         add(Metric::RunQueueWait, 0, scheduling::run_queue_wait_ns(files, self.pid));
         add(Metric::Resident, 0, scheduling::resident_bytes(files, self.pid));
-        for port in ports {
-            add(Metric::AcceptQueue, (*port).into(), tcp::accept_queue(files, *port));
+        let now = monotonic_ns();
+        if now >= self.queues_due_ns {
+            let before = cpu_clock::of_this_thread();
+            for port in ports {
+                add(Metric::AcceptQueue, (*port).into(), tcp::accept_queue(files, *port));
+            }
+            let took = ns(cpu_clock::of_this_thread().saturating_sub(before));
+            self.queues_due_ns = now.saturating_add(took.saturating_mul(QUEUES_SHARE));
         }
         let counts = tcp::counts(files);
         add(Metric::Retransmitted, 0, Some(counts.retransmitted));

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tidegate_host::cgroup::{self, Membership, Mounts};
 use tidegate_host::clock::{monotonic_ns, unix_ns};
 use tidegate_host::{Cores, Files, Machine, cpu_clock, pressure};
@@ -34,7 +34,7 @@ pub struct Options {
 
 impl Options {
     /// The usual bounds: 4 GiB of file, 8 MiB of memory, CPU time of every eighth connection,
-    /// ten samples per second.
+    /// five samples per second.
     pub fn new(role: Role, file: &Path) -> Self {
         Self {
             role,
@@ -42,7 +42,7 @@ impl Options {
             file_bytes: 4 << 30,
             buffer_bytes: 8 << 20,
             cpu_every: 8,
-            sample: Duration::from_millis(100),
+            sample: Duration::from_millis(200),
         }
     }
 }
@@ -181,9 +181,11 @@ impl Tracing {
         let work = move || {
             let costs = Costs::measure();
             let process_cpu = cpu_clock::of_this_process();
+            let begun = Instant::now();
             let end = writer.run(&written, sampler, &own, &notify);
             let process_cpu = cpu_clock::of_this_process().saturating_sub(process_cpu);
-            end.close(&own, costs, process_cpu, file)
+            let summary = end.close(&own, costs, process_cpu, file);
+            Summary { traced: begun.elapsed(), ..summary }
         };
         let thread = std::thread::Builder::new().name("trace".into()).spawn(work);
         Ok(Self { handle: Handle(shared), thread: Some(thread.map_err(StartError::Thread)?) })
@@ -230,6 +232,8 @@ pub struct Summary {
     pub recording_cpu: Duration,
     /// CPU time of the process while it traced.
     pub process_cpu: Duration,
+    /// How long it traced.
+    pub traced: Duration,
 }
 
 impl Summary {
@@ -250,14 +254,15 @@ impl std::fmt::Display for Summary {
         write!(
             f,
             "trace: {}: {:.1} MB, {} records, {} dropped; tracing used {:.3} s of CPU time, {:.1} % \
-             of the process's {:.2} s",
+             of the process's {:.2} s and {:.2} % of a processor",
             self.file.display(),
             self.bytes as f64 / 1e6,
             self.records,
             self.dropped,
             self.cpu().as_secs_f64(),
             self.share() * 100.0,
-            self.process_cpu.as_secs_f64()
+            self.process_cpu.as_secs_f64(),
+            100.0 * self.cpu().as_secs_f64() / self.traced.as_secs_f64().max(1e-3)
         )
     }
 }
