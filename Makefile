@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help build install demo test check bench fuzz clean
+.PHONY: help build install demo study test check bench fuzz clean
 
 ARGS ?=
 PREFIX ?= /usr/local
@@ -27,6 +27,11 @@ install: ## Install the built binary without its line tables to PREFIX/bin (/usr
 
 demo: build ## Live: a site beyond its capacity without and with the gate; results in out/demo.
 	$(TARGET)/release/tidegate demo $(ARGS)
+
+study: build ## Repeat a published study on this machine: make study ARGS="overload --quick"; results in out.
+	@scripts/bootstrap study
+	@scripts/services
+	$(TARGET)/release/tidegate study $(ARGS)
 
 test: ## Every test: units, properties, real sockets, nginx, PostgreSQL, a browser.
 	@scripts/bootstrap test
@@ -54,4 +59,4 @@ fuzz: ## Run every fuzz target for FUZZ_SECONDS (60) each.
 
 clean: ## Remove what was built and measured.
 	cargo clean
-	rm -rf out
+	rm -rf out services/target services/*/target
