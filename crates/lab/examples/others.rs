@@ -3,9 +3,9 @@
 //!     cargo run --release -p tidegate-lab --example others -- tomcat target/release/tidegate out/tomcat
 //!     cargo run --release -p tidegate-lab --example others -- node target/release/tidegate out/node
 //!
-//! One processor has the server and the gate, another the customers. After the server's start the
-//! warm-up is measured second by second, then windows at multiples of its capacity in random order,
-//! alone and behind the gate in turn. docs/studies/tomcat.md reads the result.
+//! One processor has the server and the gate, another the customers. After the server's start its
+//! warm-up is measured step by step; then server and gate are limited to a part of their processor,
+//! and windows follow at multiples of the capacity, alone and behind the gate in random turns. docs/studies/tomcat.md reads the result.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use std::time::Duration;
 use tidegate_host::Cores;
 use tidegate_lab::services::{Node, NodeSetup, Services, Tomcat, TomcatSetup};
 use tidegate_lab::turns::Order;
-use tidegate_lab::{Launch, Service, apart};
+use tidegate_lab::{Launch, Quota, Service, apart};
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
@@ -24,12 +24,17 @@ type Outcome<T> = Result<T, Box<dyn Error>>;
 const TIME_SCALE: f64 = 0.05;
 const TIMEOUT: Duration = Duration::from_millis(500);
 /// Multiples of the capacity.
-const LOADS: [f64; 4] = [0.7, 1.0, 2.0, 4.0];
+const LOADS: [f64; 4] = [0.8, 1.0, 2.0, 4.0];
 const ROUNDS: u32 = 3;
 /// Times of a window, as flags.
-const WINDOW: [&str; 2] = ["4s", "10s"];
-/// Sessions per second while the server warms up.
+const WINDOW: [&str; 2] = ["3s", "9s"];
+/// Sessions per second when the warm-up begins.
 const GENTLE_PER_S: f64 = 5.0;
+/// Steps of the warm-up at most, 8 s each.
+const STEPS: u32 = 20;
+/// Share of a processor that server and gate have together, once warm: work of others on this
+/// machine then takes nothing from them.
+const SHARE: f64 = 0.3;
 
 /// Whichever runs.
 enum Server {
@@ -42,6 +47,13 @@ impl Server {
         match self {
             Self::Tomcat(tomcat) => tomcat.cpu_s(),
             Self::Node(node) => node.cpu_s(),
+        }
+    }
+
+    fn id(&self) -> u32 {
+        match self {
+            Self::Tomcat(tomcat) => tomcat.process().id(),
+            Self::Node(node) => node.process().id(),
         }
     }
 
@@ -124,6 +136,40 @@ fn start(name: &str, cores: &Cores, out: &Path) -> Outcome<Server> {
     Ok(Server::Tomcat(Tomcat::start(&setup, &out.join("tomcat"))?))
 }
 
+/// Customers at most of what the server can carry by its CPU time, until that no longer changes by
+/// more than a fifteenth in three steps; returns it, in sessions per second.
+fn warm_up(bench: &Bench, server: &Server, target: &str) -> Outcome<f64> {
+    println!("\nwarm-up");
+    let (mut capacity, mut steady) = (GENTLE_PER_S, 0);
+    for step in 0..STEPS {
+        print!("{:>3} s: ", step * 8);
+        let next = probe(bench, server, target, 0.8 * capacity, step)?;
+        steady = if (next / capacity - 1.0).abs() < 1.0 / 15.0 { steady + 1 } else { 0 };
+        capacity = next;
+        if steady == 3 {
+            break;
+        }
+    }
+    Ok(capacity)
+}
+
+/// Sessions per second that the server can carry, by its CPU time when so many begin.
+fn probe(bench: &Bench, server: &Server, target: &str, per_s: f64, seed: u32) -> Outcome<f64> {
+    let before = server.cpu_s()?;
+    let result = bench.run(target, per_s, ["0s", "8s"], seed)?;
+    let cpu = server.cpu_s()? - before;
+    let number = |path: &str| result.pointer(path).and_then(serde_json::Value::as_f64);
+    let requests = number("/totals/requests_ok").unwrap_or(0.0).max(1.0);
+    let seen = window(&result)?;
+    println!(
+        "{requests:.0} requests, {:.2} ms CPU per request, p95 {:.0} ms, {:.2} of handshakes full",
+        1e3 * cpu / requests,
+        seen.p95_ms,
+        seen.full
+    );
+    Ok(requests / cpu / number("/session_length/mean_requests").unwrap_or(1.0))
+}
+
 /// The gate with its defaults, but for times at the customers' pace. It is told the address alone.
 fn gate(bench: &Bench, upstream: &str, cores: &Cores) -> Outcome<Service> {
     let file = bench.out.join("gate.toml");
@@ -163,37 +209,24 @@ fn main() -> Outcome<()> {
         out: std::fs::canonicalize(out)?,
         driver,
     };
+    // Made first: a group can only be removed when its processes have ended.
+    let quota = Quota::new()?;
     let server = start(name, &cores, &bench.out)?;
     let [alone, upstream] = server.urls()?;
     println!("start: {:.1} CPU seconds until the first answer", server.cpu_s()?);
 
-    println!("\nwarm-up: {GENTLE_PER_S} sessions per second");
-    let mut per_session = 0.0;
-    for step in 0..8 {
-        let before = server.cpu_s()?;
-        let result =
-            bench.run(&alone, GENTLE_PER_S * f64::from(1 + step / 4), ["0s", "8s"], step)?;
-        let cpu = server.cpu_s()? - before;
-        let requests = result["totals"]["requests_ok"].as_f64().unwrap_or(0.0);
-        let length = result.pointer("/session_length/mean_requests");
-        let length = length.and_then(serde_json::Value::as_f64).unwrap_or(1.0);
-        per_session = cpu / requests.max(1.0) * length;
-        let seen = window(&result)?;
-        let from = step * 8;
-        println!(
-            "{from:>3} s: {:.2} ms CPU per request, p95 {:.0} ms, {:.2} of handshakes full",
-            1e3 * cpu / requests.max(1.0),
-            seen.p95_ms,
-            seen.full
-        );
-    }
-    let capacity = 1.0 / per_session;
-    println!("capacity alone, by CPU time: {capacity:.1} sessions per second");
+    let capacity = warm_up(&bench, &server, &alone)?;
+    println!("capacity alone, by CPU time: {:.1} sessions per second and processor", capacity);
 
     let gate = gate(&bench, &upstream, &cores)?;
     let gated = gate.address("gate")?.to_owned();
     // The code paths of plain HTTP and the gate's own estimates warm up as well.
-    bench.run(&gated, 0.7 * capacity, ["0s", "20s"], 99)?;
+    bench.run(&gated, 0.5 * capacity, ["0s", "16s"], 99)?;
+    quota.add(&[server.id(), gate.process().id()])?;
+    quota.set(Some(SHARE))?;
+    print!("limited: ");
+    let capacity = SHARE * probe(&bench, &server, &alone, 0.8 * SHARE * capacity, 98)?;
+    println!("at {SHARE} of a processor: {capacity:.1} sessions per second");
     let contenders: Vec<(&str, f64)> =
         LOADS.iter().flat_map(|load| [("alone", *load), ("gate", *load)]).collect();
     let mut windows = vec![Vec::<Window>::new(); contenders.len()];
