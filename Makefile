@@ -28,7 +28,9 @@ install: ## Install the built binary without its line tables to PREFIX/bin (/usr
 demo: build ## Live: a site beyond its capacity without and with the gate; results in out/demo.
 	$(TARGET)/release/tidegate demo $(ARGS)
 
-study: build ## An experiment end to end: make study ARGS="overload --quick"; results in out/study.
+study: build ## A study end to end: make study ARGS="overload --quick"; results in out/study.
+	@scripts/bootstrap study
+	@scripts/services
 	$(TARGET)/release/tidegate study $(ARGS)
 
 test: ## Every test: units, properties, real sockets, nginx, PostgreSQL, a browser.
@@ -57,4 +59,4 @@ fuzz: ## Run every fuzz target for FUZZ_SECONDS (60) each.
 
 clean: ## Remove what was built and measured.
 	cargo clean
-	rm -rf out
+	rm -rf out services/target services/*/target

@@ -36,9 +36,17 @@ impl Certificate {
     /// # Errors
     /// A file cannot be written.
     pub fn make(kind: Key, folder: &Path) -> Result<Self> {
+        Self::make_named(&format!("{kind:?}").to_lowercase(), kind, folder)
+    }
+
+    /// As [`Certificate::make`], in files of this name (`NAME.crt`, `NAME.key`,
+    /// `NAME.both.pem`).
+    ///
+    /// # Errors
+    /// A file cannot be written.
+    pub fn make_named(name: &str, kind: Key, folder: &Path) -> Result<Self> {
         let wrong = |error| Error::Internal(format!("cannot make a certificate: {error}"));
         let (chain, key) = pem(kind).map_err(wrong)?;
-        let name = format!("{kind:?}").to_lowercase();
         let write = |suffix: &str, text: &str| {
             let path = folder.join(format!("{name}.{suffix}"));
             let written = std::fs::write(&path, text);

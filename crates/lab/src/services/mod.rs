@@ -10,7 +10,7 @@ mod tls_versions;
 mod tomcat;
 
 pub use files::Services;
-pub use messages_client::messages_client;
+pub use messages_client::{MessagesKeys, messages_client};
 pub use node::{Node, NodeSetup};
 pub use server_xml::App;
 pub use tls_versions::TlsVersions;

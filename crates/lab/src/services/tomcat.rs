@@ -188,8 +188,14 @@ fn command(java: &Path, home: &Path, base: &Path, gc_log: &Path, setup: &TomcatS
         format!("-Xmx{}m", setup.heap_mib),
         format!("-Xlog:gc:file={}:uptime", gc_log.display()),
     ]);
-    for package in ["java.lang", "java.io", "java.util", "java.util.concurrent"] {
-        command.arg(format!("--add-opens=java.base/{package}=ALL-UNNAMED"));
+    for package in [
+        "java.base/java.lang",
+        "java.base/java.io",
+        "java.base/java.util",
+        "java.base/java.util.concurrent",
+        "java.rmi/sun.rmi.transport",
+    ] {
+        command.arg(format!("--add-opens={package}=ALL-UNNAMED"));
     }
     command.args(&setup.jvm);
     command.args([

@@ -4,6 +4,8 @@ import jakarta.servlet.ServletContext;
 import jakarta.servlet.ServletContextEvent;
 import jakarta.servlet.ServletContextListener;
 import jakarta.servlet.annotation.WebListener;
+import java.sql.Driver;
+import java.sql.DriverManager;
 import java.sql.SQLException;
 import java.time.Instant;
 
@@ -47,6 +49,18 @@ public final class Site implements ServletContextListener {
         if (database != null) {
             database.close();
         }
+        // The drivers have registered themselves with the JDK, which outlives the site.
+        ClassLoader own = getClass().getClassLoader();
+        DriverManager.drivers().filter(driver -> driver.getClass().getClassLoader() == own)
+                .toList().forEach(Site::forget);
+    }
+
+    private static void forget(Driver driver) {
+        try {
+            DriverManager.deregisterDriver(driver);
+        } catch (SQLException error) {
+            throw new IllegalStateException("a driver that is registered can be removed", error);
+        }
     }
 
     static Site of(ServletContext context) {
@@ -72,9 +86,5 @@ public final class Site implements ServletContextListener {
 
     Tokens tokens() {
         return tokens;
-    }
-
-    void close() {
-        database.close();
     }
 }
