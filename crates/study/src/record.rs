@@ -18,8 +18,6 @@ const RUNS: &str = "runs";
 const PARTIAL: &str = ".partial";
 /// Name of the file.
 const FILE: &str = "run.json";
-/// Name of a file with the phases that others observed than the customers.
-const PHASES: &str = "phases.json";
 
 /// What is measured in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -193,16 +191,8 @@ pub fn read_all(out: &Path) -> BTreeMap<String, Record> {
 /// is not the run of that name.
 fn read(folder: &Path, name: &str) -> Option<Record> {
     let text = fs::read_to_string(folder.join(FILE)).ok()?;
-    let mut record: Record = serde_json::from_str(&text).ok()?;
-    record.phases.extend(phases(&folder.join(PHASES)));
+    let record: Record = serde_json::from_str(&text).ok()?;
     (record.format == FORMAT && record.planned.id == name).then_some(record)
-}
-
-/// Mean milliseconds by phase in a file beside the record, such as that of a trace:
-/// `{"gate.queue": 1.5}`. None without the file, or if it is something else.
-fn phases(file: &Path) -> BTreeMap<String, f64> {
-    let text = fs::read_to_string(file).unwrap_or_default();
-    serde_json::from_str(&text).unwrap_or_default()
 }
 
 /// Removes what an interrupted run left.
@@ -268,23 +258,6 @@ pub(crate) mod tests {
         assert_eq!(all["a"].figure("requests_per_s"), Some(3.0));
         drop(Open::create(out.path(), "b").unwrap());
         assert_eq!(fs::read_dir(out.path().join(RUNS)).unwrap().count(), 1);
-    }
-
-    #[test]
-    fn phases_of_a_trace_stand_beside_those_of_the_customers() {
-        let out = tempfile::tempdir().unwrap();
-        let mut of_customers = record("a", 0, &[], &[]);
-        of_customers.phases.insert("customer.connect".into(), 0.5);
-        Open::create(out.path(), "a").unwrap().complete(&of_customers).unwrap();
-        let file = out.path().join(RUNS).join("a").join(PHASES);
-        fs::write(&file, "{\"gate.queue\": 1.5}").unwrap();
-        let phases = read_all(out.path())["a"].phases.clone();
-        assert_eq!(
-            phases,
-            BTreeMap::from([("customer.connect".into(), 0.5), ("gate.queue".into(), 1.5)])
-        );
-        fs::write(&file, "[1").unwrap();
-        assert_eq!(read_all(out.path())["a"].phases.len(), 1);
     }
 
     #[test]

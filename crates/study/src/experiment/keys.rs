@@ -68,6 +68,9 @@ keys! {
         certificate: Words(CERTIFICATES) = Is("ecdsa-p256");
         /// TLS versions that customers offer.
         tls: Words(TLS) = Is("both");
+        /// Whether the gate traces its connections: gives the time by phase, and `gate.trace` in
+        /// the folder of each run, for `tidegate trace`.
+        trace: Boolean = Is("false");
         /// Processors of service and gate.
         processors: Whole(1, 4096) = Is("1");
         /// How much of a core one of these processors is: 1 is a core; less is a share of its

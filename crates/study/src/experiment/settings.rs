@@ -34,6 +34,9 @@ pub struct Settings {
     pub certificate: String,
     /// TLS versions that customers offer: `both`, `1.2` or `1.3`.
     pub tls: String,
+    /// Whether the gate traces.
+    #[serde(default)]
+    pub trace: bool,
     /// Processors of service and gate.
     pub processors: u32,
     /// How much of a core each of them is; none until resources are known.
@@ -125,6 +128,7 @@ impl Settings {
                 self.certificate = word(CERTIFICATES, from.read(&s.certificate)?);
             }
             "tls" => self.tls = word(TLS, from.read(&s.tls)?),
+            "trace" => self.trace = from.read(&s.trace)?,
             "processors" => self.processors = from.read(&s.processors)?.try_into().ok()?,
             "processor_share" => self.processor_share = Some(from.read(&s.processor_share)?),
             "scenario" => self.scenario = scenario(from.read(&w.scenario)?, from)?,

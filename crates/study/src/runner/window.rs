@@ -1,12 +1,16 @@
 //! One run: starts the system, lets the customers come, and ends everything.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use tidegate_host::clock::monotonic_ns;
 use tidegate_host::{Machine, Provenance};
 use tidegate_lab::Pulse;
 use tidegate_load::{Arrivals, Plan, RunStage, Scenario, Snapshot, Stop, Summary, TlsVersions};
+use tidegate_trace::Process;
+use tidegate_trace::analysis::phase_means;
 
 use super::host::HostReadings;
 use crate::experiment::Settings;
@@ -14,7 +18,7 @@ use crate::metrics::Figures;
 use crate::record::{Open, Planned, Record, Second};
 use crate::resources::{Grant, Resources};
 use crate::summary::FORMAT;
-use crate::system::{CpuSeconds, System, Workshop};
+use crate::system::{CpuSeconds, System, TRACE, Workshop};
 use crate::{Error, Result};
 
 /// What the runs of a study share.
@@ -63,7 +67,9 @@ impl Bench<'_> {
         let mut began = None;
         let summary = tidegate_load::run(plan, &mut |snapshot| {
             let elapsed = Duration::from_secs_f64(snapshot.elapsed_s);
-            began.get_or_insert_with(|| Instant::now() - elapsed);
+            began.get_or_insert_with(|| {
+                (Instant::now() - elapsed, Duration::from_nanos(monotonic_ns()) - elapsed)
+            });
             measured.observe(snapshot, &system);
             observe(snapshot);
         });
@@ -87,7 +93,14 @@ impl Bench<'_> {
         }
         drop(system);
         measured.finish()?;
-        let from = began.unwrap_or_else(Instant::now) + warm_up;
+        let (began, began_monotonic) = began.unwrap_or((Instant::now(), Duration::ZERO));
+        let from = began + warm_up;
+        let mut phases = phases(&summary);
+        if planned.settings.trace && planned.settings.gate {
+            let from = began_monotonic + warm_up;
+            let window = from.as_nanos() as u64..(from + length).as_nanos() as u64;
+            phases.extend(phases_of_trace(&open.path().join(TRACE), window)?);
+        }
         let pulse_cost_s = self.pulse.cost_s(from, from + length);
         let json = serde_json::to_string(&summary)
             .map_err(|error| Error::Internal(format!("cannot write a result: {error}")))?;
@@ -102,7 +115,7 @@ impl Bench<'_> {
             capacity_per_s: offered.capacity_per_s,
             pulse_cost_s,
             figures: figures(&summary, &measured, &grant, offered),
-            phases: phases(&summary),
+            phases,
             driver_saturated: summary.driver.saturated_because.clone(),
             seconds: summary.series.iter().map(second).collect(),
         };
@@ -274,4 +287,18 @@ fn second(point: &tidegate_load::Point) -> Second {
         response_p95_ms: point.response.p95_ms,
         full_handshake_share: point.full_handshakes_per_s / handshakes.max(1e-9),
     }
+}
+
+/// The phases of the connections that ended in the window, as the gate traced them: mean
+/// milliseconds per connection, and CPU time in them.
+fn phases_of_trace(file: &Path, window: Range<u64>) -> Result<BTreeMap<String, f64>> {
+    let process = Process::read(file).map_err(|error| Error::Process(error.to_string()))?;
+    let mut phases = BTreeMap::new();
+    for mean in phase_means(&process, Some(window)).phases {
+        phases.insert(format!("gate.{}", mean.phase), mean.mean_ms);
+        if let Some(cpu_ms) = mean.cpu_mean_ms {
+            phases.insert(format!("gate.{}.cpu", mean.phase), cpu_ms);
+        }
+    }
+    Ok(phases)
 }

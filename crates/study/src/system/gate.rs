@@ -10,6 +10,9 @@ use super::{Workshop, of_this_program};
 use crate::experiment::{Combination, Settings};
 use crate::{Error, Result};
 
+/// Name of the gate's trace in the folder of a run.
+pub const TRACE: &str = "gate.trace";
+
 /// Starts a gate before the service.
 pub(super) fn start(
     settings: &Settings,
@@ -62,7 +65,10 @@ fn write(
     folder: &Path,
 ) -> Result<PathBuf> {
     let file = folder.join("gate.toml");
-    let text = configuration(settings, upstream, workshop)?;
+    let mut text = configuration(settings, upstream, workshop)?;
+    if settings.trace {
+        text += &format!("\n[trace]\nfile = {}\n", absolute(&folder.join(TRACE))?);
+    }
     std::fs::write(&file, text)
         .map_err(|error| Error::Machine(format!("cannot write {}: {error}", file.display())))?;
     std::path::absolute(&file)
@@ -72,11 +78,6 @@ fn write(
 /// The gate's defaults, but for times that follow the customers' pace and the certificate.
 fn configuration(settings: &Settings, upstream: &str, workshop: &Workshop) -> Result<String> {
     let certificate = workshop.certificate(&settings.certificate)?;
-    let absolute = |path: &Path| -> Result<String> {
-        let path = std::path::absolute(path)
-            .map_err(|error| Error::Machine(format!("no current folder: {error}")))?;
-        Ok(format!("{:?}", path.display().to_string()))
-    };
     let (chain, key) = (absolute(&certificate.chain)?, absolute(&certificate.key)?);
     let insecure = if upstream.starts_with("https:") { "insecure = true\n" } else { "" };
     let times = GateTimes::scaled(settings.time_scale);
@@ -95,6 +96,13 @@ fn configuration(settings: &Settings, upstream: &str, workshop: &Workshop) -> Re
         linger = ms(times.linger_s, (100.0, 3600e3)),
         idle = ms(times.keep_alive_s, (0.0, 3600e3)),
     ))
+}
+
+/// A path as a file of the gate has it.
+fn absolute(path: &Path) -> Result<String> {
+    let path = std::path::absolute(path)
+        .map_err(|error| Error::Machine(format!("no current folder: {error}")))?;
+    Ok(format!("{:?}", path.display().to_string()))
 }
 
 #[cfg(test)]

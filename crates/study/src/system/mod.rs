@@ -14,7 +14,7 @@ use tidegate_lab::{Certificate, Key, Launch, Process, Service};
 
 use crate::experiment::Settings;
 use crate::{Error, Result};
-pub use gate::check_policies;
+pub use gate::{TRACE, check_policies};
 pub use site::prepare;
 
 /// What the systems of a study share.

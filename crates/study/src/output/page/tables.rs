@@ -49,6 +49,10 @@ fn by_phase(rows: &[Row]) -> Vec<Row> {
         let levels = row.iter().filter(|(name, _)| is_level(name));
         let levels: Row = levels.map(|(name, value)| (name.clone(), value.clone())).collect();
         let phase = row.get("phase").and_then(Value::as_str).unwrap_or_default();
+        // A second column for each would make the table too wide; they are in the summary.
+        if phase.ends_with(".cpu") {
+            continue;
+        }
         let mean = row.get("mean_ms").cloned().unwrap_or_default();
         match wide.iter_mut().find(|(known, _)| *known == levels) {
             Some((_, phases)) => {
