@@ -136,14 +136,14 @@ fn start(name: &str, cores: &Cores, out: &Path) -> Outcome<Server> {
     Ok(Server::Tomcat(Tomcat::start(&setup, &out.join("tomcat"))?))
 }
 
-/// Customers at most of what the server can carry by its CPU time, until that no longer changes by
+/// Customers at half of what the server can carry by its CPU time, until that no longer changes by
 /// more than a fifteenth in three steps; returns it, in sessions per second.
 fn warm_up(bench: &Bench, server: &Server, target: &str) -> Outcome<f64> {
     println!("\nwarm-up");
     let (mut capacity, mut steady) = (GENTLE_PER_S, 0);
     for step in 0..STEPS {
         print!("{:>3} s: ", step * 8);
-        let next = probe(bench, server, target, 0.8 * capacity, step)?;
+        let next = probe(bench, server, target, 0.5 * capacity, step)?;
         steady = if (next / capacity - 1.0).abs() < 1.0 / 15.0 { steady + 1 } else { 0 };
         capacity = next;
         if steady == 3 {

@@ -1,9 +1,13 @@
 //! Where the built services and the programs that run them are.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use super::REMEDY;
-use crate::error::{Error, Result};
+use crate::error::{Error, Fault, Result};
+
+/// The oldest Node that has what the service uses (`util.parseArgs`), as major and minor version.
+const OLDEST_NODE: (u32, u32) = (18, 3);
 
 /// Where Debian and Ubuntu install Tomcat 10 (`tomcat10-common`).
 const TOMCAT: &str = "/usr/share/tomcat10";
@@ -107,6 +111,34 @@ pub fn java() -> Result<PathBuf> {
     Err(Error::Operator(format!("JAVA_HOME = {home}: has no bin/java; unset it, or {REMEDY}")))
 }
 
+/// The program `node`, of a version that the service runs on.
+///
+/// # Errors
+/// [`Error::Operator`] if there is none, or it is older.
+pub fn node() -> Result<PathBuf> {
+    let node = program("node")?;
+    let output = Command::new(&node).arg("--version").output();
+    let output = output.of_process(format_args!("cannot run {}", node.display()))?;
+    let version = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    if is_recent(&version) {
+        return Ok(node);
+    }
+    let (major, minor) = OLDEST_NODE;
+    Err(Error::Operator(format!(
+        "{} is Node {version}, and the service needs {major}.{minor} or newer: put a newer node in PATH",
+        node.display()
+    )))
+}
+
+/// Whether a version such as `v18.19.0` is new enough.
+fn is_recent(version: &str) -> bool {
+    let mut numbers = version.trim_start_matches('v').split('.').map(str::parse::<u32>);
+    match (numbers.next(), numbers.next()) {
+        (Some(Ok(major)), Some(Ok(minor))) => (major, minor) >= OLDEST_NODE,
+        _ => false,
+    }
+}
+
 /// The folder of Tomcat: `CATALINA_HOME`, else where the package installs it.
 ///
 /// # Errors
@@ -139,6 +171,13 @@ mod tests {
         assert!(error.contains("auction/target/auction.war is not there"), "{error}");
         assert!(error.contains("scripts/services"), "{error}");
         assert!(services.node_server().is_err() && services.unpacked("messages").is_err());
+    }
+
+    #[test]
+    fn a_node_before_its_time_is_not_recent() {
+        let recent = |version| is_recent(version);
+        assert!(recent("v18.3.0") && recent("v20.20.2") && recent("v100.0.0"));
+        assert!(!recent("v18.2.9") && !recent("v12.22.9") && !recent("") && !recent("node"));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tidegate_host::Cores;
 
-use super::files::{Services, program};
+use super::files::{self, Services};
 use super::tls_versions::TlsVersions;
 use crate::certificate::{Certificate, Key};
 use crate::error::{Fault, Result};
@@ -54,7 +54,7 @@ impl Node {
     /// [`Error::Operator`](crate::Error::Operator) if Node or the service is not there;
     /// otherwise it does not start.
     pub fn start(setup: &NodeSetup, services: &Services, folder: &Path) -> Result<Self> {
-        let (node, server) = (program("node")?, services.node_server()?);
+        let (node, server) = (files::node()?, services.node_server()?);
         std::fs::create_dir_all(folder)
             .of_machine(format_args!("cannot create {}", folder.display()))?;
         let certificate = Certificate::make(setup.key, folder)?;
