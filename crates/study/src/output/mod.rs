@@ -68,10 +68,10 @@ pub fn finish(experiment: &Experiment, options: &Options, measured: &Measured) -
     match analysis::unsound(&measured.records) {
         0 => {}
         1 => notes.push(
-            "One run is left out of claims and figures: the load generator was saturated in every try.".into(),
+            "One run is left out of claims and figures: the load generator was saturated.".into(),
         ),
         count => notes.push(format!(
-            "{count} runs are left out of claims and figures: the load generator was saturated in every try."
+            "{count} runs are left out of claims and figures: the load generator was saturated."
         )),
     }
     let page = Page {

@@ -60,6 +60,8 @@ pub struct Measured {
 
 /// Attempts at a run in which the load generator is saturated. On a shared machine that passes.
 const TRIES: usize = 3;
+/// Runs per further attempt: on a machine where it does not pass, a study must end, too.
+const RUNS_PER_RETRY: usize = 8;
 /// What a run takes beside its load: starting, and ending.
 const OVERHEAD: Duration = Duration::from_millis(500);
 
@@ -109,6 +111,7 @@ pub fn run(
         capacities: Capacities::default(),
         left: 0,
         all: 0,
+        retries: 0,
         show,
     };
     runner.run()?;
@@ -145,6 +148,8 @@ struct Runner<'a> {
     /// Runs that are missing, and all.
     left: usize,
     all: usize,
+    /// Further attempts that are left.
+    retries: usize,
     show: &'a mut dyn FnMut(Event),
 }
 
@@ -156,6 +161,7 @@ impl Runner<'_> {
         let missing: Vec<usize> = blocks.iter().map(|block| self.missing(block).len()).collect();
         (self.left, self.all) =
             (missing.iter().sum(), blocks.iter().map(|block| block.runs.len()).sum());
+        self.retries = self.left.div_ceil(RUNS_PER_RETRY);
         for (number, block) in blocks.iter().enumerate() {
             let missing = self.missing(block);
             let capacity = match self.first_load(block) {
@@ -234,22 +240,25 @@ impl Runner<'_> {
         }
     }
 
-    /// Measures what is planned, again where the load generator was saturated.
+    /// Measures what is planned, again where the load generator was saturated, as long as
+    /// attempts are left. A probe or baseline is not repeated: its own rules correct it.
     fn measure(&mut self, planned: &Planned, offered: Offered) -> Result<Record> {
-        let mut record = None;
-        for _ in 0..TRIES {
+        let mut tries = 1;
+        let record = loop {
             let show = &mut self.show;
-            let measured = self
+            let record = self
                 .bench
                 .run(planned, offered, &mut |snapshot| show(Event::Progress(snapshot)))
                 .map_err(|error| within(&planned.id, error))?;
-            let sound = measured.is_sound();
-            record = Some(measured);
-            if sound {
-                break;
+            let again = !record.is_sound() && planned.kind == Kind::Run;
+            if !again || tries == TRIES || self.retries == 0 {
+                break record;
             }
-        }
-        let record = record.ok_or_else(|| Error::Internal("no try at a run".into()))?;
+            tries += 1;
+            self.retries -= 1;
+            let why = record.driver_saturated.join("; ");
+            (self.show)(Event::Note(&format!("again, the load generator was saturated: {why}")));
+        };
         (self.show)(Event::Complete(&record));
         self.complete.insert(planned.id.clone(), record.clone());
         Ok(record)

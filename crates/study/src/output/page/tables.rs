@@ -186,7 +186,7 @@ mod tests {
         assert_eq!(shown("full_handshake_share", 0.021), "2.1 %");
         assert_eq!(shown("completed_ratio", 0.98), "98 %");
         assert_eq!(shown("requests_per_s", 1234.5), "1234");
-        assert_eq!(shown("response_mean_ms", 3.14), "3.1");
+        assert_eq!(shown("response_mean_ms", 3.12), "3.1");
         assert_eq!(cell("x", Some(&Value::Null)), "–");
         assert_eq!(head("paper_peak_requests_per_s"), "paper: peak requests/s");
     }
