@@ -12,8 +12,10 @@ use hyper::server::conn::http1;
 use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::{Semaphore, watch};
+use tokio_rustls::TlsAcceptor;
 
 use super::Peer;
 
@@ -23,6 +25,8 @@ const CONNECTIONS: usize = 16_384;
 /// response: it bounds idle connections as well. Longer than a proxy in front
 /// keeps its pooled connections.
 const HEADER_DEADLINE: Duration = Duration::from_secs(75);
+/// Deadline for the TLS handshake.
+const HANDSHAKE_DEADLINE: Duration = Duration::from_secs(10);
 /// Most bytes of a request header.
 const HEADER_BYTES: usize = 32 * 1024;
 /// Pause after a failed accept, for example for want of file descriptors.
@@ -32,6 +36,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 pub(super) async fn accept(
     listener: TcpListener,
     router: Arc<Router>,
+    tls: Option<TlsAcceptor>,
     mut stopped: watch::Receiver<bool>,
     drain: Duration,
 ) {
@@ -47,8 +52,18 @@ pub(super) async fn accept(
                 Ok((stream, peer)) => {
                     // Responses are written whole, so Nagle's algorithm only delays them.
                     let _ = stream.set_nodelay(true);
-                    let serve = serve(stream, peer.ip(), Arc::clone(&router), stopped.clone(), permit);
-                    tokio::spawn(serve);
+                    let (router, stopped, tls) = (Arc::clone(&router), stopped.clone(), tls.clone());
+                    tokio::spawn(async move {
+                        let _permit = permit;
+                        match tls {
+                            None => serve(stream, peer.ip(), router, stopped).await,
+                            Some(tls) => {
+                                if let Some(stream) = handshake(&tls, stream).await {
+                                    serve(stream, peer.ip(), router, stopped).await;
+                                }
+                            }
+                        }
+                    });
                 }
                 Err(error) => pause_after(&error).await,
             },
@@ -75,12 +90,26 @@ async fn pause_after(error: &io::Error) {
     }
 }
 
-async fn serve(
+/// The stream over TLS; `None` if the handshake fails or is not done in time.
+async fn handshake(
+    tls: &TlsAcceptor,
     stream: tokio::net::TcpStream,
+) -> Option<tokio_rustls::server::TlsStream<tokio::net::TcpStream>> {
+    match tokio::time::timeout(HANDSHAKE_DEADLINE, tls.accept(stream)).await {
+        Ok(Ok(stream)) => Some(stream),
+        Ok(Err(error)) => {
+            tracing::debug!(%error, "a TLS handshake failed");
+            None
+        }
+        Err(_) => None,
+    }
+}
+
+async fn serve(
+    stream: impl AsyncRead + AsyncWrite + Unpin,
     peer: IpAddr,
     router: Arc<Router>,
     mut stopped: watch::Receiver<bool>,
-    _permit: OwnedSemaphorePermit,
 ) {
     let router = TowerToHyperService::new(Router::clone(&router));
     let service = service_fn(|mut request: Request<Incoming>| {
