@@ -10,6 +10,7 @@ pub mod auction;
 pub mod database;
 mod error;
 pub mod login_limit;
+pub mod messages;
 pub mod password;
 pub mod server;
 pub mod token;

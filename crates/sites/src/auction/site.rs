@@ -58,6 +58,7 @@ pub fn start(options: Options) -> Result<Site> {
                 shelf: Mutex::default(),
             };
             let make = move || Service {
+                tls: None,
                 background: (core == 0).then(|| -> crate::server::BackgroundTask {
                     Box::pin(close_auctions(database))
                 }),

@@ -14,8 +14,10 @@ use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tidegate_trace::{Context, FIELD, Line, Phase, Traced};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::{Semaphore, watch};
+use tokio_rustls::TlsAcceptor;
 
 use super::Peer;
 
@@ -25,6 +27,8 @@ const CONNECTIONS: usize = 16_384;
 /// response: it bounds idle connections as well. Longer than a proxy in front
 /// keeps its pooled connections.
 const HEADER_DEADLINE: Duration = Duration::from_secs(75);
+/// Deadline for the TLS handshake.
+const HANDSHAKE_DEADLINE: Duration = Duration::from_secs(10);
 /// Most bytes of a request header.
 const HEADER_BYTES: usize = 32 * 1024;
 /// Pause after a failed accept, for example for want of file descriptors.
@@ -34,6 +38,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 pub(super) async fn accept(
     listener: TcpListener,
     router: Arc<Router>,
+    tls: Option<TlsAcceptor>,
     mut stopped: watch::Receiver<bool>,
     drain: Duration,
 ) {
@@ -49,12 +54,22 @@ pub(super) async fn accept(
                 Ok((stream, peer)) => {
                     // Responses are written whole, so Nagle's algorithm only delays them.
                     let _ = stream.set_nodelay(true);
-                    let serve = serve(stream, peer.ip(), Arc::clone(&router), stopped.clone(), permit);
+                    let (router, stopped, tls) = (Arc::clone(&router), stopped.clone(), tls.clone());
                     let mut line = Line::begin(Phase::Accept);
                     if let Some(line) = &mut line {
                         line.opened(Phase::AwaitRequest);
                     }
-                    tokio::spawn(Traced::new(line, serve));
+                    tokio::spawn(Traced::new(line, async move {
+                        let _permit = permit;
+                        match tls {
+                            None => serve(stream, peer.ip(), router, stopped).await,
+                            Some(tls) => {
+                                if let Some(stream) = handshake(&tls, stream).await {
+                                    serve(stream, peer.ip(), router, stopped).await;
+                                }
+                            }
+                        }
+                    }));
                 }
                 Err(error) => pause_after(&error).await,
             },
@@ -81,12 +96,26 @@ async fn pause_after(error: &io::Error) {
     }
 }
 
-async fn serve(
+/// The stream over TLS; `None` if the handshake fails or is not done in time.
+async fn handshake(
+    tls: &TlsAcceptor,
     stream: tokio::net::TcpStream,
+) -> Option<tokio_rustls::server::TlsStream<tokio::net::TcpStream>> {
+    match tokio::time::timeout(HANDSHAKE_DEADLINE, tls.accept(stream)).await {
+        Ok(Ok(stream)) => Some(stream),
+        Ok(Err(error)) => {
+            tracing::debug!(%error, "a TLS handshake failed");
+            None
+        }
+        Err(_) => None,
+    }
+}
+
+async fn serve(
+    stream: impl AsyncRead + AsyncWrite + Unpin,
     peer: IpAddr,
     router: Arc<Router>,
     mut stopped: watch::Receiver<bool>,
-    _permit: OwnedSemaphorePermit,
 ) {
     let router = TowerToHyperService::new(Router::clone(&router));
     let service = service_fn(|mut request: Request<Incoming>| {

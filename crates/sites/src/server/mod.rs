@@ -1,6 +1,6 @@
-//! Serves a site over HTTP/1.1: one current-thread runtime per core, each with
-//! a listener of its own on one address (`SO_REUSEPORT`), so that the cores
-//! share nothing while they serve a request.
+//! Serves a site over HTTP/1.1, in the clear or over TLS: one current-thread
+//! runtime per core, each with a listener of its own on one address
+//! (`SO_REUSEPORT`), so that the cores share nothing while they serve a request.
 
 mod affinity;
 mod connection;
@@ -41,6 +41,8 @@ pub struct Peer(pub IpAddr);
 pub struct Service {
     /// The site.
     pub router: Router,
+    /// TLS of the connections; `None`: plain HTTP.
+    pub tls: Option<Arc<rustls::ServerConfig>>,
     /// Runs beside the site until the server stops.
     pub background: Option<BackgroundTask>,
 }
@@ -142,7 +144,8 @@ fn run(
         };
         let background = service.background.map(tokio::spawn);
         let _ = ready.send(Ok(()));
-        connection::accept(listener, Arc::new(service.router), stopped, DRAIN).await;
+        let tls = service.tls.map(tokio_rustls::TlsAcceptor::from);
+        connection::accept(listener, Arc::new(service.router), tls, stopped, DRAIN).await;
         if let Some(background) = background {
             background.abort();
         }

@@ -1,0 +1,22 @@
+//! Plain JSON, protected by nothing but, perhaps, its connection.
+
+use http::HeaderMap;
+
+use super::Codec;
+use crate::Result;
+use crate::messages::message::Message;
+use crate::messages::refused::Refused;
+use crate::messages::wire::Scene;
+
+/// JSON as it is.
+pub(super) struct Plain;
+
+impl Codec for Plain {
+    fn seal(&self, message: &Message, _: &Scene, _: &mut HeaderMap) -> Result<Vec<u8>> {
+        message.to_json()
+    }
+
+    fn open(&self, _: &HeaderMap, body: &[u8], _: &Scene) -> Result<Message, Refused> {
+        Message::from_json(body)
+    }
+}
