@@ -71,7 +71,8 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     let Site::Auction(args) = args.site;
     if args.trace.is_some() {
         // What tracing took, and why it ended early.
-        tracing_subscriber::fmt().with_writer(std::io::stderr).init();
+        let ansi = std::io::IsTerminal::is_terminal(&std::io::stderr());
+        tracing_subscriber::fmt().with_writer(std::io::stderr).with_ansi(ansi).init();
     }
     let options = Options {
         listen: args.listen,
