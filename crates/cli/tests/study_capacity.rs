@@ -55,7 +55,7 @@ fn summary(out: &Path) -> Value {
 #[test]
 fn a_site_of_known_capacity_is_studied_to_its_end() {
     let out = tempfile::tempdir().unwrap();
-    let output = study(&server(2, "200 OK"), out.path(), &["--limit", "300ms"]);
+    let output = study(&server(2, "200 OK"), out.path(), &["--limit", "60ms"]);
     let text = format!("{}{}", output.stdout_text(), output.stderr_text());
     assert_eq!(output.status.code(), Some(0), "{text}");
     assert!(text.contains("Your site carries ") && text.contains("visits per second"), "{text}");
@@ -63,9 +63,10 @@ fn a_site_of_known_capacity_is_studied_to_its_end() {
     assert_eq!((&summary["study"], &summary["quick"]), (&"capacity".into(), &true.into()));
     let result = &summary["tables"]["result"][0];
     assert_eq!(result["end"], "found", "{text}");
-    // It sleeps, so that it carries 100 per second at most on any machine.
+    // It sleeps, so that it carries 100 per second at most on any machine; at 200 its queue grows
+    // beyond the limit within the shortest window.
     let carried = result["carried_per_s_value"].as_f64().unwrap();
-    assert!(carried > 1.0 && carried < 140.0, "{carried}: {text}");
+    assert!(carried > 1.0 && carried < 200.0, "{carried}: {text}");
     assert!(summary["tables"]["steps"].as_array().unwrap().len() > 10);
     for file in ["report.html", "throughput.svg", "steps/001.json", "steps/001.requests.parquet"] {
         assert!(out.path().join(file).metadata().unwrap().len() > 100, "{file}");
@@ -86,20 +87,17 @@ fn the_highest_allowed_rate_is_not_exceeded_and_reported_as_a_lower_bound() {
 #[test]
 fn a_target_that_cannot_be_studied_is_told_what_to_do() {
     let out = tempfile::tempdir().unwrap();
-    let closed = {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        format!("https://{}", listener.local_addr().unwrap())
-    };
+    let closed = "https://127.0.0.1:1";
     let plain = server(1, "200 OK").replace("http:", "https:");
     let failing = server(4, "503 Service Unavailable");
     let good = server(4, "200 OK");
     for (target, more, code, expected) in [
         ("https://192.0.2.1", &[][..], 2, "--yes-this-is-mine"),
         ("127.0.0.1:8443", &[], 2, "write https://127.0.0.1:8443"),
-        (&closed, &[], 3, "is the service running and is the port right?"),
+        (closed, &[], 3, "is the service running and is the port right?"),
         (&plain, &[], 3, "try http://"),
         (&failing, &[], 3, "answers no request as expected"),
-        (&good, &["--scenario", "auction-bidding"], 3, "check the scenario with"),
+        (&failing, &["--scenario", "auction-bidding"], 3, "check the scenario with"),
         (&good, &["--scenario", "no-such"], 2, "neither a file nor a built-in scenario"),
         (&good, &["--process", "999999999"], 2, "there is no such process"),
         (&good, &["--limit", "0"], 2, "must be 1ms to 24h"),
