@@ -47,9 +47,10 @@ pub struct Args {
     /// The site is yours, though it is not on this machine
     #[arg(long)]
     yes_this_is_mine: bool,
-    /// The site's process on this machine [default: the one that listens at the target's address]
-    #[arg(long, value_name = "PID")]
-    process: Option<u32>,
+    /// The site's processes on this machine, with those behind it, such as 12,34 [default: those
+    /// that listen at the target's address]
+    #[arg(long, value_name = "PID", value_delimiter = ',')]
+    process: Vec<u32>,
     /// Addresses of the target in place of those of its name, as in curl
     #[arg(long, value_name = "HOST:PORT:ADDR", value_parser = Resolve::parse)]
     resolve: Vec<Resolve>,
@@ -161,7 +162,7 @@ fn options(args: Args) -> anyhow::Result<Options> {
         gate: args.gate,
         out: args.out,
         mine: args.yes_this_is_mine,
-        process: args.process,
+        processes: args.process,
         resolve: args.resolve,
         insecure: args.insecure,
         ca: args.ca.map(|ca| readable(&ca).map(|()| ca)).transpose()?,

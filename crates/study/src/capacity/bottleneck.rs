@@ -126,11 +126,12 @@ fn demand(steps: &[Step], carried: f64) -> Option<(f64, f64)> {
 type Found = (Resource, String, Vec<String>);
 
 fn driver(steps: &[Step]) -> Found {
-    let reasons = steps.iter().rev().find(|step| !step.driver_saturated_because.is_empty());
+    let saturated = steps.iter().filter(|step| !step.driver_saturated_because.is_empty());
+    let reasons = saturated.max_by(by_rate);
     let because = reasons.map(|step| step.driver_saturated_because.join("; ")).unwrap_or_default();
     (
         Resource::Driver,
-        "The load generator was the limit, not the site: the site carries at least this."
+        "The load generator was the limit, not the site: what the site carries beyond is not known."
             .to_owned(),
         vec![
             format!("The load generator was saturated: {because}."),
@@ -163,10 +164,13 @@ fn of_host(host: &HostUse, step: &Step) -> Found {
     );
     let machine = host.machine_busy.map(|busy| {
         format!(
-            "The whole machine used {busy:.2} of its {:.0} {}, the load generator {:.2} of them.",
+            "The whole machine used {busy:.2} of its {:.0} {}: the site {:.2}, the load generator \
+             {:.2}, everything else {:.2}.",
             host.machine_cpus,
             processors(host.machine_cpus),
+            host.cpus,
             host.driver_cpus,
+            (busy - host.cpus - host.driver_cpus).max(0.0),
         )
     });
     let queue = format!(
@@ -182,10 +186,12 @@ fn of_host(host: &HostUse, step: &Step) -> Found {
     let (resource, headline) = if host.cpus >= USED_UP * host.allowed_cpus {
         (Resource::Processors, "The site's processors are the limit.".to_owned())
     } else if machine_full {
+        let share = |cpus: f64| 100.0 * cpus / host.machine_cpus.max(1.0);
         let text = format!(
-            "The machine's processors are the limit; the load generator, which runs on it too, \
-             takes {:.0} % of them.",
-            100.0 * host.driver_cpus / host.machine_cpus.max(1.0)
+            "The machine's processors are the limit: the site has {:.0} % of them, the load \
+             generator, which runs on it too, {:.0} %, and the rest goes to other processes.",
+            share(host.cpus),
+            share(host.driver_cpus),
         );
         (Resource::Machine, text)
     } else if host.busiest_thread >= USED_UP {
@@ -198,8 +204,8 @@ fn of_host(host: &HostUse, step: &Step) -> Found {
         (Resource::AcceptQueue, text.to_owned())
     } else {
         let text = "It is not the processors, which have time left: the site waits for something \
-                    else, such as a database, another service, a lock, or a limit on workers or \
-                    connections.";
+                    else, such as a database or another service (name their processes with \
+                    --process as well), a lock, or a limit on workers or connections.";
         (Resource::NotProcessors, text.to_owned())
     };
     (

@@ -172,7 +172,7 @@ pub(super) fn law(report: &Report) -> Option<Figure> {
         scale: Scale::Linear,
         reference: fit
             .peak
-            .filter(|_| fit.unphysical.is_empty())
+            .filter(|_| fit.unphysical.is_empty() && fit.r_squared >= words::EXPLAINED)
             .map(|peak| (peak, "highest by the law".into())),
         band: None,
         y_max: None,

@@ -57,16 +57,17 @@ pub struct Processes {
 }
 
 impl Processes {
-    /// The processes that listen for an endpoint, or the given one; with their descendants at any
-    /// time. `None` if there is none, or its files may not be read.
-    pub fn find(endpoint: Endpoint, given: Option<u32>) -> Option<Self> {
+    /// The processes that listen for an endpoint, or the given ones; with their descendants at any
+    /// time. `None` if there is none, or one of them does not exist.
+    pub fn find(endpoint: Endpoint, given: &[u32]) -> Option<Self> {
         let files = Files::new("/");
         let own = std::process::id();
         let heads = match given {
-            Some(pid) => vec![pid],
-            None => sockets::holders(&files, &sockets::listeners(&files, endpoint), own),
+            [] => sockets::holders(&files, &sockets::listeners(&files, endpoint), own),
+            given => given.to_vec(),
         };
-        let known = !heads.is_empty() && cpu_clock::of_process(heads[0]).is_ok();
+        let runs = |pid: &u32| cpu_clock::of_process(*pid).is_ok();
+        let known = !heads.is_empty() && heads.iter().all(runs);
         known.then_some(Self { files, heads, endpoint })
     }
 
@@ -203,7 +204,7 @@ mod tests {
         let endpoint = Endpoint { address: Some(address.ip()), port: address.port() };
         let mut child =
             std::process::Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
-        let site = Processes::find(endpoint, Some(child.id())).unwrap();
+        let site = Processes::find(endpoint, &[child.id()]).unwrap();
         let mut observation = Observation::begin(&site);
         let _waits = std::net::TcpStream::connect(address).unwrap();
         observation.sample();
@@ -224,7 +225,7 @@ mod tests {
     fn without_a_listener_or_a_process_there_is_no_site_to_observe() {
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let endpoint = Endpoint { address: "127.0.0.1".parse().ok(), port };
-        assert!(Processes::find(endpoint, None).is_none());
-        assert!(Processes::find(endpoint, Some(u32::MAX)).is_none());
+        assert!(Processes::find(endpoint, &[]).is_none());
+        assert!(Processes::find(endpoint, &[u32::MAX]).is_none());
     }
 }

@@ -10,9 +10,10 @@ use super::host_use::{HostUse, Observation, Processes};
 use super::options::{Options, Times, of_load};
 use super::step::{Limit, Outcome, Phase, PhaseTimes, ResponseTime, Step};
 
-/// Fewest sessions of a measured window, and how many times longer it becomes for them at most.
+/// Fewest sessions that are expected in a measured window, and how long it becomes for them at
+/// most. Fewer would tell nothing.
 const FEWEST: f64 = 20.0;
-const LONGER: u32 = 3;
+const LONGEST: Duration = Duration::from_mins(1);
 /// Time of the first look at the site.
 const LOOK: Duration = Duration::from_secs(3);
 /// Largest share of failed requests of a scenario that fits the site.
@@ -76,10 +77,19 @@ impl Measuring<'_> {
             each.collect::<Vec<_>>().join(", ")
         };
         let mut seen = vec![counts(&totals.responses_by_class), counts(&totals.failed_by_kind)];
+        if totals.refused > 0 {
+            let kinds = counts(&totals.refused_by_kind);
+            seen.push(format!("connections refused in the handshake: {kinds}"));
+        }
         seen.extend(summary.failed_checks.first().map(|check| check.example.clone()));
         seen.retain(|text| !text.is_empty());
         let seen = if seen.is_empty() { format!("{lost} sessions lost") } else { seen.join("; ") };
+        let never_began = totals.requests_ok == 0 && totals.refused > 0 && totals.admitted == 0;
         let remedy = match self.options.one_page {
+            _ if never_began && self.options.target.starts_with("https") => {
+                "it may not use TLS on this port (try http:// or another port), or refuse this machine"
+                    .to_owned()
+            }
             true => format!("look at it with `tidegate load {} -n 1`", self.options.target),
             false => format!(
                 "check the scenario with `tidegate load {} --target {} -n 1`, and whether it is for this site",
@@ -120,9 +130,8 @@ impl Measuring<'_> {
         plan.arrivals = Some(Arrivals::poisson(rate));
         plan.time_scale = times.scale;
         plan.patience_scale = (1.0 / times.scale).min(1000.0);
-        let fewest = Duration::from_secs_f64((FEWEST / rate).min(3600.0));
-        plan.warm_up = times.warm_up;
-        plan.measure = times.measure.max(fewest.min(LONGER * times.measure));
+        let fewest = Duration::from_secs_f64((FEWEST / rate).min(LONGEST.as_secs_f64()));
+        (plan.warm_up, plan.measure) = (times.warm_up, times.measure.max(fewest));
         let files = self.options.out.join("steps");
         let name = format!("{:03}", self.number);
         plan.parquet = Some(files.join(format!("{name}.requests.parquet")));
@@ -210,7 +219,8 @@ fn of_summary(summary: &Summary, limit: Limit) -> Step {
         refused_per_s: summary.refused_per_s,
         abandoned_per_s: summary.abandoned_per_s,
         failed_per_s: summary.failed_per_s,
-        completed_ratio: if ended > 0 { totals.completed as f64 / ended as f64 } else { 0.0 },
+        // Where none ended none was lost: whether too few did is judged by the rates.
+        completed_ratio: if ended > 0 { totals.completed as f64 / ended as f64 } else { 1.0 },
         requests_per_s: summary.requests_per_s,
         in_flight,
         in_flight_growth,

@@ -37,6 +37,9 @@ pub use words::{headline, terminal};
 /// Name of the study, and of its result.
 pub const NAME: &str = "capacity";
 
+/// Sessions of the first step, at least.
+const FIRST: f64 = 5.0;
+
 /// What happens while a study runs.
 #[derive(Debug)]
 pub enum Event<'a> {
@@ -107,7 +110,9 @@ pub fn study(
     let busy_s = look.requests * look.response_s;
     let times = options.times(think_s, busy_s)?;
     announce(options, times, think_s, show);
-    let (steps, staircase) = climb(&mut measuring, 0.5 / busy_s, times, show)?;
+    // Slow sites are better approached from above than by windows that nearly nobody comes in.
+    let first = (0.5 / busy_s).max(FIRST / times.measure.as_secs_f64());
+    let (steps, staircase) = climb(&mut measuring, first, times, show)?;
     let end = staircase.end().ok_or_else(|| Error::Internal("the staircase did not end".into()))?;
     let carried = staircase.carried();
     let analysis = analysis::analyse(&steps, end, carried, options.limit, (think_s, times.scale));
@@ -176,20 +181,21 @@ fn site(
     endpoint: Option<Endpoint>,
     show: &mut dyn FnMut(Event),
 ) -> Result<Option<Processes>> {
-    let found = endpoint.and_then(|endpoint| Processes::find(endpoint, options.process));
-    match (&found, options.process, endpoint) {
+    let found = endpoint.and_then(|endpoint| Processes::find(endpoint, &options.processes));
+    let given = options.processes.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
+    match (&found, !given.is_empty(), endpoint) {
         (Some(site), _, _) => show(Event::Note(format!("site: {}", site.in_words()))),
-        (None, Some(pid), None) => {
+        (None, true, None) => {
             return Err(Error::Operator(format!(
-                "--process {pid}: the site does not run on this machine; leave the flag out"
+                "--process {given}: the site does not run on this machine; leave the flag out"
             )));
         }
-        (None, Some(pid), Some(_)) => {
+        (None, true, Some(_)) => {
             return Err(Error::Operator(format!(
-                "--process {pid}: there is no such process; find it with `ss -ltnp`"
+                "--process {given}: there is no such process, or not every one; find them with `ss -ltnp`"
             )));
         }
-        (None, None, Some(_)) => {
+        (None, false, Some(_)) => {
             // The site of a test is this process.
             let own = tidegate_host::processes::name(&Files::new("/"), std::process::id());
             let own = own.unwrap_or_default();
@@ -197,7 +203,7 @@ fn site(
                 "no process other than this one ({own}) is seen to listen there: the site is seen from outside only; name it with --process PID"
             )));
         }
-        (None, None, None) => {}
+        (None, false, None) => {}
     }
     Ok(found)
 }
@@ -220,8 +226,8 @@ fn announce(options: &Options, times: Times, think_s: f64, show: &mut dyn FnMut(
     let each = (times.warm_up + times.measure).as_secs_f64();
     let steps = options.thoroughness().steps();
     show(Event::Note(format!(
-        "staircase: at most {steps} steps of {each:.1} s, about {:.0} minutes",
-        (each * steps as f64 / 60.0).ceil()
+        "staircase: about {steps} steps of {each:.1} s, {:.1} minutes",
+        each * steps as f64 / 60.0
     )));
 }
 

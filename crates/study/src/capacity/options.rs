@@ -31,8 +31,8 @@ pub struct Options {
     pub out: PathBuf,
     /// The operator says that a site which is not on this machine is theirs.
     pub mine: bool,
-    /// The site's process; `None`: the one that listens at the target's address.
-    pub process: Option<u32>,
+    /// The site's processes; empty for those that listen at the target's address.
+    pub processes: Vec<u32>,
     /// Addresses of the target in place of those of its name.
     pub resolve: Vec<Resolve>,
     /// Accepts any certificate of the site.
@@ -109,7 +109,10 @@ impl Options {
         };
         let session = Duration::from_secs_f64(think_s * scale + busy_s.min(longest / 3.0));
         let shortest = SHORTEST[usize::from(!self.quick)];
-        let measure = self.step.unwrap_or_else(|| (2 * session).max(shortest));
+        // A queue has to grow beyond the limit within the window.
+        let grown =
+            Duration::from_secs_f64(4.0 * self.limit.ms / 1000.0).min(Duration::from_mins(1));
+        let measure = self.step.unwrap_or_else(|| (2 * session).max(shortest).max(grown));
         let warm_up = match self.step {
             Some(step) => session.max(step / 3),
             None => session.max(shortest / 3),
@@ -166,7 +169,7 @@ pub(super) mod tests {
             gate: false,
             out: "out".into(),
             mine: false,
-            process: None,
+            processes: Vec::new(),
             resolve: Vec::new(),
             insecure: true,
             ca: None,

@@ -9,10 +9,10 @@ use super::updown::{Interval, Trial, up_and_down};
 const SEARCH: f64 = 2.0;
 /// Rates of the curve, as multiples of the rate that is carried.
 const CURVE: [f64; 7] = [0.25, 0.5, 0.7, 0.85, 1.2, 1.5, 2.0];
-/// Lowest rate that is offered: one session in twenty seconds.
-const LOWEST: f64 = 0.05;
+/// Lowest rate that is offered: a dozen sessions in a minute. With fewer a step says nothing.
+const LOWEST: f64 = 0.2;
 /// How often a rate is offered at which the load generator is saturated.
-const DRIVER_TRIES: u32 = 2;
+const DRIVER_TRIES: u32 = 3;
 
 /// How thorough a staircase is.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn a_saturated_driver_ends_the_search_after_a_second_try() {
+    fn a_saturated_driver_ends_the_search_after_further_tries() {
         let mut staircase = Staircase::new(10.0, 1e6, Thoroughness::QUICK, 1);
         let steps =
             climb(
@@ -285,7 +285,7 @@ mod tests {
             );
         assert_eq!(staircase.end(), Some(End::Driver));
         assert_eq!(staircase.carried().unwrap().value, 40.0);
-        assert_eq!(steps.iter().filter(|(_, rate)| *rate == 80.0).count(), 2);
+        assert_eq!(steps.iter().filter(|(_, rate)| *rate == 80.0).count(), 3);
         assert!(steps.iter().skip_while(|(phase, _)| *phase == Phase::Search).all(|s| s.1 <= 40.0));
     }
 

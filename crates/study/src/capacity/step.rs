@@ -249,6 +249,12 @@ pub(super) mod tests {
     }
 
     #[test]
+    fn a_step_in_which_none_ended_is_lost() {
+        let still = Step { completed_ratio: 1.0, measured_s: 60.0, ..step(0.2, 0.0, 0.0) };
+        assert_eq!(still.judge(LIMIT), Outcome::Lost);
+    }
+
+    #[test]
     fn a_saturated_driver_hides_the_site() {
         let driver_saturated_because = vec!["late".to_owned()];
         let step = Step { driver_saturated_because, ..step(100.0, 10.0, 9000.0) };

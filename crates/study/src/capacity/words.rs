@@ -47,6 +47,11 @@ pub(super) fn sessions(report: &Report) -> &'static str {
 pub fn headline(report: &Report) -> String {
     let (analysis, limit, noun) = (&report.analysis, report.limit, sessions(report));
     let Some(carried) = analysis.carried_per_s else {
+        if analysis.end == End::Driver {
+            return "How much your site carries is not known: the load generator was saturated \
+                    first."
+                .to_owned();
+        }
         return format!("Your site keeps to {limit} at no load, however light.");
     };
     let least = if analysis.end == End::Found { "" } else { "at least " };
@@ -85,6 +90,9 @@ pub(super) fn lead(report: &Report) -> String {
             "At {} {noun} per second, {within}. Beyond that the load generator was saturated, not the site: the site's limit is not known.",
             round(carried.value)
         ),
+        (End::Driver, None) => {
+            "Even at the lightest load that was offered the load generator fell behind, so that the figures say nothing of the site. Give it processors of its own, or another machine.".to_owned()
+        }
         _ => format!(
             "At the lightest load that was offered, fewer than {percentile} of 100 responses took at most {limit}, or customers were lost."
         ),
@@ -142,6 +150,9 @@ pub(super) fn time(ms: f64) -> String {
     }
 }
 
+/// Share of the differences in throughput that a law explains which is worth reading.
+pub(super) const EXPLAINED: f64 = 0.9;
+
 /// What the law says, in sentences.
 pub(super) fn law(report: &Report) -> Vec<String> {
     let Law::Fitted { fit, unsettled } = &report.analysis.law else {
@@ -149,7 +160,8 @@ pub(super) fn law(report: &Report) -> Vec<String> {
         return vec![format!("The Universal Scalability Law could not be fitted: {why}.")];
     };
     let mut text = Vec::new();
-    if let Some((at, peak)) = fit.peak_at.zip(fit.peak).filter(|_| fit.unphysical.is_empty()) {
+    let tells = fit.unphysical.is_empty() && fit.r_squared >= EXPLAINED;
+    if let Some((at, peak)) = fit.peak_at.zip(fit.peak).filter(|_| tells) {
         text.push(format!(
             "By the law throughput is highest, {} per second, with {} customers at a time, and falls beyond.",
             round(peak),
@@ -157,7 +169,7 @@ pub(super) fn law(report: &Report) -> Vec<String> {
         ));
     }
     text.extend(fit.unphysical.iter().map(|it| format!("Warning: {}.", it.in_words())));
-    if fit.r_squared < 0.9 {
+    if fit.r_squared < EXPLAINED {
         text.push(format!(
             "Warning: the law explains only {:.0} % of the differences in throughput; do not extrapolate by it.",
             100.0 * fit.r_squared.max(0.0)
@@ -207,6 +219,9 @@ mod tests {
         assert!(headline(&report).contains("at least 100"));
         assert!(lead(&report).contains("the load generator was saturated, not the site"));
         report.analysis.carried_per_s = None;
+        assert!(headline(&report).contains("is not known"));
+        assert!(lead(&report).contains("say nothing of the site"));
+        report.analysis.end = End::NothingCarried;
         assert!(headline(&report).contains("at no load"));
     }
 

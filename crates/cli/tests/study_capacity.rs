@@ -1,0 +1,139 @@
+//! `tidegate study capacity`: against a server of known capacity, and where it refuses.
+
+mod common;
+
+use std::io::{BufReader, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::process::Output;
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::{Duration, Instant};
+
+use common::upstream::read_request;
+use common::{Text, tidegate};
+use serde_json::Value;
+
+/// A server of plain HTTP whose requests hold one of `slots` for 20 ms each: it carries 50 per
+/// second and slot. The URL.
+fn server(slots: usize, status: &'static str) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let free = Arc::new((Mutex::new(slots), Condvar::new()));
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let free = free.clone();
+            std::thread::spawn(move || serve(stream, &free, status));
+        }
+    });
+    url
+}
+
+fn serve(stream: TcpStream, (free, freed): &(Mutex<usize>, Condvar), status: &str) {
+    let mut reader = BufReader::new(stream);
+    while !read_request(&mut reader).0.is_empty() {
+        let taken = freed.wait_while(free.lock().unwrap(), |free| *free == 0);
+        *taken.unwrap() -= 1;
+        std::thread::sleep(Duration::from_millis(20));
+        *free.lock().unwrap() += 1;
+        freed.notify_one();
+        let answer = format!("HTTP/1.1 {status}\r\nContent-Length: 2\r\n\r\nok");
+        if reader.get_mut().write_all(answer.as_bytes()).is_err() {
+            return;
+        }
+    }
+}
+
+fn study(target: &str, out: &Path, more: &[&str]) -> Output {
+    let args = ["study", "capacity", "--target", target, "--quick", "--step", "300ms", "--out"];
+    tidegate(&[&args[..], &[out.to_str().unwrap()], more].concat())
+}
+
+fn summary(out: &Path) -> Value {
+    serde_json::from_slice(&std::fs::read(out.join("summary.json")).unwrap()).unwrap()
+}
+
+#[test]
+fn a_site_of_known_capacity_is_studied_to_its_end() {
+    let out = tempfile::tempdir().unwrap();
+    let output = study(&server(2, "200 OK"), out.path(), &["--limit", "60ms"]);
+    let text = format!("{}{}", output.stdout_text(), output.stderr_text());
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    assert!(text.contains("Your site carries ") && text.contains("visits per second"), "{text}");
+    let summary = summary(out.path());
+    assert_eq!((&summary["study"], &summary["quick"]), (&"capacity".into(), &true.into()));
+    let result = &summary["tables"]["result"][0];
+    assert_eq!(result["end"], "found", "{text}");
+    // It sleeps, so that it carries 100 per second at most on any machine; at 200 its queue grows
+    // beyond the limit within the shortest window.
+    let carried = result["carried_per_s_value"].as_f64().unwrap();
+    assert!(carried > 1.0 && carried < 200.0, "{carried}: {text}");
+    assert!(summary["tables"]["steps"].as_array().unwrap().len() > 10);
+    for file in ["report.html", "throughput.svg", "steps/001.json", "steps/001.requests.parquet"] {
+        assert!(out.path().join(file).metadata().unwrap().len() > 100, "{file}");
+    }
+}
+
+#[test]
+fn the_highest_allowed_rate_is_not_exceeded_and_reported_as_a_lower_bound() {
+    let out = tempfile::tempdir().unwrap();
+    let output = study(&server(8, "200 OK"), out.path(), &["--max-rate", "20"]);
+    let text = output.stdout_text();
+    assert_eq!(output.status.code(), Some(0), "{text}{}", output.stderr_text());
+    assert!(text.contains("at least 20 visits per second"), "{text}");
+    let steps = &summary(out.path())["tables"]["steps"];
+    assert!(steps.as_array().unwrap().iter().all(|step| step["rate_per_s"].as_f64() <= Some(20.0)));
+}
+
+#[test]
+fn a_target_that_cannot_be_studied_is_told_what_to_do() {
+    let out = tempfile::tempdir().unwrap();
+    let closed = "https://127.0.0.1:1";
+    let plain = server(1, "200 OK").replace("http:", "https:");
+    let failing = server(4, "503 Service Unavailable");
+    let good = server(4, "200 OK");
+    for (target, more, code, expected) in [
+        ("https://192.0.2.1", &[][..], 2, "--yes-this-is-mine"),
+        ("127.0.0.1:8443", &[], 2, "write https://127.0.0.1:8443"),
+        (closed, &[], 3, "is the service running and is the port right?"),
+        (&plain, &[], 3, "try http://"),
+        (&failing, &[], 3, "answers no request as expected"),
+        (&failing, &["--scenario", "auction-bidding"], 3, "check the scenario with"),
+        (&good, &["--scenario", "no-such"], 2, "neither a file nor a built-in scenario"),
+        (&good, &["--process", "999999999"], 2, "there is no such process"),
+        (&good, &["--limit", "0"], 2, "must be 1ms to 24h"),
+        (&good, &["--percentile", "97"], 2, "must be 50, 90, 95 or 99"),
+        (&good, &["--ca", "no-such.pem"], 2, "name a PEM file"),
+    ] {
+        let output = study(target, out.path(), more);
+        let text = output.stderr_text();
+        assert_eq!(output.status.code(), Some(code), "{target} {more:?}: {text}");
+        assert!(text.contains(expected), "{target} {more:?}: {text}");
+        assert!(!out.path().join("summary.json").exists());
+    }
+}
+
+#[test]
+fn an_interrupted_study_leaves_no_result_not_even_an_earlier_one() {
+    let out = tempfile::tempdir().unwrap();
+    std::fs::write(out.path().join("summary.json"), "{}").unwrap();
+    let args = ["study", "capacity", "--quick", "--target"];
+    let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_tidegate"))
+        .args(args)
+        .args([&server(4, "200 OK"), "--out", out.path().to_str().unwrap()])
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let began = Instant::now();
+    while out.path().join("summary.json").exists() {
+        assert!(began.elapsed() < Duration::from_secs(60), "it does not begin");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    // SAFETY: the child was not waited for yet, so the id is its own.
+    unsafe { libc::kill(child.id() as libc::pid_t, libc::SIGTERM) };
+    let status = child.wait().unwrap();
+    let text = std::io::read_to_string(child.stderr.take().unwrap()).unwrap();
+    assert_eq!(status.code(), Some(3), "{text}");
+    assert!(text.contains("interrupted: the study has no result"), "{text}");
+    assert!(!out.path().join("summary.json").exists() && !out.path().join("report.html").exists());
+}
