@@ -71,13 +71,28 @@ impl Context {
 
     /// The value of the field for the next hop.
     pub fn value(&self) -> String {
-        self.to_string()
+        let mut value = String::with_capacity(55);
+        value.push_str("00-");
+        push_hex(&mut value, &self.trace.to_be_bytes());
+        value.push('-');
+        push_hex(&mut value, &self.span.to_be_bytes());
+        value.push_str("-01");
+        value
     }
 }
 
 impl fmt::Display for Context {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "00-{:032x}-{:016x}-01", self.trace, self.span)
+        f.write_str(&self.value())
+    }
+}
+
+/// Appends two digits a byte; on the path of every request that is traced.
+fn push_hex(text: &mut String, bytes: &[u8]) {
+    const DIGITS: [u8; 16] = *b"0123456789abcdef";
+    for byte in bytes {
+        text.push(char::from(DIGITS[usize::from(byte >> 4)]));
+        text.push(char::from(DIGITS[usize::from(byte & 15)]));
     }
 }
 
@@ -110,6 +125,13 @@ mod tests {
         assert_eq!(context.parent, 0x00f0_67aa_0ba9_02b7);
         let next = Context::parse(context.value().as_bytes()).unwrap();
         assert_eq!((next.trace, next.parent), (context.trace, context.span));
+    }
+
+    #[test]
+    fn the_value_for_the_next_hop_by_hand() {
+        let context = Context { trace: 0xa << 120 | 0x2f, parent: 0, span: 1 << 60 | 3 };
+        let expected = "00-0a00000000000000000000000000002f-1000000000000003-01";
+        assert_eq!((context.value().as_str(), context.to_string().as_str()), (expected, expected));
     }
 
     #[test]

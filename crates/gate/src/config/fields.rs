@@ -296,7 +296,7 @@ keys! {
         buffer_bytes: usize = Is("8MiB"), Bytes("128KiB", "1GiB"),
             because "a disk that hangs for seconds loses nothing at 10,000 requests per second";
         /// CPU time is measured on every so manieth connection of a core; 0: on none.
-        cpu_every: u32 = Is("8"), Whole(0, 1_000_000),
+        cpu_every: u32 = Is("32"), Whole(0, 1_000_000),
             because "reading the CPU clock is the costliest part of tracing";
         /// Time between two samples of processors, control group and TCP.
         sample_interval: Duration = Is("200ms"), Time("10ms", "1m"),

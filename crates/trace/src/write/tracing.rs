@@ -33,7 +33,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// The usual bounds: 4 GiB of file, 8 MiB of memory, CPU time of every eighth connection,
+    /// The usual bounds: 4 GiB of file, 8 MiB of memory, CPU time of every 32nd connection,
     /// five samples per second.
     pub fn new(role: Role, file: &Path) -> Self {
         Self {
@@ -41,7 +41,7 @@ impl Options {
             file: file.to_owned(),
             file_bytes: 4 << 30,
             buffer_bytes: 8 << 20,
-            cpu_every: 8,
+            cpu_every: 32,
             sample: Duration::from_millis(200),
         }
     }
