@@ -1,5 +1,7 @@
 //! `tidegate site`: run a reference site.
 
+mod messages;
+
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -24,6 +26,8 @@ pub struct Args {
 enum Site {
     /// RUBiS: an auction house with users, bids, purchases and comments
     Auction(AuctionArgs),
+    /// Messages that are secured one by one, or by their connection
+    Messages(messages::Args),
 }
 
 #[derive(clap::Args)]
@@ -68,7 +72,13 @@ struct AuctionArgs {
 
 /// Serves until SIGTERM or SIGINT.
 pub fn run(args: Args) -> anyhow::Result<Outcome> {
-    let Site::Auction(args) = args.site;
+    match args.site {
+        Site::Auction(args) => auction(args),
+        Site::Messages(args) => messages::run(args),
+    }
+}
+
+fn auction(args: AuctionArgs) -> anyhow::Result<Outcome> {
     if args.trace.is_some() {
         // What tracing took, and why it ended early.
         let ansi = std::io::IsTerminal::is_terminal(&std::io::stderr());

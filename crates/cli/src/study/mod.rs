@@ -3,6 +3,7 @@
 mod capacity;
 mod compare;
 mod list;
+mod messages;
 mod progress;
 mod run;
 
@@ -29,6 +30,8 @@ enum Command {
     List(list::Args),
     /// Compare the results of two runs of the same study, combination by combination
     Compare(compare::Args),
+    /// What security per message and per connection costs
+    Messages(messages::Args),
 }
 
 /// Runs the subcommand, else the experiment.
@@ -37,6 +40,7 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
         Some(Command::Capacity(args)) => capacity::run(*args),
         Some(Command::List(args)) => list::run(&args),
         Some(Command::Compare(args)) => compare::run(&args),
+        Some(Command::Messages(args)) => messages::run(&args),
         None => run::run(&args.run),
     }
 }
