@@ -28,13 +28,14 @@ impl Curve {
         (slowdown > 0.0).then(|| self.single * n / slowdown)
     }
 
-    /// The load of the highest throughput: `√((1 − α) / β)`, and at least 1. `None` if there is
-    /// none, because throughput grows without end.
+    /// The load of the highest throughput: `√((1 − α) / β)`, or 1 where throughput falls from
+    /// the first step on. `None` if there is none, because throughput grows without end.
     pub(super) fn peak_at(&self) -> Option<f64> {
         if self.coherency <= 0.0 {
             return None;
         }
-        Some(((1.0 - self.contention).max(0.0) / self.coherency).sqrt().max(1.0))
+        let square = (1.0 - self.contention) / self.coherency;
+        Some(if square > 0.0 { square.sqrt() } else { 1.0 })
     }
 }
 
@@ -58,6 +59,9 @@ mod tests {
         assert_eq!(amdahl.peak_at(), None);
         let strange = Curve { contention: -0.5, ..amdahl };
         assert_eq!(strange.throughput(3.0), None);
+        // Of loads below 1: √(0.5 / 2).
+        let early = Curve { coherency: 2.0, ..amdahl };
+        assert_eq!(early.peak_at(), Some(0.5));
         let retrograde = Curve { contention: 2.0, coherency: 0.1, ..amdahl };
         assert_eq!(retrograde.peak_at(), Some(1.0));
     }
