@@ -52,7 +52,7 @@ pub fn start(options: &Options) -> Result<Site> {
         Box::new(make) as Box<dyn FnOnce() -> Service + Send>
     };
     let services = (0..count).map(service).collect();
-    let server = Server::start(options.listen, options.cores.as_deref(), services)?;
+    let server = Server::start(options.listen, options.cores.as_deref(), services, None)?;
     Ok(Site { server, scheme, counters })
 }
 

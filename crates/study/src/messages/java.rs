@@ -1,13 +1,13 @@
 //! The service on Tomcat and its client, both on Java.
 
 use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use serde::Deserialize;
 use tidegate_host::Cores;
-use tidegate_lab::services::{Services, Tomcat, TomcatSetup, messages_client};
-use tidegate_lab::{Certificate, Key, Launch};
+use tidegate_lab::services::{MessagesKeys, Services, Tomcat, TomcatSetup, messages_client};
+use tidegate_lab::{Key, Launch};
 
 use super::configuration::Configuration;
 use super::series::{Question, Reuse, Sample};
@@ -22,6 +22,7 @@ const END: Duration = Duration::from_secs(20);
 pub(super) struct Java {
     services: Services,
     war: PathBuf,
+    keys: MessagesKeys,
     folder: tempfile::TempDir,
 }
 
@@ -50,25 +51,11 @@ impl Java {
     pub(super) fn find() -> Result<Self> {
         let services = Services::find()?;
         let war = services.war("messages")?;
-        messages_client(&services, &[])?;
+        messages_client(&services, None, &[])?;
         let folder = tempfile::tempdir()
             .map_err(|error| Error::Machine(format!("no temporary folder: {error}")))?;
-        let failed =
-            |error: std::io::Error| Error::Machine(format!("{}: {error}", folder.path().display()));
-        for party in ["client", "server"] {
-            let own = folder.path().join(party);
-            std::fs::create_dir(&own).map_err(failed)?;
-            let made = Certificate::make(Key::Rsa2048, &own)?;
-            for (from, suffix) in [(&made.chain, "crt"), (&made.key, "key")] {
-                let to = folder.path().join(format!("{party}.{suffix}"));
-                std::fs::copy(from, to).map_err(failed)?;
-            }
-        }
-        Ok(Self { services, war, folder })
-    }
-
-    fn keys(&self) -> &Path {
-        self.folder.path()
+        let keys = MessagesKeys::make(&folder.path().join("keys"))?;
+        Ok(Self { services, war, keys, folder })
     }
 
     /// Starts Tomcat.
@@ -80,7 +67,7 @@ impl Java {
             .map_err(|error| Error::Machine(format!("processors: {error}")))?;
         let mut setup = TomcatSetup::new(&cores, &self.war, "/healthz");
         setup.key = Key::P256;
-        setup.env = vec![("MESSAGES_KEYS".into(), self.keys().display().to_string())];
+        setup.env = vec![self.keys.env()];
         let begin = Instant::now();
         let tomcat = Tomcat::start(&setup, &self.folder.path().join("tomcat"))?;
         Ok(OnTomcat { java: self, tomcat, configuration, ready_s: begin.elapsed().as_secs_f64() })
@@ -113,13 +100,13 @@ impl OnTomcat<'_> {
             Reuse::Resumed => "resumed",
             Reuse::New => "new",
         };
-        let mut command = messages_client(&self.java.services, &[HEAP.to_owned()])?;
+        let (services, keys) = (&self.java.services, &self.java.keys);
+        let mut command = messages_client(services, Some(keys), &[HEAP.to_owned()])?;
         command
             .args(["--url", &format!("{base}{path}"), "--requests", &requests.to_string()])
             .args(["--clients", &question.clients().to_string()])
             .args(["--payload", &question.payload().to_string()])
-            .args(["--connection", reuse, "--security", security, "--keys"])
-            .arg(self.java.keys());
+            .args(["--connection", reuse, "--security", security]);
         let mut process =
             Launch::new("the messages client", command).piped().log_unnamed()?.start()?;
         let output = process.take_stdout().expect("standard output is piped");
