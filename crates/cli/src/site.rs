@@ -1,5 +1,7 @@
 //! `tidegate site`: run a reference site.
 
+mod messages;
+
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -24,6 +26,8 @@ pub struct Args {
 enum Site {
     /// RUBiS: an auction house with users, bids, purchases and comments
     Auction(AuctionArgs),
+    /// Messages that are secured one by one, or by their connection
+    Messages(messages::Args),
 }
 
 #[derive(clap::Args)]
@@ -65,7 +69,13 @@ struct AuctionArgs {
 
 /// Serves until SIGTERM or SIGINT.
 pub fn run(args: Args) -> anyhow::Result<Outcome> {
-    let Site::Auction(args) = args.site;
+    match args.site {
+        Site::Auction(args) => auction(args),
+        Site::Messages(args) => messages::run(args),
+    }
+}
+
+fn auction(args: AuctionArgs) -> anyhow::Result<Outcome> {
     let options = Options {
         listen: args.listen,
         database: args.database,

@@ -6,6 +6,7 @@ mod claim;
 pub mod compare;
 pub mod experiment;
 mod folder;
+pub mod messages;
 pub mod metrics;
 mod options;
 mod order;

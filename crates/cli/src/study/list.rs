@@ -1,6 +1,7 @@
 //! `tidegate study list`.
 
 use tidegate_study::experiment::{BUILT_IN, BuiltIn};
+use tidegate_study::messages;
 
 use crate::exit::{Outcome, bad_input};
 use crate::stdout::print;
@@ -23,6 +24,11 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
         return Ok(Outcome::Done);
     }
     if let Some(name) = &args.show {
+        if name == messages::NAME {
+            return Err(bad_input(format!(
+                "--show {name}: this study is no file; `tidegate study {name} --help` has its flags"
+            )));
+        }
         let known: Vec<&str> = BUILT_IN.iter().map(|one| one.name).collect();
         let found = BuiltIn::named(name).ok_or_else(|| {
             bad_input(format!(
@@ -36,5 +42,6 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     for one in BUILT_IN {
         print(format!("{:12} {}\n", one.name, one.experiment().about))?;
     }
+    print(format!("{:12} {}\n", messages::NAME, messages::ABOUT))?;
     Ok(Outcome::Done)
 }

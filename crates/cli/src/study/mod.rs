@@ -2,6 +2,7 @@
 
 mod compare;
 mod list;
+mod messages;
 mod progress;
 mod run;
 
@@ -26,6 +27,8 @@ enum Command {
     List(list::Args),
     /// Compare the results of two runs of the same study, combination by combination
     Compare(compare::Args),
+    /// What security per message and per connection costs
+    Messages(messages::Args),
 }
 
 /// Runs the subcommand, else the experiment.
@@ -33,6 +36,7 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     match args.command {
         Some(Command::List(args)) => list::run(&args),
         Some(Command::Compare(args)) => compare::run(&args),
+        Some(Command::Messages(args)) => messages::run(&args),
         None => run::run(&args.run),
     }
 }

@@ -84,7 +84,7 @@ fn find(given: &str) -> anyhow::Result<Experiment> {
 }
 
 /// The claims with their verdicts, a line each.
-fn claims(summary: &Summary) -> String {
+pub(super) fn claims(summary: &Summary) -> String {
     let mut text = String::new();
     for claim in &summary.claims {
         let verdict = match claim.verdict {

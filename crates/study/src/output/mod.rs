@@ -2,7 +2,7 @@
 
 mod page;
 mod parquet;
-mod png;
+pub(crate) mod png;
 
 use tidegate_report::svg_file;
 

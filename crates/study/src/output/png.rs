@@ -6,13 +6,13 @@ use resvg::usvg::{Options, Tree};
 use crate::{Error, Result};
 
 /// Draws SVG with the fonts of the system.
-pub(super) struct Painter {
+pub(crate) struct Painter {
     options: Options<'static>,
 }
 
 impl Painter {
     /// `None` if the system has no font: a figure without its labels says nothing.
-    pub(super) fn new() -> Option<Self> {
+    pub(crate) fn new() -> Option<Self> {
         let mut options = Options::default();
         options.fontdb_mut().load_system_fonts();
         let font = ["DejaVu Sans", "Noto Sans", "Liberation Sans"].into_iter().find(|name| {
@@ -34,7 +34,7 @@ impl Painter {
     ///
     /// # Errors
     /// The SVG is not one, which is a defect of this program.
-    pub(super) fn png(&self, svg: &str) -> Result<Vec<u8>> {
+    pub(crate) fn png(&self, svg: &str) -> Result<Vec<u8>> {
         let wrong = |error: String| Error::Internal(format!("a figure cannot be drawn: {error}"));
         let tree = Tree::from_str(svg, &self.options).map_err(|error| wrong(error.to_string()))?;
         let size = tree.size().to_int_size();

@@ -1,0 +1,353 @@
+//! From the series to figures and tables.
+
+use serde_json::{Value, json};
+use tidegate_stats::{Difference, Estimate};
+
+use super::configuration::Configuration;
+use super::plan::{FIRST, Volume};
+use super::series::{Measured, Question, Reuse, Sample, Series, Start, mean_ms};
+use crate::summary::Row;
+
+/// Confidence of the intervals.
+const CONFIDENCE: f64 = 0.95;
+
+/// A figure with its interval over batches.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Figure {
+    pub mean: f64,
+    pub low: f64,
+    pub high: f64,
+}
+
+/// What paper 002 reports of a configuration: the first request and the average once warm in
+/// milliseconds, requests per second. Of GT3 it has the last alone.
+pub(super) fn paper(configuration: Configuration) -> [Option<f64>; 3] {
+    match configuration {
+        Configuration::JspClear => [Some(937.0), Some(4.0), Some(444.0)],
+        Configuration::JspHttps => [Some(1255.0), Some(11.0), Some(153.0)],
+        Configuration::SoapClear => [None, None, Some(174.0)],
+        Configuration::SoapWss => [None, None, Some(10.0)],
+        _ => [None; 3],
+    }
+}
+
+/// The paper's ratio of requests per second in the clear to those with security.
+pub(super) fn paper_ratio(configuration: Configuration) -> Option<f64> {
+    match configuration {
+        Configuration::JspHttps => Some(2.9),
+        Configuration::SoapWss => Some(17.4),
+        _ => None,
+    }
+}
+
+impl Measured {
+    /// The series of a configuration with this question, by round.
+    pub(super) fn of(
+        &self,
+        configuration: Configuration,
+        question: Question,
+    ) -> impl Iterator<Item = &Series> {
+        self.series
+            .iter()
+            .filter(move |it| it.configuration == configuration && it.question == question)
+    }
+
+    /// The configurations that were measured.
+    pub(super) fn configurations(&self) -> Vec<Configuration> {
+        let has = |it: &Configuration| self.starts.iter().any(|start| start.configuration == *it);
+        Configuration::ALL.into_iter().filter(has).collect()
+    }
+
+    /// Mean times of the warm batches of all rounds, in milliseconds.
+    pub(super) fn batches(
+        &self,
+        configuration: Configuration,
+        question: Question,
+        volume: &Volume,
+    ) -> Vec<f64> {
+        let of = self.of(configuration, question);
+        of.flat_map(|series| series.warm_batches(volume.batch())).collect()
+    }
+
+    /// The mean time once warm, in milliseconds.
+    pub(super) fn time(
+        &self,
+        configuration: Configuration,
+        question: Question,
+        volume: &Volume,
+    ) -> Option<Figure> {
+        interval(Estimate::of_mean(&self.batches(configuration, question, volume))?)
+    }
+
+    /// Logarithm of the mean time once warm.
+    pub(super) fn log_time(
+        &self,
+        configuration: Configuration,
+        question: Question,
+        volume: &Volume,
+    ) -> Option<Estimate> {
+        let batches = self.batches(configuration, question, volume);
+        let logs: Vec<f64> = batches.into_iter().map(f64::ln).collect();
+        Estimate::of_mean(&logs)
+    }
+
+    /// Requests per second of both clients together: without think time their number divided
+    /// by the mean time (Little's law).
+    pub(super) fn frequency(
+        &self,
+        configuration: Configuration,
+        volume: &Volume,
+    ) -> Option<Figure> {
+        let question = Question::TwoClients;
+        let batches = self.batches(configuration, question, volume);
+        let per_s = |ms: f64| question.clients() as f64 * 1e3 / ms;
+        let rates: Vec<f64> = batches.into_iter().map(per_s).collect();
+        interval(Estimate::of_mean(&rates)?)
+    }
+
+    /// How many times fewer requests per second `secured` answers than `clear`.
+    pub(super) fn slowdown(
+        &self,
+        clear: Configuration,
+        secured: Configuration,
+        volume: &Volume,
+    ) -> Option<Figure> {
+        let log = |it| self.log_time(it, Question::TwoClients, volume);
+        Some(ratio(log(secured)?, log(clear)?))
+    }
+
+    /// The first request after the start, in milliseconds, mean over the rounds.
+    pub(super) fn first(&self, configuration: Configuration) -> Option<f64> {
+        let of = self.of(configuration, Question::WarmUp);
+        mean(
+            &of.filter_map(|it| it.samples.first())
+                .map(|it| it.us as f64 / 1e3)
+                .collect::<Vec<_>>(),
+        )
+    }
+
+    fn ready(&self, configuration: Configuration) -> Option<f64> {
+        let of = self.starts.iter().filter(|it| it.configuration == configuration);
+        mean(&of.map(|it| it.ready_s).collect::<Vec<_>>())
+    }
+}
+
+/// The first figure divided by the second, from their logarithms.
+pub(super) fn ratio(of: Estimate, to: Estimate) -> Figure {
+    let estimate = Difference::welch(to, of).estimate;
+    let (low, high) = estimate.interval(CONFIDENCE);
+    Figure { mean: estimate.value.exp(), low: low.exp(), high: high.exp() }
+}
+
+fn interval(estimate: Estimate) -> Option<Figure> {
+    let (low, high) = estimate.interval(CONFIDENCE);
+    Some(Figure { mean: estimate.value, low, high })
+}
+
+pub(super) fn mean(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
+fn row<const N: usize>(cells: [(&str, Value); N]) -> Row {
+    cells.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+fn put(row: &mut Row, name: &str, figure: Option<Figure>) {
+    row.insert(name.to_owned(), json!(figure.map(|it| it.mean)));
+    row.insert(format!("{name}_low_95"), json!(figure.map(|it| it.low)));
+    row.insert(format!("{name}_high_95"), json!(figure.map(|it| it.high)));
+}
+
+/// The paper's key numbers beside ours.
+pub(super) fn key_numbers(measured: &Measured, volume: &Volume) -> Vec<Row> {
+    let of = |it: Configuration| {
+        let [first, average, overall] = paper(it);
+        let ready_s = measured.ready(it);
+        let first_ms = measured.first(it);
+        let answer_s = ready_s.zip(first_ms).map(|(ready, first)| ready + first / 1e3);
+        let mut row = row([
+            ("configuration", json!(it.name())),
+            ("ready_s", json!(ready_s)),
+            ("first_answer_s", json!(answer_s)),
+            ("first_request_ms", json!(first_ms)),
+            ("paper_first_request_ms", json!(first)),
+            ("paper_average_ms", json!(average)),
+            ("paper_overall_per_s", json!(overall)),
+        ]);
+        put(&mut row, "average_ms", measured.time(it, Question::WarmUp, volume));
+        put(&mut row, "overall_per_s", measured.frequency(it, volume));
+        row
+    };
+    measured.configurations().into_iter().map(of).collect()
+}
+
+/// Every start of a server, with its round from 1.
+pub(super) fn starts(measured: &Measured) -> Vec<Row> {
+    let of = |start: &Start| {
+        row([
+            ("configuration", json!(start.configuration.name())),
+            ("round", json!(start.round + 1)),
+            ("ready_s", json!(start.ready_s)),
+        ])
+    };
+    measured.starts.iter().map(of).collect()
+}
+
+/// How many times fewer requests per second with security.
+pub(super) fn overheads(measured: &Measured, volume: &Volume) -> Vec<Row> {
+    let of = |it: Configuration| {
+        let clear = it.unsecured()?;
+        let mut row = row([
+            ("configuration", json!(it.name())),
+            ("compared_with", json!(clear.name())),
+            ("paper_clear_by_secured", json!(paper_ratio(it))),
+        ]);
+        put(&mut row, "clear_by_secured", measured.slowdown(clear, it, volume));
+        Some(row)
+    };
+    measured.configurations().into_iter().filter_map(of).collect()
+}
+
+/// The first requests one by one, mean over the rounds.
+pub(super) fn first_requests(measured: &Measured) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for it in measured.configurations() {
+        for index in 0..FIRST {
+            let of = measured.of(it, Question::WarmUp);
+            let times: Vec<f64> =
+                of.filter_map(|it| it.samples.get(index)).map(|it| it.us as f64 / 1e3).collect();
+            if let Some(ms) = mean(&times) {
+                rows.push(row([
+                    ("configuration", json!(it.name())),
+                    ("request", json!(index + 1)),
+                    ("ms", json!(ms)),
+                ]));
+            }
+        }
+    }
+    rows
+}
+
+/// The batches of the long series, mean over the rounds: configuration, last request, time
+/// per request in milliseconds.
+pub(super) fn warm_up(measured: &Measured, volume: &Volume) -> Vec<(Configuration, usize, f64)> {
+    let mut points = Vec::new();
+    for it in measured.configurations() {
+        for number in 0..volume.requests / volume.batch() {
+            let range = number * volume.batch()..(number + 1) * volume.batch();
+            let of = measured.of(it, Question::WarmUp);
+            let times: Vec<f64> =
+                of.filter_map(|it| it.samples.get(range.clone())).map(mean_ms).collect();
+            points.extend(mean(&times).map(|ms| (it, range.end, ms)));
+        }
+    }
+    points
+}
+
+/// [`warm_up`] as a table.
+pub(super) fn batches(measured: &Measured, volume: &Volume) -> Vec<Row> {
+    let of = |(configuration, to, ms): (Configuration, usize, f64)| {
+        row([
+            ("configuration", json!(configuration.name())),
+            ("to_request", json!(to)),
+            ("ms_per_request", json!(ms)),
+        ])
+    };
+    warm_up(measured, volume).into_iter().map(of).collect()
+}
+
+/// CPU of a message in microseconds and its bytes on the wire, mean over the rounds.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cost {
+    pub server_cpu_us: f64,
+    pub client_cpu_us: Option<f64>,
+    pub bytes_out: f64,
+    pub bytes_in: f64,
+}
+
+pub(super) fn cost(
+    measured: &Measured,
+    configuration: Configuration,
+    question: Question,
+) -> Option<Cost> {
+    let all: Vec<&Series> = measured.of(configuration, question).collect();
+    let requests: f64 = all.iter().map(|it| it.samples.len() as f64).sum();
+    let bytes = |of: fn(&Sample) -> u64| {
+        let warm: Vec<f64> =
+            all.iter().flat_map(|it| it.warm()).map(|sample| of(sample) as f64).collect();
+        mean(&warm)
+    };
+    let client: Option<f64> = all.iter().map(|it| it.client_cpu_s).sum();
+    Some(Cost {
+        server_cpu_us: all.iter().map(|it| it.server_cpu_s).sum::<f64>() / requests * 1e6,
+        client_cpu_us: client.map(|seconds| seconds / requests * 1e6),
+        bytes_out: bytes(|it| it.out)?,
+        bytes_in: bytes(|it| it.into)?,
+    })
+}
+
+fn cost_row(
+    measured: &Measured,
+    volume: &Volume,
+    (configuration, question): (Configuration, Question),
+    key: (&str, Value),
+) -> Option<Row> {
+    let cost = cost(measured, configuration, question)?;
+    let mut row = row([
+        ("configuration", json!(configuration.name())),
+        key,
+        ("server_cpu_us", json!(cost.server_cpu_us)),
+        ("client_cpu_us", json!(cost.client_cpu_us)),
+        ("bytes_out", json!(cost.bytes_out)),
+        ("bytes_in", json!(cost.bytes_in)),
+    ]);
+    put(&mut row, "average_ms", measured.time(configuration, question, volume));
+    Some(row)
+}
+
+/// Kept, resumed and new connections.
+pub(super) fn connections(measured: &Measured, volume: &Volume) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for it in measured.configurations() {
+        for reuse in [Reuse::Keep, Reuse::Resumed, Reuse::New] {
+            let key = ("connection", json!(reuse.name()));
+            rows.extend(cost_row(measured, volume, (it, Question::Connections(reuse)), key));
+        }
+    }
+    rows
+}
+
+/// Payloads.
+pub(super) fn sizes(measured: &Measured, volume: &Volume) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for it in measured.configurations() {
+        for (size, _) in volume.sizes() {
+            let key = ("payload_bytes", json!(size));
+            rows.extend(cost_row(measured, volume, (it, Question::Size(size)), key));
+        }
+    }
+    rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ratio_is_that_of_the_means_and_its_interval_contains_it() {
+        let of = Estimate::of_mean(&[8.0f64.ln(), 8.2f64.ln(), 7.8f64.ln()]).unwrap();
+        let to = Estimate::of_mean(&[2.0f64.ln(), 2.1f64.ln(), 1.9f64.ln()]).unwrap();
+        let ratio = ratio(of, to);
+        assert!((ratio.mean - 4.0).abs() < 0.05, "{ratio:?}");
+        assert!(ratio.low < 4.0 && 4.0 < ratio.high && ratio.low > 3.0, "{ratio:?}");
+    }
+
+    #[test]
+    fn the_papers_ratios_are_those_of_its_frequencies() {
+        let overall = |it| paper(it)[2].unwrap();
+        for it in [Configuration::JspHttps, Configuration::SoapWss] {
+            let ratio = overall(it.unsecured().unwrap()) / overall(it);
+            assert!((ratio - paper_ratio(it).unwrap()).abs() < 0.05, "{it}: {ratio}");
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! What is compared.
+
+use std::fmt;
+
+use tidegate_sites::messages::Format;
+
+/// A service with its kind of security.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Configuration {
+    /// Our own service, plain HTTP.
+    Clear,
+    /// Our own service over TLS 1.3.
+    Https,
+    /// Our own service, each message signed and encrypted by JOSE.
+    Jose,
+    /// The same by COSE.
+    Cose,
+    /// Each message signed by HTTP Message Signatures.
+    HttpSignatures,
+    /// A page on Tomcat, plain HTTP.
+    JspClear,
+    /// The same page over Tomcat's TLS.
+    JspHttps,
+    /// A SOAP service on Tomcat, plain HTTP.
+    SoapClear,
+    /// The same service, each message signed and encrypted by WS-Security.
+    SoapWss,
+}
+
+impl Configuration {
+    /// All of them, each after what it is compared with.
+    pub const ALL: [Self; 9] = [
+        Self::Clear,
+        Self::Https,
+        Self::Jose,
+        Self::Cose,
+        Self::HttpSignatures,
+        Self::JspClear,
+        Self::JspHttps,
+        Self::SoapClear,
+        Self::SoapWss,
+    ];
+
+    /// Its name in tables and figures.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Clear => "rust-clear",
+            Self::Https => "rust-https",
+            Self::Jose => "rust-jose",
+            Self::Cose => "rust-cose",
+            Self::HttpSignatures => "rust-http-signatures",
+            Self::JspClear => "jsp-clear",
+            Self::JspHttps => "jsp-https",
+            Self::SoapClear => "soap-clear",
+            Self::SoapWss => "soap-wss",
+        }
+    }
+
+    /// Whether it runs on Tomcat, with a client on Java.
+    pub fn is_java(self) -> bool {
+        matches!(self, Self::JspClear | Self::JspHttps | Self::SoapClear | Self::SoapWss)
+    }
+
+    /// Whether its connections use TLS.
+    pub fn is_tls(self) -> bool {
+        matches!(self, Self::Https | Self::JspHttps)
+    }
+
+    /// How our own service writes messages.
+    pub(super) fn format(self) -> Format {
+        match self {
+            Self::Jose => Format::Jose,
+            Self::Cose => Format::Cose,
+            Self::HttpSignatures => Format::HttpSignatures,
+            _ => Format::None,
+        }
+    }
+
+    /// The same service in the clear; `None` for those.
+    pub fn unsecured(self) -> Option<Self> {
+        match self {
+            Self::Clear | Self::JspClear | Self::SoapClear => None,
+            Self::Https | Self::Jose | Self::Cose | Self::HttpSignatures => Some(Self::Clear),
+            Self::JspHttps => Some(Self::JspClear),
+            Self::SoapWss => Some(Self::SoapClear),
+        }
+    }
+}
+
+impl fmt::Display for Configuration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}

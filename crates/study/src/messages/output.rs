@@ -1,0 +1,90 @@
+//! What the study leaves in its folder.
+
+use tidegate_host::Provenance;
+use tidegate_report::svg_file;
+
+use super::analysis::{
+    batches, connections, first_requests, key_numbers, overheads, sizes, starts,
+};
+use super::page::Page;
+use super::plan::Volume;
+use super::series::Measured;
+use super::{NAME, Options, claims, figures};
+use crate::folder::Folder;
+use crate::output::png::Painter;
+use crate::{Error, Result, Summary};
+
+/// Writes the requests, the figures, the page, and the summary last.
+///
+/// # Errors
+/// A file cannot be written; then there is no summary.
+pub(super) fn write(
+    folder: &Folder,
+    options: &Options,
+    volume: &Volume,
+    notes: &[String],
+    measured: &Measured,
+) -> Result<Summary> {
+    let mut summary = Summary::new(NAME, options.quick, Provenance::read());
+    for (name, rows) in [
+        ("key_numbers", key_numbers(measured, volume)),
+        ("overheads", overheads(measured, volume)),
+        ("first_requests", first_requests(measured)),
+        ("batches", batches(measured, volume)),
+        ("connections", connections(measured, volume)),
+        ("sizes", sizes(measured, volume)),
+        ("starts", starts(measured)),
+    ] {
+        summary.tables.insert(name.to_owned(), rows);
+    }
+    if !notes.is_empty() {
+        let note =
+            |text: &String| crate::Row::from_iter([("note".to_owned(), text.clone().into())]);
+        summary.tables.insert("notes".to_owned(), notes.iter().map(note).collect());
+    }
+    summary.claims = claims::check(measured, volume);
+    folder.write("requests.csv", requests(measured).as_bytes())?;
+    let drawn = figures::figures(measured, volume);
+    let path = folder.file("figures");
+    std::fs::create_dir_all(&path)
+        .map_err(|error| Error::Machine(format!("cannot create {}: {error}", path.display())))?;
+    let painter = Painter::new();
+    for figure in &drawn {
+        let names: Vec<&str> = figure.lines.iter().map(|line| line.name.as_str()).collect();
+        let svg = svg_file(&figure.chart().svg(), figure.title, &names);
+        folder.write(&format!("figures/{}.svg", figure.id), svg.as_bytes())?;
+        if let Some(painter) = &painter {
+            folder.write(&format!("figures/{}.png", figure.id), &painter.png(&svg)?)?;
+        }
+    }
+    let page = Page { summary: &summary, drawn: &drawn, notes, volume };
+    folder.write("report.html", page.html().as_bytes())?;
+    folder.finish(&summary)?;
+    Ok(summary)
+}
+
+/// Every request, a line each.
+fn requests(measured: &Measured) -> String {
+    let mut text =
+        "round,configuration,series,clients,connection,payload_bytes,request,us,bytes_out,bytes_in\n"
+            .to_owned();
+    for series in &measured.series {
+        let question = series.question;
+        for (index, sample) in series.samples.iter().enumerate() {
+            text += &format!(
+                "{},{},{},{},{},{},{},{},{},{}\n",
+                series.round + 1,
+                series.configuration,
+                question.name(),
+                question.clients(),
+                question.reuse().name(),
+                question.payload(),
+                index + 1,
+                sample.us,
+                sample.out,
+                sample.into
+            );
+        }
+    }
+    text
+}
