@@ -14,6 +14,10 @@ use crate::folder::Folder;
 use crate::output::png::Painter;
 use crate::{Error, Result, Summary};
 
+/// The colour of the last configuration, as on the page, in a file of its own.
+const FILE_COLOUR: &str = "polyline[class~=\"soap-wss\"] { stroke: #16202a; } \
+    circle[class~=\"soap-wss\"], text[class~=\"soap-wss\"] { fill: #16202a; } ";
+
 /// Writes the requests, the figures, the page, and the summary last.
 ///
 /// # Errors
@@ -52,6 +56,7 @@ pub(super) fn write(
     for figure in &drawn {
         let names: Vec<&str> = figure.lines.iter().map(|line| line.name.as_str()).collect();
         let svg = svg_file(&figure.chart().svg(), figure.title, &names);
+        let svg = svg.replacen("</style>", &format!("{FILE_COLOUR}</style>"), 1);
         folder.write(&format!("figures/{}.svg", figure.id), svg.as_bytes())?;
         if let Some(painter) = &painter {
             folder.write(&format!("figures/{}.png", figure.id), &painter.png(&svg)?)?;

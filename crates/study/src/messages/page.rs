@@ -33,17 +33,17 @@ impl Page<'_> {
         names.dedup();
         let count = |verdict| self.summary.claims.iter().filter(|it| it.verdict == verdict).count();
         let content = html! {
-            style { (PreEscaped(palette(&names) + STYLE)) }
+            style { (PreEscaped(palette(&names) + LAST_COLOUR + STYLE)) }
             p.kicker { "Study messages" @if self.summary.quick { " · quick run, its figures are rough" } }
             h1 { (headline(self.summary)) }
             p.lead {
                 "The same small service in the clear, with security per connection and with security per message. Of "
                 (self.summary.claims.len()) " claims " (count(Verdict::Holds)) " hold here, "
-                (count(Verdict::DoesNotHold)) " do not, and " (count(Verdict::Undecided)) " are undecided."
+                (count(Verdict::DoesNotHold)) " do not, and " (count(Verdict::Undecided)) " are undecided. The tables have the intervals."
             }
             @for note in self.notes { p.note { (note) } }
             h2 { "Key numbers" }
-            p.soft { "Ours, and those of the paper beside them: Tomcat 5 on two processors of 450 MHz in 2005. Of GT3, the SOAP toolkit of then, it reports the frequency alone." }
+            p.soft { "Ours, and beside them those of the paper: Tomcat 5 on two processors of 450 MHz. Of GT3, a SOAP toolkit of that time, it reports the frequency alone." }
             (self.rows("key_numbers", KEY_NUMBERS))
             h2 { "What security costs" }
             p.soft { "How many times fewer requests per second than the same service in the clear, with two clients." }
@@ -84,7 +84,7 @@ impl Page<'_> {
         let bar = |row: &Row, name: &str, unit: &str| {
             let value = number(row, name);
             let share = value.unwrap_or_default() / most(name) * 100.0;
-            html! { td.bar {
+            html! { td.amount {
                 @if let Some(value) = value {
                     i style=(format!("width: {share:.1}%")) {} span { (round(value)) " " (unit) }
                 } @else { span { "–" } }
@@ -220,10 +220,17 @@ const SIZES: &[Column] = &[
     ("Received, bytes", |row| text(row, "bytes_in")),
 ];
 
+/// There are more configurations than colours of the palette: the last one is in that of text.
+const LAST_COLOUR: &str = "\
+polyline[class~=\"soap-wss\"][class~=\"soap-wss\"] { stroke: var(--ink); } \
+circle[class~=\"soap-wss\"][class~=\"soap-wss\"], text[class~=\"soap-wss\"][class~=\"soap-wss\"] { fill: var(--ink); } \
+.legend [class~=\"soap-wss\"][class~=\"soap-wss\"] { color: var(--ink); }
+";
+
 const STYLE: &str = "\
 .note { border-left: 4px solid var(--amber); padding: 2px 0 2px 14px; max-width: 58em; font-size: 15px; }
 .messages td:first-child, .messages th:first-child { text-align: left; }
 .messages td.claim { white-space: normal; min-width: 18em; max-width: 34em; } .messages small { display: block; color: var(--soft); font-size: 13px; }
 .messages .holds { color: var(--good); font-weight: 700; } .messages .does-not-hold { color: var(--bad); font-weight: 700; } .messages .undecided { color: var(--soft); font-weight: 600; }
-.messages td.bar { position: relative; min-width: 130px; text-align: left; } .messages td.bar i { position: absolute; left: 4px; top: 4px; bottom: 4px; max-width: calc(100% - 8px); background: var(--tide); opacity: .28; border-radius: 3px; } .messages td.bar span { position: relative; padding-left: 6px; }
+.messages td.amount { position: relative; min-width: 130px; text-align: left; } .messages td.amount i { position: absolute; left: 4px; top: 4px; bottom: 4px; max-width: calc(100% - 8px); background: var(--tide); opacity: .28; border-radius: 3px; } .messages td.amount span { position: relative; padding-left: 6px; }
 ";

@@ -46,7 +46,7 @@ pub(super) fn headline(summary: &Summary) -> String {
     };
     match (ratio("jsp-https"), ratio("soap-wss"), ratio("rust-https"), ratio("rust-jose")) {
         (Some(tls), Some(wss), ..) => format!(
-            "On Java, security per connection divides the requests per second by {}, per message by {}. In 2005 it was 2.9 and 17.4.",
+            "On Java, security per connection divides the requests per second by {}, per message by {}. In the paper it was 2.9 and 17.4.",
             round(tls),
             round(wss)
         ),

@@ -37,16 +37,25 @@ fn again(keys: &Keys) -> Keys {
     Keys::read(&file, Party::Client).unwrap()
 }
 
-fn encrypted(ends: &Ends, signed: CoseSign1) -> Vec<u8> {
+pub(super) fn encrypted(ends: &Ends, signed: &[u8]) -> Vec<u8> {
     let cose = Cose::new(again(&ends.forger)).unwrap();
-    cose.seal_signed(&signed.to_vec().unwrap()).unwrap()
+    cose.seal_signed(signed).unwrap()
+}
+
+/// Any content, signed and encrypted by the client's keys.
+pub(super) fn signed(ends: &Ends, content: Vec<u8>) -> Vec<u8> {
+    sealed(ends, sign(ends, es256(), content))
+}
+
+fn sealed(ends: &Ends, signed: CoseSign1) -> Vec<u8> {
+    encrypted(ends, &signed.to_vec().unwrap())
 }
 
 #[test]
 fn signed_headers_are_accepted_in_one_form_only() {
     let ends = Ends::new(Format::Cose);
     let good = sign(&ends, es256(), content(&request()));
-    assert!(ends.forged(encrypted(&ends, good)).is_ok(), "right otherwise");
+    assert!(ends.forged(sealed(&ends, good)).is_ok(), "right otherwise");
     let builder = || HeaderBuilder::new().algorithm(Algorithm::ES256);
     for (header, expected) in [
         (HeaderBuilder::new().build(), Refused::Algorithm),
@@ -57,7 +66,7 @@ fn signed_headers_are_accepted_in_one_form_only() {
     ] {
         let text = format!("{header:?}");
         let signed = sign(&ends, header, content(&request()));
-        assert_eq!(ends.forged(encrypted(&ends, signed)), Err(expected), "{text}");
+        assert_eq!(ends.forged(sealed(&ends, signed)), Err(expected), "{text}");
     }
     for (header, expected) in [
         (HeaderBuilder::new().algorithm(Algorithm::ES384).build(), Refused::Algorithm),
@@ -65,7 +74,7 @@ fn signed_headers_are_accepted_in_one_form_only() {
     ] {
         let mut signed = sign(&ends, es256(), content(&request()));
         signed.unprotected = header;
-        assert_eq!(ends.forged(encrypted(&ends, signed)), Err(expected));
+        assert_eq!(ends.forged(sealed(&ends, signed)), Err(expected));
     }
 }
 
@@ -74,13 +83,13 @@ fn a_signature_over_other_content_is_refused() {
     let ends = Ends::new(Format::Cose);
     let mut swapped = sign(&ends, es256(), content(&request()));
     swapped.payload = Some(content(&request()));
-    assert_eq!(ends.forged(encrypted(&ends, swapped)), Err(Refused::Signature));
+    assert_eq!(ends.forged(sealed(&ends, swapped)), Err(Refused::Signature));
     let mut unsigned = sign(&ends, es256(), content(&request()));
     unsigned.signature.clear();
-    assert_eq!(ends.forged(encrypted(&ends, unsigned)), Err(Refused::Signature));
+    assert_eq!(ends.forged(sealed(&ends, unsigned)), Err(Refused::Signature));
     let mut detached = sign(&ends, es256(), content(&request()));
     detached.payload = None;
-    assert!(ends.forged(encrypted(&ends, detached)).is_err());
+    assert!(ends.forged(sealed(&ends, detached)).is_err());
 }
 
 #[test]
@@ -99,14 +108,14 @@ fn content_with_repeated_unknown_or_further_parts_is_refused() {
         Vec::new(),
     ] {
         let signed = sign(&ends, es256(), bad);
-        assert_eq!(ends.forged(encrypted(&ends, signed)), Err(Refused::Malformed));
+        assert_eq!(ends.forged(sealed(&ends, signed)), Err(Refused::Malformed));
     }
 }
 
 #[test]
 fn encrypted_headers_are_accepted_in_one_form_only() {
     let ends = Ends::new(Format::Cose);
-    let text = encrypted(&ends, sign(&ends, es256(), content(&request())));
+    let text = sealed(&ends, sign(&ends, es256(), content(&request())));
     let altered = |change: &dyn Fn(&mut CoseEncrypt0)| {
         let mut encrypted = CoseEncrypt0::from_slice(&text).unwrap();
         encrypted.protected.original_data = None;

@@ -1,5 +1,6 @@
 //! Messages that are refused: in every format, and by what one format alone has.
 
+mod arbitrary;
 mod cose;
 mod http_signatures;
 mod jose;
