@@ -17,13 +17,13 @@ const READY: &str = "/healthz";
 pub(super) fn tomcat(settings: &Settings, cores: &Cores, folder: &Path) -> Result<Tomcat> {
     let war = Services::find()?.war("auction")?;
     let setup = TomcatSetup { key: key(settings), ..TomcatSetup::new(cores, &war, READY) };
-    Ok(Tomcat::start(&setup, &folder.join("tomcat"))?)
+    Tomcat::start(&setup, &folder.join("tomcat"))
 }
 
 /// Starts the shop on Node.
 pub(super) fn node(settings: &Settings, cores: &Cores, folder: &Path) -> Result<Node> {
     let setup = NodeSetup { key: key(settings), ..NodeSetup::new(cores) };
-    Ok(Node::start(&setup, &Services::find()?, &folder.join("node"))?)
+    Node::start(&setup, &Services::find()?, &folder.join("node"))
 }
 
 /// The key of the server's own certificate.
