@@ -25,4 +25,5 @@ pub use idle::IdleTimes;
 pub use kernel::{Kernel, Live};
 pub use machine::Machine;
 pub use provenance::Provenance;
-pub use service_use::{ServiceUse, ThreadTimes, accept_overflows, waiting_to_be_accepted};
+pub use scheduling::ThreadTimes;
+pub use service_use::{ServiceUse, waiting_to_be_accepted};

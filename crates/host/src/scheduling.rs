@@ -23,24 +23,41 @@ pub fn switches() -> Option<Switches> {
     })
 }
 
+/// CPU time and waiting of a thread since its start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ThreadTimes {
+    /// On a processor, in nanoseconds.
+    pub ran_ns: u64,
+    /// Ready to run, and waiting for a processor, in nanoseconds.
+    pub waited_ns: u64,
+}
+
+/// The times of a thread; `None` where the kernel does not report them.
+///
+/// Source: kernel documentation, `scheduler/sched-stats`, `/proc/<pid>/schedstat`.
+pub(crate) fn thread_times(
+    files: &Files,
+    pid: u32,
+    thread: impl std::fmt::Display,
+) -> Option<ThreadTimes> {
+    parse_times(&files.read(format!("/proc/{pid}/task/{thread}/schedstat"))?)
+}
+
+/// `ran waited slices`, the first two in nanoseconds.
+fn parse_times(text: &str) -> Option<ThreadTimes> {
+    let mut words = text.split_whitespace().map(str::parse);
+    Some(ThreadTimes { ran_ns: words.next()?.ok()?, waited_ns: words.next()?.ok()? })
+}
+
 /// Most threads whose waits are added up.
 const THREADS: usize = 256;
 
 /// Nanoseconds for which the living threads of a process were ready to run and waited for a
 /// processor; `None` where the kernel does not report them.
-///
-/// Source: kernel documentation, `scheduler/sched-stats`, `/proc/<pid>/schedstat`.
 pub fn run_queue_wait_ns(files: &Files, pid: u32) -> Option<u64> {
     let threads = files.names(format!("/proc/{pid}/task")).ok()?.take(THREADS);
-    let waits = threads.filter_map(|thread| {
-        parse_schedstat(&files.read(format!("/proc/{pid}/task/{thread}/schedstat"))?)
-    });
+    let waits = threads.filter_map(|thread| Some(thread_times(files, pid, thread)?.waited_ns));
     waits.reduce(u64::saturating_add)
-}
-
-/// The second number of `cpu_ns wait_ns slices`.
-fn parse_schedstat(text: &str) -> Option<u64> {
-    text.split_whitespace().nth(1)?.parse().ok()
 }
 
 /// Tasks of the machine that run or wait for a processor; `None` where the kernel does not

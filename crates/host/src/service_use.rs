@@ -3,20 +3,12 @@
 
 use std::collections::BTreeMap;
 
+use crate::scheduling::ThreadTimes;
 use crate::sockets::Endpoint;
-use crate::{Files, sockets};
+use crate::{Files, scheduling, sockets};
 
 /// Most threads that are read of a process.
 const THREADS: usize = 4096;
-
-/// CPU time and waiting of a thread since its start.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ThreadTimes {
-    /// On a processor, in nanoseconds.
-    pub ran_ns: u64,
-    /// Ready to run, and waiting for a processor, in nanoseconds.
-    pub waited_ns: u64,
-}
 
 /// What processes have used until now.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -30,15 +22,13 @@ pub struct ServiceUse {
 impl ServiceUse {
     /// Reads the use of these processes; those that have ended are left out.
     ///
-    /// Source: the kernel's `sched-stats.rst` for `/proc/PID/task/TID/schedstat`;
-    /// `proc_pid_status(5)` for `VmRSS`.
+    /// Source: `proc_pid_status(5)` for `VmRSS`.
     pub fn read(files: &Files, processes: &[u32]) -> Self {
         let mut found = Self::default();
         for pid in processes {
             let tasks = files.names(format!("/proc/{pid}/task")).into_iter().flatten();
             for task in tasks.take(THREADS).filter_map(|name| name.parse::<u32>().ok()) {
-                let times = files.read(format!("/proc/{pid}/task/{task}/schedstat"));
-                if let Some(times) = times.as_deref().and_then(parse_times) {
+                if let Some(times) = scheduling::thread_times(files, *pid, task) {
                     found.threads.insert(task, times);
                 }
             }
@@ -64,12 +54,6 @@ impl ServiceUse {
     }
 }
 
-/// `ran waited slices`, the first two in nanoseconds.
-fn parse_times(text: &str) -> Option<ThreadTimes> {
-    let mut words = text.split_whitespace().map(str::parse);
-    Some(ThreadTimes { ran_ns: words.next()?.ok()?, waited_ns: words.next()?.ok()? })
-}
-
 fn parse_resident(status: &str) -> Option<u64> {
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
     line.split_whitespace().next()?.parse::<u64>().ok()?.checked_mul(1024)
@@ -82,21 +66,6 @@ fn parse_resident(status: &str) -> Option<u64> {
 /// is the length of the accept queue.
 pub fn waiting_to_be_accepted(files: &Files, endpoint: Endpoint) -> Option<u64> {
     sockets::accept_queues(files, endpoint).map(u64::from).reduce(u64::saturating_add)
-}
-
-/// Connections that were dropped because an accept queue was full, of all sockets of this network
-/// namespace since it exists; `None` if the kernel does not report it.
-///
-/// Source: `snmp_counter.rst`, `TcpExtListenOverflows`.
-pub fn accept_overflows(files: &Files) -> Option<u64> {
-    parse_overflows(&files.read("/proc/net/netstat")?)
-}
-
-fn parse_overflows(text: &str) -> Option<u64> {
-    let mut lines = text.lines().filter_map(|line| line.strip_prefix("TcpExt:"));
-    let (names, values) = (lines.next()?, lines.next()?);
-    let at = names.split_whitespace().position(|name| name == "ListenOverflows")?;
-    values.split_whitespace().nth(at)?.parse().ok()
 }
 
 #[cfg(test)]
@@ -126,21 +95,6 @@ mod tests {
     }
 
     #[test]
-    fn overflows_are_found_by_name_and_junk_is_none() {
-        let text =
-            "TcpExt: SyncookiesSent ListenOverflows ListenDrops\nTcpExt: 1 42 43\nIpExt: a\n";
-        assert_eq!(parse_overflows(text), Some(42));
-        for junk in [
-            "",
-            "TcpExt: ListenOverflows\n",
-            "TcpExt: a\nTcpExt: 1\n",
-            "TcpExt: ListenOverflows\nTcpExt: x",
-        ] {
-            assert_eq!(parse_overflows(junk), None, "{junk:?}");
-        }
-    }
-
-    #[test]
     fn connections_that_nobody_accepts_are_counted_in_the_running_kernel() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -151,6 +105,5 @@ mod tests {
         assert_eq!(waiting_to_be_accepted(&files, endpoint), Some(2));
         drop(listener);
         assert_eq!(waiting_to_be_accepted(&files, endpoint), None);
-        assert!(accept_overflows(&files).is_some());
     }
 }

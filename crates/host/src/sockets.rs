@@ -42,10 +42,10 @@ pub(crate) fn accept_queues(files: &Files, endpoint: Endpoint) -> impl Iterator<
 }
 
 /// A listening socket.
-struct Listening {
-    local: SocketAddr,
+pub(crate) struct Listening {
+    pub(crate) local: SocketAddr,
     /// Length of the accept queue.
-    waiting: u32,
+    pub(crate) waiting: u32,
     inode: u64,
 }
 
@@ -64,7 +64,7 @@ fn listening(files: &Files, endpoint: Endpoint) -> impl Iterator<Item = Listenin
 /// that the cap on a read cuts short would lose the whole table.
 ///
 /// Source: `proc_pid_net(5)`.
-fn parse_table(text: &str) -> impl Iterator<Item = Listening> {
+pub(crate) fn parse_table(text: &str) -> impl Iterator<Item = Listening> {
     text.lines().skip(1).filter_map(|line| {
         // sl local remote state queues timer retransmits uid timeout inode …
         let mut columns = line.split_whitespace().skip(1);

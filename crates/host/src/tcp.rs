@@ -1,6 +1,6 @@
 //! The state of TCP: accept queues, retransmissions and dropped connections.
 
-use crate::Files;
+use crate::{Files, sockets};
 
 /// Counts of the whole network namespace since it began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -16,11 +16,19 @@ pub struct TcpCounts {
 /// Source: RFC 4022, `tcpRetransSegs`; kernel documentation, `networking/snmp_counter`,
 /// `TcpExtListenOverflows`.
 pub fn counts(files: &Files) -> TcpCounts {
-    let of = |path: &str, group: &str, name: &str| value(&files.read(path)?, group, name);
+    let snmp = files.read("/proc/net/snmp");
     TcpCounts {
-        retransmitted: of("/proc/net/snmp", "Tcp:", "RetransSegs").unwrap_or(0),
-        listen_overflows: of("/proc/net/netstat", "TcpExt:", "ListenOverflows").unwrap_or(0),
+        retransmitted: snmp.and_then(|text| value(&text, "Tcp:", "RetransSegs")).unwrap_or(0),
+        listen_overflows: listen_overflows(files).unwrap_or(0),
     }
+}
+
+/// Connections that were dropped because an accept queue was full, of all sockets of this network
+/// namespace since it exists; `None` if the kernel does not report it.
+///
+/// Source: kernel documentation, `networking/snmp_counter`, `TcpExtListenOverflows`.
+pub fn listen_overflows(files: &Files) -> Option<u64> {
+    value(&files.read("/proc/net/netstat")?, "TcpExt:", "ListenOverflows")
 }
 
 /// A value of a table whose first line has the names and whose second has the values.
@@ -50,26 +58,10 @@ fn is_connected(line: &str) -> bool {
     state.is_some_and(|state| state.len() == 2 && state != "0A" && state != "st")
 }
 
-/// The sum of a table. The kernel lists listening sockets first, so the table is read up to
-/// the first other one.
+/// The sum of a table.
 fn waiting(table: &str, port: u16) -> Option<u64> {
-    let mut sum: Option<u64> = None;
-    for line in table.lines().skip(1) {
-        let mut columns = line.split_whitespace().skip(1);
-        let (local, _, state) = (columns.next()?, columns.next()?, columns.next()?);
-        if state != "0A" {
-            break;
-        }
-        let at = local.rsplit_once(':').and_then(|(_, port)| u16::from_str_radix(port, 16).ok());
-        let queues = columns.next().and_then(|queues| queues.split_once(':'));
-        let length = queues.and_then(|(_, queue)| u64::from_str_radix(queue, 16).ok());
-        if let (Some(at), Some(length)) = (at, length)
-            && at == port
-        {
-            sum = Some(sum.unwrap_or(0).saturating_add(length));
-        }
-    }
-    sum
+    let here = sockets::parse_table(table).filter(|socket| socket.local.port() == port);
+    here.map(|socket| u64::from(socket.waiting)).reduce(u64::saturating_add)
 }
 
 #[cfg(test)]
@@ -77,10 +69,10 @@ mod tests {
     use super::*;
 
     const TABLE: &str = "  sl  local_address rem_address   st tx_queue rx_queue tr\n\
-         0: 0100007F:1F90 00000000:0000 0A 00000000:00000003 00:00000000\n\
-         1: 0100007F:1F90 00000000:0000 0A 00000000:00000011 00:00000000\n\
-         2: 0100007F:1F91 00000000:0000 0A 00000000:00000001 00:00000000\n\
-         3: 0100007F:1F90 0100007F:9999 01 00000000:00000009 00:00000000\n";
+         0: 0100007F:1F90 00000000:0000 0A 00000000:00000003 00:00000000 00000000 0 0 7\n\
+         1: 0100007F:1F90 00000000:0000 0A 00000000:00000011 00:00000000 00000000 0 0 7\n\
+         2: 0100007F:1F91 00000000:0000 0A 00000000:00000001 00:00000000 00000000 0 0 7\n\
+         3: 0100007F:1F90 0100007F:9999 01 00000000:00000009 00:00000000 00000000 0 0 7\n";
 
     #[test]
     fn the_accept_queues_of_a_port_are_added_up() {
@@ -101,6 +93,23 @@ mod tests {
         let files = Files::new(root.path());
         assert_eq!(counts(&files), TcpCounts { retransmitted: 42, listen_overflows: 7 });
         assert_eq!(counts(&Files::new("/nowhere")), TcpCounts::default());
+    }
+
+    #[test]
+    fn overflows_are_found_by_name_and_junk_is_none() {
+        let overflows = |text: &str| value(text, "TcpExt:", "ListenOverflows");
+        let text =
+            "TcpExt: SyncookiesSent ListenOverflows ListenDrops\nTcpExt: 1 42 43\nIpExt: a\n";
+        assert_eq!(overflows(text), Some(42));
+        for junk in [
+            "",
+            "TcpExt: ListenOverflows\n",
+            "TcpExt: a\nTcpExt: 1\n",
+            "TcpExt: ListenOverflows\nTcpExt: x",
+        ] {
+            assert_eq!(overflows(junk), None, "{junk:?}");
+        }
+        assert!(listen_overflows(&Files::new("/")).is_some());
     }
 
     #[test]

@@ -100,7 +100,7 @@ fn enclosing(ticks: Vec<f64>, lowest: f64, highest: f64) -> Vec<f64> {
 }
 
 /// The next of 1, 2, 2.5, 5 times a power of ten.
-pub(crate) fn round_step(raw: f64) -> f64 {
+pub fn round_step(raw: f64) -> f64 {
     let power = 10f64.powf(raw.log10().floor());
     let fits = |m: &f64| m * power >= raw * 0.999_999;
     [1.0, 2.0, 2.5, 5.0].into_iter().find(fits).unwrap_or(10.0) * power

@@ -8,9 +8,9 @@ mod page;
 mod palette;
 mod svg;
 
-pub use axis::time_ticks;
+pub use axis::{round_step, time_ticks};
 pub use bars::Bars;
 pub use chart::{Chart, Line, Scale, Size};
 pub use figure::{figure, histogram};
 pub use page::page;
-pub use palette::{palette, svg_file};
+pub use palette::{names, palette, svg_file};

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use crate::Line;
 use crate::svg::{class, escape};
 
 /// Names that have a colour of their own on every page, in light and dark.
@@ -52,6 +53,14 @@ fn rules(names: &[&str], dark: bool) -> String {
         );
     }
     css
+}
+
+/// The names of lines, each once, in the order in which colours are given.
+pub fn names<'a>(lines: impl IntoIterator<Item = &'a Line>) -> Vec<&'a str> {
+    let mut names: Vec<&str> = lines.into_iter().map(|line| line.name.as_str()).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
 }
 
 /// A style sheet for a page whose figures have lines of these names.

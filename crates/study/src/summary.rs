@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use tidegate_host::{Machine, Provenance};
 
-use crate::claim::Claim;
+use crate::claim::{Claim, Verdict};
 
 /// Version of the files in a study's folder. A folder of another version is not continued.
 pub const FORMAT: u32 = 1;
@@ -45,5 +45,10 @@ impl Summary {
             tables: BTreeMap::new(),
             claims: Vec::new(),
         }
+    }
+
+    /// How many claims have this verdict.
+    pub fn count(&self, verdict: Verdict) -> usize {
+        self.claims.iter().filter(|claim| claim.verdict == verdict).count()
     }
 }

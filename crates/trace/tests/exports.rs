@@ -21,16 +21,7 @@ fn process(role: Role) -> Process {
         sample_ms: 100,
         pressure: false,
     };
-    Process {
-        file: role.name().into(),
-        header,
-        lines: Vec::new(),
-        samples: Vec::new(),
-        dropped: 0,
-        ending: None,
-        cut_at: None,
-        too_long: false,
-    }
+    Process::new(role.name().into(), header)
 }
 
 fn line(

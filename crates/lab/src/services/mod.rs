@@ -13,7 +13,7 @@ pub use files::Services;
 pub use messages_client::{MessagesKeys, messages_client};
 pub use node::{Node, NodeSetup};
 pub use server_xml::App;
-pub use tls_versions::TlsVersions;
+pub use tidegate_load::TlsVersions;
 pub use tomcat::{Tomcat, TomcatSetup};
 
 /// What a missing program or file is answered with.

@@ -5,9 +5,10 @@ use std::process::Command;
 use std::time::Duration;
 
 use tidegate_host::Cores;
+use tidegate_load::TlsVersions;
 
 use super::files::{self, Services};
-use super::tls_versions::TlsVersions;
+use super::tls_versions::range;
 use crate::certificate::{Certificate, Key};
 use crate::error::{Fault, Result};
 use crate::process::{Launch, Process};
@@ -58,7 +59,7 @@ impl Node {
         std::fs::create_dir_all(folder)
             .of_machine(format_args!("cannot create {}", folder.display()))?;
         let certificate = Certificate::make(setup.key, folder)?;
-        let (lowest, highest) = setup.versions.range();
+        let (lowest, highest) = range(setup.versions);
         let mut command = Command::new(node);
         command.args(&setup.options).arg(server);
         command.arg("--certificate").arg(&certificate.chain).arg("--key").arg(&certificate.key);

@@ -4,7 +4,9 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::tls_versions::TlsVersions;
+use tidegate_load::TlsVersions;
+
+use super::tls_versions::protocols;
 use crate::certificate::Certificate;
 
 /// A web application.
@@ -78,7 +80,7 @@ pub fn server_xml(connectors: &Connectors<'_>, apps: &[App]) -> String {
         clear.port(),
         secure.ip(),
         secure.port(),
-        versions.protocols(),
+        protocols(*versions),
         if *rsa { "RSA" } else { "EC" },
         escaped(&certificate.chain.display().to_string()),
         escaped(&certificate.key.display().to_string()),

@@ -6,11 +6,11 @@ use std::process::Command;
 use std::time::Duration;
 
 use tidegate_host::Cores;
+use tidegate_load::TlsVersions;
 
 use super::files;
 use super::ready::{START, wait_until_ok};
 use super::server_xml::{App, Connectors, LOGGING, WEB_XML, is_text, server_xml};
-use super::tls_versions::TlsVersions;
 use crate::certificate::{Certificate, Key};
 use crate::error::{Error, Fault, Result};
 use crate::process::{Launch, Process, free_address};

@@ -1,6 +1,6 @@
 //! The figures of a study as data for charts.
 
-use tidegate_report::{Chart, Line, Scale};
+use tidegate_report::{Chart, Line, Scale, round_step};
 
 use super::analysis::Law;
 use super::beyond::compared;
@@ -66,10 +66,7 @@ fn by_rate(steps: &[Step], value: impl Fn(&Step) -> f64) -> Vec<(f64, f64)> {
 
 /// Round ticks from 0 to at least `end`.
 fn ticks(end: f64) -> Vec<f64> {
-    let raw = end.max(1e-6) / 6.0;
-    let power = 10f64.powf(raw.log10().floor());
-    let step = [1.0, 2.0, 2.5, 5.0, 10.0].into_iter().map(|m| m * power).find(|it| *it >= raw);
-    let step = step.unwrap_or(raw);
+    let step = round_step(end.max(1e-6) / 6.0);
     (0..=7).map(|n| f64::from(n) * step).take_while(|at| *at < end + step * 0.999).collect()
 }
 

@@ -6,8 +6,7 @@ use std::time::Instant;
 use serde::Serialize;
 use tidegate_host::sockets::{self, Endpoint};
 use tidegate_host::{
-    Cores, Files, IdleTimes, ServiceUse, accept_overflows, cpu_clock, processes,
-    waiting_to_be_accepted,
+    Cores, Files, IdleTimes, ServiceUse, cpu_clock, processes, tcp, waiting_to_be_accepted,
 };
 
 /// Use of the site's processes and of the machine in the measured window of a step.
@@ -117,7 +116,7 @@ impl<'a> Observation<'a> {
             threads: ServiceUse::read(files, &pids),
             driver_cpu_s: cpu_clock::of_this_process().as_secs_f64(),
             idle,
-            overflows: accept_overflows(files),
+            overflows: tcp::listen_overflows(files),
             accept_queue: waiting_to_be_accepted(files, site.endpoint).unwrap_or(0),
             pids,
             began: Instant::now(),
@@ -148,7 +147,7 @@ impl<'a> Observation<'a> {
         self.idle.update(files);
         let machine = machine_cpus(files);
         let busy = self.idle.share(&machine).map(|idle| (1.0 - idle) * machine.len() as f64);
-        let overflows = accept_overflows(files).zip(self.overflows);
+        let overflows = tcp::listen_overflows(files).zip(self.overflows);
         let driver = cpu_clock::of_this_process().as_secs_f64() - self.driver_cpu_s;
         let allowed: BTreeSet<usize> = pids
             .iter()

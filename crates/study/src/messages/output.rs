@@ -6,13 +6,14 @@ use tidegate_report::svg_file;
 use super::analysis::{
     batches, connections, first_requests, key_numbers, overheads, sizes, starts,
 };
+use super::figures::Drawn;
 use super::page::Page;
 use super::plan::Volume;
 use super::series::Measured;
 use super::{NAME, Options, claims, figures};
 use crate::folder::Folder;
-use crate::output::png::Painter;
-use crate::{Error, Result, Summary};
+use crate::output::png::write_figures;
+use crate::{Result, Summary};
 
 /// The colour of the last configuration, as on the page, in a file of its own.
 const FILE_COLOUR: &str = "polyline[class~=\"soap-wss\"] { stroke: #16202a; } \
@@ -49,19 +50,12 @@ pub(super) fn write(
     summary.claims = claims::check(measured, volume);
     folder.write("requests.csv", requests(measured).as_bytes())?;
     let drawn = figures::figures(measured, volume);
-    let path = folder.file("figures");
-    std::fs::create_dir_all(&path)
-        .map_err(|error| Error::Machine(format!("cannot create {}: {error}", path.display())))?;
-    let painter = Painter::new();
-    for figure in &drawn {
+    let svg = |figure: &Drawn| {
         let names: Vec<&str> = figure.lines.iter().map(|line| line.name.as_str()).collect();
         let svg = svg_file(&figure.chart().svg(), figure.title, &names);
-        let svg = svg.replacen("</style>", &format!("{FILE_COLOUR}</style>"), 1);
-        folder.write(&format!("figures/{}.svg", figure.id), svg.as_bytes())?;
-        if let Some(painter) = &painter {
-            folder.write(&format!("figures/{}.png", figure.id), &painter.png(&svg)?)?;
-        }
-    }
+        svg.replacen("</style>", &format!("{FILE_COLOUR}</style>"), 1)
+    };
+    write_figures(folder, drawn.iter().map(|figure| (figure.id, svg(figure))))?;
     let page = Page { summary: &summary, drawn: &drawn, notes, volume };
     folder.write("report.html", page.html().as_bytes())?;
     folder.finish(&summary)?;

@@ -2,7 +2,7 @@
 
 use maud::{Markup, PreEscaped, html};
 use serde_json::Value;
-use tidegate_report::{figure, palette};
+use tidegate_report::{figure, names, palette};
 
 use super::figures::Drawn;
 use super::plan::{USUAL_PAYLOAD, Volume};
@@ -24,14 +24,8 @@ type Column = (&'static str, fn(&Row) -> String);
 impl Page<'_> {
     /// The whole page.
     pub(super) fn html(&self) -> String {
-        let mut names: Vec<&str> = self
-            .drawn
-            .iter()
-            .flat_map(|it| it.lines.iter().map(|line| line.name.as_str()))
-            .collect();
-        names.sort_unstable();
-        names.dedup();
-        let count = |verdict| self.summary.claims.iter().filter(|it| it.verdict == verdict).count();
+        let names = names(self.drawn.iter().flat_map(|it| &it.lines));
+        let count = |verdict| self.summary.count(verdict);
         let content = html! {
             style { (PreEscaped(palette(&names) + LAST_COLOUR + STYLE)) }
             p.kicker { "Study messages" @if self.summary.quick { " · quick run, its figures are rough" } }

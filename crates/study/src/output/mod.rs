@@ -6,13 +6,13 @@ pub(crate) mod png;
 
 use tidegate_report::svg_file;
 
+use crate::Result;
 use crate::analysis::{self, claims, figures, tables};
 use crate::experiment::Experiment;
 use crate::folder::Folder;
 use crate::options::Options;
 use crate::runner::Measured;
 use crate::summary::Summary;
-use crate::{Error, Result};
 use page::Page;
 
 /// Share of the servers' cores from which what others use is worth a note. The kernel's own work
@@ -34,21 +34,15 @@ pub fn finish(experiment: &Experiment, options: &Options, measured: &Measured) -
     let rows = tables::every_run(experiment, &measured.records);
     folder.write("results.parquet", &parquet::table(&rows)?)?;
     let drawn = figures::figures(experiment, &runs, options.quick, &measured.unit);
-    let figures = options.out.join("figures");
-    std::fs::create_dir_all(&figures)
-        .map_err(|error| Error::Machine(format!("cannot create {}: {error}", figures.display())))?;
-    let painter = png::Painter::new();
-    let mut notes = measured.notes.clone();
-    for figure in &drawn {
+    let svg = |figure: &figures::Drawn| {
         let names: Vec<&str> = figure.lines.iter().map(|line| line.name.as_str()).collect();
         let title = format!("{} ({})", figure.title, figure.subtitle());
-        let svg = svg_file(&figure.chart().svg(), title.trim_end_matches(" ()"), &names);
-        folder.write(&format!("figures/{}.svg", figure.id), svg.as_bytes())?;
-        if let Some(painter) = &painter {
-            folder.write(&format!("figures/{}.png", figure.id), &painter.png(&svg)?)?;
-        }
-    }
-    if painter.is_none() {
+        svg_file(&figure.chart().svg(), title.trim_end_matches(" ()"), &names)
+    };
+    let files = drawn.iter().map(|figure| (figure.id.as_str(), svg(figure)));
+    let has_font = png::write_figures(&folder, files)?;
+    let mut notes = measured.notes.clone();
+    if !has_font {
         notes.push(
             "No font is installed, so figures are SVG only; install fonts-dejavu-core for PNG."
                 .into(),

@@ -5,10 +5,9 @@ mod tables;
 mod words;
 
 use maud::{Markup, PreEscaped, html};
-use tidegate_report::{figure, palette};
+use tidegate_report::{figure, names, palette};
 
 use crate::analysis::figures::Drawn;
-use crate::claim::Verdict;
 use crate::experiment::Experiment;
 use crate::options::Options;
 use crate::summary::Summary;
@@ -27,13 +26,7 @@ pub(super) struct Page<'a> {
 impl Page<'_> {
     /// The whole page.
     pub(super) fn html(&self) -> String {
-        let mut names: Vec<&str> = self
-            .drawn
-            .iter()
-            .flat_map(|it| it.lines.iter().map(|line| line.name.as_str()))
-            .collect();
-        names.sort_unstable();
-        names.dedup();
+        let names = names(self.drawn.iter().flat_map(|it| &it.lines));
         let style = palette(&names) + STYLE;
         let content = html! {
             style { (PreEscaped(style)) }
@@ -93,11 +86,6 @@ impl Page<'_> {
             dt { "Data" } dd { code { "results.parquet" } " has a row per run, " code { "runs/" } " the requests, seconds and host readings of each, " code { "summary.json" } " the tables and claims of this page" }
         } }
     }
-}
-
-/// How many claims have a verdict.
-fn count(summary: &Summary, verdict: Verdict) -> usize {
-    summary.claims.iter().filter(|claim| claim.verdict == verdict).count()
 }
 
 const STYLE: &str = "\

@@ -1,18 +1,19 @@
-//! Figures as PNG.
+//! Figures as files, SVG and PNG.
 
 use resvg::tiny_skia::{Pixmap, Transform};
 use resvg::usvg::{Options, Tree};
 
+use crate::folder::Folder;
 use crate::{Error, Result};
 
 /// Draws SVG with the fonts of the system.
-pub(crate) struct Painter {
+struct Painter {
     options: Options<'static>,
 }
 
 impl Painter {
     /// `None` if the system has no font: a figure without its labels says nothing.
-    pub(crate) fn new() -> Option<Self> {
+    fn new() -> Option<Self> {
         let mut options = Options::default();
         options.fontdb_mut().load_system_fonts();
         let font = ["DejaVu Sans", "Noto Sans", "Liberation Sans"].into_iter().find(|name| {
@@ -34,7 +35,7 @@ impl Painter {
     ///
     /// # Errors
     /// The SVG is not one, which is a defect of this program.
-    pub(crate) fn png(&self, svg: &str) -> Result<Vec<u8>> {
+    fn png(&self, svg: &str) -> Result<Vec<u8>> {
         let wrong = |error: String| Error::Internal(format!("a figure cannot be drawn: {error}"));
         let tree = Tree::from_str(svg, &self.options).map_err(|error| wrong(error.to_string()))?;
         let size = tree.size().to_int_size();
@@ -43,6 +44,28 @@ impl Painter {
         resvg::render(&tree, Transform::default(), &mut image.as_mut());
         image.encode_png().map_err(|error| wrong(error.to_string()))
     }
+}
+
+/// Writes figures, which are SVG by name, into the folder `figures`, each as SVG and PNG. Returns
+/// whether there was a font for the PNG.
+///
+/// # Errors
+/// A file cannot be written.
+pub(crate) fn write_figures<'a>(
+    folder: &Folder,
+    figures: impl IntoIterator<Item = (&'a str, String)>,
+) -> Result<bool> {
+    let path = folder.file("figures");
+    std::fs::create_dir_all(&path)
+        .map_err(|error| Error::Machine(format!("cannot create {}: {error}", path.display())))?;
+    let painter = Painter::new();
+    for (name, svg) in figures {
+        folder.write(&format!("figures/{name}.svg"), svg.as_bytes())?;
+        if let Some(painter) = &painter {
+            folder.write(&format!("figures/{name}.png"), &painter.png(&svg)?)?;
+        }
+    }
+    Ok(painter.is_some())
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ mod site;
 
 use std::path::{Path, PathBuf};
 
-use tidegate_host::{Cores, Files, processes};
+use tidegate_host::{Cores, Files, processes, scheduling};
 use tidegate_lab::services::{Node, Tomcat};
 use tidegate_lab::{Certificate, Key, Launch, Process, Service};
 
@@ -173,7 +173,7 @@ impl System {
     /// Resident memory of service and gate, in bytes.
     pub fn memory(&self) -> u64 {
         let files = Files::new("/");
-        let of = |id| resident(&files.read(format!("/proc/{id}/statm"))?);
+        let of = |id| scheduling::resident_bytes(&files, id);
         self.processes().into_iter().filter_map(of).sum()
     }
 
@@ -183,13 +183,6 @@ impl System {
         let address = self.gate.as_ref()?.address("admin").ok()?;
         http::get(address, page).ok().filter(|answer| answer.status == 200).map(|it| it.body)
     }
-}
-
-/// Bytes of the second field of `/proc/PID/statm`, in pages.
-/// Source: `proc_pid_statm(5)`.
-fn resident(statm: &str) -> Option<u64> {
-    const PAGE: u64 = 4096;
-    statm.split_whitespace().nth(1)?.parse::<u64>().ok().map(|pages| pages.saturating_mul(PAGE))
 }
 
 /// A process of this program.

@@ -25,16 +25,7 @@ fn process(role: Role, processors: f64) -> Process {
         sample_ms: 100,
         pressure: true,
     };
-    Process {
-        file: PathBuf::from(role.name()),
-        header,
-        lines: Vec::new(),
-        samples: Vec::new(),
-        dropped: 0,
-        ending: None,
-        cut_at: None,
-        too_long: false,
-    }
+    Process::new(PathBuf::from(role.name()), header)
 }
 
 fn line(connection: u64, request: u32, start_ms: u64, steps: &[(Phase, u64)]) -> Line {

@@ -88,6 +88,20 @@ pub struct Process {
 }
 
 impl Process {
+    /// A process that recorded nothing yet.
+    pub fn new(file: PathBuf, header: Header) -> Self {
+        Self {
+            file,
+            header,
+            lines: Vec::new(),
+            samples: Vec::new(),
+            dropped: 0,
+            ending: None,
+            cut_at: None,
+            too_long: false,
+        }
+    }
+
     /// Reads a file to its last whole record.
     ///
     /// # Errors
@@ -113,16 +127,7 @@ impl Process {
             Err(Failure::Known(error)) => return Err(error),
             Ok(header) => header,
         };
-        let mut process = Self {
-            file,
-            header: header.0,
-            lines: Vec::new(),
-            samples: Vec::new(),
-            dropped: 0,
-            ending: None,
-            cut_at: None,
-            too_long: false,
-        };
+        let mut process = Self::new(file, header.0);
         let mut at = header.1;
         let mut block = Vec::new();
         loop {

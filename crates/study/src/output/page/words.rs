@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use maud::{Markup, html};
 
-use super::{Page, count};
+use super::Page;
 use crate::claim::Verdict;
 use crate::summary::Row;
 
@@ -74,7 +74,7 @@ pub(super) fn headline(page: &Page<'_>) -> String {
     }
     let claims = page.summary.claims.len();
     if claims > 0 {
-        return format!("{} of {claims} claims hold here.", count(page.summary, Verdict::Holds));
+        return format!("{} of {claims} claims hold here.", page.summary.count(Verdict::Holds));
     }
     page.experiment.about.clone()
 }
@@ -106,9 +106,9 @@ pub(super) fn lead(page: &Page<'_>) -> String {
     if claims > 0 {
         text += &format!(
             "Of {claims} claims {} hold here, {} do not, and {} are undecided.",
-            count(page.summary, Verdict::Holds),
-            count(page.summary, Verdict::DoesNotHold),
-            count(page.summary, Verdict::Undecided)
+            page.summary.count(Verdict::Holds),
+            page.summary.count(Verdict::DoesNotHold),
+            page.summary.count(Verdict::Undecided)
         );
     }
     if text.is_empty() { page.experiment.about.clone() } else { text }
