@@ -10,7 +10,7 @@ use std::collections::HashMap;
 /// Means of the requests that are in the files of load generator and gate, milliseconds.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Joined {
-    /// Requests that load generator and gate recorded.
+    /// Requests with a response that load generator and gate recorded.
     pub requests: u64,
     /// Of those, the ones that the site recorded too.
     pub with_site: u64,
@@ -31,7 +31,7 @@ pub struct Joined {
     pub before_site_ms: Option<f64>,
 }
 
-/// Joins the requests; `None` if no request is in the files of load generator and gate.
+/// Joins the requests; `None` if no answered one is in the files of load generator and gate.
 pub fn join(trace: &Trace) -> Option<Joined> {
     let of = |role: Role| {
         let processes = trace.processes.iter().filter(move |p| p.header.role == role);
@@ -52,7 +52,8 @@ pub fn join(trace: &Trace) -> Option<Joined> {
     let (mut requests, mut with_site) = (0u64, 0u64);
     let [mut customer, mut in_gate, mut upstream, mut before_gate] = [0.0; 4];
     let [mut in_site, mut database, mut before_site] = [0.0; 3];
-    for line in of(Role::Load) {
+    // A request without a response has no last byte that the customer waited for.
+    for line in of(Role::Load).filter(|line| line.status > 0) {
         let Some(context) = line.context else { continue };
         let Some(at_gate) = gate.get(&context.span) else { continue };
         let same = |other: &Line| other.context.is_some_and(|other| other.trace == context.trace);

@@ -189,6 +189,25 @@ fn a_customers_wait_is_divided_among_gate_site_and_database() {
 }
 
 #[test]
+fn a_request_without_a_response_is_not_among_the_customers_waits() {
+    let with = |line: Line, parent, span| Line {
+        context: Some(Context { trace: 9, parent, span }),
+        ..line
+    };
+    let mut load = process(Role::Load, 1.0);
+    load.lines.push(with(line(1, 1, 0, &[(Phase::Wait, 18), (Phase::Receive, 2)]), 0, 11));
+    // The run ended, or the customer left, before the response that the gate sent.
+    let open = Line { status: 0, ..line(1, 2, 50, &[(Phase::Wait, 1)]) };
+    load.lines.push(with(open, 0, 12));
+    let mut gate = process(Role::Gate, 1.0);
+    for (parent, span) in [(11, 21), (12, 22)] {
+        gate.lines.push(with(line(1, 1, 0, &[(Phase::Upstream, 12)]), parent, span));
+    }
+    let joined = analyse(&Trace::of(vec![gate, load]).unwrap()).joined.unwrap();
+    assert_eq!((joined.requests, joined.customer_ms), (1, 20.0));
+}
+
+#[test]
 fn an_empty_trace_is_analysed() {
     let trace = Trace::of(vec![process(Role::Gate, 1.0)]).unwrap();
     let analysis = analyse(&trace);
