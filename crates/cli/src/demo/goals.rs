@@ -152,11 +152,13 @@ fn response(four: &Point, summary: &Summary) -> Option<Goal> {
 }
 
 fn none_refused(half: &Point) -> Goal {
-    Goal::new(
+    let goal = Goal::new(
         "at 0.5× no new session is refused".into(),
         format!("{:.2} refused/s", half.refused_per_s),
         Verdict::exactly(half.refused_per_s == 0.0),
-    )
+    );
+    // Half the capacity is more than the server has where other programs use the other half.
+    undisturbed(goal, &[half])
 }
 
 fn no_returning_refused(curve: &[&Point]) -> Goal {
@@ -302,6 +304,12 @@ mod tests {
         assert_eq!(complete.verdict, Verdict::Missed, "nothing disturbed the other point");
         let refused = Point { others_use: 0.3, returning_refused: 1, ..bad };
         assert_eq!(missed(refused), 1, "a refusal is the gate's, whatever else runs");
+        let mut at_half = summary(GOOD);
+        at_half.points[0].refused_per_s = 3.0;
+        assert_eq!(not(Verdict::Met, &at_half).len(), 1);
+        at_half.points[0].others_use = 0.5;
+        let verdicts: Vec<_> = evaluate(&at_half).iter().map(|goal| goal.verdict).collect();
+        assert!(!verdicts.contains(&Verdict::Missed), "half the capacity was not there: {verdicts:?}");
     }
 
     #[test]
