@@ -10,7 +10,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 use common::upstream::read_request;
-use common::{Text, tidegate};
+use common::{Text, tidegate, with_small_files};
 use serde_json::Value;
 
 /// A server of plain HTTP whose requests hold one of `slots` for 20 ms each: it carries 50 per
@@ -68,9 +68,31 @@ fn a_site_of_known_capacity_is_studied_to_its_end() {
     let carried = result["carried_per_s_value"].as_f64().unwrap();
     assert!(carried > 1.0 && carried < 200.0, "{carried}: {text}");
     assert!(summary["tables"]["steps"].as_array().unwrap().len() > 10);
-    for file in ["report.html", "throughput.svg", "steps/001.json", "steps/001.requests.parquet"] {
+    for file in [
+        "report.html",
+        "figures/throughput.svg",
+        "figures/response-time.svg",
+        "steps/001.json",
+        "steps/001.requests.parquet",
+    ] {
         assert!(out.path().join(file).metadata().unwrap().len() > 100, "{file}");
     }
+    let has_png = out.path().join("figures/throughput.png").exists();
+    assert_eq!(has_png, !text.contains("No font is installed"), "{text}");
+}
+
+#[test]
+fn a_disk_that_gets_full_ends_the_study_with_what_to_do() {
+    let out = tempfile::tempdir().unwrap();
+    let target = server(2, "200 OK");
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_tidegate"));
+    let command = with_small_files(&mut command, 1 << 10).stdin(std::process::Stdio::null());
+    let args = ["study", "capacity", "--quick", "--step", "300ms", "--target", &target, "--out"];
+    let output = command.args(args).arg(out.path()).output().unwrap();
+    let message = output.stderr_text();
+    assert_eq!(output.status.code(), Some(3), "{message}");
+    assert!(message.contains("File too large") && message.contains("make room"), "{message}");
+    assert!(!out.path().join("summary.json").exists());
 }
 
 #[test]

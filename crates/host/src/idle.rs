@@ -16,7 +16,7 @@ struct Ticks {
 }
 
 /// The idle time of each processor between the last two updates.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct IdleTimes {
     /// As of the last update, by number of the processor; `None` where the kernel
     /// reported none.

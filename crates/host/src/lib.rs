@@ -3,6 +3,7 @@
 
 pub mod cgroup;
 pub mod clock;
+mod core_use;
 mod cores;
 pub mod cpu_clock;
 mod files;
@@ -19,6 +20,7 @@ pub mod sockets;
 pub mod tcp;
 
 pub use cgroup::CpuGroup;
+pub use core_use::CoreUse;
 pub use cores::Cores;
 pub use files::Files;
 pub use idle::IdleTimes;

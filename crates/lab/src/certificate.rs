@@ -50,7 +50,7 @@ impl Certificate {
         let write = |suffix: &str, text: &str| {
             let path = folder.join(format!("{name}.{suffix}"));
             let written = std::fs::write(&path, text);
-            written.of_machine(format_args!("cannot write {}", path.display())).map(|()| path)
+            written.of_writing(&path).map(|()| path)
         };
         Ok(Self {
             both: write("both.pem", &format!("{chain}{key}"))?,

@@ -1,6 +1,7 @@
 //! Errors of an experiment, by whose fault they are.
 
 use std::fmt::Display;
+use std::path::Path;
 
 /// Result of the fallible functions of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -54,6 +55,9 @@ pub(crate) trait Fault<T> {
 
     /// That of a process of the experiment.
     fn of_process(self, what: impl Display) -> Result<T>;
+
+    /// The machine's: this file cannot be written; with the remedy.
+    fn of_writing(self, file: &Path) -> Result<T>;
 }
 
 impl<T, E: Display> Fault<T> for std::result::Result<T, E> {
@@ -63,6 +67,15 @@ impl<T, E: Display> Fault<T> for std::result::Result<T, E> {
 
     fn of_process(self, what: impl Display) -> Result<T> {
         self.map_err(|error| Error::Process(format!("{what}: {error}")))
+    }
+
+    fn of_writing(self, file: &Path) -> Result<T> {
+        self.map_err(|error| {
+            Error::Machine(format!(
+                "cannot write {}: {error}; make room, or choose a folder that may be written",
+                file.display()
+            ))
+        })
     }
 }
 
@@ -87,5 +100,7 @@ mod tests {
         let error = full().of_machine("cannot write a").unwrap_err();
         assert_eq!(error.to_string(), "cannot write a: no storage space");
         assert!(matches!(full().of_process("b"), Err(Error::Process(_))));
+        let error = full().of_writing(Path::new("/a/b")).unwrap_err().to_string();
+        assert!(error.starts_with("cannot write /a/b: no storage space; make room"), "{error}");
     }
 }

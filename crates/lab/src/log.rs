@@ -24,7 +24,7 @@ impl Log {
     /// The file cannot be created.
     pub fn create(path: &Path) -> Result<Self> {
         let file = File::options().read(true).write(true).create(true).truncate(true).open(path);
-        let file = file.of_machine(format_args!("cannot write {}", path.display()))?;
+        let file = file.of_writing(path)?;
         Ok(Self { file, path: Some(path.to_owned()) })
     }
 

@@ -72,7 +72,9 @@ impl Service {
                 Ok(line) => self.addresses.extend(announcement(&line)),
                 Err(mpsc::RecvTimeoutError::Timeout) => {
                     let (seconds, last) = (START.as_secs(), last());
-                    let text = format!("the {name} did not start within {seconds} s: {last}");
+                    let text = format!(
+                        "the {name} was not ready within {seconds} s; look at its log: {last}"
+                    );
                     return Err(Error::Process(text));
                 }
                 Err(mpsc::RecvTimeoutError::Disconnected) => {

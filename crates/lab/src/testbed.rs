@@ -87,8 +87,7 @@ impl Testbed {
     pub fn open_gate(&mut self, policy: &str) -> Result<()> {
         let config = self.out.join(format!("gate-{policy}.toml"));
         let text = gate_config(policy, self.site.address("site")?, self.setup.times);
-        std::fs::write(&config, text)
-            .of_machine(format_args!("cannot write {}", config.display()))?;
+        std::fs::write(&config, text).of_writing(&config)?;
         let args = ["gate".into(), "--config".into(), config.display().to_string()];
         let log = self.out.join(format!("gate-{policy}.log"));
         let gate = service("gate", args, &self.setup, &log)?;

@@ -59,6 +59,10 @@ pub struct Chart<'a> {
     pub marks: bool,
     /// Whether the values at an x are shown where the pointer is.
     pub readings: bool,
+    /// Names of lines that have no marks.
+    pub unmarked: &'a [&'a str],
+    /// Names of lines whose points are not joined: only their marks are drawn.
+    pub unjoined: &'a [&'a str],
 }
 
 /// Height of a line of text.
@@ -209,6 +213,8 @@ impl Chart<'_> {
 
     fn draw_line(&self, line: &Line, axis: &Axis, svg: &mut String) {
         let colour = class(&line.name);
+        let is_joined = !self.unjoined.contains(&line.name.as_str());
+        let has_marks = !is_joined || self.marks && !self.unmarked.contains(&line.name.as_str());
         let placed = |(x, y): &(f64, f64)| (axis.x(*x), axis.y(*y));
         for piece in line.points.split(|(_, y)| !y.is_finite()) {
             if let [alone] = piece {
@@ -221,12 +227,12 @@ impl Chart<'_> {
                     ),
                 );
             }
-            if piece.len() > 1 {
+            if piece.len() > 1 && is_joined {
                 let path = piece.iter().map(placed).map(|(x, y)| format!("{x:.1},{y:.1}"));
                 let path = path.collect::<Vec<_>>().join(" ");
                 put(svg, format_args!(r#"<polyline class="line {colour}" points="{path}"/>"#));
             }
-            if self.marks {
+            if has_marks {
                 for (x, y) in piece.iter().map(placed) {
                     put(
                         svg,
@@ -379,6 +385,20 @@ mod tests {
             .collect();
         assert_eq!(pieces, [2, 2], "{svg}");
         assert_eq!(svg.matches("<circle").count(), 1, "a point between two gaps: {svg}");
+    }
+
+    #[test]
+    fn a_line_can_be_without_marks_and_marks_without_a_line() {
+        let points = || vec![(0.5, 1.0), (1.0, 2.0), (4.0, 3.0)];
+        let line = |name: &str| Line { name: name.into(), points: points() };
+        let lines = [line("law"), line("step"), line("both")];
+        let chart =
+            Chart { unmarked: &["law"], unjoined: &["step"], ..chart(&lines, Scale::Linear) };
+        let svg = chart.svg();
+        let count = |text: &str| svg.matches(text).count();
+        assert_eq!((count("\"line law\""), count("\"mark law\"")), (1, 0), "{svg}");
+        assert_eq!((count("\"line step\""), count("\"mark step\"")), (0, 3), "{svg}");
+        assert_eq!((count("\"line both\""), count("\"mark both\"")), (1, 3), "{svg}");
     }
 
     #[test]

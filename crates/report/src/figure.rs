@@ -5,6 +5,7 @@ use maud::{Markup, PreEscaped, html};
 
 use crate::bars::Bars;
 use crate::chart::{Chart, Size};
+use crate::stacked::StackedBars;
 use crate::svg::class;
 
 /// A line chart with its caption.
@@ -24,6 +25,16 @@ pub fn histogram(title: &str, note: &str, bars: &Bars) -> Markup {
     framed(title, note, html! {}, |size| bars.svg_of(size))
 }
 
+/// Stacked bars with their caption.
+pub fn stacked(title: &str, note: &str, bars: &StackedBars) -> Markup {
+    let legend = html! {
+        ul.legend.narrow.parts { @for (_, part) in bars.shown() {
+            li class=(part.class()) { @if part.striped { i.striped {} } @else { i {} } (part.name) }
+        } }
+    };
+    framed(title, note, legend, |size| bars.svg_of(size))
+}
+
 fn framed(title: &str, note: &str, legend: Markup, svg: impl Fn(Size) -> String) -> Markup {
     html! { figure {
         figcaption { (title) @if !note.is_empty() { small { (note) } } }
@@ -37,6 +48,7 @@ fn framed(title: &str, note: &str, legend: Markup, svg: impl Fn(Size) -> String)
 mod tests {
     use super::*;
     use crate::chart::Line;
+    use crate::{Bar, Group, Part};
 
     #[test]
     fn a_figure_has_both_forms_and_a_legend_where_names_are_left_out() {
@@ -46,5 +58,20 @@ mod tests {
         assert_eq!(html.matches("<svg").count(), 2);
         assert!(html.contains("a &lt;title&gt;"), "{html}");
         assert!(html.contains(r#"<li class="p-95-">p&lt;95&gt;</li>"#), "{html}");
+    }
+
+    #[test]
+    fn stacked_bars_have_a_legend_of_the_parts_that_occur_where_the_figure_has_none() {
+        let parts = [("a", 1, false), ("b < c", 2, true), ("never", 3, false)];
+        let parts =
+            parts.map(|(name, colour, striped)| Part { name: name.into(), colour, striped });
+        let bar = Bar { name: "1".into(), values: vec![1.0, 2.0, 0.0] };
+        let groups = [Group { name: "x".into(), bars: vec![bar] }];
+        let bars = StackedBars { parts: &parts, groups: &groups, ..StackedBars::default() };
+        let html = stacked("a title", "a note", &bars).into_string();
+        assert_eq!(html.matches("<svg").count(), 2);
+        assert!(html.contains(r#"<li class="part-1"><i></i>a</li>"#), "{html}");
+        assert!(html.contains(r#"<li class="part-2"><i class="striped"></i>b &lt; c</li>"#));
+        assert!(!html.contains("never"), "{html}");
     }
 }

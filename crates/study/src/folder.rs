@@ -12,6 +12,8 @@ use crate::{Error, Result};
 const SUMMARY: &str = "summary.json";
 /// What a name has while its file is being written.
 const PARTIAL: &str = "partial";
+/// What to do where a file cannot be written.
+pub(crate) const MAKE_ROOM: &str = "make room and run the study again, an experiment with --resume";
 
 /// The folder of a study.
 #[derive(Clone, Debug)]
@@ -26,7 +28,10 @@ impl Folder {
     /// [`Error::Operator`]: it cannot be created.
     pub fn create(path: &Path) -> Result<Self> {
         fs::create_dir_all(path).map_err(|error| {
-            Error::Operator(format!("--out {}: cannot be created: {error}", path.display()))
+            Error::Operator(format!(
+                "--out {}: cannot be created: {error}; give a folder that may be written",
+                path.display()
+            ))
         })?;
         Ok(Self { path: path.to_owned() })
     }
@@ -56,7 +61,7 @@ impl Folder {
         });
         written.map_err(|error| {
             let _ = fs::remove_file(&partial);
-            Error::Machine(format!("cannot write {}: {error}", place.display()))
+            Error::Machine(format!("cannot write {}: {error}; {MAKE_ROOM}", place.display()))
         })?;
         Ok(place)
     }

@@ -48,9 +48,9 @@ pub const METRICS: &[Metric] = &[
     metric("server_use", "share", "share of their processors that service and gate used"),
     metric("core_idle", "share", "share of the time in which the servers' cores were idle"),
     metric(
-        "neighbour_use",
+        "others_use",
         "share",
-        "share of the servers' cores that other processes, and the kernel outside of any process, used",
+        "share of the servers' cores that other programs used, or that the hypervisor took away",
     ),
     metric(
         "available_cpus",

@@ -72,7 +72,8 @@ impl State {
                 );
             }
             return match self.difference(&text) {
-                None => Ok(()),
+                // Claims and figures may be others than before.
+                None => self.write(&folder),
                 Some(difference) => operator(format!(
                     "{difference}; give the same file and flags, or another --out to start anew"
                 )),
@@ -83,14 +84,19 @@ impl State {
                 "has results and no {FILE}, so that it cannot be continued; give another --out"
             ));
         }
+        self.write(&folder)
+    }
+
+    fn write(&self, folder: &Folder) -> Result<()> {
         let text = serde_json::to_string_pretty(self)
             .map_err(|error| Error::Internal(format!("cannot write the state: {error}")))?;
         folder.write(FILE, (text + "\n").as_bytes()).map(|_| ())
     }
 
-    /// What a folder has of another study, in words; `None` if it is of the same.
+    /// What a folder has of another study, in words; `None` if it is of the same. Claims, figures
+    /// and the line about it may be others: they follow from the runs, and no run from them.
     fn difference(&self, text: &str) -> Option<String> {
-        let value: serde_json::Value = match serde_json::from_str(text) {
+        let mut value: serde_json::Value = match serde_json::from_str(text) {
             Ok(value) => value,
             Err(error) => return Some(format!("its {FILE} cannot be read ({error})")),
         };
@@ -102,10 +108,18 @@ impl State {
                 self.format, self.version
             ));
         }
+        if let Some(experiment) = value.get_mut("experiment").and_then(|it| it.as_object_mut()) {
+            for list in ["claims", "figures"] {
+                experiment.insert(list.into(), serde_json::json!([]));
+            }
+        }
         let other: Self = match serde_json::from_value(value) {
             Ok(other) => other,
             Err(error) => return Some(format!("its {FILE} cannot be read ({error})")),
         };
+        let mut own = self.experiment.clone();
+        (own.claims, own.figures) = (Vec::new(), Vec::new());
+        own.about.clone_from(&other.experiment.about);
         let differs = [
             (other.experiment.name != self.experiment.name, "is of another experiment"),
             (other.quick != self.quick, "was run with another --quick"),
@@ -117,7 +131,7 @@ impl State {
                 "was run with other shares of processors",
             ),
             (other.machine != self.machine, "was measured on another machine"),
-            (other.experiment != self.experiment, "is of another version of the experiment's file"),
+            (other.experiment != own, "is of another version of the experiment's file"),
         ];
         differs.into_iter().find(|(differs, _)| *differs).map(|(_, text)| text.to_owned())
     }
@@ -131,8 +145,11 @@ impl State {
         let operator = |text: String| Error::Operator(format!("{}: {text}", file.display()));
         let text = std::fs::read_to_string(&file)
             .map_err(|error| operator(format!("{error}; give the folder of a study")))?;
-        serde_json::from_str(&text)
-            .map_err(|error| operator(format!("is of another version, or damaged: {error}")))
+        serde_json::from_str(&text).map_err(|error| {
+            operator(format!(
+                "is of another version, or damaged ({error}); give a folder of this version"
+            ))
+        })
     }
 }
 
@@ -183,6 +200,23 @@ mod tests {
         other.experiment.name = "x".into();
         assert!(error(&other, out.path(), true).contains("another experiment"));
         assert_eq!(State::of(out.path()).unwrap(), state());
+    }
+
+    #[test]
+    fn a_study_is_analysed_again_with_other_claims_and_figures() {
+        let out = tempfile::tempdir().unwrap();
+        state().claim(out.path(), false).unwrap();
+        // As written by a program that knew other figures.
+        let file = out.path().join(FILE);
+        let mut earlier: serde_json::Value =
+            serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+        earlier["experiment"]["figures"] = serde_json::json!([{ "shape": "round" }]);
+        earlier["experiment"]["about"] = "another sentence".into();
+        std::fs::write(&file, earlier.to_string()).unwrap();
+        let mut now = state();
+        now.experiment.claims.pop();
+        now.claim(out.path(), true).unwrap();
+        assert_eq!(State::of(out.path()).unwrap(), now);
     }
 
     #[test]

@@ -4,10 +4,9 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
-use tidegate_host::{Files, IdleTimes};
+use tidegate_host::{CoreUse, Files};
 use tidegate_load::{Arrivals, RunStage, Snapshot, Stop};
 
-use super::cpu_use::CpuUse;
 use super::event::{Event, Label};
 use super::plan::Plan;
 use super::ramp::Ramp;
@@ -244,32 +243,21 @@ impl<'a> Measurement<'a> {
         label: &Label,
     ) -> anyhow::Result<Window> {
         let (warm_up, length, testbed) = (load.warm_up, load.measure, self.testbed);
-        let (mut cpu_use, mut machine) = (CpuUse::default(), None);
-        let files = Files::new("/");
+        let mut core_use = CoreUse::of(Files::new("/"), &self.plan.server_cores);
         let (summary, began) = self.drive(load, label, &mut |snapshot| {
             if snapshot.stage == RunStage::Measure
                 && let Ok(cpu_s) = testbed.cpu_s(policy)
             {
-                cpu_use.add(snapshot.elapsed_s, cpu_s);
-                machine.get_or_insert_with(|| {
-                    let mut machine = IdleTimes::default();
-                    machine.update(&files);
-                    machine
-                });
+                core_use.look(snapshot.elapsed_s, cpu_s);
             }
         })?;
-        let server_use = cpu_use.cpus() / self.testbed.cpus();
-        let all_use = machine.and_then(|mut machine| {
-            machine.update(&files);
-            machine.share_of_programs(&self.plan.server_cores.list().iter().copied().collect())
-        });
         let from = began + warm_up;
         let middle = (from + length / 2).saturating_duration_since(self.began);
         Ok(Window {
             summary,
             at_s: middle.as_secs_f64(),
-            server_use,
-            others_use: all_use.map_or(0.0, |all| (all - server_use).max(0.0)),
+            server_use: core_use.cpus() / self.testbed.cpus(),
+            others_use: core_use.others_use().unwrap_or_default(),
             machine_speed: self.pulse.speed(from, from + length),
         })
     }

@@ -1,7 +1,6 @@
 //! `tidegate demo`: the auction site behind the gate under more load than it can serve,
 //! without and with admission control.
 
-mod cpu_use;
 mod event;
 mod goals;
 mod measure;

@@ -1,6 +1,7 @@
 //! The result of the demo, as in `summary.json`.
 
 use serde::Serialize;
+use tidegate_host::CoreUse;
 use tidegate_stats::Verdict;
 
 /// The whole result. Field names are a contract with scripts.
@@ -195,14 +196,11 @@ impl Point {
     }
 }
 
-/// The share of the server's processors from which on other programs change its figures.
-const OTHERS: f64 = 0.1;
-
 impl Point {
     /// What else than the server made these figures; `None`: nothing.
     pub fn disturbance(&self) -> Option<String> {
         let percent = 100.0 * self.others_use;
-        match (self.driver_saturated, self.others_use > OTHERS) {
+        match (self.driver_saturated, self.others_use > CoreUse::DISTURBING) {
             (true, _) => Some("the driver was saturated".into()),
             (false, true) => Some(format!("other programs used {percent:.0} % of the server")),
             (false, false) => None,

@@ -6,6 +6,7 @@ pub mod upstream;
 
 use std::io::{BufRead, BufReader, Read};
 use std::os::fd::FromRawFd;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc;
@@ -144,6 +145,23 @@ pub fn tidegate(args: &[&str]) -> Output {
         .stdin(Stdio::null())
         .output()
         .expect("the binary starts")
+}
+
+/// Lets no file of a program and of those that it starts grow beyond so many bytes, as on a disk
+/// that is full: a write gets an error.
+pub fn with_small_files(command: &mut Command, bytes: u64) -> &mut Command {
+    let limit = libc::rlimit { rlim_cur: bytes, rlim_max: bytes };
+    // SAFETY: both calls are safe between fork and exec; the limit is the child's own.
+    unsafe {
+        command.pre_exec(move || {
+            // By default the signal would end the process before it sees the error.
+            libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
+            match libc::setrlimit(libc::RLIMIT_FSIZE, &raw const limit) {
+                0 => Ok(()),
+                _ => Err(std::io::Error::last_os_error()),
+            }
+        })
+    }
 }
 
 /// Runs curl; `-k` and a deadline are always set.

@@ -89,7 +89,7 @@ impl Setup {
     /// Writes a file of configuration into the folder.
     fn write(&self, name: &str, text: &str) -> Result<PathBuf> {
         let file = self.folder.join(name);
-        std::fs::write(&file, text).of_machine(format_args!("cannot write {}", file.display()))?;
+        std::fs::write(&file, text).of_writing(&file)?;
         Ok(file)
     }
 

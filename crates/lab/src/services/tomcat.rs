@@ -107,8 +107,7 @@ impl Tomcat {
             ("logging.properties", LOGGING),
         ] {
             let path = base.join("conf").join(name);
-            std::fs::write(&path, text)
-                .of_machine(format_args!("cannot write {}", path.display()))?;
+            std::fs::write(&path, text).of_writing(&path)?;
         }
         let gc_log = base.join("gc.log");
         let mut launch = Launch::new("Tomcat", command(&java, &home, &base, &gc_log, setup))

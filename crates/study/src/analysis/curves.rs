@@ -66,7 +66,10 @@ impl<'a> Curve<'a> {
 }
 
 /// Every curve, in the order of the factors' levels; none if no factor sets the load.
-pub fn curves<'a>(experiment: &Experiment, runs: &'a [Run]) -> Vec<Curve<'a>> {
+pub fn curves<'a>(
+    experiment: &Experiment,
+    runs: impl IntoIterator<Item = &'a Run>,
+) -> Vec<Curve<'a>> {
     let Some(load) = load_factor(experiment) else { return Vec::new() };
     let mut by_levels: BTreeMap<Vec<usize>, Curve<'a>> = BTreeMap::new();
     for run in runs {

@@ -1,13 +1,18 @@
-//! The figures of a study: lines of points, ready to be drawn.
+//! The figures of a study, ready to be drawn: lines of points, or stacked bars.
 
-use std::collections::BTreeMap;
+mod bars;
+mod groups;
+mod lines;
 
-use tidegate_report::{Chart, Line, Scale, time_ticks};
+use maud::Markup;
+use tidegate_report::{Line, figure, stacked};
 
 use super::{Run, load_factor};
-use crate::experiment::{Experiment, FigureRule, Selection, XAxis};
+use crate::experiment::{Experiment, FigureRule, Selection, Shows, XAxis};
 use crate::metrics;
-use crate::record::Second;
+use bars::Bars;
+use groups::groups;
+use lines::Lines;
 
 /// A figure to draw.
 pub struct Drawn {
@@ -17,18 +22,14 @@ pub struct Drawn {
     pub title: String,
     /// A sentence below it.
     pub note: String,
-    /// Its lines.
-    pub lines: Vec<Line>,
     /// The level that it is of; empty if it is of all.
     pub of: String,
-    x_label: String,
-    x_ticks: Vec<f64>,
-    x_max: Option<f64>,
-    unit: String,
-    log: bool,
-    marks: bool,
-    warm_up_s: Option<f64>,
-    is_share: bool,
+    content: Content,
+}
+
+enum Content {
+    Lines(Lines),
+    Bars(Bars),
 }
 
 impl Drawn {
@@ -37,25 +38,39 @@ impl Drawn {
         &self.of
     }
 
-    /// The chart.
-    pub fn chart(&self) -> Chart<'_> {
-        Chart {
-            lines: &self.lines,
-            x_label: &self.x_label,
-            x_ticks: &self.x_ticks,
-            x_max: self.x_max,
-            y_unit: &self.unit,
-            y_max: self.is_share.then_some(1.0),
-            scale: if self.log { Scale::Log } else { Scale::Linear },
-            marks: self.marks,
-            band: self.warm_up_s.map(|end| (0.0, end, "warm-up")),
-            readings: true,
-            ..Chart::default()
+    /// Its lines; none if it has bars.
+    pub fn lines(&self) -> &[Line] {
+        match &self.content {
+            Content::Lines(it) => &it.lines,
+            Content::Bars(_) => &[],
+        }
+    }
+
+    /// The figure with its caption, for a page.
+    pub fn on_page(&self) -> Markup {
+        match &self.content {
+            Content::Lines(it) => figure(&self.title, &self.note, &it.chart()),
+            Content::Bars(it) => stacked(&self.title, &self.note, &it.stacked()),
+        }
+    }
+
+    /// The figure as an `svg` element.
+    pub fn svg(&self) -> String {
+        match &self.content {
+            Content::Lines(it) => it.chart().svg(),
+            Content::Bars(it) => it.stacked().svg(),
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        match &self.content {
+            Content::Lines(it) => it.lines.iter().all(|line| line.points.is_empty()),
+            Content::Bars(it) => it.is_empty(),
         }
     }
 }
 
-/// Every figure that has a point. `unit` says what processors are.
+/// Every figure that shows something. `unit` says what processors are.
 pub fn figures(experiment: &Experiment, runs: &[Run], quick: bool, unit: &str) -> Vec<Drawn> {
     let usual;
     let rules = if experiment.figures.is_empty() {
@@ -69,15 +84,15 @@ pub fn figures(experiment: &Experiment, runs: &[Run], quick: bool, unit: &str) -
     for rule in rules {
         let factor = experiment.factors.iter().find(|it| Some(&it.name) == rule.each.as_ref());
         let Some(factor) = factor else {
-            drawn.push(figure(experiment, rule, None, runs, (unit, warm_up_s)));
+            drawn.push(draw(experiment, rule, None, runs, (unit, warm_up_s)));
             continue;
         };
         for (number, level) in factor.levels(quick).into_iter().enumerate() {
             let of = Some((factor.name.as_str(), level, number + 1));
-            drawn.push(figure(experiment, rule, of, runs, (unit, warm_up_s)));
+            drawn.push(draw(experiment, rule, of, runs, (unit, warm_up_s)));
         }
     }
-    drawn.retain(|figure| figure.lines.iter().any(|line| !line.points.is_empty()));
+    drawn.retain(|figure| !figure.is_empty());
     drawn
 }
 
@@ -92,7 +107,7 @@ fn defaults(experiment: &Experiment) -> Vec<FigureRule> {
         id: id.into(),
         title: title.into(),
         note: String::new(),
-        metric: metric.into(),
+        shows: Shows::Metric(metric.into()),
         unit: metrics::of(metric).map_or("", |metric| metric.unit).into(),
         x,
         lines: None,
@@ -107,7 +122,9 @@ fn defaults(experiment: &Experiment) -> Vec<FigureRule> {
     ]
 }
 
-fn figure(
+/// Draws a rule for all runs, or for those of one level of a factor: its name, the level and its
+/// number.
+fn draw(
     experiment: &Experiment,
     rule: &FigureRule,
     of: Option<(&str, &str, usize)>,
@@ -118,45 +135,16 @@ fn figure(
         Some((factor, level, _)) => rule.runs.and(factor, level),
         None => rule.runs.clone(),
     };
-    let load = load_factor(experiment).unwrap_or_default();
-    let mut selected: Vec<&Run> =
-        runs.iter().filter(|run| selection.contains(&run.levels)).collect();
-    if rule.x == XAxis::Time {
-        let highest = selected.iter().map(|run| load_of(run)).fold(0.0, f64::max);
-        selected.retain(|run| load_of(run) >= highest);
-    }
-    // Factors of which the selected runs have one level say nothing in a line's name.
-    let varied: Vec<&str> = experiment
-        .factors
-        .iter()
-        .map(|factor| factor.name.as_str())
-        .filter(|name| *name != load)
-        .filter(|name| !(*name == "processors" && rule.x == XAxis::Processors))
-        .filter(|name| {
-            let mut levels: Vec<_> =
-                selected.iter().filter_map(|run| run.levels.get(*name)).collect();
-            levels.sort();
-            levels.dedup();
-            levels.len() > 1
-        })
-        .collect();
-    let mut groups: BTreeMap<Vec<usize>, (String, Vec<&Run>)> = BTreeMap::new();
-    for run in selected {
-        let place = experiment
-            .factors
-            .iter()
-            .filter(|factor| varied.contains(&factor.name.as_str()))
-            .map(|factor| factor.place(&run.levels, ""));
-        let group = groups
-            .entry(place.collect())
-            .or_insert_with(|| (name(run, &varied, rule.lines.as_deref()), Vec::new()));
-        group.1.push(run);
-    }
-    let lines: Vec<Line> = groups
-        .into_values()
-        .map(|(name, runs)| Line { name, points: points(&runs, rule) })
-        .collect();
-    let (x_label, x_ticks, x_max) = x_axis(rule, &lines, load, unit);
+    let selected = runs.iter().filter(|run| selection.contains(&run.levels)).collect();
+    let content = match &rule.shows {
+        Shows::Metric(metric) => {
+            Content::Lines(Lines::of(experiment, rule, metric, selected, (unit, warm_up_s)))
+        }
+        Shows::Segments(segments) => {
+            let groups = groups(experiment, rule, selected);
+            Content::Bars(Bars::of(experiment, rule, *segments, groups, unit))
+        }
+    };
     let (id, note) = match of {
         Some((_, level, number)) => {
             (format!("{}-{number}", rule.id), format!("{level}. {}", rule.note))
@@ -167,107 +155,7 @@ fn figure(
         id,
         title: rule.title.clone(),
         note: note.trim().to_owned(),
-        lines,
         of: of.map_or("", |(_, level, _)| level).to_owned(),
-        x_label,
-        x_ticks,
-        x_max,
-        unit: rule.unit.clone(),
-        log: rule.log,
-        marks: rule.x != XAxis::Time,
-        is_share: matches!(rule.metric.as_str(), "full_handshake_share" | "completed_ratio"),
-        warm_up_s: (rule.x == XAxis::Time).then_some(warm_up_s),
-    }
-}
-
-fn load_of(run: &Run) -> f64 {
-    run.settings.load.or(run.settings.rate).unwrap_or_default()
-}
-
-/// The levels that tell a line from others, the one of `first` first.
-fn name(run: &Run, varied: &[&str], first: Option<&str>) -> String {
-    let mut factors: Vec<&str> = varied.to_vec();
-    factors.sort_by_key(|factor| Some(*factor) != first);
-    let word = |factor: &&str| {
-        let level = run.levels.get(*factor)?;
-        Some(match *factor {
-            "processors" if level == "1" => "1 processor".to_owned(),
-            "processors" => format!("{level} processors"),
-            _ => level.clone(),
-        })
-    };
-    let words: Vec<String> = factors.iter().filter_map(word).collect();
-    if words.is_empty() { "measured".into() } else { words.join(", ") }
-}
-
-/// The points of a line: the mean over the rounds at each x.
-fn points(runs: &[&Run], rule: &FigureRule) -> Vec<(f64, f64)> {
-    let mut at: BTreeMap<u64, Vec<(f64, f64)>> = BTreeMap::new();
-    for run in runs {
-        match rule.x {
-            XAxis::Time => {
-                for second in &run.seconds {
-                    let whole = second.at_s.round();
-                    at.entry(whole.to_bits()).or_default().push((whole, of_second(second, rule)));
-                }
-            }
-            XAxis::OfferedPerS | XAxis::Load | XAxis::Processors => {
-                let Some(y) = run.figure(&rule.metric) else { continue };
-                let (key, x) = match rule.x {
-                    XAxis::OfferedPerS => {
-                        (load_of(run), run.figure("offered_per_s").unwrap_or_default())
-                    }
-                    XAxis::Load => (load_of(run), load_of(run)),
-                    _ => (run.settings.processors.into(), run.settings.processors.into()),
-                };
-                at.entry(key.to_bits()).or_default().push((x, y));
-            }
-        }
-    }
-    let mean = |points: Vec<(f64, f64)>| {
-        let count = points.len() as f64;
-        let sum = points.iter().fold((0.0, 0.0), |sum, (x, y)| (sum.0 + x, sum.1 + y));
-        (sum.0 / count, sum.1 / count)
-    };
-    let mut points: Vec<(f64, f64)> = at.into_values().map(mean).collect();
-    points.sort_by(|a, b| a.0.total_cmp(&b.0));
-    points
-}
-
-/// The figure of a second. One without a response has no response time: a gap.
-fn of_second(second: &Second, rule: &FigureRule) -> f64 {
-    match rule.metric.as_str() {
-        "completed_per_s" => second.completed_per_s,
-        "refused_per_s" => second.refused_per_s,
-        "abandoned_per_s" => second.abandoned_per_s,
-        "requests_per_s" => second.requests_per_s,
-        "offered_per_s" => second.offered_per_s,
-        "full_handshake_share" => second.full_handshake_share,
-        "response_p95_ms" if second.response_p95_ms > 0.0 => second.response_p95_ms,
-        _ => f64::NAN,
-    }
-}
-
-/// Label, ticks and end of the x axis.
-fn x_axis(
-    rule: &FigureRule,
-    lines: &[Line],
-    load: &str,
-    unit: &str,
-) -> (String, Vec<f64>, Option<f64>) {
-    let mut xs: Vec<f64> =
-        lines.iter().flat_map(|line| line.points.iter().map(|point| point.0)).collect();
-    xs.sort_by(f64::total_cmp);
-    xs.dedup();
-    let last = xs.last().copied().unwrap_or(1.0);
-    match rule.x {
-        XAxis::Time => ("seconds since the load began".into(), time_ticks(last, 8), Some(last)),
-        XAxis::Processors => (unit.to_owned(), xs, None),
-        XAxis::Load if load == "load" => {
-            ("offered load, as a multiple of the capacity".into(), xs, None)
-        }
-        XAxis::Load | XAxis::OfferedPerS => {
-            ("new clients per second".into(), time_ticks(last, 7), Some(last))
-        }
+        content,
     }
 }

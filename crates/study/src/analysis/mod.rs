@@ -4,6 +4,7 @@ pub mod claims;
 pub mod curves;
 pub mod figures;
 pub mod published;
+mod segments;
 pub mod tables;
 
 use crate::experiment::{Experiment, Levels, Settings};

@@ -184,7 +184,7 @@ fn baselines(records: &[Record]) -> Vec<Row> {
             "requests_per_s",
             "completed_ratio",
             "server_use",
-            "neighbour_use",
+            "others_use",
             "machine_speed",
         ] {
             put(&mut row, metric, run.figure(metric));

@@ -1,6 +1,6 @@
 //! The figures of a study as data for charts.
 
-use tidegate_report::{Chart, Line, Scale, round_step};
+use tidegate_report::{Chart, Line, Palette, Scale, round_step};
 
 use super::analysis::Law;
 use super::beyond::compared;
@@ -37,9 +37,43 @@ impl Figure {
             y_max: self.y_max,
             marks: true,
             readings: true,
+            unmarked: &["law"],
+            unjoined: &["step"],
             ..Chart::default()
         })
     }
+
+    /// Whether it is the figure of the first page.
+    pub(super) fn is_first(&self) -> bool {
+        self.name == FIRST
+    }
+
+    /// The figure as a file.
+    pub(super) fn file(&self, palette: &Palette) -> String {
+        palette.file(&self.with(|chart| chart.svg()), &self.title)
+    }
+}
+
+/// Name of the figure of the first page.
+const FIRST: &str = "throughput";
+/// Lines that have a colour of their own, by its index, and whether they are dashed. Those that
+/// share one are in different figures.
+const LOOKS: [(&str, usize, bool); 10] = [
+    ("offered", 6, true),
+    ("completed", 0, false),
+    ("p50", 0, false),
+    ("p90", 3, false),
+    ("p95", 3, false),
+    ("p99", 3, false),
+    ("law", 6, true),
+    ("step", 0, false),
+    ("without", 1, false),
+    ("gate", 0, false),
+];
+
+/// How the lines of a study's figures look.
+pub(super) fn palette(all: &[Figure]) -> Palette<'_> {
+    Palette::with(all.iter().flat_map(|figure| &figure.lines), &LOOKS)
 }
 
 /// Steps that say something of the site, by rate; those at one rate are one point, their mean.
@@ -83,7 +117,7 @@ fn end(report: &Report) -> f64 {
 }
 
 /// The figure of the first page.
-pub(super) fn throughput(report: &Report) -> Figure {
+fn throughput(report: &Report) -> Figure {
     let noun = words::sessions(report);
     let ticks = ticks(end(report));
     let last = ticks.last().copied().unwrap_or(1.0);
@@ -92,7 +126,7 @@ pub(super) fn throughput(report: &Report) -> Figure {
     // What arrives, up to the top of the figure.
     let top = (1.25 * highest).min(last);
     Figure {
-        name: "throughput",
+        name: FIRST,
         title: format!("What the site completes of the {noun} that arrive"),
         note: match report.analysis.carried_per_s {
             Some(_) => format!(
@@ -116,7 +150,7 @@ pub(super) fn throughput(report: &Report) -> Figure {
 }
 
 /// Response times over the offered rate.
-pub(super) fn response(report: &Report) -> Figure {
+fn response(report: &Report) -> Figure {
     let noun = words::sessions(report);
     let percentile = report.limit.percentile;
     let mut lines = vec![Line {
@@ -143,7 +177,7 @@ pub(super) fn response(report: &Report) -> Figure {
 }
 
 /// Throughput over sessions in progress, with the law; `None` without a fit.
-pub(super) fn law(report: &Report) -> Option<Figure> {
+fn law(report: &Report) -> Option<Figure> {
     let Law::Fitted { fit, .. } = &report.analysis.law else { return None };
     let steps = report.steps.iter().filter(|step| step.outcome != Outcome::Driver);
     let mut measured: Vec<(f64, f64)> =
@@ -177,7 +211,7 @@ pub(super) fn law(report: &Report) -> Option<Figure> {
 }
 
 /// Completed sessions without and with the gate; `None` without a comparison.
-pub(super) fn gate(report: &Report) -> Option<Figure> {
+fn gate(report: &Report) -> Option<Figure> {
     let all = compared(&report.windows);
     let of = |gate: bool| -> Vec<(f64, f64)> {
         all.iter()
@@ -203,7 +237,7 @@ pub(super) fn gate(report: &Report) -> Option<Figure> {
     })
 }
 
-/// All figures.
+/// All figures, that of the first page first.
 pub(super) fn all(report: &Report) -> Vec<Figure> {
     let more = [law(report), gate(report)].into_iter().flatten();
     [throughput(report), response(report)].into_iter().chain(more).collect()
@@ -237,11 +271,23 @@ mod tests {
 
     #[test]
     fn every_figure_of_a_study_is_drawn_without_nonsense() {
-        let report = report(true);
-        assert_eq!(all(&report).len(), 4);
-        for figure in all(&report) {
-            let svg = figure.with(|chart| chart.svg());
-            assert!(!svg.contains("NaN") && !svg.contains("inf"), "{}: {svg}", figure.name);
+        let all = all(&report(true));
+        let names: Vec<_> = all.iter().map(|figure| figure.name).collect();
+        assert_eq!(names, [FIRST, "response-time", "scalability", "gate"]);
+        let palette = palette(&all);
+        for figure in &all {
+            let file = figure.file(&palette);
+            assert!(!file.contains("NaN") && !file.contains("inf"), "{}: {file}", figure.name);
+            assert!(file.starts_with("<svg xmlns=") && file.contains(&figure.title), "{file}");
         }
+    }
+
+    #[test]
+    fn the_law_is_a_curve_and_steps_are_points() {
+        let all = all(&report(true));
+        let law = all.iter().find(|figure| figure.name == "scalability").unwrap();
+        let svg = law.with(|chart| chart.svg());
+        assert!(svg.contains("\"line law\"") && !svg.contains("\"mark law\""), "{svg}");
+        assert!(!svg.contains("\"line step\"") && svg.contains("\"mark step\""), "{svg}");
     }
 }

@@ -9,6 +9,7 @@ use tidegate_load::{Arrivals, Plan, RunStage, Stop, Summary};
 use super::host_use::{HostUse, Observation, Processes};
 use super::options::{Options, Times, of_load};
 use super::step::{Limit, Outcome, Phase, PhaseTimes, ResponseTime, Step};
+use crate::folder::MAKE_ROOM;
 
 /// Fewest sessions that are expected in a measured window, and how long it becomes for them at
 /// most. Fewer would tell nothing.
@@ -149,7 +150,10 @@ impl Measuring<'_> {
         let summary = tidegate_load::run(plan, observer).map_err(of_load)?;
         self.check_stop()?;
         if let Some(error) = &summary.raw_error {
-            return Err(Error::Machine(format!("{}: {error}", files.display())));
+            return Err(Error::Machine(format!(
+                "the requests of a step cannot be written to {}: {error}; {MAKE_ROOM}",
+                files.display()
+            )));
         }
         write(&files.join(format!("{name}.json")), &summary)?;
         let mut step = of_summary(&summary, self.options.limit);
@@ -163,7 +167,9 @@ impl Measuring<'_> {
     /// The operator has interrupted the study.
     pub(super) fn check_stop(&self) -> Result<()> {
         match self.stop.is_stopped() {
-            true => Err(Error::Process("interrupted: the study has no result".to_owned())),
+            true => {
+                Err(Error::Process("interrupted: the study has no result; run it again".to_owned()))
+            }
             false => Ok(()),
         }
     }
@@ -183,8 +189,9 @@ impl Measuring<'_> {
 
 fn write(path: &Path, summary: &Summary) -> Result<()> {
     let text = serde_json::to_vec(summary).map_err(|error| Error::Internal(error.to_string()))?;
-    std::fs::write(path, text)
-        .map_err(|error| Error::Machine(format!("cannot write {}: {error}", path.display())))
+    std::fs::write(path, text).map_err(|error| {
+        Error::Machine(format!("cannot write {}: {error}; {MAKE_ROOM}", path.display()))
+    })
 }
 
 /// The figures of a step, but for what the study adds.

@@ -21,6 +21,7 @@ use tidegate_host::sockets::Endpoint;
 use tidegate_host::{Files, Provenance};
 use tidegate_load::Stop;
 
+use crate::output::png::write_figures;
 use crate::{Error, Folder, Result};
 pub use analysis::{Analysis, Knee, Law};
 pub use beyond::{Compared, Window, compared};
@@ -143,10 +144,13 @@ pub fn study(
         windows,
     };
     measuring.check_stop()?;
-    for (name, svg) in page::figures(&report) {
-        folder.write(&format!("{name}.svg"), svg.as_bytes())?;
+    let drawn = figures::all(&report);
+    let palette = figures::palette(&drawn);
+    let files = drawn.iter().map(|figure| (figure.name, figure.file(&palette)));
+    if let Some(note) = write_figures(&folder, files)? {
+        show(Event::Note(note.to_owned()));
     }
-    folder.write("report.html", page::page(&report).as_bytes())?;
+    folder.write("report.html", page::page(&report, &drawn, &palette).as_bytes())?;
     folder.finish(&tables::summary(&report))?;
     Ok(report)
 }

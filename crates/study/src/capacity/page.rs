@@ -1,37 +1,26 @@
 //! The page: what a manager asks first, and the numbers for the engineer below.
 
-use maud::{Markup, html};
-use tidegate_report::figure;
+use maud::{Markup, PreEscaped, html};
+use tidegate_report::{Palette, figure};
 
 use super::analysis::Law;
 use super::beyond::compared;
 use super::bottleneck::{Resource, digits, ms};
-use super::figures::{self, Figure};
+use super::figures::Figure;
 use super::step::{Outcome, Step};
 use super::updown::Interval;
 use super::{Report, words};
 
-/// The figures by name, as SVG.
-pub(super) fn figures(report: &Report) -> Vec<(&'static str, String)> {
-    let svg = |figure: Figure| (figure.name, figure.with(|chart| chart.svg()));
-    let with_namespace = |(name, svg): (&'static str, String)| {
-        let style = "<style>text{font:12px sans-serif;fill:#5b6875}.grid{stroke:#e3e1da}.line{fill:none;stroke:#0b6e99;stroke-width:2.5}.offered,.law,.without{stroke:#5b6875;stroke-dasharray:5 4}.mark{fill:#0b6e99}.reference{stroke:#5b6875;stroke-dasharray:4 4}.band{fill:#e3e1da;opacity:.6}.at rect{fill:none}.at line{stroke:none}.line.step{stroke:none}.p95,.p99,.p90{stroke:#6b4fa8}</style>";
-        let open = svg.find('>').map_or(0, |at| at + 1);
-        let head = svg[..open].replacen("<svg ", "<svg xmlns=\"http://www.w3.org/2000/svg\" ", 1);
-        (name, format!("{head}{style}{}", &svg[open..]))
-    };
-    figures::all(report).into_iter().map(svg).map(with_namespace).collect()
-}
-
-/// The whole page.
-pub(super) fn page(report: &Report) -> String {
+/// The whole page. `drawn` are all its figures, `palette` how their lines look.
+pub(super) fn page(report: &Report, drawn: &[Figure], palette: &Palette) -> String {
     let bottleneck = &report.analysis.bottleneck;
     let content = html! {
+        style { (PreEscaped(palette.style())) }
         p.kicker { "Capacity of " span.address { (report.target) } " · scenario " (report.scenario) @if report.quick { " · short study, rough figures" } }
         h1 { (words::headline(report)) }
         p.lead { (words::lead(report)) }
         (cards(report))
-        div.charts.single { (drawn(figures::throughput(report))) }
+        div.charts.single { @for it in drawn.iter().filter(|it| it.is_first()) { (on_page(it)) } }
         div.columns {
             section {
                 h2 { "What limits it" }
@@ -45,11 +34,7 @@ pub(super) fn page(report: &Report) -> String {
             }
         }
         h2 { "For the engineer" }
-        div.charts {
-            (drawn(figures::response(report)))
-            @if let Some(law) = figures::law(report) { (drawn(law)) }
-            @if let Some(gate) = figures::gate(report) { (drawn(gate)) }
-        }
+        div.charts { @for it in drawn.iter().filter(|it| !it.is_first()) { (on_page(it)) } }
         h3 { "The limit and its evidence" }
         ul { @for sentence in &bottleneck.evidence { li { (sentence) } } }
         h3 { "Scalability" }
@@ -66,7 +51,7 @@ pub(super) fn page(report: &Report) -> String {
     tidegate_report::page(&format!("Capacity of {}", report.target), &content)
 }
 
-fn drawn(it: Figure) -> Markup {
+fn on_page(it: &Figure) -> Markup {
     it.with(|chart| figure(&it.title, &it.note, chart))
 }
 
@@ -208,6 +193,7 @@ fn setting(report: &Report) -> Markup {
         dt { "Load generator" } dd { (machine.to_string()) " · " (machine.system) }
         dt { "Command" } dd { code { (report.provenance.command) } }
         dt { "Commit" } dd { (report.provenance.commit) }
+        dt { "Figures" } dd { code { "figures/" } ", as SVG and PNG" }
         dt { "Raw data" } dd { "steps/: the result of each step with its histograms (JSON), and every request (Parquet)" }
     } }
 }
@@ -216,6 +202,7 @@ fn setting(report: &Report) -> Markup {
 pub(super) mod tests {
     use super::super::analysis::analyse;
     use super::super::beyond::{MULTIPLES, Window};
+    use super::super::figures::{all, palette};
     use super::super::staircase::End;
     use super::super::step::tests::{LIMIT, step};
     use super::*;
@@ -265,9 +252,14 @@ pub(super) mod tests {
         }
     }
 
+    fn html(report: &Report) -> String {
+        let drawn = all(report);
+        page(report, &drawn, &palette(&drawn))
+    }
+
     #[test]
     fn the_page_begins_with_what_a_manager_asks() {
-        let html = page(&report(true));
+        let html = html(&report(true));
         let at = |text: &str| html.find(text).unwrap_or_else(|| panic!("{text} is missing"));
         let order = [
             "<h1>Your site carries 100",
@@ -287,19 +279,7 @@ pub(super) mod tests {
     fn a_page_without_gate_or_law_leaves_them_out() {
         let mut report = report(false);
         report.analysis.law = Law::None("too few".into());
-        let html = page(&report);
+        let html = html(&report);
         assert!(!html.contains("with the gate") && html.contains("could not be fitted: too few"));
-    }
-
-    #[test]
-    fn figures_as_files_are_complete_images() {
-        let figures = figures(&report(true));
-        let names: Vec<_> = figures.iter().map(|(name, _)| *name).collect();
-        assert_eq!(names, ["throughput", "response-time", "scalability", "gate"]);
-        assert!(
-            figures
-                .iter()
-                .all(|(_, svg)| svg.starts_with("<svg xmlns=") && svg.contains("<style>"))
-        );
     }
 }

@@ -47,4 +47,23 @@ mod tests {
             assert_eq!(experiment.name, one.name);
         }
     }
+
+    #[test]
+    fn the_study_of_2007_has_a_counterpart_of_each_of_its_figures() {
+        let overload = BuiltIn::named("overload").unwrap().experiment();
+        for number in 3..=12 {
+            let named = format!("After figure {number} of Guitart et al. 2007");
+            let found = overload.figures.iter().find(|figure| {
+                let rest = figure.note.strip_prefix(&named);
+                rest.is_some_and(|rest| !rest.starts_with(|next: char| next.is_ascii_digit()))
+            });
+            let figure = found.unwrap_or_else(|| panic!("no figure {number}"));
+            let id = figure.id.strip_prefix(&format!("figure-{number}"));
+            assert!(
+                id.is_some_and(|rest| rest.is_empty() || rest.starts_with('-')),
+                "{}",
+                figure.id
+            );
+        }
+    }
 }

@@ -14,7 +14,9 @@ pub const SCALES: &[&str] = &["linear", "log"];
 /// What is taken of the runs of a selection.
 pub const TAKES: &[&str] = &["each", "mean", "peak"];
 /// What a figure's x axis can show.
-pub const AXES: &[&str] = &["offered_per_s", "load", "processors", "time"];
+pub const AXES: &[&str] = &["offered_per_s", "load", "processors", "time", "knee"];
+/// What stacked bars can consist of.
+pub const SEGMENTS: &[&str] = &["gate", "gate_cpu", "customer", "handshakes"];
 
 keys! {
     /// What the experiment is about, and its parts.
@@ -164,13 +166,22 @@ keys! {
         title: Text("") = Required("Throughput");
         /// A sentence below the title.
         note: Text("") = Unset;
-        /// What the y axis shows: a column of `results.parquet`.
-        metric: Text("see below") = Required("requests_per_s");
+        /// What its lines show: a column of `results.parquet`. A figure has either this or
+        /// `segments`.
+        metric: Text("see below") = Unset;
+        /// Stacked bars in place of lines, and what they consist of: `gate` is the mean time of a
+        /// connection by phase as the gate traced it (`trace = true`), `gate_cpu` the gate's CPU
+        /// time in these phases, `customer` the mean time of an answered request by phase as
+        /// customers observe it, `handshakes` the shares of full and resumed handshakes.
+        segments: Words(SEGMENTS) = Unset;
         /// Unit of the y axis.
-        unit: Text("") = Else("that of the metric");
-        /// What the x axis shows: `time` is the seconds of the runs with the highest load.
+        unit: Text("") = Else("that of what is shown");
+        /// What the x axis shows: `time` is the seconds of the runs with the highest load. Stacked
+        /// bars stand over `load` (their default), `processors` or `knee`: loads below the
+        /// capacity, and from 1.5 times the capacity on.
         x: Words(AXES) = Is("offered_per_s");
-        /// The factor with a line for each level.
+        /// The factor that comes first in the names of lines, or of groups of bars. There is one
+        /// for each combination of levels, but for the load.
         lines: Text("name of a factor") = Unset;
         /// The runs.
         r#where: Subtable = Else("all runs");

@@ -17,7 +17,7 @@ use tidegate_config::{Mistakes, Section};
 pub use builtin::{BUILT_IN, BuiltIn};
 pub use factors::{Factor, Level};
 pub use reference::reference;
-pub use rules::{ClaimRule, FigureRule, Take, XAxis};
+pub use rules::{ClaimRule, FigureRule, Segments, Shows, Take, XAxis};
 pub use selection::{Levels, Selection};
 pub use settings::Settings;
 
@@ -140,6 +140,12 @@ fn read(root: &Section<'_>, file: &Path) -> Option<Experiment> {
     for table in root.given(&EXPERIMENT.figures).unwrap_or_default() {
         let Some(figure) = FigureRule::read(&table, &factors) else { continue };
         twice(&table, figures.iter().any(|before| before.id == figure.id));
+        if let (Shows::Segments(of), Some(segments)) = (&figure.shows, table.get("segments"))
+            && of.are_traced()
+            && !is_traced(&base, &factors)
+        {
+            segments.wrong("needs the gate's trace", "add trace = true to [system]");
+        }
         figures.push(figure);
     }
     let rounds = windows.as_ref()?.repetitions as usize;
@@ -154,6 +160,15 @@ fn read(root: &Section<'_>, file: &Path) -> Option<Experiment> {
     let (name, about) = (name?.to_owned(), about?.to_owned());
     let (windows, quick) = (windows?, quick?);
     Some(Experiment { name, about, folder, base, windows, quick, factors, claims, figures })
+}
+
+/// Whether there are runs in which a gate traces.
+fn is_traced(base: &Settings, factors: &[Factor]) -> bool {
+    let any = |is_set: fn(&Settings) -> bool| {
+        let mut levels = factors.iter().flat_map(|factor| &factor.levels);
+        is_set(base) || levels.any(|level| is_set(&base.with(&level.fields)))
+    };
+    any(|settings| settings.gate) && any(|settings| settings.trace)
 }
 
 /// Notes that an id stands in two tables.

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use tidegate_config::{Key, Section, Text, Value, did_you_mean};
 
 use super::factors::Factor;
-use super::keys::{AXES, CLAIM, FIGURE, TAKES};
+use super::keys::{AXES, CLAIM, FIGURE, SEGMENTS, TAKES};
 use super::selection::Selection;
 use crate::metrics;
 
@@ -55,6 +55,49 @@ pub enum XAxis {
     Processors,
     /// Seconds since the run began.
     Time,
+    /// Below and above the knee.
+    Knee,
+}
+
+/// What a figure shows.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Shows {
+    /// A metric, as lines.
+    Metric(String),
+    /// Parts of a whole, as stacked bars.
+    Segments(Segments),
+}
+
+/// What stacked bars consist of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Segments {
+    /// Mean time of a connection by phase, as the gate traced it.
+    Gate,
+    /// CPU time of the gate in these phases.
+    GateCpu,
+    /// Mean time of an answered request by phase, as the customers observe it.
+    Customer,
+    /// The shares of full and resumed handshakes.
+    Handshakes,
+}
+
+impl Segments {
+    /// Unit of the y axis.
+    fn unit(self) -> &'static str {
+        match self {
+            Self::Gate => "ms per connection",
+            Self::GateCpu => "CPU ms per connection",
+            Self::Customer => "ms per request",
+            Self::Handshakes => "share",
+        }
+    }
+
+    /// Whether they come from the gate's trace.
+    pub(super) fn are_traced(self) -> bool {
+        matches!(self, Self::Gate | Self::GateCpu)
+    }
 }
 
 /// A figure to draw.
@@ -66,8 +109,9 @@ pub struct FigureRule {
     pub title: String,
     /// A sentence below it.
     pub note: String,
-    /// What the y axis shows.
-    pub metric: String,
+    /// What it shows.
+    #[serde(flatten)]
+    pub shows: Shows,
     /// Unit of the y axis.
     pub unit: String,
     /// What the x axis shows.
@@ -133,21 +177,9 @@ impl FigureRule {
         table.known(&FIGURE);
         let (id, title) = (id(table, &FIGURE.id), table.read(&FIGURE.title));
         let note = table.optional(&FIGURE.note)?.unwrap_or_default();
-        let name = metric(table, &FIGURE.metric);
+        let shows = shows(table);
         let unit = table.optional(&FIGURE.unit)?;
-        let x = match AXES[table.read(&FIGURE.x)?] {
-            "load" => XAxis::Load,
-            "processors" => XAxis::Processors,
-            "time" => XAxis::Time,
-            _ => XAxis::OfferedPerS,
-        };
-        if x == XAxis::Time
-            && let Some(name) = &name
-            && !OVER_TIME.contains(&name.as_str())
-        {
-            let rule = "has no values over time";
-            table.get("metric")?.wrong(rule, format!("choose of {}", OVER_TIME.join(", ")));
-        }
+        let x = x_axis(table, shows.as_ref());
         let (lines, each) =
             (factor(table, &FIGURE.lines, factors), factor(table, &FIGURE.each, factors));
         let runs = table
@@ -155,21 +187,78 @@ impl FigureRule {
             .map(|it| Selection::read(&it, factors))
             .unwrap_or_default();
         let log = table.read(&FIGURE.scale)? == 1;
-        let name = name?;
-        let of_metric = metrics::of(&name).map_or("", |metric| metric.unit);
+        let shows = shows?;
+        if let (Shows::Segments(_), true, Some(scale)) = (&shows, log, table.get("scale")) {
+            scale.wrong("is for lines: the parts of a stack would mislead", "leave it out");
+        }
+        let usual = match &shows {
+            Shows::Metric(name) => metrics::of(name).map_or("", |metric| metric.unit),
+            Shows::Segments(segments) => segments.unit(),
+        };
         Some(Self {
             id: id?,
             title: title?.to_owned(),
             note: note.to_owned(),
-            unit: unit.unwrap_or(of_metric).to_owned(),
-            metric: name,
-            x,
+            unit: unit.unwrap_or(usual).to_owned(),
+            shows,
+            x: x?,
             lines: lines?,
             runs,
             each: each?,
             log,
         })
     }
+}
+
+/// What a figure shows. `None` after a mistake.
+fn shows(table: &Section<'_>) -> Option<Shows> {
+    match (table.get("metric"), table.get("segments")) {
+        (Some(_), None) => metric(table, &FIGURE.metric).map(Shows::Metric),
+        (None, Some(_)) => Some(Shows::Segments(match SEGMENTS[table.read(&FIGURE.segments)?] {
+            "gate" => Segments::Gate,
+            "gate_cpu" => Segments::GateCpu,
+            "customer" => Segments::Customer,
+            _ => Segments::Handshakes,
+        })),
+        (Some(_), Some(segments)) => {
+            segments.wrong("excludes `metric`", "leave one of them out");
+            None
+        }
+        (None, None) => {
+            table.wrong(
+                "must have `metric` or `segments`",
+                "metric = \"requests_per_s\" draws lines, segments = \"gate\" stacked bars",
+            );
+            None
+        }
+    }
+}
+
+/// The x axis of a figure. `None` after a mistake.
+fn x_axis(table: &Section<'_>, shows: Option<&Shows>) -> Option<XAxis> {
+    let given = table.get("x");
+    let x = match AXES[table.read(&FIGURE.x)?] {
+        "load" => XAxis::Load,
+        "processors" => XAxis::Processors,
+        "time" => XAxis::Time,
+        "knee" => XAxis::Knee,
+        _ => XAxis::OfferedPerS,
+    };
+    match (shows, x, given) {
+        (Some(Shows::Metric(name)), XAxis::Time, _) if !OVER_TIME.contains(&name.as_str()) => {
+            let rule = "has no values over time";
+            table.get("metric")?.wrong(rule, format!("choose of {}", OVER_TIME.join(", ")));
+        }
+        (Some(Shows::Metric(_)), XAxis::Knee, Some(given)) => {
+            given.wrong("is for `segments`", "choose load");
+        }
+        (Some(Shows::Segments(_)), _, None) => return Some(XAxis::Load),
+        (Some(Shows::Segments(_)), XAxis::Time | XAxis::OfferedPerS, Some(given)) => {
+            given.wrong("is for lines", "choose load, processors or knee");
+        }
+        _ => {}
+    }
+    Some(x)
 }
 
 /// The metrics that each second of a run has.

@@ -102,6 +102,47 @@ fn what_excludes_each_other_is_a_mistake() {
     }
 }
 
+const BARS: &str = "[[figures]]\nid = \"phases\"\ntitle = \"t\"\nsegments = \"gate\"\n";
+
+/// The small experiment with a gate that traces.
+fn traced() -> String {
+    SMALL.replacen("policy = \"off\"\n", "policy = \"off\"\ntrace = true\n", 1)
+}
+
+#[test]
+fn a_figure_has_lines_of_a_metric_or_bars_of_segments() {
+    let experiment = read(&(traced() + BARS)).unwrap();
+    let bars = &experiment.figures[0];
+    assert_eq!((&bars.shows, bars.x), (&Shows::Segments(Segments::Gate), XAxis::Load));
+    assert_eq!(bars.unit, "ms per connection");
+    let text = serde_json::to_string(&experiment).unwrap();
+    assert_eq!(serde_json::from_str::<Experiment>(&text).unwrap(), experiment);
+    let lines = BARS.replace("segments = \"gate\"", "metric = \"requests_per_s\"");
+    let lines = &read(&(SMALL.to_owned() + &lines)).unwrap().figures[0];
+    assert_eq!(lines.shows, Shows::Metric("requests_per_s".into()));
+    assert_eq!((lines.x, &*lines.unit), (XAxis::OfferedPerS, "requests/s"));
+}
+
+#[test]
+fn a_figure_that_cannot_be_drawn_is_a_mistake() {
+    for (to, expected) in [
+        ("segments = \"gates\"", "must be one of gate, gate_cpu, customer, handshakes"),
+        ("", "must have `metric` or `segments`"),
+        ("segments = \"gate\"\nmetric = \"requests_per_s\"", "excludes `metric`"),
+        ("segments = \"gate\"\nx = \"time\"", "choose load, processors or knee"),
+        ("segments = \"gate\"\nscale = \"log\"", "the parts of a stack would mislead"),
+        ("metric = \"requests_per_s\"\nx = \"knee\"", "is for `segments`"),
+        ("metric = \"response_p50_ms\"\nx = \"time\"", "has no values over time"),
+    ] {
+        let mistakes = read(&(traced() + &BARS.replace("segments = \"gate\"", to))).unwrap_err();
+        assert!(mistakes.contains(expected), "{to}: {mistakes}");
+    }
+    let mistakes = read(&(SMALL.to_owned() + BARS)).unwrap_err();
+    assert!(mistakes.contains("add trace = true to [system]"), "{mistakes}");
+    let by_factor = SMALL.replace("tls = \"1.3\" }", "tls = \"1.3\", trace = true }");
+    assert!(read(&(by_factor + BARS)).is_ok(), "one level traces");
+}
+
 #[test]
 fn an_empty_file_says_what_must_be_set() {
     let mistakes = read("").unwrap_err();

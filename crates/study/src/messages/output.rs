@@ -1,7 +1,7 @@
 //! What the study leaves in its folder.
 
 use tidegate_host::Provenance;
-use tidegate_report::svg_file;
+use tidegate_report::Palette;
 
 use super::analysis::{
     batches, connections, first_requests, key_numbers, overheads, sizes, starts,
@@ -14,10 +14,6 @@ use super::{NAME, Options, claims, figures};
 use crate::folder::Folder;
 use crate::output::png::write_figures;
 use crate::{Result, Summary};
-
-/// The colour of the last configuration, as on the page, in a file of its own.
-const FILE_COLOUR: &str = "polyline[class~=\"soap-wss\"] { stroke: #16202a; } \
-    circle[class~=\"soap-wss\"], text[class~=\"soap-wss\"] { fill: #16202a; } ";
 
 /// Writes the requests, the figures, the page, and the summary last.
 ///
@@ -50,13 +46,11 @@ pub(super) fn write(
     summary.claims = claims::check(measured, volume);
     folder.write("requests.csv", requests(measured).as_bytes())?;
     let drawn = figures::figures(measured, volume);
-    let svg = |figure: &Drawn| {
-        let names: Vec<&str> = figure.lines.iter().map(|line| line.name.as_str()).collect();
-        let svg = svg_file(&figure.chart().svg(), figure.title, &names);
-        svg.replacen("</style>", &format!("{FILE_COLOUR}</style>"), 1)
-    };
-    write_figures(folder, drawn.iter().map(|figure| (figure.id, svg(figure))))?;
-    let page = Page { summary: &summary, drawn: &drawn, notes, volume };
+    let palette = Palette::of(drawn.iter().flat_map(|figure| &figure.lines));
+    let svg = |figure: &Drawn| palette.file(&figure.chart().svg(), figure.title);
+    let no_font = write_figures(folder, drawn.iter().map(|figure| (figure.id, svg(figure))))?;
+    let notes: Vec<String> = notes.iter().cloned().chain(no_font.map(str::to_owned)).collect();
+    let page = Page { summary: &summary, drawn: &drawn, palette: &palette, notes: &notes, volume };
     folder.write("report.html", page.html().as_bytes())?;
     folder.finish(&summary)?;
     Ok(summary)

@@ -2,7 +2,7 @@
 
 use maud::{Markup, PreEscaped, html};
 use serde_json::Value;
-use tidegate_report::{figure, names, palette};
+use tidegate_report::{Palette, figure};
 
 use super::figures::Drawn;
 use super::plan::{USUAL_PAYLOAD, Volume};
@@ -14,6 +14,7 @@ use crate::summary::{Row, Summary};
 pub(super) struct Page<'a> {
     pub(super) summary: &'a Summary,
     pub(super) drawn: &'a [Drawn],
+    pub(super) palette: &'a Palette<'a>,
     pub(super) notes: &'a [String],
     pub(super) volume: &'a Volume,
 }
@@ -24,10 +25,9 @@ type Column = (&'static str, fn(&Row) -> String);
 impl Page<'_> {
     /// The whole page.
     pub(super) fn html(&self) -> String {
-        let names = names(self.drawn.iter().flat_map(|it| &it.lines));
         let count = |verdict| self.summary.count(verdict);
         let content = html! {
-            style { (PreEscaped(palette(&names) + LAST_COLOUR + STYLE)) }
+            style { (PreEscaped(self.palette.style() + STYLE)) }
             p.kicker { "Study messages" @if self.summary.quick { " · quick run, its figures are rough" } }
             h1 { (headline(self.summary)) }
             p.lead {
@@ -213,13 +213,6 @@ const SIZES: &[Column] = &[
     ("Sent, bytes", |row| text(row, "bytes_out")),
     ("Received, bytes", |row| text(row, "bytes_in")),
 ];
-
-/// There are more configurations than colours of the palette: the last one is in that of text.
-const LAST_COLOUR: &str = "\
-polyline[class~=\"soap-wss\"][class~=\"soap-wss\"] { stroke: var(--ink); } \
-circle[class~=\"soap-wss\"][class~=\"soap-wss\"], text[class~=\"soap-wss\"][class~=\"soap-wss\"] { fill: var(--ink); } \
-.legend [class~=\"soap-wss\"][class~=\"soap-wss\"] { color: var(--ink); }
-";
 
 const STYLE: &str = "\
 .note { border-left: 4px solid var(--amber); padding: 2px 0 2px 14px; max-width: 58em; font-size: 15px; }

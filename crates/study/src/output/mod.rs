@@ -4,7 +4,8 @@ mod page;
 mod parquet;
 pub(crate) mod png;
 
-use tidegate_report::svg_file;
+use tidegate_host::CoreUse;
+use tidegate_report::Palette;
 
 use crate::Result;
 use crate::analysis::{self, claims, figures, tables};
@@ -14,10 +15,6 @@ use crate::options::Options;
 use crate::runner::Measured;
 use crate::summary::Summary;
 use page::Page;
-
-/// Share of the servers' cores from which what others use is worth a note. The kernel's own work
-/// for the network is less.
-const NEIGHBOURS: f64 = 0.15;
 
 /// Analyses complete runs, and writes everything to the study's folder; the summary last.
 ///
@@ -34,29 +31,23 @@ pub fn finish(experiment: &Experiment, options: &Options, measured: &Measured) -
     let rows = tables::every_run(experiment, &measured.records);
     folder.write("results.parquet", &parquet::table(&rows)?)?;
     let drawn = figures::figures(experiment, &runs, options.quick, &measured.unit);
+    let palette = Palette::of(drawn.iter().flat_map(figures::Drawn::lines));
     let svg = |figure: &figures::Drawn| {
-        let names: Vec<&str> = figure.lines.iter().map(|line| line.name.as_str()).collect();
         let title = format!("{} ({})", figure.title, figure.subtitle());
-        svg_file(&figure.chart().svg(), title.trim_end_matches(" ()"), &names)
+        palette.file(&figure.svg(), title.trim_end_matches(" ()"))
     };
     let files = drawn.iter().map(|figure| (figure.id.as_str(), svg(figure)));
-    let has_font = png::write_figures(&folder, files)?;
     let mut notes = measured.notes.clone();
-    if !has_font {
-        notes.push(
-            "No font is installed, so figures are SVG only; install fonts-dejavu-core for PNG."
-                .into(),
-        );
-    }
+    notes.extend(png::write_figures(&folder, files)?.map(str::to_owned));
     let commits = commits(measured);
     if commits.len() > 1 {
         notes.push(format!("The runs are of several commits: {}.", commits.join(", ")));
     }
-    let neighbours = analysis::mean(&runs, "neighbour_use").unwrap_or_default();
-    if neighbours > NEIGHBOURS {
+    let others = analysis::mean(&runs, "others_use").unwrap_or_default();
+    if others > CoreUse::DISTURBING {
         notes.push(format!(
-            "Other processes used {:.0} % of the servers' cores on average, so figures and intervals are rougher than on a quiet machine.",
-            100.0 * neighbours
+            "Other programs used {:.0} % of the servers' cores on average, so figures and intervals are rougher than on a quiet machine.",
+            100.0 * others
         ));
     }
     match analysis::unsound(&measured.records) {
@@ -73,6 +64,7 @@ pub fn finish(experiment: &Experiment, options: &Options, measured: &Measured) -
         options,
         summary: &summary,
         drawn: &drawn,
+        palette: &palette,
         notes: &notes,
         unit: &measured.unit,
         cores: &measured.cores,

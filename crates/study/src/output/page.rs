@@ -5,7 +5,7 @@ mod tables;
 mod words;
 
 use maud::{Markup, PreEscaped, html};
-use tidegate_report::{figure, names, palette};
+use tidegate_report::Palette;
 
 use crate::analysis::figures::Drawn;
 use crate::experiment::Experiment;
@@ -18,6 +18,7 @@ pub(super) struct Page<'a> {
     pub(super) options: &'a Options,
     pub(super) summary: &'a Summary,
     pub(super) drawn: &'a [Drawn],
+    pub(super) palette: &'a Palette<'a>,
     pub(super) notes: &'a [String],
     pub(super) unit: &'a str,
     pub(super) cores: &'a (String, String),
@@ -26,8 +27,7 @@ pub(super) struct Page<'a> {
 impl Page<'_> {
     /// The whole page.
     pub(super) fn html(&self) -> String {
-        let names = names(self.drawn.iter().flat_map(|it| &it.lines));
-        let style = palette(&names) + STYLE;
+        let style = self.palette.style() + STYLE;
         let content = html! {
             style { (PreEscaped(style)) }
             p.kicker { "Study " (self.experiment.name) @if self.summary.quick { " · quick run, its figures are rough" } }
@@ -41,8 +41,8 @@ impl Page<'_> {
             }
             @if !self.drawn.is_empty() {
                 h2 { "Figures" }
-                div.charts { @for drawn in self.drawn { (figure(&drawn.title, &drawn.note, &drawn.chart())) } }
-                p.soft { "Each point is the mean over the rounds. The figures are in " code { "figures/" } " as SVG and PNG." }
+                div.charts { @for drawn in self.drawn { (drawn.on_page()) } }
+                p.soft { "Each point and bar is the mean over the rounds. The figures are in " code { "figures/" } " as SVG and PNG." }
             }
             (tables::all(self))
             h2 { "How it was measured" }

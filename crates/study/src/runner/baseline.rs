@@ -146,7 +146,7 @@ impl Runner<'_> {
 
 /// Sessions per second that the processors can carry, by what a run that they carried used of
 /// those that were available to it: `requests per second / requests per session · available /
-/// used`. What neighbours use is not available.
+/// used`. What others use is not available.
 fn carried(record: &Record, requests_each: f64) -> Option<f64> {
     let (requests, share) = (record.figure("requests_per_s")?, record.figure("server_use")?);
     let cpus = record.planned.cpus;
@@ -183,7 +183,7 @@ mod tests {
         };
         assert_eq!(of(300.0, 0.5), Some(60.0));
         assert_eq!(of(300.0, 1.02), Some(30.0));
-        // Neighbours left a half of the processor, of which the run used three fifths.
+        // Others left a half of the processor, of which the run used three fifths.
         let figures = [("requests_per_s", 300.0), ("server_use", 0.3), ("available_cpus", 0.5)];
         let beside = record("a", 0, &[], &figures);
         assert_eq!((carried(&beside, 10.0), use_of_available(&beside)), (Some(50.0), 0.6));

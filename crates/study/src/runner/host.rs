@@ -80,13 +80,15 @@ impl HostReadings {
     /// A line could not be written.
     pub(super) fn finish(&mut self) -> Result<()> {
         let error = self.error.take().or_else(|| self.file.flush().err());
-        error.map_or(Ok(()), |error| {
-            Err(Error::Machine(format!(
-                "cannot write {}: {error}; make room and continue with --resume",
-                self.path.display()
-            )))
-        })
+        error.map_or(Ok(()), |error| Err(cannot_write(&self.path, &error)))
     }
+}
+
+fn cannot_write(path: &Path, error: &std::io::Error) -> Error {
+    Error::Machine(format!(
+        "cannot write {}: {error}; make room and continue with --resume",
+        path.display()
+    ))
 }
 
 /// `some avg10=1.23 avg60=…` in the text of `/proc/pressure/cpu`.

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use tidegate_host::clock::monotonic_ns;
-use tidegate_host::{Machine, Provenance};
+use tidegate_host::{CoreUse, Files, Machine, Provenance};
 use tidegate_lab::Pulse;
 use tidegate_load::{Arrivals, Plan, RunStage, Scenario, Snapshot, Stop, Summary, TlsVersions};
 use tidegate_trace::Process;
@@ -176,21 +176,23 @@ fn write(path: &Path, text: &str) -> Result<()> {
 /// What is observed of the system while the customers come.
 struct Measured {
     host: HostReadings,
-    first: Option<(f64, CpuSeconds)>,
-    last: Option<(f64, CpuSeconds)>,
+    core_use: CoreUse,
+    /// CPU seconds until the first and the last look at the measured window.
+    cpu: Option<(CpuSeconds, CpuSeconds)>,
 }
 
 impl Measured {
     fn new(grant: &Grant, folder: &Path) -> Result<Self> {
         let host = HostReadings::create(&folder.join("host.csv"), &grant.cores)?;
-        Ok(Self { host, first: None, last: None })
+        Ok(Self { host, core_use: CoreUse::of(Files::new("/"), &grant.cores), cpu: None })
     }
 
     fn observe(&mut self, snapshot: &Snapshot, system: &System) {
         let Ok(cpu) = system.cpu() else { return };
         if snapshot.stage == RunStage::Measure {
-            self.first.get_or_insert((snapshot.elapsed_s, cpu));
-            self.last = Some((snapshot.elapsed_s, cpu));
+            self.core_use.look(snapshot.elapsed_s, cpu.service + cpu.gate);
+            let (first, _) = self.cpu.unwrap_or((cpu, cpu));
+            self.cpu = Some((first, cpu));
         }
         if let Some(second) = &snapshot.second {
             self.host.add(snapshot.elapsed_s, second.measured, cpu, system.memory());
@@ -199,15 +201,6 @@ impl Measured {
 
     fn finish(&mut self) -> Result<()> {
         self.host.finish()
-    }
-
-    /// Seconds of the measured window between the first and the last look, and the CPU seconds
-    /// of service and gate in them.
-    fn cpu(&self) -> Option<(f64, CpuSeconds)> {
-        let ((from, first), (to, last)) = (self.first?, self.last?);
-        let cpu =
-            CpuSeconds { service: last.service - first.service, gate: last.gate - first.gate };
-        (to > from).then_some((to - from, cpu))
     }
 }
 
@@ -244,16 +237,18 @@ fn figures(summary: &Summary, measured: &Measured, grant: &Grant, offered: Offer
     if let Some(capacity) = offered.capacity_per_s {
         put("capacity_per_s", capacity);
     }
-    if let Some((seconds, cpu)) = measured.cpu() {
-        let window = summary.measured_s / seconds;
-        let used = (cpu.service + cpu.gate) / seconds;
+    let (core_use, seconds) = (&measured.core_use, measured.core_use.seconds());
+    if let Some((first, last)) = measured.cpu.filter(|_| seconds > 0.0) {
+        let (window, used) = (summary.measured_s / seconds, core_use.cpus());
         put("server_use", used / grant.cpus);
-        put("service_cpu_s", cpu.service * window);
-        put("gate_cpu_s", cpu.gate * window);
+        put("service_cpu_s", (last.service - first.service) * window);
+        put("gate_cpu_s", (last.gate - first.gate) * window);
+        if let Some(others) = core_use.others_use() {
+            put("others_use", others);
+        }
         if let Some(idle) = measured.host.idle() {
             let cores = grant.cores.list().len() as f64;
             put("core_idle", idle);
-            put("neighbour_use", (1.0 - idle - used / cores).max(0.0));
             put("available_cpus", (used + idle * cores).min(grant.cpus));
         }
     }
@@ -291,8 +286,18 @@ fn second(point: &tidegate_load::Point) -> Second {
 
 /// The phases of the connections that ended in the window, as the gate traced them: mean
 /// milliseconds per connection, and CPU time in them.
+///
+/// # Errors
+/// There is no trace, or it ends before the window: the gate goes on where its disk is full.
 fn phases_of_trace(file: &Path, window: Range<u64>) -> Result<BTreeMap<String, f64>> {
     let process = Process::read(file).map_err(|error| Error::Process(error.to_string()))?;
+    let last = process.span_ns().map_or(0, |(_, last)| last);
+    if process.cut_at.is_some() || last < window.end {
+        return Err(Error::Machine(format!(
+            "{}: the gate's trace ends before the run, as on a full disk; make room and continue with --resume",
+            file.display()
+        )));
+    }
     let mut phases = BTreeMap::new();
     for mean in phase_means(&process, Some(window)).phases {
         phases.insert(format!("gate.{}", mean.phase), mean.mean_ms);
@@ -301,4 +306,37 @@ fn phases_of_trace(file: &Path, window: Range<u64>) -> Result<BTreeMap<String, f
         }
     }
     Ok(phases)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tidegate_trace::{Line, Options, Outcome, Phase, Role, Tracing};
+
+    #[test]
+    fn a_trace_that_ends_before_the_window_is_no_result() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("gate.trace");
+        let tracing = Tracing::start(&Options::new(Role::Gate, &file), |_| ()).unwrap();
+        let attached = tracing.handle().attach();
+        let from = monotonic_ns();
+        let mut line = Line::begin(Phase::Accept).unwrap();
+        line.enter(Phase::HandshakeFull);
+        line.opened(Phase::Idle);
+        line.ends(Outcome::Done);
+        drop(line);
+        let to = monotonic_ns() + 1;
+        drop(attached);
+        assert_eq!(tracing.finish().records, 2);
+        let phases = phases_of_trace(&file, from..to).unwrap();
+        assert!(phases["gate.handshake_full"] > 0.0, "{phases:?}");
+
+        let error = phases_of_trace(&file, from..to + 60_000_000_000).unwrap_err().to_string();
+        assert!(error.contains("make room and continue with --resume"), "{error}");
+        let bytes = std::fs::read(&file).unwrap();
+        std::fs::write(&file, &bytes[..bytes.len() - 1]).unwrap();
+        let error = phases_of_trace(&file, from..to).unwrap_err();
+        assert_eq!(error.exit_code(), 3);
+        assert!(error.to_string().contains("gate.trace"), "{error}");
+    }
 }

@@ -8,6 +8,7 @@ use tidegate_lab::{GateTimes, Service};
 
 use super::{Workshop, of_this_program};
 use crate::experiment::{Combination, Settings};
+use crate::folder::MAKE_ROOM;
 use crate::{Error, Result};
 
 /// Name of the gate's trace in the folder of a run.
@@ -69,8 +70,9 @@ fn write(
     if settings.trace {
         text += &format!("\n[trace]\nfile = {}\n", absolute(&folder.join(TRACE))?);
     }
-    std::fs::write(&file, text)
-        .map_err(|error| Error::Machine(format!("cannot write {}: {error}", file.display())))?;
+    std::fs::write(&file, text).map_err(|error| {
+        Error::Machine(format!("cannot write {}: {error}; {MAKE_ROOM}", file.display()))
+    })?;
     std::path::absolute(&file)
         .map_err(|error| Error::Machine(format!("no current folder: {error}")))
 }

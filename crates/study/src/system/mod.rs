@@ -13,6 +13,7 @@ use tidegate_lab::services::{Node, Tomcat};
 use tidegate_lab::{Certificate, Key, Launch, Process, Service};
 
 use crate::experiment::Settings;
+use crate::folder::MAKE_ROOM;
 use crate::{Error, Result};
 pub use gate::{TRACE, check_policies};
 pub use site::prepare;
@@ -35,7 +36,7 @@ impl Workshop {
     pub fn open(out: &Path, folder: &Path) -> Result<Self> {
         let shared = out.join("shared");
         std::fs::create_dir_all(&shared).map_err(|error| {
-            Error::Machine(format!("cannot create {}: {error}", shared.display()))
+            Error::Machine(format!("cannot create {}: {error}; {MAKE_ROOM}", shared.display()))
         })?;
         let certificates = [
             ("rsa-2048", Certificate::make(Key::Rsa2048, &shared)?),

@@ -35,7 +35,16 @@ fn users(settings: &Settings, workshop: &Workshop) -> Result<u64> {
         extra_cpu: Duration::from_secs_f64(settings.extra_cpu),
         ..Options::default()
     };
-    let prepared = auction::prepare(&options)?;
+    let prepared = auction::prepare(&options).map_err(|error| match error {
+        tidegate_sites::Error::Database(_) if settings.database.is_some() => Error::Process(
+            format!("the site's {error}; look at the log of the server of system.database"),
+        ),
+        tidegate_sites::Error::Database(_) => Error::Process(format!(
+            "the site's {error}; make room in {}, or give --out another folder",
+            workshop.data.display()
+        )),
+        other => other.into(),
+    })?;
     u64::try_from(prepared.users).map_err(|_| Error::Internal("the population has no users".into()))
 }
 

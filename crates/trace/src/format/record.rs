@@ -16,9 +16,10 @@ pub struct Step {
     pub cpu_ns: u64,
 }
 
-/// A part of a connection: phases one after another without gaps.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Line {
+/// A part of a connection: phases one after another without gaps. `S` are its steps: owned where
+/// it is read, borrowed where it is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Line<S = Vec<Step>> {
     /// Number of the connection on its thread.
     pub connection: u64,
     /// Number of the request on its connection, from 1; 0 before the first.
@@ -34,13 +35,48 @@ pub struct Line {
     /// The context of the request.
     pub context: Option<Context>,
     /// The phases.
-    pub steps: Vec<Step>,
+    pub steps: S,
 }
 
-impl Line {
+impl<S> Line<S> {
+    /// The same with these steps.
+    pub(crate) fn with_steps<T>(&self, steps: T) -> Line<T> {
+        let Self { connection, request, start_ns, measured, outcome, status, context, .. } = *self;
+        Line { connection, request, start_ns, measured, outcome, status, context, steps }
+    }
+}
+
+impl<S: AsRef<[Step]>> Line<S> {
     /// Duration of all steps, nanoseconds.
     pub fn took_ns(&self) -> u64 {
-        self.steps.iter().fold(0, |sum, step| sum.saturating_add(step.took_ns))
+        let steps = self.steps.as_ref().iter();
+        steps.fold(0, |sum, step| sum.saturating_add(step.took_ns))
+    }
+
+    /// Appends the record; times are relative to the base of its block.
+    pub(crate) fn write(&self, out: &mut Vec<u8>, base_ns: u64) {
+        out.push(LINE);
+        write(out, self.connection);
+        write(out, self.request.into());
+        write_signed(out, self.start_ns.wrapping_sub(base_ns) as i64);
+        let context = if self.context.is_some() { HAS_CONTEXT } else { 0 };
+        out.push(context | if self.measured { MEASURED } else { 0 });
+        out.push(self.outcome as u8);
+        write(out, self.status.into());
+        if let Some(context) = &self.context {
+            out.extend_from_slice(&context.trace.to_le_bytes());
+            out.extend_from_slice(&context.parent.to_le_bytes());
+            out.extend_from_slice(&context.span.to_le_bytes());
+        }
+        let steps = self.steps.as_ref();
+        write(out, steps.len() as u64);
+        for step in steps {
+            out.push(step.phase as u8);
+            write(out, step.took_ns);
+            if self.measured {
+                write(out, step.cpu_ns);
+            }
+        }
     }
 }
 
@@ -92,69 +128,11 @@ const MEASURED: u8 = 2;
 /// Most steps of a line, and most values of a sample, that are read.
 const MOST: u64 = 4096;
 
-/// Appends the head of a line: all of it but the steps, of which there will be `steps`.
-pub fn write_line_head(out: &mut Vec<u8>, base_ns: u64, line: &LineHead, steps: usize) {
-    out.push(LINE);
-    write(out, line.connection);
-    write(out, line.request.into());
-    write_signed(out, line.start_ns.wrapping_sub(base_ns) as i64);
-    let context = if line.context.is_some() { HAS_CONTEXT } else { 0 };
-    out.push(context | if line.measured { MEASURED } else { 0 });
-    out.push(line.outcome as u8);
-    write(out, line.status.into());
-    if let Some(context) = &line.context {
-        out.extend_from_slice(&context.trace.to_le_bytes());
-        out.extend_from_slice(&context.parent.to_le_bytes());
-        out.extend_from_slice(&context.span.to_le_bytes());
-    }
-    write(out, steps as u64);
-}
-
-/// All of a line but its steps.
-#[derive(Clone, Copy, Debug)]
-pub struct LineHead {
-    /// As of [`Line`].
-    pub connection: u64,
-    /// As of [`Line`].
-    pub request: u32,
-    /// As of [`Line`].
-    pub start_ns: u64,
-    /// As of [`Line`].
-    pub measured: bool,
-    /// As of [`Line`].
-    pub outcome: Outcome,
-    /// As of [`Line`].
-    pub status: u16,
-    /// As of [`Line`].
-    pub context: Option<Context>,
-}
-
-/// Appends a step of a line.
-pub fn write_step(out: &mut Vec<u8>, step: &Step, measured: bool) {
-    out.push(step.phase as u8);
-    write(out, step.took_ns);
-    if measured {
-        write(out, step.cpu_ns);
-    }
-}
-
 impl Record {
     /// Appends the record; times are relative to the base of its block.
     pub fn write(&self, out: &mut Vec<u8>, base_ns: u64) {
         match self {
-            Self::Line(line) => {
-                let head = LineHead {
-                    connection: line.connection,
-                    request: line.request,
-                    start_ns: line.start_ns,
-                    measured: line.measured,
-                    outcome: line.outcome,
-                    status: line.status,
-                    context: line.context,
-                };
-                write_line_head(out, base_ns, &head, line.steps.len());
-                line.steps.iter().for_each(|step| write_step(out, step, line.measured));
-            }
+            Self::Line(line) => line.write(out, base_ns),
             Self::Sample(sample) => {
                 out.push(SAMPLE);
                 write_signed(out, sample.at_ns.wrapping_sub(base_ns) as i64);

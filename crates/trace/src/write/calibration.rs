@@ -1,7 +1,7 @@
 //! What recording costs on this machine, measured at the start: the threads that are traced do
 //! not read a clock to learn it.
 
-use crate::format::record::{LineHead, Step, write_line_head, write_step};
+use crate::format::record::{Line, Step};
 use crate::phase::{Outcome, Phase};
 use std::time::Duration;
 use tidegate_host::clock::monotonic_ns;
@@ -23,25 +23,26 @@ impl Costs {
     /// Measures, for less than a millisecond.
     pub fn measure() -> Self {
         let mut out = Vec::with_capacity(64 << 10);
-        let head = LineHead {
+        let mut line = Line {
             connection: 1_000_000,
             request: 3,
             start_ns: monotonic_ns(),
             measured: false,
             outcome: Outcome::Open,
             status: 200,
-            context: Some(crate::Context { trace: 1, parent: 2, span: 3 }),
+            context: None,
+            steps: (),
+        };
+        let step = |()| {
+            let took_ns = monotonic_ns() & 0xff_ffff;
+            Step { phase: Phase::Service, took_ns, cpu_ns: 0 }
         };
         let begun = cpu_clock::of_this_thread();
         for _ in 0..TIMES / 4 {
             out.clear();
             // The context of each request is drawn and written.
-            let context = Some(crate::Context::begin());
-            write_line_head(&mut out, 0, &LineHead { context, ..head }, 4);
-            for _ in 0..4 {
-                let took_ns = monotonic_ns() & 0xff_ffff;
-                write_step(&mut out, &Step { phase: Phase::Service, took_ns, cpu_ns: 0 }, false);
-            }
+            line.context = Some(crate::Context::begin());
+            line.with_steps([(); 4].map(step)).write(&mut out, 0);
         }
         let steps = cpu_clock::of_this_thread();
         for _ in 0..TIMES {

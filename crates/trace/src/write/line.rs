@@ -4,17 +4,17 @@
 //! bottom of a call says what begins without a reference to the line. Where nothing is
 //! traced there is no current line, and saying so costs one look at a variable.
 
-use super::thread;
+use super::{clocks, thread};
 use crate::context::Context;
-use crate::format::record::{LineHead, Step};
+use crate::format::record::{Line as Record, Step};
 use crate::phase::{Outcome, Phase};
 use pin_project_lite::pin_project;
 use std::cell::Cell;
 use std::pin::Pin;
 use std::task::Poll;
 use std::time::{Duration, Instant};
-use tidegate_host::clock::monotonic_ns;
-use tidegate_host::cpu_clock;
+
+use clocks::{monotonic_ns, thread_cpu_ns};
 
 /// Most steps that are kept before they are recorded.
 const STEPS: usize = 14;
@@ -22,7 +22,9 @@ const STEPS: usize = 14;
 /// The line of a connection. Dropped, it records its last phase and its end.
 #[derive(Debug)]
 pub struct Line {
-    head: LineHead,
+    /// What is recorded next, with the status of the response under way and how the connection
+    /// ends; both count once they are true.
+    next: Record<()>,
     steps: [Step; STEPS],
     /// The time within the steps for which the task ran since it was resumed.
     ran_ns: [u64; STEPS],
@@ -35,9 +37,6 @@ pub struct Line {
     /// The clocks when the task was resumed.
     resumed: Option<(u64, u64)>,
     finish_at_pause: bool,
-    /// Of the response under way; it counts when it is over.
-    status: u16,
-    ending: Outcome,
 }
 
 impl Line {
@@ -60,14 +59,15 @@ impl Line {
         let now = monotonic_ns().saturating_sub(ago);
         let none = Step { phase, took_ns: 0, cpu_ns: 0 };
         let mut line = Box::new(Self {
-            head: LineHead {
+            next: Record {
                 connection,
                 request: 0,
                 start_ns: now,
                 measured,
-                outcome: Outcome::Open,
+                outcome: Outcome::Done,
                 status: 0,
                 context: None,
+                steps: (),
             },
             steps: [none; STEPS],
             ran_ns: [0; STEPS],
@@ -78,8 +78,6 @@ impl Line {
             open_cpu_ns: 0,
             resumed: None,
             finish_at_pause: false,
-            status: 0,
-            ending: Outcome::Done,
         });
         line.resume();
         Some(line)
@@ -99,15 +97,14 @@ impl Line {
 
     /// Another phase began at this instant, which lies in the past; not before the last one.
     pub fn enter_at_instant(&mut self, phase: Phase, at: Instant) {
-        let ago = u64::try_from(at.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        self.enter_at(phase, monotonic_ns().saturating_sub(ago));
+        self.enter_at(phase, monotonic_ns().saturating_sub(clocks::since_ns(at)));
     }
 
     fn enter_at(&mut self, phase: Phase, now: u64) {
         let now = now.max(self.since_ns);
         if self.len == STEPS {
             self.settle();
-            self.record(Outcome::Open);
+            self.record(Outcome::Open, 0);
         }
         let took_ns = now - self.since_ns;
         let ran = match self.resumed {
@@ -127,42 +124,41 @@ impl Line {
 
     /// The context of the request that is under way.
     pub fn set_context(&mut self, context: Context) {
-        self.head.context = Some(context);
+        self.next.context = Some(context);
     }
 
     /// How the connection ends, unless it is in order.
     pub fn ends(&mut self, outcome: Outcome) {
-        self.ending = outcome;
+        self.next.outcome = outcome;
     }
 
     /// What is before the first request is over, and `phase` begins.
     pub fn opened(&mut self, phase: Phase) {
         self.enter(phase);
         self.settle();
-        self.record(Outcome::Open);
-        self.head.request = self.head.request.max(1);
+        self.record(Outcome::Open, 0);
+        self.next.request = self.next.request.max(1);
     }
 
     /// The status of the response to the request that is under way.
     pub fn set_status(&mut self, status: u16) {
-        self.status = status;
+        self.next.status = status;
     }
 
     /// A request is over, and `phase` begins. It belongs to the next request.
     pub fn finish_request(&mut self, phase: Phase) {
         self.enter(phase);
         self.settle();
-        self.head.status = std::mem::take(&mut self.status);
-        self.record(Outcome::Open);
-        self.head.request = self.head.request.saturating_add(1);
-        self.head.context = None;
-        self.head.status = 0;
+        let status = std::mem::take(&mut self.next.status);
+        self.record(Outcome::Open, status);
+        self.next.request = self.next.request.saturating_add(1);
+        self.next.context = None;
     }
 
     /// The task begins to run.
     #[inline]
     pub fn resume(&mut self) {
-        if self.head.measured {
+        if self.next.measured {
             self.resumed = Some((monotonic_ns(), thread_cpu_ns()));
         }
     }
@@ -173,7 +169,7 @@ impl Line {
         if std::mem::take(&mut self.finish_at_pause) {
             self.finish_request(Phase::Idle);
         }
-        if self.head.measured {
+        if self.next.measured {
             self.settle();
             self.resumed = None;
         }
@@ -201,11 +197,11 @@ impl Line {
     }
 
     /// Records the steps so far. The next record begins where they end.
-    fn record(&mut self, outcome: Outcome) {
-        self.head.outcome = outcome;
-        thread::record_line(&self.head, &self.steps[..self.len]);
+    fn record(&mut self, outcome: Outcome, status: u16) {
+        let record = Record { outcome, status, ..self.next };
+        thread::record_line(&record.with_steps(&self.steps[..self.len]));
         self.len = 0;
-        self.head.start_ns = self.since_ns;
+        self.next.start_ns = self.since_ns;
     }
 }
 
@@ -214,13 +210,8 @@ impl Drop for Line {
         let open = self.phase;
         self.enter_at(open, monotonic_ns());
         self.settle();
-        self.record(self.ending);
+        self.record(self.next.outcome, 0);
     }
-}
-
-/// CPU time of this thread, nanoseconds.
-fn thread_cpu_ns() -> u64 {
-    cpu_clock::of_this_thread().as_nanos() as u64
 }
 
 thread_local! {
@@ -364,19 +355,6 @@ impl Drop for Running<'_> {
 mod tests {
     use super::*;
     use std::task::{Context as TaskContext, Waker};
-
-    #[test]
-    fn where_nothing_is_traced_there_is_no_line() {
-        assert!(Line::begin(Phase::Accept).is_none());
-        enter(Phase::Queue);
-        let asked = Cell::new(false);
-        let value = request(|| {
-            asked.set(true);
-            None
-        });
-        assert_eq!((value, asked.get()), (None, false));
-        drop(during(Phase::Database));
-    }
 
     #[test]
     fn a_task_that_panics_keeps_its_line_and_leaves_none_behind() {

@@ -2,8 +2,11 @@
 //! file and samples resources.
 
 mod calibration;
+mod clocks;
 mod file;
 pub mod line;
+#[cfg(test)]
+mod off;
 mod sampler;
 pub mod thread;
 pub mod tracing;

@@ -2,7 +2,7 @@
 //! writes, and if that has no room, its records are dropped and counted.
 
 use super::tracing::Shared;
-use crate::format::record::{LineHead, Record, Step, write_line_head, write_step};
+use crate::format::record::{Line, Record, Step};
 use crate::format::{BLOCK_HEAD, number};
 use std::cell::{Cell, RefCell};
 use std::marker::PhantomData;
@@ -100,19 +100,19 @@ pub fn count_reading() {
 }
 
 /// Adds the record of a line.
-pub fn record_line(head: &LineHead, steps: &[Step]) {
+pub fn record_line(line: &Line<&[Step]>) {
     // A line may be dropped with its thread, after the buffer.
     let _ = BUFFER_OF_THREAD.try_with(|buffer| {
         if let Some(buffer) = buffer.borrow_mut().as_mut() {
-            buffer.add(head, steps);
+            buffer.add(line);
         }
     });
 }
 
 impl Buffer {
-    fn add(&mut self, head: &LineHead, steps: &[Step]) {
+    fn add(&mut self, line: &Line<&[Step]>) {
         let full = self.block.len() + LARGEST_LINE > BUFFER;
-        let end_ns = steps.iter().fold(head.start_ns, |end, step| end.saturating_add(step.took_ns));
+        let end_ns = line.start_ns.saturating_add(line.took_ns());
         if full || (self.records > 0 && end_ns.saturating_sub(self.base_ns) > LONGEST_NS) {
             self.send(false);
         }
@@ -120,10 +120,9 @@ impl Buffer {
             // Later records of the block end later, but may have begun before.
             self.base_ns = end_ns;
         }
-        write_line_head(&mut self.block, self.base_ns, head, steps.len());
-        steps.iter().for_each(|step| write_step(&mut self.block, step, head.measured));
+        line.write(&mut self.block, self.base_ns);
         self.records += 1;
-        self.steps += steps.len() as u64;
+        self.steps += line.steps.len() as u64;
     }
 
     /// Sends the block to be written; the last one may wait.

@@ -1,0 +1,125 @@
+//! `tidegate study` where the machine or the folder is not as it should be: each message says what
+//! to do, and what was there is kept.
+
+mod common;
+
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use common::{Text, tidegate, with_small_files};
+
+/// Whether there are processors for service and customers; if not, the test says that it is
+/// skipped.
+fn has_two_processors() -> bool {
+    let has = std::thread::available_parallelism().is_ok_and(|count| count.get() >= 2);
+    if !has {
+        eprintln!("skipped: a study needs two processors");
+    }
+    has
+}
+
+/// An experiment with a service that writes nothing, and the folder for its results.
+fn experiment(folder: &Path) -> (PathBuf, PathBuf) {
+    let scenario = folder.join("one-page.toml");
+    let session = "[session]\nsteps = [\"Home\"]\npatience = \"60s\"\n\
+                   [pages]\nHome = { path = \"/healthz\" }\n";
+    std::fs::write(&scenario, session).unwrap();
+    // The study asks for an address: a port that was free a moment ago.
+    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let text = format!(
+        "name = \"tiny\"\nabout = \"one page\"\n\
+         [system]\ncommand = [{:?}, \"site\", \"messages\", \"--listen\", \"{address}\"]\n\
+         address = \"http://{address}\"\nready = \"/healthz\"\n\
+         [workload]\nscenario = {scenario:?}\nrate = 20\n\
+         [windows]\nwarm_up = \"300ms\"\nmeasured = \"1s\"\nrepetitions = 1\n",
+        env!("CARGO_BIN_EXE_tidegate"),
+    );
+    let file = folder.join("tiny.toml");
+    std::fs::write(&file, text).unwrap();
+    (file, folder.join("out"))
+}
+
+fn entries(folder: &Path) -> Vec<String> {
+    let names = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut names: Vec<String> =
+        names.map(|entry| entry.file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_disk_that_gets_full_during_a_run_ends_the_study_which_continues_once_there_is_room() {
+    if !has_two_processors() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let (file, out) = experiment(folder.path());
+    let args = ["study", file.to_str().unwrap(), "--out", out.to_str().unwrap()];
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tidegate"));
+    // The state of the study, certificates and configuration fit; the result of a run does not.
+    let full = with_small_files(&mut command, 6 << 10).args(args).stdin(Stdio::null());
+    let full = full.output().unwrap();
+    let message = format!("{}{}", full.stdout_text(), full.stderr_text());
+    assert_eq!(full.status.code(), Some(3), "{message}");
+    assert!(message.contains("File too large"), "{message}");
+    assert!(message.contains("make room and continue with --resume"), "{message}");
+    assert!(message.contains("/runs/") && message.contains(".partial/"), "which file: {message}");
+    assert!(entries(&out.join("runs")).is_empty(), "{:?}", entries(&out.join("runs")));
+    assert!(!out.join("summary.json").exists() && out.join("study.json").exists());
+
+    let continued = tidegate(&[&args[..], &["--resume"]].concat());
+    let message = format!("{}{}", continued.stdout_text(), continued.stderr_text());
+    assert_eq!(continued.status.code(), Some(0), "{message}");
+    assert_eq!(entries(&out.join("runs")).len(), 1);
+    assert!(out.join("summary.json").exists() && out.join("report.html").exists());
+}
+
+#[test]
+fn a_folder_of_another_version_is_not_touched() {
+    if !has_two_processors() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let (file, out) = experiment(folder.path());
+    let (file, dir) = (file.to_str().unwrap(), out.to_str().unwrap());
+    std::fs::create_dir_all(out.join("runs/r1-0")).unwrap();
+    let state = r#"{ "format": 1, "version": "0.0.1-earlier", "experiment": "in another form" }"#;
+    std::fs::write(out.join("study.json"), state).unwrap();
+    let resumed = tidegate(&["study", file, "--out", dir, "--resume"]);
+    let message = resumed.stderr_text();
+    assert_eq!(resumed.status.code(), Some(2), "{message}");
+    assert!(message.contains("of another version of the program"), "{message}");
+    assert!(message.contains("0.0.1-earlier") && message.contains("another --out"), "{message}");
+
+    let compared = tidegate(&["study", "compare", dir, dir]);
+    let message = compared.stderr_text();
+    assert_eq!(compared.status.code(), Some(2), "{message}");
+    assert!(message.contains("of another version"), "{message}");
+    assert!(message.contains("give a folder of this version"), "{message}");
+
+    assert_eq!(std::fs::read_to_string(out.join("study.json")).unwrap(), state);
+    assert_eq!(entries(&out), ["runs", "study.json"]);
+    assert_eq!(entries(&out.join("runs")), ["r1-0"]);
+}
+
+#[test]
+fn a_run_of_another_version_is_measured_again() {
+    if !has_two_processors() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let (file, out) = experiment(folder.path());
+    let args = ["study", file.to_str().unwrap(), "--out", out.to_str().unwrap()];
+    let first = tidegate(&args);
+    assert_eq!(first.status.code(), Some(0), "{}", first.stderr_text());
+    let run = out.join("runs").join(&entries(&out.join("runs"))[0]).join("run.json");
+    let text = std::fs::read_to_string(&run).unwrap();
+    let earlier = text.replacen("\"format\": 1", "\"format\": 0", 1);
+    assert_ne!(earlier, text);
+    std::fs::write(&run, &earlier).unwrap();
+    let again = tidegate(&[&args[..], &["--resume"]].concat());
+    assert_eq!(again.status.code(), Some(0), "{}", again.stderr_text());
+    let now = std::fs::read_to_string(&run).unwrap();
+    assert!(now.contains("\"format\": 1") && now != text, "it was measured again");
+}

@@ -1,0 +1,133 @@
+//! Rectangles with stripes, and texts that fit.
+
+use super::Part;
+use crate::axis::number;
+use crate::palette::COLOURS;
+use crate::svg::put;
+
+/// Side of a colour in the legend.
+pub(super) const SWATCH: f64 = 11.0;
+/// Most lines of a group's name.
+const MOST_LINES: usize = 3;
+/// Distance of stripes.
+const STRIPE: f64 = 7.0;
+
+impl Part {
+    /// Its CSS class.
+    pub(crate) fn class(&self) -> String {
+        format!("part-{}", self.colour % COLOURS)
+    }
+}
+
+/// Width of a part in the legend.
+pub(super) fn entry(part: &Part) -> f64 {
+    SWATCH + 5.0 + 6.8 * part.name.chars().count() as f64 + 14.0
+}
+
+/// A value with as many digits as it has a meaning.
+pub(super) fn figure(value: f64) -> String {
+    match value.abs() {
+        large if large >= 100.0 => number(value.round()),
+        middle if middle >= 10.0 => number((value * 10.0).round() / 10.0),
+        _ => number(value),
+    }
+}
+
+/// A rectangle in the colour of a part, with its stripes.
+pub(super) fn rectangle(
+    part: &Part,
+    (x, y): (f64, f64),
+    (wide, high): (f64, f64),
+    svg: &mut String,
+) {
+    put(
+        svg,
+        format_args!(
+            r#"<rect class="part {}" x="{x:.1}" y="{y:.2}" width="{wide:.1}" height="{high:.2}"/>"#,
+            part.class()
+        ),
+    );
+    if part.striped {
+        put(svg, format_args!(r#"<path class="stripes" d="{}"/>"#, stripes((x, y), (wide, high))));
+    }
+}
+
+/// Lines from the lower left to the upper right of a rectangle, cut where they leave it. Not a
+/// pattern of SVG: those need an id that is unique on the page, and some browsers do not draw
+/// them where the first of that id is hidden.
+fn stripes((x, y): (f64, f64), (wide, high): (f64, f64)) -> String {
+    let mut path = String::new();
+    // On a line the sum of both coordinates is the same.
+    let mut sum = STRIPE / 2.0;
+    while sum < wide + high {
+        let (from, to) = ((sum - high).max(0.0), sum.min(wide));
+        put(
+            &mut path,
+            format_args!(
+                "M{:.1} {:.1}L{:.1} {:.1}",
+                x + from,
+                y + sum - from,
+                x + to,
+                y + sum - to
+            ),
+        );
+        sum += STRIPE;
+    }
+    path
+}
+
+/// A name in lines that are no wider than `wide`. What has no room at the end is cut off.
+pub(super) fn wrapped(name: &str, wide: f64) -> Vec<String> {
+    let most = ((wide / 6.8) as usize).max(2);
+    let mut lines: Vec<String> = Vec::new();
+    for word in name.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= most => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    let is_whole = lines.len() <= MOST_LINES;
+    lines.truncate(MOST_LINES);
+    let last = lines.len().saturating_sub(1);
+    for (index, line) in lines.iter_mut().enumerate() {
+        let too_long = line.chars().count() > most;
+        if too_long || (index == last && !is_whole) {
+            let kept: String = line.chars().take(most - 1).collect();
+            *line = kept + "…";
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stripes_begin_and_end_at_the_edges() {
+        for (wide, high) in [(20.0, 100.0), (100.0, 4.0), (3.0, 3.0)] {
+            let path = stripes((10.0, 50.0), (wide, high));
+            let numbers: Vec<f64> = path
+                .split(['M', 'L', ' '])
+                .filter(|it| !it.is_empty())
+                .map(|it| it.parse().unwrap())
+                .collect();
+            assert!(numbers.len() >= 4, "{path}");
+            for point in numbers.chunks(2) {
+                assert!((10.0..=10.0 + wide + 0.06).contains(&point[0]), "{path}");
+                assert!((49.9..=50.0 + high + 0.06).contains(&point[1]), "{path}");
+            }
+        }
+    }
+
+    #[test]
+    fn long_names_are_wrapped_and_cut() {
+        assert_eq!(wrapped("1 processor", 100.0), ["1 processor"]);
+        assert_eq!(wrapped("1 processor", 64.0), ["1", "processor"]);
+        assert_eq!(wrapped("incomprehensibilities", 50.0), ["incomp…"]);
+        assert_eq!(wrapped("a bb ccc dddd eeee", 30.0), ["a bb", "ccc", "ddd…"]);
+    }
+}

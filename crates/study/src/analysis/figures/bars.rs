@@ -1,0 +1,189 @@
+//! Stacked bars over the load, the processors, or below and above the knee.
+
+use std::collections::BTreeMap;
+
+use tidegate_report::{Bar, Group, Part, StackedBars};
+
+use super::groups::{Groups, load_of};
+use crate::analysis::curves::curves;
+use crate::analysis::segments;
+use crate::analysis::{Run, load_factor};
+use crate::experiment::{Experiment, FigureRule, Segments, XAxis};
+
+/// A figure of stacked bars.
+pub(super) struct Bars {
+    parts: Vec<Part>,
+    groups: Vec<Group>,
+    x_label: String,
+    unit: String,
+    is_share: bool,
+}
+
+impl Bars {
+    /// A bar for each x in each group of runs. `unit` says what processors are.
+    pub(super) fn of(
+        experiment: &Experiment,
+        rule: &FigureRule,
+        of: Segments,
+        groups: Groups<'_>,
+        unit: &str,
+    ) -> Self {
+        let x_label = match (rule.x, load_factor(experiment)) {
+            (XAxis::Processors, _) => unit.to_owned(),
+            (XAxis::Knee, _) => "the knee".into(),
+            (_, Some("rate")) => "new clients per second".into(),
+            _ => "times the capacity".into(),
+        };
+        let group = |(name, runs): (String, Vec<&Run>)| {
+            let bars = by_x(experiment, rule.x, &runs).into_iter();
+            let bar =
+                |(name, runs): (String, Vec<&Run>)| Some(Bar { name, values: mean(of, &runs)? });
+            Group { name, bars: bars.filter_map(bar).collect() }
+        };
+        let groups = groups.into_iter().map(group).filter(|group| !group.bars.is_empty());
+        Self {
+            parts: segments::parts(of),
+            groups: groups.collect(),
+            x_label,
+            unit: rule.unit.clone(),
+            is_share: of == Segments::Handshakes,
+        }
+    }
+
+    /// The bars as they are drawn.
+    pub(super) fn stacked(&self) -> StackedBars<'_> {
+        StackedBars {
+            parts: &self.parts,
+            groups: &self.groups,
+            x_label: &self.x_label,
+            y_unit: &self.unit,
+            y_max: self.is_share.then_some(1.0),
+        }
+    }
+
+    /// Whether no bar has a height.
+    pub(super) fn is_empty(&self) -> bool {
+        let bars = || self.groups.iter().flat_map(|group| &group.bars);
+        bars().all(|bar| bar.values.iter().all(|value| *value <= 0.0))
+    }
+}
+
+/// The runs of each bar of a group, from left to right, with its name.
+fn by_x<'r>(experiment: &Experiment, x: XAxis, runs: &[&'r Run]) -> Groups<'r> {
+    if x == XAxis::Knee {
+        let curves = curves(experiment, runs.iter().copied());
+        let below = curves.iter().flat_map(|curve| curve.below()).collect();
+        let above = curves.iter().flat_map(|curve| curve.overloaded()).collect();
+        return vec![("below".into(), below), ("above".into(), above)];
+    }
+    let mut at: BTreeMap<u64, (f64, Vec<&Run>)> = BTreeMap::new();
+    for &run in runs {
+        let processors = f64::from(run.settings.processors);
+        let place = if x == XAxis::Processors { processors } else { load_of(run) };
+        // Loads and processors are above 0, so that their bits are in their order.
+        at.entry(place.to_bits()).or_insert((place, Vec::new())).1.push(run);
+    }
+    at.into_values().map(|(place, runs)| (place.to_string(), runs)).collect()
+}
+
+/// The mean of each part over the runs that have any.
+fn mean(of: Segments, runs: &[&Run]) -> Option<Vec<f64>> {
+    let all: Vec<Vec<f64>> = runs.iter().filter_map(|run| segments::values(of, run)).collect();
+    let first = all.first()?;
+    let sum = |part: usize| all.iter().map(|values| values[part]).sum::<f64>();
+    Some((0..first.len()).map(|part| sum(part) / all.len() as f64).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::groups::groups;
+    use super::*;
+    use crate::analysis::runs;
+    use crate::record::tests::record;
+
+    const TEXT: &str = "name = \"x\"\nabout = \"x\"\n[system]\ntrace = true\n\
+        [[factors]]\nkey = \"policy\"\nlevels = [\"tide\", \"off\"]\n\
+        [[factors]]\nkey = \"load\"\nlevels = [4, 0.9, 2]\n\
+        [[figures]]\nid = \"f\"\ntitle = \"t\"\nsegments = \"gate\"\n";
+
+    /// Two rounds of each combination: the handshake takes 10 ms at the load of 0.9, with `off`
+    /// 10 times the load beyond it, and in the second round 2 ms more.
+    fn measured() -> Vec<Run> {
+        let mut all = Vec::new();
+        for policy in ["off", "tide"] {
+            for load in ["0.9", "2", "4"] {
+                for round in 0..2 {
+                    let times =
+                        if policy == "off" { load.parse::<f64>().unwrap().max(1.0) } else { 1.0 };
+                    let id = format!("{policy}{load}{round}");
+                    let figures =
+                        [("requests_per_s", 50.0), ("full_handshake_share", times / 10.0)];
+                    let mut one =
+                        record(&id, round, &[("policy", policy), ("load", load)], &figures);
+                    let handshake = 10.0 * times + 2.0 * f64::from(round);
+                    one.phases.insert("gate.handshake_full".into(), handshake);
+                    one.phases.insert("gate.idle".into(), 100.0);
+                    all.push(one);
+                }
+            }
+        }
+        runs(&all)
+    }
+
+    fn bars(text: &str) -> Bars {
+        let experiment = Experiment::from_toml(text, "x").unwrap();
+        let (rule, runs) = (&experiment.figures[0], measured());
+        let crate::experiment::Shows::Segments(of) = rule.shows else { panic!("lines") };
+        let groups = groups(&experiment, rule, runs.iter().collect());
+        Bars::of(&experiment, rule, of, groups, "processors")
+    }
+
+    /// Group, bar, and the sum of its values.
+    fn sums(bars: &Bars) -> Vec<(&str, &str, f64)> {
+        bars.groups
+            .iter()
+            .flat_map(|group| {
+                group.bars.iter().map(|bar| (&*group.name, &*bar.name, bar.values.iter().sum()))
+            })
+            .collect()
+    }
+
+    #[test]
+    fn bars_stand_by_load_in_groups_in_the_order_of_the_file() {
+        let bars = bars(TEXT);
+        assert_eq!(
+            sums(&bars),
+            [
+                ("tide", "0.9", 111.0),
+                ("tide", "2", 111.0),
+                ("tide", "4", 111.0),
+                ("off", "0.9", 111.0),
+                ("off", "2", 121.0),
+                ("off", "4", 141.0),
+            ]
+        );
+        assert_eq!(bars.stacked().x_label, "times the capacity");
+        assert!(!bars.is_empty());
+    }
+
+    #[test]
+    fn below_and_above_the_knee_are_the_loads_below_the_capacity_and_in_overload() {
+        let text = TEXT.replace("segments = \"gate\"", "segments = \"handshakes\"\nx = \"knee\"");
+        let bars = bars(&text);
+        let full: Vec<f64> =
+            bars.groups.iter().flat_map(|it| &it.bars).map(|bar| bar.values[0]).collect();
+        for (full, expected) in full.iter().zip([0.1, 0.1, 0.1, 0.3]) {
+            assert!((full - expected).abs() < 1e-9, "{full} {expected}");
+        }
+        let names: Vec<&str> = bars.groups[0].bars.iter().map(|bar| &*bar.name).collect();
+        assert_eq!(names, ["below", "above"]);
+        assert!(sums(&bars).iter().all(|(.., sum)| (sum - 1.0).abs() < 1e-9));
+        assert_eq!(bars.stacked().y_max, Some(1.0));
+    }
+
+    #[test]
+    fn runs_without_the_segments_have_no_bars() {
+        let bars = bars(&TEXT.replace("\"gate\"", "\"gate_cpu\""));
+        assert!(bars.is_empty() && bars.groups.is_empty());
+    }
+}

@@ -1,0 +1,143 @@
+//! Lines of a metric over the load, the processors or the time.
+
+use std::collections::BTreeMap;
+
+use tidegate_report::{Chart, Line, Scale, time_ticks};
+
+use super::groups::{groups, load_of};
+use crate::analysis::{Run, load_factor};
+use crate::experiment::{Experiment, FigureRule, XAxis};
+use crate::record::Second;
+
+/// A figure of lines.
+pub(super) struct Lines {
+    pub(super) lines: Vec<Line>,
+    x_label: String,
+    x_ticks: Vec<f64>,
+    x_max: Option<f64>,
+    unit: String,
+    log: bool,
+    marks: bool,
+    warm_up_s: Option<f64>,
+    is_share: bool,
+}
+
+impl Lines {
+    /// The lines of a metric. `unit` says what processors are.
+    pub(super) fn of(
+        experiment: &Experiment,
+        rule: &FigureRule,
+        metric: &str,
+        mut selected: Vec<&Run>,
+        (unit, warm_up_s): (&str, f64),
+    ) -> Self {
+        if rule.x == XAxis::Time {
+            let highest = selected.iter().map(|run| load_of(run)).fold(0.0, f64::max);
+            selected.retain(|run| load_of(run) >= highest);
+        }
+        let groups = groups(experiment, rule, selected);
+        let line = |(name, runs): (String, Vec<&Run>)| Line {
+            name,
+            points: points(&runs, rule.x, metric),
+        };
+        let lines: Vec<Line> = groups.into_iter().map(line).collect();
+        let load = load_factor(experiment).unwrap_or_default();
+        let (x_label, x_ticks, x_max) = x_axis(rule.x, &lines, load, unit);
+        Self {
+            lines,
+            x_label,
+            x_ticks,
+            x_max,
+            unit: rule.unit.clone(),
+            log: rule.log,
+            marks: rule.x != XAxis::Time,
+            is_share: matches!(metric, "full_handshake_share" | "completed_ratio"),
+            warm_up_s: (rule.x == XAxis::Time).then_some(warm_up_s),
+        }
+    }
+
+    /// The chart.
+    pub(super) fn chart(&self) -> Chart<'_> {
+        Chart {
+            lines: &self.lines,
+            x_label: &self.x_label,
+            x_ticks: &self.x_ticks,
+            x_max: self.x_max,
+            y_unit: &self.unit,
+            y_max: self.is_share.then_some(1.0),
+            scale: if self.log { Scale::Log } else { Scale::Linear },
+            marks: self.marks,
+            band: self.warm_up_s.map(|end| (0.0, end, "warm-up")),
+            readings: true,
+            ..Chart::default()
+        }
+    }
+}
+
+/// The points of a line: the mean over the rounds at each x.
+fn points(runs: &[&Run], x: XAxis, metric: &str) -> Vec<(f64, f64)> {
+    let mut at: BTreeMap<u64, Vec<(f64, f64)>> = BTreeMap::new();
+    for run in runs {
+        match x {
+            XAxis::Time => {
+                for second in &run.seconds {
+                    let whole = second.at_s.round();
+                    at.entry(whole.to_bits()).or_default().push((whole, of_second(second, metric)));
+                }
+            }
+            // Lines have no knee for an axis: the reader of experiments refuses it.
+            XAxis::OfferedPerS | XAxis::Load | XAxis::Processors | XAxis::Knee => {
+                let Some(y) = run.figure(metric) else { continue };
+                let (key, x) = match x {
+                    XAxis::OfferedPerS => {
+                        (load_of(run), run.figure("offered_per_s").unwrap_or_default())
+                    }
+                    XAxis::Load => (load_of(run), load_of(run)),
+                    _ => (run.settings.processors.into(), run.settings.processors.into()),
+                };
+                at.entry(key.to_bits()).or_default().push((x, y));
+            }
+        }
+    }
+    let mean = |points: Vec<(f64, f64)>| {
+        let count = points.len() as f64;
+        let sum = points.iter().fold((0.0, 0.0), |sum, (x, y)| (sum.0 + x, sum.1 + y));
+        (sum.0 / count, sum.1 / count)
+    };
+    let mut points: Vec<(f64, f64)> = at.into_values().map(mean).collect();
+    points.sort_by(|a, b| a.0.total_cmp(&b.0));
+    points
+}
+
+/// The figure of a second. One without a response has no response time: a gap.
+fn of_second(second: &Second, metric: &str) -> f64 {
+    match metric {
+        "completed_per_s" => second.completed_per_s,
+        "refused_per_s" => second.refused_per_s,
+        "abandoned_per_s" => second.abandoned_per_s,
+        "requests_per_s" => second.requests_per_s,
+        "offered_per_s" => second.offered_per_s,
+        "full_handshake_share" => second.full_handshake_share,
+        "response_p95_ms" if second.response_p95_ms > 0.0 => second.response_p95_ms,
+        _ => f64::NAN,
+    }
+}
+
+/// Label, ticks and end of the x axis.
+fn x_axis(x: XAxis, lines: &[Line], load: &str, unit: &str) -> (String, Vec<f64>, Option<f64>) {
+    let mut xs: Vec<f64> =
+        lines.iter().flat_map(|line| line.points.iter().map(|point| point.0)).collect();
+    xs.sort_by(f64::total_cmp);
+    xs.dedup();
+    let last = xs.last().copied().unwrap_or(1.0);
+    match x {
+        XAxis::Time => ("seconds since the load began".into(), time_ticks(last, 8), Some(last)),
+        XAxis::Processors => (unit.to_owned(), xs, None),
+        XAxis::Load if load == "load" => {
+            ("offered load, as a multiple of the capacity".into(), xs, None)
+        }
+        XAxis::Load | XAxis::OfferedPerS | XAxis::Knee => {
+            ("new clients per second".into(), time_ticks(last, 7), Some(last))
+        }
+    }
+}
