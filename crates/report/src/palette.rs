@@ -9,7 +9,7 @@ use crate::svg::{class, escape};
 const KNOWN: [(&str, &str, &str); 3] =
     [("off", "#c8502b", "#f0825f"), ("eac", "#a98310", "#d9b549"), ("tide", "#0b6e99", "#55b8e0")];
 /// The colours of others, in light and dark: distinct also for people who see fewer colours.
-const OTHERS: [(&str, &str); 8] = [
+const OTHERS: [(&str, &str); 9] = [
     ("#0b6e99", "#55b8e0"),
     ("#c8502b", "#f0825f"),
     ("#2f8f6b", "#5fc79f"),
@@ -18,6 +18,7 @@ const OTHERS: [(&str, &str); 8] = [
     ("#b0448c", "#e07fc0"),
     ("#5b6875", "#9aa7b3"),
     ("#6f8f1f", "#a9cc55"),
+    ("#7c1f2c", "#ff9aa2"),
 ];
 /// What a figure needs beside the colours of its lines, in a file of its own.
 const FILE_STYLE: &str = "text { font-family: 'DejaVu Sans', 'Noto Sans', 'Liberation Sans', sans-serif; } \
