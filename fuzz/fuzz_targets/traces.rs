@@ -9,7 +9,8 @@ use libfuzzer_sys::fuzz_target;
 use std::path::Path;
 use tidegate_trace::{Process, Trace, analysis};
 
-const HEADER: &[u8] = br#"{"role":"gate","pid":1,"host":"h","boot":"b","machine":{"cpu":"","cpus":1,
+const HEADER: &[u8] =
+    br#"{"role":"gate","pid":1,"host":"h","boot":"b","machine":{"cpu":"","cpus":1,
 "kernel":"","system":""},"processors":1.0,"started_ns":0,"started_unix_ns":0,"cpu_every":1,
 "sample_ms":100,"pressure":true}"#;
 

@@ -30,15 +30,16 @@ fn a_tiny_study_measures_every_configuration_of_our_own_service() {
         .iter()
         .map(|row| row["configuration"].as_str().unwrap().to_owned())
         .collect();
-    let expected = ["rust-clear", "rust-https", "rust-jose", "rust-cose", "rust-http-signatures"];
+    let expected =
+        ["rust-clear", "rust-https", "rust-jose", "rust-cose", "rust-http-signatures", "rust-xml"];
     assert_eq!(names, expected);
     for row in rows("key_numbers") {
         for column in ["ready_s", "first_request_ms", "average_ms", "overall_per_s"] {
             assert!(row[column].as_f64().unwrap() > 0.0, "{column}: {row:#}");
         }
     }
-    assert_eq!(rows("first_requests").len(), 5 * 17);
-    assert_eq!(rows("sizes").len(), 5 * 5);
+    assert_eq!(rows("first_requests").len(), 6 * 17);
+    assert_eq!(rows("sizes").len(), 6 * 5);
     bytes_are_those_of_the_wire(&rows("sizes"), &rows("connections"));
     let java = |claim: &&Value| claim["id"].as_str().unwrap().contains("jsp");
     let claims = summary["claims"].as_array().unwrap();
@@ -48,7 +49,7 @@ fn a_tiny_study_measures_every_configuration_of_our_own_service() {
     let lines = read("requests.csv").lines().count();
     // Per round: the long series and that of two clients; connections; five payloads.
     let each = 20 + 20 + 20 * 2 + 20 * 5;
-    assert_eq!(lines, 1 + 2 * (5 * each + 20), "the sessions of one are resumed as well");
+    assert_eq!(lines, 1 + 2 * (6 * each + 20), "the sessions of one are resumed as well");
 }
 
 /// What is counted contains the payload, and a full handshake is more than a resumed one.
@@ -80,7 +81,8 @@ fn keys_are_made_once_and_needed_by_every_security() {
     let client = format!("{keys}/client.json");
     for (arguments, expected) in [
         (vec!["--security", "jose"], "needs --keys FILE"),
-        (vec!["--security", "xml"], "none, jose, cose, http-signatures"),
+        (vec!["--security", "xml"], "needs --keys FILE"),
+        (vec!["--security", "saml"], "none, jose, cose, http-signatures, xml"),
         (vec!["--security", "cose", "--keys", &client], "are keys of the client"),
         (vec!["--tls", "1.1"], "must be 1.2, 1.3 or both"),
     ] {

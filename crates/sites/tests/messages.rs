@@ -91,8 +91,13 @@ fn every_format_is_served_and_each_message_once() {
 
 #[test]
 fn the_sender_of_a_refused_message_is_not_told_why() {
-    let running = start(Format::Jose, None);
-    let others = start(Format::Jose, None);
+    for format in [Format::Jose, Format::Xml] {
+        one_answer_for_every_reason(format);
+    }
+}
+
+fn one_answer_for_every_reason(format: Format) {
+    let (running, others) = (start(format, None), start(format, None));
     let (_, good) = running.request(now_ms());
     let stranger = others.request(now_ms()).1;
     let stale = running.request(now_ms() - 600_000).1;

@@ -18,7 +18,7 @@ pub struct Args {
     /// Address to listen on
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8080")]
     listen: SocketAddr,
-    /// How each message is secured: none, jose, cose or http-signatures
+    /// How each message is secured: none, jose, cose, http-signatures or xml
     #[arg(long, value_name = "FORMAT", default_value = "none")]
     security: Format,
     /// The server's keys, with every security but none

@@ -9,7 +9,7 @@ use super::keys::{Keys, Party};
 use super::message::{Id, Message};
 use super::receiver::Receiver;
 use super::refused::Refused;
-use super::wire::{MOST_BODY, Scene, Wire, check_media_type};
+use super::wire::{Scene, Wire, check_media_type};
 use crate::{Error, Result};
 
 /// One end of a conversation in one format.
@@ -48,10 +48,20 @@ impl Channel {
         let media_type = HeaderValue::from_static(self.format.media_type());
         let mut headers = HeaderMap::from_iter([(CONTENT_TYPE, media_type)]);
         let body = self.codec.seal(message, scene, &mut headers)?;
-        if body.len() > MOST_BODY {
+        if body.len() > self.format.most_body() {
             return Err(Error::Internal("a message is longer than its receiver reads".into()));
         }
         Ok(Wire { headers, body: Bytes::from(body) })
+    }
+
+    /// Like [`protect`](Self::protect), with any bytes in a layer of the message; `None` where
+    /// the format cannot write that.
+    #[cfg(any(test, feature = "fuzzing"))]
+    pub fn forge(&self, layer: super::Layer, bytes: &[u8], scene: &Scene) -> Option<Wire> {
+        let media_type = HeaderValue::from_static(self.format.media_type());
+        let mut headers = HeaderMap::from_iter([(CONTENT_TYPE, media_type)]);
+        let body = self.codec.forge(layer, bytes, scene, &mut headers)?;
+        Some(Wire { headers, body: Bytes::from(body) })
     }
 
     /// Reads a request and accepts it once.
@@ -103,7 +113,7 @@ impl Channel {
         body: &[u8],
         scene: &Scene,
     ) -> Result<Message, Refused> {
-        if body.len() > MOST_BODY {
+        if body.len() > self.format.most_body() {
             return Err(Refused::TooLarge);
         }
         check_media_type(headers, self.format.media_type())?;

@@ -192,6 +192,11 @@ impl Keys {
         Zeroizing::new(decoded(&self.file.signing))
     }
 
+    /// The own key to decrypt with, PKCS #8.
+    pub(super) fn decrypting_pkcs8(&self) -> Zeroizing<Vec<u8>> {
+        Zeroizing::new(decoded(&self.file.decrypting))
+    }
+
     /// The secret that both share, 32 bytes.
     pub(super) fn shared(&self) -> Zeroizing<Vec<u8>> {
         Zeroizing::new(decoded(&self.file.shared))

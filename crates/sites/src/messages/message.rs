@@ -32,8 +32,8 @@ pub struct Message {
     /// 0 in a request; in an answer, how many requests the service has answered, this one
     /// included.
     pub counter: u64,
-    /// Printable ASCII characters, at most [`MOST_PAYLOAD`]: all formats write them as they
-    /// are, so that a message of a given size has that size in each.
+    /// Printable ASCII characters, at most [`MOST_PAYLOAD`]: all formats write letters and
+    /// digits as they are, so that a message of a given size has that size in each.
     pub payload: String,
 }
 

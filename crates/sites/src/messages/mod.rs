@@ -2,7 +2,7 @@
 //! comparison with security of the connection.
 //!
 //! A request carries an [`Operation`] and a payload; the answer is a message of the same
-//! kind. Both are plain JSON, or protected in one of three [`formats`](Format) by a
+//! kind. Both are plain JSON, or protected in one of four [`formats`](Format) by a
 //! [`Channel`], in the clear or behind HTTPS. A [`Receiver`] decides what is accepted: the
 //! right parties, a fresh time, each message once.
 //!
@@ -24,6 +24,8 @@ mod wire;
 
 pub use channel::Channel;
 pub use formats::Format;
+#[cfg(any(test, feature = "fuzzing"))]
+pub use formats::Layer;
 pub use keys::{Keys, Party};
 pub use message::{Id, MOST_PAYLOAD, Message, Operation, now_ms};
 pub use options::{Options, Tls, TlsVersion};
@@ -32,4 +34,4 @@ pub use refused::Refused;
 pub use replay::Replay;
 pub use service::{Counters, PATH};
 pub use site::{Site, start};
-pub use wire::{MOST_BODY, Scene, Wire};
+pub use wire::{Scene, Wire};

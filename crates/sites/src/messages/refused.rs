@@ -4,8 +4,8 @@
 /// The reason why a message is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum Refused {
-    /// The body is longer than [`MOST_BODY`](super::MOST_BODY), or the payload than
-    /// [`MOST_PAYLOAD`](super::MOST_PAYLOAD).
+    /// The body is longer than [`Format::most_body`](super::Format::most_body), or the payload
+    /// than [`MOST_PAYLOAD`](super::MOST_PAYLOAD).
     #[error("the message is too large")]
     TooLarge,
     /// The body did not arrive in time or broke off.

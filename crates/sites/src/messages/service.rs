@@ -18,7 +18,7 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 use super::channel::Channel;
 use super::message::now_ms;
 use super::refused::Refused;
-use super::wire::{MOST_BODY, Scene, only};
+use super::wire::{Scene, only};
 use crate::Result;
 
 /// Path of the messages.
@@ -67,7 +67,7 @@ pub(super) fn router(app: Arc<App>) -> Router {
 async fn answer(State(app): State<Arc<App>>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let accepted = async {
-        let body = read(&parts.headers, body).await?;
+        let body = read(&parts.headers, body, app.channel.format().most_body()).await?;
         let scene = scene(&parts)?;
         app.channel.receive(&parts.headers, &body, &scene, now_ms())
     };
@@ -105,15 +105,15 @@ fn scene(request: &Parts) -> Result<Scene<'_>, Refused> {
 
 /// The body, in bounded memory and time. One that is compressed is not read: nothing that
 /// grows when it is decoded is.
-async fn read(headers: &HeaderMap, body: Body) -> Result<Bytes, Refused> {
+async fn read(headers: &HeaderMap, body: Body, most: usize) -> Result<Bytes, Refused> {
     if headers.contains_key(CONTENT_ENCODING) {
         return Err(Refused::Compressed);
     }
     let announced = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
-    if announced.is_some_and(|length: u64| length > MOST_BODY as u64) {
+    if announced.is_some_and(|length: u64| length > most as u64) {
         return Err(Refused::TooLarge);
     }
-    let collected = Limited::new(body, MOST_BODY).collect();
+    let collected = Limited::new(body, most).collect();
     match tokio::time::timeout(BODY_DEADLINE, collected).await {
         Ok(Ok(body)) => Ok(body.to_bytes()),
         Ok(Err(error)) if error.is::<LengthLimitError>() => Err(Refused::TooLarge),

@@ -6,7 +6,8 @@ use http::{HeaderMap, HeaderName};
 
 use super::refused::Refused;
 
-/// Most bytes of a body: the largest payload in the widest format, twice in base64.
+/// Most bytes of a body in every format but XML: the largest payload with a character of two
+/// bytes in JSON for each, twice in base64.
 pub const MOST_BODY: usize = 4 * 1024 * 1024;
 
 /// A body with the header fields that belong to it.

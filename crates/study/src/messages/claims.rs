@@ -65,7 +65,7 @@ pub(super) fn check(measured: &Measured, volume: &Volume) -> Vec<Claim> {
         Limit::AtLeast(1.0),
         relative(measured, volume),
     );
-    for it in [Of::Jose, Of::Cose, Of::HttpSignatures] {
+    for it in [Of::Jose, Of::Cose, Of::HttpSignatures, Of::Xml] {
         claim(
             &format!("{it}-costs-more"),
             "this study",
@@ -81,6 +81,13 @@ pub(super) fn check(measured: &Measured, volume: &Volume) -> Vec<Claim> {
             handshakes_by(measured, volume, it),
         );
     }
+    claim(
+        "xml-costs-more",
+        "this study",
+        "With the same keys and algorithms, rust-xml answers fewer requests per second than rust-jose",
+        Limit::AtLeast(1.0),
+        measured.slowdown(Of::Jose, Of::Xml, volume),
+    );
     claim(
         "handshake-is-the-price",
         "this study",

@@ -17,6 +17,8 @@ pub enum Configuration {
     Cose,
     /// Each message signed by HTTP Message Signatures.
     HttpSignatures,
+    /// Each message signed and encrypted by XML Signature and XML Encryption.
+    Xml,
     /// A page on Tomcat, plain HTTP.
     JspClear,
     /// The same page over Tomcat's TLS.
@@ -29,12 +31,13 @@ pub enum Configuration {
 
 impl Configuration {
     /// All of them, each after what it is compared with.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Clear,
         Self::Https,
         Self::Jose,
         Self::Cose,
         Self::HttpSignatures,
+        Self::Xml,
         Self::JspClear,
         Self::JspHttps,
         Self::SoapClear,
@@ -49,6 +52,7 @@ impl Configuration {
             Self::Jose => "rust-jose",
             Self::Cose => "rust-cose",
             Self::HttpSignatures => "rust-http-signatures",
+            Self::Xml => "rust-xml",
             Self::JspClear => "jsp-clear",
             Self::JspHttps => "jsp-https",
             Self::SoapClear => "soap-clear",
@@ -72,6 +76,7 @@ impl Configuration {
             Self::Jose => Format::Jose,
             Self::Cose => Format::Cose,
             Self::HttpSignatures => Format::HttpSignatures,
+            Self::Xml => Format::Xml,
             _ => Format::None,
         }
     }
@@ -80,7 +85,9 @@ impl Configuration {
     pub fn unsecured(self) -> Option<Self> {
         match self {
             Self::Clear | Self::JspClear | Self::SoapClear => None,
-            Self::Https | Self::Jose | Self::Cose | Self::HttpSignatures => Some(Self::Clear),
+            Self::Https | Self::Jose | Self::Cose | Self::HttpSignatures | Self::Xml => {
+                Some(Self::Clear)
+            }
             Self::JspHttps => Some(Self::JspClear),
             Self::SoapWss => Some(Self::SoapClear),
         }

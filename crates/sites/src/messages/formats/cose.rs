@@ -63,7 +63,17 @@ impl Cose {
         Ok(opened)
     }
 
-    /// Writes a signed message around any content.
+    fn sign(&self, content: Vec<u8>) -> Result<Vec<u8>> {
+        CoseSign1Builder::new()
+            .protected(algorithm(Algorithm::ES256))
+            .payload(content)
+            .try_create_signature(direction(self.keys.party), |bytes| self.keys.sign(bytes))?
+            .build()
+            .to_vec()
+            .map_err(|_| failed("signed"))
+    }
+
+    /// Encrypts a signed message, or any other bytes.
     pub(super) fn seal_signed(&self, signed: &[u8]) -> Result<Vec<u8>> {
         let mut nonce = [0; NONCE_LEN];
         aws_lc_rs::rand::fill(&mut nonce).map_err(|_| failed("encrypted"))?;
@@ -102,14 +112,7 @@ impl Codec for Cose {
     fn seal(&self, message: &Message, _: &Scene, _: &mut HeaderMap) -> Result<Vec<u8>> {
         let mut content = Vec::with_capacity(message.payload.len() + 256);
         ciborium::into_writer(message, &mut content).map_err(|_| failed("written"))?;
-        let signed = CoseSign1Builder::new()
-            .protected(algorithm(Algorithm::ES256))
-            .payload(content)
-            .try_create_signature(direction(self.keys.party), |bytes| self.keys.sign(bytes))?
-            .build()
-            .to_vec()
-            .map_err(|_| failed("signed"))?;
-        self.seal_signed(&signed)
+        self.seal_signed(&self.sign(content)?)
     }
 
     fn open(&self, _: &HeaderMap, body: &[u8], _: &Scene) -> Result<Message, Refused> {
@@ -127,6 +130,21 @@ impl Codec for Cose {
         let message = ciborium::de::from_reader_with_recursion_limit(&mut rest, DEPTH)
             .map_err(|_| Refused::Malformed)?;
         if rest.is_empty() { Ok(message) } else { Err(Refused::Malformed) }
+    }
+
+    #[cfg(any(test, feature = "fuzzing"))]
+    fn forge(
+        &self,
+        layer: super::Layer,
+        bytes: &[u8],
+        _: &Scene,
+        _: &mut HeaderMap,
+    ) -> Option<Vec<u8>> {
+        let signed = match layer {
+            super::Layer::Signed => bytes.to_vec(),
+            super::Layer::Content => self.sign(bytes.to_vec()).ok()?,
+        };
+        self.seal_signed(&signed).ok()
     }
 }
 

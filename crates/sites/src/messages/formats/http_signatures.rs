@@ -47,13 +47,17 @@ impl HttpSignatures {
     pub(super) fn new(keys: Keys) -> Self {
         Self { keys }
     }
-}
 
-impl Codec for HttpSignatures {
-    fn seal(&self, message: &Message, scene: &Scene, headers: &mut HeaderMap) -> Result<Vec<u8>> {
-        let body = message.to_json()?;
-        let digest = content_digest(&body);
-        let parameters = Parameters::of(message).text(scene, self.keys.party);
+    /// Puts the digest of a body and the signature of both into the header.
+    fn sign(
+        &self,
+        body: &[u8],
+        parameters: &Parameters,
+        scene: &Scene,
+        headers: &mut HeaderMap,
+    ) -> Result<()> {
+        let digest = content_digest(body);
+        let parameters = parameters.text(scene, self.keys.party);
         let base = base(&components(scene, &digest).map_err(internal)?, &parameters);
         let signature = STANDARD.encode(self.keys.sign(base.as_bytes())?);
         for (name, value) in [
@@ -63,6 +67,14 @@ impl Codec for HttpSignatures {
         ] {
             headers.insert(name, HeaderValue::from_str(&value).map_err(internal)?);
         }
+        Ok(())
+    }
+}
+
+impl Codec for HttpSignatures {
+    fn seal(&self, message: &Message, scene: &Scene, headers: &mut HeaderMap) -> Result<Vec<u8>> {
+        let body = message.to_json()?;
+        self.sign(&body, &Parameters::of(message), scene, headers)?;
         Ok(body)
     }
 
@@ -87,6 +99,26 @@ impl Codec for HttpSignatures {
             return Err(Refused::Malformed);
         }
         Ok(message)
+    }
+
+    #[cfg(any(test, feature = "fuzzing"))]
+    fn forge(
+        &self,
+        layer: super::Layer,
+        bytes: &[u8],
+        scene: &Scene,
+        headers: &mut HeaderMap,
+    ) -> Option<Vec<u8>> {
+        if layer != super::Layer::Content {
+            return None;
+        }
+        // The parameters of the message, if it is one.
+        let parameters = Message::from_json(bytes).map_or_else(
+            |_| Parameters { created: 0, nonce: String::new() },
+            |message| Parameters::of(&message),
+        );
+        self.sign(bytes, &parameters, scene, headers).ok()?;
+        Some(bytes.to_vec())
     }
 }
 

@@ -99,4 +99,24 @@ impl Codec for Jose {
         })?;
         Ok(message.claims)
     }
+
+    #[cfg(any(test, feature = "fuzzing"))]
+    fn forge(
+        &self,
+        layer: super::Layer,
+        bytes: &[u8],
+        _: &Scene,
+        _: &mut HeaderMap,
+    ) -> Option<Vec<u8>> {
+        let signed = match layer {
+            super::Layer::Signed => bytes.to_vec(),
+            super::Layer::Content => {
+                let header = serde_json::to_vec(&self.header).ok()?;
+                let text = format!("{}.{}", BASE64.encode(header), BASE64.encode(bytes));
+                let signature = self.keys.sign(text.as_bytes()).ok()?;
+                format!("{text}.{}", BASE64.encode(signature)).into_bytes()
+            }
+        };
+        jwe::encrypt(&signed, &self.peer).ok().map(String::into_bytes)
+    }
 }

@@ -7,6 +7,7 @@ mod jwe;
 mod none;
 #[cfg(test)]
 mod refused;
+mod xml;
 
 use std::str::FromStr;
 
@@ -15,7 +16,7 @@ use http::HeaderMap;
 use super::keys::Keys;
 use super::message::Message;
 use super::refused::Refused;
-use super::wire::Scene;
+use super::wire::{MOST_BODY, Scene};
 use crate::Result;
 
 /// Writes and reads messages in one format with the keys of one party.
@@ -26,7 +27,31 @@ pub(super) trait Codec: Send + Sync {
 
     /// The message of a body with the format's Content-Type.
     fn open(&self, headers: &HeaderMap, body: &[u8], scene: &Scene) -> Result<Message, Refused>;
+
+    /// Like [`seal`](Self::seal), with any bytes in a layer of the message; `None` where the
+    /// format or its library cannot write that.
+    #[cfg(any(test, feature = "fuzzing"))]
+    fn forge(
+        &self,
+        layer: Layer,
+        bytes: &[u8],
+        scene: &Scene,
+        headers: &mut HeaderMap,
+    ) -> Option<Vec<u8>>;
 }
+
+/// Where bytes are put that are not a message's, to test what a receiver makes of them.
+#[cfg(any(test, feature = "fuzzing"))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layer {
+    /// In place of the signed message, inside of an encryption that is right.
+    Signed,
+    /// In place of the content, inside of a signature that is right. In XML: of the payload.
+    Content,
+}
+
+/// Most bytes of a body in XML: every character of the payload as `&amp;`, and that in base64.
+const MOST_XML_BODY: usize = 7 * 1024 * 1024;
 
 /// A way to write a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -40,11 +65,14 @@ pub enum Format {
     /// JSON signed by HTTP Message Signatures and Content-Digest (RFC 9421, 9530); not
     /// encrypted.
     HttpSignatures,
+    /// XML with an XML Signature inside of an XML Encryption (W3C, version 1.1 of both).
+    Xml,
 }
 
 impl Format {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::None, Self::Jose, Self::Cose, Self::HttpSignatures];
+    pub const ALL: [Self; 5] =
+        [Self::None, Self::Jose, Self::Cose, Self::HttpSignatures, Self::Xml];
 
     /// Its name on the command line and in results.
     pub fn name(self) -> &'static str {
@@ -53,6 +81,7 @@ impl Format {
             Self::Jose => "jose",
             Self::Cose => "cose",
             Self::HttpSignatures => "http-signatures",
+            Self::Xml => "xml",
         }
     }
 
@@ -62,12 +91,21 @@ impl Format {
             Self::None | Self::HttpSignatures => "application/json",
             Self::Jose => "application/jose",
             Self::Cose => "application/cose; cose-type=\"cose-encrypt0\"",
+            Self::Xml => "application/xml",
         }
     }
 
     /// Whether others cannot read its messages.
     pub fn is_confidential(self) -> bool {
-        matches!(self, Self::Jose | Self::Cose)
+        matches!(self, Self::Jose | Self::Cose | Self::Xml)
+    }
+
+    /// Most bytes of a body: the largest payload in the widest form that the format has for it.
+    pub fn most_body(self) -> usize {
+        match self {
+            Self::None | Self::Jose | Self::Cose | Self::HttpSignatures => MOST_BODY,
+            Self::Xml => MOST_XML_BODY,
+        }
     }
 
     pub(super) fn codec(self, keys: Keys) -> Result<Box<dyn Codec>> {
@@ -76,6 +114,7 @@ impl Format {
             Self::Jose => Box::new(jose::Jose::new(keys)?),
             Self::Cose => Box::new(cose::Cose::new(keys)?),
             Self::HttpSignatures => Box::new(http_signatures::HttpSignatures::new(keys)),
+            Self::Xml => Box::new(xml::Xml::new(&keys)?),
         })
     }
 

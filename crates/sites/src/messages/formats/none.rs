@@ -19,4 +19,15 @@ impl Codec for Plain {
     fn open(&self, _: &HeaderMap, body: &[u8], _: &Scene) -> Result<Message, Refused> {
         Message::from_json(body)
     }
+
+    #[cfg(any(test, feature = "fuzzing"))]
+    fn forge(
+        &self,
+        layer: super::Layer,
+        bytes: &[u8],
+        _: &Scene,
+        _: &mut HeaderMap,
+    ) -> Option<Vec<u8>> {
+        (layer == super::Layer::Content).then(|| bytes.to_vec())
+    }
 }

@@ -6,9 +6,9 @@ use coset::{
     iana::HeaderParameter,
 };
 
-use super::{Ends, request};
+use super::{Ends, again, request};
 use crate::messages::formats::cose::{Cose, direction};
-use crate::messages::{Format, Keys, Message, Party, Refused};
+use crate::messages::{Format, Message, Party, Refused};
 
 fn content(message: &Message) -> Vec<u8> {
     let mut content = Vec::new();
@@ -29,22 +29,9 @@ fn sign(ends: &Ends, header: Header, content: Vec<u8>) -> CoseSign1 {
         .build()
 }
 
-/// The client's keys once more.
-fn again(keys: &Keys) -> Keys {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("keys");
-    keys.write(&file).unwrap();
-    Keys::read(&file, Party::Client).unwrap()
-}
-
-pub(super) fn encrypted(ends: &Ends, signed: &[u8]) -> Vec<u8> {
+fn encrypted(ends: &Ends, signed: &[u8]) -> Vec<u8> {
     let cose = Cose::new(again(&ends.forger)).unwrap();
     cose.seal_signed(signed).unwrap()
-}
-
-/// Any content, signed and encrypted by the client's keys.
-pub(super) fn signed(ends: &Ends, content: Vec<u8>) -> Vec<u8> {
-    sealed(ends, sign(ends, es256(), content))
 }
 
 fn sealed(ends: &Ends, signed: CoseSign1) -> Vec<u8> {

@@ -10,17 +10,17 @@ use crate::messages::formats::jwe;
 use crate::messages::{Format, Refused};
 
 /// A signed message of any header and claims, signed by the client's key.
-pub(super) fn signed(ends: &Ends, header: &str, claims: &[u8]) -> String {
+fn signed(ends: &Ends, header: &str, claims: &[u8]) -> String {
     let text = format!("{}.{}", BASE64.encode(header), BASE64.encode(claims));
     let signature = ends.forger.sign(text.as_bytes()).unwrap();
     format!("{text}.{}", BASE64.encode(signature))
 }
 
-pub(super) fn encrypted(ends: &Ends, signed: &str) -> String {
+fn encrypted(ends: &Ends, signed: &str) -> String {
     jwe::encrypt(signed.as_bytes(), &ends.forger.peer_encrypting()).unwrap()
 }
 
-pub(super) const HEADER: &str = r#"{"alg":"ES256","typ":"JWT","kid":"client"}"#;
+const HEADER: &str = r#"{"alg":"ES256","typ":"JWT","kid":"client"}"#;
 
 #[test]
 fn signed_headers_are_accepted_in_one_form_only() {

@@ -4,6 +4,8 @@ mod arbitrary;
 mod cose;
 mod http_signatures;
 mod jose;
+mod wrapping;
+mod xml;
 
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
@@ -11,11 +13,11 @@ use http::{HeaderMap, HeaderValue};
 
 use super::Format;
 use crate::messages::{
-    Channel, Keys, MOST_BODY, MOST_PAYLOAD, Message, Operation, Party, Refused, Scene, Wire,
+    Channel, Keys, MOST_PAYLOAD, Message, Operation, Party, Refused, Scene, Wire,
 };
 
 /// The formats that protect messages.
-const PROTECTED: [Format; 3] = [Format::Jose, Format::Cose, Format::HttpSignatures];
+const PROTECTED: [Format; 4] = [Format::Jose, Format::Cose, Format::HttpSignatures, Format::Xml];
 const NOW: u64 = 1_700_000_000_000;
 const SCENE: Scene =
     Scene::Request { method: "POST", authority: "127.0.0.1:8080", path: "/messages" };
@@ -30,10 +32,7 @@ struct Ends {
 impl Ends {
     fn new(format: Format) -> Self {
         let (client, server) = Keys::generate().unwrap();
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("client.json");
-        client.write(&file).unwrap();
-        let forger = Keys::read(&file, Party::Client).unwrap();
+        let forger = again(&client);
         let channel = |keys| Channel::new(format, keys).unwrap();
         Self { client: channel(client), server: channel(server), forger }
     }
@@ -64,6 +63,14 @@ impl Ends {
     }
 }
 
+/// The client's keys once more.
+fn again(keys: &Keys) -> Keys {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("client.json");
+    keys.write(&file).unwrap();
+    Keys::read(&file, Party::Client).unwrap()
+}
+
 fn answer_to(request: &Wire) -> Scene<'_> {
     Scene::Answer { status: 200, request: &request.headers }
 }
@@ -76,8 +83,11 @@ fn request() -> Message {
 fn a_message_is_answered_in_every_format() {
     for format in PROTECTED {
         let ends = Ends::new(format);
-        for length in [0, 200, MOST_PAYLOAD] {
-            let request = Message::request(Operation::Echo, "<".repeat(length), NOW).unwrap();
+        // Some characters need more room: `"` in JSON, `&` in XML.
+        for (character, length) in [("<", 0), ("<", 200), ("\"", MOST_PAYLOAD), ("&", MOST_PAYLOAD)]
+        {
+            let payload = character.repeat(length);
+            let request = Message::request(Operation::Echo, payload, NOW).unwrap();
             let sent = ends.send(&request);
             let answer = ends.answer(&sent);
             let scene = answer_to(&sent);
@@ -192,7 +202,8 @@ fn an_answer_to_another_request_is_refused() {
 fn an_oversized_message_is_refused_before_it_is_read() {
     for format in PROTECTED {
         let ends = Ends::new(format);
-        assert_eq!(ends.forged(vec![b'A'; MOST_BODY + 1]), Err(Refused::TooLarge), "{format}");
+        let body = vec![b'A'; format.most_body() + 1];
+        assert_eq!(ends.forged(body), Err(Refused::TooLarge), "{format}");
     }
 }
 
