@@ -32,7 +32,6 @@
 
 mod catalogue;
 mod extra_cpu;
-mod money;
 mod options;
 mod population;
 mod prepare;
@@ -41,7 +40,6 @@ mod search_index;
 mod site;
 mod store;
 mod web;
-mod when;
 
 pub use options::Options;
 pub use prepare::{Prepared, prepare};

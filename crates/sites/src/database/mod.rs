@@ -10,6 +10,7 @@
 mod connection;
 mod error;
 mod location;
+pub mod notes;
 mod pool;
 mod postgres;
 mod record;

@@ -8,8 +8,8 @@ use super::formats::Format;
 use super::keys::{Keys, Party};
 use super::options::Options;
 use super::service::{App, Counters, router};
-use super::tls;
 use crate::server::{Server, Service, available_cores};
+use crate::tls;
 use crate::{Error, Result};
 
 /// A running message service.
