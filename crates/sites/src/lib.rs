@@ -5,16 +5,18 @@
 //! The sites share the [`database`] layer (SQLite embedded, PostgreSQL by URL),
 //! the [`server`] (one runtime per core), passwords, the limit of failed logins,
 //! signed tokens, the memory of received messages, and what their pages and
-//! populations are made with.
+//! populations are made with; a site of several tiers has [`link`]s between them.
 
 pub mod auction;
 pub mod database;
 mod error;
+pub mod link;
 pub mod login_limit;
 pub mod messages;
 mod money;
 pub mod password;
 mod population;
+mod private_file;
 mod replay;
 pub mod server;
 pub mod tls;

@@ -15,7 +15,7 @@ use super::web::{App, State, router};
 use crate::database::Database;
 use crate::login_limit::LoginLimit;
 use crate::password::Hasher;
-use crate::server::{Server, Service, available_cores};
+use crate::server::{Peers, Server, Service, available_cores};
 use crate::when;
 use crate::{Error, Result};
 
@@ -59,6 +59,7 @@ pub fn start(options: Options) -> Result<Site> {
             };
             let make = move || Service {
                 tls: None,
+                peers: Peers::Public,
                 background: (core == 0).then(|| -> crate::server::BackgroundTask {
                     Box::pin(close_auctions(database))
                 }),
