@@ -8,6 +8,7 @@
 //! populations are made with; a site of several tiers has [`link`]s between them.
 
 pub mod auction;
+pub mod brokerage;
 pub mod database;
 mod error;
 pub mod link;

@@ -3,6 +3,7 @@
 //!
 //! Source: RUBiS 1.4 (Rice University, E. Cecchet and J. Marguerite, 2002) for
 //! the interactions, tables and population; all code and texts are our own.
+//! Deviation: RUBiS keeps prices as floating point numbers, this site whole cents.
 //!
 //! | interaction | request |
 //! | --- | --- |

@@ -9,6 +9,8 @@
 
 mod connection;
 mod error;
+#[cfg(test)]
+pub(crate) mod fault;
 mod location;
 pub mod notes;
 mod pool;
