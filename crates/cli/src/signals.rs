@@ -70,6 +70,18 @@ impl Signals {
         Ok(Self { runtime, terminate, interrupt })
     }
 
+    /// Waits for the next of them, for so long at most. Whether one came.
+    pub fn wait_at_most(&mut self, time: std::time::Duration) -> bool {
+        let Self { runtime, terminate, interrupt } = self;
+        runtime.block_on(async {
+            tokio::select! {
+                _ = terminate.recv() => true,
+                _ = interrupt.recv() => true,
+                () = tokio::time::sleep(time) => false,
+            }
+        })
+    }
+
     /// Waits for the next of them.
     pub fn wait(&mut self) {
         let Self { runtime, terminate, interrupt } = self;

@@ -1,5 +1,6 @@
 //! `tidegate site`: run a reference site.
 
+mod brokerage;
 mod messages;
 
 use std::net::{IpAddr, SocketAddr};
@@ -26,6 +27,8 @@ pub struct Args {
 enum Site {
     /// RUBiS: an auction house with users, bids, purchases and comments
     Auction(AuctionArgs),
+    /// A brokerage of three tiers, whose links can each be secured
+    Brokerage(Box<brokerage::Args>),
     /// Messages that are secured one by one, or by their connection
     Messages(messages::Args),
 }
@@ -74,6 +77,7 @@ struct AuctionArgs {
 pub fn run(args: Args) -> anyhow::Result<Outcome> {
     match args.site {
         Site::Auction(args) => auction(args),
+        Site::Brokerage(args) => brokerage::run(*args),
         Site::Messages(args) => messages::run(args),
     }
 }

@@ -34,6 +34,7 @@ pub struct Launch {
 #[derive(Debug)]
 enum Output {
     Discarded,
+    Inherited,
     Kept(Log),
 }
 
@@ -99,6 +100,12 @@ impl Launch {
         Ok(self)
     }
 
+    /// Writes standard error where this process does.
+    pub fn inherit_errors(mut self) -> Self {
+        self.output = Output::Inherited;
+        self
+    }
+
     /// Makes standard input and standard output pipes to this process; a log keeps
     /// standard error alone.
     pub fn piped(mut self) -> Self {
@@ -117,6 +124,7 @@ impl Launch {
         let Self { name, mut command, cores, grace, output, piped } = self;
         let stream = || match &output {
             Output::Discarded => Ok(Stdio::null()),
+            Output::Inherited => Ok(Stdio::inherit()),
             Output::Kept(log) => log.stdio(),
         };
         command.stdin(if piped { Stdio::piped() } else { Stdio::null() });
@@ -137,7 +145,7 @@ impl Launch {
         }
         let child = command.spawn().of_process(format_args!("cannot start the {name}"))?;
         let log = match output {
-            Output::Discarded => None,
+            Output::Discarded | Output::Inherited => None,
             Output::Kept(log) => Some(log),
         };
         Ok(Process { name, child, log, grace, exit: None })

@@ -6,7 +6,7 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
-use crate::process::{Launch, Process};
+use crate::process::{Exit, Launch, Process};
 
 /// The line by which a service reports that it accepts connections.
 pub const READY: &str = "ready";
@@ -41,6 +41,14 @@ impl Service {
     /// The process.
     pub fn process(&self) -> &Process {
         &self.process
+    }
+
+    /// How the process ended; `None` while it runs.
+    ///
+    /// # Errors
+    /// The kernel does not report it.
+    pub fn exit(&mut self) -> Result<Option<Exit>> {
+        self.process.exit()
     }
 
     /// CPU seconds that the process has used since its start.

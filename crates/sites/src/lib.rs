@@ -3,16 +3,26 @@
 //! A site renders its pages on the server, keeps its data in a database with
 //! transactions and hashes its passwords with argon2id. Each site is a module.
 //! The sites share the [`database`] layer (SQLite embedded, PostgreSQL by URL),
-//! the [`server`] (one runtime per core), passwords, the limit of failed logins and
-//! signed tokens.
+//! the [`server`] (one runtime per core), passwords, the limit of failed logins,
+//! signed tokens, the memory of received messages, and what their pages and
+//! populations are made with; a site of several tiers has [`link`]s between them.
 
 pub mod auction;
+pub mod brokerage;
 pub mod database;
 mod error;
+pub mod link;
 pub mod login_limit;
 pub mod messages;
+mod money;
 pub mod password;
+mod population;
+mod private_file;
+mod replay;
 pub mod server;
+pub mod tls;
 pub mod token;
+mod web;
+mod when;
 
 pub use error::{Error, Refusal, Result};

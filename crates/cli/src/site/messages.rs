@@ -51,7 +51,7 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
         listen: args.listen,
         format: args.security,
         keys: args.keys,
-        tls: args.tls.map(|version| Tls { version, files }),
+        tls: args.tls.map(|version| Tls { version, files, resumption: true }),
         cores: args.cores.map(|cores| cores.list().to_vec()),
     };
     let site = messages::start(&options).map_err(classify)?;

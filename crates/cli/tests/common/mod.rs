@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test binary uses a part")]
 
 pub mod collector;
+pub mod tiers;
 pub mod upstream;
 
 use std::io::{BufRead, BufReader, Read};

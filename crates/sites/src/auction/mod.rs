@@ -3,6 +3,7 @@
 //!
 //! Source: RUBiS 1.4 (Rice University, E. Cecchet and J. Marguerite, 2002) for
 //! the interactions, tables and population; all code and texts are our own.
+//! Deviation: RUBiS keeps prices as floating point numbers, this site whole cents.
 //!
 //! | interaction | request |
 //! | --- | --- |
@@ -32,7 +33,6 @@
 
 mod catalogue;
 mod extra_cpu;
-mod money;
 mod options;
 mod population;
 mod prepare;
@@ -41,7 +41,6 @@ mod search_index;
 mod site;
 mod store;
 mod web;
-mod when;
 
 pub use options::Options;
 pub use prepare::{Prepared, prepare};

@@ -1,23 +1,19 @@
 //! Opens the database, and populates an empty one.
 
-use std::fs::File;
-use std::path::Path;
-
 use super::options::Options;
 use super::population::{self, Plan};
 use super::schema::{self, Found};
-use super::when;
-use crate::database::{Connection, Location};
+use crate::database::{Connection, Location, notes};
 use crate::password::PasswordCost;
+use crate::population::Lock;
 use crate::token::{self, Signer};
+use crate::when;
 use crate::{Error, Result};
 
 /// A site that was last noted as running so long ago was stopped, seconds.
 const ABSENCE: i64 = 90;
 /// Name of the note that holds the key of the forms.
 const FORM_KEY: &str = "form_key";
-/// Key of PostgreSQL's advisory lock under which one process populates.
-const LOCK: i64 = 0x7469_6465;
 
 /// A database that is ready.
 #[derive(Clone, Debug)]
@@ -92,7 +88,7 @@ async fn with(
         )));
     }
     resume(connection, when::now()).await?;
-    let key = schema::note_or(connection, FORM_KEY, &token::new_key()).await?;
+    let key = notes::read_or(connection, FORM_KEY, &token::new_key()).await?;
     let signer = Signer::from_key(&key).ok_or_else(|| {
         Error::Operator(format!(
             "{place}: site_notes: {FORM_KEY}: is no key; delete this row, and the next start makes a new one"
@@ -116,21 +112,7 @@ async fn make(
     plan: Plan,
     cost: PasswordCost,
 ) -> Result<()> {
-    let busy = || {
-        Error::Operator(format!(
-            "{location}: another process is populating it or bringing it up to date; wait until it is done, then try again"
-        ))
-    };
-    let _lock = match location {
-        Location::Sqlite(file) => Some(lock_file(file)?.ok_or_else(busy)?),
-        Location::Postgres(_) => {
-            let sql = "SELECT CASE WHEN pg_try_advisory_lock($1) THEN 1::bigint ELSE 0 END";
-            if connection.first::<i64>(sql, &[LOCK.into()]).await? != Some(1) {
-                return Err(busy());
-            }
-            None
-        }
-    };
+    let lock = Lock::take(connection, location).await?;
     // Another process may have done it meanwhile.
     match schema::look(connection, &location.to_string()).await? {
         Found::Ready => return Ok(()),
@@ -143,43 +125,21 @@ async fn make(
             population::populate(connection, plan, cost, when::now()).await?;
         }
     }
-    if let Location::Sqlite(file) = location {
-        let _ = std::fs::remove_file(lock_path(file));
-    }
+    lock.release();
     Ok(())
-}
-
-fn lock_path(file: &Path) -> std::path::PathBuf {
-    let mut path = file.as_os_str().to_owned();
-    path.push(".populating");
-    path.into()
-}
-
-fn lock_file(file: &Path) -> Result<Option<File>> {
-    let path = lock_path(file);
-    let lock = File::create(&path).map_err(|error| {
-        Error::Operator(format!(
-            "{}: cannot be made ({error}); the folder must be writable",
-            path.display()
-        ))
-    })?;
-    match lock.try_lock() {
-        Ok(()) => Ok(Some(lock)),
-        Err(_) => Ok(None),
-    }
 }
 
 /// Auctions are paused while the site is stopped: their times move by its
 /// length. Writing the time also shows whether the database is writable.
 async fn resume(connection: &mut Connection, now: i64) -> Result<()> {
-    let seen = schema::note(connection, "last_seen").await?;
+    let seen = notes::read(connection, "last_seen").await?;
     let away = seen.and_then(|seen| seen.parse::<i64>().ok()).map_or(0, |seen| now - seen);
     connection.run("BEGIN", &[]).await?;
     if away > ABSENCE {
         let sql = "UPDATE items SET start_date = start_date + $1, end_date = end_date + $1";
         connection.run(sql, &[away.into()]).await?;
     }
-    schema::set_note(connection, "last_seen", &now.to_string()).await?;
+    notes::write(connection, "last_seen", &now.to_string()).await?;
     connection.run("COMMIT", &[]).await?;
     Ok(())
 }

@@ -16,9 +16,11 @@
 //! - ids come from the databases' own counters, without a table of counters.
 
 use super::search_index;
-use crate::database::{self, Connection, Dialect};
+use crate::database::{self, Connection, Dialect, notes};
 use crate::{Error, Result};
 
+/// Kind of the site, as a note in its database.
+const KIND: &str = "auction";
 /// Version of these tables; a database of the one before is brought up to date,
 /// one of any other is refused.
 pub const VERSION: &str = "2";
@@ -139,7 +141,7 @@ pub async fn upgrade(connection: &mut Connection) -> database::Result<()> {
     connection.run(begin, &[]).await?;
     connection.script(in_dialect(FORMS_TEXT, dialect)).await?;
     search_index::create(connection).await?;
-    set_note(connection, "version", VERSION).await?;
+    notes::write(connection, "version", VERSION).await?;
     connection.run("COMMIT", &[]).await
 }
 
@@ -193,82 +195,34 @@ pub enum Found {
 /// The tables are of something else, or of another version: an error for the
 /// operator; nothing is changed.
 pub async fn look(connection: &mut Connection, place: &str) -> Result<Found> {
-    let tables: Vec<String> = match connection.dialect() {
-        Dialect::Sqlite => {
-            let sql =
-                "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'";
-            connection.all(sql, &[]).await?
-        }
-        Dialect::Postgres => {
-            let sql = "SELECT tablename::text FROM pg_tables WHERE schemaname = current_schema()";
-            connection.all(sql, &[]).await?
-        }
-    };
+    let tables = notes::tables(connection).await?;
     if tables.is_empty() {
         return Ok(Found::Empty);
     }
-    if !tables.iter().any(|table| table == "site_notes") {
+    if !tables.iter().any(|table| table == notes::TABLE) {
         return Err(Error::Operator(format!(
             "{place}: holds tables of something else (such as {:?}); name another database",
             tables[0]
         )));
     }
-    let kind = note(connection, "kind").await?;
-    let version = note(connection, "version").await?;
+    let kind = notes::read(connection, "kind").await?;
+    let version = notes::read(connection, "version").await?;
     let outdated = version.as_deref() == Some(BEFORE);
-    if kind.as_deref() != Some("auction") || !(outdated || version.as_deref() == Some(VERSION)) {
+    if kind.as_deref() != Some(KIND) || !(outdated || version.as_deref() == Some(VERSION)) {
         return Err(Error::Operator(format!(
             "{place}: holds a site of another kind or version ({} {}); this is auction {VERSION}; name another database, or delete that one",
             kind.as_deref().unwrap_or("unknown"),
             version.as_deref().unwrap_or("?"),
         )));
     }
-    match note(connection, "state").await?.as_deref() {
+    match notes::read(connection, "state").await?.as_deref() {
         Some("ready") if outdated => Ok(Found::Outdated),
         Some("ready") => Ok(Found::Ready),
         _ => Ok(Found::Unfinished),
     }
 }
 
-/// Reads a note about the database.
-pub async fn note(connection: &mut Connection, name: &str) -> database::Result<Option<String>> {
-    connection.first("SELECT value FROM site_notes WHERE name = $1", &[name.into()]).await
-}
-
-/// Writes a note about the database.
-pub async fn set_note(
-    connection: &mut Connection,
-    name: &str,
-    value: &str,
-) -> database::Result<()> {
-    let sql = "INSERT INTO site_notes (name, value) VALUES ($1, $2)
-               ON CONFLICT (name) DO UPDATE SET value = excluded.value";
-    connection.run(sql, &[name.into(), value.into()]).await
-}
-
-/// Reads a note; where there is none, writes this one first. All processes read
-/// the same.
-pub async fn note_or(
-    connection: &mut Connection,
-    name: &str,
-    value: &str,
-) -> database::Result<String> {
-    if let Some(found) = note(connection, name).await? {
-        return Ok(found);
-    }
-    let sql = "INSERT INTO site_notes (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING";
-    connection.run(sql, &[name.into(), value.into()]).await?;
-    note(connection, name).await?.ok_or(database::Error::NoRow)
-}
-
 /// Creates the table of notes with the kind and version of the database.
 pub async fn create_notes(connection: &mut Connection) -> database::Result<()> {
-    // In one transaction: a database with half of its notes would not be recognised.
-    connection.run("BEGIN", &[]).await?;
-    let table = "CREATE TABLE site_notes (name TEXT PRIMARY KEY, value TEXT NOT NULL)";
-    connection.script(table.into()).await?;
-    for (name, value) in [("kind", "auction"), ("version", VERSION), ("state", "populating")] {
-        set_note(connection, name, value).await?;
-    }
-    connection.run("COMMIT", &[]).await
+    notes::create(connection, KIND, VERSION).await
 }

@@ -12,11 +12,11 @@ use super::options::Options;
 use super::prepare::{Prepared, prepare};
 use super::store::{forms, sales};
 use super::web::{App, State, router};
-use super::when;
 use crate::database::Database;
 use crate::login_limit::LoginLimit;
 use crate::password::Hasher;
-use crate::server::{Server, Service, available_cores};
+use crate::server::{Peers, Server, Service, available_cores};
+use crate::when;
 use crate::{Error, Result};
 
 /// How often ended auctions are closed.
@@ -59,6 +59,7 @@ pub fn start(options: Options) -> Result<Site> {
             };
             let make = move || Service {
                 tls: None,
+                peers: Peers::Public,
                 background: (core == 0).then(|| -> crate::server::BackgroundTask {
                     Box::pin(close_auctions(database))
                 }),

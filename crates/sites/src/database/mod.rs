@@ -9,7 +9,10 @@
 
 mod connection;
 mod error;
+#[cfg(test)]
+pub(crate) mod fault;
 mod location;
+pub mod notes;
 mod pool;
 mod postgres;
 mod record;

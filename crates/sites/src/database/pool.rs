@@ -132,6 +132,8 @@ impl Transaction {
             Dialect::Sqlite => sql.sqlite,
             Dialect::Postgres => sql.postgres,
         };
+        #[cfg(test)]
+        database::fault::statement()?;
         Ok(connection.first(sql, values).await?)
     }
 
@@ -145,6 +147,8 @@ impl Transaction {
         values: &[Value<'_>],
     ) -> Result<Vec<R>> {
         let _traced = during(Phase::Database);
+        #[cfg(test)]
+        database::fault::statement()?;
         Ok(self.lease.connection().all(sql, values).await?)
     }
 
@@ -158,6 +162,8 @@ impl Transaction {
         values: &[Value<'_>],
     ) -> Result<Option<R>> {
         let _traced = during(Phase::Database);
+        #[cfg(test)]
+        database::fault::statement()?;
         Ok(self.lease.connection().first(sql, values).await?)
     }
 
@@ -167,6 +173,8 @@ impl Transaction {
     /// An error of the database.
     pub async fn run(&mut self, sql: impl SqlSafeStr, values: &[Value<'_>]) -> Result<()> {
         let _traced = during(Phase::Database);
+        #[cfg(test)]
+        database::fault::statement()?;
         Ok(self.lease.connection().run(sql, values).await?)
     }
 
@@ -188,6 +196,8 @@ impl Transaction {
     /// An error of the database; then nothing was changed.
     pub async fn commit(mut self) -> Result<()> {
         let _traced = during(Phase::Database);
+        #[cfg(test)]
+        database::fault::statement()?;
         self.lease.connection().run("COMMIT", &[]).await?;
         self.lease.reusable = true;
         Ok(())

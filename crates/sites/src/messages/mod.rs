@@ -16,22 +16,20 @@ mod message;
 mod options;
 mod receiver;
 mod refused;
-mod replay;
 mod service;
 mod site;
-mod tls;
 mod wire;
 
+pub use crate::tls::{Tls, TlsVersion};
 pub use channel::Channel;
 pub use formats::Format;
 #[cfg(any(test, feature = "fuzzing"))]
 pub use formats::Layer;
 pub use keys::{Keys, Party};
 pub use message::{Id, MOST_PAYLOAD, Message, Operation, now_ms};
-pub use options::{Options, Tls, TlsVersion};
+pub use options::Options;
 pub use receiver::{FUTURE, Receiver, WINDOW};
 pub use refused::Refused;
-pub use replay::Replay;
 pub use service::{Counters, PATH};
 pub use site::{Site, start};
 pub use wire::{Scene, Wire};

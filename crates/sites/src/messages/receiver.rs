@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::keys::Party;
 use super::message::{Id, Message};
 use super::refused::Refused;
-use super::replay::Replay;
+use crate::replay::{NotAccepted, Replay};
 
 /// How old a message may be. Sender and receiver share a clock to within this and
 /// [`FUTURE`].
@@ -22,7 +22,7 @@ const MOST_KEPT: usize = 1 << 20;
 #[derive(Debug)]
 pub struct Receiver {
     party: Party,
-    received: Mutex<Replay>,
+    received: Mutex<Replay<Id>>,
 }
 
 impl Receiver {
@@ -47,7 +47,11 @@ impl Receiver {
             return Err(Refused::Unbound);
         }
         let mut received = self.received.lock().unwrap_or_else(PoisonError::into_inner);
-        received.accept(request.id, request.issued_ms + millis(WINDOW), now_ms)
+        let until = request.issued_ms + millis(WINDOW);
+        received.accept(request.id, until, now_ms).map_err(|error| match error {
+            NotAccepted::Replayed => Refused::Replayed,
+            NotAccepted::Full => Refused::StoreFull,
+        })
     }
 
     /// Whether an answer whose signature was verified is accepted for a request. A request

@@ -8,8 +8,8 @@ use super::formats::Format;
 use super::keys::{Keys, Party};
 use super::options::Options;
 use super::service::{App, Counters, router};
-use super::tls;
-use crate::server::{Server, Service, available_cores};
+use crate::server::{Peers, Server, Service, available_cores};
+use crate::tls;
 use crate::{Error, Result};
 
 /// A running message service.
@@ -48,7 +48,8 @@ pub fn start(options: &Options) -> Result<Site> {
     let count = options.cores.as_ref().map_or_else(|| available_cores().len(), Vec::len);
     let service = |_| {
         let (app, tls) = (Arc::clone(&app), tls.clone());
-        let make = move || Service { router: router(app), tls, background: None };
+        let make =
+            move || Service { router: router(app), tls, peers: Peers::Public, background: None };
         Box::new(make) as Box<dyn FnOnce() -> Service + Send>
     };
     let services = (0..count).map(service).collect();

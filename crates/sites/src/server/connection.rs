@@ -1,7 +1,8 @@
 //! Accepts connections and serves HTTP/1.1 on each, with deadlines.
 
+use std::fmt::Display;
 use std::io;
-use std::net::IpAddr;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,7 +20,7 @@ use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 use tokio_rustls::TlsAcceptor;
 
-use super::Peer;
+use super::{Local, Peer, Peers};
 
 /// Most connections open at once on one core. Each takes about 10 KiB.
 const CONNECTIONS: usize = 16_384;
@@ -34,11 +35,25 @@ const HEADER_BYTES: usize = 32 * 1024;
 /// Pause after a failed accept, for example for want of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
+/// What the connections of a core are served with.
+#[derive(Clone)]
+pub(super) struct Served {
+    pub(super) router: Arc<Router>,
+    pub(super) tls: Option<TlsAcceptor>,
+    pub(super) peers: Peers,
+}
+
+/// Both ends of a connection.
+#[derive(Clone, Copy)]
+struct Ends {
+    peer: SocketAddr,
+    local: SocketAddr,
+}
+
 /// Serves until `stopped`, then waits for the requests in flight, at most `drain`.
 pub(super) async fn accept(
     listener: TcpListener,
-    router: Arc<Router>,
-    tls: Option<TlsAcceptor>,
+    served: Served,
     mut stopped: watch::Receiver<bool>,
     drain: Duration,
 ) {
@@ -54,18 +69,20 @@ pub(super) async fn accept(
                 Ok((stream, peer)) => {
                     // Responses are written whole, so Nagle's algorithm only delays them.
                     let _ = stream.set_nodelay(true);
-                    let (router, stopped, tls) = (Arc::clone(&router), stopped.clone(), tls.clone());
+                    let (served, stopped) = (served.clone(), stopped.clone());
+                    let local = stream.local_addr().unwrap_or(peer);
+                    let ends = Ends { peer, local };
                     let mut line = Line::begin(Phase::Accept);
                     if let Some(line) = &mut line {
                         line.opened(Phase::AwaitRequest);
                     }
                     tokio::spawn(Traced::new(line, async move {
                         let _permit = permit;
-                        match tls {
-                            None => serve(stream, peer.ip(), router, stopped).await,
+                        match &served.tls {
+                            None => serve(stream, ends, &served, stopped).await,
                             Some(tls) => {
-                                if let Some(stream) = handshake(&tls, stream).await {
-                                    serve(stream, peer.ip(), router, stopped).await;
+                                if let Some(stream) = handshake(tls, stream, ends, &served).await {
+                                    serve(stream, ends, &served, stopped).await;
                                 }
                             }
                         }
@@ -100,26 +117,42 @@ async fn pause_after(error: &io::Error) {
 async fn handshake(
     tls: &TlsAcceptor,
     stream: tokio::net::TcpStream,
+    ends: Ends,
+    served: &Served,
 ) -> Option<tokio_rustls::server::TlsStream<tokio::net::TcpStream>> {
     match tokio::time::timeout(HANDSHAKE_DEADLINE, tls.accept(stream)).await {
         Ok(Ok(stream)) => Some(stream),
         Ok(Err(error)) => {
-            tracing::debug!(%error, "a TLS handshake failed");
+            served.failed(ends, "a TLS handshake failed", &error);
             None
         }
-        Err(_) => None,
+        Err(_) => {
+            served.failed(ends, "a TLS handshake failed", &"not done within 10 s");
+            None
+        }
+    }
+}
+
+impl Served {
+    fn failed(&self, ends: Ends, what: &str, error: &dyn Display) {
+        let peer = ends.peer.ip();
+        match self.peers {
+            Peers::Public => tracing::debug!(%peer, %error, "{what}"),
+            Peers::Tiers => tracing::warn!(%peer, %error, "{what}"),
+        }
     }
 }
 
 async fn serve(
     stream: impl AsyncRead + AsyncWrite + Unpin,
-    peer: IpAddr,
-    router: Arc<Router>,
+    ends: Ends,
+    served: &Served,
     mut stopped: watch::Receiver<bool>,
 ) {
-    let router = TowerToHyperService::new(Router::clone(&router));
+    let router = TowerToHyperService::new(Router::clone(&served.router));
     let service = service_fn(|mut request: Request<Incoming>| {
-        request.extensions_mut().insert(Peer(peer));
+        request.extensions_mut().insert(Peer(ends.peer.ip()));
+        request.extensions_mut().insert(Local(ends.local));
         let _ = tidegate_trace::request(|| {
             let values = request.headers().get_all(FIELD).iter();
             Context::received(values.map(HeaderValue::as_bytes))
@@ -148,6 +181,10 @@ async fn serve(
         }
     };
     if let Err(error) = ended {
-        tracing::debug!(%error, "a connection ended early");
+        // A tier that ends in the middle of a call closes its connections.
+        match error.is_parse() {
+            true => served.failed(ends, "what arrived is not HTTP", &error),
+            false => tracing::debug!(%error, "a connection ended early"),
+        }
     }
 }

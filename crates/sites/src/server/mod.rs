@@ -36,6 +36,21 @@ pub struct Server {
 #[derive(Clone, Copy, Debug)]
 pub struct Peer(pub IpAddr);
 
+/// Where a request arrived: the address at this end of the connection. Every request has
+/// it as an extension.
+#[derive(Clone, Copy, Debug)]
+pub struct Local(pub SocketAddr);
+
+/// Who opens the connections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Peers {
+    /// Anybody: that a connection fails is common, and logged for debugging.
+    Public,
+    /// Another tier of the service: that a connection fails has a cause that the operator
+    /// should know.
+    Tiers,
+}
+
 /// What one core serves. It is built on the core's own runtime, so that its
 /// database connections belong to that core.
 pub struct Service {
@@ -43,6 +58,8 @@ pub struct Service {
     pub router: Router,
     /// TLS of the connections; `None`: plain HTTP.
     pub tls: Option<Arc<rustls::ServerConfig>>,
+    /// Who opens the connections.
+    pub peers: Peers,
     /// Runs beside the site until the server stops.
     pub background: Option<BackgroundTask>,
 }
@@ -143,9 +160,11 @@ fn run(
             }
         };
         let background = service.background.map(tokio::spawn);
+        let peers = service.peers;
         let _ = ready.send(Ok(()));
         let tls = service.tls.map(tokio_rustls::TlsAcceptor::from);
-        connection::accept(listener, Arc::new(service.router), tls, stopped, DRAIN).await;
+        let served = connection::Served { router: Arc::new(service.router), tls, peers };
+        connection::accept(listener, served, stopped, DRAIN).await;
         if let Some(background) = background {
             background.abort();
         }

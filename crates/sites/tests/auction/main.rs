@@ -15,6 +15,7 @@ macro_rules! on_both_databases {
 }
 
 mod bidding;
+#[path = "../common/browser.rs"]
 mod browser;
 mod browsing;
 mod concurrency;
@@ -23,6 +24,7 @@ mod hostile;
 mod logins;
 mod once;
 mod people;
+#[path = "../common/postgres.rs"]
 mod postgres;
 mod searching;
 mod selling;

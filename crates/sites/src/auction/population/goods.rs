@@ -8,9 +8,10 @@
 //! items as in RUBiS, but at most 1536 for ended ones, which are rarely read and
 //! would fill the disk.
 
-use super::random::{Kind, Random};
+use super::kind::Kind;
 use super::words::{ADJECTIVES, COMMENTS, DESCRIPTIONS, TAILS, THINGS};
-use crate::auction::when::DAY;
+use crate::population::Random;
+use crate::when::DAY;
 
 /// A synthetic item. Times are seconds relative to when the population is made.
 #[derive(Clone, Debug)]

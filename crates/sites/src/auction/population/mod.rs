@@ -1,20 +1,16 @@
 //! Fills an empty database with people and items. The same scale and seed give
 //! the same population on every machine.
 
-mod batch;
 mod goods;
+mod kind;
 mod people;
 mod plan;
-mod random;
 mod tables;
 mod words;
 mod writer;
 
-use std::time::Duration;
-
-use batch::Batch;
 use goods::{Goods, Remark};
-use people::{Hashing, Person, hash_passwords, region_of};
+use people::{Person, region_of};
 use tables::ItemTables;
 use writer::Writer;
 
@@ -22,13 +18,11 @@ pub use plan::Plan;
 
 use super::catalogue::{CATEGORIES, CATEGORY_COUNT, REGION_COUNT, REGIONS};
 use super::schema;
-use crate::database::{Connection, Dialect};
+use crate::database::{Connection, Dialect, notes};
 use crate::password::PasswordCost;
+use crate::population::{Batch, Hashing, Secret};
 use crate::{Error, Result};
 
-/// Longest that hashing the population's passwords may take; above that they
-/// are stored as quick hashes.
-const HASHING: Duration = Duration::from_secs(8);
 /// People hashed and written at once.
 const PEOPLE: i64 = 4_000;
 
@@ -74,7 +68,7 @@ pub async fn populate(
         ("last_seen", now),
         ("state", "ready".into()),
     ] {
-        schema::set_note(connection, name, &value).await?;
+        notes::write(connection, name, &value).await?;
     }
     connection.run("COMMIT", &[]).await?;
     if connection.dialect() == Dialect::Sqlite {
@@ -113,19 +107,9 @@ impl Writer<'_> {
         reputation
     }
 
-    fn hashing(&self) -> Hashing {
-        let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        let people = u32::try_from(index(self.users).div_ceil(threads)).unwrap_or(u32::MAX);
-        if self.cost.measure().saturating_mul(people) <= HASHING {
-            Hashing::Full(self.cost)
-        } else {
-            Hashing::Quick
-        }
-    }
-
     async fn people(&mut self) -> Result<()> {
         self.bar.set_message("people");
-        let hashing = self.hashing();
+        let hashing = Hashing::of(self.cost, index(self.users));
         let reputation = self.reputation();
         let mut batch = Batch::new(
             "users",
@@ -137,7 +121,8 @@ impl Writer<'_> {
             let last = (first + PEOPLE - 1).min(self.users);
             let people: Vec<Person> =
                 (first..=last).map(|id| Person::new(self.plan.seed, id)).collect();
-            let hashes = hash_passwords(&people, hashing)?;
+            let secrets: Vec<Secret> = people.iter().map(Person::secret).collect();
+            let hashes = hashing.hash(&secrets)?;
             for (person, hash) in people.iter().zip(hashes) {
                 let (rating, comments) = reputation[index(person.id)];
                 let nickname = person.nickname();
@@ -211,8 +196,8 @@ fn index(id: i64) -> usize {
 
 /// Reads the plan that a database was populated with.
 pub async fn plan_of(connection: &mut Connection) -> Result<Plan> {
-    let scale = schema::note(connection, "scale").await?.and_then(|scale| scale.parse().ok());
-    let seed = schema::note(connection, "seed").await?.and_then(|seed| seed.parse().ok());
+    let scale = notes::read(connection, "scale").await?.and_then(|scale| scale.parse().ok());
+    let seed = notes::read(connection, "seed").await?.and_then(|seed| seed.parse().ok());
     match (scale, seed) {
         (Some(scale), Some(seed)) => Ok(Plan { scale, seed }),
         _ => Err(Error::Operator(

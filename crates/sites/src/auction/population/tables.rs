@@ -1,12 +1,12 @@
 //! The tables of a synthetic item with its bids, comment and purchase.
 
-use super::batch::Batch;
 use super::goods::{Goods, Remark};
 use super::people::region_of;
 use super::writer::Writer;
 use crate::Result;
 use crate::auction::schema::ITEM_COLUMNS;
 use crate::database::Connection;
+use crate::population::Batch;
 
 /// The tables that an item and what belongs to it go into.
 pub struct ItemTables {

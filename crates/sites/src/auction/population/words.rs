@@ -1,22 +1,5 @@
 //! Words for the names, descriptions and comments of a population.
 
-/// First names.
-pub const FIRST_NAMES: [&str; 40] = [
-    "Ada", "Amir", "Anna", "Bela", "Bruno", "Carla", "Chen", "Clara", "Dana", "David", "Elena",
-    "Emil", "Femi", "Fiona", "Grace", "Hana", "Hugo", "Ines", "Ivan", "Jonas", "Kai", "Lena",
-    "Leo", "Lucia", "Maya", "Milan", "Nadia", "Niko", "Nora", "Omar", "Otto", "Paula", "Pia",
-    "Rosa", "Sami", "Sofia", "Theo", "Uma", "Vera", "Yuki",
-];
-
-/// Last names.
-pub const LAST_NAMES: [&str; 40] = [
-    "Adler", "Andersen", "Bauer", "Becker", "Bianchi", "Brandt", "Castro", "Cohen", "Costa",
-    "Dupont", "Eriksen", "Evans", "Ferrari", "Fischer", "Garcia", "Haas", "Ito", "Jansen",
-    "Keller", "Kim", "Kovacs", "Lang", "Larsen", "Lopez", "Martin", "Meyer", "Moreau", "Murphy",
-    "Nagy", "Novak", "Olsen", "Okafor", "Petrov", "Rossi", "Sato", "Silva", "Tanaka", "Visser",
-    "Walker", "Wolf",
-];
-
 /// Adjectives before the noun of an item's name.
 pub const ADJECTIVES: [&str; 28] = [
     "Vintage",

@@ -1,8 +1,8 @@
 //! Bids: placing one, and the history of an item.
 
 use super::forms::{self, Earlier, Form, Receipt};
-use crate::auction::money::Cents;
 use crate::database::{self, Database, Fields, LockingSql, Record};
+use crate::money::Cents;
 use crate::{Refusal, Result, locking};
 
 /// A new bid.

@@ -2,9 +2,9 @@
 
 use super::bids;
 use crate::Result;
-use crate::auction::money::Cents;
-use crate::auction::when;
 use crate::database::{self, Database, Fields, Record};
+use crate::money::Cents;
+use crate::when;
 
 /// An item with all that its page shows.
 #[derive(Clone, Debug)]

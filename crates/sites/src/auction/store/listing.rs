@@ -1,8 +1,8 @@
 //! Lists of active items, and how many there are.
 
 use super::bids;
-use crate::auction::money::Cents;
 use crate::database::{self, Database, Dialect, Fields, LockingSql, Record, Transaction};
+use crate::money::Cents;
 use crate::{Result, locking};
 
 /// An item as it is shown in a list.

@@ -1,9 +1,9 @@
 //! A person's bids, wins, purchases and sales.
 
 use crate::Result;
-use crate::auction::money::Cents;
-use crate::auction::when::DAY;
 use crate::database::{self, Database, Fields, Record};
+use crate::money::Cents;
+use crate::when::DAY;
 
 /// How far back the page looks.
 const LOOK_BACK: i64 = 30 * DAY;

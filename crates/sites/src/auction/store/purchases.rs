@@ -2,8 +2,8 @@
 
 use super::bids::{ended, too_few};
 use super::forms::{self, Earlier, Form, Receipt};
-use crate::auction::money::Cents;
 use crate::database::{self, Database, Fields, LockingSql, Record};
+use crate::money::Cents;
 use crate::{Refusal, Result, locking};
 
 /// A new purchase.

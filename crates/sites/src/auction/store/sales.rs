@@ -4,10 +4,10 @@ use super::forms::{self, Earlier, Form, Receipt};
 use super::items;
 use super::listing::count_change;
 use crate::Result;
-use crate::auction::money::Cents;
 use crate::auction::schema::ITEM_COLUMNS;
-use crate::auction::when::DAY;
 use crate::database::{self, Database, Dialect, Fields, Record, Transaction};
+use crate::money::Cents;
+use crate::when::DAY;
 
 /// A new item.
 #[derive(Clone, Copy, Debug)]

@@ -4,18 +4,19 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use axum::extract::{FromRequest, Request};
 use maud::Markup;
 
-use super::failure::missing;
-use super::form::Posted;
+use super::failure::{Failure, missing};
 use super::layout::count;
 use crate::auction::store::forms::Form;
 use crate::auction::store::users::{self, User};
-use crate::auction::when;
 use crate::database::Database;
 use crate::login_limit::LoginLimit;
 use crate::password::{Hasher, Verdict};
 use crate::token::{Signer, TokenError};
+use crate::web::form::Posted;
+use crate::when;
 use crate::{Refusal, Result};
 
 /// How long a form stays valid, seconds.
@@ -47,6 +48,14 @@ impl std::ops::Deref for App {
 
     fn deref(&self) -> &State {
         &self.0
+    }
+}
+
+impl FromRequest<App> for Posted {
+    type Rejection = Failure;
+
+    async fn from_request(request: Request, app: &App) -> Result<Self, Failure> {
+        Ok(Self::receive(request, &app.trusted_proxies).await?)
     }
 }
 

@@ -7,14 +7,14 @@ use maud::{Markup, html};
 use super::app::{App, Issued, Purpose, refused};
 use super::failure::Failure;
 use super::field;
-use super::form::Posted;
 use super::item::{find, summary};
 use super::layout::{Crumb, Page, count, sent_before};
 use super::search::id;
-use crate::auction::money::Cents;
 use crate::auction::store::bids::{self, NewBid, Outcome, ended};
 use crate::auction::store::items::Item;
-use crate::auction::when::{self, Moment};
+use crate::money::Cents;
+use crate::web::form::Posted;
+use crate::when::{self, Moment};
 use crate::{Refusal, Result};
 
 fn crumbs<'a>(above: &'a str, item: &'a Item) -> [Crumb<'a>; 3] {

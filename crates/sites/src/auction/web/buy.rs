@@ -7,15 +7,15 @@ use super::app::{App, Issued, Purpose, refused};
 use super::bid::{find_active, own_item};
 use super::failure::Failure;
 use super::field;
-use super::form::Posted;
 use super::item::summary;
 use super::layout::{Crumb, Page, sent_before};
 use super::search::id;
 use crate::Result;
-use crate::auction::money::Cents;
 use crate::auction::store::items::Item;
 use crate::auction::store::purchases::{self, NewPurchase, no_fixed_price};
-use crate::auction::when;
+use crate::money::Cents;
+use crate::web::form::Posted;
+use crate::when;
 
 async fn offer(app: &App, text: &str) -> Result<(Item, Cents)> {
     let item = find_active(app, text).await?;

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use crate::auction::money::Cents;
+use crate::money::Cents;
 
 /// A line of text of `length` characters.
 pub fn text(label: &str, name: &str, length: (usize, usize), hint: &str) -> Markup {

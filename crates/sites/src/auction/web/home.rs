@@ -12,7 +12,7 @@ use crate::Result;
 use crate::auction::catalogue::CATEGORIES;
 use crate::auction::store::bids::INCREMENT;
 use crate::auction::store::listing;
-use crate::auction::when;
+use crate::when;
 
 /// Longest age of the home page's items, seconds.
 const FRESH: i64 = 2;

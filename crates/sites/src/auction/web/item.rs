@@ -12,7 +12,7 @@ use crate::Result;
 use crate::auction::catalogue::{category_name, region_name};
 use crate::auction::store::items::{self, Item};
 use crate::auction::store::{PAGE, bids, pages};
-use crate::auction::when::{self, Left, Moment};
+use crate::when::{self, Left, Moment};
 
 /// The item that an address names.
 ///

@@ -12,7 +12,7 @@ use super::search::{PageQuery, cards, category, region};
 use crate::auction::catalogue::{CATEGORIES, REGIONS};
 use crate::auction::store::keywords::{self, MOST, Search};
 use crate::auction::store::{PAGE, pages};
-use crate::auction::when;
+use crate::when;
 use crate::{Refusal, Result};
 
 /// Most characters of a search.

@@ -52,14 +52,14 @@ impl Page {
                     meta name="viewport" content="width=device-width, initial-scale=1";
                     meta name="color-scheme" content="light dark";
                     title { (title) " – " (BRAND) }
-                    link rel="stylesheet" href=(assets::STYLE.url());
-                    link rel="icon" type="image/svg+xml" href=(assets::LOGO.url());
+                    link rel="stylesheet" href=(*assets::STYLE_URL);
+                    link rel="icon" type="image/svg+xml" href=(*assets::LOGO_URL);
                 }
                 body {
                     a.skip href="#main" { "Skip to the content" }
                     header.top {
                         a.brand href="/" {
-                            img src=(assets::LOGO.url()) width="32" height="32" alt="";
+                            img src=(*assets::LOGO_URL) width="32" height="32" alt="";
                             (BRAND)
                         }
                         form.find method="get" action="/search" role="search" {

@@ -5,14 +5,14 @@ use maud::{Markup, html};
 
 use super::app::App;
 use super::failure::Failure;
-use super::form::Posted;
 use super::home::shelf;
 use super::layout::{Crumb, Page};
 use super::{field, user};
-use crate::auction::money::Cents;
 use crate::auction::store::comments;
 use crate::auction::store::mine::{self, Line};
-use crate::auction::when::{self, Left, Moment};
+use crate::money::Cents;
+use crate::web::form::Posted;
+use crate::when::{self, Left, Moment};
 
 /// Most comments on the page.
 const COMMENTS: usize = 3;

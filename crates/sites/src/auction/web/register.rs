@@ -6,11 +6,11 @@ use maud::html;
 use super::app::{App, Issued, Purpose, refused};
 use super::failure::Failure;
 use super::field;
-use super::form::Posted;
 use super::layout::{Crumb, Page, sent_before};
 use crate::auction::catalogue::{REGION_COUNT, REGIONS, region_name};
 use crate::auction::store::users::{self, NewUser};
-use crate::auction::when;
+use crate::web::form::Posted;
+use crate::when;
 
 /// GET /register: Register
 pub async fn form(State(app): State<App>) -> Page {

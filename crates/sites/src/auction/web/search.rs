@@ -10,7 +10,7 @@ use super::picture;
 use crate::auction::catalogue::{CATEGORIES, REGIONS, category_name, region_name};
 use crate::auction::store::listing::{self, Listed};
 use crate::auction::store::{PAGE, pages};
-use crate::auction::when::{self, Left};
+use crate::when::{self, Left};
 use crate::{Refusal, Result};
 
 /// Most items of other regions on the page of a region that has none.

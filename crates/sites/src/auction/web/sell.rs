@@ -5,14 +5,14 @@ use maud::html;
 
 use super::app::{App, Issued, Purpose, refused};
 use super::failure::Failure;
-use super::form::Posted;
 use super::layout::{Crumb, Page, sent_before};
 use super::{field, picture};
 use crate::Result;
 use crate::auction::catalogue::{CATEGORIES, CATEGORY_COUNT, category_name};
-use crate::auction::money::Cents;
 use crate::auction::store::sales::{self, NewItem};
-use crate::auction::when::{self, DAY, Moment};
+use crate::money::Cents;
+use crate::web::form::Posted;
+use crate::when::{self, DAY, Moment};
 
 /// Lowest starting price.
 const LEAST: Cents = Cents(100);

@@ -5,7 +5,6 @@ use maud::{Markup, html};
 
 use super::app::{App, Issued, Purpose, refused};
 use super::failure::{Failure, missing};
-use super::form::Posted;
 use super::layout::{Crumb, Page, count, pager, prose, rating, sent_before};
 use super::search::{PageQuery, id};
 use super::{field, item};
@@ -14,7 +13,8 @@ use crate::auction::store::comments::{self, COMMENTS_PAGE, Comment, NewComment};
 use crate::auction::store::items::{self, Item};
 use crate::auction::store::pages;
 use crate::auction::store::users::User;
-use crate::auction::when::{self, Moment};
+use crate::web::form::Posted;
+use crate::when::{self, Moment};
 use crate::{Refusal, Result};
 
 /// The possible ratings with their labels.

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use axum::extract::Request;
-use axum::http::HeaderMap;
+use axum::http::{Extensions, HeaderMap, HeaderValue};
 
 use crate::server::Peer;
 
@@ -14,6 +14,17 @@ pub fn address(request: &Request, proxies: &[IpAddr]) -> IpAddr {
     // Without a server, as in a unit test, there is no connection.
     let peer = peer.map_or(Ipv4Addr::LOCALHOST.into(), |Peer(address)| *address);
     behind(peer, request.headers(), proxies)
+}
+
+/// Whether a believed proxy says that the customer reaches it over TLS.
+pub fn over_tls(headers: &HeaderMap, extensions: &Extensions, proxies: &[IpAddr]) -> bool {
+    let Some(Peer(peer)) = extensions.get::<Peer>() else { return false };
+    let peer = peer.to_canonical();
+    let says = |value: &HeaderValue| value.as_bytes().eq_ignore_ascii_case(b"https");
+    let believed = peer.is_loopback() || proxies.contains(&peer);
+    // One that adds a line instead of replacing the customer's is not understood.
+    let mut values = headers.get_all("x-forwarded-proto").iter();
+    believed && values.next().is_some_and(says) && values.next().is_none()
 }
 
 /// Each proxy appends whom it serves, so the list is read from its end for as
@@ -53,6 +64,21 @@ mod tests {
         assert_eq!(seen("::ffff:10.0.0.9", &["2001:db8::7"]), "2001:db8::7");
         assert_eq!(seen("127.0.0.1", &["192.0.2.7, 10.0.0.9"]), "192.0.2.7");
         assert_eq!(seen("127.0.0.1", &["192.0.2.7", "10.0.0.9"]), "192.0.2.7");
+    }
+
+    #[test]
+    fn a_proxy_that_is_believed_tells_of_tls() {
+        let told = |peer: &str, values: &[&'static str]| {
+            let (mut headers, mut extensions) = (HeaderMap::new(), Extensions::new());
+            extensions.insert(Peer(peer.parse().unwrap()));
+            for value in values {
+                headers.append("x-forwarded-proto", HeaderValue::from_static(value));
+            }
+            over_tls(&headers, &extensions, &["10.0.0.9".parse().unwrap()])
+        };
+        assert!(told("127.0.0.1", &["https"]) && told("10.0.0.9", &["HTTPS"]));
+        assert!(!told("192.0.2.7", &["https"]) && !told("127.0.0.1", &["http"]));
+        assert!(!told("127.0.0.1", &[]) && !told("127.0.0.1", &["https", "http"]));
     }
 
     #[test]

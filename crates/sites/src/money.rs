@@ -1,12 +1,12 @@
-//! Money in whole cents.
-//!
-//! Deviation: RUBiS keeps prices as floating point numbers; cents add up exactly
-//! and compare the same in every database.
+//! Money in whole cents, which add up exactly and compare the same in every database.
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 /// An amount of money, in cents.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct Cents(pub i64);
 
 impl Cents {
@@ -34,7 +34,22 @@ impl Cents {
         format!("{}.{:02}", self.0 / 100, self.0 % 100)
     }
 
-    /// The amount if it is not zero: RUBiS writes "none" as zero.
+    /// This amount for each of so many; `None` beyond what fits.
+    pub fn times(self, number: i64) -> Option<Self> {
+        self.0.checked_mul(number).map(Self)
+    }
+
+    /// The sum; `None` beyond what fits.
+    pub fn plus(self, other: Self) -> Option<Self> {
+        self.0.checked_add(other.0).map(Self)
+    }
+
+    /// The difference; `None` beyond what fits.
+    pub fn minus(self, other: Self) -> Option<Self> {
+        self.0.checked_sub(other.0).map(Self)
+    }
+
+    /// The amount if it is not zero: a site may write "none" as zero.
     pub fn some(self) -> Option<Self> {
         (self.0 > 0).then_some(self)
     }
@@ -64,6 +79,14 @@ mod tests {
         let shown =
             [0, 5, 99_950, 123_450, 100_000_000, -250].map(|cents| Cents(cents).to_string());
         assert_eq!(shown, ["$0.00", "$0.05", "$999.50", "$1,234.50", "$1,000,000.00", "-$2.50"]);
+    }
+
+    #[test]
+    fn amounts_beyond_what_fits_are_none() {
+        assert_eq!(Cents(250).times(4), Some(Cents(1000)));
+        assert_eq!(Cents(i64::MAX / 2).times(3), None);
+        assert_eq!(Cents(i64::MAX).plus(Cents(1)), None);
+        assert_eq!(Cents(i64::MIN).minus(Cents(1)), None);
     }
 
     #[test]

@@ -18,6 +18,12 @@ pub fn now() -> i64 {
     i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
 }
 
+/// Now, in milliseconds since 1970.
+pub fn now_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
 /// Shows a point in time as `4 Mar 2026, 17:05 UTC`.
 #[derive(Clone, Copy, Debug)]
 pub struct Moment(pub i64);

@@ -2,23 +2,31 @@
 //! argument.
 
 use std::collections::{HashSet, VecDeque};
-
-use super::message::Id;
-use super::refused::Refused;
+use std::hash::Hash;
 
 /// Received messages, in bounded memory: at most a given number is kept, each until the
 /// window has passed and its time alone refuses it. When the store is full, further messages
 /// are refused: forgetting one would let it be replayed.
 #[derive(Debug)]
-pub struct Replay {
+pub struct Replay<Id> {
     capacity: usize,
     received: HashSet<Id>,
     /// Received messages by the second in which they may be forgotten, ascending.
     until: VecDeque<(u64, Vec<Id>)>,
 }
 
-impl Replay {
-    /// A store of at most `capacity` messages. One takes about 50 bytes.
+/// Why a message is not accepted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotAccepted {
+    /// It was received before.
+    Replayed,
+    /// No more can be kept, so that a replay could not be recognised.
+    Full,
+}
+
+impl<Id: Copy + Eq + Hash> Replay<Id> {
+    /// A store of at most `capacity` messages. One takes about three times the size of its
+    /// identity.
     pub fn new(capacity: usize) -> Self {
         Self { capacity, received: HashSet::new(), until: VecDeque::new() }
     }
@@ -26,14 +34,14 @@ impl Replay {
     /// Accepts a message that is not refused by its time before `until_ms`.
     ///
     /// # Errors
-    /// [`Refused::Replayed`] or [`Refused::StoreFull`].
-    pub fn accept(&mut self, id: Id, until_ms: u64, now_ms: u64) -> Result<(), Refused> {
+    /// It was received before, or there is no room.
+    pub fn accept(&mut self, id: Id, until_ms: u64, now_ms: u64) -> Result<(), NotAccepted> {
         self.forget(now_ms);
         if self.received.contains(&id) {
-            return Err(Refused::Replayed);
+            return Err(NotAccepted::Replayed);
         }
         if self.received.len() >= self.capacity {
-            return Err(Refused::StoreFull);
+            return Err(NotAccepted::Full);
         }
         self.received.insert(id);
         // Rounded up: a message is not forgotten before its time refuses it.
@@ -46,13 +54,9 @@ impl Replay {
     }
 
     /// How many messages are kept.
-    pub fn len(&self) -> usize {
+    #[cfg(test)]
+    fn len(&self) -> usize {
         self.received.len()
-    }
-
-    /// Whether no message is kept.
-    pub fn is_empty(&self) -> bool {
-        self.received.is_empty()
     }
 
     fn forget(&mut self, now_ms: u64) {
@@ -70,8 +74,8 @@ impl Replay {
 mod tests {
     use super::*;
 
-    fn id(number: u8) -> Id {
-        Id([number; 16])
+    fn id(number: u8) -> [u8; 16] {
+        [number; 16]
     }
 
     #[test]
@@ -79,7 +83,7 @@ mod tests {
         let mut replay = Replay::new(10);
         assert_eq!(replay.accept(id(1), 60_500, 0), Ok(()));
         for now in [0, 30_000, 60_999] {
-            assert_eq!(replay.accept(id(1), 60_500, now), Err(Refused::Replayed), "{now}");
+            assert_eq!(replay.accept(id(1), 60_500, now), Err(NotAccepted::Replayed), "{now}");
         }
         assert_eq!(replay.accept(id(2), 90_000, 61_000), Ok(()));
         assert_eq!(replay.len(), 1, "the first is forgotten");
@@ -91,8 +95,8 @@ mod tests {
         for number in [1, 2] {
             replay.accept(id(number), 10_000, 0).unwrap();
         }
-        assert_eq!(replay.accept(id(3), 10_000, 0), Err(Refused::StoreFull));
-        assert_eq!(replay.accept(id(1), 10_000, 0), Err(Refused::Replayed));
+        assert_eq!(replay.accept(id(3), 10_000, 0), Err(NotAccepted::Full));
+        assert_eq!(replay.accept(id(1), 10_000, 0), Err(NotAccepted::Replayed));
         assert_eq!(replay.accept(id(3), 30_000, 11_000), Ok(()));
     }
 

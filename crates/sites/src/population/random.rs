@@ -1,31 +1,19 @@
 //! Random numbers that are the same on every machine and in every version.
 //!
 //! Source: Steele, Lea and Flood 2014, "Fast Splittable Pseudorandom Number
-//! Generators" (SplitMix64). Every person and item has a stream of its own, so
-//! that what is drawn for one does not depend on the order of the others.
-
-/// What a stream belongs to.
-#[derive(Clone, Copy, Debug)]
-pub enum Kind {
-    /// A person.
-    User = 1,
-    /// An item, with its bids.
-    Item = 2,
-    /// The comment after an item.
-    Comment = 3,
-    /// The buyer of an item at its fixed price.
-    Purchase = 4,
-}
+//! Generators" (SplitMix64). Everybody and everything that a population has gets a
+//! stream of its own, so that what is drawn for one does not depend on the order of
+//! the others.
 
 /// A stream of random numbers.
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 
 impl Random {
-    /// The stream of one person, item, comment or purchase.
-    pub fn of(seed: u64, kind: Kind, id: i64) -> Self {
+    /// The stream of one of a kind; a site numbers its kinds.
+    pub fn of(seed: u64, kind: impl Into<u64>, id: i64) -> Self {
         let mut mixer = Self(seed);
-        let seeded = mixer.next() ^ (kind as u64).wrapping_mul(0xA24B_AED4_963E_E407);
+        let seeded = mixer.next() ^ kind.into().wrapping_mul(0xA24B_AED4_963E_E407);
         Self(Self(seeded).next() ^ id.cast_unsigned().wrapping_mul(0x9FB2_1C65_1E98_DF25))
     }
 
@@ -73,16 +61,16 @@ mod tests {
 
     #[test]
     fn draws_reach_both_ends_of_a_range_and_never_leave_it() {
-        let mut random = Random::of(7, Kind::Item, 1);
+        let mut random = Random::of(7, 2_u64, 1);
         let drawn: Vec<i64> = (0..1000).map(|_| random.between(-2, 3)).collect();
         assert_eq!((drawn.iter().min(), drawn.iter().max()), (Some(&-2), Some(&3)));
     }
 
     #[test]
     fn streams_of_neighbours_differ() {
-        let first = [1, 2, 3].map(|id| Random::of(1, Kind::User, id).next());
+        let first = [1, 2, 3].map(|id| Random::of(1, 1_u64, id).next());
         assert!(first[0] != first[1] && first[1] != first[2]);
-        assert_ne!(Random::of(1, Kind::Item, 1).next(), first[0]);
-        assert_ne!(Random::of(2, Kind::User, 1).next(), first[0]);
+        assert_ne!(Random::of(1, 2_u64, 1).next(), first[0]);
+        assert_ne!(Random::of(2, 1_u64, 1).next(), first[0]);
     }
 }

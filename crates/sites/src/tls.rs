@@ -1,22 +1,58 @@
-//! TLS of the service's connections.
+//! TLS of the connections that customers open to a site.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::sync::Arc;
 
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+use rustls::server::NoServerSessionStorage;
 use rustls::version::{TLS12, TLS13};
 use rustls::{ServerConfig, SupportedProtocolVersion};
 
-use super::options::{Tls, TlsVersion};
 use crate::{Error, Result};
 
-/// The configuration of the service's connections. Clients are not asked for certificates;
-/// sessions are resumed by tickets.
+/// TLS of the connections of a site.
+#[derive(Clone, Debug)]
+pub struct Tls {
+    /// Versions that are offered.
+    pub version: TlsVersion,
+    /// PEM files of the certificate chain and of its key; `None`: a self-signed certificate
+    /// for `localhost`, made at the start.
+    pub files: Option<(PathBuf, PathBuf)>,
+    /// Sessions are resumed by tickets; otherwise every handshake is a full one.
+    pub resumption: bool,
+}
+
+/// Versions of TLS.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TlsVersion {
+    /// 1.2 and 1.3.
+    Both,
+    /// 1.2 alone.
+    V12,
+    /// 1.3 alone.
+    V13,
+}
+
+impl FromStr for TlsVersion {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "both" => Ok(Self::Both),
+            "1.2" => Ok(Self::V12),
+            "1.3" => Ok(Self::V13),
+            _ => Err("must be 1.2, 1.3 or both".into()),
+        }
+    }
+}
+
+/// The configuration of the connections. Clients are not asked for certificates.
 ///
 /// # Errors
 /// The files cannot be read, or do not belong together.
-pub(super) fn config(tls: &Tls) -> Result<Arc<ServerConfig>> {
+pub fn config(tls: &Tls) -> Result<Arc<ServerConfig>> {
     let (chain, key) = match &tls.files {
         Some((chain, key)) => (read_chain(chain)?, read_key(key)?),
         None => self_signed()?,
@@ -37,8 +73,13 @@ pub(super) fn config(tls: &Tls) -> Result<Arc<ServerConfig>> {
                 "--certificate and --key: {error}; give a certificate and the key it was made for"
             ))
         })?;
-    config.ticketer = rustls::crypto::aws_lc_rs::Ticketer::new()
-        .map_err(|error| Error::Internal(format!("TLS: {error}")))?;
+    if tls.resumption {
+        config.ticketer = rustls::crypto::aws_lc_rs::Ticketer::new()
+            .map_err(|error| Error::Internal(format!("TLS: {error}")))?;
+    } else {
+        config.session_storage = Arc::new(NoServerSessionStorage {});
+        config.send_tls13_tickets = 0;
+    }
     Ok(Arc::new(config))
 }
 
@@ -74,15 +115,22 @@ mod tests {
 
     #[test]
     fn a_certificate_is_made_where_none_is_given_and_wrong_files_are_named() {
-        assert!(config(&Tls { version: TlsVersion::V13, files: None }).is_ok());
+        assert!(config(&Tls { version: TlsVersion::V13, files: None, resumption: true }).is_ok());
         let folder = tempfile::tempdir().unwrap();
         let empty = folder.path().join("empty.pem");
         std::fs::write(&empty, "").unwrap();
         let missing = folder.path().join("missing.pem");
         for (file, expected) in [(&empty, "holds no certificate"), (&missing, "missing.pem")] {
             let files = Some((file.clone(), file.clone()));
-            let error = config(&Tls { version: TlsVersion::Both, files }).unwrap_err().to_string();
+            let tls = Tls { version: TlsVersion::Both, files, resumption: true };
+            let error = config(&tls).unwrap_err().to_string();
             assert!(error.contains("--certificate") && error.contains(expected), "{error}");
         }
+    }
+
+    #[test]
+    fn a_version_that_does_not_exist_names_those_that_do() {
+        assert_eq!("1.3".parse(), Ok(TlsVersion::V13));
+        assert!("1.1".parse::<TlsVersion>().unwrap_err().contains("1.2, 1.3 or both"));
     }
 }

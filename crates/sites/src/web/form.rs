@@ -7,16 +7,14 @@ use std::time::Duration;
 
 use aws_lc_rs::digest::{Context, SHA256};
 use axum::body::Body;
-use axum::extract::{FromRequest, Request};
+use axum::extract::Request;
 use axum::http::header;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use url::form_urlencoded;
 
-use super::app::App;
 use super::client;
-use super::failure::Failure;
-use crate::auction::money::Cents;
-use crate::{Refusal, Result};
+use crate::Refusal;
+use crate::money::Cents;
 
 /// Most bytes of a form: a description of 7168 characters, each escaped, fits.
 const LARGEST: usize = 64 * 1024;
@@ -30,21 +28,6 @@ const FIELDS: usize = 40;
 pub struct Posted {
     fields: Vec<(String, String)>,
     client: IpAddr,
-}
-
-impl FromRequest<App> for Posted {
-    type Rejection = Failure;
-
-    async fn from_request(request: Request, app: &App) -> Result<Self, Failure> {
-        let kind = request.headers().get(header::CONTENT_TYPE);
-        let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-        if !kind.starts_with("application/x-www-form-urlencoded") {
-            let why = "It must be of the type application/x-www-form-urlencoded.";
-            return Err(unreadable(415, why).into());
-        }
-        let client = client::address(&request, &app.trusted_proxies);
-        Ok(Self::parse(&collect(request.into_body()).await?, client))
-    }
 }
 
 async fn collect(body: Body) -> Result<Vec<u8>, Refusal> {
@@ -64,6 +47,21 @@ fn unreadable(status: u16, why: &str) -> Refusal {
 }
 
 impl Posted {
+    /// Reads the form that a request submits. `proxies` are believed about who sent it.
+    ///
+    /// # Errors
+    /// It is no form, too long, or does not arrive in time.
+    pub async fn receive(request: Request, proxies: &[IpAddr]) -> Result<Self, Refusal> {
+        let kind = request.headers().get(header::CONTENT_TYPE);
+        let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+        if !kind.starts_with("application/x-www-form-urlencoded") {
+            let why = "It must be of the type application/x-www-form-urlencoded.";
+            return Err(unreadable(415, why));
+        }
+        let client = client::address(&request, proxies);
+        Ok(Self::parse(&collect(request.into_body()).await?, client))
+    }
+
     fn parse(bytes: &[u8], client: IpAddr) -> Self {
         let fields = form_urlencoded::parse(bytes).take(FIELDS);
         Self { fields: fields.map(|(k, v)| (k.into(), v.into())).collect(), client }

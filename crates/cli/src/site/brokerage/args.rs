@@ -1,0 +1,155 @@
+//! Flags of `tidegate site brokerage`.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+
+use tidegate_host::Cores;
+use tidegate_sites::brokerage::Security;
+use tidegate_sites::link::{Cipher, Spec};
+use tidegate_sites::password::PasswordCost;
+use tidegate_sites::tls::TlsVersion;
+
+/// Flags of `tidegate site brokerage`.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Start this tier alone [default: all three, each a process of its own]
+    #[arg(long, value_name = "TIER")]
+    pub tier: Option<Tier>,
+    /// Address to listen on; with all three tiers, that of the web tier
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8080")]
+    pub listen: SocketAddr,
+    /// Address of the next tier, of --tier web and --tier app; several times for several
+    /// application servers
+    #[arg(long, value_name = "HOST:PORT")]
+    pub next: Vec<String>,
+    /// Application servers behind the web tier, with all three tiers
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=16))]
+    pub app_servers: u8,
+    /// Security of all connections: none, tls (of the browsers), tls+backend (and sealed
+    /// messages between the tiers) or modern (mutual TLS between the tiers)
+    #[arg(long, value_name = "PRESET", default_value = "none")]
+    pub security: Security,
+    /// The link from web to app, instead of the preset's: none, tls or sealed, then
+    /// persistent or per-request, and for tls resumed or full; such as sealed,per-request
+    #[arg(long, value_name = "LINK")]
+    pub web_app: Option<Spec>,
+    /// The link from app to data, instead of the preset's
+    #[arg(long, value_name = "LINK")]
+    pub app_data: Option<Spec>,
+    /// Folder of the tiers' certificates, for links with tls [with all three: made in --data]
+    #[arg(long, value_name = "DIR")]
+    pub certificates: Option<PathBuf>,
+    /// File of the key of the link from web to app, if it is sealed [with all three: made in
+    /// --data]
+    #[arg(long, value_name = "FILE")]
+    pub web_app_key: Option<PathBuf>,
+    /// File of the key of the link from app to data, if it is sealed [with all three: made in
+    /// --data]
+    #[arg(long, value_name = "FILE")]
+    pub app_data_key: Option<PathBuf>,
+    /// Addresses under which the tier before calls this one, where something between changes
+    /// them: for sealed messages, which are accepted at their address alone
+    #[arg(long, value_name = "LIST", value_delimiter = ',', requires = "tier")]
+    pub known_as: Vec<String>,
+    /// Write a CA and a certificate for each tier to this folder, and end
+    #[arg(long, value_name = "DIR", exclusive = true)]
+    pub make_ca: Option<PathBuf>,
+    /// Write a new key for sealed messages to this file, or add one to it, and end
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["tier", "make_ca"])]
+    pub make_key: Option<PathBuf>,
+    /// Cipher of --make-key: aes-256-gcm or chacha20-poly1305
+    #[arg(long, value_name = "CIPHER", default_value = "aes-256-gcm")]
+    pub cipher: Cipher,
+    /// Versions of TLS for browsers, with a --security that has it: 1.2, 1.3 or both
+    #[arg(long, value_name = "VERSIONS", default_value = "both")]
+    pub tls: TlsVersion,
+    /// Certificate chain for browsers, PEM [default: a self-signed one, made at the start]
+    #[arg(long, value_name = "FILE", requires = "key")]
+    pub certificate: Option<PathBuf>,
+    /// Private key of the certificate, PEM
+    #[arg(long, value_name = "FILE", requires = "certificate")]
+    pub key: Option<PathBuf>,
+    /// PostgreSQL database, postgres://user@host/name [default: SQLite in --data]
+    #[arg(long, value_name = "URL")]
+    pub database: Option<String>,
+    /// Folder of the SQLite file, and of keys that are made
+    #[arg(long, value_name = "DIR", default_value = "data")]
+    pub data: PathBuf,
+    /// Customers of a new population: customer1 with the password password1, and so on
+    /// [default: 1000]
+    #[arg(long, value_name = "N")]
+    pub customers: Option<i64>,
+    /// Seed of a new population, and of the random walk of prices [default: 1]
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Cost of a password hash: owasp, light, or m=KIB,t=PASSES
+    #[arg(long, value_name = "COST", default_value = "owasp")]
+    pub password_cost: PasswordCost,
+    /// Replay prices from a CSV file with the columns tick,symbol,price [default: a random walk]
+    #[arg(long, value_name = "FILE")]
+    pub feed: Option<PathBuf>,
+    /// Time between two ticks of the price feed, milliseconds
+    #[arg(long, value_name = "MS", default_value_t = 1000)]
+    pub feed_interval: u64,
+    /// What makes the pages: in-process, or cgi (a process for each request)
+    #[arg(long, value_name = "WAY", default_value = "in-process")]
+    pub stub: Way,
+    /// Addresses of gates and other proxies on other machines, whose X-Forwarded-For and
+    /// X-Forwarded-Proto are believed
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub trusted_proxies: Vec<IpAddr>,
+    /// Processors to run on, one thread of each tier pinned to each, such as 0,2-3
+    #[arg(long, value_name = "LIST")]
+    pub cores: Option<Cores>,
+    /// Answer one request by the Common Gateway Interface
+    #[arg(long, hide = true)]
+    pub stub_call: bool,
+}
+
+/// A tier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Tier {
+    /// Pages and forms
+    Web,
+    /// The rules
+    App,
+    /// SQL
+    Data,
+}
+
+impl Tier {
+    /// Its name as a flag.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Web => "web",
+            Self::App => "app",
+            Self::Data => "data",
+        }
+    }
+}
+
+/// What makes the pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Way {
+    /// The web tier's process
+    InProcess,
+    /// A process for each request
+    Cgi,
+}
+
+impl Args {
+    /// The link from web to app.
+    pub fn web_app(&self) -> Spec {
+        self.web_app.unwrap_or(self.security.web_app)
+    }
+
+    /// The link from app to data.
+    pub fn app_data(&self) -> Spec {
+        self.app_data.unwrap_or(self.security.app_data)
+    }
+
+    /// The seed of the random walk.
+    pub fn walk_seed(&self) -> u64 {
+        self.seed.unwrap_or(tidegate_sites::brokerage::data::Options::SEED)
+    }
+}

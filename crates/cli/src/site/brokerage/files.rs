@@ -1,0 +1,42 @@
+//! Certificates and keys of the links.
+
+use std::path::Path;
+
+use tidegate_sites::brokerage::TIERS;
+use tidegate_sites::link::{Cipher, KeyRing, authority};
+
+use super::super::classify;
+use crate::exit::Outcome;
+use crate::stdout::print;
+
+/// Makes a CA and a certificate for each tier.
+pub fn make_ca(folder: &Path) -> anyhow::Result<Outcome> {
+    for file in authority::make(folder, &TIERS).map_err(classify)? {
+        print(format!("{}\n", file.display()))?;
+    }
+    Ok(Outcome::Done)
+}
+
+/// Makes a file with a new key, or adds one to a file.
+pub fn make_key(file: &Path, cipher: Cipher) -> anyhow::Result<Outcome> {
+    let name = new_name();
+    if file.exists() {
+        let mut ring = KeyRing::read(file).map_err(classify)?;
+        ring.add(&name, cipher).and_then(|()| ring.write(file)).map_err(classify)?;
+        print(format!(
+            "{}: the key {name} was added; it opens messages, and seals them when it is the \
+             first of the file\n",
+            file.display()
+        ))?;
+    } else {
+        KeyRing::generate(&name, cipher).and_then(|ring| ring.write(file)).map_err(classify)?;
+        print(format!("{}: the key {name} was made\n", file.display()))?;
+    }
+    Ok(Outcome::Done)
+}
+
+/// A name that says when the key was made.
+fn new_name() -> String {
+    let now = jiff::Timestamp::now();
+    now.strftime("%Y%m%dT%H%M%S%.3f").to_string()
+}

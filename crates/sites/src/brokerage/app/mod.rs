@@ -1,0 +1,16 @@
+//! The application tier: the rules of the brokerage. It signs customers in, checks orders,
+//! feeds prices, and carries orders out when their price is reached. It keeps nothing: all
+//! that lasts is in the data tier, so several of these may run, of which one at a time feeds
+//! prices and matches orders, under a lease of the data tier.
+
+mod feed;
+mod matcher;
+mod options;
+mod orders;
+mod reads;
+mod service;
+mod sign_in;
+
+pub use feed::Source;
+pub use options::Options;
+pub use service::start;

@@ -1,0 +1,112 @@
+//! The application tier as a service.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+
+use super::matcher::Matcher;
+use super::options::Options;
+use crate::brokerage::protocol::front::{
+    CancelOrder, CreateOrder, Credit, GetHistory, GetOpenOrders, GetOrderEntry, GetOverview,
+    GetPortfolio, GetQuotes, SignIn, SignOut,
+};
+use crate::brokerage::protocol::{GetHealth, Operation};
+use crate::brokerage::rpc::{answer, health, health_through, unknown};
+use crate::brokerage::tier::{APP, DATA, Running, WEB};
+use crate::link::{self, Client, ClientSide, Reply, ServerSide};
+use crate::login_limit::LoginLimit;
+use crate::password::Hasher;
+use crate::server::{BackgroundTask, Peers, Server, Service, available_cores};
+
+/// Starts the application tier. The data tier may come later: until it can be reached,
+/// requests fail.
+///
+/// # Errors
+/// The files of the links or of the feed cannot be used; the address is in use or not of
+/// this machine; a core does not exist.
+pub fn start(options: Options) -> crate::Result<Running> {
+    options.check()?;
+    let feed = options.feed.open()?;
+    let front = ServerSide::new(options.front.spec, &options.front.files, APP, WEB)?
+        .known_as(&options.known_as);
+    let back = ClientSide::new(options.back.spec, &options.back.files, APP, DATA)?;
+    let login_limit = Arc::new(LoginLimit::new(Instant::now()));
+    let takes = options.password_cost.measure();
+    let count = options.cores.as_ref().map_or_else(|| available_cores().len(), Vec::len);
+    let services = (0..count)
+        .map(|core| {
+            let client = Client::new(back.clone(), &options.next, Options::DEADLINES)?;
+            let matcher =
+                (core == 0).then(|| Matcher::new(client.clone(), feed.clone(), options.interval));
+            let app = App(Arc::new(State {
+                client,
+                hasher: Hasher::new(options.password_cost, takes)?,
+                login_limit: Arc::clone(&login_limit),
+                interval: options.interval,
+            }));
+            let front = front.clone();
+            let make = move || Service {
+                tls: front.tls(),
+                peers: Peers::Tiers,
+                background: matcher.map(|matcher| -> BackgroundTask { Box::pin(matcher.run()) }),
+                router: link::router(&front, app),
+            };
+            Ok(Box::new(make) as Box<dyn FnOnce() -> Service + Send>)
+        })
+        .collect::<crate::Result<Vec<_>>>()?;
+    let server = Server::start(options.listen, options.cores.as_deref(), services, None)?;
+    Ok(Running::new(server))
+}
+
+/// The application tier of one core.
+#[derive(Clone)]
+pub struct App(Arc<State>);
+
+/// Content of [`App`].
+pub struct State {
+    /// Calls the data tier.
+    pub client: Client,
+    /// Hashes passwords.
+    pub hasher: Hasher,
+    /// Limits failed logins; of all cores.
+    pub login_limit: Arc<LoginLimit>,
+    /// Time between two ticks of the feed.
+    pub interval: Duration,
+}
+
+impl std::ops::Deref for App {
+    type Target = State;
+
+    fn deref(&self) -> &State {
+        &self.0
+    }
+}
+
+impl link::Handler for App {
+    async fn call(&self, operation: &str, body: Bytes) -> Reply {
+        let body = &body;
+        match operation {
+            GetHealth::NAME => {
+                answer(body, |_: GetHealth| async { Ok(health_through(APP, &self.client).await) })
+                    .await
+            }
+            SignIn::NAME => answer(body, |request| self.sign_in(request)).await,
+            SignOut::NAME => answer(body, |request| self.sign_out(request)).await,
+            GetOverview::NAME => answer(body, |request| self.overview(request)).await,
+            GetPortfolio::NAME => answer(body, |request| self.portfolio(request)).await,
+            GetOpenOrders::NAME => answer(body, |request| self.open_orders(request)).await,
+            GetHistory::NAME => answer(body, |request| self.history(request)).await,
+            GetOrderEntry::NAME => answer(body, |request| self.order_entry(request)).await,
+            CreateOrder::NAME => answer(body, |request| self.create(request)).await,
+            CancelOrder::NAME => answer(body, |request| self.cancel(request)).await,
+            GetQuotes::NAME => answer(body, |request| self.quotes(request)).await,
+            Credit::NAME => answer(body, |request| self.credit(request)).await,
+            _ => unknown(operation),
+        }
+    }
+
+    async fn health(&self) -> Reply {
+        health(&health_through(APP, &self.client).await)
+    }
+}

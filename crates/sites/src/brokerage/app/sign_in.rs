@@ -1,0 +1,78 @@
+//! Signing in.
+
+use std::time::{Duration, Instant};
+
+use super::service::App;
+use crate::Refusal;
+use crate::brokerage::error::Result;
+use crate::brokerage::protocol::SessionToken;
+use crate::brokerage::protocol::back::{Credentials, GetCredentials, OpenSession, RenewPassword};
+use crate::brokerage::protocol::front::{SignIn, SignedIn};
+use crate::brokerage::rpc::call;
+use crate::password::Verdict;
+
+/// Most characters of a name and of a password.
+const LONGEST: [usize; 2] = [32, 128];
+
+impl App {
+    /// Signs a customer in whose name and password belong together.
+    ///
+    /// # Errors
+    /// They do not; the message does not say which is wrong. Too many logins have failed
+    /// from this address or for this account. The data tier failed.
+    pub async fn sign_in(&self, request: SignIn) -> Result<SignedIn> {
+        let SignIn { user, password, client } = request;
+        let lengths = [user.chars().count(), password.chars().count()];
+        if lengths.iter().zip(LONGEST).any(|(length, most)| *length > most) {
+            return Err(wrong().into());
+        }
+        let login = self.login_limit.login(client, &user);
+        let check = || self.login_limit.check(login, Instant::now()).map_err(too_many);
+        check()?;
+        let found = call(&self.client, &GetCredentials { user }).await?;
+        let turn = self.hasher.turn().await;
+        // Logins that were waiting as well may have failed meanwhile.
+        check()?;
+        let stored = found.as_ref().map(|found| found.hash.clone());
+        let verdict = turn.verify(password, stored).await?;
+        let (Some(Credentials { customer, hash }), Verdict::Right | Verdict::RightRenew(_)) =
+            (found, &verdict)
+        else {
+            self.login_limit.failed(login, Instant::now());
+            return Err(wrong().into());
+        };
+        self.login_limit.succeeded(login);
+        if let Verdict::RightRenew(new) = verdict {
+            call(&self.client, &RenewPassword { customer, old: hash, new }).await?;
+        }
+        let session = SessionToken::random()?;
+        let open = OpenSession { customer, session: session.key() };
+        Ok(SignedIn { overview: call(&self.client, &open).await?, session })
+    }
+}
+
+fn wrong() -> Refusal {
+    Refusal::new(
+        // Not 403: a link means that it refuses the tier.
+        401,
+        "You could not be signed in",
+        "User name and password do not belong together.",
+        "Check both and try again; mind capital letters.",
+    )
+}
+
+/// The refusal of a login after too many have failed. It does not say whether the password
+/// would have been right.
+fn too_many(wait: Duration) -> Refusal {
+    // Whole seconds, rounded up: earlier it would be refused again.
+    let seconds = wait.as_millis().div_ceil(1000).max(1);
+    let wait = Duration::from_secs(seconds.try_into().unwrap_or(u64::MAX));
+    let unit = if seconds == 1 { "second" } else { "seconds" };
+    let refusal = Refusal::new(
+        429,
+        "Too many attempts to sign in",
+        "Too many of them have failed, from your address or for this account.",
+        &format!("Wait {seconds} {unit}, then try again."),
+    );
+    Refusal { retry_after: Some(wait), ..refusal }
+}

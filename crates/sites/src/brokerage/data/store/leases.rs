@@ -1,0 +1,62 @@
+//! The right to feed prices and to match orders, which one process has at a time.
+
+use crate::brokerage::error::Result;
+use crate::brokerage::protocol::Problem;
+use crate::brokerage::protocol::back::{Lease, TakeLease};
+use crate::database::{self, Database, Fields, LockingSql, Record, Transaction};
+use crate::locking;
+
+/// Its name in the table.
+const NAME: &str = "matcher";
+
+struct Held {
+    holder: String,
+    term: i64,
+    until_ms: i64,
+}
+
+impl Record for Held {
+    fn read(fields: &impl Fields) -> database::Result<Self> {
+        Ok(Self { holder: fields.text(0)?, term: fields.int(1)?, until_ms: fields.int(2)? })
+    }
+}
+
+const HELD: LockingSql = locking!("SELECT holder, term, until_ms FROM leases WHERE name = $1");
+
+/// Grants the right to its holder, or to another once it has run out. The term rises with
+/// each new holder.
+///
+/// # Errors
+/// An error of the database.
+pub async fn take(database: &Database, request: &TakeLease, now_ms: u64) -> Result<Lease> {
+    let now = i64::try_from(now_ms).unwrap_or(i64::MAX / 2);
+    let until = now + i64::try_from(request.for_ms.clamp(100, 60_000)).expect("a minute fits");
+    let mut transaction = database.begin().await?;
+    let held = transaction.lock::<Held>(HELD, &[NAME.into()]).await?;
+    let held = held.ok_or(database::Error::NoRow)?;
+    let own = held.holder == request.holder;
+    if !own && held.until_ms > now {
+        transaction.rollback().await?;
+        return Ok(Lease { term: None });
+    }
+    let term = if own { held.term } else { held.term + 1 };
+    let sql = "UPDATE leases SET holder = $2, term = $3, until_ms = $4 WHERE name = $1";
+    let values = [NAME.into(), (&request.holder).into(), term.into(), until.into()];
+    transaction.run(sql, &values).await?;
+    transaction.commit().await?;
+    Ok(Lease { term: Some(term) })
+}
+
+/// Whether a term is the latest. Until the end of the transaction no other begins.
+///
+/// # Errors
+/// It is not; an error of the database.
+pub async fn check(transaction: &mut Transaction, term: i64) -> Result<()> {
+    let held = transaction.lock::<Held>(HELD, &[NAME.into()]).await?;
+    if held.is_some_and(|held| held.term == term) {
+        return Ok(());
+    }
+    let why = "Another process feeds prices and matches orders now.";
+    let remedy = "Take the lease again before the next tick.";
+    Err(Problem::new(409, "The lease has passed on", why, remedy).into())
+}

@@ -1,0 +1,14 @@
+//! The data tier's SQL, one file per concept. Every statement is a constant; what a request
+//! contains is only ever bound to a placeholder.
+
+pub mod cash;
+pub mod customers;
+pub mod execute;
+pub mod leases;
+pub mod orders;
+pub mod payments;
+pub mod place;
+pub mod prices;
+pub mod sessions;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,132 @@
+//! Prices and the feed that they come from.
+
+use super::leases;
+use crate::brokerage::error::Result;
+use crate::brokerage::protocol::back::{FeedState, Quote, RecordPrices};
+use crate::brokerage::protocol::{Problem, Quotes, Security};
+use crate::database::{self, Database, Fields, Record};
+use crate::money::Cents;
+
+struct Feed {
+    tick: i64,
+    as_of_ms: i64,
+    source: String,
+    since: i64,
+}
+
+impl Record for Feed {
+    fn read(fields: &impl Fields) -> database::Result<Self> {
+        Ok(Self {
+            tick: fields.int(0)?,
+            as_of_ms: fields.int(1)?,
+            source: fields.text(2)?,
+            since: fields.int(3)?,
+        })
+    }
+}
+
+struct Price(String, Cents);
+
+impl Record for Price {
+    fn read(fields: &impl Fields) -> database::Result<Self> {
+        Ok(Self(fields.text(0)?, Cents(fields.int(1)?)))
+    }
+}
+
+impl Record for Quote {
+    fn read(fields: &impl Fields) -> database::Result<Self> {
+        Ok(Self {
+            security: fields.int(0)?,
+            price: Cents(fields.int(1)?),
+            as_of_ms: unsigned(fields.int(2)?),
+        })
+    }
+}
+
+const FEED: &str = "SELECT tick, as_of_ms, source, since FROM feed WHERE id = 1";
+
+fn unsigned(number: i64) -> u64 {
+    u64::try_from(number).unwrap_or(0)
+}
+
+async fn feed(database: &Database) -> Result<Feed> {
+    Ok(database.first::<Feed>(FEED, &[]).await?.ok_or(database::Error::NoRow)?)
+}
+
+/// When the latest prices were recorded, milliseconds since 1970.
+///
+/// # Errors
+/// An error of the database.
+pub async fn as_of_ms(database: &Database) -> Result<u64> {
+    Ok(unsigned(feed(database).await?.as_of_ms))
+}
+
+/// All securities, by symbol.
+///
+/// # Errors
+/// An error of the database.
+pub async fn securities(database: &Database) -> Result<Vec<Security>> {
+    let sql = "SELECT s.symbol, s.name, p.cents FROM securities s
+               JOIN prices p ON p.security = s.id ORDER BY s.symbol";
+    Ok(database.all(sql, &[]).await?)
+}
+
+/// The latest price of a security.
+///
+/// # Errors
+/// An error of the database.
+pub async fn quote(database: &Database, symbol: &str) -> Result<Option<Quote>> {
+    let sql = "SELECT s.id, p.cents, f.as_of_ms FROM securities s
+               JOIN prices p ON p.security = s.id JOIN feed f ON f.id = 1 WHERE s.symbol = $1";
+    Ok(database.first(sql, &[symbol.into()]).await?)
+}
+
+/// All prices, and the state of the feed.
+///
+/// # Errors
+/// An error of the database.
+pub async fn quotes(database: &Database) -> Result<FeedState> {
+    let Feed { tick, as_of_ms, source, since } = feed(database).await?;
+    let sql = "SELECT s.symbol, p.cents FROM securities s JOIN prices p ON p.security = s.id
+               ORDER BY s.symbol";
+    let prices: Vec<Price> = database.all(sql, &[]).await?;
+    let prices = prices.into_iter().map(|Price(symbol, cents)| (symbol, cents)).collect();
+    let quotes = Quotes { tick, as_of_ms: unsigned(as_of_ms), prices };
+    Ok(FeedState { quotes, source, since })
+}
+
+/// Records the prices of a tick under the lease of its term. A tick that was recorded
+/// before changes nothing.
+///
+/// # Errors
+/// The lease is another's, or a price or symbol is none; an error of the database. Nothing
+/// was changed then.
+pub async fn record(database: &Database, request: RecordPrices, now_ms: u64) -> Result<()> {
+    let mut transaction = database.begin().await?;
+    leases::check(&mut transaction, request.term).await?;
+    let before = transaction.first::<Feed>(FEED, &[]).await?.ok_or(database::Error::NoRow)?;
+    if request.tick <= before.tick {
+        transaction.rollback().await?;
+        return Ok(());
+    }
+    let sql = "UPDATE prices SET cents = $2
+               WHERE security = (SELECT id FROM securities WHERE symbol = $1) RETURNING security";
+    for (symbol, cents) in &request.prices {
+        let values = [symbol.into(), cents.0.into()];
+        if cents.0 <= 0 || transaction.first::<i64>(sql, &values).await?.is_none() {
+            let why = format!("{symbol} at {cents}: there is no such security or price.");
+            return Err(Problem::new(400, "A price is none", why, "Correct the feed.").into());
+        }
+    }
+    // A source that is new began after the tick before.
+    let since = if request.source == before.source { before.since } else { before.tick };
+    let sql = "UPDATE feed SET tick = $1, as_of_ms = $2, source = $3, since = $4 WHERE id = 1";
+    let values = [
+        request.tick.into(),
+        i64::try_from(now_ms).unwrap_or(i64::MAX).into(),
+        (&request.source).into(),
+        since.into(),
+    ];
+    transaction.run(sql, &values).await?;
+    Ok(transaction.commit().await?)
+}

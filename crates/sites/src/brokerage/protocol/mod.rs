@@ -1,0 +1,110 @@
+//! What the tiers say to each other. An operation is a request with an answer, both JSON:
+//! [`front`] are those of the web tier to the application tier, [`back`] those of the
+//! application tier to the data tier. Both ends read with these types, and unknown fields
+//! are errors.
+//!
+//! A status of 400 to 499 has a [`Problem`] in place of the answer, one of 500 and above
+//! an [`Outage`].
+
+pub mod back;
+pub mod front;
+mod order;
+mod problem;
+mod session;
+
+pub use order::{Kind, NewOrder, Order, OrderId, Reason, Side, State};
+pub use problem::{Mistake, Outage, Problem};
+pub use session::{SessionKey, SessionToken};
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::money::Cents;
+
+/// A request that has an answer.
+pub trait Operation: Serialize + DeserializeOwned + Send {
+    /// The last part of its path.
+    const NAME: &'static str;
+    /// Its answer.
+    type Answer: Serialize + DeserializeOwned + Send;
+}
+
+/// Makes operations of requests: `Request, "name" => Answer`.
+macro_rules! operations {
+    ($($request:ty, $name:literal => $answer:ty;)+) => {
+        $(impl $crate::brokerage::protocol::Operation for $request {
+            const NAME: &'static str = $name;
+            type Answer = $answer;
+        })+
+    };
+}
+pub(crate) use operations;
+
+/// Asks a tier and those after it how they are.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GetHealth {}
+
+/// How a tier is. It names no machine and no cause: anybody on the network may ask.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Health {
+    /// Its name.
+    pub tier: String,
+    /// It and all after it can serve.
+    pub ok: bool,
+    /// The tier after it; none is known after one that cannot be reached.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<Box<Health>>,
+}
+
+operations! {
+    GetHealth, "health" => Health;
+}
+
+/// Nothing but that it was done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Done {}
+
+/// What the customer has, for the main page.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Overview {
+    /// The customer's name.
+    pub name: String,
+    /// The name that they sign in with.
+    pub user: String,
+    /// Cash that can be spent.
+    pub available: Cents,
+    /// Cash that is reserved for open orders to buy.
+    pub reserved: Cents,
+    /// What the shares are worth at the latest prices.
+    pub shares_worth: Cents,
+    /// Open orders.
+    pub open_orders: i64,
+}
+
+/// A security with its latest price.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Security {
+    /// Its symbol.
+    pub symbol: String,
+    /// The company.
+    pub name: String,
+    /// The latest price of a share.
+    pub price: Cents,
+}
+
+/// The latest prices.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Quotes {
+    /// The number of the feed's tick, 0 before the first.
+    pub tick: i64,
+    /// When the tick was recorded, milliseconds since 1970.
+    pub as_of_ms: u64,
+    /// Symbol and price, in the order of the symbols.
+    pub prices: Vec<(String, Cents)>,
+}

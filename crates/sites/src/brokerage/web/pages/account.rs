@@ -1,0 +1,72 @@
+//! The main options page, and signing out.
+
+use axum::extract::State;
+use maud::html;
+
+use crate::brokerage::error::Error;
+use crate::brokerage::protocol::Overview;
+use crate::brokerage::protocol::front::{GetOverview, SignOut};
+use crate::brokerage::web::failure::{self, Failure};
+use crate::brokerage::web::layout::{Page, separated};
+use crate::brokerage::web::session::{self, Signed};
+use crate::brokerage::web::site::Site;
+use crate::money::Cents;
+use crate::web::form::Posted;
+
+/// GET /main
+pub async fn main(State(site): State<Site>, signed: Signed) -> Result<Page, Failure> {
+    let overview = site.call(&GetOverview { session: signed.key() }).await?;
+    Ok(page(&overview, &signed.form()))
+}
+
+/// What a customer can do.
+pub fn page(overview: &Overview, form: &str) -> Page {
+    let total = [overview.reserved, overview.shares_worth]
+        .into_iter()
+        .try_fold(overview.available, Cents::plus);
+    let body = html! {
+        dl {
+            dt { "Customer" } dd { (overview.name) " (" (overview.user) ")" }
+            dt { "Cash to spend" } dd { (overview.available) }
+            dt { "Reserved for orders" } dd { (overview.reserved) }
+            dt { "Shares" } dd { (overview.shares_worth) " at the latest prices" }
+            @if let Some(total) = total { dt { "In all" } dd { strong { (total) } } }
+        }
+        ul.tiles {
+            li { a href="/portfolio" { strong { "Portfolio" } "Your shares and what they are worth" } }
+            li { a href="/orders" { strong { "Open orders" } (separated(overview.open_orders)) " wait for their price" } }
+            li { a href="/history" { strong { "History" } "Orders that were carried out or ended" } }
+            li { a href="/orders/new" { strong { "New order" } "Buy or sell one of 250 securities" } }
+        }
+    };
+    Page::framed(&format!("Welcome, {}", overview.name), Some(form), body)
+}
+
+/// POST /logout
+pub async fn sign_out(
+    State(site): State<Site>,
+    signed: Signed,
+    posted: Posted,
+) -> Result<Page, Failure> {
+    signed.check(&posted)?;
+    let ended = site.call(&SignOut { session: signed.key() }).await;
+    let gone = session::unset(signed.secure);
+    let body = match ended {
+        Ok(_) => html! {
+            p.notice.good role="status" { "You are signed out." }
+            p.actions { a.button href="/login" { "Sign in again" } " " a href="/" { "To the front page" } }
+        },
+        // The browser forgets the session in any case.
+        Err(Error::Outage(outage)) => {
+            failure::log(&outage);
+            html! {
+                section.notice.bad role="alert" {
+                    p { "This browser has forgotten your session, but the brokerage could not be told: it ends there after half an hour." }
+                }
+                p.actions { a.button href="/login" { "Sign in again" } }
+            }
+        }
+        Err(refused) => return Err(refused.into()),
+    };
+    Ok(Page::public("Signed out", body).cookie(gone))
+}

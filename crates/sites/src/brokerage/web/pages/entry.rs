@@ -1,0 +1,224 @@
+//! The form of a new order, and what it sends.
+
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use http::StatusCode;
+use maud::{Markup, html};
+
+use super::orders::{became, cancel_form, details};
+use crate::brokerage::error::Error;
+use crate::brokerage::protocol::front::{CreateOrder, Created, GetOrderEntry, OrderEntry};
+use crate::brokerage::protocol::{
+    Kind, Mistake, NewOrder, OrderId, Outage, Problem, Reason, Side, State as OrderState,
+};
+use crate::brokerage::web::failure::{self, Failure, retry_after};
+use crate::brokerage::web::field::{Filled, hidden, input};
+use crate::brokerage::web::layout::{Page, freshness};
+use crate::brokerage::web::session::Signed;
+use crate::brokerage::web::site::Site;
+use crate::money::Cents;
+use crate::web::form::Posted;
+
+/// The names of the form's fields, but for its session.
+const FIELDS: [&str; 7] = ["order", "symbol", "side", "kind", "quantity", "limit", "good"];
+
+/// GET /orders/new: transaction 5
+pub async fn form(State(site): State<Site>, signed: Signed) -> Result<Page, Failure> {
+    let entry = site.call(&GetOrderEntry { session: signed.key() }).await?;
+    let order = OrderId::random();
+    let value = |name: &str| match name {
+        "order" => order.as_str().to_owned(),
+        "side" => "buy".into(),
+        "kind" => "limit".into(),
+        "good" => "cancel".into(),
+        _ => String::new(),
+    };
+    Ok(Page::new("New order", &signed, fields(&entry, &signed, value, Filled::default())))
+}
+
+/// POST /orders: transaction 6
+pub async fn create(
+    State(site): State<Site>,
+    signed: Signed,
+    posted: Posted,
+) -> Result<Response, Failure> {
+    signed.check(&posted)?;
+    let created = match read(&posted) {
+        Ok(order) => site.call(&CreateOrder { session: signed.key(), order }).await,
+        Err(problem) => Err(problem.into()),
+    };
+    match created {
+        Ok(created) => Ok(confirmation(&created, &signed).into_response()),
+        Err(Error::Refused(problem)) if !problem.mistakes.is_empty() => {
+            let entry = site.call(&GetOrderEntry { session: signed.key() }).await?;
+            let value = |name: &str| posted.get(name).unwrap_or_default().to_owned();
+            let filled = Filled { mistakes: &problem.mistakes };
+            let body = html! {
+                section.notice.bad role="alert" { p { (problem.why.join(" ")) " " strong { (problem.remedy) } } }
+                (fields(&entry, &signed, value, filled))
+            };
+            let page = Page::new(&problem.what, &signed, body);
+            Ok(page.status(StatusCode::UNPROCESSABLE_ENTITY).into_response())
+        }
+        Err(Error::Outage(outage)) => Ok(unanswered(&outage, &posted, &signed)),
+        Err(refused) => Err(refused.into()),
+    }
+}
+
+/// The order that a form asks for.
+fn read(posted: &Posted) -> Result<NewOrder, Problem> {
+    let value = |name: &str| posted.get(name).unwrap_or_default().trim();
+    let Ok(id) = OrderId::try_from(value("order").to_owned()) else {
+        return Err(Problem::new(
+            400,
+            "This form cannot be used",
+            "It carries no name for the order.",
+            "Open the form again and send it anew.",
+        ));
+    };
+    let mut mistakes = Vec::new();
+    let mut mistake = |field: &str, text: &str| {
+        mistakes.push(Mistake { field: field.into(), text: text.into() });
+    };
+    let side = match value("side") {
+        "buy" => Some(Side::Buy),
+        "sell" => Some(Side::Sell),
+        _ => None,
+    };
+    let kind = match value("kind") {
+        "limit" => Some(Kind::Limit),
+        "market" => Some(Kind::Market),
+        _ => None,
+    };
+    if side.is_none() {
+        mistake("side", "Choose to buy or to sell.");
+    }
+    if kind.is_none() {
+        mistake("kind", "Choose a limit order or a market order.");
+    }
+    let quantity = value("quantity").parse::<i64>();
+    if quantity.is_err() {
+        mistake("quantity", "Shares: must be a whole number from 1 to 1,000,000.");
+    }
+    let limit = match value("limit") {
+        "" => None,
+        text => match Cents::parse(text) {
+            Some(limit) => Some(limit),
+            None => {
+                mistake(
+                    "limit",
+                    "Limit: must be an amount such as 12.50, from $0.01 to $1,000,000.00.",
+                );
+                None
+            }
+        },
+    };
+    let day = value("good") == "day";
+    match (side, kind, quantity) {
+        (Some(side), Some(kind), Ok(quantity)) if mistakes.is_empty() => {
+            Ok(NewOrder { id, symbol: value("symbol").into(), side, kind, quantity, limit, day })
+        }
+        _ => {
+            let why = "Some of its fields are not filled in as they must be.";
+            let remedy = "Correct the fields that are marked, and send the order again.";
+            let problem = Problem::new(422, "Please correct the order", why, remedy);
+            Err(Problem { mistakes, ..problem })
+        }
+    }
+}
+
+fn fields(
+    entry: &OrderEntry,
+    signed: &Signed,
+    value: impl Fn(&str) -> String,
+    filled: Filled<'_>,
+) -> Markup {
+    let symbol = value("symbol");
+    let radio = |name: &str, choice: &str, text: &str| {
+        let id = format!("{name}-{choice}");
+        html! {
+            label for=(id) {
+                input #(id) type="radio" name=(name) value=(choice) checked[value(name) == choice];
+                " " (text)
+            }
+        }
+    };
+    let wrong = |name: &str| {
+        html! { @for text in filled.mistakes_of(name) { p.wrong { (text) } } }
+    };
+    html! {
+        (freshness(entry.feed))
+        form.panel method="post" action="/orders" {
+            (hidden("form", signed.form()))
+            (hidden("order", value("order")))
+            fieldset { legend { "Side" } (radio("side", "buy", "Buy")) (radio("side", "sell", "Sell")) (wrong("side")) }
+            (filled.field("Security", "symbol", "Symbol, company and latest price", |described, wrong| html! {
+                select #symbol name="symbol" required aria-describedby=[described] aria-invalid=[wrong.then_some("true")] {
+                    option value="" { "Choose one" }
+                    @for security in &entry.securities {
+                        option value=(security.symbol) selected[security.symbol == symbol] {
+                            (security.symbol) " – " (security.name) " – " (security.price)
+                        }
+                    }
+                }
+            }))
+            (input(filled, "Shares", "quantity", "text", "off", &value("quantity"), "A whole number"))
+            fieldset { legend { "Price" } (radio("kind", "limit", "My limit or better")) (radio("kind", "market", "The next price")) (wrong("kind")) }
+            (input(filled, "Limit", "limit", "text", "off", &value("limit"), "For a share, such as 12.50; empty for the next price, which may be a tenth from the latest at most"))
+            fieldset { legend { "Good until" } (radio("good", "cancel", "I cancel it")) (radio("good", "day", "The end of the day, UTC")) }
+            button type="submit" { "Send the order" }
+        }
+        p.fine { "You have " strong { (entry.available) } " to spend." }
+    }
+}
+
+fn confirmation(created: &Created, signed: &Signed) -> Page {
+    let order = &created.order;
+    let rejected = order.state == OrderState::Rejected;
+    let title = if rejected { "Your order was not accepted" } else { "Your order is accepted" };
+    let class = if rejected { "notice bad" } else { "notice good" };
+    let body = html! {
+        @if created.differs {
+            p.notice { "This form had been sent before, with other values. Each form is accepted once: below is the order that it gave then. For another order, open the form again." }
+        }
+        p class=(class) role="status" {
+            (became(order))
+            @if order.state == OrderState::Open && order.kind == Kind::Market { " That is the next one." }
+        }
+        @if order.state == OrderState::Open { (freshness(created.feed)) }
+        (details(order))
+        p { "You have " strong { (created.available) } " to spend." }
+        @if rejected {
+            p { strong { @if order.reason == Reason::Shares { "Sell fewer shares, or cancel an order that has reserved them." } @else { "Buy fewer shares, set a lower limit, or cancel an order that has reserved cash." } } }
+        }
+        @if order.state == OrderState::Open { (cancel_form(order, &signed.form())) }
+        p.actions { a.button href="/orders/new" { "Another order" } " " a href="/orders" { "Open orders" } " " a href="/main" { "Main page" } }
+    };
+    let status = if rejected { StatusCode::CONFLICT } else { StatusCode::OK };
+    Page::new(title, signed, body).status(status)
+}
+
+/// The page after an order whose fate is not known: it can be sent again, and is accepted
+/// once.
+fn unanswered(outage: &Outage, posted: &Posted, signed: &Signed) -> Response {
+    failure::log(outage);
+    let body = html! {
+        section.notice.bad role="alert" {
+            p { "A part of the brokerage cannot be reached or does not answer. Your order was fine." }
+            p {
+                @if outage.may_be_done { "It is not certain whether it was accepted. " } @else { "It was not accepted. " }
+                strong { "Send it again in a moment: whatever happened, it is accepted once." }
+            }
+        }
+        form.panel method="post" action="/orders" {
+            (hidden("form", signed.form()))
+            @for name in FIELDS { (hidden(name, posted.get(name).unwrap_or_default())) }
+            button type="submit" { "Send the same order again" }
+        }
+        p.actions { a href="/orders" { "Open orders" } }
+    };
+    let page = Page::new("Your order is not confirmed", signed, body);
+    let mut response = page.status(StatusCode::SERVICE_UNAVAILABLE).into_response();
+    retry_after(&mut response, Some(5));
+    response
+}

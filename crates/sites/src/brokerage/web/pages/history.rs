@@ -1,0 +1,87 @@
+//! Completed orders.
+
+use axum::extract::{RawQuery, State};
+use maud::html;
+use url::form_urlencoded;
+
+use super::orders::{became, side};
+use crate::brokerage::protocol::Problem;
+use crate::brokerage::protocol::front::GetHistory;
+use crate::brokerage::web::failure::Failure;
+use crate::brokerage::web::layout::{Page, separated};
+use crate::brokerage::web::session::Signed;
+use crate::brokerage::web::site::Site;
+use crate::when::Moment;
+
+/// GET /history?before=N: transaction 4
+pub async fn history(
+    State(site): State<Site>,
+    signed: Signed,
+    RawQuery(query): RawQuery,
+) -> Result<Page, Failure> {
+    let before = before(query.as_deref().unwrap_or_default())?;
+    let found = site.call(&GetHistory { session: signed.key(), before }).await?;
+    let older = found.orders.last().filter(|_| found.more).map(|order| order.number);
+    let body = html! {
+        @if found.orders.is_empty() {
+            p.notice { "No order has ended yet" @if before.is_some() { " before that one" } "." }
+        } @else {
+            div.scroll { table {
+                caption { "Orders that were carried out or ended, newest first" }
+                thead { tr {
+                    th scope="col" { "Given" } th scope="col" { "Order" } th.num scope="col" { "Shares" }
+                    th.num scope="col" { "Price" } th.num scope="col" { "In all" } th scope="col" { "What became of it" }
+                } }
+                tbody { @for order in &found.orders { tr {
+                    td { (Moment(order.created)) }
+                    td { (side(order.side)) " " strong { (order.symbol) } }
+                    td.num { (separated(order.quantity)) }
+                    @match order.price {
+                        Some(price) => {
+                            td.num { (price) }
+                            td.num { @if let Some(cash) = price.times(order.quantity) { (cash) } }
+                        },
+                        None => { td.num { "–" } td.num { "–" } },
+                    }
+                    td { (became(order)) }
+                } } }
+            } }
+        }
+        p.actions {
+            @if before.is_some() { a href="/history" { "Newest" } " " }
+            @if let Some(older) = older { a.button rel="next" href={ "/history?before=" (older) } { "Older orders" } }
+        }
+    };
+    Ok(Page::new("History", &signed, body))
+}
+
+/// The number before which orders are listed.
+fn before(query: &str) -> Result<Option<i64>, Problem> {
+    let mut values = form_urlencoded::parse(query.as_bytes());
+    let Some((_, value)) = values.find(|(name, _)| name == "before") else { return Ok(None) };
+    match value.parse::<i64>() {
+        Ok(number) if number > 0 => Ok(Some(number)),
+        _ => Err(Problem::new(
+            400,
+            "There is no such page of the history",
+            "The address must end with ?before= and the number of an order.",
+            "Begin at the newest orders.",
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_is_named_by_the_number_of_an_order() {
+        assert_eq!(before(""), Ok(None));
+        assert_eq!(before("x=y"), Ok(None));
+        assert_eq!(before("before=17"), Ok(Some(17)));
+        for query in ["before=", "before=0", "before=-1", "before=x", "before=99999999999999999999"]
+        {
+            assert_eq!(before(query).unwrap_err().status, 400, "{query}");
+        }
+    }
+}

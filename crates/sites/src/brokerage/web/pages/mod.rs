@@ -1,0 +1,34 @@
+//! The pages.
+
+mod account;
+mod entry;
+pub mod front;
+mod history;
+pub mod login;
+mod orders;
+mod portfolio;
+
+use axum::Router;
+use axum::middleware::from_fn;
+use axum::routing::{get, post};
+
+use super::failure;
+use super::session::same_origin;
+use super::site::Site;
+
+/// The pages that need the application tier.
+pub fn router(site: Site) -> Router {
+    Router::new()
+        .route("/login", post(login::sign_in))
+        .route("/logout", post(account::sign_out))
+        .route("/main", get(account::main))
+        .route("/portfolio", get(portfolio::portfolio))
+        .route("/orders", get(orders::open).post(entry::create))
+        .route("/orders/new", get(entry::form))
+        .route("/orders/{number}/cancel", post(orders::cancel))
+        .route("/history", get(history::history))
+        .fallback(failure::not_found)
+        .method_not_allowed_fallback(failure::not_allowed)
+        .layer(from_fn(same_origin))
+        .with_state(site)
+}

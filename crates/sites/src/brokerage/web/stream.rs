@@ -1,0 +1,207 @@
+//! The stream of prices (server-sent events): one poll of the application tier for all
+//! browsers that listen, and none while nobody does.
+//!
+//! Source: WHATWG HTML, 9.2 "Server-sent events".
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use http::header::{self, HeaderValue};
+use http_body::Frame;
+use serde_json::json;
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc, watch};
+use tokio::time::timeout;
+
+use super::failure::{Failure, retry_after};
+use super::site::Site;
+use crate::brokerage::error::{Error, Result};
+use crate::brokerage::protocol::front::{Feed, GetQuotes, LiveQuotes};
+use crate::brokerage::protocol::{Problem, Quotes};
+use crate::brokerage::rpc::call;
+use crate::link::Client;
+
+/// Most browsers that listen to one process.
+const LISTENERS: usize = 1000;
+/// Between two polls of the application tier.
+const POLL: Duration = Duration::from_secs(1);
+/// After so long without an event a comment is sent, so that a connection that is gone is
+/// noticed and a proxy does not close one that is not.
+const HEARTBEAT: Duration = Duration::from_secs(15);
+/// A browser that takes nothing for so long is no longer served.
+const SLOWEST: Duration = Duration::from_secs(30);
+
+/// The latest prices, and who listens to them.
+pub struct Prices {
+    places: Arc<Semaphore>,
+    latest: watch::Sender<Bytes>,
+    arrived: Notify,
+    stopping: watch::Receiver<bool>,
+}
+
+impl Prices {
+    /// Without a listener yet; all streams end when `stopping` turns true.
+    pub fn new(stopping: watch::Receiver<bool>) -> Self {
+        Self {
+            places: Arc::new(Semaphore::new(LISTENERS)),
+            latest: watch::Sender::new(Bytes::new()),
+            arrived: Notify::new(),
+            stopping,
+        }
+    }
+
+    /// Polls the application tier while somebody listens, until it is dropped.
+    pub async fn poll(self: Arc<Self>, client: Client) {
+        let mut last: Option<(i64, Feed)> = None;
+        let mut quotes: Option<Quotes> = None;
+        loop {
+            if self.places.available_permits() == LISTENERS {
+                self.arrived.notified().await;
+            }
+            match call(&client, &GetQuotes {}).await {
+                Ok(LiveQuotes { quotes: new, feed }) => {
+                    if last != Some((new.tick, feed)) {
+                        last = Some((new.tick, feed));
+                        self.latest.send_replace(event(&new, feed));
+                    }
+                    quotes = Some(new);
+                }
+                // The prices that are known stay on the pages, as old as they are.
+                Err(error) => {
+                    if let (Some(quotes), Some((_, feed))) = (&quotes, &mut last)
+                        && !feed.stopped
+                    {
+                        tracing::warn!(?error, "no prices from the application tier");
+                        feed.stopped = true;
+                        self.latest.send_replace(event(quotes, *feed));
+                    }
+                }
+            }
+            tokio::time::sleep(POLL).await;
+        }
+    }
+
+    fn listen(self: &Arc<Self>) -> Result<Body> {
+        let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
+            return Err(full());
+        };
+        self.arrived.notify_one();
+        // Room for one event: a slow browser skips what it has no time for.
+        let (sender, receiver) = mpsc::channel(1);
+        let (mut latest, mut stopping) = (self.latest.subscribe(), self.stopping.clone());
+        latest.mark_changed();
+        tokio::spawn(async move {
+            loop {
+                let event = tokio::select! {
+                    changed = timeout(HEARTBEAT, latest.changed()) => match changed {
+                        Ok(Ok(())) => latest.borrow_and_update().clone(),
+                        Ok(Err(_)) => return,
+                        Err(_) => Bytes::from_static(b": still here\n\n"),
+                    },
+                    _ = stopping.wait_for(|stopping| *stopping) => return,
+                    () = sender.closed() => return,
+                };
+                // Before the first poll there is nothing to tell.
+                if !event.is_empty() && timeout(SLOWEST, sender.send(event)).await.is_err() {
+                    return;
+                }
+            }
+        });
+        Ok(Body::new(Stream { events: receiver, _place: place }))
+    }
+}
+
+fn full() -> Error {
+    let why = "As many browsers as this process serves follow the prices already.";
+    let remedy = "The pages show the prices of the moment at which they are loaded.";
+    Problem { retry_after_s: Some(60), ..Problem::new(429, "Too many listen", why, remedy) }.into()
+}
+
+fn event(quotes: &Quotes, feed: Feed) -> Bytes {
+    let prices: serde_json::Map<_, _> =
+        quotes.prices.iter().map(|(symbol, cents)| (symbol.clone(), cents.0.into())).collect();
+    let data = json!({ "as_of_ms": feed.as_of_ms, "stopped": feed.stopped, "prices": prices });
+    format!("data: {data}\n\n").into()
+}
+
+/// The body of a stream. Its place is free again when it is dropped.
+struct Stream {
+    events: mpsc::Receiver<Bytes>,
+    _place: OwnedSemaphorePermit,
+}
+
+impl http_body::Body for Stream {
+    type Data = Bytes;
+    type Error = std::convert::Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<std::result::Result<Frame<Bytes>, Self::Error>>> {
+        self.events.poll_recv(context).map(|event| event.map(|event| Ok(Frame::data(event))))
+    }
+}
+
+/// GET /prices
+pub async fn prices(State(site): State<Site>) -> Response {
+    let body = match &site.prices {
+        Some(prices) => prices.listen(),
+        None => Err(full()),
+    };
+    match body {
+        Ok(body) => {
+            let mut response = Response::new(body);
+            let headers = response.headers_mut();
+            let kind = HeaderValue::from_static("text/event-stream");
+            headers.insert(header::CONTENT_TYPE, kind);
+            headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+            response
+        }
+        Err(error) => {
+            let mut response = Failure::from(error).into_response();
+            retry_after(&mut response, Some(60));
+            response
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::money::Cents;
+    use http_body_util::BodyExt as _;
+
+    fn quotes() -> Quotes {
+        Quotes { tick: 1, as_of_ms: 5, prices: vec![("ALEN".into(), Cents(5120))] }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_listener_has_the_latest_prices_at_once_and_a_comment_now_and_then() {
+        let (_stop, stopping) = watch::channel(false);
+        let prices = Arc::new(Prices::new(stopping));
+        let feed = Feed { as_of_ms: 5, stopped: false };
+        prices.latest.send_replace(event(&quotes(), feed));
+        let mut body = prices.listen().unwrap();
+        let mut next = async || body.frame().await.unwrap().unwrap().into_data().unwrap();
+        let expected = r#"data: {"as_of_ms":5,"prices":{"ALEN":5120},"stopped":false}"#;
+        assert_eq!(next().await, format!("{expected}\n\n"));
+        assert_eq!(next().await, ": still here\n\n");
+    }
+
+    #[tokio::test]
+    async fn listeners_are_bounded_and_a_place_is_free_again_when_one_goes() {
+        let (stop, stopping) = watch::channel(false);
+        let prices = Arc::new(Prices::new(stopping));
+        let mut bodies: Vec<Body> = (0..LISTENERS).map(|_| prices.listen().unwrap()).collect();
+        assert!(matches!(prices.listen(), Err(Error::Refused(problem)) if problem.status == 429));
+        bodies.pop();
+        let mut last = prices.listen().unwrap();
+        stop.send_replace(true);
+        assert!(last.frame().await.is_none(), "streams end when the tier stops");
+    }
+}

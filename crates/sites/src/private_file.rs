@@ -1,0 +1,110 @@
+//! Files of keys: written so that their owner alone can read them, and refused where
+//! others can.
+
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::path::Path;
+
+use zeroize::Zeroizing;
+
+use crate::{Error, Result};
+
+/// Most bytes of such a file.
+const LARGEST: u64 = 64 * 1024;
+
+/// Reads a file of keys.
+///
+/// # Errors
+/// It is missing, is longer than 64 KiB, or can be read or written by others than its
+/// owner: errors for the operator.
+pub fn read(path: &Path) -> Result<Zeroizing<Vec<u8>>> {
+    let wrong = |text: String| Error::Operator(format!("{}: {text}", path.display()));
+    let about = std::fs::metadata(path).map_err(|error| wrong(error.to_string()))?;
+    if !about.is_file() || about.len() > LARGEST {
+        return Err(wrong("is no file of keys".into()));
+    }
+    let mode = about.permissions().mode() & 0o777;
+    if mode & 0o077 != 0 {
+        return Err(wrong(format!(
+            "holds a secret and others can read or write it (mode {mode:03o}); \
+             run `chmod 600 {}`, and replace the key if somebody may have read it",
+            path.display()
+        )));
+    }
+    std::fs::read(path).map(Zeroizing::new).map_err(|error| wrong(error.to_string()))
+}
+
+/// Writes a new file of keys with mode 0600.
+///
+/// # Errors
+/// It is there already, or cannot be written: errors for the operator.
+pub fn create(path: &Path, content: &[u8]) -> Result<()> {
+    OpenOptions::new()
+        .create_new(true)
+        .write(true)
+        .mode(0o600)
+        .open(path)
+        .and_then(|mut file| file.write_all(content).and_then(|()| file.sync_all()))
+        .map_err(|error| Error::Operator(format!("cannot write {}: {error}", path.display())))
+}
+
+/// Replaces a file of keys: whoever reads it meanwhile reads the old one or the new one.
+///
+/// # Errors
+/// It cannot be written: an error for the operator.
+pub fn replace(path: &Path, content: &[u8]) -> Result<()> {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(".new");
+    let beside = Path::new(&beside);
+    create(beside, content)?;
+    std::fs::rename(beside, path).map_err(|error| {
+        let _ = std::fs::remove_file(beside);
+        Error::Operator(format!("cannot replace {}: {error}", path.display()))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{Permissions, set_permissions};
+
+    use super::*;
+
+    #[test]
+    fn a_file_is_readable_by_its_owner_alone_and_never_overwritten_by_accident() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("key");
+        create(&path, b"secret").unwrap();
+        assert_eq!(read(&path).unwrap().as_slice(), b"secret");
+        assert!(create(&path, b"other").unwrap_err().to_string().contains("File exists"));
+        replace(&path, b"other").unwrap();
+        assert_eq!(read(&path).unwrap().as_slice(), b"other");
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_file_that_others_can_read_or_write_is_refused_with_the_remedy() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("key");
+        create(&path, b"secret").unwrap();
+        for mode in [0o644, 0o640, 0o604, 0o620, 0o601] {
+            set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+            let error = read(&path).unwrap_err().to_string();
+            assert!(error.contains(&format!("mode {mode:03o}")), "{error}");
+            assert!(error.contains("chmod 600"), "{error}");
+        }
+        set_permissions(&path, Permissions::from_mode(0o400)).unwrap();
+        assert!(read(&path).is_ok());
+    }
+
+    #[test]
+    fn what_is_no_file_of_keys_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(read(folder.path()).unwrap_err().to_string().contains("no file of keys"));
+        let path = folder.path().join("missing");
+        assert!(read(&path).unwrap_err().to_string().contains("missing: No such file"));
+        create(&path, &vec![0; 70_000]).unwrap();
+        assert!(read(&path).unwrap_err().to_string().contains("no file of keys"));
+    }
+}
