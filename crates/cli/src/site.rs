@@ -1,6 +1,7 @@
 //! `tidegate site`: run a reference site.
 
 mod brokerage;
+mod card;
 mod messages;
 
 use std::net::{IpAddr, SocketAddr};
@@ -29,6 +30,8 @@ enum Site {
     Auction(AuctionArgs),
     /// A brokerage of three tiers, whose links can each be secured
     Brokerage(Box<brokerage::Args>),
+    /// A card processor with test cards: payments, captures, refunds, webhooks, a card form
+    Card(Box<card::Args>),
     /// Messages that are secured one by one, or by their connection
     Messages(messages::Args),
 }
@@ -78,6 +81,7 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     match args.site {
         Site::Auction(args) => auction(args),
         Site::Brokerage(args) => brokerage::run(*args),
+        Site::Card(args) => card::run(*args),
         Site::Messages(args) => messages::run(args),
     }
 }

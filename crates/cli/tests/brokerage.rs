@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 use common::tiers::{Customer, Tier};
-use common::{Text, curl, tidegate, wait_until};
+use common::{Text, curl, gate, tidegate, wait_until};
 
 fn all(folder: &Path, more: &[&str]) -> Tier {
     let data = folder.join("data").display().to_string();
@@ -70,7 +70,7 @@ fn pages_by_cgi_are_those_of_the_process_and_each_has_its_own() {
             assert!(page.text.contains("</html>"), "{path}");
         }
         let form = customer.form().unwrap();
-        let order = customer.order(&form, &format!("order-{}", link.len()), "buy", 1, "1.00");
+        let order = customer.order(&form, &format!("order-{:04}", link.len()), "buy", 1, "1.00");
         assert_eq!(order.status, 200, "{}", order.text);
         assert_eq!(customer.order(&form, "order-bad", "buy", 0, "1.00").status, 422);
         assert_eq!(customer.order("x", "order-bad", "buy", 1, "1.00").status, 403);
@@ -97,6 +97,27 @@ fn guesses_are_limited_by_the_customers_address_through_cgi_too() {
     }
     assert_eq!(guess("192.0.2.1", "password1"), "429");
     assert_eq!(guess("192.0.2.2", "password1"), "200");
+}
+
+#[test]
+fn behind_the_gate_sessions_are_for_tls_and_forms_for_the_gates_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let tiers = all(folder.path(), &[]);
+    let gate = gate(&tiers.address, &["--policy", "off"]);
+    let customer = Customer::sign_in(gate.address("gate"), folder.path(), 1);
+    assert_eq!(customer.get("/main").status, 200);
+    let form = customer.form().unwrap();
+    assert_eq!(customer.order(&form, "order-0001", "buy", 1, "1.00").status, 200);
+    let url = format!("{}/login", gate.address("gate"));
+    let login = |origin: &str| {
+        let header = format!("Origin: {origin}");
+        let fields = ["--data", "user=customer2&password=password2", "--header", &header];
+        curl(&[&["--include", &url][..], &fields].concat()).stdout_text()
+    };
+    let own = login(gate.address("gate"));
+    assert!(own.starts_with("HTTP/1.1 200"), "{own}");
+    assert!(own.contains("__Host-session=") && own.contains("; Secure"), "{own}");
+    assert!(login("https://elsewhere.example").starts_with("HTTP/1.1 403"));
 }
 
 #[test]

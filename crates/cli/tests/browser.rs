@@ -212,12 +212,18 @@ async fn sign_in(page: &Client, user: u32, heading: &str) {
 }
 
 async fn arrive(page: &Client, heading: &str) {
-    let heading = format!("//h1[starts-with(., '{heading}')]");
-    let heading = Locator::XPath(&heading);
+    arrive_within(page, heading, Duration::from_secs(20)).await;
+}
+
+async fn arrive_within(page: &Client, heading: &str, patience: Duration) {
+    see(page, &format!("//h1[starts-with(., '{heading}')]"), patience).await;
+}
+
+async fn see(page: &Client, path: &str, patience: Duration) {
     let begun = Instant::now();
     // A page that is being left answers with an error.
-    while let Err(error) = page.find(heading).await {
-        assert!(begun.elapsed() < Duration::from_secs(20), "{heading:?}: {error}");
+    while let Err(error) = page.find(Locator::XPath(path)).await {
+        assert!(begun.elapsed() < patience, "{path}: {error}");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
@@ -282,5 +288,114 @@ async fn pages_fit_and_are_readable_at_every_width_in_light_and_dark() {
     open("/me").await;
     sign_in(&page, 1, "Hello, user1").await;
     look(&page, "a person's own page").await;
+    page.close().await.unwrap();
+}
+
+/// A merchant's page for customers who come back.
+fn merchant() -> String {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/paid", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().map_while(Result::ok) {
+            let mut line = String::new();
+            let _ = BufReader::new(&stream).read_line(&mut line);
+            let path = line.split(' ').nth(1).unwrap_or_default();
+            let page = format!("<!doctype html><title>Shop</title><h1>Back with {path}</h1>");
+            let head = "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\nconnection: close\r\n";
+            let length = page.len();
+            let _ = write!(stream, "{head}content-length: {length}\r\n\r\n{page}");
+        }
+    });
+    url
+}
+
+#[tokio::test]
+async fn a_customer_pays_by_card_and_the_form_is_readable_and_needs_no_script() {
+    if no_browser_here() {
+        return;
+    }
+    use tidegate_sites::card::client::{Client as Merchant, Form, Key, Patience};
+    use tidegate_sites::card::{Capturing, Currency, Status};
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("card").display().to_string();
+    let made = common::tidegate(&["site", "card", "--data", &data, "--make-key", "shop"]);
+    let key = String::from_utf8(made.stdout).unwrap();
+    let back = merchant();
+    let card = common::Running::tidegate(&[
+        "site",
+        "card",
+        "--data",
+        &data,
+        "--listen",
+        "127.0.0.1:0",
+        "--return-url",
+        &back,
+        "--tls",
+        "1.3",
+        "--slow-card-seconds",
+        "3600",
+        "--log",
+        "warn",
+    ]);
+    let certificate = card.address("certificate").to_owned();
+    let shop = Merchant::new(
+        card.address("site"),
+        key.trim(),
+        Some(Path::new(&certificate)),
+        Patience::default(),
+    )
+    .unwrap();
+    let form = async |reference: &str| {
+        let form = Form {
+            amount: 123_456,
+            currency: Currency::USD,
+            reference: reference.into(),
+            description: "A description that is as long as they may become, with many words".into(),
+            capture: Capturing::Automatic,
+            return_url: back.clone(),
+        };
+        let created = shop.create(&Key::new(reference).unwrap(), &form).await.unwrap();
+        created.checkout_url.unwrap()
+    };
+    let driver = chromedriver();
+    let page = browser(&driver, &folder.path().join("profile")).await;
+    let pay = async |number: &str, cvc: &str| {
+        fill(&page, "number", number).await;
+        fill(&page, "expiry", "12/99").await;
+        fill(&page, "cvc", cvc).await;
+        follow(&page, "form[method=post] [type=submit]").await;
+    };
+
+    let url = form("d-1").await;
+    page.goto(&url).await.unwrap();
+    look(&page, "the card form").await;
+    let focused = page.active_element().await.unwrap().attr("name").await.unwrap();
+    assert_eq!(focused.as_deref(), Some("number"));
+    follow(&page, "form[method=post] [type=submit]").await;
+    let mistake = Locator::Css("#cvc-mistake");
+    page.wait().at_most(Duration::from_secs(20)).for_element(mistake).await.unwrap();
+    look(&page, "the card form with mistakes").await;
+    pay("4000 0000 0000 9995", "123").await;
+    let mistake = "//*[@id='number-mistake'][contains(., 'does not hold')]";
+    see(&page, mistake, Duration::from_secs(20)).await;
+    pay("4242 4242 4242 4242", "123").await;
+    arrive(&page, "Back with /paid?payment=pay_").await;
+    assert_eq!(shop.by_reference("d-1").await.unwrap().unwrap().status, Status::Captured);
+    page.goto(&url).await.unwrap();
+    arrive(&page, "You have paid 1,234.56 USD").await;
+    look(&page, "a payment that is paid").await;
+
+    page.goto(&form("d-2").await).await.unwrap();
+    follow(&page, ".cancel button").await;
+    arrive(&page, "Back with /paid?payment=pay_").await;
+
+    let url = form("d-3").await;
+    page.goto(&url).await.unwrap();
+    pay("4000 0000 0000 5043", "123").await;
+    arrive_within(&page, "Waiting for your bank", Duration::from_secs(60)).await;
+    look(&page, "a payment that waits").await;
+    page.goto(&format!("{}/checkout/chk_0", card.address("site"))).await.unwrap();
+    arrive(&page, "There is no such payment").await;
+    look(&page, "no payment").await;
     page.close().await.unwrap();
 }

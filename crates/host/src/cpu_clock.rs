@@ -9,6 +9,8 @@ use std::time::Duration;
 use nix::unistd::Pid;
 use rustix::time::{ClockId, clock_gettime};
 
+use crate::Files;
+
 /// CPU time of a process since its start, all its threads together.
 ///
 /// # Errors
@@ -18,6 +20,28 @@ pub fn of_process(pid: u32) -> io::Result<Duration> {
     let pid = i32::try_from(pid).ok().filter(|pid| *pid > 0);
     let pid = Pid::from_raw(pid.ok_or(io::ErrorKind::InvalidInput)?);
     Ok(nix::time::clock_getcpuclockid(pid)?.now()?.into())
+}
+
+/// CPU time of a process since its start, and of those of its children that have ended and were
+/// waited for, to the kernel's tick (usually 10 ms).
+///
+/// Source: `proc_pid_stat(5)`, `cutime` and `cstime`.
+///
+/// # Errors
+/// There is no such process.
+pub fn with_children(files: &Files, pid: u32) -> io::Result<Duration> {
+    let stat = files.read(format!("/proc/{pid}/stat")).unwrap_or_default();
+    Ok(of_process(pid)? + ended_children(&stat).unwrap_or_default())
+}
+
+/// The two fields, 16 and 17 of the line; 14 and 15 after the name, which may hold anything.
+fn ended_children(stat: &str) -> Option<Duration> {
+    let after_name = &stat[stat.rfind(')')? + 1..];
+    let fields = after_name.split_whitespace().skip(13).take(2);
+    let ticks: Vec<u64> = fields.map_while(|field| field.parse().ok()).collect();
+    let [user, system] = ticks[..] else { return None };
+    let per_s = rustix::param::clock_ticks_per_second() as f64;
+    Some(Duration::from_secs_f64((user + system) as f64 / per_s))
 }
 
 /// CPU time of the calling process since its start, all its threads together.
@@ -55,6 +79,20 @@ mod tests {
         .unwrap();
         assert!(of_this_process() - before >= own);
         assert!(of_process(std::process::id()).unwrap() >= before + own);
+    }
+
+    #[test]
+    fn the_time_of_children_counts_once_they_were_waited_for() {
+        let stat = "7 (a) (b c) S 1 7 7 0 -1 4194560 1 2 0 0 3 4 120 30 20 0 1 0 5";
+        assert_eq!(ended_children(stat), Some(Duration::from_millis(1500)));
+        assert_eq!(ended_children("7 (a) S 1"), None);
+        let files = Files::new("/");
+        let own = || with_children(&files, std::process::id()).unwrap();
+        let before = own() - of_this_process();
+        let busy = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done";
+        std::process::Command::new("sh").args(["-c", busy]).status().unwrap();
+        let after = own();
+        assert!(after - of_this_process() > before, "the shell took longer than a tick");
     }
 
     #[test]

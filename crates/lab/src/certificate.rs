@@ -1,6 +1,8 @@
 //! Self-signed certificates that all servers of a run share.
 
-use rcgen::{CertificateParams, KeyPair, PKCS_ECDSA_P256_SHA256, PKCS_RSA_SHA256, RsaKeySize};
+use rcgen::{
+    CertificateParams, KeyPair, PKCS_ECDSA_P256_SHA256, PKCS_ED25519, PKCS_RSA_SHA256, RsaKeySize,
+};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -17,6 +19,8 @@ pub enum Key {
     P256,
     /// RSA of 2048 bits.
     Rsa2048,
+    /// EdDSA over Curve25519 (RFC 8410).
+    Ed25519,
 }
 
 /// One self-signed certificate in PEM files.
@@ -65,6 +69,7 @@ fn pem(kind: Key) -> std::result::Result<(String, String), rcgen::Error> {
     let pair = match kind {
         Key::P256 => KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?,
         Key::Rsa2048 => KeyPair::generate_rsa_for(&PKCS_RSA_SHA256, RsaKeySize::_2048)?,
+        Key::Ed25519 => KeyPair::generate_for(&PKCS_ED25519)?,
     };
     let chain = CertificateParams::new(vec![NAME.to_owned()])?.self_signed(&pair)?.pem();
     Ok((chain, pair.serialize_pem()))
@@ -75,9 +80,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_kinds_are_written_as_pem() {
+    fn every_kind_is_written_as_pem() {
         let folder = tempfile::tempdir().unwrap();
-        for kind in [Key::P256, Key::Rsa2048] {
+        for kind in [Key::P256, Key::Rsa2048, Key::Ed25519] {
             let files = Certificate::make(kind, folder.path()).unwrap();
             let both = std::fs::read_to_string(files.both).unwrap();
             assert!(both.contains("BEGIN CERTIFICATE") && both.contains("PRIVATE KEY"));

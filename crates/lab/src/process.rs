@@ -214,20 +214,22 @@ impl Process {
         self.log.as_ref().map(Log::last_lines).unwrap_or_default()
     }
 
-    /// CPU time of the process and its descendants since they started.
+    /// CPU time of the process and its descendants since they started, those that have ended
+    /// and were waited for included.
     ///
     /// # Errors
     /// The process has ended; with the last lines of its log.
     pub fn cpu_time(&self) -> Result<Duration> {
+        let files = Files::new("/");
         let own = match self.exit {
             Some(_) => None,
-            None => cpu_clock::of_process(self.id()).ok(),
+            None => cpu_clock::with_children(&files, self.id()).ok(),
         };
         let own =
             own.ok_or_else(|| self.failed(format_args!("has ended: {}", self.last_lines())))?;
         // A descendant that has ended since has no clock.
-        let others = self.family().into_iter().skip(1);
-        Ok(own + others.filter_map(|id| cpu_clock::of_process(id).ok()).sum::<Duration>())
+        let clock = |id| cpu_clock::with_children(&files, id).ok();
+        Ok(own + self.family().into_iter().skip(1).filter_map(clock).sum::<Duration>())
     }
 
     fn wait_until_listening(&mut self, addresses: &[SocketAddr]) -> Result<()> {

@@ -27,7 +27,11 @@ const FILE_STYLE: &str = "text { font-family: 'DejaVu Sans', 'Noto Sans', 'Liber
     .line { fill: none; stroke-width: 2.5; stroke-linejoin: round; } .mark { stroke: #ffffff; stroke-width: 1.5; } \
     .name { font-size: 13px; font-weight: bold; } .band { fill: #e3e1da; opacity: .45; } .bar-of { fill: #0b6e99; } \
     .part { stroke: #ffffff; stroke-width: .75; } .stripes { fill: none; stroke: #ffffff; stroke-width: 1.5; stroke-opacity: .75; } \
-    .title { fill: #16202a; font-size: 15px; font-weight: bold; } .at { visibility: hidden; }";
+    .title { fill: #16202a; font-weight: bold; } .at { visibility: hidden; }";
+
+/// Size of a title's letters, and the mean width of a bold one as a part of its size.
+const TITLE: f64 = 15.0;
+const BOLD_WIDTH: f64 = 0.67;
 
 /// How the lines of a page look.
 #[derive(Clone, Debug)]
@@ -118,11 +122,13 @@ impl<'a> Palette<'a> {
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 -{ABOVE} {width} {height}\" width=\"{}\" height=\"{}\"{attributes}>\
              <style>{FILE_STYLE}\n{}</style>\
              <rect x=\"0\" y=\"-{ABOVE}\" width=\"{width}\" height=\"{height}\" fill=\"#ffffff\"/>\
-             <text class=\"title\" x=\"4\" y=\"-12\">{}</text>{content}",
+             <text class=\"title\" style=\"font-size: {:.1}px\" x=\"4\" y=\"-12\">{}</text>{content}",
             2.0 * width,
             2.0 * height,
             // Letters that a style element would read as markup are not in colours or classes.
             self.rules(Scheme::File),
+            // A long title is set in smaller letters, so that none of it is cut off.
+            TITLE.min((width - 8.0) / (BOLD_WIDTH * title.chars().count().max(1) as f64)),
             escape(title)
         )
     }
@@ -239,6 +245,9 @@ mod tests {
         assert!(file.contains("A &lt; B") && file.contains("stroke: #0b6e99"), "{file}");
         assert!(file.ends_with("</svg>") && !file.contains("var("), "{file}");
         assert_eq!(palette.file("<p>", "x"), "<p>");
+        assert!(file.contains("font-size: 15.0px"), "{file}");
+        let long = palette.file(&svg, &"a long title ".repeat(8));
+        assert!(long.contains("font-size: 7.9px"), "{long}");
     }
 
     #[test]

@@ -49,7 +49,8 @@ pub struct Group {
 pub struct Bar {
     /// Its name.
     pub name: String,
-    /// Its values, in the order of the parts. What is missing, negative or not finite is 0.
+    /// Its values, in the order of the parts; none where nothing was measured. What is missing,
+    /// negative or not finite is 0.
     pub values: Vec<f64>,
 }
 
@@ -146,8 +147,8 @@ impl StackedBars<'_> {
             Size::Narrow => Vec::new(),
         };
         let highest = self.bars().map(|(_, bar)| self.total(bar)).fold(0.0, f64::max).max(1e-9);
-        let step = round_step(self.y_max.unwrap_or(highest * 1.08) / 5.0);
-        let y_max = self.y_max.unwrap_or((highest * 1.04 / step).ceil() * step);
+        let step = round_step(self.y_max.unwrap_or(highest) / 5.0);
+        let y_max = self.y_max.unwrap_or((highest / step - 1e-9).ceil() * step);
         let below = LINE * names.iter().map(Vec::len).max().unwrap_or(0) as f64;
         let legend_height = match legend.len() {
             0 => 0.0,
@@ -275,7 +276,10 @@ impl StackedBars<'_> {
                 text += &format!("\n{} {} {}", part.name, figure(bar.value(index)), self.y_unit);
             }
         }
-        text += &format!("\nin all {} {}", figure(self.total(bar)), self.y_unit);
+        text += &match bar.values[..] {
+            [] => "\nnot measured".to_owned(),
+            _ => format!("\nin all {} {}", figure(self.total(bar)), self.y_unit),
+        };
         put(
             svg,
             format_args!(
@@ -317,13 +321,20 @@ impl StackedBars<'_> {
     /// Each bar in a sentence, for those who do not see it.
     fn description(&self) -> String {
         let of = |(group, bar): (&Group, &Bar)| {
-            let all =
-                format!("{}: {} {}", self.name(group, bar), figure(self.total(bar)), self.y_unit);
+            let name = self.name(group, bar);
+            if bar.values.is_empty() {
+                return format!("{name}: not measured.");
+            }
+            let all = format!("{name}: {} {}", figure(self.total(bar)), self.y_unit);
             let most = self.parts.iter().enumerate();
             let most = most.max_by(|a, b| bar.value(a.0).total_cmp(&bar.value(b.0)));
             match most.filter(|(index, _)| bar.value(*index) > 0.0) {
                 Some((index, part)) => {
-                    format!("{all}, most of it {} with {}.", part.name, figure(bar.value(index)))
+                    format!(
+                        "{all}, the largest part {} with {}.",
+                        part.name,
+                        figure(bar.value(index))
+                    )
                 }
                 None => all + ".",
             }

@@ -9,6 +9,7 @@
 
 pub mod auction;
 pub mod brokerage;
+pub mod card;
 pub mod database;
 mod error;
 pub mod link;

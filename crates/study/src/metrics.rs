@@ -59,6 +59,20 @@ pub const METRICS: &[Metric] = &[
     ),
     metric("service_cpu_s", "s", "CPU time of the service in the measured window"),
     metric("gate_cpu_s", "s", "CPU time of the gate in the measured window"),
+    metric(
+        "cpu_ms_per_request",
+        "ms",
+        "CPU time of service and gate for each request that was answered",
+    ),
+    metric("web_cpu_ms_per_request", "ms", "of it, that of the brokerage's web tier"),
+    metric("app_cpu_ms_per_request", "ms", "of it, that of the application tier"),
+    metric("data_cpu_ms_per_request", "ms", "of it, that of the data tier"),
+    metric("bytes_per_request", "bytes", "bytes that customers received for each answered request"),
+    metric(
+        "handshake_time_share",
+        "share",
+        "share of the customers' response times that TLS handshakes took",
+    ),
     metric("machine_speed", "", "speed of the machine, 1 is its median in this study"),
 ];
 

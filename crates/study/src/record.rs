@@ -84,8 +84,8 @@ pub struct Record {
     pub machine: Machine,
     /// Commit, command and start.
     pub provenance: Provenance,
-    /// Offered sessions per second.
-    pub rate_per_s: f64,
+    /// Offered sessions per second; none in a closed loop.
+    pub rate_per_s: Option<f64>,
     /// Capacity in sessions per second when it began; none where loads are rates.
     pub capacity_per_s: Option<f64>,
     /// CPU seconds of the pulse's fixed work meanwhile; none where it had no sample.
@@ -237,7 +237,7 @@ pub(crate) mod tests {
             },
             machine: Machine::default(),
             provenance: Provenance::default(),
-            rate_per_s: 1.0,
+            rate_per_s: Some(1.0),
             capacity_per_s: None,
             pulse_cost_s: None,
             figures: figures.iter().map(|(name, value)| ((*name).into(), *value)).collect(),

@@ -309,7 +309,10 @@ mod tests {
         assert_eq!(not(Verdict::Met, &at_half).len(), 1);
         at_half.points[0].others_use = 0.5;
         let verdicts: Vec<_> = evaluate(&at_half).iter().map(|goal| goal.verdict).collect();
-        assert!(!verdicts.contains(&Verdict::Missed), "half the capacity was not there: {verdicts:?}");
+        assert!(
+            !verdicts.contains(&Verdict::Missed),
+            "half the capacity was not there: {verdicts:?}"
+        );
     }
 
     #[test]

@@ -36,8 +36,13 @@ pub struct Running {
 impl Running {
     /// Starts `tidegate` with these arguments and waits for `ready`.
     pub fn tidegate(args: &[&str]) -> Self {
+        Self::tidegate_logging(args, Stdio::inherit())
+    }
+
+    /// The same with its log to somewhere else.
+    pub fn tidegate_logging(args: &[&str], log: impl Into<Stdio>) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tidegate"));
-        command.args(args).stdin(Stdio::null()).stdout(Stdio::piped());
+        command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log);
         let mut child = command.spawn().expect("the binary starts");
         let lines = lines(child.stdout.take().unwrap());
         let mut running = Self { child, addresses: Vec::new() };
@@ -103,6 +108,12 @@ impl Running {
     pub fn end(mut self) -> Option<i32> {
         self.terminate();
         self.child.wait().unwrap().code()
+    }
+
+    /// Kills it where it is.
+    pub fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
     }
 
     fn terminate(&mut self) {

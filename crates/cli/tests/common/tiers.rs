@@ -29,8 +29,7 @@ impl Tier {
             .stderr(stderr)
             .spawn()
             .expect("the binary starts");
-        // From here on it is killed when a test fails.
-        let mut tier = Self { child, address: String::new(), log: log.clone() };
+        let mut tier = Self { child, address: String::new(), log };
         for line in BufReader::new(tier.child.stdout.take().expect("piped")).lines() {
             let line = line.expect("text");
             if line == "ready" {
@@ -41,7 +40,7 @@ impl Tier {
                 tier.address = announced.to_owned();
             }
         }
-        panic!("{name} ended: {}", std::fs::read_to_string(&log).unwrap_or_default());
+        panic!("{name} ended: {}", tier.log());
     }
 
     /// What it has logged so far.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// Names of the built-in scenarios. `auction-bidding` and `auction-browsing`
 /// are the `-effective` ones.
-pub const BUILT_IN: [&str; 10] = [
+pub const BUILT_IN: [&str; 17] = [
     "auction-bidding-effective",
     "auction-bidding-normalised",
     "auction-browsing-effective",
@@ -15,11 +15,50 @@ pub const BUILT_IN: [&str; 10] = [
     "handshake-flood",
     "tomcat-auction",
     "node",
+    "brokerage-1",
+    "brokerage-2",
+    "brokerage-3",
+    "brokerage-4",
+    "brokerage-5",
+    "brokerage-6",
+    "brokerage-7",
 ];
 
 /// The line of [`AUCTION`] that its variants replace.
 const DESCRIPTION: &str = "description = \"Customers of an auction site: they browse, look at items, bid, buy, sell and register.\"";
 const AUCTION: &str = include_str!("../../scenarios/auction.toml");
+
+/// The text of the brokerage's transactions, and the lines that they replace.
+const BROKERAGE: &str = include_str!("../../scenarios/brokerage.toml");
+const NAME: &str = "name = \"brokerage\"";
+const STEPS: &str = "steps = [\"Front\"]";
+const CUSTOMERS: &str = "description = \"Customers of the brokerage.\"";
+
+/// What the customers of a transaction do, and their steps: after signing in the same request
+/// again and again, or the mix.
+///
+/// Source: Kinicki et al. 1998, Table 1.
+fn transaction(number: &str) -> Option<(&'static str, &'static str)> {
+    Some(match number {
+        "1" => ("get the static front page", r#"[{ page = "Front", repeat = 1000 }]"#),
+        "2" => ("sign in and get their main page", r#"["SignIn"]"#),
+        "3" => {
+            ("look at their open orders", r#"["SignIn", { page = "OpenOrders", repeat = 1000 }]"#)
+        }
+        "4" => ("look at their history", r#"["SignIn", { page = "History", repeat = 1000 }]"#),
+        "5" => (
+            "load the page of a new order, with all securities",
+            r#"["SignIn", { page = "OrderEntry", repeat = 1000 }]"#,
+        ),
+        // An account has cash for so many shares.
+        "6" => ("give orders", r#"["SignIn", { page = "CreateOrder", repeat = 50 }]"#),
+        "7" => (
+            "do all of it, in the mix of eight requests",
+            r#"["SignIn", "OrderEntry", "CreateOrder", "History", "SignIn", "OrderEntry", "CreateOrder", "OpenOrders"]"#,
+        ),
+        _ => return None,
+    })
+}
 
 /// A scenario that stands in one file.
 fn file(name: &str) -> Option<&'static str> {
@@ -68,6 +107,16 @@ pub(super) fn text(name: &str) -> Option<(String, &'static str)> {
     if let Some(text) = file(canonical) {
         return Some((text.to_owned(), canonical));
     }
+    if let Some(number) = canonical.strip_prefix("brokerage-") {
+        let (what, steps) = transaction(number)?;
+        let description =
+            format!("Customers of the brokerage who {what}: transaction {number} of the paper.");
+        let text = BROKERAGE
+            .replace(NAME, &format!("name = \"{canonical}\""))
+            .replace(CUSTOMERS, &format!("description = \"{description}\""))
+            .replace(STEPS, &format!("steps = {steps}"));
+        return Some((text, canonical));
+    }
     let mut words = canonical.split('-').skip(1);
     let (mix, form) = (words.next()?, words.next()?);
     let (who, interpretation) = (
@@ -107,7 +156,7 @@ mod tests {
             assert_eq!(scenario.name(), name);
             assert!(!scenario.description().is_empty());
             assert!(descriptions.insert(scenario.description().to_owned()), "{name}");
-            if super::file(name).is_some() {
+            if super::file(name).is_some() || name.starts_with("brokerage-") {
                 assert!(scenario.notes().is_empty(), "{name}: {:?}", scenario.notes());
                 continue;
             }

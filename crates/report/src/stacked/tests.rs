@@ -69,8 +69,8 @@ fn a_reader_who_does_not_see_it_gets_a_name_and_a_sentence_for_each_bar() {
     };
     let svg = bars.svg();
     assert!(svg.contains("<title>ms by times the capacity</title>"), "{svg}");
-    let sentence = "off: 4 times the capacity: 620 ms, most of it handshake &lt;full&gt; with 600. \
-                    tide: 4 times the capacity: 20 ms, most of it idle with 20.";
+    let sentence = "off: 4 times the capacity: 620 ms, the largest part handshake &lt;full&gt; with 600. \
+                    tide: 4 times the capacity: 20 ms, the largest part idle with 20.";
     assert!(svg.contains(sentence), "{svg}");
     assert!(svg.contains("<title>off: 4 times the capacity\nidle 20 ms\n"), "{svg}");
 }
@@ -106,4 +106,15 @@ fn no_bars_and_values_that_are_none_draw_without_nonsense() {
             assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
         }
     }
+}
+
+#[test]
+fn a_bar_that_was_not_measured_keeps_its_place_and_says_so() {
+    let parts = parts();
+    let mut groups = [group("off", &[("2", [1.0, 2.0])]), group("tide", &[("2", [1.0, 2.0])])];
+    groups[0].bars.push(Bar { name: "4".into(), values: Vec::new() });
+    let svg = StackedBars { parts: &parts, groups: &groups, ..Default::default() }.svg();
+    assert!(svg.contains(">4</text>"), "{svg}");
+    assert_eq!(svg.matches("not measured").count(), 2, "tooltip and description: {svg}");
+    assert!(!svg.contains("in all 0"), "{svg}");
 }

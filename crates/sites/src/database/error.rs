@@ -23,6 +23,9 @@ pub enum Error {
     /// A statement that always returns a row returned none.
     #[error("a statement returned no row")]
     NoRow,
+    /// A row holds something else than this program writes.
+    #[error("a row holds no {0}; another program has changed it")]
+    Content(&'static str),
 }
 
 impl Error {
@@ -33,7 +36,7 @@ impl Error {
             Self::Sqlite(error) => is_of_file(error),
             Self::Postgres(error) => !matches!(error, sqlx::Error::Database(_)),
             Self::Silent(_) => true,
-            Self::NoRow => false,
+            Self::NoRow | Self::Content(_) => false,
         }
     }
 }

@@ -30,17 +30,29 @@ pub struct Database {
 }
 
 impl Database {
-    /// The databases of `cores` cores. No connection is opened yet.
+    /// The databases of `cores` cores. No connection is opened yet. A commit survives a crash
+    /// of the process; on SQLite a crash of the machine may undo the last ones.
     pub fn for_cores(location: &Location, cores: usize) -> Vec<Self> {
+        Self::with(location, cores, Commit::Written)
+    }
+
+    /// The same, but a commit is on the disk when it returns, on SQLite too: for what another
+    /// machine relies on. Each commit waits for the disk, and the core with it.
+    pub fn durable_for_cores(location: &Location, cores: usize) -> Vec<Self> {
+        Self::with(location, cores, Commit::OnDisk)
+    }
+
+    fn with(location: &Location, cores: usize, commit: Commit) -> Vec<Self> {
         let one_writer = Arc::new(Semaphore::new(1));
         (0..cores)
             .map(|_| match location {
                 Location::Sqlite(_) => Self {
-                    read: Pool::new(location, Arc::new(Semaphore::new(1))),
-                    write: Pool::new(location, Arc::clone(&one_writer)),
+                    read: Pool::new(location, Arc::new(Semaphore::new(1)), commit),
+                    write: Pool::new(location, Arc::clone(&one_writer), commit),
                 },
                 Location::Postgres(_) => {
-                    let pool = Pool::new(location, Arc::new(Semaphore::new(POSTGRES_CONNECTIONS)));
+                    let permits = Arc::new(Semaphore::new(POSTGRES_CONNECTIONS));
+                    let pool = Pool::new(location, permits, commit);
                     Self { read: Arc::clone(&pool), write: pool }
                 }
             })
@@ -223,16 +235,34 @@ macro_rules! locking {
     };
 }
 
+/// What a commit waits for on SQLite. PostgreSQL has a setting of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Commit {
+    /// The log is written; the system writes it to the disk later.
+    Written,
+    /// The log is on the disk.
+    OnDisk,
+}
+
 #[derive(Debug)]
 struct Pool {
     location: Location,
+    commit: Commit,
     permits: Arc<Semaphore>,
     idle: Mutex<Vec<Connection>>,
 }
 
 impl Pool {
-    fn new(location: &Location, permits: Arc<Semaphore>) -> Arc<Self> {
-        Arc::new(Self { location: location.clone(), permits, idle: Mutex::default() })
+    fn new(location: &Location, permits: Arc<Semaphore>, commit: Commit) -> Arc<Self> {
+        Arc::new(Self { location: location.clone(), commit, permits, idle: Mutex::default() })
+    }
+
+    async fn connect(&self) -> Result<Connection> {
+        let mut connection = self.location.connect().await?;
+        if (self.commit, connection.dialect()) == (Commit::OnDisk, Dialect::Sqlite) {
+            connection.run("PRAGMA synchronous = FULL", &[]).await?;
+        }
+        Ok(connection)
     }
 
     async fn lease(self: &Arc<Self>) -> Result<Lease> {
@@ -241,7 +271,7 @@ impl Pool {
         let idle = self.idle.lock().expect("no panic under this lock").pop();
         let connection = match idle {
             Some(connection) => connection,
-            None => self.location.connect().await?,
+            None => self.connect().await?,
         };
         Ok(Lease {
             connection: Some(connection),
@@ -337,6 +367,17 @@ mod tests {
         next.run(INSERT, &[]).await.unwrap();
         next.commit().await.unwrap();
         assert_eq!(began.elapsed(), Duration::ZERO);
+    }
+
+    #[tokio::test]
+    async fn a_durable_database_waits_for_the_disk() {
+        let (_folder, location, database) = open().await;
+        let durable = Database::durable_for_cores(&location, 1).remove(0);
+        for (database, expected) in [(database, 1), (durable, 2)] {
+            let mut transaction = database.begin().await.unwrap();
+            let set: Option<i64> = transaction.first("PRAGMA synchronous", &[]).await.unwrap();
+            assert_eq!(set, Some(expected));
+        }
     }
 
     async fn open() -> (tempfile::TempDir, Location, Database) {

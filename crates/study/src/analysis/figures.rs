@@ -99,7 +99,7 @@ pub fn figures(experiment: &Experiment, runs: &[Run], quick: bool, unit: &str) -
 /// Throughput, completed sessions and response time, for experiments without figures.
 fn defaults(experiment: &Experiment) -> Vec<FigureRule> {
     let x = match load_factor(experiment) {
-        Some("load") => XAxis::Load,
+        Some("load" | "customers") => XAxis::Load,
         Some(_) => XAxis::OfferedPerS,
         None => XAxis::Time,
     };

@@ -7,7 +7,7 @@ pub mod published;
 mod segments;
 pub mod tables;
 
-use crate::experiment::{Experiment, Levels, Settings};
+use crate::experiment::{Experiment, LOADS, Levels, Settings};
 use crate::metrics::Figures;
 use crate::record::{Kind, Record, Second};
 
@@ -81,7 +81,7 @@ pub fn usual_cost(records: &[Record]) -> Option<f64> {
 /// The factor that sets the offered load; none if it is the same for all runs.
 pub fn load_factor(experiment: &Experiment) -> Option<&str> {
     let names = experiment.factors.iter().map(|factor| factor.name.as_str());
-    names.into_iter().find(|name| matches!(*name, "load" | "rate"))
+    names.into_iter().find(|name| LOADS.contains(name))
 }
 
 /// The mean of a figure over runs that have it.

@@ -16,6 +16,7 @@ pub const BUILT_IN: &[BuiltIn] = &[
     BuiltIn { name: "overload", text: include_str!("../../experiments/overload.toml") },
     BuiltIn { name: "rivals", text: include_str!("../../experiments/rivals.toml") },
     BuiltIn { name: "tomcat", text: include_str!("../../experiments/tomcat.toml") },
+    BuiltIn { name: "security", text: include_str!("../../experiments/security.toml") },
     BuiltIn { name: "node", text: include_str!("../../experiments/node.toml") },
 ];
 

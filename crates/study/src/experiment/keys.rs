@@ -4,9 +4,19 @@ use tidegate_config::Preset::{Else, Is, Required, Unset};
 use tidegate_config::{Boolean, List, Number, Other, Subtable, Text, Time, Whole, Words, keys};
 
 /// Services that come with the program.
-pub const SITES: &[&str] = &["auction", "tomcat", "node"];
-/// Kinds of the gate's certificate.
-pub const CERTIFICATES: &[&str] = &["rsa-2048", "ecdsa-p256"];
+pub const SITES: &[&str] = &["auction", "brokerage", "tomcat", "node"];
+/// Kinds of the certificate that customers meet.
+pub const CERTIFICATES: &[&str] = &["rsa-2048", "ecdsa-p256", "ed25519"];
+/// Key exchange groups that customers offer.
+pub const GROUPS: &[&str] = &["all", "x25519", "secp256r1", "X25519MLKEM768"];
+/// What secures the connections of the brokerage.
+pub const SECURITY: &[&str] = &["none", "tls", "tls+backend", "modern"];
+/// What makes the pages of the brokerage.
+pub const STUBS: &[&str] = &["in-process", "cgi"];
+/// Handshakes of the customers.
+pub const HANDSHAKES: &[&str] = &["resumed", "full"];
+/// What a connection of the customers is kept for.
+pub const KEEPS: &[&str] = &["request", "session", "customer"];
 /// TLS versions that customers offer.
 pub const TLS: &[&str] = &["both", "1.2", "1.3"];
 /// Scales of a figure's y axis.
@@ -33,8 +43,11 @@ keys! {
         windows: Subtable = Else("see below");
         /// What a quick run (`--quick`) changes in `windows`.
         quick: Subtable = Else("see below");
-        /// What is varied. Every combination of levels is measured.
+        /// What is varied. Every combination of levels is measured, unless `only` says
+        /// otherwise.
         factors: List<Subtable>(Subtable) = Unset;
+        /// The combinations that are measured: those that one of these selections has.
+        only: List<Subtable>(Subtable) = Else("all");
         /// What is checked.
         claims: List<Subtable>(Subtable) = Unset;
         /// What is drawn. Without one, throughput, response time and completed sessions.
@@ -43,9 +56,9 @@ keys! {
 
     /// The system that is measured. Every key but `ready_within` can be a factor.
     pub(super) static SYSTEM: SystemKeys {
-        /// A site that comes with the program; not with `command`. `tomcat` is an auction of
-        /// servlets and JSP, `node` a shop; `make study` installs and builds what they need.
-        /// With `gate = false` customers meet their own TLS.
+        /// A site that comes with the program; not with `command`. `brokerage` has three tiers;
+        /// `tomcat` is an auction of servlets and JSP, `node` a shop: `make study` installs and
+        /// builds what they need. With `gate = false` customers meet the TLS of these three.
         site: Words(SITES) = Is("auction");
         /// Program and arguments of a service of one's own, in place of `site`. It starts in
         /// the folder of this file, and gets SIGTERM at the end of each run.
@@ -57,8 +70,8 @@ keys! {
         ready: Text("a path") = Unset;
         /// Longest time from its start until it is ready.
         ready_within: Time("100ms", "30m") = Is("60s");
-        /// Database of the auction site, `postgres://USER@HOST/NAME`; without it SQLite in the
-        /// study's folder.
+        /// Database of the auction site or the brokerage, `postgres://USER@HOST/NAME`; without it
+        /// SQLite in the study's folder.
         database: Text("URL") = Unset;
         /// CPU time that every page of the auction site but the front page uses in addition.
         extra_cpu: Time("0ms", "100ms") = Is("0ms");
@@ -66,10 +79,23 @@ keys! {
         gate: Boolean = Is("true");
         /// Admission policy of the gate. The gate refuses a name that it does not know.
         policy: Text("a policy of the gate") = Is("tide");
-        /// Kind of the gate's certificate.
+        /// What secures the connections of the brokerage: its `--security`.
+        security: Words(SECURITY) = Is("none");
+        /// The brokerage's link from web to application tier in place of that of `security`: its
+        /// `--web-app`.
+        web_app: Text("as in `sealed,per-request`") = Unset;
+        /// Its link from application to data tier: its `--app-data`.
+        app_data: Text("as in `tls,persistent,resumed`") = Unset;
+        /// What makes the pages of the brokerage: its web tier, or a process for each request.
+        stub: Words(STUBS) = Is("in-process");
+        /// Application servers of the brokerage.
+        app_servers: Whole(1, 16) = Is("1");
+        /// Kind of the certificate that customers meet, `ed25519` without a gate alone.
         certificate: Words(CERTIFICATES) = Is("ecdsa-p256");
         /// TLS versions that customers offer.
         tls: Words(TLS) = Is("both");
+        /// Key exchange groups that customers offer.
+        group: Words(GROUPS) = Is("all");
         /// Whether the gate traces its connections: gives the time by phase, and `gate.trace` in
         /// the folder of each run, for `tidegate trace`.
         trace: Boolean = Is("false");
@@ -89,6 +115,13 @@ keys! {
         load: Number(0.01, 100.0) = Else("1 without `rate`");
         /// Sessions that arrive per second, in place of `load`.
         rate: Number(0.01, 1000000.0) = Unset;
+        /// Customers at a time, in place of `load`: a closed loop, in which each begins the next
+        /// session when one has ended.
+        customers: Whole(1, 100000) = Unset;
+        /// What a connection of the customers is kept for.
+        keep: Words(KEEPS) = Else("that of the scenario");
+        /// Whether customers resume their TLS sessions, or every handshake is full.
+        handshakes: Words(HANDSHAKES) = Is("resumed");
         /// Factor of all times of the customers, and of the gate's that follow them.
         time_scale: Number(0.001, 100.0) = Is("0.025");
         /// Further factor of the customers' patience.

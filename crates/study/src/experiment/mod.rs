@@ -19,7 +19,7 @@ pub use factors::{Factor, Level};
 pub use reference::reference;
 pub use rules::{ClaimRule, FigureRule, Segments, Shows, Take, XAxis};
 pub use selection::{Levels, Selection};
-pub use settings::Settings;
+pub use settings::{LOADS, Settings};
 
 use keys::{EXPERIMENT, QUICK, SYSTEM, WINDOWS, WORKLOAD};
 
@@ -40,6 +40,9 @@ pub struct Experiment {
     pub quick: Windows,
     /// What is varied.
     pub factors: Vec<Factor>,
+    /// The combinations of levels that are measured; empty for all.
+    #[serde(default)]
+    pub only: Vec<Selection>,
     /// What is checked.
     pub claims: Vec<ClaimRule>,
     /// What is drawn.
@@ -79,10 +82,10 @@ impl Experiment {
         tidegate_config::read(text, file, |root| read(root, Path::new(file)))
     }
 
-    /// Every combination of levels, in the order of the file.
+    /// The combinations of levels that are measured, in the order of the file.
     pub fn combinations(&self, quick: bool) -> Vec<Combination> {
         let start = Combination { levels: Levels::new(), settings: self.base.clone() };
-        self.factors.iter().fold(vec![start], |combinations, factor| {
+        let all = self.factors.iter().fold(vec![start], |combinations, factor| {
             let with = |combination: &Combination, level: &Level| {
                 let mut levels = combination.levels.clone();
                 levels.insert(factor.name.clone(), level.name.clone());
@@ -90,7 +93,11 @@ impl Experiment {
             };
             let levels = || factor.levels.iter().filter(|level| level.quick || !quick);
             combinations.iter().flat_map(|one| levels().map(|level| with(one, level))).collect()
-        })
+        });
+        let measured = |one: &Combination| {
+            self.only.is_empty() || self.only.iter().any(|some| some.contains(&one.levels))
+        };
+        all.into_iter().filter(measured).collect()
     }
 
     /// Times and repetitions.
@@ -131,6 +138,8 @@ fn read(root: &Section<'_>, file: &Path) -> Option<Experiment> {
         }
         factors.push(factor);
     }
+    let only = root.given(&EXPERIMENT.only).unwrap_or_default();
+    let only = only.iter().map(|table| Selection::read(table, &factors)).collect();
     let (mut claims, mut figures) = (Vec::<ClaimRule>::new(), Vec::<FigureRule>::new());
     for table in root.given(&EXPERIMENT.claims).unwrap_or_default() {
         let Some(claim) = ClaimRule::read(&table, &factors) else { continue };
@@ -159,7 +168,16 @@ fn read(root: &Section<'_>, file: &Path) -> Option<Experiment> {
     let folder = file.parent().unwrap_or(Path::new("")).to_owned();
     let (name, about) = (name?.to_owned(), about?.to_owned());
     let (windows, quick) = (windows?, quick?);
-    Some(Experiment { name, about, folder, base, windows, quick, factors, claims, figures })
+    let experiment =
+        Experiment { name, about, folder, base, windows, quick, factors, only, claims, figures };
+    for quick in [false, true] {
+        if runs <= RUNS && experiment.combinations(quick).is_empty() {
+            let problem = if quick { "selects no run of a quick run" } else { "selects no run" };
+            root.get("only")?.wrong(problem, "leave it out to measure every combination");
+            return None;
+        }
+    }
+    Some(experiment)
 }
 
 /// Whether there are runs in which a gate traces.
@@ -204,8 +222,10 @@ fn contradictions(system: &Section<'_>, workload: &Section<'_>) {
             }
         }
     }
-    if let (Some(_), Some(rate)) = (workload.get("load"), workload.get("rate")) {
-        rate.wrong("excludes `load`", "leave one of them out");
+    let given = LOADS.iter().filter_map(|key| Some((key, workload.get(key)?)));
+    let given: Vec<_> = given.collect();
+    if let [(first, _), .., (_, last)] = &given[..] {
+        last.wrong(format!("excludes `{first}`"), "leave one of them out");
     }
 }
 

@@ -6,7 +6,9 @@ use tidegate_config::{Key, Keys, Rule, Section, Value};
 use tidegate_load::Scenario;
 use tidegate_load::scenario::BUILT_IN;
 
-use super::keys::{CERTIFICATES, SITES, SYSTEM, TLS, WORKLOAD};
+use super::keys::{
+    CERTIFICATES, GROUPS, HANDSHAKES, KEEPS, SECURITY, SITES, STUBS, SYSTEM, TLS, WORKLOAD,
+};
 
 /// System and workload of one run, without anything left open. The fields have the names of
 /// the keys that set them.
@@ -22,7 +24,7 @@ pub struct Settings {
     pub ready: Option<String>,
     /// Longest time until then, in seconds.
     pub ready_within: f64,
-    /// Database of the auction site; SQLite without one.
+    /// Database of the auction site or the brokerage; SQLite without one.
     pub database: Option<String>,
     /// Additional CPU time of a page, in seconds.
     pub extra_cpu: f64,
@@ -30,10 +32,28 @@ pub struct Settings {
     pub gate: bool,
     /// Its admission policy.
     pub policy: String,
-    /// Kind of its certificate.
+    /// What secures the connections of the brokerage.
+    #[serde(default = "absent::security")]
+    pub security: String,
+    /// Its link from web to application tier, if it is not that of `security`.
+    #[serde(default)]
+    pub web_app: Option<String>,
+    /// Its link from application to data tier.
+    #[serde(default)]
+    pub app_data: Option<String>,
+    /// What makes its pages.
+    #[serde(default = "absent::stub")]
+    pub stub: String,
+    /// Its application servers.
+    #[serde(default = "absent::app_servers")]
+    pub app_servers: u32,
+    /// Kind of the certificate that customers meet.
     pub certificate: String,
     /// TLS versions that customers offer: `both`, `1.2` or `1.3`.
     pub tls: String,
+    /// Key exchange group that they offer, or `all`.
+    #[serde(default = "absent::group")]
+    pub group: String,
     /// Whether the gate traces.
     #[serde(default)]
     pub trace: bool,
@@ -47,11 +67,46 @@ pub struct Settings {
     pub load: Option<f64>,
     /// Offered sessions per second.
     pub rate: Option<f64>,
+    /// Customers at a time, in a closed loop.
+    #[serde(default)]
+    pub customers: Option<u32>,
+    /// What their connections are kept for; as the scenario says without.
+    #[serde(default)]
+    pub keep: Option<String>,
+    /// Their handshakes: `resumed` or `full`.
+    #[serde(default = "absent::handshakes")]
+    pub handshakes: String,
     /// Factor of the customers' times.
     pub time_scale: f64,
     /// Further factor of their patience.
     pub patience_scale: f64,
 }
+
+/// What results lack that were measured before these keys were there.
+mod absent {
+    pub(super) fn security() -> String {
+        "none".into()
+    }
+
+    pub(super) fn stub() -> String {
+        "in-process".into()
+    }
+
+    pub(super) fn app_servers() -> u32 {
+        1
+    }
+
+    pub(super) fn group() -> String {
+        "all".into()
+    }
+
+    pub(super) fn handshakes() -> String {
+        "resumed".into()
+    }
+}
+
+/// The keys that say how many customers come: one of them has a value.
+pub const LOADS: [&str; 3] = ["load", "rate", "customers"];
 
 /// Where a key's value comes from: its table, with the default if it is not set, or a level
 /// of a factor.
@@ -80,7 +135,7 @@ impl Settings {
                 settings.put(name, From::Table(section));
             }
         }
-        if settings.load.is_none() && settings.rate.is_none() {
+        if settings.load.or(settings.rate).is_none() && settings.customers.is_none() {
             settings.load = Some(1.0);
         }
         settings
@@ -91,8 +146,8 @@ impl Settings {
         let mut settings = Self::default();
         settings.put(key, From::Level(value))?;
         let mut fields = settings.fields();
-        let both = ["load", "rate"];
-        fields.retain(|name, _| name == key || (both.contains(&key) && both.contains(&&**name)));
+        let is_load = |name: &str| LOADS.contains(&name);
+        fields.retain(|name, _| name == key || (is_load(key) && is_load(name)));
         Some(fields)
     }
 
@@ -127,18 +182,33 @@ impl Settings {
             "certificate" => {
                 self.certificate = word(CERTIFICATES, from.read(&s.certificate)?);
             }
+            "security" => self.security = word(SECURITY, from.read(&s.security)?),
+            "web_app" => self.web_app = Some(from.read(&s.web_app)?.to_owned()),
+            "app_data" => self.app_data = Some(from.read(&s.app_data)?.to_owned()),
+            "stub" => self.stub = word(STUBS, from.read(&s.stub)?),
+            "app_servers" => self.app_servers = from.read(&s.app_servers)?.try_into().ok()?,
             "tls" => self.tls = word(TLS, from.read(&s.tls)?),
+            "group" => self.group = word(GROUPS, from.read(&s.group)?),
             "trace" => self.trace = from.read(&s.trace)?,
             "processors" => self.processors = from.read(&s.processors)?.try_into().ok()?,
             "processor_share" => self.processor_share = Some(from.read(&s.processor_share)?),
             "scenario" => self.scenario = scenario(from.read(&w.scenario)?, from)?,
-            "load" => (self.load, self.rate) = (Some(from.read(&w.load)?), None),
-            "rate" => (self.rate, self.load) = (Some(from.read(&w.rate)?), None),
+            "load" => self.offer((Some(from.read(&w.load)?), None, None)),
+            "rate" => self.offer((None, Some(from.read(&w.rate)?), None)),
+            "customers" => {
+                self.offer((None, None, Some(from.read(&w.customers)?.try_into().ok()?)));
+            }
+            "keep" => self.keep = Some(word(KEEPS, from.read(&w.keep)?)),
+            "handshakes" => self.handshakes = word(HANDSHAKES, from.read(&w.handshakes)?),
             "time_scale" => self.time_scale = from.read(&w.time_scale)?,
             "patience_scale" => self.patience_scale = from.read(&w.patience_scale)?,
             _ => return None,
         }
         Some(())
+    }
+
+    fn offer(&mut self, offered: (Option<f64>, Option<f64>, Option<u32>)) {
+        (self.load, self.rate, self.customers) = offered;
     }
 
     /// The keys that a factor can vary.
@@ -149,7 +219,8 @@ impl Settings {
 
     /// Settings that have the same capacity: all but the policy and the offered load.
     pub fn capacity_key(&self) -> String {
-        let same = Self { policy: "off".into(), load: None, rate: None, ..self.clone() };
+        let mut same = Self { policy: "off".into(), ..self.clone() };
+        same.offer((None, None, None));
         serde_json::to_string(&same).expect("plain fields are written without errors")
     }
 }
@@ -187,6 +258,23 @@ mod tests {
     use super::*;
 
     #[test]
+    fn results_of_before_a_key_have_its_default() {
+        let mut settings = None;
+        tidegate_config::read("", "x", |root| {
+            let empty = || root.table_or_empty("none");
+            settings = Some(Settings::read(&empty(), &empty()));
+            Some(())
+        })
+        .unwrap();
+        let mut fields = settings.clone().unwrap().fields();
+        let later = ["security", "web_app", "app_data", "stub", "app_servers", "group"];
+        let later = later.into_iter().chain(["customers", "keep", "handshakes", "trace"]);
+        later.for_each(|name| assert!(fields.remove(name).is_some(), "{name}"));
+        let read = serde_json::from_value(Json::Object(fields)).unwrap();
+        assert_eq!(settings, Some(read));
+    }
+
+    #[test]
     fn every_key_sets_a_field_of_its_name() {
         let fields = Settings::default().fields();
         for name in SYSTEM.names().into_iter().chain(WORKLOAD.names()) {
@@ -197,15 +285,18 @@ mod tests {
 
     #[test]
     fn a_level_changes_its_field_alone_and_a_rate_takes_the_place_of_a_load() {
-        let text = "policy = \"off\"\nrate = 3";
-        let (policy, rate) = tidegate_config::read(text, "x", |root| {
+        let text = "policy = \"off\"\nrate = 3\ncustomers = 7";
+        let (policy, rate, customers) = tidegate_config::read(text, "x", |root| {
             let level = |key: &str| Settings::level(key, &root.get(key).unwrap());
-            Some((level("policy")?, level("rate")?))
+            Some((level("policy")?, level("rate")?, level("customers")?))
         })
         .unwrap();
         let base = Settings { load: Some(2.0), policy: "tide".into(), ..Settings::default() };
         assert_eq!(base.with(&policy), Settings { policy: "off".into(), ..base.clone() });
         assert_eq!(base.with(&rate), Settings { load: None, rate: Some(3.0), ..base.clone() });
+        let closed = base.with(&rate).with(&customers);
+        assert_eq!(closed, Settings { load: None, customers: Some(7), ..base.clone() });
         assert_eq!(base.capacity_key(), base.with(&policy).with(&rate).capacity_key());
+        assert_eq!(base.capacity_key(), closed.capacity_key());
     }
 }

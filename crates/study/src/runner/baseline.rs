@@ -59,7 +59,7 @@ impl Runner<'_> {
             let id = self.free_id(&format!("baseline-r{:02}-b{block:03}", round + 1));
             let planned = self.planned_off(id, Kind::Baseline, &off, windows, round);
             let rate_per_s = BASELINE * capacity;
-            let offered = Offered { rate_per_s, capacity_per_s: Some(capacity) };
+            let offered = Offered::at(rate_per_s, Some(capacity));
             let record = self.measure(&planned, offered)?;
             if is_carried(&record) {
                 capacity = carried(&record, self.requests_of(&off)?).unwrap_or(capacity);
@@ -96,7 +96,7 @@ impl Runner<'_> {
             let id = self.free_id("capacity");
             let planned = self.planned_off(id, Kind::Capacity, off, windows, 0);
             let rate_per_s = share * capacity;
-            let record = self.measure(&planned, Offered { rate_per_s, capacity_per_s: None })?;
+            let record = self.measure(&planned, Offered::at(rate_per_s, None))?;
             if !is_carried(&record) {
                 capacity = BACK_OFF * rate_per_s;
                 continue;

@@ -66,7 +66,7 @@ impl HostReadings {
         let pressure =
             number(self.files.read("/proc/pressure/cpu").and_then(|text| pressure(&text)));
         let load = number(self.files.read("/proc/loadavg").and_then(|text| first(&text)));
-        let CpuSeconds { service, gate } = cpu;
+        let CpuSeconds { service, gate, .. } = cpu;
         self.line(&format!("{at_s:.3},{service:.3},{gate:.3},{memory},{busy},{pressure},{load}"));
     }
 
@@ -112,7 +112,7 @@ mod tests {
         let path = folder.path().join("host.csv");
         let cores = Cores::of_this_thread().unwrap();
         let mut readings = HostReadings::create(&path, &cores).unwrap();
-        readings.add(1.0, true, CpuSeconds { service: 0.5, gate: 0.25 }, 4096);
+        readings.add(1.0, true, CpuSeconds { service: 0.5, gate: 0.25, tiers: [0.0; 3] }, 4096);
         readings.finish().unwrap();
         let text = std::fs::read_to_string(path).unwrap();
         let lines: Vec<&str> = text.lines().collect();

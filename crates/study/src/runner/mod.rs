@@ -174,13 +174,13 @@ impl Runner<'_> {
             let baselines = self.baselines_left(&blocks[number + 1..]);
             for index in missing {
                 let planned = self.planned(block.round, index);
-                let rate_per_s = match (planned.settings.load, capacity) {
-                    (Some(load), Some(capacity)) => load * capacity,
-                    _ => planned.settings.rate.unwrap_or(1.0),
+                let offered = match (planned.settings.load, capacity) {
+                    (Some(load), Some(capacity)) => Offered::at(load * capacity, Some(capacity)),
+                    _ => Offered::by(&planned.settings),
                 };
                 let what = words(&planned);
                 self.begin(&what, baselines);
-                self.measure(&planned, Offered { rate_per_s, capacity_per_s: capacity })?;
+                self.measure(&planned, offered)?;
                 self.left -= 1;
             }
         }

@@ -8,7 +8,10 @@ use std::time::{Duration, Instant};
 use tidegate_host::clock::monotonic_ns;
 use tidegate_host::{CoreUse, Files, Machine, Provenance};
 use tidegate_lab::Pulse;
-use tidegate_load::{Arrivals, Plan, RunStage, Scenario, Snapshot, Stop, Summary, TlsVersions};
+use tidegate_load::{
+    Arrivals, KeepAlive, KeyExchangeGroup, Plan, RunStage, Scenario, Snapshot, Stop, Summary,
+    TlsVersions,
+};
 use tidegate_trace::Process;
 use tidegate_trace::analysis::phase_means;
 
@@ -18,7 +21,7 @@ use crate::metrics::Figures;
 use crate::record::{Open, Planned, Record, Second};
 use crate::resources::{Grant, Resources};
 use crate::summary::FORMAT;
-use crate::system::{CpuSeconds, System, TRACE, Workshop};
+use crate::system::{CpuSeconds, System, TIERS, TRACE, Workshop};
 use crate::{Error, Result};
 
 /// What the runs of a study share.
@@ -36,8 +39,39 @@ pub(super) struct Bench<'a> {
 /// Where customers come to, and how many.
 #[derive(Clone, Copy)]
 pub(super) struct Offered {
-    pub(super) rate_per_s: f64,
-    pub(super) capacity_per_s: Option<f64>,
+    customers: Customers,
+    capacity_per_s: Option<f64>,
+}
+
+#[derive(Clone, Copy)]
+enum Customers {
+    /// New ones per second.
+    PerSecond(f64),
+    /// Always the same, in a closed loop.
+    AtATime(u32),
+}
+
+impl Offered {
+    /// Sessions per second, and the capacity if it is known.
+    pub(super) fn at(rate_per_s: f64, capacity_per_s: Option<f64>) -> Self {
+        Self { customers: Customers::PerSecond(rate_per_s), capacity_per_s }
+    }
+
+    /// What the settings say without a capacity.
+    pub(super) fn by(settings: &Settings) -> Self {
+        let customers = match settings.customers {
+            Some(customers) => Customers::AtATime(customers),
+            None => Customers::PerSecond(settings.rate.unwrap_or(1.0)),
+        };
+        Self { customers, capacity_per_s: None }
+    }
+
+    fn rate_per_s(self) -> Option<f64> {
+        match self.customers {
+            Customers::PerSecond(rate) => Some(rate),
+            Customers::AtATime(_) => None,
+        }
+    }
 }
 
 impl Bench<'_> {
@@ -111,7 +145,7 @@ impl Bench<'_> {
             planned: planned.clone(),
             machine: self.machine.clone(),
             provenance: self.provenance.clone(),
-            rate_per_s: offered.rate_per_s,
+            rate_per_s: offered.rate_per_s(),
             capacity_per_s: offered.capacity_per_s,
             pulse_cost_s,
             figures: figures(&summary, &measured, &grant, offered),
@@ -132,7 +166,10 @@ impl Bench<'_> {
     ) -> Result<Plan> {
         let settings = &planned.settings;
         let mut plan = Plan::new(self.scenario(settings)?.clone(), &system.target()?);
-        plan.arrivals = Some(Arrivals::poisson(offered.rate_per_s));
+        plan.arrivals = Some(match offered.customers {
+            Customers::PerSecond(rate) => Arrivals::poisson(rate),
+            Customers::AtATime(customers) => Arrivals::closed(customers),
+        });
         plan.warm_up = Duration::from_secs_f64(planned.windows.warm_up_s);
         plan.measure = Duration::from_secs_f64(planned.windows.measured_s);
         (plan.time_scale, plan.patience_scale) = (settings.time_scale, settings.patience_scale);
@@ -147,6 +184,19 @@ impl Bench<'_> {
             "1.2" => TlsVersions::Only12,
             "1.3" => TlsVersions::Only13,
             _ => plan.tls,
+        };
+        if settings.group != "all" {
+            let group = KeyExchangeGroup::parse(&settings.group);
+            plan.groups = vec![group.map_err(|error| Error::Internal(error.to_string()))?];
+        }
+        if settings.handshakes == "full" {
+            plan.full_share = Some(1.0);
+        }
+        plan.keep = match settings.keep.as_deref() {
+            Some("request") => KeepAlive::Request,
+            Some("session") => KeepAlive::Session,
+            Some("customer") => KeepAlive::Customer,
+            _ => plan.keep,
         };
         Ok(plan)
     }
@@ -228,7 +278,22 @@ fn figures(summary: &Summary, measured: &Measured, grant: &Grant, offered: Offer
         put("response_p95_ms", summary.response.p95_ms);
         put("response_p99_ms", summary.response.p99_ms);
     }
+    if summary.requests_per_s > 0.0 {
+        let answered = summary.requests_per_s * summary.measured_s;
+        put("bytes_per_request", totals.received_bytes as f64 / answered);
+    }
     if totals.full_ok + totals.resumed_ok > 0 {
+        // The time of all handshakes in that of all responses.
+        let phases = &summary.phases;
+        let handshakes: f64 = [phases.full_handshake, phases.resumed_handshake]
+            .iter()
+            .filter(|times| times.count > 0)
+            .map(|times| times.count as f64 * times.mean_ms)
+            .sum();
+        let responses = summary.response.count as f64 * summary.response.mean_ms;
+        if responses > 0.0 {
+            put("handshake_time_share", handshakes / responses);
+        }
         put("full_handshake_share", summary.full_handshake_share);
     }
     if summary.offered_per_s > 0.0 {
@@ -243,6 +308,14 @@ fn figures(summary: &Summary, measured: &Measured, grant: &Grant, offered: Offer
         put("server_use", used / grant.cpus);
         put("service_cpu_s", (last.service - first.service) * window);
         put("gate_cpu_s", (last.gate - first.gate) * window);
+        let answered = summary.requests_per_s * seconds;
+        if answered > 0.0 {
+            put("cpu_ms_per_request", 1e3 * used * seconds / answered);
+            for (index, tier) in TIERS.iter().enumerate().filter(|_| last.tiers[0] > 0.0) {
+                let cpu_s = last.tiers[index] - first.tiers[index];
+                put(&format!("{tier}_cpu_ms_per_request"), 1e3 * cpu_s / answered);
+            }
+        }
         if let Some(others) = core_use.others_use() {
             put("others_use", others);
         }

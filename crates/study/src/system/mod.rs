@@ -1,5 +1,6 @@
 //! The system of one run: the service, and the gate before it.
 
+mod brokerage;
 mod gate;
 mod http;
 mod own;
@@ -15,8 +16,9 @@ use tidegate_lab::{Certificate, Key, Launch, Process, Service};
 use crate::experiment::Settings;
 use crate::folder::MAKE_ROOM;
 use crate::{Error, Result};
+use brokerage::Brokerage;
 pub use gate::{TRACE, check_policies};
-pub use site::prepare;
+pub use tidegate_sites::brokerage::TIERS;
 
 /// What the systems of a study share.
 #[derive(Debug)]
@@ -25,7 +27,7 @@ pub struct Workshop {
     pub data: PathBuf,
     /// Folder of the experiment's file, in which a command starts.
     pub folder: PathBuf,
-    certificates: [(&'static str, Certificate); 2],
+    certificates: [(&'static str, Certificate); 3],
 }
 
 impl Workshop {
@@ -41,6 +43,7 @@ impl Workshop {
         let certificates = [
             ("rsa-2048", Certificate::make(Key::Rsa2048, &shared)?),
             ("ecdsa-p256", Certificate::make(Key::P256, &shared)?),
+            ("ed25519", Certificate::make(Key::Ed25519, &shared)?),
         ];
         Ok(Self { data: shared.join("site"), folder: folder.to_owned(), certificates })
     }
@@ -50,6 +53,19 @@ impl Workshop {
         found
             .map(|(_, certificate)| certificate)
             .ok_or_else(|| Error::Internal(format!("no certificate of kind {kind}")))
+    }
+}
+
+/// Makes what a site needs before it starts, such as its database, if it is not there.
+///
+/// # Errors
+/// It cannot be made.
+pub fn prepare(settings: &Settings, workshop: &Workshop) -> Result<()> {
+    match settings.site.as_str() {
+        _ if !settings.command.is_empty() => Ok(()),
+        "auction" => site::prepare(settings, workshop),
+        "brokerage" => brokerage::prepare(settings, workshop),
+        _ => Ok(()),
     }
 }
 
@@ -66,6 +82,8 @@ pub struct System {
 enum Running {
     /// One that announces its address.
     Site(Service),
+    /// A brokerage of three tiers.
+    Brokerage(Brokerage),
     /// Tomcat with an auction.
     Tomcat(Tomcat),
     /// A shop on Node.
@@ -81,6 +99,8 @@ pub struct CpuSeconds {
     pub service: f64,
     /// Of the gate.
     pub gate: f64,
+    /// Of the service, that of each of [`TIERS`]; 0 for a service without tiers.
+    pub tiers: [f64; 3],
 }
 
 impl System {
@@ -103,6 +123,11 @@ impl System {
                 (Running::Own(process, address), None)
             }
             "tomcat" => (Running::Tomcat(servers::tomcat(settings, cores, folder)?), None),
+            "brokerage" => {
+                let brokerage = Brokerage::start(settings, cores, workshop, folder)?;
+                let customers = Some(brokerage::CUSTOMERS);
+                (Running::Brokerage(brokerage), customers)
+            }
             "node" => (Running::Node(servers::node(settings, cores, folder)?), None),
             _ => {
                 let (service, users) = site::start(settings, cores, workshop, folder)?;
@@ -132,6 +157,7 @@ impl System {
     fn service_url(&self, behind_a_gate: bool) -> Result<String> {
         match (&self.service, behind_a_gate) {
             (Running::Site(service), _) => Ok(service.address("site")?.to_owned()),
+            (Running::Brokerage(brokerage), _) => Ok(brokerage.url()),
             (Running::Tomcat(tomcat), true) => Ok(tomcat.url()),
             (Running::Tomcat(tomcat), false) => Ok(tomcat.secure_url()),
             (Running::Node(node), true) => Ok(node.url()?),
@@ -143,6 +169,7 @@ impl System {
     fn service(&self) -> &Process {
         match &self.service {
             Running::Site(service) => service.process(),
+            Running::Brokerage(brokerage) => brokerage.process(),
             Running::Tomcat(tomcat) => tomcat.process(),
             Running::Node(node) => node.process(),
             Running::Own(process, _) => process,
@@ -161,7 +188,11 @@ impl System {
     pub fn cpu(&self) -> Result<CpuSeconds> {
         let gate = self.gate.as_ref().map(Service::cpu_s).transpose()?;
         let service = self.service().cpu_time()?.as_secs_f64();
-        Ok(CpuSeconds { service, gate: gate.unwrap_or_default() })
+        let tiers = match &self.service {
+            Running::Brokerage(brokerage) => brokerage.tiers()?,
+            _ => [0.0; 3],
+        };
+        Ok(CpuSeconds { service, gate: gate.unwrap_or_default(), tiers })
     }
 
     /// Every process, descendants included.

@@ -19,11 +19,8 @@ const SCALE: f64 = 0.01;
 ///
 /// # Errors
 /// It cannot be made.
-pub fn prepare(settings: &Settings, workshop: &Workshop) -> Result<()> {
-    if settings.command.is_empty() && settings.site == "auction" {
-        users(settings, workshop)?;
-    }
-    Ok(())
+pub(super) fn prepare(settings: &Settings, workshop: &Workshop) -> Result<()> {
+    users(settings, workshop).map(|_| ())
 }
 
 fn users(settings: &Settings, workshop: &Workshop) -> Result<u64> {

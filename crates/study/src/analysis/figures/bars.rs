@@ -1,6 +1,7 @@
 //! Stacked bars over the load, the processors, or below and above the knee.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+use std::fmt;
 
 use tidegate_report::{Bar, Group, Part, StackedBars};
 
@@ -32,15 +33,19 @@ impl Bars {
             (XAxis::Processors, _) => unit.to_owned(),
             (XAxis::Knee, _) => "the knee".into(),
             (_, Some("rate")) => "new clients per second".into(),
+            (_, Some("customers")) => "customers at a time".into(),
             _ => "times the capacity".into(),
         };
+        let places = places(rule.x, &groups);
         let group = |(name, runs): (String, Vec<&Run>)| {
-            let bars = by_x(experiment, rule.x, &runs).into_iter();
-            let bar =
-                |(name, runs): (String, Vec<&Run>)| Some(Bar { name, values: mean(of, &runs)? });
-            Group { name, bars: bars.filter_map(bar).collect() }
+            let bars = places.iter().map(|place| {
+                let runs = at(experiment, place, &runs);
+                Bar { name: place.to_string(), values: mean(of, &runs) }
+            });
+            Group { name, bars: bars.collect() }
         };
-        let groups = groups.into_iter().map(group).filter(|group| !group.bars.is_empty());
+        let measured = |group: &Group| group.bars.iter().any(|bar| !bar.values.is_empty());
+        let groups = groups.into_iter().map(group).filter(measured);
         Self {
             parts: segments::parts(of),
             groups: groups.collect(),
@@ -68,30 +73,62 @@ impl Bars {
     }
 }
 
-/// The runs of each bar of a group, from left to right, with its name.
-fn by_x<'r>(experiment: &Experiment, x: XAxis, runs: &[&'r Run]) -> Groups<'r> {
-    if x == XAxis::Knee {
-        let curves = curves(experiment, runs.iter().copied());
-        let below = curves.iter().flat_map(|curve| curve.below()).collect();
-        let above = curves.iter().flat_map(|curve| curve.overloaded()).collect();
-        return vec![("below".into(), below), ("above".into(), above)];
-    }
-    let mut at: BTreeMap<u64, (f64, Vec<&Run>)> = BTreeMap::new();
-    for &run in runs {
-        let processors = f64::from(run.settings.processors);
-        let place = if x == XAxis::Processors { processors } else { load_of(run) };
-        // Loads and processors are above 0, so that their bits are in their order.
-        at.entry(place.to_bits()).or_insert((place, Vec::new())).1.push(run);
-    }
-    at.into_values().map(|(place, runs)| (place.to_string(), runs)).collect()
+/// What a bar stands for.
+#[derive(Clone, Copy, PartialEq)]
+enum Place {
+    Load(f64),
+    Processors(u32),
+    Below,
+    Above,
 }
 
-/// The mean of each part over the runs that have any.
-fn mean(of: Segments, runs: &[&Run]) -> Option<Vec<f64>> {
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Load(load) => load.fmt(f),
+            Self::Processors(processors) => processors.fmt(f),
+            Self::Below => f.write_str("below"),
+            Self::Above => f.write_str("above"),
+        }
+    }
+}
+
+/// The bars of every group, from left to right: the same for all, so that they can be compared.
+fn places(x: XAxis, groups: &Groups<'_>) -> Vec<Place> {
+    let runs = || groups.iter().flat_map(|(_, runs)| runs);
+    match x {
+        XAxis::Knee => vec![Place::Below, Place::Above],
+        XAxis::Processors => {
+            let all: BTreeSet<u32> = runs().map(|run| run.settings.processors).collect();
+            all.into_iter().map(Place::Processors).collect()
+        }
+        XAxis::Load | XAxis::OfferedPerS | XAxis::Time => {
+            let mut all: Vec<f64> = runs().map(|run| load_of(run)).collect();
+            all.sort_by(f64::total_cmp);
+            all.dedup();
+            all.into_iter().map(Place::Load).collect()
+        }
+    }
+}
+
+/// The runs of a group at a place.
+fn at<'r>(experiment: &Experiment, place: &Place, runs: &[&'r Run]) -> Vec<&'r Run> {
+    let curves = || curves(experiment, runs.iter().copied());
+    let of = |is: &dyn Fn(&Run) -> bool| runs.iter().copied().filter(|run| is(run)).collect();
+    match place {
+        Place::Load(load) => of(&|run| load_of(run) == *load),
+        Place::Processors(processors) => of(&|run| run.settings.processors == *processors),
+        Place::Below => curves().iter().flat_map(|curve| curve.below()).collect(),
+        Place::Above => curves().iter().flat_map(|curve| curve.overloaded()).collect(),
+    }
+}
+
+/// The mean of each part over the runs that have any; none if no run has.
+fn mean(of: Segments, runs: &[&Run]) -> Vec<f64> {
     let all: Vec<Vec<f64>> = runs.iter().filter_map(|run| segments::values(of, run)).collect();
-    let first = all.first()?;
+    let parts = all.first().map_or(0, Vec::len);
     let sum = |part: usize| all.iter().map(|values| values[part]).sum::<f64>();
-    Some((0..first.len()).map(|part| sum(part) / all.len() as f64).collect())
+    (0..parts).map(|part| sum(part) / all.len() as f64).collect()
 }
 
 #[cfg(test)]
@@ -179,6 +216,19 @@ mod tests {
         assert_eq!(names, ["below", "above"]);
         assert!(sums(&bars).iter().all(|(.., sum)| (sum - 1.0).abs() < 1e-9));
         assert_eq!(bars.stacked().y_max, Some(1.0));
+    }
+
+    #[test]
+    fn a_load_that_one_group_lacks_keeps_its_place_there() {
+        let experiment = Experiment::from_toml(TEXT, "x").unwrap();
+        let (rule, runs) = (&experiment.figures[0], measured());
+        let is_missing = |run: &&Run| run.levels["policy"] == "tide" && run.levels["load"] == "2";
+        let some = runs.iter().filter(|run| !is_missing(run)).collect();
+        let groups = groups(&experiment, rule, some);
+        let bars = Bars::of(&experiment, rule, Segments::Gate, groups, "processors");
+        let names = |group: &Group| group.bars.iter().map(|it| it.name.clone()).collect::<Vec<_>>();
+        assert_eq!(names(&bars.groups[0]), names(&bars.groups[1]));
+        assert!(bars.groups[0].bars[1].values.is_empty());
     }
 
     #[test]

@@ -136,6 +136,7 @@ fn x_axis(x: XAxis, lines: &[Line], load: &str, unit: &str) -> (String, Vec<f64>
         XAxis::Load if load == "load" => {
             ("offered load, as a multiple of the capacity".into(), xs, None)
         }
+        XAxis::Load if load == "customers" => ("customers at a time".into(), xs, None),
         XAxis::Load | XAxis::OfferedPerS | XAxis::Knee => {
             ("new clients per second".into(), time_ticks(last, 7), Some(last))
         }

@@ -1,0 +1,55 @@
+//! A self-signed certificate that is kept: clients trust it once, and it stays the same when
+//! the processor is started again.
+
+use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use crate::{Error, Result};
+
+/// Names that the certificate is for.
+const NAMES: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
+
+/// The files of certificate and key in this folder; they are made if one is missing.
+///
+/// # Errors
+/// They cannot be made.
+pub fn kept(folder: &Path) -> Result<(PathBuf, PathBuf)> {
+    let files = (folder.join("card-certificate.pem"), folder.join("card-certificate-key.pem"));
+    if files.0.exists() && files.1.exists() {
+        return Ok(files);
+    }
+    let made = rcgen::generate_simple_self_signed(NAMES.map(String::from))
+        .map_err(|error| Error::Internal(format!("no certificate can be made: {error}")))?;
+    write(&files.1, &made.signing_key.serialize_pem(), 0o600)?;
+    write(&files.0, &made.cert.pem(), 0o644)?;
+    Ok(files)
+}
+
+fn write(path: &Path, text: &str, mode: u32) -> Result<()> {
+    std::fs::OpenOptions::new()
+        .create(true)
+        .truncate(true)
+        .write(true)
+        .mode(mode)
+        .open(path)
+        .and_then(|mut file| file.write_all(text.as_bytes()))
+        .map_err(|error| Error::Operator(format!("{}: cannot be written: {error}", path.display())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tls::{self, Tls, TlsVersion};
+
+    #[test]
+    fn a_certificate_is_made_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let files = kept(folder.path()).unwrap();
+        let first = std::fs::read_to_string(&files.0).unwrap();
+        assert_eq!(kept(folder.path()).unwrap(), files);
+        assert_eq!(std::fs::read_to_string(&files.0).unwrap(), first);
+        let tls = Tls { version: TlsVersion::V13, files: Some(files), resumption: true };
+        assert!(tls::config(&tls).is_ok());
+    }
+}

@@ -1,0 +1,25 @@
+//! The merchant's side of the processor.
+//!
+//! Money is at stake, and any answer may be lost. So a merchant does four things:
+//!
+//! 1. It stores what it wants ([`Entry`]) in the transaction of its own change, *before* it
+//!    calls. The entry's reference names the payment for both sides, for ever.
+//! 2. [`work_off`] carries out what is stored, as often as needed, under an idempotency key
+//!    that follows from the entry. When no answer is certain, it looks the payment up by its
+//!    reference; what is still uncertain stays in the outbox.
+//! 3. It stores the outcome and removes the entry in one transaction with what follows from
+//!    it ([`Outbox::settle`]): a deposit is credited once.
+//! 4. It verifies webhooks ([`Verifier`]), remembers the ids of events that it has used, and
+//!    ignores a payment of a lower version than one that it has seen.
+
+mod connection;
+mod error;
+mod outbox;
+mod request;
+mod webhook;
+
+pub use connection::{Client, Patience};
+pub use error::Error;
+pub use outbox::{Entry, Outbox, Outcome, Step, Worked, perform, work_off};
+pub use request::{Form, Key, NewCard, Typed};
+pub use webhook::{TOLERANCE, Verifier};

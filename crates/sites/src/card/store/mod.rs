@@ -1,0 +1,10 @@
+//! The processor's queries, one file per concept. Every statement is a constant; what comes
+//! from outside is only ever bound to a placeholder.
+
+pub mod deliveries;
+pub mod events;
+pub mod idempotency;
+pub mod merchants;
+pub mod payments;
+#[cfg(test)]
+mod plans;

@@ -1,0 +1,166 @@
+//! The brokerage of a run: three tiers, each a process of its own.
+
+use std::path::{Path, PathBuf};
+
+use tidegate_host::{Cores, Files, cpu_clock, processes};
+use tidegate_lab::{Process, Service};
+use tidegate_sites::brokerage::{LinkOptions, TIERS, data};
+use tidegate_sites::link::{self, Protection, Spec};
+use tidegate_sites::password::PasswordCost;
+
+use super::{Workshop, of_this_program};
+use crate::experiment::Settings;
+use crate::folder::MAKE_ROOM;
+use crate::{Error, Result};
+
+/// Customers of the population.
+pub(super) const CUSTOMERS: u64 = 1000;
+/// The database in the folder of its data.
+const DATABASE: &str = "brokerage.db";
+
+/// A brokerage that is ready. Its processes end when this is dropped.
+#[derive(Debug)]
+pub struct Brokerage {
+    service: Service,
+    url: String,
+    /// The processes of each of [`TIERS`].
+    tiers: [Vec<u32>; 3],
+    data: PathBuf,
+}
+
+/// Makes the brokerage's database if it is not there.
+///
+/// # Errors
+/// It cannot be made.
+pub(super) fn prepare(settings: &Settings, workshop: &Workshop) -> Result<()> {
+    let options = data::Options {
+        listen: ([127, 0, 0, 1], 0).into(),
+        database: settings.database.clone(),
+        data: folder(workshop),
+        customers: Some(CUSTOMERS as i64),
+        seed: None,
+        password_cost: PasswordCost::LIGHT,
+        link: LinkOptions {
+            spec: Spec::persistent(Protection::None),
+            files: link::Files::default(),
+        },
+        known_as: Vec::new(),
+        cores: None,
+    };
+    data::prepare(&options).map(|_| ()).map_err(|error| match error {
+        tidegate_sites::Error::Operator(text) => Error::Operator(text),
+        other => Error::Machine(format!("cannot prepare the brokerage's database: {other}")),
+    })
+}
+
+/// Folder of the database that every run begins with.
+fn folder(workshop: &Workshop) -> PathBuf {
+    workshop.data.with_file_name("brokerage")
+}
+
+impl Brokerage {
+    /// Starts all tiers on a copy of the database, so that every run begins with the same.
+    pub(super) fn start(
+        settings: &Settings,
+        cores: &Cores,
+        workshop: &Workshop,
+        run: &Path,
+    ) -> Result<Self> {
+        prepare(settings, workshop)?;
+        let data = run.join("data");
+        let machine = |error| {
+            Error::Machine(format!(
+                "cannot copy the database to {}: {error}; {MAKE_ROOM}",
+                data.display()
+            ))
+        };
+        std::fs::create_dir_all(&data).map_err(machine)?;
+        if settings.database.is_none() {
+            let from = folder(workshop).join(DATABASE);
+            std::fs::copy(from, data.join(DATABASE)).map_err(machine)?;
+        }
+        let launch = of_this_program("brokerage", cores, &run.join("site.log"))?;
+        let args = arguments(settings, cores, workshop, &data)?;
+        let service = Service::start(launch.args(args))?;
+        let url = service.address("site")?.to_owned();
+        let tiers = tiers(&Files::new("/"), service.process().id());
+        if tiers.iter().any(Vec::is_empty) {
+            return Err(Error::Process("a tier of the brokerage has no process".into()));
+        }
+        Ok(Self { service, url, tiers, data })
+    }
+
+    /// The process that started the tiers.
+    pub(super) fn process(&self) -> &Process {
+        self.service.process()
+    }
+
+    /// The URL for customers.
+    pub(super) fn url(&self) -> String {
+        self.url.clone()
+    }
+
+    /// CPU seconds of each of [`TIERS`], those of their ended children included.
+    pub(super) fn tiers(&self) -> Result<[f64; 3]> {
+        let mut all = [0.0; 3];
+        for (sum, ids) in all.iter_mut().zip(&self.tiers) {
+            for &id in ids {
+                *sum += cpu_clock::with_children(&Files::new("/"), id)
+                    .map_err(|error| {
+                        Error::Process(format!("a tier of the brokerage has ended: {error}"))
+                    })?
+                    .as_secs_f64();
+            }
+        }
+        Ok(all)
+    }
+}
+
+impl Drop for Brokerage {
+    fn drop(&mut self) {
+        // The next run begins with a copy of its own. What is left is told by the disk alone.
+        let _ = std::fs::remove_dir_all(&self.data);
+    }
+}
+
+fn arguments(
+    settings: &Settings,
+    cores: &Cores,
+    workshop: &Workshop,
+    data: &Path,
+) -> Result<Vec<String>> {
+    let fixed = ["site", "brokerage", "--listen", "127.0.0.1:0", "--password-cost", "light"];
+    let mut args: Vec<String> = fixed.map(String::from).to_vec();
+    let certificate = workshop.certificate(&settings.certificate)?;
+    let path = |path: &Path| path.display().to_string();
+    let values = [
+        ("--data", Some(path(data))),
+        ("--cores", Some(cores.to_string())),
+        ("--security", Some(settings.security.clone())),
+        ("--web-app", settings.web_app.clone()),
+        ("--app-data", settings.app_data.clone()),
+        ("--stub", Some(settings.stub.clone())),
+        ("--app-servers", Some(settings.app_servers.to_string())),
+        ("--database", settings.database.clone()),
+        ("--certificate", Some(path(&certificate.chain))),
+        ("--key", Some(path(&certificate.key))),
+    ];
+    for (flag, value) in values {
+        args.extend(value.into_iter().flat_map(|value| [flag.to_owned(), value]));
+    }
+    Ok(args)
+}
+
+/// The processes of each tier among the descendants of the brokerage, by their arguments.
+fn tiers(files: &Files, brokerage: u32) -> [Vec<u32>; 3] {
+    let mut tiers = [const { Vec::new() }; 3];
+    for id in processes::family(files, brokerage) {
+        let Some(arguments) = files.read(format!("/proc/{id}/cmdline")) else { continue };
+        let mut words = arguments.split('\0').skip_while(|word| *word != "--tier").skip(1);
+        let tier = words.next().and_then(|name| TIERS.iter().position(|tier| *tier == name));
+        if let Some(tier) = tier {
+            tiers[tier].push(id);
+        }
+    }
+    tiers
+}
