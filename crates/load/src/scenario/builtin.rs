@@ -111,7 +111,15 @@ pub(super) fn text(name: &str) -> Option<(String, &'static str)> {
         let (what, steps) = transaction(number)?;
         let description =
             format!("Customers of the brokerage who {what}: transaction {number} of the paper.");
-        let text = BROKERAGE
+        // A page that no step names would be one that no session reaches.
+        let reached =
+            |part: &&str| match part.strip_prefix("[pages.").and_then(|it| it.split_once(']')) {
+                Some((page, _)) => steps.contains(&format!("\"{page}\"")),
+                None => true,
+            };
+        let parts: Vec<&str> = BROKERAGE.split("\n\n").filter(reached).collect();
+        let text = parts
+            .join("\n\n")
             .replace(NAME, &format!("name = \"{canonical}\""))
             .replace(CUSTOMERS, &format!("description = \"{description}\""))
             .replace(STEPS, &format!("steps = {steps}"));
