@@ -28,7 +28,7 @@ fn a_body_that_is_wrong_names_its_mistake() {
         ("", "field_missing"),
         ("null", "value_of_another_type"),
         ("[1]", "value_of_another_type"),
-        ("{\"amount\":1}{", "malformed_json"),
+        (&format!("{}{{", payment("d-1", GOOD)), "malformed_json"),
         ("\u{0}", "malformed_json"),
         (&"[".repeat(10_000), "value_of_another_type"),
         (&format!("{{\"x\":{}", "[".repeat(10_000)), "field_unknown"),

@@ -115,6 +115,6 @@ fn the_documentation_has_every_test_card() {
     for card in &tidegate_sites::card::TEST_CARDS {
         assert!(digits.contains(&format!("|{}|", card.number)), "{}", card.number);
     }
-    let rows = table.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| number"));
+    let rows = table.lines().filter(|line| line.starts_with("| ")).skip(2);
     assert_eq!(rows.count(), tidegate_sites::card::TEST_CARDS.len());
 }

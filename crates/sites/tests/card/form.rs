@@ -106,6 +106,8 @@ fn mistakes_stand_beside_their_fields_and_no_number_is_shown_again(it: &Running)
     // The payment of an id has no form under it.
     let id = payment["id"].as_str().unwrap();
     assert_eq!(it.browser.get(&format!("/checkout/{id}")).status, 404);
+    // This card fails at the first attempt of a payment.
+    let (path, payment) = it.form("d-2");
     let failed = pay(it, &path, "4000000000000119");
     assert_eq!(failed.status, 422);
     assert!(failed.text.contains("Nothing was charged: send the card again"), "{}", failed.text);
