@@ -1,8 +1,8 @@
 //! Files of keys: written so that their owner alone can read them, and refused where
 //! others can.
 
-use std::fs::OpenOptions;
-use std::io::Write as _;
+use std::fs::{File, OpenOptions};
+use std::io::{Read as _, Write as _};
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
 
@@ -19,20 +19,37 @@ const LARGEST: u64 = 64 * 1024;
 /// It is missing, is longer than 64 KiB, or can be read or written by others than its
 /// owner: errors for the operator.
 pub fn read(path: &Path) -> Result<Zeroizing<Vec<u8>>> {
-    let wrong = |text: String| Error::Operator(format!("{}: {text}", path.display()));
-    let about = std::fs::metadata(path).map_err(|error| wrong(error.to_string()))?;
-    if !about.is_file() || about.len() > LARGEST {
-        return Err(wrong("is no file of keys".into()));
+    read_at_most(LARGEST, path)
+        .map_err(|reason| Error::Operator(format!("{}: {reason}", path.display())))
+}
+
+/// The same for a file of at most so many bytes.
+///
+/// # Errors
+/// The reason, without the path.
+pub fn read_at_most(most: u64, path: &Path) -> Result<Zeroizing<Vec<u8>>, String> {
+    let reason = |error: std::io::Error| error.to_string();
+    // What is looked at is the open file, whatever has its name by then.
+    let file = File::open(path).map_err(reason)?;
+    let about = file.metadata().map_err(reason)?;
+    if !about.is_file() {
+        return Err("is no file of keys".into());
     }
     let mode = about.permissions().mode() & 0o777;
     if mode & 0o077 != 0 {
-        return Err(wrong(format!(
-            "holds a secret and others can read or write it (mode {mode:03o}); \
+        return Err(format!(
+            "holds a secret, and others may read it or write to it (mode {mode:03o}); \
              run `chmod 600 {}`, and replace the key if somebody may have read it",
             path.display()
-        )));
+        ));
     }
-    std::fs::read(path).map(Zeroizing::new).map_err(|error| wrong(error.to_string()))
+    // Reserved at once: a vector that grows leaves copies behind.
+    let mut bytes = Zeroizing::new(Vec::with_capacity(about.len().min(most) as usize + 1));
+    file.take(most + 1).read_to_end(&mut bytes).map_err(reason)?;
+    if bytes.len() as u64 > most {
+        return Err(format!("is no file of keys: it is longer than {} KiB", most / 1024));
+    }
+    Ok(bytes)
 }
 
 /// Writes a new file of keys with mode 0600.
@@ -57,6 +74,8 @@ pub fn replace(path: &Path, content: &[u8]) -> Result<()> {
     let mut beside = path.as_os_str().to_owned();
     beside.push(".new");
     let beside = Path::new(&beside);
+    // What a crash has left there.
+    let _ = std::fs::remove_file(beside);
     create(beside, content)?;
     std::fs::rename(beside, path).map_err(|error| {
         let _ = std::fs::remove_file(beside);
@@ -81,6 +100,10 @@ mod tests {
         assert_eq!(read(&path).unwrap().as_slice(), b"other");
         assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+        // A crash before the file got its name.
+        create(&folder.path().join("key.new"), b"half").unwrap();
+        replace(&path, b"third").unwrap();
+        assert_eq!(read(&path).unwrap().as_slice(), b"third");
     }
 
     #[test]

@@ -1,11 +1,9 @@
 //! A self-signed certificate that is kept: clients trust it once, and it stays the same when
 //! the processor is started again.
 
-use std::io::Write as _;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-use crate::{Error, Result};
+use crate::{Error, Result, private_file};
 
 /// Names that the certificate is for.
 const NAMES: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
@@ -21,20 +19,11 @@ pub fn kept(folder: &Path) -> Result<(PathBuf, PathBuf)> {
     }
     let made = rcgen::generate_simple_self_signed(NAMES.map(String::from))
         .map_err(|error| Error::Internal(format!("no certificate can be made: {error}")))?;
-    write(&files.1, &made.signing_key.serialize_pem(), 0o600)?;
-    write(&files.0, &made.cert.pem(), 0o644)?;
+    private_file::replace(&files.1, made.signing_key.serialize_pem().as_bytes())?;
+    std::fs::write(&files.0, made.cert.pem()).map_err(|error| {
+        Error::Operator(format!("{}: cannot be written: {error}", files.0.display()))
+    })?;
     Ok(files)
-}
-
-fn write(path: &Path, text: &str, mode: u32) -> Result<()> {
-    std::fs::OpenOptions::new()
-        .create(true)
-        .truncate(true)
-        .write(true)
-        .mode(mode)
-        .open(path)
-        .and_then(|mut file| file.write_all(text.as_bytes()))
-        .map_err(|error| Error::Operator(format!("{}: cannot be written: {error}", path.display())))
 }
 
 #[cfg(test)]

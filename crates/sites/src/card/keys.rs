@@ -1,8 +1,6 @@
 //! The file of the processor's keys: merchants with hashes of their API keys, and the key of
 //! all fingerprints. Whoever has the database without this file learns nothing about cards.
 
-use std::io::{Read, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 use aws_lc_rs::constant_time::verify_slices_are_equal;
@@ -13,7 +11,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
-use crate::{Error, Result};
+use crate::{Error, Result, private_file};
 
 /// Version of the file.
 const FORMAT: u32 = 1;
@@ -133,26 +131,11 @@ impl Keys {
     pub fn read(path: &Path) -> Result<Self> {
         let wrong = |text: String| Error::Operator(format!("--keys {}: {text}", path.display()));
         let make = "make it with `tidegate site card --make-key NAME`";
-        let opened = std::fs::File::open(path)
-            .map_err(|error| wrong(format!("cannot be read ({error}); {make}")))?;
-        let about = opened.metadata().map_err(|error| wrong(error.to_string()))?;
-        if about.mode() & 0o077 != 0 {
-            return Err(wrong(format!(
-                "others may read it (mode {:o}); take it away from them: chmod 600 {}",
-                about.mode() & 0o777,
-                path.display()
-            )));
-        }
-        let mut text = Zeroizing::new(String::new());
-        opened
-            .take(MOST_FILE + 1)
-            .read_to_string(&mut text)
-            .map_err(|error| wrong(error.to_string()))?;
-        if text.len() as u64 > MOST_FILE {
-            return Err(wrong(format!("is no file of keys: it is longer than 256 KiB; {make}")));
-        }
+        let text = private_file::read_at_most(MOST_FILE, path).map_err(|reason| {
+            wrong(if path.exists() { reason } else { format!("{reason}; {make}") })
+        })?;
         // The parser's own message may repeat a secret.
-        let file: File = serde_json::from_str(&text).map_err(|error| {
+        let file: File = serde_json::from_slice(&text).map_err(|error| {
             let (line, column) = (error.line(), error.column());
             wrong(format!("is no file of keys (line {line}, column {column}); {make}"))
         })?;
@@ -167,19 +150,8 @@ impl Keys {
         let text = serde_json::to_vec_pretty(&self.file)
             .map(Zeroizing::new)
             .map_err(|error| Error::Internal(error.to_string()))?;
-        let mut new = path.as_os_str().to_owned();
-        new.push(".new");
-        std::fs::OpenOptions::new()
-            .create(true)
-            .truncate(true)
-            .write(true)
-            .mode(0o600)
-            .open(&new)
-            .and_then(|mut file| file.write_all(&text).and_then(|()| file.sync_all()))
-            .and_then(|()| std::fs::rename(&new, path))
-            .map_err(|error| {
-                Error::Operator(format!("--keys {}: cannot be written: {error}", path.display()))
-            })
+        private_file::replace(path, &text)
+            .map_err(|error| Error::Operator(format!("--keys {}: {error}", path.display())))
     }
 
     fn from_file(file: File) -> Result<Self, String> {

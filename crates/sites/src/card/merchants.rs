@@ -1,18 +1,15 @@
 //! What the operator has registered for each merchant: return URLs and webhooks.
 
 use std::collections::BTreeMap;
-use std::io::Read as _;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use url::Url;
-use zeroize::Zeroizing;
 
 use super::address;
 use super::keys::Keys;
 use super::options::{ForMerchant, Options};
 use super::signature::WebhookSecret;
-use crate::{Error, Result};
+use crate::{Error, Result, private_file};
 
 /// Most webhooks of a merchant.
 const MOST_WEBHOOKS: usize = 8;
@@ -129,19 +126,11 @@ fn read_secrets(path: &Path) -> Result<Vec<WebhookSecret>> {
     let wrong =
         |text: String| Error::Operator(format!("--webhook-secret-file {}: {text}", path.display()));
     let make = "write one with `tidegate site card --make-webhook-secret FILE`";
-    let file = std::fs::File::open(path)
-        .map_err(|error| wrong(format!("cannot be read ({error}); {make}")))?;
-    let about = file.metadata().map_err(|error| wrong(error.to_string()))?;
-    if about.mode() & 0o077 != 0 {
-        return Err(wrong(format!(
-            "others may read it (mode {:o}); take it away from them: chmod 600 {}",
-            about.mode() & 0o777,
-            path.display()
-        )));
-    }
-    let mut text = Zeroizing::new(String::new());
-    file.take(MOST_FILE).read_to_string(&mut text).map_err(|error| wrong(error.to_string()))?;
-    let secrets: Option<Vec<_>> = text.lines().map(WebhookSecret::from_text).collect();
+    let text = private_file::read_at_most(MOST_FILE, path).map_err(|reason| {
+        wrong(if path.exists() { reason } else { format!("{reason}; {make}") })
+    })?;
+    let lines = std::str::from_utf8(&text).map_err(|_| wrong(format!("is not text; {make}")))?;
+    let secrets: Option<Vec<_>> = lines.lines().map(WebhookSecret::from_text).collect();
     match secrets {
         Some(secrets) if (1..=MOST_SECRETS).contains(&secrets.len()) => Ok(secrets),
         _ => Err(wrong(format!(

@@ -1,8 +1,6 @@
 //! The keys of both parties. Each signs with its own key, encrypts for the other's, and
 //! shares a secret with it, agreed beforehand.
 
-use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use aws_lc_rs::agreement::{ECDH_P256, PrivateKey};
@@ -17,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
 use super::refused::Refused;
-use crate::{Error, Result};
+use crate::{Error, Result, private_file};
 
 /// Version of the file.
 const FORMAT: u32 = 1;
@@ -108,14 +106,7 @@ impl Keys {
         let text = serde_json::to_vec_pretty(&self.file)
             .map(Zeroizing::new)
             .map_err(|error| Error::Internal(error.to_string()))?;
-        std::fs::OpenOptions::new()
-            .create(true)
-            .truncate(true)
-            .write(true)
-            .mode(0o600)
-            .open(path)
-            .and_then(|mut file| file.write_all(&text))
-            .map_err(|error| Error::Operator(format!("cannot write {}: {error}", path.display())))
+        private_file::replace(path, &text)
     }
 
     /// Reads the keys of this party from a file.
