@@ -42,22 +42,8 @@ pub struct Prepared {
 pub fn prepare(options: &Options) -> Result<Prepared> {
     let location = options.location()?;
     let options = options.clone();
-    // A thread of its own, so that async callers may call this too.
-    let prepared = std::thread::spawn(move || {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let runtime = runtime
-            .map_err(|error| Error::Operator(format!("no runtime can be started: {error}")))?;
-        runtime.block_on(async {
-            let mut connection = location.connect().await?;
-            let prepared = with(&mut connection, &location, &options).await;
-            connection.close().await;
-            prepared.map_err(|error| match error {
-                Error::Database(error) => location.explain(&error),
-                other => other,
-            })
-        })
-    });
-    prepared.join().map_err(|_| Error::Internal("preparing the database panicked".into()))?
+    let place = location.clone();
+    location.prepare_apart(async move |connection| with(connection, &place, &options).await)
 }
 
 async fn with(

@@ -16,7 +16,7 @@ use super::keys::Keys;
 use super::merchants::Merchants;
 use super::options::Options;
 use super::{address, api, checkout, schema};
-use crate::database::{Database, Location};
+use crate::database::{Connection, Database};
 use crate::login_limit::LoginLimit;
 use crate::server::{BackgroundTask, Peers, Server, Service, available_cores};
 use crate::{Error, Result, tls};
@@ -55,7 +55,8 @@ pub fn start(options: &Options) -> Result<Site> {
     }
     let tls = tls.as_ref().map(tls::config).transpose()?;
     let shared = Arc::new(share(options, Clock::system())?);
-    prepare(&location, &shared)?;
+    let (place, of) = (location.to_string(), Arc::clone(&shared));
+    location.prepare_apart(async move |connection| make_tables(connection, &place, &of).await)?;
     let http = Http::new(options.webhook_ca.as_deref())?;
     if options.cores.as_ref().is_some_and(Vec::is_empty) {
         return Err(Error::Operator("cores: the list is empty; name at least one core".into()));
@@ -92,7 +93,8 @@ pub fn start(options: &Options) -> Result<Site> {
 pub async fn processor(options: &Options, clock: Clock) -> Result<Processor> {
     let location = options.location()?;
     let shared = Arc::new(share(options, clock)?);
-    connect_and_prepare(&location, &shared).await?;
+    let place = location.to_string();
+    location.prepare(async |connection| make_tables(connection, &place, &shared).await).await?;
     let database = Database::durable_for_cores(&location, 1).remove(0);
     let app = App::new(database, shared);
     let http = Http::new(options.webhook_ca.as_deref())?;
@@ -155,25 +157,6 @@ fn share(options: &Options, clock: Clock) -> Result<Shared> {
     })
 }
 
-fn prepare(location: &Location, shared: &Arc<Shared>) -> Result<()> {
-    let (location, shared) = (location.clone(), Arc::clone(shared));
-    // A thread of its own, so that async callers may call this too.
-    let prepared = std::thread::spawn(move || {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let runtime = runtime
-            .map_err(|error| Error::Operator(format!("no runtime can be started: {error}")))?;
-        runtime.block_on(connect_and_prepare(&location, &shared))
-    });
-    prepared.join().map_err(|_| Error::Internal("preparing the database panicked".into()))?
-}
-
-async fn connect_and_prepare(location: &Location, shared: &Shared) -> Result<()> {
-    let mut connection = location.connect().await?;
-    let names = shared.keys.merchants();
-    let prepared = schema::prepare(&mut connection, &location.to_string(), names).await;
-    connection.close().await;
-    prepared.map_err(|error| match error {
-        Error::Database(error) => location.explain(&error),
-        other => other,
-    })
+async fn make_tables(connection: &mut Connection, place: &str, shared: &Shared) -> Result<()> {
+    schema::prepare(connection, place, shared.keys.merchants()).await
 }

@@ -71,6 +71,42 @@ impl Location {
         opened.map_err(|error| self.explain(&error))
     }
 
+    /// Prepares the database: connects, does this work, and closes the connection.
+    ///
+    /// # Errors
+    /// Those of [`Location::connect`] and of the work; errors of the database are told as one
+    /// line for the operator.
+    pub async fn prepare<T>(
+        &self,
+        work: impl AsyncFnOnce(&mut Connection) -> Result<T>,
+    ) -> Result<T> {
+        let mut connection = self.connect().await?;
+        let prepared = work(&mut connection).await;
+        connection.close().await;
+        prepared.map_err(|error| match error {
+            Error::Database(error) => self.explain(&error),
+            other => other,
+        })
+    }
+
+    /// [`Location::prepare`] on a thread of its own: async callers may call it too.
+    ///
+    /// # Errors
+    /// As for that, or the thread has no runtime.
+    pub fn prepare_apart<T: Send + 'static>(
+        &self,
+        work: impl AsyncFnOnce(&mut Connection) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let location = self.clone();
+        let thread = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            let runtime = runtime
+                .map_err(|error| Error::Operator(format!("no runtime can be started: {error}")))?;
+            runtime.block_on(location.prepare(work))
+        });
+        thread.join().map_err(|_| Error::Internal("preparing the database panicked".into()))?
+    }
+
     /// Turns an error met while opening or preparing into one line for the operator.
     pub fn explain(&self, error: &super::Error) -> Error {
         let remedy = match self {

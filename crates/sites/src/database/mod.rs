@@ -17,6 +17,7 @@ mod pool;
 mod postgres;
 mod record;
 mod sqlite;
+pub mod tables;
 
 pub use connection::{Connection, Dialect};
 pub use error::{Error, Result};

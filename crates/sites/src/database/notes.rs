@@ -2,15 +2,49 @@
 //! whether its population is complete, and keys that its processes share.
 
 use super::{Connection, Dialect, Error, Result};
+use crate::Error as SiteError;
 
 /// The table of the notes.
 pub const TABLE: &str = "site_notes";
 
-/// The names of all tables in the database.
+/// The version of a site of this kind; none where the database has no tables at all. `versions`
+/// are those that this program reads, its own first.
 ///
 /// # Errors
-/// An error of the database.
-pub async fn tables(connection: &mut Connection) -> Result<Vec<String>> {
+/// The tables are of something else, or of another version: an error for the operator. An error
+/// of the database.
+pub async fn version<'v>(
+    connection: &mut Connection,
+    place: &str,
+    kind: &str,
+    versions: &[&'v str],
+) -> crate::Result<Option<&'v str>> {
+    let tables = tables(connection).await?;
+    if tables.is_empty() {
+        return Ok(None);
+    }
+    if !tables.iter().any(|table| table == TABLE) {
+        return Err(SiteError::Operator(format!(
+            "{place}: holds tables of something else (such as {:?}); name another database",
+            tables[0]
+        )));
+    }
+    let of = read(connection, "kind").await?;
+    let version = read(connection, "version").await?;
+    let known = versions.iter().find(|known| Some(**known) == version.as_deref());
+    match known {
+        Some(known) if of.as_deref() == Some(kind) => Ok(Some(known)),
+        _ => Err(SiteError::Operator(format!(
+            "{place}: holds a site of another kind or version ({} {}); this is {kind} {}; name another database, or delete that one",
+            of.as_deref().unwrap_or("unknown"),
+            version.as_deref().unwrap_or("?"),
+            versions[0]
+        ))),
+    }
+}
+
+/// The names of all tables in the database.
+async fn tables(connection: &mut Connection) -> Result<Vec<String>> {
     let sql = match connection.dialect() {
         Dialect::Sqlite => {
             "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'"
@@ -29,12 +63,22 @@ pub async fn tables(connection: &mut Connection) -> Result<Vec<String>> {
 pub async fn create(connection: &mut Connection, kind: &str, version: &str) -> Result<()> {
     // In one transaction: a database with half of its notes would not be recognised.
     connection.run("BEGIN", &[]).await?;
+    let notes = [("kind", kind), ("version", version), ("state", "populating")];
+    create_table(connection, &notes).await?;
+    connection.run("COMMIT", &[]).await
+}
+
+/// Creates the table with these notes; in a transaction of the caller's.
+///
+/// # Errors
+/// An error of the database.
+pub async fn create_table(connection: &mut Connection, notes: &[(&str, &str)]) -> Result<()> {
     let table = "CREATE TABLE site_notes (name TEXT PRIMARY KEY, value TEXT NOT NULL)";
     connection.script(table.into()).await?;
-    for (name, value) in [("kind", kind), ("version", version), ("state", "populating")] {
+    for (name, value) in notes {
         write(connection, name, value).await?;
     }
-    connection.run("COMMIT", &[]).await
+    Ok(())
 }
 
 /// Reads a note.
