@@ -1,6 +1,7 @@
-//! What the pages of several sites are made with: submitted forms, who sent them, and the
-//! files that browsers cache.
+//! What the pages of several sites are made with: submitted forms, who sent them, the files
+//! that browsers cache, and the header fields of pages.
 
 pub mod asset;
 pub mod client;
 pub mod form;
+pub mod page;

@@ -7,6 +7,7 @@ use maud::{DOCTYPE, Markup, Render, html};
 
 use super::assets;
 use crate::auction::store::PAGE;
+use crate::web::page::headers;
 
 /// Name of the site.
 pub const BRAND: &str = "Slipway";
@@ -16,14 +17,7 @@ const POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self'; form
                       base-uri 'none'; frame-ancestors 'none'";
 
 /// Headers of every page.
-const HEADERS: [(HeaderName, HeaderValue); 6] = [
-    (header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8")),
-    (header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY)),
-    (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
-    (header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY")),
-    (header::REFERRER_POLICY, HeaderValue::from_static("same-origin")),
-    (header::CACHE_CONTROL, HeaderValue::from_static("private, no-cache")),
-];
+const HEADERS: [(HeaderName, HeaderValue); 5] = headers("same-origin", "private, no-cache");
 
 /// A page as a response.
 pub struct Page {
@@ -113,7 +107,8 @@ impl Page {
 
 impl IntoResponse for Page {
     fn into_response(self) -> Response {
-        (self.status, HEADERS, self.text).into_response()
+        let policy = (header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
+        (self.status, HEADERS, [policy], self.text).into_response()
     }
 }
 

@@ -8,6 +8,7 @@ use maud::{DOCTYPE, Markup, html};
 use super::assets;
 use super::session::Signed;
 use crate::brokerage::protocol::front::Feed;
+use crate::web::page::headers;
 use crate::when::Moment;
 
 /// Name of the site.
@@ -20,15 +21,8 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; connect-src 'self';
                       frame-ancestors 'none'";
 
 /// Headers of every page.
-const HEADERS: [(HeaderName, HeaderValue); 6] = [
-    (header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8")),
-    (header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY)),
-    (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
-    (header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY")),
-    (header::REFERRER_POLICY, HeaderValue::from_static("same-origin")),
-    // What a customer has is kept by no cache, not even by the browser after signing out.
-    (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
-];
+// What a customer has is kept by no cache, not even by the browser after signing out.
+const HEADERS: [(HeaderName, HeaderValue); 5] = headers("same-origin", "no-store");
 
 /// A page as a response.
 #[derive(Clone)]
@@ -110,7 +104,8 @@ impl Page {
 
 impl IntoResponse for Page {
     fn into_response(self) -> Response {
-        let mut response = (self.status, HEADERS, self.text).into_response();
+        let policy = (header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
+        let mut response = (self.status, HEADERS, [policy], self.text).into_response();
         if let Some(cookie) = self.cookie {
             response.headers_mut().insert(header::SET_COOKIE, cookie);
         }

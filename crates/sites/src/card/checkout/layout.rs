@@ -5,14 +5,10 @@ use axum::http::header::{self, HeaderName, HeaderValue};
 use axum::response::{IntoResponse, Response};
 use maud::{DOCTYPE, Markup, html};
 
+use crate::web::page::headers;
+
 /// Headers of every page. No address of a form leaves it as a referrer: who knows it may pay.
-const HEADERS: [(HeaderName, HeaderValue); 5] = [
-    (header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8")),
-    (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
-    (header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY")),
-    (header::REFERRER_POLICY, HeaderValue::from_static("no-referrer")),
-    (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
-];
+const HEADERS: [(HeaderName, HeaderValue); 5] = headers("no-referrer", "no-store");
 
 /// A page as a response.
 pub struct Page {
