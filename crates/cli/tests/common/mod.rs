@@ -41,15 +41,20 @@ impl Running {
 
     /// The same with its log to somewhere else.
     pub fn tidegate_logging(args: &[&str], log: impl Into<Stdio>) -> Self {
+        Self::unless_it_ends(args, log).expect("the service says that it is ready")
+    }
+
+    /// The same; none if it ends before it is ready.
+    pub fn unless_it_ends(args: &[&str], log: impl Into<Stdio>) -> Option<Self> {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tidegate"));
         command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log);
         let mut child = command.spawn().expect("the binary starts");
         let lines = lines(child.stdout.take().unwrap());
         let mut running = Self { child, addresses: Vec::new() };
         loop {
-            let line = lines.recv_timeout(PATIENCE).expect("the service says that it is ready");
+            let line = lines.recv_timeout(PATIENCE).ok()?;
             if line == "ready" {
-                return running;
+                return Some(running);
             }
             if let Some((word, address)) = line.split_once(": ") {
                 running.addresses.push((word.to_owned(), address.to_owned()));
@@ -107,7 +112,29 @@ impl Running {
     /// Terminates it and returns its exit code.
     pub fn end(mut self) -> Option<i32> {
         self.terminate();
-        self.child.wait().unwrap().code()
+        self.wait()
+    }
+
+    /// Its exit code once it has ended.
+    pub fn wait(&mut self) -> Option<i32> {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            if let Some(status) = self.child.try_wait().expect("it is a child") {
+                return status.code();
+            }
+            assert!(Instant::now() < deadline, "it does not end");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// Its process id.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// The address that it announced last.
+    pub fn last_address(&self) -> &str {
+        &self.addresses.last().expect("an address before `ready`").1
     }
 
     /// Kills it where it is.

@@ -1,16 +1,13 @@
 //! The brokerage's tiers as processes, each with its log, and a customer who uses them.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
-use super::{PATIENCE, Text, curl};
+use super::{Running, Text, curl};
 
-/// A tier that runs. It is killed when it is dropped.
+/// A tier that runs.
 pub struct Tier {
-    child: Child,
+    running: Running,
     /// Where it listens.
     pub address: String,
     log: PathBuf,
@@ -21,26 +18,12 @@ impl Tier {
     pub fn start(folder: &Path, name: &str, args: &[&str]) -> Self {
         let log = folder.join(format!("{name}.log"));
         let stderr = File::options().create(true).append(true).open(&log).expect("a log");
-        let child = Command::new(env!("CARGO_BIN_EXE_tidegate"))
-            .args(["site", "brokerage"])
-            .args(args)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(stderr)
-            .spawn()
-            .expect("the binary starts");
-        let mut tier = Self { child, address: String::new(), log };
-        for line in BufReader::new(tier.child.stdout.take().expect("piped")).lines() {
-            let line = line.expect("text");
-            if line == "ready" {
-                assert!(!tier.address.is_empty(), "no address before `ready`");
-                return tier;
-            }
-            if let Some((_, announced)) = line.split_once(": ") {
-                tier.address = announced.to_owned();
-            }
-        }
-        panic!("{name} ended: {}", tier.log());
+        let all = [&["site", "brokerage"], args].concat();
+        let running = Running::unless_it_ends(&all, stderr).unwrap_or_else(|| {
+            panic!("{name} ended: {}", std::fs::read_to_string(&log).unwrap_or_default())
+        });
+        let address = running.last_address().to_owned();
+        Self { running, address, log }
     }
 
     /// What it has logged so far.
@@ -49,42 +32,23 @@ impl Tier {
     }
 
     /// Ends it as a crash does: nothing of it runs any more.
-    pub fn kill(mut self) {
-        self.child.kill().expect("it runs");
-        self.child.wait().expect("it is a child");
+    pub fn kill(self) {
+        self.running.kill();
     }
 
     /// Sends SIGTERM, and returns its exit code.
-    pub fn end(mut self) -> Option<i32> {
-        // SAFETY: the child was not waited for yet, so the id is its own.
-        unsafe { libc::kill(self.child.id().cast_signed(), libc::SIGTERM) };
-        self.wait()
+    pub fn end(self) -> Option<i32> {
+        self.running.end()
     }
 
     /// Its exit code once it has ended.
     pub fn wait(&mut self) -> Option<i32> {
-        let deadline = Instant::now() + PATIENCE;
-        loop {
-            if let Some(status) = self.child.try_wait().expect("it is a child") {
-                return status.code();
-            }
-            assert!(Instant::now() < deadline, "it does not end");
-            std::thread::sleep(Duration::from_millis(10));
-        }
+        self.running.wait()
     }
 
     /// Its process id.
     pub fn id(&self) -> u32 {
-        self.child.id()
-    }
-}
-
-impl Drop for Tier {
-    fn drop(&mut self) {
-        if matches!(self.child.try_wait(), Ok(None)) {
-            let _ = self.child.kill();
-            let _ = self.child.wait();
-        }
+        self.running.id()
     }
 }
 

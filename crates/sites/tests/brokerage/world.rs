@@ -232,10 +232,7 @@ impl Customer {
     }
 
     pub fn get(&self, path: &str) -> Answer {
-        self.browser.send(&format!(
-            "GET {path} HTTP/1.1\r\nhost: site\r\nconnection: close\r\ncookie: {}\r\n\r\n",
-            self.cookie
-        ))
+        self.browser.get_with(&self.header(), path)
     }
 
     /// Gets a page; any status but 200 is a failure.
@@ -246,14 +243,12 @@ impl Customer {
     }
 
     pub fn post(&self, path: &str, fields: &[(&str, &str)]) -> Answer {
-        let body =
-            url::form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish();
-        self.browser.send(&format!(
-            "POST {path} HTTP/1.1\r\nhost: site\r\nconnection: close\r\ncookie: {}\r\n\
-             content-type: application/x-www-form-urlencoded\r\ncontent-length: {}\r\n\r\n{body}",
-            self.cookie,
-            body.len()
-        ))
+        self.browser.post_with(&self.header(), path, fields)
+    }
+
+    /// The header field of the cookie.
+    fn header(&self) -> String {
+        format!("cookie: {}\r\n", self.cookie)
     }
 
     /// The form of a new order: what it carries for the session, and the order's name.

@@ -28,7 +28,12 @@ impl Browser {
     }
 
     pub fn get(&self, path: &str) -> Answer {
-        self.send(&format!("GET {path} HTTP/1.1\r\nhost: site\r\nconnection: close\r\n\r\n"))
+        self.get_with("", path)
+    }
+
+    /// The same with more header fields, each with its end of line.
+    pub fn get_with(&self, more: &str, path: &str) -> Answer {
+        self.send(&format!("GET {path} HTTP/1.1\r\nhost: site\r\nconnection: close\r\n{more}\r\n"))
     }
 
     /// Gets a page; any status but 200 is a failure.
@@ -39,10 +44,15 @@ impl Browser {
     }
 
     pub fn post(&self, path: &str, fields: &[(&str, &str)]) -> Answer {
+        self.post_with("", path, fields)
+    }
+
+    /// The same with more header fields.
+    pub fn post_with(&self, more: &str, path: &str, fields: &[(&str, &str)]) -> Answer {
         let body =
             url::form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish();
         self.send(&format!(
-            "POST {path} HTTP/1.1\r\nhost: site\r\nconnection: close\r\n\
+            "POST {path} HTTP/1.1\r\nhost: site\r\nconnection: close\r\n{more}\
              content-type: application/x-www-form-urlencoded\r\ncontent-length: {}\r\n\r\n{body}",
             body.len()
         ))
