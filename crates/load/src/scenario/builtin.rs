@@ -41,7 +41,8 @@ const CUSTOMERS: &str = "description = \"Customers of the brokerage.\"";
 fn transaction(number: &str) -> Option<(&'static str, &'static str)> {
     Some(match number {
         "1" => ("get the static front page", r#"[{ page = "Front", repeat = 1000 }]"#),
-        "2" => ("sign in and get their main page", r#"["SignIn"]"#),
+        // Again in the same session, so that connections can be kept and TLS sessions resumed.
+        "2" => ("sign in and get their main page", r#"[{ page = "SignIn", repeat = 100 }]"#),
         "3" => {
             ("look at their open orders", r#"["SignIn", { page = "OpenOrders", repeat = 1000 }]"#)
         }

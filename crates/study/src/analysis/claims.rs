@@ -23,7 +23,8 @@ pub fn check(experiment: &Experiment, runs: &[Run], quick: bool) -> Vec<Claim> {
             claims.push(claim(rule, None, runs, load));
             continue;
         };
-        for level in factor.levels(quick) {
+        let claimed = |level: &&str| rule.runs.0.allows(&factor.name, level);
+        for level in factor.levels(quick).into_iter().filter(claimed) {
             claims.push(claim(rule, Some((&factor.name, level)), runs, load));
         }
     }
@@ -32,12 +33,16 @@ pub fn check(experiment: &Experiment, runs: &[Run], quick: bool) -> Vec<Claim> {
 
 /// One claim, for one level of a factor or for all runs.
 fn claim(rule: &ClaimRule, of: Option<(&str, &str)>, runs: &[Run], load: Option<&str>) -> Claim {
-    let within = |selection: &Selection| match of {
-        Some((factor, level)) if !selection.names(factor) => selection.and(factor, level),
-        _ => selection.clone(),
+    let left = match of {
+        Some((factor, level)) => rule.runs.0.and(factor, level),
+        None => rule.runs.0.clone(),
     };
-    let left = (within(&rule.runs.0), rule.runs.1);
-    let right = rule.compared_with.as_ref().map(|(selection, take)| (within(selection), *take));
+    let left = (left, rule.runs.1);
+    // Runs that the claim fixes, such as those of one processor, are the same for each level.
+    let right = rule.compared_with.as_ref().map(|(selection, take)| match of {
+        Some((factor, level)) if !selection.names(factor) => (selection.and(factor, level), *take),
+        _ => (selection.clone(), *take),
+    });
     let values = values(&rule.metric, &left, right.as_ref(), runs, load);
     let estimate = Estimate::of_mean(&values);
     let mut evidence = BTreeMap::from([

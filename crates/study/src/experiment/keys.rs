@@ -187,7 +187,8 @@ keys! {
         at_least: Number(f64::MIN, f64::MAX) = Unset;
         /// Largest figure with which it holds.
         at_most: Number(f64::MIN, f64::MAX) = Unset;
-        /// A factor for each of whose levels the claim is checked by itself.
+        /// A factor for each of whose levels, as far as `where` selects them, the claim is checked
+        /// by itself.
         each: Text("name of a factor") = Unset;
     }
 

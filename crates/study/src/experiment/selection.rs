@@ -31,6 +31,11 @@ impl Selection {
         })
     }
 
+    /// Whether runs with this level of a factor can be selected.
+    pub fn allows(&self, factor: &str, level: &str) -> bool {
+        self.0.get(factor).is_none_or(|condition| condition.holds(level))
+    }
+
     /// Whether it says something about a factor.
     pub fn names(&self, factor: &str) -> bool {
         self.0.contains_key(factor)
@@ -41,7 +46,7 @@ impl Selection {
         self.0.keys().map(String::as_str)
     }
 
-    /// The selection with one more condition.
+    /// The selection of one level of a factor, whatever it said about that factor.
     pub fn and(&self, factor: &str, level: &str) -> Self {
         let mut selection = self.clone();
         selection.0.insert(factor.to_owned(), Condition::OneOf(vec![level.to_owned()]));

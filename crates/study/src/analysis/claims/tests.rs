@@ -109,6 +109,19 @@ fn a_claim_is_checked_for_each_level_with_a_name_of_its_own() {
 }
 
 #[test]
+fn each_is_of_the_levels_that_the_claim_selects_one_by_one() {
+    let claim = "where = { policy = \"off\", processors = [2], load = \">= 2\" }\n\
+                 compared_with = { policy = \"off\" }\nat_most = 0.3\neach = \"processors\"";
+    let claims = checked(claim, 0.0);
+    let ids: Vec<&str> = claims.iter().map(|claim| claim.id.as_str()).collect();
+    assert_eq!(ids, ["c-2"]);
+    // Compared with the peak of two processors: with those of one it would be 1.8 times as much.
+    let alone = checked(&format!("{COLLAPSE}at_most = 0.3\neach = \"processors\""), 0.0);
+    assert_eq!(claims[0].evidence["values"], alone[1].evidence["values"]);
+    assert!((mean(&claims[0]) - mean(&alone[1])).abs() < 1e-9, "{:?}", claims[0].evidence);
+}
+
+#[test]
 fn what_was_not_measured_or_once_is_undecided() {
     let none = check(&experiment(&format!("{COLLAPSE}at_most = 1")), &[], false);
     assert_eq!(none[0].verdict, Verdict::Undecided);
