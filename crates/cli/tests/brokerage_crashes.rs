@@ -9,9 +9,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use common::PATIENCE;
-use common::tiers::{Customer, Tier};
+use common::tiers::{Customer, Tier, check_books, number};
 use rand::{RngExt as _, SeedableRng as _, rngs::StdRng};
-use tidegate_sites::database::{Connection, Location};
+use tidegate_sites::database::Location;
 
 /// Customers who give orders at the same time, and how many each.
 const CUSTOMERS: usize = 3;
@@ -96,10 +96,6 @@ fn trade(site: &str, folder: &Path, number: usize, seed: u64) -> BTreeMap<String
     confirmed
 }
 
-async fn number(connection: &mut Connection, sql: &'static str) -> i64 {
-    connection.first::<i64>(sql, &[]).await.unwrap().unwrap()
-}
-
 #[test]
 fn processes_that_are_killed_lose_and_double_nothing() {
     let folder = tempfile::tempdir().unwrap();
@@ -160,25 +156,7 @@ fn processes_that_are_killed_lose_and_double_nothing() {
             confirmed.iter().flat_map(BTreeMap::values).filter(|accepted| !**accepted).count();
         let sql = "SELECT COUNT(*) FROM orders WHERE client_id LIKE 'order-%' AND state = 3";
         assert_eq!(number(&mut connection, sql).await, rejected as i64, "as they were confirmed");
-        for (what, sql) in [
-            ("all cash", "SELECT SUM(available + reserved) FROM accounts"),
-            ("all shares", "SELECT SUM(ABS(total)) FROM (SELECT SUM(available + reserved) AS total
-                 FROM holdings GROUP BY security)"),
-            ("accounts beside the ledger", "SELECT COUNT(*) FROM accounts a WHERE a.available <> (
-                 SELECT COALESCE(SUM(CASE WHEN to_account = a.customer * 2 THEN cents ELSE -cents END), 0)
-                 FROM ledger WHERE to_account = a.customer * 2 OR from_account = a.customer * 2)"),
-            ("reserved cash beside open orders", "SELECT COUNT(*) FROM accounts a
-                 WHERE a.customer > 0 AND a.reserved <> (SELECT COALESCE(SUM(quantity * limit_cents), 0)
-                 FROM orders o WHERE o.customer = a.customer AND state = 0 AND side = 1)"),
-            ("filled orders beside executions", "SELECT (SELECT COUNT(*) FROM orders WHERE state = 1)
-                 - (SELECT COUNT(*) FROM executions)"),
-            ("holdings beside executions", "SELECT COUNT(*) FROM holdings h WHERE h.customer > 0
-                 AND h.available + h.reserved <> (SELECT COALESCE(SUM(
-                     CASE WHEN side = 1 THEN quantity ELSE -quantity END), 0)
-                 FROM executions e WHERE e.customer = h.customer AND e.security = h.security)"),
-        ] {
-            assert_eq!(number(&mut connection, sql).await, 0, "{what}; seed {seed}");
-        }
+        check_books(&mut connection).await;
         connection.close().await;
     });
 }

@@ -21,6 +21,7 @@ mod population;
 mod private_file;
 mod replay;
 pub mod server;
+mod throttle;
 pub mod tls;
 pub mod token;
 mod web;

@@ -46,8 +46,12 @@ impl Running {
 
     /// The same; none if it ends before it is ready.
     pub fn unless_it_ends(args: &[&str], log: impl Into<Stdio>) -> Option<Self> {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_tidegate"));
-        command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log);
+        Self::announced(Command::new(env!("CARGO_BIN_EXE_tidegate")).args(args), log)
+    }
+
+    /// The same for a command that was prepared.
+    pub fn announced(command: &mut Command, log: impl Into<Stdio>) -> Option<Self> {
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log);
         let mut child = command.spawn().expect("the binary starts");
         let lines = lines(child.stdout.take().unwrap());
         let mut running = Self { child, addresses: Vec::new() };

@@ -2,6 +2,9 @@
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use tidegate_sites::database::{Connection, Location};
 
 use super::{Running, Text, curl};
 
@@ -16,10 +19,22 @@ pub struct Tier {
 impl Tier {
     /// Starts `tidegate site brokerage` with these arguments, and waits until it is ready.
     pub fn start(folder: &Path, name: &str, args: &[&str]) -> Self {
+        Self::start_as(folder, name, args, |_| ())
+    }
+
+    /// The same, as a process that was prepared.
+    pub fn start_as(
+        folder: &Path,
+        name: &str,
+        args: &[&str],
+        prepare: impl FnOnce(&mut Command),
+    ) -> Self {
         let log = folder.join(format!("{name}.log"));
         let stderr = File::options().create(true).append(true).open(&log).expect("a log");
-        let all = [&["site", "brokerage"], args].concat();
-        let running = Running::unless_it_ends(&all, stderr).unwrap_or_else(|| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tidegate"));
+        command.args(["site", "brokerage"]).args(args);
+        prepare(&mut command);
+        let running = Running::announced(&mut command, stderr).unwrap_or_else(|| {
             panic!("{name} ended: {}", std::fs::read_to_string(&log).unwrap_or_default())
         });
         let address = running.last_address().to_owned();
@@ -108,4 +123,65 @@ impl Customer {
         let (_, rest) = page.text.split_once("name=\"form\" value=\"")?;
         Some(rest.split_once('"')?.0.to_owned())
     }
+}
+
+/// What must be zero whatever has happened: cash and shares add up, and nothing is there
+/// twice.
+const BOOKS: [(&str, &str); 6] = [
+    ("all cash", "SELECT CAST(SUM(available + reserved) AS BIGINT) FROM accounts"),
+    (
+        "all shares",
+        "SELECT CAST(SUM(ABS(total)) AS BIGINT) FROM (SELECT SUM(available + reserved) AS total
+             FROM holdings GROUP BY security) sums",
+    ),
+    (
+        "accounts beside the ledger",
+        "SELECT COUNT(*) FROM accounts a WHERE a.available <> (
+             SELECT COALESCE(SUM(CASE WHEN to_account = a.customer * 2 THEN cents ELSE -cents END), 0)
+             FROM ledger WHERE to_account = a.customer * 2 OR from_account = a.customer * 2)",
+    ),
+    (
+        "reserved cash beside open orders",
+        "SELECT COUNT(*) FROM accounts a
+             WHERE a.customer > 0 AND a.reserved <> (SELECT COALESCE(SUM(quantity * limit_cents), 0)
+             FROM orders o WHERE o.customer = a.customer AND state = 0 AND side = 1)",
+    ),
+    (
+        "filled orders beside executions",
+        "SELECT (SELECT COUNT(*) FROM orders WHERE state = 1) - (SELECT COUNT(*) FROM executions)",
+    ),
+    (
+        "holdings beside executions",
+        "SELECT COUNT(*) FROM holdings h WHERE h.customer > 0
+             AND h.available + h.reserved <> (SELECT COALESCE(SUM(
+                 CASE WHEN side = 1 THEN quantity ELSE -quantity END), 0)
+             FROM executions e WHERE e.customer = h.customer AND e.security = h.security)",
+    ),
+];
+
+/// The one number that a query gives.
+pub async fn number(connection: &mut Connection, sql: &'static str) -> i64 {
+    connection.first::<i64>(sql, &[]).await.unwrap().unwrap()
+}
+
+/// Checks that cash and shares add up. Nobody may trade meanwhile.
+pub async fn check_books(connection: &mut Connection) {
+    for (what, sql) in BOOKS {
+        assert_eq!(number(connection, sql).await, 0, "{what}");
+    }
+}
+
+/// The numbers that queries give past the tiers, once cash and shares were checked.
+pub fn counts<const N: usize>(location: &Location, queries: [&'static str; N]) -> [i64; N] {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let mut connection = location.connect().await.unwrap();
+        check_books(&mut connection).await;
+        let mut found = [0; N];
+        for (at, sql) in queries.into_iter().enumerate() {
+            found[at] = number(&mut connection, sql).await;
+        }
+        connection.close().await;
+        found
+    })
 }

@@ -1,5 +1,7 @@
 //! Operations over a link: typed calls, and answers to them.
 
+use std::time::Instant;
+
 use bytes::Bytes;
 use http::StatusCode;
 use serde::Serialize;
@@ -8,6 +10,11 @@ use serde::de::DeserializeOwned;
 use super::error::{Error, Result};
 use super::protocol::{GetHealth, Health, Operation, Outage, Problem};
 use crate::link::{Client, Reply};
+use crate::throttle::{Causes, Throttle};
+
+/// What was logged: a cause lasts for many requests.
+static FAILURES: Causes = Causes::new();
+static UNREADABLE: Throttle = Throttle::new();
 
 /// Calls the next tier.
 ///
@@ -55,7 +62,10 @@ pub async fn answer<O: Operation, F: Future<Output = Result<O::Answer>> + Send>(
         Ok(answer) => reply(StatusCode::OK, &answer),
         Err(Error::Refused(problem)) => refused(&problem),
         Err(Error::Outage(outage)) => {
-            tracing::error!(operation = O::NAME, cause = outage.cause, "an operation failed");
+            if let Some(left_out) = FAILURES.allows(&outage.cause, Instant::now()) {
+                let cause = &outage.cause;
+                tracing::error!(operation = O::NAME, cause, left_out, "an operation failed");
+            }
             failed(&outage)
         }
     }
@@ -64,7 +74,9 @@ pub async fn answer<O: Operation, F: Future<Output = Result<O::Answer>> + Send>(
 fn read<T: DeserializeOwned + Operation>(body: &Bytes) -> std::result::Result<T, Problem> {
     serde_json::from_slice(body).map_err(|error| {
         let why = format!("The request of {} is not of its schema: {error}.", T::NAME);
-        tracing::warn!("{why}");
+        if let Some(left_out) = UNREADABLE.allows(Instant::now()) {
+            tracing::warn!(left_out, "{why}");
+        }
         let remedy = "Send what the protocol says; are both tiers of one version?";
         Problem::new(400, "The request cannot be read", why, remedy)
     })
@@ -88,8 +100,10 @@ pub async fn health_through(own: &str, client: &Client) -> Health {
     let next = match call(client, &GetHealth {}).await {
         Ok(next) => next,
         Err(error) => {
-            if let Error::Outage(outage) = &error {
-                tracing::warn!(cause = outage.cause, "the next tier is not well");
+            if let Error::Outage(outage) = &error
+                && let Some(left_out) = FAILURES.allows(&outage.cause, Instant::now())
+            {
+                tracing::warn!(cause = outage.cause, left_out, "the next tier is not well");
             }
             Health { tier: client.next().into(), ok: false, next: None }
         }

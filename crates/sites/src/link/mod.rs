@@ -13,12 +13,13 @@
 pub mod authority;
 mod client;
 mod error;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod pool;
 mod sealed;
 mod server;
 mod side;
 mod spec;
-mod throttle;
 mod tls;
 
 pub use client::{Client, Deadlines};

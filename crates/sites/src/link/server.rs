@@ -17,8 +17,8 @@ use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 
 use super::sealed::{MEDIA_TYPE, Opener, Refused};
 use super::side::ServerSide;
-use super::throttle::Throttle;
 use crate::server::{Local, Peer};
+use crate::throttle::Throttle;
 use crate::when;
 
 /// Most bytes of a call.

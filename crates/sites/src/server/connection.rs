@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::Router;
 use hyper::Request;
@@ -21,6 +21,7 @@ use tokio::sync::{Semaphore, watch};
 use tokio_rustls::TlsAcceptor;
 
 use super::{Local, Peer, Peers};
+use crate::throttle::Causes;
 
 /// Most connections open at once on one core. Each takes about 10 KiB.
 const CONNECTIONS: usize = 16_384;
@@ -41,6 +42,8 @@ pub(super) struct Served {
     pub(super) router: Arc<Router>,
     pub(super) tls: Option<TlsAcceptor>,
     pub(super) peers: Peers,
+    /// Causes of failures that were logged.
+    pub(super) causes: Arc<Causes>,
 }
 
 /// Both ends of a connection.
@@ -138,7 +141,12 @@ impl Served {
         let peer = ends.peer.ip();
         match self.peers {
             Peers::Public => tracing::debug!(%peer, %error, "{what}"),
-            Peers::Tiers => tracing::warn!(%peer, %error, "{what}"),
+            Peers::Tiers => {
+                let cause = format!("{peer} {what}: {error}");
+                if let Some(left_out) = self.causes.allows(&cause, Instant::now()) {
+                    tracing::warn!(%peer, %error, left_out, "{what}");
+                }
+            }
         }
     }
 }

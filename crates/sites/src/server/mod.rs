@@ -163,7 +163,8 @@ fn run(
         let peers = service.peers;
         let _ = ready.send(Ok(()));
         let tls = service.tls.map(tokio_rustls::TlsAcceptor::from);
-        let served = connection::Served { router: Arc::new(service.router), tls, peers };
+        let causes = Arc::default();
+        let served = connection::Served { router: Arc::new(service.router), tls, peers, causes };
         connection::accept(listener, served, stopped, DRAIN).await;
         if let Some(background) = background {
             background.abort();

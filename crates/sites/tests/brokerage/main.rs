@@ -11,11 +11,14 @@ mod postgres;
 #[path = "../common/relay.rs"]
 mod relay;
 
+mod checklist;
 mod faults;
 mod hostile;
 mod links;
 mod orders;
+mod passwords;
 mod prices;
+mod security;
 mod sessions;
 mod startup;
 mod transactions;

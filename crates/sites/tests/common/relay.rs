@@ -21,6 +21,12 @@ pub enum Way {
     Junk,
     /// The connection is closed at once.
     Close,
+    /// They are passed on, and the connection is closed within the answer.
+    CutAnswer,
+    /// They are passed on, and the connection is reset within the answer.
+    ResetAnswer,
+    /// They are passed on, and the answer comes a third of a second late.
+    Late,
 }
 
 /// A relay to one server.
@@ -87,7 +93,12 @@ fn serve(mut client: TcpStream, shared: &Shared) {
             let _ = client.write_all(b"SSH-2.0-OpenSSH_9.2\r\n\r\n");
             return;
         }
-        Way::Pass | Way::Alter | Way::LoseAnswer => {}
+        Way::Pass
+        | Way::Alter
+        | Way::LoseAnswer
+        | Way::CutAnswer
+        | Way::ResetAnswer
+        | Way::Late => {}
     }
     let to = *shared.to.lock().unwrap();
     let Ok(mut server) = TcpStream::connect_timeout(&to, Duration::from_secs(5)) else { return };
@@ -98,11 +109,25 @@ fn serve(mut client: TcpStream, shared: &Shared) {
         while let Ok(length) = from_server.read(&mut bytes)
             && length > 0
         {
-            if way == Way::LoseAnswer || to_client.write_all(&bytes[..length]).is_err() {
+            let passed = match way {
+                Way::LoseAnswer => 0,
+                Way::CutAnswer | Way::ResetAnswer => length / 2,
+                _ => length,
+            };
+            if way == Way::Late {
+                std::thread::sleep(Duration::from_millis(333));
+            }
+            if to_client.write_all(&bytes[..passed]).is_err() || passed < length {
                 break;
             }
         }
-        let _ = to_client.shutdown(std::net::Shutdown::Both);
+        if way == Way::ResetAnswer {
+            // Closed with unsent time left, a connection is reset; the other half ends its read.
+            let _ = socket2::SockRef::from(&to_client).set_linger(Some(Duration::ZERO));
+            let _ = to_client.shutdown(std::net::Shutdown::Read);
+        } else {
+            let _ = to_client.shutdown(std::net::Shutdown::Both);
+        }
     });
     while let Ok(length) = client.read(&mut bytes)
         && length > 0

@@ -3,14 +3,18 @@
 //! that lasts is in the data tier, so several of these may run, of which one at a time feeds
 //! prices and matches orders, under a lease of the data tier.
 
+mod audit;
 mod feed;
 mod matcher;
 mod options;
 mod orders;
+mod password;
 mod reads;
 mod service;
 mod sign_in;
 
 pub use feed::Source;
+#[cfg(feature = "fuzzing")]
+pub use feed::read_ticks;
 pub use options::Options;
 pub use service::start;

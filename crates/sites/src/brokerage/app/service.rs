@@ -5,11 +5,12 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
+use super::audit::Audit;
 use super::matcher::Matcher;
 use super::options::Options;
 use crate::brokerage::protocol::front::{
-    CancelOrder, CreateOrder, Credit, GetHistory, GetOpenOrders, GetOrderEntry, GetOverview,
-    GetPortfolio, GetQuotes, SignIn, SignOut,
+    CancelOrder, ChangePassword, CreateOrder, Credit, GetHistory, GetOpenOrders, GetOrderEntry,
+    GetOverview, GetPortfolio, GetQuotes, SignIn, SignOut,
 };
 use crate::brokerage::protocol::{GetHealth, Operation};
 use crate::brokerage::rpc::{answer, health, health_through, unknown};
@@ -32,6 +33,7 @@ pub fn start(options: Options) -> crate::Result<Running> {
         .known_as(&options.known_as);
     let back = ClientSide::new(options.back.spec, &options.back.files, APP, DATA)?;
     let login_limit = Arc::new(LoginLimit::new(Instant::now()));
+    let audit = Arc::new(Audit::default());
     let takes = options.password_cost.measure();
     let count = options.cores.as_ref().map_or_else(|| available_cores().len(), Vec::len);
     let services = (0..count)
@@ -43,6 +45,7 @@ pub fn start(options: Options) -> crate::Result<Running> {
                 client,
                 hasher: Hasher::new(options.password_cost, takes)?,
                 login_limit: Arc::clone(&login_limit),
+                audit: Arc::clone(&audit),
                 interval: options.interval,
             }));
             let front = front.clone();
@@ -71,6 +74,8 @@ pub struct State {
     pub hasher: Hasher,
     /// Limits failed logins; of all cores.
     pub login_limit: Arc<LoginLimit>,
+    /// Logs who signs in and who does not; of all cores.
+    pub audit: Arc<Audit>,
     /// Time between two ticks of the feed.
     pub interval: Duration,
 }
@@ -92,6 +97,7 @@ impl link::Handler for App {
                     .await
             }
             SignIn::NAME => answer(body, |request| self.sign_in(request)).await,
+            ChangePassword::NAME => answer(body, |request| self.change_password(request)).await,
             SignOut::NAME => answer(body, |request| self.sign_out(request)).await,
             GetOverview::NAME => answer(body, |request| self.overview(request)).await,
             GetPortfolio::NAME => answer(body, |request| self.portfolio(request)).await,

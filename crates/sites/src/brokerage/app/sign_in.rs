@@ -21,32 +21,40 @@ impl App {
     /// They do not; the message does not say which is wrong. Too many logins have failed
     /// from this address or for this account. The data tier failed.
     pub async fn sign_in(&self, request: SignIn) -> Result<SignedIn> {
-        let SignIn { user, password, client } = request;
+        let SignIn { user, password, client, replaces } = request;
         let lengths = [user.chars().count(), password.chars().count()];
         if lengths.iter().zip(LONGEST).any(|(length, most)| *length > most) {
             return Err(wrong().into());
         }
         let login = self.login_limit.login(client, &user);
-        let check = || self.login_limit.check(login, Instant::now()).map_err(too_many);
+        let check = || {
+            self.login_limit.check(login, Instant::now()).map_err(|wait| {
+                self.audit.limited(client);
+                too_many(wait)
+            })
+        };
         check()?;
-        let found = call(&self.client, &GetCredentials { user }).await?;
+        let found = call(&self.client, &GetCredentials { user: user.clone() }).await?;
         let turn = self.hasher.turn().await;
         // Logins that were waiting as well may have failed meanwhile.
         check()?;
+        let known = found.is_some();
         let stored = found.as_ref().map(|found| found.hash.clone());
         let verdict = turn.verify(password, stored).await?;
         let (Some(Credentials { customer, hash }), Verdict::Right | Verdict::RightRenew(_)) =
             (found, &verdict)
         else {
             self.login_limit.failed(login, Instant::now());
+            self.audit.failed(client, known.then_some(user.as_str()));
             return Err(wrong().into());
         };
         self.login_limit.succeeded(login);
         if let Verdict::RightRenew(new) = verdict {
             call(&self.client, &RenewPassword { customer, old: hash, new }).await?;
         }
+        self.audit.signed_in(client, &user);
         let session = SessionToken::random()?;
-        let open = OpenSession { customer, session: session.key() };
+        let open = OpenSession { customer, session: session.key(), replaces };
         Ok(SignedIn { overview: call(&self.client, &open).await?, session })
     }
 }
@@ -63,7 +71,7 @@ fn wrong() -> Refusal {
 
 /// The refusal of a login after too many have failed. It does not say whether the password
 /// would have been right.
-fn too_many(wait: Duration) -> Refusal {
+pub(super) fn too_many(wait: Duration) -> Refusal {
     // Whole seconds, rounded up: earlier it would be refused again.
     let seconds = wait.as_millis().div_ceil(1000).max(1);
     let wait = Duration::from_secs(seconds.try_into().unwrap_or(u64::MAX));

@@ -1,17 +1,20 @@
 //! The data tier as a service: each operation is a function of the store.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
 use super::options::Options;
 use super::prepare::{Prepared, prepare};
-use super::store::{customers, execute, leases, orders, payments, place, prices, sessions};
+use super::store::{
+    customers, execute, leases, orders, passwords, payments, place, prices, sessions,
+};
 use crate::brokerage::error::Result;
 use crate::brokerage::protocol::back::{
     AddPayment, CloseOrder, CloseSession, Execute, Expire, GetCredentials, Holdings, OpenSession,
-    Orders, PlaceOrder, ReadHoldings, ReadMatching, ReadOrders, ReadOverview, ReadQuote,
-    ReadQuotes, ReadSecurities, RecordPrices, RenewPassword, Securities, TakeLease,
+    Orders, PlaceOrder, ReadAccount, ReadHoldings, ReadMatching, ReadOrders, ReadOverview,
+    ReadQuote, ReadQuotes, ReadSecurities, RecordPrices, RenewPassword, ReplacePassword,
+    Securities, TakeLease,
 };
 use crate::brokerage::protocol::{Done, GetHealth, Health, Operation};
 use crate::brokerage::rpc::{answer, health, unknown};
@@ -19,10 +22,13 @@ use crate::brokerage::tier::{APP, DATA, Running};
 use crate::database::Database;
 use crate::link::{self, Reply, ServerSide};
 use crate::server::{BackgroundTask, Peers, Server, Service, available_cores};
+use crate::throttle::Throttle;
 use crate::when;
 
 /// How often sessions that are over are forgotten.
 const FORGETTING: Duration = Duration::from_secs(60);
+/// That the database does not answer was logged: whoever asks for `/healthz` causes it.
+static SILENT: Throttle = Throttle::new();
 
 /// Prepares the database, as [`prepare`] does, and starts the data tier.
 ///
@@ -73,6 +79,18 @@ impl link::Handler for Handler {
             RenewPassword::NAME => {
                 let write = |request| async move {
                     customers::renew_password(db, &request).await.map(|()| Done {})
+                };
+                answer(body, write).await
+            }
+            ReadAccount::NAME => {
+                let read = |request: ReadAccount| async move {
+                    passwords::account(db, &request.session, now).await
+                };
+                answer(body, read).await
+            }
+            ReplacePassword::NAME => {
+                let write = |request| async move {
+                    passwords::replace(db, &request, now).await.map(|()| Done {})
                 };
                 answer(body, write).await
             }
@@ -138,8 +156,10 @@ impl Handler {
 
     async fn state(&self) -> Health {
         let answers = prices::as_of_ms(&self.database).await;
-        if let Err(error) = &answers {
-            tracing::warn!(?error, "the database does not answer");
+        if let Err(error) = &answers
+            && let Some(left_out) = SILENT.allows(Instant::now())
+        {
+            tracing::warn!(?error, left_out, "the database does not answer");
         }
         Health { tier: DATA.into(), ok: answers.is_ok(), next: None }
     }

@@ -47,6 +47,33 @@ pub struct OpenSession {
     pub customer: i64,
     /// The session.
     pub session: SessionKey,
+    /// The session that the browser had before, which ends.
+    pub replaces: Option<SessionKey>,
+}
+
+/// Replaces a customer's password, unless it has changed meanwhile. All sessions of the
+/// customer end, and one is opened in their place.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReplacePassword {
+    /// The session.
+    pub session: SessionKey,
+    /// The session that is opened.
+    pub next: SessionKey,
+    /// The hash that is replaced.
+    pub old: String,
+    /// The new one.
+    pub new: String,
+}
+
+/// Who has a session, with what a password is compared with.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Account {
+    /// The name that they sign in with.
+    pub user: String,
+    /// The stored hash.
+    pub hash: String,
 }
 
 /// Requests of a session that have nothing but the session.
@@ -66,6 +93,8 @@ macro_rules! of_session {
 of_session! {
     /// Ends the session.
     CloseSession;
+    /// Who has the session.
+    ReadAccount;
     /// What the customer has.
     ReadOverview;
     /// The customer's shares.
@@ -349,6 +378,8 @@ pub struct PaymentAdded {
 operations! {
     GetCredentials, "credentials" => Option<Credentials>;
     RenewPassword, "renew-password" => Done;
+    ReadAccount, "read-account" => Account;
+    ReplacePassword, "replace-password" => Done;
     OpenSession, "open-session" => Overview;
     CloseSession, "close-session" => Done;
     ReadOverview, "read-overview" => Overview;
@@ -380,6 +411,18 @@ impl Reason {
 impl std::fmt::Debug for Credentials {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Credentials").field("customer", &self.customer).finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for Account {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Account").field("user", &self.user).finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for ReplacePassword {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ReplacePassword").finish_non_exhaustive()
     }
 }
 

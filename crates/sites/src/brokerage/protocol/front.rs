@@ -19,6 +19,31 @@ pub struct SignIn {
     pub password: String,
     /// Whence the customer comes: failed logins are limited by it.
     pub client: IpAddr,
+    /// The session that the browser had before, which ends.
+    pub replaces: Option<SessionKey>,
+}
+
+/// Replaces the password of the customer, who shows that they know it. All their sessions
+/// end, and one begins.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ChangePassword {
+    /// The session.
+    pub session: SessionKey,
+    /// The password.
+    pub password: String,
+    /// The new one.
+    pub new: String,
+    /// Whence the customer comes: wrong passwords are limited by it.
+    pub client: IpAddr,
+}
+
+/// A password that was changed.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PasswordChanged {
+    /// The new session.
+    pub session: SessionToken,
 }
 
 /// A customer who has signed in.
@@ -222,6 +247,7 @@ pub struct Credited {
 
 operations! {
     SignIn, "sign-in" => SignedIn;
+    ChangePassword, "change-password" => PasswordChanged;
     SignOut, "sign-out" => Done;
     GetOverview, "overview" => Overview;
     GetPortfolio, "portfolio" => Portfolio;
@@ -237,5 +263,11 @@ operations! {
 impl std::fmt::Debug for SignIn {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("SignIn").field("user", &self.user).finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for ChangePassword {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ChangePassword").finish_non_exhaustive()
     }
 }

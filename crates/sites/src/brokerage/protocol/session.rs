@@ -130,6 +130,22 @@ mod tests {
     }
 
     #[test]
+    fn sessions_are_32_random_bytes_and_no_two_are_alike() {
+        let tokens: Vec<String> =
+            (0..1000).map(|_| SessionToken::random().unwrap().as_str().to_owned()).collect();
+        let mut ones = 0;
+        for token in &tokens {
+            let bytes = URL_SAFE_NO_PAD.decode(token).unwrap();
+            assert_eq!(bytes.len(), 32);
+            ones += bytes.iter().map(|byte| byte.count_ones()).sum::<u32>();
+        }
+        // 256,000 fair bits: 128,000 give or take 253; ten deviations are no chance.
+        assert!((125_470..130_530).contains(&ones), "{ones}");
+        let different: std::collections::HashSet<_> = tokens.iter().collect();
+        assert_eq!(different.len(), tokens.len());
+    }
+
+    #[test]
     fn a_session_is_shown_nowhere_and_what_is_none_is_not_read() {
         let token = SessionToken::random().unwrap();
         assert!(!format!("{token:?} {:?}", token.key()).contains(token.as_str()));

@@ -1,5 +1,7 @@
 //! Pages for what went wrong: what happened, why, and what to do.
 
+use std::time::Instant;
+
 use axum::response::{IntoResponse, Response};
 use http::header::RETRY_AFTER;
 use http::{HeaderValue, StatusCode};
@@ -9,6 +11,7 @@ use super::layout::Page;
 use super::sign_in_form;
 use crate::brokerage::error::Error;
 use crate::brokerage::protocol::{Outage, Problem};
+use crate::throttle::Causes;
 
 /// An error as a response.
 #[derive(Debug)]
@@ -32,9 +35,12 @@ pub async fn not_allowed() -> Failure {
     Problem::new(405, "That is not possible here", why, "Begin again at the front page.").into()
 }
 
-/// Logs an outage, whose cause is for the operator alone.
+/// Logs an outage, whose cause is for the operator alone: once while it lasts.
 pub fn log(outage: &Outage) {
-    tracing::error!(cause = outage.cause, "a request failed");
+    static LOGGED: Causes = Causes::new();
+    if let Some(left_out) = LOGGED.allows(&outage.cause, Instant::now()) {
+        tracing::error!(cause = outage.cause, left_out, "a request failed");
+    }
 }
 
 impl IntoResponse for Failure {

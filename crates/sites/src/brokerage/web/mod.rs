@@ -9,6 +9,7 @@ mod assets;
 mod cgi;
 mod failure;
 mod field;
+mod headers;
 mod layout;
 mod options;
 mod pages;
@@ -18,6 +19,8 @@ mod sign_in_form;
 mod site;
 mod stream;
 
+#[cfg(feature = "fuzzing")]
+pub use cgi::read_output;
 pub use cgi::{STUB_ENVIRONMENT, stub_call};
 pub use options::{Options, Program, Stub};
 pub use service::start;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use axum::extract::State;
+use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
@@ -14,7 +15,7 @@ use super::options::{Options, Stub};
 use super::pages::{self, front, login};
 use super::site::{Site, State as SiteState};
 use super::stream::{self, Prices};
-use super::{assets, failure};
+use super::{assets, failure, headers};
 use crate::brokerage::rpc::health_through;
 use crate::brokerage::tier::{APP, Running, WEB};
 use crate::link::{Client, ClientSide};
@@ -68,6 +69,7 @@ fn whole(site: Site, gateway: Option<Gateway>) -> Router {
         None => pages::router(site.clone()),
         Some(gateway) => gateway.router(),
     };
+    let with_headers = from_fn_with_state(site.clone(), headers::add);
     Router::new()
         .route("/", get(front::front))
         .route("/index.html", get(front::front))
@@ -78,6 +80,7 @@ fn whole(site: Site, gateway: Option<Gateway>) -> Router {
         .with_state(site)
         .merge(made)
         .method_not_allowed_fallback(failure::not_allowed)
+        .layer(with_headers)
 }
 
 /// GET /healthz

@@ -1,16 +1,19 @@
 //! The session cookie, and where forms may come from.
 
+use std::time::Instant;
+
 use axum::extract::{FromRequestParts, Request};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use http::Method;
 use http::header::{COOKIE, HOST, HeaderMap, HeaderValue, ORIGIN};
 use http::request::Parts;
+use http::{Extensions, Method};
 
 use super::failure::Failure;
 use super::site::Site;
 use crate::brokerage::error::Error;
 use crate::brokerage::protocol::{Problem, SessionKey, SessionToken};
+use crate::throttle::Throttle;
 use crate::web::client;
 use crate::web::form::Posted;
 
@@ -47,6 +50,7 @@ impl Signed {
         if self.token.has_form(posted.get("form").unwrap_or_default()) {
             return Ok(());
         }
+        log_refused("a form of another session is refused");
         Err(Problem::new(
             403,
             "This form cannot be used",
@@ -57,36 +61,44 @@ impl Signed {
 }
 
 /// Whether the browser reaches the site over TLS.
-fn is_secure(parts: &Parts, site: &Site) -> bool {
-    site.secure || client::over_tls(&parts.headers, &parts.extensions, &site.trusted_proxies)
+pub fn is_secure(headers: &HeaderMap, extensions: &Extensions, site: &Site) -> bool {
+    site.secure || client::over_tls(headers, extensions, &site.trusted_proxies)
+}
+
+/// The session that a request shows.
+fn shown(parts: &Parts, secure: bool) -> Option<SessionToken> {
+    token(&parts.headers, if secure { SECURE_NAME } else { PLAIN_NAME })
 }
 
 impl FromRequestParts<Site> for Signed {
     type Rejection = Failure;
 
     async fn from_request_parts(parts: &mut Parts, site: &Site) -> Result<Self, Failure> {
-        let secure = is_secure(parts, site);
-        let token = token(&parts.headers, if secure { SECURE_NAME } else { PLAIN_NAME });
-        let token = token.ok_or_else(|| Error::Refused(Problem::signed_out()))?;
+        let secure = is_secure(&parts.headers, &parts.extensions, site);
+        let token = shown(parts, secure).ok_or_else(|| Error::Refused(Problem::signed_out()))?;
         Ok(Self { token, secure })
     }
 }
 
-/// Whether a browser that has signed in reaches the site over TLS.
-#[derive(Clone, Copy, Debug)]
-pub struct Security {
-    /// It does.
+/// A browser that signs in.
+#[derive(Clone, Debug)]
+pub struct Arrival {
+    /// It reaches the site over TLS.
     pub secure: bool,
+    /// The session that it had before, or none.
+    pub before: Option<SessionKey>,
 }
 
-impl FromRequestParts<Site> for Security {
+impl FromRequestParts<Site> for Arrival {
     type Rejection = std::convert::Infallible;
 
     async fn from_request_parts(
         parts: &mut Parts,
         site: &Site,
     ) -> Result<Self, std::convert::Infallible> {
-        Ok(Self { secure: is_secure(parts, site) })
+        let secure = is_secure(&parts.headers, &parts.extensions, site);
+        let before = shown(parts, secure).map(|token| token.key());
+        Ok(Self { secure, before })
     }
 }
 
@@ -119,6 +131,7 @@ fn cookie(value: &str, secure: bool, more: &str) -> HeaderValue {
 /// Refuses forms that a browser says come from another site.
 pub async fn same_origin(request: Request, next: Next) -> Response {
     if request.method() == Method::POST && is_foreign(request.headers()) {
+        log_refused("a form of another site is refused");
         let problem = Problem::new(
             403,
             "This form cannot be used",
@@ -128,6 +141,13 @@ pub async fn same_origin(request: Request, next: Next) -> Response {
         return Failure::from(Error::Refused(problem)).into_response();
     }
     next.run(request).await
+}
+
+fn log_refused(what: &str) {
+    static LOGGED: Throttle = Throttle::new();
+    if let Some(left_out) = LOGGED.allows(Instant::now()) {
+        tracing::warn!(left_out, "{what}");
+    }
 }
 
 /// By `Origin`, or where a browser sends none by `Sec-Fetch-Site`. A client that sends

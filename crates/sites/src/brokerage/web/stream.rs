@@ -180,6 +180,18 @@ mod tests {
         Quotes { tick: 1, as_of_ms: 5, prices: vec![("ALEN".into(), Cents(5120))] }
     }
 
+    #[test]
+    fn an_event_is_one_line_of_json_whatever_a_symbol_holds() {
+        let symbol = "A\"}\n\ndata: {<script>".to_owned();
+        let quotes = Quotes { prices: vec![(symbol.clone(), Cents(5120))], ..quotes() };
+        let event = event(&quotes, Feed { as_of_ms: 5, stopped: false });
+        let text = std::str::from_utf8(&event).unwrap();
+        let line = text.strip_prefix("data: ").and_then(|text| text.strip_suffix("\n\n")).unwrap();
+        assert!(!line.contains('\n'), "{text}");
+        let read: serde_json::Value = serde_json::from_str(line).unwrap();
+        assert_eq!(read["prices"][symbol], 5120);
+    }
+
     #[tokio::test(start_paused = true)]
     async fn a_listener_has_the_latest_prices_at_once_and_a_comment_now_and_then() {
         let (_stop, stopping) = watch::channel(false);

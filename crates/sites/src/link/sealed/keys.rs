@@ -266,6 +266,16 @@ mod tests {
     }
 
     #[test]
+    fn ciphers_are_those_that_authenticate_and_no_others() {
+        for name in ["aes-256-gcm", "chacha20-poly1305"] {
+            assert_eq!(name.parse::<Cipher>().unwrap().to_string(), name);
+        }
+        for name in ["", "aes-256-ecb", "aes-256-cbc", "AES-256-GCM", "des", "rc4", "none"] {
+            assert!(name.parse::<Cipher>().unwrap_err().contains("aes-256-gcm"), "{name}");
+        }
+    }
+
+    #[test]
     fn each_sender_and_direction_has_a_key_of_its_own() {
         let ring = KeyRing::generate("one", Cipher::Aes256Gcm).unwrap();
         let seal = |sender: [u8; SENDER], direction| {

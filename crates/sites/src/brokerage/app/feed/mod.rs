@@ -6,6 +6,8 @@ mod walk;
 use std::path::PathBuf;
 
 pub use replay::Replay;
+#[cfg(feature = "fuzzing")]
+pub use replay::read_ticks;
 pub use walk::Walk;
 
 use crate::Result;

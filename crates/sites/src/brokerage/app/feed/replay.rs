@@ -67,6 +67,15 @@ impl Replay {
     }
 }
 
+/// Reads a file's content: how many ticks have prices, or the mistakes.
+///
+/// # Errors
+/// The mistakes, each with its line.
+#[cfg(feature = "fuzzing")]
+pub fn read_ticks(bytes: &[u8]) -> std::result::Result<usize, Vec<String>> {
+    parse(bytes).map(|ticks| ticks.len())
+}
+
 fn parse(bytes: &[u8]) -> std::result::Result<Ticks, Vec<String>> {
     let symbols: HashSet<String> =
         securities::all().into_iter().map(|listed| listed.symbol).collect();

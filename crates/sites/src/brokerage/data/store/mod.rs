@@ -6,6 +6,7 @@ pub mod customers;
 pub mod execute;
 pub mod leases;
 pub mod orders;
+pub mod passwords;
 pub mod payments;
 pub mod place;
 pub mod prices;

@@ -4,7 +4,7 @@ use super::customers;
 use crate::brokerage::error::Result;
 use crate::brokerage::protocol::back::OpenSession;
 use crate::brokerage::protocol::{Overview, Problem, SessionKey};
-use crate::database::{Database, Fields, Record};
+use crate::database::{Database, Fields, Record, Transaction};
 
 /// A session without a request for so long is over, seconds.
 pub const IDLE: i64 = 30 * 60;
@@ -29,6 +29,8 @@ impl Record for Found {
 const FIND: &str = "SELECT customer, seen FROM sessions
      WHERE session = $1 AND seen > $2 AND created > $3";
 
+const DELETE: &str = "DELETE FROM sessions WHERE session = $1";
+
 /// The customer of a session.
 ///
 /// # Errors
@@ -46,16 +48,33 @@ pub async fn customer(database: &Database, session: &SessionKey, now: i64) -> Re
     Ok(customer)
 }
 
-/// Opens a session, and returns what its customer has.
+/// Stores a session that begins now.
+///
+/// # Errors
+/// An error of the database.
+pub(super) async fn insert(
+    transaction: &mut Transaction,
+    customer: i64,
+    session: &SessionKey,
+    now: i64,
+) -> Result<()> {
+    let sql = "INSERT INTO sessions (session, customer, created, seen) VALUES ($1, $2, $3, $3)
+               ON CONFLICT (session) DO NOTHING";
+    let values = [session.as_str().into(), customer.into(), now.into()];
+    Ok(transaction.run(sql, &values).await?)
+}
+
+/// Opens a session in place of the one before, and returns what its customer has.
 ///
 /// # Errors
 /// An error of the database.
 pub async fn open(database: &Database, request: OpenSession, now: i64) -> Result<Overview> {
-    let OpenSession { customer, session } = request;
+    let OpenSession { customer, session, replaces } = request;
     let mut transaction = database.begin().await?;
-    let sql = "INSERT INTO sessions (session, customer, created, seen) VALUES ($1, $2, $3, $3)
-               ON CONFLICT (session) DO NOTHING";
-    transaction.run(sql, &[session.as_str().into(), customer.into(), now.into()]).await?;
+    if let Some(before) = replaces {
+        transaction.run(DELETE, &[before.as_str().into()]).await?;
+    }
+    insert(&mut transaction, customer, &session, now).await?;
     let count = "SELECT COUNT(*) FROM sessions WHERE customer = $1";
     if transaction.first::<i64>(count, &[customer.into()]).await? > Some(MOST) {
         // Of those opened in one second, the one that was opened now stays.
@@ -75,8 +94,7 @@ pub async fn open(database: &Database, request: OpenSession, now: i64) -> Result
 /// An error of the database.
 pub async fn close(database: &Database, session: &SessionKey) -> Result<()> {
     let mut transaction = database.begin().await?;
-    let sql = "DELETE FROM sessions WHERE session = $1";
-    transaction.run(sql, &[session.as_str().into()]).await?;
+    transaction.run(DELETE, &[session.as_str().into()]).await?;
     Ok(transaction.commit().await?)
 }
 

@@ -4,11 +4,12 @@
 use proptest::prelude::*;
 use tempfile::TempDir;
 
-use super::{execute, leases, orders, payments, place, prices, sessions};
+use super::{execute, leases, orders, passwords, payments, place, prices, sessions};
 use crate::brokerage::data::population::{self, Plan};
 use crate::brokerage::error::{Error, Result};
 use crate::brokerage::protocol::back::{
-    AddPayment, CloseOrder, Execute, Fill, OpenSession, PlaceOrder, Placed, RecordPrices, TakeLease,
+    AddPayment, CloseOrder, Execute, Fill, OpenSession, PlaceOrder, Placed, RecordPrices,
+    ReplacePassword, TakeLease,
 };
 use crate::brokerage::protocol::{
     Kind, Order, OrderId, Reason, SessionKey, SessionToken, Side, State,
@@ -41,7 +42,7 @@ impl World {
         let mut keys = Vec::new();
         for customer in [1, 2] {
             let session = SessionToken::random().unwrap().key();
-            let request = OpenSession { customer, session: session.clone() };
+            let request = OpenSession { customer, session: session.clone(), replaces: None };
             sessions::open(&database, request, NOW).await.unwrap();
             keys.push(session);
         }
@@ -230,6 +231,32 @@ async fn what_is_not_allowed_changes_nothing() {
     assert_eq!(problem(place::place(&world.database, order, NOW).await), 401);
     let huge = world.order(0, "huge", Side::Buy, i64::MAX, 2);
     assert!(matches!(place::place(&world.database, huge, NOW).await, Err(Error::Outage(_))));
+    world.check().await;
+}
+
+#[tokio::test]
+async fn a_password_is_replaced_once_and_not_over_a_newer_one() {
+    let world = World::new().await;
+    let session = &world.sessions[0];
+    let old = passwords::account(&world.database, session, NOW).await.unwrap().hash;
+    let next = SessionToken::random().unwrap().key();
+    let request = |old: &str, next: &SessionKey, new: &str| ReplacePassword {
+        session: session.clone(),
+        next: next.clone(),
+        old: old.into(),
+        new: new.into(),
+    };
+    let stranger = SessionToken::random().unwrap().key();
+    let late = request("not the hash", &stranger, "late");
+    assert_eq!(problem(passwords::replace(&world.database, &late, NOW).await), 409);
+    for _ in 0..2 {
+        let replace = request(&old, &next, "new");
+        passwords::replace(&world.database, &replace, NOW).await.unwrap();
+    }
+    let account = passwords::account(&world.database, &next, NOW).await.unwrap();
+    assert_eq!((account.user.as_str(), account.hash.as_str()), ("customer1", "new"));
+    let over = request("new", &stranger, "other");
+    assert_eq!(problem(passwords::replace(&world.database, &over, NOW).await), 401);
     world.check().await;
 }
 

@@ -11,4 +11,6 @@ mod output;
 mod stub;
 
 pub use gateway::Gateway;
+#[cfg(feature = "fuzzing")]
+pub use output::response as read_output;
 pub use stub::{STUB_ENVIRONMENT, stub_call};

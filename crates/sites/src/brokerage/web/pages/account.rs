@@ -1,6 +1,8 @@
 //! The main options page, and signing out.
 
 use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use http::{HeaderName, HeaderValue};
 use maud::html;
 
 use crate::brokerage::error::Error;
@@ -12,6 +14,12 @@ use crate::brokerage::web::session::{self, Signed};
 use crate::brokerage::web::site::Site;
 use crate::money::Cents;
 use crate::web::form::Posted;
+
+/// What the browser may have kept of the customer's pages goes with the session.
+const CLEAR: (HeaderName, HeaderValue) = (
+    HeaderName::from_static("clear-site-data"),
+    HeaderValue::from_static("\"cache\", \"storage\""),
+);
 
 /// GET /main
 pub async fn main(State(site): State<Site>, signed: Signed) -> Result<Page, Failure> {
@@ -38,6 +46,7 @@ pub fn page(overview: &Overview, form: &str) -> Page {
             li { a href="/history" { strong { "History" } "Orders that were carried out or ended" } }
             li { a href="/orders/new" { strong { "New order" } "Buy or sell one of 250 securities" } }
         }
+        p.fine { a href="/password" { "Change your password" } }
     };
     Page::framed(&format!("Welcome, {}", overview.name), Some(form), body)
 }
@@ -47,7 +56,7 @@ pub async fn sign_out(
     State(site): State<Site>,
     signed: Signed,
     posted: Posted,
-) -> Result<Page, Failure> {
+) -> Result<Response, Failure> {
     signed.check(&posted)?;
     let ended = site.call(&SignOut { session: signed.key() }).await;
     let gone = session::unset(signed.secure);
@@ -68,5 +77,7 @@ pub async fn sign_out(
         }
         Err(refused) => return Err(refused.into()),
     };
-    Ok(Page::public("Signed out", body).cookie(gone))
+    let mut response = Page::public("Signed out", body).cookie(gone).into_response();
+    response.headers_mut().insert(CLEAR.0, CLEAR.1);
+    Ok(response)
 }

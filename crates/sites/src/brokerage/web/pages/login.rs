@@ -8,7 +8,7 @@ use crate::brokerage::error::Error;
 use crate::brokerage::protocol::front::{SignIn, SignedIn};
 use crate::brokerage::web::failure::Failure;
 use crate::brokerage::web::layout::Page;
-use crate::brokerage::web::session::{self, Security};
+use crate::brokerage::web::session::{self, Arrival};
 use crate::brokerage::web::sign_in_form;
 use crate::brokerage::web::site::Site;
 use crate::web::form::Posted;
@@ -21,7 +21,7 @@ pub async fn form() -> Page {
 /// POST /login: transaction 2
 pub async fn sign_in(
     State(site): State<Site>,
-    security: Security,
+    arrival: Arrival,
     posted: Posted,
 ) -> Result<Response, Failure> {
     let mut check = posted.check();
@@ -30,14 +30,15 @@ pub async fn sign_in(
     let signed_in = match check.done() {
         Ok(()) => {
             let client = posted.client();
-            site.call(&SignIn { user: user.clone(), password, client }).await
+            let replaces = arrival.before;
+            site.call(&SignIn { user: user.clone(), password, client, replaces }).await
         }
         Err(refusal) => Err(refusal.into()),
     };
     match signed_in {
         Ok(SignedIn { session, overview }) => {
             let page = account::page(&overview, &session.form());
-            Ok(page.cookie(session::set(&session, security.secure)).into_response())
+            Ok(page.cookie(session::set(&session, arrival.secure)).into_response())
         }
         Err(Error::Refused(problem)) => Ok(sign_in_form::after(&problem, &user)),
         Err(outage) => Err(outage.into()),

@@ -6,6 +6,7 @@ pub mod front;
 mod history;
 pub mod login;
 mod orders;
+mod password;
 mod portfolio;
 
 use axum::Router;
@@ -21,6 +22,7 @@ pub fn router(site: Site) -> Router {
     Router::new()
         .route("/login", post(login::sign_in))
         .route("/logout", post(account::sign_out))
+        .route("/password", get(password::form).post(password::change))
         .route("/main", get(account::main))
         .route("/portfolio", get(portfolio::portfolio))
         .route("/orders", get(orders::open).post(entry::create))

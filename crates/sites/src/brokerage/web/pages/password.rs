@@ -1,0 +1,82 @@
+//! Changing the password.
+
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use http::StatusCode;
+use maud::{Markup, html};
+
+use crate::brokerage::error::Error;
+use crate::brokerage::protocol::Problem;
+use crate::brokerage::protocol::front::{ChangePassword, GetOverview, PasswordChanged};
+use crate::brokerage::web::failure::{Failure, retry_after};
+use crate::brokerage::web::field::{Filled, hidden, input};
+use crate::brokerage::web::layout::Page;
+use crate::brokerage::web::session::{self, Signed};
+use crate::brokerage::web::site::Site;
+use crate::web::form::Posted;
+
+/// GET /password
+pub async fn form(State(site): State<Site>, signed: Signed) -> Result<Page, Failure> {
+    // The form is for customers who are signed in.
+    site.call(&GetOverview { session: signed.key() }).await?;
+    Ok(Page::new("Change password", &signed, fields(&signed, Filled::default())))
+}
+
+/// POST /password
+pub async fn change(
+    State(site): State<Site>,
+    signed: Signed,
+    posted: Posted,
+) -> Result<Response, Failure> {
+    signed.check(&posted)?;
+    // As it was typed: a space at its end is a part of a password.
+    let text = |name: &str| posted.get(name).unwrap_or_default().to_owned();
+    let change = ChangePassword {
+        session: signed.key(),
+        password: text("password"),
+        new: text("new"),
+        client: posted.client(),
+    };
+    match site.call(&change).await {
+        Ok(PasswordChanged { session }) => {
+            let body = html! {
+                p.notice.good role="status" {
+                    "Your password was changed. You are signed out everywhere else."
+                }
+                p.actions { a.button href="/main" { "To your main page" } }
+            };
+            let page = Page::framed("Password changed", Some(&session.form()), body);
+            Ok(page.cookie(session::set(&session, signed.secure)).into_response())
+        }
+        Err(Error::Refused(problem)) if problem.status != 401 => Ok(refused(&problem, &signed)),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn refused(problem: &Problem, signed: &Signed) -> Response {
+    let filled = Filled { mistakes: &problem.mistakes };
+    let body = html! {
+        section.notice.bad role="alert" {
+            p { (problem.why.join(" ")) " " strong { (problem.remedy) } }
+        }
+        (fields(signed, filled))
+    };
+    let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::BAD_REQUEST);
+    let page = Page::new(&problem.what, signed, body);
+    let mut response = page.status(status).into_response();
+    retry_after(&mut response, problem.retry_after_s);
+    response
+}
+
+fn fields(signed: &Signed, filled: Filled<'_>) -> Markup {
+    let hint =
+        "At least 8 characters of any kind; a few words that do not belong together are best.";
+    html! {
+        form.panel method="post" action="/password" {
+            (hidden("form", signed.form()))
+            (input(filled, "Password", "password", "password", "current-password", "", ""))
+            (input(filled, "New password", "new", "password", "new-password", "", hint))
+            button type="submit" { "Change password" }
+        }
+    }
+}
