@@ -136,8 +136,10 @@ fn the_messages_client_is_answered_in_the_clear_over_https_and_with_secured_mess
         let output = client(Some(&keys), url, &arguments);
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let text = String::from_utf8(output.stdout).unwrap();
-        let lines: Vec<serde_json::Value> =
+        let mut lines: Vec<serde_json::Value> =
             text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let last = lines.pop().unwrap();
+        assert!(last["cpu_us"].as_u64().unwrap() > 0, "{last}");
         assert_eq!(lines.len(), 6);
         for (index, line) in lines.iter().enumerate() {
             assert_eq!(line["request"], index + 1);

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::Serialize;
 use tidegate_stats::{Difference, Estimate, holm};
 
-use crate::analysis::tables::OF_POINTS;
+use crate::analysis::tables::of_points;
 use crate::analysis::{Run, runs};
 use crate::experiment::{Experiment, Levels};
 use crate::record::{Record, read_all};
@@ -151,7 +151,7 @@ fn compare(experiment: &Experiment, first: &[Run], second: &[Run]) -> Comparison
     let mut rows = Vec::new();
     for (levels, runs) in &a {
         let Some(others) = b.get(levels) else { continue };
-        for metric in OF_POINTS {
+        for metric in of_points(experiment) {
             rows.extend(row(words(levels), metric, runs, others));
         }
     }

@@ -84,6 +84,15 @@ pub fn load_factor(experiment: &Experiment) -> Option<&str> {
     names.into_iter().find(|name| LOADS.contains(name))
 }
 
+/// Whether customers come in a closed loop in all runs: each begins the next request when the last
+/// was answered, so that nothing is offered beyond what is served.
+pub fn is_closed(experiment: &Experiment) -> bool {
+    match load_factor(experiment) {
+        Some(factor) => factor == "customers",
+        None => experiment.base.customers.is_some(),
+    }
+}
+
 /// The mean of a figure over runs that have it.
 pub fn mean<'a>(runs: impl IntoIterator<Item = &'a Run>, metric: &str) -> Option<f64> {
     let values: Vec<f64> = runs.into_iter().filter_map(|run| run.figure(metric)).collect();

@@ -37,6 +37,13 @@ const CUSTOMER: [(&str, usize); 5] = [
     ("until the last byte", 7),
 ];
 
+/// The tiers of the brokerage, and the figures of their CPU time.
+const TIERS: [(&str, &str, usize); 3] = [
+    ("web tier", "web_cpu_ms_per_request", 0),
+    ("application tier", "app_cpu_ms_per_request", 2),
+    ("data tier", "data_cpu_ms_per_request", 4),
+];
+
 /// The parts of a bar, from bottom to top.
 pub fn parts(of: Segments) -> Vec<Part> {
     let part =
@@ -47,6 +54,7 @@ pub fn parts(of: Segments) -> Vec<Part> {
         }
         Segments::Customer => CUSTOMER.map(|(name, colour)| part(name, colour, false)).into(),
         Segments::Handshakes => vec![part("full", 1, false), part("resumed", 0, false)],
+        Segments::Tiers => TIERS.map(|(name, _, colour)| part(name, colour, false)).into(),
     }
 }
 
@@ -61,6 +69,7 @@ pub fn values(of: Segments, run: &Run) -> Option<Vec<f64>> {
             let full = run.figure("full_handshake_share")?;
             Some(vec![full, 1.0 - full])
         }
+        Segments::Tiers => TIERS.iter().map(|(_, figure, _)| run.figure(figure)).collect(),
     }
 }
 
@@ -145,8 +154,19 @@ mod tests {
     }
 
     #[test]
+    fn tiers_have_the_cpu_time_of_their_processes() {
+        let figures = [
+            ("web_cpu_ms_per_request", 0.2),
+            ("app_cpu_ms_per_request", 0.3),
+            ("data_cpu_ms_per_request", 0.4),
+        ];
+        assert_eq!(values(Segments::Tiers, &with(&figures, &[])).unwrap(), [0.2, 0.3, 0.4]);
+        assert_eq!(values(Segments::Tiers, &with(&figures[..2], &[])), None, "another site");
+    }
+
+    #[test]
     fn no_two_parts_of_a_bar_look_alike() {
-        for of in [Segments::Gate, Segments::Customer, Segments::Handshakes] {
+        for of in [Segments::Gate, Segments::Customer, Segments::Handshakes, Segments::Tiers] {
             let mut looks: Vec<_> = parts(of).iter().map(|it| (it.colour, it.striped)).collect();
             let count = looks.len();
             looks.sort_unstable();

@@ -7,7 +7,7 @@ use tidegate_stats::Estimate;
 
 use super::curves::{Curve, curves};
 use super::published::beside;
-use super::{Run, mean, run, usual_cost};
+use super::{Run, is_closed, mean, run, usual_cost};
 use crate::experiment::{Experiment, Levels};
 use crate::metrics::METRICS;
 use crate::record::{Kind, Record};
@@ -24,6 +24,7 @@ pub fn tables(
 ) -> BTreeMap<String, Vec<Row>> {
     let curves = curves(experiment, runs);
     let all = [
+        ("costs", costs(experiment, &curves)),
         ("knee", knee(experiment, &curves)),
         ("handshakes", handshakes(experiment, &curves)),
         ("phases", phases(experiment, &curves, runs)),
@@ -52,9 +53,29 @@ fn put(row: &mut Row, name: &str, value: Option<f64>) {
     row.insert(name.to_owned(), value.map_or(Value::Null, |value| json!(value)));
 }
 
+/// Of closed loops: what a request costs at the number of customers with the highest throughput.
+fn costs(experiment: &Experiment, curves: &[Curve<'_>]) -> Vec<Row> {
+    if !is_closed(experiment) {
+        return Vec::new();
+    }
+    let row = |curve: &Curve<'_>| {
+        let peak = curve.peak()?;
+        let mut row = columns(experiment, &curve.levels);
+        put(&mut row, "customers", Some(peak.load));
+        for metric in OF_CLOSED_LOOPS {
+            put(&mut row, metric, peak.mean(metric));
+        }
+        Some(row)
+    };
+    curves.iter().filter_map(row).collect()
+}
+
 /// Tables 1 and 2 of the paper: the load that overloads the server, its peak, and what is left
 /// of it in overload.
 fn knee(experiment: &Experiment, curves: &[Curve<'_>]) -> Vec<Row> {
+    if is_closed(experiment) {
+        return Vec::new();
+    }
     let row = |curve: &Curve<'_>| {
         let peak = curve.peak()?;
         let mut row = columns(experiment, &curve.levels);
@@ -127,8 +148,12 @@ fn by_levels(runs: &[Run]) -> BTreeMap<Levels, Vec<&Run>> {
     groups
 }
 
-/// The figures of `points` that have an interval.
-pub const OF_POINTS: [&str; 8] = [
+/// The figures of `points`, with their intervals.
+pub fn of_points(experiment: &Experiment) -> &'static [&'static str] {
+    if is_closed(experiment) { &OF_CLOSED_LOOPS } else { &OF_ARRIVALS }
+}
+
+const OF_ARRIVALS: [&str; 8] = [
     "offered_per_s",
     "requests_per_s",
     "completed_per_s",
@@ -137,6 +162,19 @@ pub const OF_POINTS: [&str; 8] = [
     "response_mean_ms",
     "response_p95_ms",
     "full_handshake_share",
+];
+
+const OF_CLOSED_LOOPS: [&str; 10] = [
+    "requests_per_s",
+    "response_mean_ms",
+    "response_p95_ms",
+    "handshake_time_share",
+    "full_handshake_share",
+    "cpu_ms_per_request",
+    "web_cpu_ms_per_request",
+    "app_cpu_ms_per_request",
+    "data_cpu_ms_per_request",
+    "bytes_per_request",
 ];
 
 /// Mean and interval of each combination over its rounds.
@@ -152,7 +190,7 @@ fn points(experiment: &Experiment, runs: &[Run]) -> Vec<Row> {
     let row = |(_, levels, runs): (Vec<usize>, Levels, Vec<&Run>)| {
         let mut row = columns(experiment, &levels);
         row.insert("rounds".into(), json!(runs.len()));
-        for metric in OF_POINTS {
+        for metric in of_points(experiment) {
             let values: Vec<f64> = runs.iter().filter_map(|run| run.figure(metric)).collect();
             put(&mut row, metric, mean(runs.iter().copied(), metric));
             if let Some(estimate) = Estimate::of_mean(&values) {

@@ -26,7 +26,7 @@ pub const TAKES: &[&str] = &["each", "mean", "peak"];
 /// What a figure's x axis can show.
 pub const AXES: &[&str] = &["offered_per_s", "load", "processors", "time", "knee"];
 /// What stacked bars can consist of.
-pub const SEGMENTS: &[&str] = &["gate", "gate_cpu", "customer", "handshakes"];
+pub const SEGMENTS: &[&str] = &["gate", "gate_cpu", "customer", "handshakes", "tiers"];
 
 keys! {
     /// What the experiment is about, and its parts.
@@ -206,7 +206,8 @@ keys! {
         /// Stacked bars in place of lines, and what they consist of: `gate` is the mean time of a
         /// connection by phase as the gate traced it (`trace = true`), `gate_cpu` the gate's CPU
         /// time in these phases, `customer` the mean time of an answered request by phase as
-        /// customers observe it, `handshakes` the shares of full and resumed handshakes.
+        /// customers observe it, `handshakes` the shares of full and resumed handshakes, `tiers`
+        /// the CPU time of a request in each tier of the brokerage.
         segments: Words(SEGMENTS) = Unset;
         /// Unit of the y axis.
         unit: Text("") = Else("that of what is shown");

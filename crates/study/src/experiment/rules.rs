@@ -81,6 +81,8 @@ pub enum Segments {
     Customer,
     /// The shares of full and resumed handshakes.
     Handshakes,
+    /// CPU time of a request in each tier of the brokerage.
+    Tiers,
 }
 
 impl Segments {
@@ -91,6 +93,7 @@ impl Segments {
             Self::GateCpu => "CPU ms per connection",
             Self::Customer => "ms per request",
             Self::Handshakes => "share",
+            Self::Tiers => "CPU ms per request",
         }
     }
 
@@ -218,6 +221,7 @@ fn shows(table: &Section<'_>) -> Option<Shows> {
             "gate" => Segments::Gate,
             "gate_cpu" => Segments::GateCpu,
             "customer" => Segments::Customer,
+            "tiers" => Segments::Tiers,
             _ => Segments::Handshakes,
         })),
         (Some(_), Some(segments)) => {

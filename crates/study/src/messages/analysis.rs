@@ -260,7 +260,7 @@ pub(super) fn batches(measured: &Measured, volume: &Volume) -> Vec<Row> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cost {
     pub server_cpu_us: f64,
-    pub client_cpu_us: Option<f64>,
+    pub client_cpu_us: f64,
     pub bytes_out: f64,
     pub bytes_in: f64,
 }
@@ -277,10 +277,10 @@ pub(super) fn cost(
             all.iter().flat_map(|it| it.warm()).map(|sample| of(sample) as f64).collect();
         mean(&warm)
     };
-    let client: Option<f64> = all.iter().map(|it| it.client_cpu_s).sum();
+    let cpu_us = |of: fn(&Series) -> f64| all.iter().map(|it| of(it)).sum::<f64>() / requests * 1e6;
     Some(Cost {
-        server_cpu_us: all.iter().map(|it| it.server_cpu_s).sum::<f64>() / requests * 1e6,
-        client_cpu_us: client.map(|seconds| seconds / requests * 1e6),
+        server_cpu_us: cpu_us(|it| it.server_cpu_s),
+        client_cpu_us: cpu_us(|it| it.client_cpu_s),
         bytes_out: bytes(|it| it.out)?,
         bytes_in: bytes(|it| it.into)?,
     })

@@ -76,9 +76,9 @@ const COSTS: [(&str, &str, &str, &str, Of); 3] = [
     (
         "client-cpu",
         "CPU of the client per message",
-        "Of the client's thread; the client on Java is another process and is not shown.",
+        "Of the client's thread; on Java without its compiler and garbage collector.",
         "µs",
-        |measured, it, question| cost(measured, it, question)?.client_cpu_us,
+        |measured, it, question| cost(measured, it, question).map(|it| it.client_cpu_us),
     ),
     (
         "bytes",

@@ -35,12 +35,12 @@ pub(super) struct OnTomcat<'a> {
     pub(super) ready_s: f64,
 }
 
-/// A line of the client.
+/// A line of the client: of a request, or its last.
 #[derive(Deserialize)]
-struct Line {
-    us: u64,
-    bytes_out: u64,
-    bytes_in: u64,
+#[serde(untagged)]
+enum Line {
+    Request { us: u64, bytes_out: u64, bytes_in: u64 },
+    End { cpu_us: u64 },
 }
 
 impl Java {
@@ -83,11 +83,12 @@ impl OnTomcat<'_> {
         self.tomcat.cpu_s()
     }
 
-    /// Sends so many requests, over all clients of a new client process.
+    /// Sends so many requests, over all clients of a new client process. The second figure is the
+    /// CPU time of its clients' threads in seconds.
     ///
     /// # Errors
     /// The client fails, with its last lines.
-    pub(super) fn send(&self, question: Question, requests: usize) -> Result<Vec<Sample>> {
+    pub(super) fn send(&self, question: Question, requests: usize) -> Result<(Vec<Sample>, f64)> {
         let (path, security) = match self.configuration {
             Configuration::SoapClear => ("/soap", "soap"),
             Configuration::SoapWss => ("/secure", "wss"),
@@ -111,19 +112,23 @@ impl OnTomcat<'_> {
             Launch::new("the messages client", command).piped().log_unnamed()?.start()?;
         let output = process.take_stdout().expect("standard output is piped");
         let mut samples = Vec::with_capacity(requests);
+        let mut cpu_s = None;
         for line in BufReader::new(output).lines() {
             let line: Option<Line> = line.ok().and_then(|line| serde_json::from_str(&line).ok());
             match line {
-                Some(Line { us, bytes_out, bytes_in }) if samples.len() < requests => {
+                Some(Line::Request { us, bytes_out, bytes_in }) if samples.len() < requests => {
                     samples.push(Sample { us, out: bytes_out, into: bytes_in });
+                }
+                Some(Line::End { cpu_us }) if samples.len() == requests => {
+                    cpu_s = Some(Duration::from_micros(cpu_us).as_secs_f64());
                 }
                 _ => return Err(Error::Process("the messages client writes other lines".into())),
             }
         }
         let last = process.last_lines();
         process.finish(END)?;
-        if samples.len() == requests {
-            return Ok(samples);
+        if let Some(cpu_s) = cpu_s {
+            return Ok((samples, cpu_s));
         }
         let url = format!("{base}{path}");
         Err(Error::Process(format!("the messages client failed at {url}: {last}")))

@@ -98,12 +98,10 @@ impl Server<'_> {
         }
     }
 
-    fn send(&mut self, question: Question, requests: usize) -> Result<(Vec<Sample>, Option<f64>)> {
+    fn send(&mut self, question: Question, requests: usize) -> Result<(Vec<Sample>, f64)> {
         match self {
-            Self::Own(own) => {
-                own.send(question, requests).map(|(samples, cpu)| (samples, Some(cpu)))
-            }
-            Self::Java(java) => java.send(question, requests).map(|samples| (samples, None)),
+            Self::Own(own) => own.send(question, requests),
+            Self::Java(java) => java.send(question, requests),
         }
     }
 }

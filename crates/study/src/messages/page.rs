@@ -117,7 +117,7 @@ impl Page<'_> {
             dt { "Once warm" } dd { "The second half of a series, in batches of " (self.volume.batch()) " requests" }
             dt { "Requests per second" } dd { "Of two clients without pauses: their number divided by the mean time of a request" }
             dt { "First answer" } dd { "From the start of the server's process until it reports that it is ready, and the first request" }
-            dt { "CPU" } dd { "Of the whole server process, on Java with its compiler and garbage collector; of the client's threads. Bytes are counted at the socket, below TLS" }
+            dt { "CPU" } dd { "Of the whole server process, on Java with its compiler and garbage collector; of the client's threads, on Java without them. Bytes are counted at the socket, below TLS" }
             dt { "Security" } dd { "rust-https: TLS 1.3, ECDSA P-256. rust-jose: ES256 in ECDH-ES with A256GCM, a new key pair per message. rust-cose: ES256 in A256GCM under a shared secret. rust-http-signatures: signed, not encrypted. rust-xml: XML Signature with ECDSA P-256 in XML Encryption with ECDH-ES and AES-256-GCM, a new key pair per message. soap-wss: signed and encrypted by WSS4J with RSA" }
             dt { "Intervals" } dd { "95 %, by Student's t over batches; ratios from logarithms. Batches that follow each other are alike, so the true uncertainty is somewhat larger. That of a first request is of the warm time it is compared with" }
             dt { "Machine" } dd { (machine) ", " (machine.system) ", " (machine.cpus) " processors" }

@@ -88,8 +88,8 @@ pub(super) struct Series {
     pub samples: Vec<Sample>,
     /// CPU seconds of the server during the series.
     pub server_cpu_s: f64,
-    /// CPU seconds of the clients' threads; `None` for a client that is another process.
-    pub client_cpu_s: Option<f64>,
+    /// CPU seconds of the clients' threads.
+    pub client_cpu_s: f64,
 }
 
 /// A start of a server.

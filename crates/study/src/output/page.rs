@@ -8,6 +8,7 @@ use maud::{Markup, PreEscaped, html};
 use tidegate_report::Palette;
 
 use crate::analysis::figures::Drawn;
+use crate::analysis::is_closed;
 use crate::experiment::Experiment;
 use crate::options::Options;
 use crate::summary::Summary;
@@ -66,18 +67,23 @@ impl Page<'_> {
             }
             dt { "Runs" } dd {
                 "In " (windows.repetitions) " rounds every combination is measured once, for "
-                (windows.measured_s) " s after " (windows.warm_up_s) " s of warm-up, service and gate started anew. "
+                (windows.measured_s) " s after " (windows.warm_up_s) " s of warm-up, " (words::servers(base)) " started anew. "
                 "Combinations of the same capacity follow each other in random order"
-                @if base.load.is_some() { ", after a baseline without admission control that measures the capacity at that time; loads are multiples of it" }
+                @if base.load.is_some() && !is_closed(self.experiment) { ", after a baseline without admission control that measures the capacity at that time; loads are multiples of it" }
                 "."
             }
             dt { "Customers" } dd {
-                (base.scenario) ", Poisson arrivals; times of people × " (base.time_scale)
-                @if (base.patience_scale - 1.0).abs() > 1e-9 { ", patience × " (base.patience_scale) }
-                ". Response times count from the intended start."
+                @if is_closed(self.experiment) {
+                    "In a closed loop: each begins the next request when the last was answered. "
+                    "Response times count from the opening of the connection, where a request has one of its own."
+                } @else {
+                    (base.scenario) ", Poisson arrivals; times of people × " (base.time_scale)
+                    @if (base.patience_scale - 1.0).abs() > 1e-9 { ", patience × " (base.patience_scale) }
+                    ". Response times count from the intended start."
+                }
             }
             dt { "Processors" } dd {
-                "Service and gate: core " (self.cores.0) " (" (self.unit) "); customers: core " (self.cores.1)
+                (words::servers(base)) ": core " (self.cores.0) " (" (self.unit) "); customers: core " (self.cores.1)
             }
             dt { "Intervals" } dd { "95 %, by Student's t over the runs of a claim. A claim holds if the whole interval keeps its limits, does not hold if the whole interval is beyond one, and is undecided else. A ratio compares runs of the same round, so that drift of the machine's speed cancels." }
             dt { "Machine" } dd { (machine) ", " (machine.system) ", " (machine.cpus) " processors" }

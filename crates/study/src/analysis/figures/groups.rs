@@ -45,9 +45,10 @@ pub(super) fn groups<'r>(
     groups.into_values().collect()
 }
 
-/// The offered load of a run: a multiple of the capacity, or a rate.
+/// The offered load of a run: a multiple of the capacity, a rate, or a number of customers.
 pub(super) fn load_of(run: &Run) -> f64 {
-    run.settings.load.or(run.settings.rate).unwrap_or_default()
+    let customers = run.settings.customers.map(f64::from);
+    run.settings.load.or(run.settings.rate).or(customers).unwrap_or_default()
 }
 
 /// The levels that tell runs from others, the one of `first` first.

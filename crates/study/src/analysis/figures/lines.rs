@@ -51,7 +51,10 @@ impl Lines {
             unit: rule.unit.clone(),
             log: rule.log,
             marks: rule.x != XAxis::Time,
-            is_share: matches!(metric, "full_handshake_share" | "completed_ratio"),
+            is_share: matches!(
+                metric,
+                "full_handshake_share" | "completed_ratio" | "handshake_time_share"
+            ),
             warm_up_s: (rule.x == XAxis::Time).then_some(warm_up_s),
         }
     }
@@ -136,7 +139,10 @@ fn x_axis(x: XAxis, lines: &[Line], load: &str, unit: &str) -> (String, Vec<f64>
         XAxis::Load if load == "load" => {
             ("offered load, as a multiple of the capacity".into(), xs, None)
         }
-        XAxis::Load if load == "customers" => ("customers at a time".into(), xs, None),
+        XAxis::Load if load == "customers" => {
+            let ticks = if xs.len() > 8 { time_ticks(last, 8) } else { xs };
+            ("customers at a time".into(), ticks, None)
+        }
         XAxis::Load | XAxis::OfferedPerS | XAxis::Knee => {
             ("new clients per second".into(), time_ticks(last, 7), Some(last))
         }

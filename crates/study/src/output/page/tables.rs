@@ -11,6 +11,12 @@ pub(super) fn all(page: &Page<'_>) -> Markup {
     let table = |name: &str| page.summary.tables.get(name).map(Vec::as_slice).unwrap_or_default();
     let beside = |rows: &[Row]| rows.iter().any(|row| row.contains_key("paper_new_clients_per_s"));
     html! {
+        @let costs = table("costs");
+        @if !costs.is_empty() {
+            h2 { "What a request costs" }
+            p.soft { "At the number of customers with the highest throughput." }
+            (rows(page, costs))
+        }
         @let knee = table("knee");
         @if !knee.is_empty() {
             h2 { "Peak, and what is left of it in overload" }
@@ -31,7 +37,7 @@ pub(super) fn all(page: &Page<'_>) -> Markup {
         @let phases = table("phases");
         @if !phases.is_empty() {
             h2 { "Time by phase" }
-            p.soft { "Mean milliseconds, below the capacity and in overload. Phases of " code { "customer" } " are those that the customers observe." }
+            p.soft { "Mean milliseconds" @if costs.is_empty() { ", below the capacity and in overload" } ". Phases of " code { "customer" } " are those that the customers observe." }
             (rows(page, &by_phase(phases)))
         }
         @let baselines = table("baselines");
@@ -102,7 +108,7 @@ fn rows(page: &Page<'_>, rows: &[Row]) -> Markup {
 
 /// Columns in the order of reading.
 fn order(name: &str) -> usize {
-    const ORDER: [&str; 31] = [
+    const ORDER: [&str; 38] = [
         "run",
         "at",
         "customer.connect",
@@ -111,6 +117,7 @@ fn order(name: &str) -> usize {
         "customer.first_byte",
         "customer.last_byte",
         "rounds",
+        "customers",
         "processors",
         "certificate",
         "tls",
@@ -133,7 +140,13 @@ fn order(name: &str) -> usize {
         "response_p95_ms",
         "full_share_below",
         "full_share_overloaded",
+        "handshake_time_share",
         "full_handshake_share",
+        "cpu_ms_per_request",
+        "web_cpu_ms_per_request",
+        "app_cpu_ms_per_request",
+        "data_cpu_ms_per_request",
+        "bytes_per_request",
     ];
     ORDER.iter().position(|known| *known == name).unwrap_or(ORDER.len())
 }
@@ -143,7 +156,8 @@ fn head(name: &str) -> String {
     let words = name.replace("paper_", "paper: ").replace("_per_s", "/s").replace('_', " ");
     let words =
         words.replace(" ms", ", ms").replace("overloaded share of peak", "left of the peak");
-    words.replace("customer.", "customer: ").replace("full share", "full handshakes,")
+    let words = words.replace("customer.", "customer: ").replace("full share", "full handshakes,");
+    words.replace("cpu", "CPU").replace(", ms per request", " per request, ms")
 }
 
 fn cell(name: &str, value: Option<&Value>) -> String {
@@ -155,6 +169,8 @@ fn cell(name: &str, value: Option<&Value>) -> String {
                 value if share && value < 0.1 => format!("{:.1} %", 100.0 * value),
                 value if share => format!("{:.0} %", 100.0 * value),
                 value if value.abs() >= 100.0 => format!("{value:.0}"),
+                value if name.ends_with("_ms_per_request") => format!("{value:.3}"),
+                value if name == "customers" => format!("{value:.0}"),
                 value if name == "machine_speed" => format!("{value:.2}"),
                 value => format!("{value:.1}"),
             }
@@ -187,6 +203,8 @@ mod tests {
         assert_eq!(shown("completed_ratio", 0.98), "98 %");
         assert_eq!(shown("requests_per_s", 1234.5), "1234");
         assert_eq!(shown("response_mean_ms", 3.12), "3.1");
+        assert_eq!(shown("web_cpu_ms_per_request", 0.0123), "0.012");
+        assert_eq!(head("web_cpu_ms_per_request"), "web CPU per request, ms");
         assert_eq!(cell("x", Some(&Value::Null)), "–");
         assert_eq!(head("paper_peak_requests_per_s"), "paper: peak requests/s");
     }

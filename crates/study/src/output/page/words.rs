@@ -6,6 +6,7 @@ use maud::{Markup, html};
 
 use super::Page;
 use crate::claim::Verdict;
+use crate::experiment::Settings;
 use crate::summary::Row;
 
 /// Mean share of the peak that is left in overload, and of the peak's completed sessions, by
@@ -49,6 +50,11 @@ fn peak_of_off<'a>(rows: &'a [Row], row: &Row) -> Option<&'a Row> {
             })
     };
     rows.iter().find(same)
+}
+
+/// What is started for a run.
+pub(super) fn servers(base: &Settings) -> &'static str {
+    if base.gate { "service and gate" } else { "the service" }
 }
 
 fn percent(share: f64) -> String {

@@ -4,9 +4,11 @@ import java.io.BufferedWriter;
 import java.io.IOException;
 import java.io.OutputStreamWriter;
 import java.io.Writer;
+import java.lang.management.ManagementFactory;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
 import tidegate.messages.Answer;
 import tidegate.messages.Keys;
@@ -17,7 +19,9 @@ import tidegate.messages.Soap;
 /**
  * Sends requests one after the other from each client, checks every answer, and then writes a line
  * of JSON per request: its number from 1 in the order of their starts, its time in microseconds
- * from before the message is built until the answer was verified, and the bytes on the wire.
+ * from before the message is built until the answer was verified, and the bytes on the wire. The
+ * last line has the CPU time of the clients' threads in microseconds, without that of compiler and
+ * garbage collector.
  */
 public final class Main {
     private final Arguments arguments;
@@ -26,6 +30,7 @@ public final class Main {
     private final Tls tls;
     private final Security security;
     private final AtomicInteger next = new AtomicInteger();
+    private final AtomicLong cpuNanos = new AtomicLong();
     private final AtomicReference<Exception> failure = new AtomicReference<>();
     private final long[] micros;
     private final long[] sent;
@@ -76,6 +81,7 @@ public final class Main {
                 out.write("{\"request\": " + (index + 1) + ", \"us\": " + micros[index]
                         + ", \"bytes_out\": " + sent[index] + ", \"bytes_in\": " + received[index] + "}\n");
             }
+            out.write("{\"cpu_us\": " + cpuNanos.get() / 1000 + "}\n");
         }
     }
 
@@ -110,6 +116,8 @@ public final class Main {
             }
         } catch (IOException | Refused | RuntimeException error) {
             failure.compareAndSet(null, error);
+        } finally {
+            cpuNanos.addAndGet(ManagementFactory.getThreadMXBean().getCurrentThreadCpuTime());
         }
     }
 
