@@ -69,11 +69,18 @@ impl Progress {
         }
         let figure = |name: &str| record.figure(name).unwrap_or_default();
         let saturated = if record.is_sound() { "" } else { "  (load generator saturated)" };
+        // In a closed loop what is offered is what is served.
+        let sessions = match record.planned.settings.customers {
+            Some(_) => String::new(),
+            None => format!(
+                "{:.1} sessions/s offered, {:.1} completed, ",
+                figure("offered_per_s"),
+                figure("completed_per_s")
+            ),
+        };
         self.line(&format!(
-            "{}: {:.1} sessions/s offered, {:.1} completed, {:.0} requests/s, p95 {:.0} ms{saturated}",
+            "{}: {sessions}{:.0} requests/s, p95 {:.1} ms{saturated}",
             record.planned.id,
-            figure("offered_per_s"),
-            figure("completed_per_s"),
             figure("requests_per_s"),
             figure("response_p95_ms"),
         ));

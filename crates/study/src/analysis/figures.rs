@@ -87,7 +87,9 @@ pub fn figures(experiment: &Experiment, runs: &[Run], quick: bool, unit: &str) -
             drawn.push(draw(experiment, rule, None, runs, (unit, warm_up_s)));
             continue;
         };
-        for (number, level) in factor.levels(quick).into_iter().enumerate() {
+        let shown = |level: &&str| rule.runs.allows(&factor.name, level);
+        let levels = factor.levels(quick).into_iter().filter(shown);
+        for (number, level) in levels.enumerate() {
             let of = Some((factor.name.as_str(), level, number + 1));
             drawn.push(draw(experiment, rule, of, runs, (unit, warm_up_s)));
         }

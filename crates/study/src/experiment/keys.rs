@@ -220,7 +220,7 @@ keys! {
         lines: Text("name of a factor") = Unset;
         /// The runs.
         r#where: Subtable = Else("all runs");
-        /// A factor for each of whose levels there is a figure.
+        /// A factor for each of whose levels, as far as `where` selects them, there is a figure.
         each: Text("name of a factor") = Unset;
         /// Scale of the y axis.
         scale: Words(SCALES) = Is("linear");

@@ -108,16 +108,18 @@ pub(super) fn lead(page: &Page<'_>) -> String {
             and(&sessions)
         );
     }
-    let claims = page.summary.claims.len();
-    if claims > 0 {
+    let (claims, count) = (page.summary.claims.len(), |verdict| page.summary.count(verdict));
+    let (fail, open) = (count(Verdict::DoesNotHold), count(Verdict::Undecided));
+    if claims > 0 && kept.is_empty() {
+        // How many hold is the headline.
+        text = format!("{} do not, and {} are undecided. ", fail, open);
+    } else if claims > 0 {
+        let hold = count(Verdict::Holds);
         text += &format!(
-            "Of {claims} claims {} hold here, {} do not, and {} are undecided.",
-            page.summary.count(Verdict::Holds),
-            page.summary.count(Verdict::DoesNotHold),
-            page.summary.count(Verdict::Undecided)
+            "Of {claims} claims {hold} hold here, {fail} do not, and {open} are undecided."
         );
     }
-    if text.is_empty() { page.experiment.about.clone() } else { text }
+    if kept.is_empty() { text + "The study: " + &page.experiment.about + "." } else { text }
 }
 
 /// The figures of the headline.
