@@ -2,6 +2,7 @@
 
 mod brokerage;
 mod card;
+mod error;
 mod messages;
 
 use std::net::{IpAddr, SocketAddr};
@@ -12,8 +13,9 @@ use clap::Subcommand;
 use tidegate_sites::auction::{self, Options};
 use tidegate_sites::password::PasswordCost;
 
-use crate::exit::{Outcome, bad_input};
+use crate::exit::Outcome;
 use crate::signals::Signals;
+use error::classify;
 use tidegate_host::Cores;
 use tidegate_lab::READY;
 
@@ -123,11 +125,4 @@ fn milliseconds(text: &str) -> Result<f64, String> {
 fn seconds(text: &str) -> Result<f64, String> {
     let value = text.parse::<f64>().ok().filter(|s| (0.0..=86_400.0).contains(s));
     value.ok_or_else(|| "must be 0 to 86400 seconds, such as 30".to_owned())
-}
-
-fn classify(error: tidegate_sites::Error) -> anyhow::Error {
-    match error {
-        tidegate_sites::Error::Operator(_) => bad_input(error),
-        other => other.into(),
-    }
 }

@@ -10,7 +10,7 @@ pub use args::Args;
 
 use tidegate_sites::brokerage::web::stub_call;
 
-use super::classify;
+use super::error::classify;
 use crate::exit::{Outcome, bad_input};
 
 /// Serves until SIGTERM or SIGINT, or makes certificates or a key.

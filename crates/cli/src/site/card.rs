@@ -12,7 +12,7 @@ use tidegate_sites::card::{self, ForMerchant, Keys, Options, WebhookSecret};
 use tidegate_sites::tls::{Tls, TlsVersion};
 use tracing_subscriber::EnvFilter;
 
-use super::classify;
+use super::error::classify;
 use crate::exit::{Outcome, bad_input};
 use crate::signals::Signals;
 use crate::stdout::print;

@@ -7,7 +7,7 @@ use tidegate_host::Cores;
 use tidegate_lab::READY;
 use tidegate_sites::messages::{self, Format, Keys, Options, Tls, TlsVersion};
 
-use super::classify;
+use super::error::classify;
 use crate::exit::{Outcome, bad_input};
 use crate::signals::Signals;
 use crate::stdout::print;

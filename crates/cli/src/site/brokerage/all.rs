@@ -8,7 +8,7 @@ use tidegate_sites::brokerage::{Handshakes, TIERS, data};
 use tidegate_sites::link::{Cipher, KeyRing, Protection, authority};
 use tidegate_sites::tls::TlsVersion;
 
-use super::super::classify;
+use super::super::error::classify;
 use super::args::{Args, Tier, Way};
 use super::one::data_options;
 use crate::exit::Outcome;

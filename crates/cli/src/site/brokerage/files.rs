@@ -5,7 +5,7 @@ use std::path::Path;
 use tidegate_sites::brokerage::TIERS;
 use tidegate_sites::link::{Cipher, KeyRing, authority};
 
-use super::super::classify;
+use super::super::error::classify;
 use crate::exit::Outcome;
 use crate::stdout::print;
 

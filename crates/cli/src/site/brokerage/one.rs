@@ -9,7 +9,7 @@ use tidegate_sites::brokerage::{Handshakes, LinkOptions, Running, app, data, web
 use tidegate_sites::link::Files;
 use tidegate_sites::tls::Tls;
 
-use super::super::classify;
+use super::super::error::classify;
 use super::args::{Args, Tier, Way};
 use super::logging;
 use crate::exit::{Outcome, bad_input};

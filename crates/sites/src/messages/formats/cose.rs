@@ -12,7 +12,7 @@ use coset::{
 };
 use http::HeaderMap;
 
-use super::Codec;
+use super::codec::Codec;
 use crate::messages::keys::{Keys, Party};
 use crate::messages::message::Message;
 use crate::messages::refused::Refused;
@@ -135,14 +135,14 @@ impl Codec for Cose {
     #[cfg(any(test, feature = "fuzzing"))]
     fn forge(
         &self,
-        layer: super::Layer,
+        layer: super::codec::Layer,
         bytes: &[u8],
         _: &Scene,
         _: &mut HeaderMap,
     ) -> Option<Vec<u8>> {
         let signed = match layer {
-            super::Layer::Signed => bytes.to_vec(),
-            super::Layer::Content => self.sign(bytes.to_vec()).ok()?,
+            super::codec::Layer::Signed => bytes.to_vec(),
+            super::codec::Layer::Content => self.sign(bytes.to_vec()).ok()?,
         };
         self.seal_signed(&signed).ok()
     }

@@ -13,7 +13,7 @@ use base64::engine::general_purpose::STANDARD;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use sfv::{BareItem, Dictionary, ListEntry, Parser};
 
-use super::Codec;
+use super::codec::Codec;
 use crate::messages::keys::{Keys, Party};
 use crate::messages::message::Message;
 use crate::messages::refused::Refused;
@@ -104,12 +104,12 @@ impl Codec for HttpSignatures {
     #[cfg(any(test, feature = "fuzzing"))]
     fn forge(
         &self,
-        layer: super::Layer,
+        layer: super::codec::Layer,
         bytes: &[u8],
         scene: &Scene,
         headers: &mut HeaderMap,
     ) -> Option<Vec<u8>> {
-        if layer != super::Layer::Content {
+        if layer != super::codec::Layer::Content {
             return None;
         }
         // The parameters of the message, if it is one.

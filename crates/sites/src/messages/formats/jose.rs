@@ -11,7 +11,8 @@ use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation, deco
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use super::{Codec, jwe};
+use super::codec::Codec;
+use super::jwe;
 use crate::messages::keys::Keys;
 use crate::messages::message::Message;
 use crate::messages::refused::Refused;
@@ -103,14 +104,14 @@ impl Codec for Jose {
     #[cfg(any(test, feature = "fuzzing"))]
     fn forge(
         &self,
-        layer: super::Layer,
+        layer: super::codec::Layer,
         bytes: &[u8],
         _: &Scene,
         _: &mut HeaderMap,
     ) -> Option<Vec<u8>> {
         let signed = match layer {
-            super::Layer::Signed => bytes.to_vec(),
-            super::Layer::Content => {
+            super::codec::Layer::Signed => bytes.to_vec(),
+            super::codec::Layer::Content => {
                 let header = serde_json::to_vec(&self.header).ok()?;
                 let text = format!("{}.{}", BASE64.encode(header), BASE64.encode(bytes));
                 let signature = self.keys.sign(text.as_bytes()).ok()?;

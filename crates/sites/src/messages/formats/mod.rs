@@ -1,5 +1,6 @@
 //! The ways to write a message.
 
+mod codec;
 mod cose;
 mod http_signatures;
 mod jose;
@@ -11,44 +12,12 @@ mod xml;
 
 use std::str::FromStr;
 
-use http::HeaderMap;
-
 use super::keys::Keys;
-use super::message::Message;
-use super::refused::Refused;
-use super::wire::{MOST_BODY, Scene};
+use super::wire::MOST_BODY;
 use crate::Result;
-
-/// Writes and reads messages in one format with the keys of one party.
-pub(super) trait Codec: Send + Sync {
-    /// The body of a message; fields of the format go to `headers`, which holds the
-    /// Content-Type.
-    fn seal(&self, message: &Message, scene: &Scene, headers: &mut HeaderMap) -> Result<Vec<u8>>;
-
-    /// The message of a body with the format's Content-Type.
-    fn open(&self, headers: &HeaderMap, body: &[u8], scene: &Scene) -> Result<Message, Refused>;
-
-    /// Like [`seal`](Self::seal), with any bytes in a layer of the message; `None` where the
-    /// format or its library cannot write that.
-    #[cfg(any(test, feature = "fuzzing"))]
-    fn forge(
-        &self,
-        layer: Layer,
-        bytes: &[u8],
-        scene: &Scene,
-        headers: &mut HeaderMap,
-    ) -> Option<Vec<u8>>;
-}
-
-/// Where bytes are put that are not a message's, to test what a receiver makes of them.
+pub(super) use codec::Codec;
 #[cfg(any(test, feature = "fuzzing"))]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Layer {
-    /// In place of the signed message, inside of an encryption that is right.
-    Signed,
-    /// In place of the content, inside of a signature that is right. In XML: of the payload.
-    Content,
-}
+pub use codec::Layer;
 
 /// Most bytes of a body in XML: every character of the payload as `&amp;`, and that in base64.
 const MOST_XML_BODY: usize = 7 * 1024 * 1024;

@@ -2,7 +2,7 @@
 
 use http::HeaderMap;
 
-use super::Codec;
+use super::codec::Codec;
 use crate::Result;
 use crate::messages::message::Message;
 use crate::messages::refused::Refused;
@@ -23,11 +23,11 @@ impl Codec for Plain {
     #[cfg(any(test, feature = "fuzzing"))]
     fn forge(
         &self,
-        layer: super::Layer,
+        layer: super::codec::Layer,
         bytes: &[u8],
         _: &Scene,
         _: &mut HeaderMap,
     ) -> Option<Vec<u8>> {
-        (layer == super::Layer::Content).then(|| bytes.to_vec())
+        (layer == super::codec::Layer::Content).then(|| bytes.to_vec())
     }
 }

@@ -10,8 +10,8 @@ use bergshamra_enc::decrypt::decrypt_to_bytes;
 use bergshamra_enc::encrypt::encrypt;
 use bergshamra_keys::{Key, KeyUsage};
 
+use super::material::{decoded, manager, private, public};
 use super::outline::{Outline, Part, algorithm, text};
-use super::{decoded, manager, private, public};
 use crate::messages::keys::{Keys, Party};
 use crate::messages::refused::Refused;
 use crate::{Error, Result};

@@ -9,29 +9,26 @@
 //! Source: XML Signature Best Practices (W3C Note of 2013), XML Encryption 1.1 section 6.
 
 mod encrypted;
+mod material;
 mod outline;
 #[cfg(test)]
 mod peers;
 mod signed;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use bergshamra_dsig::sign::sign_owned;
 use bergshamra_dsig::verify::verify;
 use bergshamra_dsig::{DsigContext, VerifyResult};
-use bergshamra_keys::{Key, KeyData, KeyUsage, KeysManager};
+use bergshamra_keys::KeyUsage;
 use http::HeaderMap;
-use kryptering::{EcCurve, KeyAlgorithm};
 
-use super::Codec;
+use super::codec::Codec;
 use crate::messages::keys::Keys;
 use crate::messages::message::Message;
 use crate::messages::refused::Refused;
 use crate::messages::wire::Scene;
 use crate::{Error, Result};
 use encrypted::Encryption;
-
-const P256: KeyAlgorithm = KeyAlgorithm::Ec(EcCurve::P256);
+use material::{manager, private, public};
 
 /// Signs and encrypts for the other party.
 pub(super) struct Xml {
@@ -97,14 +94,14 @@ impl Codec for Xml {
     #[cfg(any(test, feature = "fuzzing"))]
     fn forge(
         &self,
-        layer: super::Layer,
+        layer: super::codec::Layer,
         bytes: &[u8],
         _: &Scene,
         _: &mut HeaderMap,
     ) -> Option<Vec<u8>> {
         let signed = match layer {
-            super::Layer::Signed => bytes.to_vec(),
-            super::Layer::Content => {
+            super::codec::Layer::Signed => bytes.to_vec(),
+            super::codec::Layer::Content => {
                 // The library signs what it reads as XML, markup in the payload as well.
                 let template = signed::unsigned_as_it_is(std::str::from_utf8(bytes).ok()?)?;
                 sign_owned(&self.signing, template).ok()?.into_bytes()
@@ -112,31 +109,4 @@ impl Codec for Xml {
         };
         self.encrypt(&signed).ok()
     }
-}
-
-/// The keys that the library may choose from.
-fn manager<const N: usize>(keys: [Key; N]) -> KeysManager {
-    let mut manager = KeysManager::new();
-    manager.add_keys(keys);
-    manager
-}
-
-/// A private key of P-256, PKCS #8.
-fn private(pkcs8: &[u8], usage: KeyUsage) -> Result<Key> {
-    KeyData::from_pkcs8_der(P256, pkcs8).map(|data| Key::new(data, usage)).map_err(no_key)
-}
-
-/// A public key of P-256, SubjectPublicKeyInfo.
-fn public(spki: &[u8], usage: KeyUsage) -> Result<Key> {
-    KeyData::from_spki_der(P256, spki).map(|data| Key::new(data, usage)).map_err(no_key)
-}
-
-fn no_key(error: impl std::fmt::Display) -> Error {
-    Error::Internal(format!("the library does not take a key: {error}"))
-}
-
-/// The bytes of a value of base64, without whitespace and in the one form.
-fn decoded<const N: usize>(text: &str) -> Result<[u8; N], Refused> {
-    let bytes = STANDARD.decode(text).map_err(|_| Refused::Malformed)?;
-    bytes.try_into().map_err(|_| Refused::Malformed)
 }

@@ -9,7 +9,7 @@
 
 use aws_lc_rs::digest::{Context, SHA256};
 
-use super::decoded;
+use super::material::decoded;
 use super::outline::{Outline, Part, algorithm, text};
 use crate::messages::keys::Party;
 use crate::messages::message::{Id, Message, Operation};
