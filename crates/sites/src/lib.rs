@@ -20,6 +20,7 @@ pub mod password;
 mod population;
 mod private_file;
 mod replay;
+pub mod self_signed;
 pub mod server;
 mod throttle;
 pub mod tls;

@@ -2,6 +2,7 @@
 
 mod all;
 mod args;
+mod cashier;
 mod files;
 mod logging;
 mod one;
@@ -34,6 +35,11 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
         Some(tier) if args.app_servers != 1 => Err(bad_input(format!(
             "--app-servers: is for all tiers together; start each with --tier app and name \
              them all by --next of the web tier, instead of --tier {}",
+            tier.name()
+        ))),
+        Some(tier) if args.card => Err(bad_input(format!(
+            "--card: is for all tiers together; start `tidegate site card` by itself, and name it \
+             by --card-processor of --tier app, instead of --tier {}",
             tier.name()
         ))),
         Some(tier) => one::run(&args, tier),

@@ -131,20 +131,23 @@ fn make_key(options: &Options, merchant: &str) -> anyhow::Result<Outcome> {
 }
 
 fn make_webhook_secret(file: &Path) -> anyhow::Result<Outcome> {
-    let secret = WebhookSecret::generate();
-    std::fs::OpenOptions::new()
-        .create_new(true)
-        .write(true)
-        .mode(0o600)
-        .open(file)
-        .and_then(|mut open| writeln!(open, "{}", *secret))
-        .map_err(|error| {
-            bad_input(format!(
-                "--make-webhook-secret {}: cannot be written: {error}; give a new file",
-                file.display()
-            ))
-        })?;
+    write_secret(file, &WebhookSecret::generate()).map_err(|error| {
+        bad_input(format!(
+            "--make-webhook-secret {}: cannot be written: {error}; give a new file",
+            file.display()
+        ))
+    })?;
     Ok(Outcome::Done)
+}
+
+/// Writes a new file with a line that its owner alone can read.
+///
+/// # Errors
+/// It is there already, or cannot be written.
+pub fn write_secret(file: &Path, line: &str) -> std::io::Result<()> {
+    let mut open =
+        std::fs::OpenOptions::new().create_new(true).write(true).mode(0o600).open(file)?;
+    writeln!(open, "{line}")
 }
 
 fn seconds(text: &str) -> Result<f64, String> {

@@ -74,6 +74,14 @@ pub struct Page {
     pub text: String,
 }
 
+impl Page {
+    /// The card form that the page of a deposit leads to.
+    pub fn card_form(&self) -> Option<String> {
+        let (_, rest) = self.text.split_once("<a class=\"button\" href=\"http")?;
+        Some(format!("http{}", rest.split_once('"')?.0))
+    }
+}
+
 /// A customer with the cookies of a browser, by curl.
 #[derive(Clone)]
 pub struct Customer {
@@ -92,9 +100,13 @@ impl Customer {
     }
 
     fn request(&self, path: &str, more: &[&str]) -> Page {
-        let (url, cookies) = (format!("{}{path}", self.site), self.cookies.display().to_string());
+        self.request_url(&format!("{}{path}", self.site), more)
+    }
+
+    fn request_url(&self, url: &str, more: &[&str]) -> Page {
+        let cookies = self.cookies.display().to_string();
         let fixed =
-            ["--cookie", &cookies, "--cookie-jar", &cookies, "--write-out", "\n%{http_code}", &url];
+            ["--cookie", &cookies, "--cookie-jar", &cookies, "--write-out", "\n%{http_code}", url];
         let text = curl(&[&fixed, more].concat()).stdout_text();
         let (text, status) = text.rsplit_once('\n').unwrap_or(("", "0"));
         Page { status: status.parse().unwrap_or(0), text: text.to_owned() }
@@ -106,6 +118,22 @@ impl Customer {
 
     pub fn post(&self, path: &str, fields: &str) -> Page {
         self.request(path, &["--data", fields])
+    }
+
+    /// Sends a form, and follows where the answers lead, from site to site as a browser does.
+    pub fn post_and_follow(&self, url: &str, fields: &str) -> Page {
+        self.request_url(url, &["--location", "--data", fields])
+    }
+
+    /// Makes a deposit of this name; its page.
+    pub fn deposit(&self, form: &str, name: &str, amount: &str) -> Page {
+        let fields = format!("form={form}&deposit={name}&amount={amount}");
+        self.post_and_follow(&format!("{}/deposits", self.site), &fields)
+    }
+
+    /// Types a card into a card form and comes back; the page that is seen then.
+    pub fn type_card(&self, form: &str, number: &str) -> Page {
+        self.post_and_follow(form, &format!("number={number}&expiry=12%2F99&cvc=876"))
     }
 
     /// Sends an order of this name to buy or sell at a limit.
@@ -127,7 +155,7 @@ impl Customer {
 
 /// What must be zero whatever has happened: cash and shares add up, and nothing is there
 /// twice.
-const BOOKS: [(&str, &str); 6] = [
+const BOOKS: [(&str, &str); 9] = [
     ("all cash", "SELECT CAST(SUM(available + reserved) AS BIGINT) FROM accounts"),
     (
         "all shares",
@@ -149,6 +177,21 @@ const BOOKS: [(&str, &str); 6] = [
     (
         "filled orders beside executions",
         "SELECT (SELECT COUNT(*) FROM orders WHERE state = 1) - (SELECT COUNT(*) FROM executions)",
+    ),
+    (
+        "deposits that are paid and not credited",
+        "SELECT COUNT(*) FROM deposits d WHERE state = 3 AND NOT EXISTS (SELECT 1 FROM payments p
+             WHERE p.payment = d.reference AND p.customer = d.customer AND p.cents = d.cents)",
+    ),
+    (
+        "deposits that are credited and not paid",
+        "SELECT COUNT(*) FROM deposits d JOIN payments p ON p.payment = d.reference
+             WHERE d.state <> 3",
+    ),
+    (
+        "open deposits beside the outbox",
+        "SELECT (SELECT COUNT(*) FROM deposits WHERE state < 3)
+              - (SELECT COUNT(*) FROM deposit_outbox)",
     ),
     (
         "holdings beside executions",

@@ -1,22 +1,17 @@
 //! What the operator has registered for each merchant: return URLs and webhooks.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use url::Url;
 
 use super::address;
 use super::keys::Keys;
 use super::options::{ForMerchant, Options};
-use super::signature::WebhookSecret;
-use crate::{Error, Result, private_file};
+use super::signature::{WebhookSecret, read_secrets};
+use crate::{Error, Result};
 
 /// Most webhooks of a merchant.
 const MOST_WEBHOOKS: usize = 8;
-/// Most secrets of a webhook.
-const MOST_SECRETS: usize = 4;
-/// Most bytes of a file of secrets.
-const MOST_FILE: u64 = 4096;
 
 /// All merchants of a processor, by name.
 #[derive(Debug)]
@@ -119,24 +114,6 @@ impl Merchants {
 
 fn read(flag: &str, text: &str) -> Result<Url> {
     address::read(text).map_err(|rule| Error::Operator(format!("{flag} {text}: {rule}")))
-}
-
-/// Reads a file of secrets, one a line, the newest first.
-fn read_secrets(path: &Path) -> Result<Vec<WebhookSecret>> {
-    let wrong =
-        |text: String| Error::Operator(format!("--webhook-secret-file {}: {text}", path.display()));
-    let make = "write one with `tidegate site card --make-webhook-secret FILE`";
-    let text = private_file::read_at_most(MOST_FILE, path).map_err(|reason| {
-        wrong(if path.exists() { reason } else { format!("{reason}; {make}") })
-    })?;
-    let lines = std::str::from_utf8(&text).map_err(|_| wrong(format!("is not text; {make}")))?;
-    let secrets: Option<Vec<_>> = lines.lines().map(WebhookSecret::from_text).collect();
-    match secrets {
-        Some(secrets) if (1..=MOST_SECRETS).contains(&secrets.len()) => Ok(secrets),
-        _ => Err(wrong(format!(
-            "must hold 1 to {MOST_SECRETS} secrets, each a line of 16 to 256 visible characters; {make}"
-        ))),
-    }
 }
 
 #[cfg(test)]

@@ -18,7 +18,6 @@ mod api;
 mod app;
 mod background;
 mod backoff;
-mod certificate;
 mod checkout;
 pub mod client;
 mod clock;
@@ -40,6 +39,7 @@ mod store;
 mod view;
 mod webhooks;
 
+pub(crate) use address::read as read_url;
 pub use amount::{Currency, MOST as MOST_AMOUNT};
 pub use backoff::Backoff;
 pub use clock::Clock;
@@ -52,6 +52,6 @@ pub use resource::{
     ApiError, Cancellation, Capturing, CardSummary, Event, EventKind, Events, Failure, Movement,
     Payment,
 };
-pub use signature::{Rejected, WebhookSecret};
+pub use signature::{Rejected, SIGNATURE, WebhookSecret};
 pub use site::{Processor, Site, processor, start};
 pub use state::Status;

@@ -3,8 +3,12 @@
 //! The header is `t=SECONDS,v1=HEX`, with a `v1` for each secret while secrets are replaced.
 //! Schemes of other names are left for later versions.
 
+use std::path::Path;
+
 use aws_lc_rs::hmac;
 use zeroize::Zeroizing;
+
+use crate::{Error, Result, private_file};
 
 /// Header with the signatures of a webhook.
 pub const SIGNATURE: &str = "tidegate-signature";
@@ -13,6 +17,10 @@ const LONGEST: usize = 1024;
 /// Bytes of a secret.
 const SHORTEST_SECRET: usize = 16;
 const LONGEST_SECRET: usize = 256;
+/// Most secrets of a webhook.
+const MOST_SECRETS: usize = 4;
+/// Most bytes of a file of secrets.
+const MOST_FILE: u64 = 4096;
 
 /// A secret that processor and merchant share for webhooks. Nothing prints it.
 #[derive(Clone)]
@@ -45,6 +53,27 @@ impl WebhookSecret {
 impl std::fmt::Debug for WebhookSecret {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("WebhookSecret")
+    }
+}
+
+/// Reads a file of secrets, one a line, the newest first.
+///
+/// # Errors
+/// It is missing, can be read by others, or holds something else: errors for the operator.
+pub fn read_secrets(path: &Path) -> Result<Vec<WebhookSecret>> {
+    let wrong =
+        |text: String| Error::Operator(format!("--webhook-secret-file {}: {text}", path.display()));
+    let make = "write one with `tidegate site card --make-webhook-secret FILE`";
+    let text = private_file::read_at_most(MOST_FILE, path).map_err(|reason| {
+        wrong(if path.exists() { reason } else { format!("{reason}; {make}") })
+    })?;
+    let lines = std::str::from_utf8(&text).map_err(|_| wrong(format!("is not text; {make}")))?;
+    let secrets: Option<Vec<_>> = lines.lines().map(WebhookSecret::from_text).collect();
+    match secrets {
+        Some(secrets) if (1..=MOST_SECRETS).contains(&secrets.len()) => Ok(secrets),
+        _ => Err(wrong(format!(
+            "must hold 1 to {MOST_SECRETS} secrets, each a line of 16 to 256 visible characters; {make}"
+        ))),
     }
 }
 

@@ -9,7 +9,6 @@ use tokio::sync::Notify;
 
 use super::app::{App, Shared};
 use super::background;
-use super::certificate;
 use super::clock::Clock;
 use super::http::Http;
 use super::keys::Keys;
@@ -19,7 +18,7 @@ use super::{address, api, checkout, schema};
 use crate::database::{Connection, Database};
 use crate::login_limit::LoginLimit;
 use crate::server::{BackgroundTask, Peers, Server, Service, available_cores};
-use crate::{Error, Result, tls};
+use crate::{Error, Result, self_signed, tls};
 
 /// A running processor.
 #[derive(Debug)]
@@ -49,7 +48,7 @@ pub fn start(options: &Options) -> Result<Site> {
     if let Some(tls) = &mut tls
         && tls.files.is_none()
     {
-        let files = certificate::kept(&options.data)?;
+        let files = self_signed::kept(&options.data, "card-certificate")?;
         made = Some(files.0.clone());
         tls.files = Some(files);
     }

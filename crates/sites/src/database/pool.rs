@@ -96,15 +96,32 @@ impl Database {
     /// # Errors
     /// An error of the database.
     pub async fn begin(&self) -> Result<Transaction> {
+        self.begin_with(self.write.commit).await
+    }
+
+    /// The same for one whose commit is on the disk when it returns, on SQLite too.
+    ///
+    /// # Errors
+    /// An error of the database.
+    pub async fn begin_on_disk(&self) -> Result<Transaction> {
+        self.begin_with(Commit::OnDisk).await
+    }
+
+    async fn begin_with(&self, commit: Commit) -> Result<Transaction> {
         let _traced = during(Phase::Database);
         let mut lease = self.write.lease().await?;
-        let begin = match lease.connection().dialect() {
+        lease.reusable = false;
+        let connection = lease.connection();
+        let begin = match connection.dialect() {
             Dialect::Sqlite => "BEGIN IMMEDIATE",
             Dialect::Postgres => "BEGIN",
         };
-        lease.reusable = false;
-        lease.connection().run(begin, &[]).await?;
-        Ok(Transaction { lease })
+        let other = commit != self.write.commit && connection.dialect() == Dialect::Sqlite;
+        if other {
+            connection.run(commit.pragma(), &[]).await?;
+        }
+        connection.run(begin, &[]).await?;
+        Ok(Transaction { lease, after: other.then(|| self.write.commit.pragma()) })
     }
 
     /// Closes the connections that are not in use.
@@ -120,6 +137,8 @@ impl Database {
 #[derive(Debug)]
 pub struct Transaction {
     lease: Lease,
+    /// What its connection is set back to afterwards.
+    after: Option<&'static str>,
 }
 
 impl Transaction {
@@ -198,7 +217,7 @@ impl Transaction {
     pub async fn rollback(mut self) -> Result<()> {
         let _traced = during(Phase::Database);
         self.lease.connection().run("ROLLBACK", &[]).await?;
-        self.lease.reusable = true;
+        self.ended().await;
         Ok(())
     }
 
@@ -211,8 +230,16 @@ impl Transaction {
         #[cfg(test)]
         database::fault::statement()?;
         self.lease.connection().run("COMMIT", &[]).await?;
-        self.lease.reusable = true;
+        self.ended().await;
         Ok(())
+    }
+
+    /// Its connection can be used again.
+    async fn ended(&mut self) {
+        self.lease.reusable = match self.after {
+            None => true,
+            Some(sql) => self.lease.connection().run(sql, &[]).await.is_ok(),
+        };
     }
 }
 
@@ -244,6 +271,16 @@ enum Commit {
     OnDisk,
 }
 
+impl Commit {
+    /// How SQLite is told.
+    fn pragma(self) -> &'static str {
+        match self {
+            Self::Written => "PRAGMA synchronous = NORMAL",
+            Self::OnDisk => "PRAGMA synchronous = FULL",
+        }
+    }
+}
+
 #[derive(Debug)]
 struct Pool {
     location: Location,
@@ -260,7 +297,7 @@ impl Pool {
     async fn connect(&self) -> Result<Connection> {
         let mut connection = self.location.connect().await?;
         if (self.commit, connection.dialect()) == (Commit::OnDisk, Dialect::Sqlite) {
-            connection.run("PRAGMA synchronous = FULL", &[]).await?;
+            connection.run(self.commit.pragma(), &[]).await?;
         }
         Ok(connection)
     }
@@ -378,6 +415,27 @@ mod tests {
             let set: Option<i64> = transaction.first("PRAGMA synchronous", &[]).await.unwrap();
             assert_eq!(set, Some(expected));
         }
+    }
+
+    #[tokio::test]
+    async fn one_transaction_waits_for_the_disk_and_the_next_does_not() {
+        let (_folder, _location, database) = open().await;
+        for commits in [true, false] {
+            let mut durable = database.begin_on_disk().await.unwrap();
+            let set: Option<i64> = durable.first("PRAGMA synchronous", &[]).await.unwrap();
+            assert_eq!(set, Some(2));
+            durable.run(INSERT, &[]).await.unwrap();
+            if commits {
+                durable.commit().await.unwrap();
+            } else {
+                durable.rollback().await.unwrap();
+            }
+            let mut usual = database.begin().await.unwrap();
+            let set: Option<i64> = usual.first("PRAGMA synchronous", &[]).await.unwrap();
+            assert_eq!(set, Some(1));
+            usual.rollback().await.unwrap();
+        }
+        assert_eq!(count(&database).await, 1);
     }
 
     async fn open() -> (tempfile::TempDir, Location, Database) {

@@ -11,7 +11,9 @@ mod postgres;
 #[path = "../common/relay.rs"]
 mod relay;
 
+mod cashier;
 mod checklist;
+mod deposits;
 mod faults;
 mod hostile;
 mod links;

@@ -11,8 +11,8 @@ use crate::browser::{Answer, Browser, between, hidden};
 use crate::world::{Customer, World, buy};
 
 /// Pages of customers who are signed in.
-pub const PAGES: [&str; 6] =
-    ["/main", "/portfolio", "/orders", "/orders/new", "/history", "/password"];
+pub const PAGES: [&str; 7] =
+    ["/main", "/portfolio", "/orders", "/orders/new", "/history", "/deposits", "/password"];
 
 /// All pages, as a customer who is signed in has them.
 fn pages(customer: &Customer) -> Vec<(&'static str, Answer)> {

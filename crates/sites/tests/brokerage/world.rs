@@ -2,11 +2,11 @@
 
 use std::fs;
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
-use tidegate_sites::brokerage::app::{self, Source};
+use tidegate_sites::brokerage::app::{self, CardOptions, Source};
 use tidegate_sites::brokerage::web::{self, Stub};
 use tidegate_sites::brokerage::{LinkOptions, Running, data};
 use tidegate_sites::database::Location;
@@ -32,6 +32,12 @@ pub struct Setup {
     pub links: Option<[&'static str; 2]>,
     /// Files of the links.
     pub files: Files,
+    /// Where the web tier listens; none: at any free port.
+    pub listen: Option<SocketAddr>,
+    /// The card processor.
+    pub card: Option<CardOptions>,
+    /// The file of its webhooks' secrets.
+    pub webhook_secrets: Option<PathBuf>,
 }
 
 /// Three running tiers.
@@ -84,6 +90,7 @@ impl World {
             front: link(web_app),
             back: link(app_data),
             known_as: Vec::new(),
+            card: setup.card,
             password_cost: PasswordCost::LIGHT,
             feed: Source::File(write_feed(folder.path(), setup.feed.as_deref())),
             interval: TICK,
@@ -91,11 +98,12 @@ impl World {
         };
         let app = app::start(app_options.clone()).expect("the application tier starts");
         let web_options = web::Options {
-            listen,
+            listen: setup.listen.unwrap_or(listen),
             next: vec![app.address().to_string()],
             link: link(web_app),
             tls: None,
             trusted_proxies: Vec::new(),
+            webhook_secrets: setup.webhook_secrets,
             stub: Stub::InProcess,
             cores,
         };
@@ -122,6 +130,16 @@ impl World {
         block_on(async {
             let mut connection = self.location.connect().await.expect("the database opens");
             let found = connection.first::<i64>(sql, &[]).await.expect("the query is right");
+            connection.close().await;
+            found.expect("a row")
+        })
+    }
+
+    /// The one text that a query gives, past the tiers.
+    pub fn text(&self, sql: &'static str) -> String {
+        block_on(async {
+            let mut connection = self.location.connect().await.expect("the database opens");
+            let found = connection.first::<String>(sql, &[]).await.expect("the query is right");
             connection.close().await;
             found.expect("a row")
         })

@@ -1,5 +1,6 @@
 //! A relay between a client and a server, which can be told to misbehave.
 
+use std::collections::HashMap;
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -40,6 +41,7 @@ struct Shared {
     way: Mutex<Way>,
     connections: AtomicUsize,
     sent: Mutex<Vec<u8>>,
+    open: Mutex<HashMap<usize, TcpStream>>,
 }
 
 impl Relay {
@@ -51,12 +53,19 @@ impl Relay {
             way: Mutex::new(Way::Pass),
             connections: AtomicUsize::new(0),
             sent: Mutex::default(),
+            open: Mutex::default(),
         });
         let relay = Self { address, shared: Arc::clone(&shared) };
         std::thread::spawn(move || {
             for client in listener.incoming().flatten() {
                 let shared = Arc::clone(&shared);
-                std::thread::spawn(move || serve(client, &shared));
+                std::thread::spawn(move || {
+                    let number = shared.connections.fetch_add(1, Ordering::Relaxed);
+                    let open = client.try_clone().expect("cloned");
+                    shared.open.lock().unwrap().insert(number, open);
+                    serve(client, &shared);
+                    shared.open.lock().unwrap().remove(&number);
+                });
             }
         });
         relay
@@ -65,6 +74,14 @@ impl Relay {
     /// From the next connection on.
     pub fn set(&self, way: Way) {
         *self.shared.way.lock().unwrap() = way;
+    }
+
+    /// At once: connections that are kept open are closed.
+    pub fn set_now(&self, way: Way) {
+        self.set(way);
+        for open in self.shared.open.lock().unwrap().values() {
+            let _ = open.shutdown(std::net::Shutdown::Both);
+        }
     }
 
     /// Connections so far.
@@ -79,7 +96,6 @@ impl Relay {
 }
 
 fn serve(mut client: TcpStream, shared: &Shared) {
-    shared.connections.fetch_add(1, Ordering::Relaxed);
     let way = *shared.way.lock().unwrap();
     let mut bytes = [0; 64 * 1024];
     match way {

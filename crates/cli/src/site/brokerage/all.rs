@@ -1,5 +1,6 @@
 //! All three tiers, each a process of its own.
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -10,6 +11,7 @@ use tidegate_sites::tls::TlsVersion;
 
 use super::super::error::classify;
 use super::args::{Args, Tier, Way};
+use super::cashier::{Card, Cashier};
 use super::one::data_options;
 use crate::exit::Outcome;
 use crate::signals::Signals;
@@ -26,6 +28,7 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     // Here and not in the data tier: a large population takes longer than a start may.
     let prepared = data::prepare(&data_options(args)).map_err(classify)?;
     let links = Links::of(args)?;
+    let cashier = args.card.then(|| Cashier::prepare(args)).transpose()?;
     let mut signals = Signals::catch()?;
     let common = common(args, &links);
     let start = |tier: Tier, arguments: Vec<String>| {
@@ -40,16 +43,28 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     let data_address = data.address("data")?.to_owned();
     print(format!("data: {data_address}\n"))?;
     tiers.insert(0, data);
+    let card = match cashier {
+        None => Card::named(args),
+        Some(cashier) => {
+            let (processor, card) = cashier.start()?;
+            print(format!("card: {}\n", card.url()))?;
+            tiers.insert(0, processor);
+            card
+        }
+    };
     let mut apps = Vec::new();
     for _ in 0..args.app_servers {
-        let arguments = app_arguments(args, prepared.seed, &data_address);
+        let mut arguments = app_arguments(args, prepared.seed, &data_address);
+        arguments.extend(card.app_arguments());
         let app = start(Tier::App, arguments)?;
         let address = app.address("app")?.to_owned();
         print(format!("app: {address}\n"))?;
         apps.push(address);
         tiers.insert(0, app);
     }
-    let web = start(Tier::Web, web_arguments(args, &apps))?;
+    let mut arguments = web_arguments(args, card.listen(args), &apps);
+    arguments.extend(card.web_arguments());
+    let web = start(Tier::Web, arguments)?;
     print(format!("site: {}\n{READY}\n", web.address("site")?))?;
     tiers.insert(0, web);
     while !signals.wait_at_most(LOOK) {
@@ -149,8 +164,8 @@ fn app_arguments(args: &Args, seed: u64, data: &str) -> Vec<String> {
     all
 }
 
-fn web_arguments(args: &Args, apps: &[String]) -> Vec<String> {
-    let mut all = vec!["--listen".into(), args.listen.to_string()];
+fn web_arguments(args: &Args, listen: SocketAddr, apps: &[String]) -> Vec<String> {
+    let mut all = vec!["--listen".into(), listen.to_string()];
     for app in apps {
         all.extend(["--next".into(), app.clone()]);
     }

@@ -98,6 +98,30 @@ pub struct Args {
     /// X-Forwarded-Proto are believed
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub trusted_proxies: Vec<IpAddr>,
+    /// Start a card processor as well, with keys in --data: customers pay in by test cards
+    #[arg(long, conflicts_with_all = ["card_processor", "webhook_secret_file"])]
+    pub card: bool,
+    /// Address of the card processor of --card
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8090", requires = "card")]
+    pub card_listen: SocketAddr,
+    /// URL of the card processor that takes deposits, for --tier app [default: customers cannot
+    /// pay in]
+    #[arg(long, value_name = "URL", requires_all = ["card_key_file", "public_url"])]
+    pub card_processor: Option<String>,
+    /// File of the API key of the card processor, which nobody else may read
+    #[arg(long, value_name = "FILE", requires = "card_processor")]
+    pub card_key_file: Option<PathBuf>,
+    /// Certificates that the card processor may show, PEM [default: those of the system]
+    #[arg(long, value_name = "FILE", requires = "card_processor")]
+    pub card_ca: Option<PathBuf>,
+    /// URL under which customers reach the web tier: they come back there from the card form
+    /// [default with --card: that of --listen]
+    #[arg(long, value_name = "URL")]
+    pub public_url: Option<String>,
+    /// Secrets that sign the card processor's webhooks, one a line, for --tier web: it takes
+    /// them at /card-events
+    #[arg(long, value_name = "FILE")]
+    pub webhook_secret_file: Option<PathBuf>,
     /// Processors to run on, one thread of each tier pinned to each, such as 0,2-3
     #[arg(long, value_name = "LIST")]
     pub cores: Option<Cores>,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tidegate_lab::READY;
-use tidegate_sites::brokerage::app::Source;
+use tidegate_sites::brokerage::app::{CardOptions, Source};
 use tidegate_sites::brokerage::web::{Program, Stub};
 use tidegate_sites::brokerage::{Handshakes, LinkOptions, Running, app, data, web};
 use tidegate_sites::link::Files;
@@ -73,6 +73,7 @@ fn web_options(args: &Args) -> web::Options {
         link: web_app(args),
         tls,
         trusted_proxies: args.trusted_proxies.clone(),
+        webhook_secrets: args.webhook_secret_file.clone(),
         stub,
         cores: cores(args),
     }
@@ -90,9 +91,20 @@ fn app_options(args: &Args) -> app::Options {
             None => Source::Walk(args.walk_seed()),
         },
         interval: Duration::from_millis(args.feed_interval),
+        card: card(args),
         known_as: args.known_as.clone(),
         cores: cores(args),
     }
+}
+
+/// The card processor. Its flags come together.
+fn card(args: &Args) -> Option<CardOptions> {
+    Some(CardOptions {
+        url: args.card_processor.clone()?,
+        key_file: args.card_key_file.clone()?,
+        ca: args.card_ca.clone(),
+        public_url: args.public_url.clone()?,
+    })
 }
 
 /// Options of the data tier.

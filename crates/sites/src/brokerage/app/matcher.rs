@@ -12,7 +12,8 @@ use super::feed::Feed;
 use crate::brokerage::error::{Error, Result};
 use crate::brokerage::protocol::Side;
 use crate::brokerage::protocol::back::{
-    Execute, Expire, FeedState, Fill, Match, ReadMatching, ReadQuotes, RecordPrices, TakeLease,
+    Execute, Expire, FeedState, Fill, Match, ReadMatching, ReadQuotes, RecordPrices, Right,
+    TakeLease,
 };
 use crate::brokerage::rpc::call;
 use crate::link::Client;
@@ -86,7 +87,7 @@ impl Matcher {
     async fn turn(&mut self) -> Result<()> {
         let lasts = (self.interval * TICKS).max(LEAST);
         let for_ms = u64::try_from(lasts.as_millis()).unwrap_or(u64::MAX);
-        let take = TakeLease { holder: self.holder.clone(), for_ms };
+        let take = TakeLease { right: Right::Matcher, holder: self.holder.clone(), for_ms };
         let Some(term) = call(&self.client, &take).await?.term else {
             self.held = None;
             return Ok(());

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use super::deposits::CardOptions;
 use super::feed::Source;
 use crate::brokerage::tier::LinkOptions;
 use crate::link::Deadlines;
@@ -26,6 +27,8 @@ pub struct Options {
     pub feed: Source,
     /// Time between two ticks of the feed, 10 ms to 1 h.
     pub interval: Duration,
+    /// The card processor that takes deposits; none: customers cannot pay in.
+    pub card: Option<CardOptions>,
     /// Addresses under which the tier before calls this one, where they are others than the
     /// one that it listens on: for sealed messages.
     pub known_as: Vec<String>,

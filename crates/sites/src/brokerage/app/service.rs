@@ -4,10 +4,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use tokio::sync::Notify;
 
 use super::audit::Audit;
+use super::deposits::{Processor, Worker};
 use super::matcher::Matcher;
 use super::options::Options;
+use crate::brokerage::protocol::deposits::front::{
+    CreateDeposit, GetDeposit, GetDeposits, TakeEvent,
+};
 use crate::brokerage::protocol::front::{
     CancelOrder, ChangePassword, CreateOrder, Credit, GetHistory, GetOpenOrders, GetOrderEntry,
     GetOverview, GetPortfolio, GetQuotes, SignIn, SignOut,
@@ -35,24 +40,31 @@ pub fn start(options: Options) -> crate::Result<Running> {
     let login_limit = Arc::new(LoginLimit::new(Instant::now()));
     let audit = Arc::new(Audit::default());
     let takes = options.password_cost.measure();
+    let wake = Arc::new(Notify::new());
     let count = options.cores.as_ref().map_or_else(|| available_cores().len(), Vec::len);
     let services = (0..count)
         .map(|core| {
             let client = Client::new(back.clone(), &options.next, Options::DEADLINES)?;
-            let matcher =
-                (core == 0).then(|| Matcher::new(client.clone(), feed.clone(), options.interval));
+            let processor = |card| Processor::new(card, client.clone(), Arc::clone(&wake));
+            let cards = options.card.as_ref().map(processor).transpose()?;
+            let background = (core == 0).then(|| {
+                let matcher = Matcher::new(client.clone(), feed.clone(), options.interval);
+                let worker = cards.clone().map(|cards| Worker::new(client.clone(), cards));
+                run(matcher, worker)
+            });
             let app = App(Arc::new(State {
                 client,
                 hasher: Hasher::new(options.password_cost, takes)?,
                 login_limit: Arc::clone(&login_limit),
                 audit: Arc::clone(&audit),
                 interval: options.interval,
+                cards,
             }));
             let front = front.clone();
             let make = move || Service {
                 tls: front.tls(),
                 peers: Peers::Tiers,
-                background: matcher.map(|matcher| -> BackgroundTask { Box::pin(matcher.run()) }),
+                background,
                 router: link::router(&front, app),
             };
             Ok(Box::new(make) as Box<dyn FnOnce() -> Service + Send>)
@@ -60,6 +72,18 @@ pub fn start(options: Options) -> crate::Result<Running> {
         .collect::<crate::Result<Vec<_>>>()?;
     let server = Server::start(options.listen, options.cores.as_deref(), services, None)?;
     Ok(Running::new(server))
+}
+
+/// What runs beside the requests.
+fn run(matcher: Matcher, worker: Option<Worker>) -> BackgroundTask {
+    Box::pin(async {
+        match worker {
+            Some(worker) => {
+                tokio::join!(matcher.run(), worker.run());
+            }
+            None => matcher.run().await,
+        }
+    })
 }
 
 /// The application tier of one core.
@@ -78,6 +102,8 @@ pub struct State {
     pub audit: Arc<Audit>,
     /// Time between two ticks of the feed.
     pub interval: Duration,
+    /// The card processor, if there is one.
+    pub cards: Option<Processor>,
 }
 
 impl std::ops::Deref for App {
@@ -108,6 +134,10 @@ impl link::Handler for App {
             CancelOrder::NAME => answer(body, |request| self.cancel(request)).await,
             GetQuotes::NAME => answer(body, |request| self.quotes(request)).await,
             Credit::NAME => answer(body, |request| self.credit(request)).await,
+            GetDeposits::NAME => answer(body, |request| self.deposits(request)).await,
+            GetDeposit::NAME => answer(body, |request| self.deposit(request)).await,
+            CreateDeposit::NAME => answer(body, |request| self.create_deposit(request)).await,
+            TakeEvent::NAME => answer(body, |request| self.take_event(request)).await,
             _ => unknown(operation),
         }
     }

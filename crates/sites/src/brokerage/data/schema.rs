@@ -10,6 +10,9 @@
 //! So the sum over all accounts is always zero, and each account is the sum of its rows.
 //! Shares are kept the same way: the market's holdings are what all customers hold, taken
 //! as a negative number.
+//!
+//! A deposit that is open has one row in `deposit_outbox`: what is to be done for it at the card
+//! processor. Of a card there is the brand with the last four digits.
 
 use crate::Result;
 use crate::database::{self, Connection, Dialect, notes, tables};
@@ -17,13 +20,16 @@ use crate::database::{self, Connection, Dialect, notes, tables};
 /// Kind of the site, as a note in its database.
 const KIND: &str = "brokerage";
 /// Version of these tables; a database of any other is refused.
-const VERSION: &str = "1";
+const VERSION: &str = "2";
 
 /// All tables, in an order in which they can be dropped.
-const TABLES: [&str; 13] = [
+const TABLES: [&str; 16] = [
     "ledger",
     "executions",
     "payments",
+    "deposits",
+    "deposit_outbox",
+    "card_events",
     "sessions",
     "leases",
     "orders",
@@ -76,6 +82,17 @@ CREATE TABLE payments (
     id {id}, payment TEXT NOT NULL, customer {int} NOT NULL, cents {int} NOT NULL,
     at {int} NOT NULL
 );
+CREATE TABLE deposits (
+    id {id}, customer {int} NOT NULL, name TEXT NOT NULL, reference TEXT NOT NULL,
+    cents {int} NOT NULL CHECK (cents > 0), state {int} NOT NULL, reason {int} NOT NULL,
+    form TEXT NOT NULL, card TEXT NOT NULL, version {int} NOT NULL, created {int} NOT NULL,
+    closed {int} NOT NULL
+);
+CREATE TABLE deposit_outbox (
+    deposit {int} PRIMARY KEY, step {int} NOT NULL, attempts {int} NOT NULL,
+    due_ms {int} NOT NULL
+){by_key};
+CREATE TABLE card_events (id TEXT PRIMARY KEY, at {int} NOT NULL){by_key};
 CREATE TABLE sessions (
     session TEXT PRIMARY KEY, customer {int} NOT NULL, created {int} NOT NULL,
     seen {int} NOT NULL
@@ -96,6 +113,12 @@ CREATE INDEX orders_buy ON orders (security, limit_cents) WHERE state = 0 AND si
 CREATE INDEX orders_sell ON orders (security, limit_cents) WHERE state = 0 AND side = 2;
 CREATE INDEX orders_expire ON orders (expires) WHERE state = 0 AND expires > 0;
 CREATE UNIQUE INDEX payments_payment ON payments (payment);
+CREATE UNIQUE INDEX deposits_name ON deposits (customer, name);
+CREATE UNIQUE INDEX deposits_reference ON deposits (reference);
+CREATE INDEX deposits_customer ON deposits (customer, id);
+CREATE INDEX deposits_open ON deposits (customer) WHERE state < 3;
+CREATE INDEX deposit_outbox_due ON deposit_outbox (due_ms);
+CREATE INDEX card_events_at ON card_events (at);
 CREATE INDEX sessions_customer ON sessions (customer, created);
 CREATE INDEX sessions_seen ON sessions (seen);
 ";
@@ -110,7 +133,7 @@ pub async fn create_tables(connection: &mut Connection) -> database::Result<()> 
 pub async fn create_indexes(connection: &mut Connection) -> database::Result<()> {
     connection.script(INDEX_TEXTS.into()).await?;
     if connection.dialect() == Dialect::Postgres {
-        tables::continue_ids(connection, &["orders", "ledger", "payments"]).await?;
+        tables::continue_ids(connection, &["orders", "ledger", "payments", "deposits"]).await?;
         connection.script("ANALYZE".into()).await?;
     }
     Ok(())

@@ -7,7 +7,8 @@ use bytes::Bytes;
 use super::options::Options;
 use super::prepare::{Prepared, prepare};
 use super::store::{
-    customers, execute, leases, orders, passwords, payments, place, prices, sessions,
+    customers, deposit_outcome, deposits, execute, leases, orders, passwords, payments, place,
+    prices, sessions,
 };
 use crate::brokerage::error::Result;
 use crate::brokerage::protocol::back::{
@@ -15,6 +16,9 @@ use crate::brokerage::protocol::back::{
     Orders, PlaceOrder, ReadAccount, ReadHoldings, ReadMatching, ReadOrders, ReadOverview,
     ReadQuote, ReadQuotes, ReadSecurities, RecordPrices, RenewPassword, ReplacePassword,
     Securities, TakeLease,
+};
+use crate::brokerage::protocol::deposits::back::{
+    BeginDeposit, FailDeposit, NotePayment, PostponeWish, ReadDeposit, ReadDeposits, ReadWishes,
 };
 use crate::brokerage::protocol::{Done, GetHealth, Health, Operation};
 use crate::brokerage::rpc::{answer, health, unknown};
@@ -25,7 +29,7 @@ use crate::server::{BackgroundTask, Peers, Server, Service, available_cores};
 use crate::throttle::Throttle;
 use crate::when;
 
-/// How often sessions that are over are forgotten.
+/// How often sessions that are over, and old events, are forgotten.
 const FORGETTING: Duration = Duration::from_secs(60);
 /// That the database does not answer was logged: whoever asks for `/healthz` causes it.
 static SILENT: Throttle = Throttle::new();
@@ -49,7 +53,7 @@ pub fn start(options: Options) -> crate::Result<(Running, Prepared)> {
                 tls: side.tls(),
                 peers: Peers::Tiers,
                 background: (core == 0)
-                    .then(|| -> BackgroundTask { Box::pin(forget_sessions(database.clone())) }),
+                    .then(|| -> BackgroundTask { Box::pin(forget(database.clone())) }),
                 router: link::router(&side, Handler { database }),
             };
             Box::new(make) as Box<dyn FnOnce() -> Service + Send>
@@ -150,6 +154,35 @@ impl Handler {
             Expire::NAME => {
                 answer(body, |request: Expire| place::expire(db, request.term, now)).await
             }
+            _ => self.of_deposits(operation, body, now).await,
+        }
+    }
+
+    /// Operations of deposits by card.
+    async fn of_deposits(&self, operation: &str, body: &Bytes, now: i64) -> Reply {
+        let (db, now_ms) = (&self.database, when::now_ms());
+        match operation {
+            BeginDeposit::NAME => {
+                answer(body, |request| deposits::begin(db, request, now, now_ms)).await
+            }
+            ReadDeposit::NAME => answer(body, |request| deposits::read(db, request, now)).await,
+            ReadDeposits::NAME => answer(body, |request| deposits::list(db, request, now)).await,
+            ReadWishes::NAME => answer(body, |request| deposits::due(db, request, now_ms)).await,
+            NotePayment::NAME => {
+                answer(body, |request| deposit_outcome::note(db, request, now, now_ms)).await
+            }
+            FailDeposit::NAME => {
+                let write = |request| async move {
+                    deposit_outcome::fail(db, request, now).await.map(|()| Done {})
+                };
+                answer(body, write).await
+            }
+            PostponeWish::NAME => {
+                let write = |request| async move {
+                    deposits::postpone(db, request, now_ms).await.map(|()| Done {})
+                };
+                answer(body, write).await
+            }
             _ => unknown(operation),
         }
     }
@@ -190,10 +223,14 @@ async fn read_orders(database: &Database, request: ReadOrders, now: i64) -> Resu
     Ok(Orders { orders, more, as_of_ms: prices::as_of_ms(database).await? })
 }
 
-async fn forget_sessions(database: Database) {
+async fn forget(database: Database) {
     loop {
-        if let Err(error) = sessions::forget_ended(&database, when::now()).await {
+        let now = when::now();
+        if let Err(error) = sessions::forget_ended(&database, now).await {
             tracing::warn!(%error, "sessions that are over could not be forgotten; trying again");
+        }
+        if let Err(error) = deposit_outcome::forget_events(&database, now).await {
+            tracing::warn!(%error, "old events of cards could not be forgotten; trying again");
         }
         tokio::time::sleep(FORGETTING).await;
     }

@@ -250,15 +250,40 @@ pub struct FeedState {
     pub since: i64,
 }
 
-/// Takes or renews the right to feed prices and to match orders. One process has it at a
-/// time; another gets it when it has run out.
+/// Takes or renews a right. One process has it at a time; another gets it when it has run
+/// out.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TakeLease {
+    /// Which one.
+    pub right: Right,
     /// The process, by a random name.
     pub holder: String,
     /// For how long, milliseconds, 100 to 60,000.
     pub for_ms: u64,
+}
+
+/// What one process does at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Right {
+    /// Feeding prices and matching orders.
+    Matcher,
+    /// Working off the outbox of deposits.
+    Deposits,
+}
+
+impl Right {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Matcher, Self::Deposits];
+
+    /// Its name in the database.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Matcher => "matcher",
+            Self::Deposits => "deposits",
+        }
+    }
 }
 
 /// The right, if it was granted.

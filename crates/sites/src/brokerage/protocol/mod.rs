@@ -7,12 +7,16 @@
 //! an [`Outage`].
 
 pub mod back;
+pub mod deposits;
 pub mod front;
+mod name;
 mod order;
 mod problem;
 mod session;
 
-pub use order::{Kind, NewOrder, Order, OrderId, Reason, Side, State};
+pub use deposits::{Deposit, DepositReason, DepositState};
+pub use name::{DepositId, OrderId};
+pub use order::{Kind, NewOrder, Order, Reason, Side, State};
 pub use problem::{Mistake, Outage, Problem};
 pub use session::{SessionKey, SessionToken};
 
@@ -39,6 +43,24 @@ macro_rules! operations {
     };
 }
 pub(crate) use operations;
+
+/// Numbers under which values are stored.
+macro_rules! numbered {
+    ($type:ident: $($value:ident = $number:literal),+) => {
+        impl $type {
+            /// The number that it is stored under.
+            pub fn number(self) -> i64 {
+                match self { $(Self::$value => $number),+ }
+            }
+
+            /// The value that is stored under this number.
+            pub fn from_number(number: i64) -> Option<Self> {
+                match number { $($number => Some(Self::$value),)+ _ => None }
+            }
+        }
+    };
+}
+use numbered;
 
 /// Asks a tier and those after it how they are.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]

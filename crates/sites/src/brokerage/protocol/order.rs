@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::{OrderId, numbered};
 use crate::money::Cents;
 
 /// Which way an order goes.
@@ -54,63 +55,10 @@ pub enum Reason {
     Shares,
 }
 
-/// Numbers under which values are stored.
-macro_rules! numbered {
-    ($type:ident: $($value:ident = $number:literal),+) => {
-        impl $type {
-            /// The number that it is stored under.
-            pub fn number(self) -> i64 {
-                match self { $(Self::$value => $number),+ }
-            }
-
-            /// The value that is stored under this number.
-            pub fn from_number(number: i64) -> Option<Self> {
-                match number { $($number => Some(Self::$value),)+ _ => None }
-            }
-        }
-    };
-}
 numbered!(Side: Buy = 1, Sell = 2);
 numbered!(Kind: Limit = 1, Market = 2);
 numbered!(State: Open = 0, Filled = 1, Cancelled = 2, Rejected = 3);
 numbered!(Reason: None = 0, Customer = 1, Expired = 2, Cash = 3, Shares = 4);
-
-/// The name that the client gives to an order, so that it is accepted once however often it
-/// is sent: 8 to 64 letters, digits, `-` and `_`, unique for the customer.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct OrderId(String);
-
-impl OrderId {
-    /// A new one.
-    pub fn random() -> Self {
-        Self(format!("{:032x}", rand::random::<u128>()))
-    }
-
-    /// As text.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl TryFrom<String> for OrderId {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
-        if (8..=64).contains(&text.len()) && text.bytes().all(plain) {
-            Ok(Self(text))
-        } else {
-            Err("the name of an order must be 8 to 64 letters, digits, - and _".into())
-        }
-    }
-}
-
-impl From<OrderId> for String {
-    fn from(id: OrderId) -> Self {
-        id.0
-    }
-}
 
 /// An order as a customer gives it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -180,16 +128,5 @@ mod tests {
         }
         assert_eq!(State::from_number(0), Some(State::Open));
         assert_eq!(Side::from_number(0), None);
-    }
-
-    #[test]
-    fn the_name_of_an_order_is_short_and_plain_and_two_are_never_the_same() {
-        assert_ne!(OrderId::random(), OrderId::random());
-        let read = |text: &str| serde_json::from_value::<OrderId>(text.into()).is_ok();
-        assert!(read(OrderId::random().as_str()) && read("a-b_c-12"));
-        let long = "x".repeat(65);
-        for text in ["", "short", "with space", "quote'quote", &long, "ümlaut-ümlaut"] {
-            assert!(!read(text), "{text}");
-        }
     }
 }

@@ -70,6 +70,7 @@ impl Page {
                                 a href="/orders" { "Open orders" }
                                 a href="/history" { "History" }
                                 a href="/orders/new" { "New order" }
+                                a href="/deposits" { "Deposit" }
                                 form method="post" action="/logout" {
                                     input type="hidden" name="form" value=(form);
                                     button.plain type="submit" { "Sign out" }

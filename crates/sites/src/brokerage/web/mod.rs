@@ -6,6 +6,7 @@
 //! always served by this process.
 
 mod assets;
+mod card_events;
 mod cgi;
 mod failure;
 mod field;

@@ -22,6 +22,9 @@ pub struct Options {
     /// Addresses of proxies, beside those of this machine, whose `X-Forwarded-For` and
     /// `X-Forwarded-Proto` are believed.
     pub trusted_proxies: Vec<IpAddr>,
+    /// The file of the secrets that sign the card processor's webhooks; none: it sends none
+    /// here.
+    pub webhook_secrets: Option<PathBuf>,
     /// What makes the pages.
     pub stub: Stub,
     /// The cores to run on, one runtime pinned to each; without, one runtime per processor

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
+use axum::routing::{get, post};
 use axum::{Json, Router};
 use http::StatusCode;
 use tokio::sync::watch;
@@ -15,9 +15,10 @@ use super::options::{Options, Stub};
 use super::pages::{self, front, login};
 use super::site::{Site, State as SiteState};
 use super::stream::{self, Prices};
-use super::{assets, failure, headers};
+use super::{assets, card_events, failure, headers};
 use crate::brokerage::rpc::health_through;
 use crate::brokerage::tier::{APP, Running, WEB};
+use crate::card::client::Verifier;
 use crate::link::{Client, ClientSide};
 use crate::server::{BackgroundTask, Peers, Server, Service, available_cores};
 use crate::tls;
@@ -26,7 +27,7 @@ use crate::tls;
 /// say so.
 ///
 /// # Errors
-/// The files of the link or the certificate cannot be used; the address is in use or not of
+/// The files of the link, the certificate or the webhooks' secrets cannot be used; the address is in use or not of
 /// this machine; a core does not exist.
 pub fn start(options: Options) -> crate::Result<Running> {
     let side = ClientSide::new(options.link.spec, &options.link.files, WEB, APP)?;
@@ -37,6 +38,7 @@ pub fn start(options: Options) -> crate::Result<Running> {
         Stub::InProcess => None,
         Stub::Cgi(program) => Some(Gateway::new(program.clone(), &options)?),
     };
+    let webhooks = options.webhook_secrets.as_deref().map(Verifier::read).transpose()?;
     let trusted_proxies: Arc<[_]> = options.trusted_proxies.clone().into();
     let count = options.cores.as_ref().map_or_else(|| available_cores().len(), Vec::len);
     let services = (0..count)
@@ -47,6 +49,7 @@ pub fn start(options: Options) -> crate::Result<Running> {
                 trusted_proxies: Arc::clone(&trusted_proxies),
                 secure: tls.is_some(),
                 prices: Some(Arc::clone(&prices)),
+                webhooks: webhooks.clone(),
             });
             let (tls, gateway, prices) = (tls.clone(), gateway.clone(), Arc::clone(&prices));
             let make = move || Service {
@@ -77,6 +80,7 @@ fn whole(site: Site, gateway: Option<Gateway>) -> Router {
         .route("/static/{file}", get(assets::file))
         .route("/prices", get(stream::prices))
         .route("/healthz", get(health))
+        .route("/card-events", post(card_events::receive))
         .with_state(site)
         .merge(made)
         .method_not_allowed_fallback(failure::not_allowed)

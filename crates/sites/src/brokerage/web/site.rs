@@ -10,6 +10,7 @@ use super::stream::Prices;
 use crate::brokerage::error::Result;
 use crate::brokerage::protocol::Operation;
 use crate::brokerage::rpc::call;
+use crate::card::client::Verifier;
 use crate::link::Client;
 use crate::web::form::Posted;
 
@@ -27,6 +28,8 @@ pub struct State {
     pub secure: bool,
     /// The prices that pages follow; a process that serves one request has none.
     pub prices: Option<Arc<Prices>>,
+    /// Verifies webhooks of the card processor, if it sends any here.
+    pub webhooks: Option<Verifier>,
 }
 
 impl Site {

@@ -1,9 +1,10 @@
 //! Webhooks as the merchant receives them.
 
+use std::path::Path;
 use std::time::Duration;
 
 use crate::card::resource::Event;
-use crate::card::signature::{Rejected, WebhookSecret, verify};
+use crate::card::signature::{Rejected, WebhookSecret, read_secrets, verify};
 
 /// How far the time of a signature may be from now.
 pub const TOLERANCE: Duration = Duration::from_secs(300);
@@ -24,6 +25,14 @@ impl Verifier {
     /// are replaced.
     pub fn new(secrets: Vec<WebhookSecret>) -> Self {
         Self { secrets, tolerance: TOLERANCE }
+    }
+
+    /// The same for the secrets of a file, one a line.
+    ///
+    /// # Errors
+    /// It is missing, can be read by others, or holds something else: errors for the operator.
+    pub fn read(path: &Path) -> crate::Result<Self> {
+        read_secrets(path).map(Self::new)
     }
 
     /// The event of a webhook. `header` is the value of `tidegate-signature`, `body` the bytes

@@ -15,6 +15,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use super::schema;
 use super::store::cash::{MARKET, OUTSIDE};
+use crate::brokerage::protocol::back::Right;
 use crate::brokerage::securities;
 use crate::database::{Connection, Dialect, notes};
 use crate::password::PasswordCost;
@@ -110,7 +111,7 @@ pub async fn populate(
     Ok(())
 }
 
-/// Securities, their first prices, and what the feed and its lease begin with.
+/// Securities, their first prices, and what the feed and the leases begin with.
 async fn market(connection: &mut Connection, seed: u64) -> Result<()> {
     let mut names = Batch::new("securities", "id, symbol, name");
     let mut prices = Batch::new("prices", "security, cents");
@@ -125,8 +126,10 @@ async fn market(connection: &mut Connection, seed: u64) -> Result<()> {
     prices.write(connection).await?;
     let feed = "INSERT INTO feed (id, tick, as_of_ms, source, since) VALUES (1, 0, 0, '', 0)";
     connection.run(feed, &[]).await?;
-    let lease = "INSERT INTO leases (name, holder, term, until_ms) VALUES ('matcher', '', 0, 0)";
-    connection.run(lease, &[]).await?;
+    for right in Right::ALL {
+        let lease = "INSERT INTO leases (name, holder, term, until_ms) VALUES ($1, '', 0, 0)";
+        connection.run(lease, &[right.name().into()]).await?;
+    }
     Ok(())
 }
 

@@ -1,13 +1,10 @@
-//! The right to feed prices and to match orders, which one process has at a time.
+//! Rights that one process has at a time.
 
 use crate::brokerage::error::Result;
 use crate::brokerage::protocol::Problem;
-use crate::brokerage::protocol::back::{Lease, TakeLease};
+use crate::brokerage::protocol::back::{Lease, Right, TakeLease};
 use crate::database::{self, Database, Fields, LockingSql, Record, Transaction};
 use crate::locking;
-
-/// Its name in the table.
-const NAME: &str = "matcher";
 
 struct Held {
     holder: String,
@@ -32,7 +29,8 @@ pub async fn take(database: &Database, request: &TakeLease, now_ms: u64) -> Resu
     let now = i64::try_from(now_ms).unwrap_or(i64::MAX / 2);
     let until = now + i64::try_from(request.for_ms.clamp(100, 60_000)).expect("a minute fits");
     let mut transaction = database.begin().await?;
-    let held = transaction.lock::<Held>(HELD, &[NAME.into()]).await?;
+    let name = request.right.name();
+    let held = transaction.lock::<Held>(HELD, &[name.into()]).await?;
     let held = held.ok_or(database::Error::NoRow)?;
     let own = held.holder == request.holder;
     if !own && held.until_ms > now {
@@ -41,18 +39,19 @@ pub async fn take(database: &Database, request: &TakeLease, now_ms: u64) -> Resu
     }
     let term = if own { held.term } else { held.term + 1 };
     let sql = "UPDATE leases SET holder = $2, term = $3, until_ms = $4 WHERE name = $1";
-    let values = [NAME.into(), (&request.holder).into(), term.into(), until.into()];
+    let values = [name.into(), (&request.holder).into(), term.into(), until.into()];
     transaction.run(sql, &values).await?;
     transaction.commit().await?;
     Ok(Lease { term: Some(term) })
 }
 
-/// Whether a term is the latest. Until the end of the transaction no other begins.
+/// Whether a term is the latest of who feeds prices and matches orders. Until the end of the transaction no other begins.
 ///
 /// # Errors
 /// It is not; an error of the database.
 pub async fn check(transaction: &mut Transaction, term: i64) -> Result<()> {
-    let held = transaction.lock::<Held>(HELD, &[NAME.into()]).await?;
+    let name = Right::Matcher.name();
+    let held = transaction.lock::<Held>(HELD, &[name.into()]).await?;
     if held.is_some_and(|held| held.term == term) {
         return Ok(());
     }

@@ -3,6 +3,10 @@
 
 pub mod cash;
 pub mod customers;
+pub mod deposit_outcome;
+#[cfg(test)]
+mod deposit_tests;
+pub mod deposits;
 pub mod execute;
 pub mod leases;
 pub mod orders;

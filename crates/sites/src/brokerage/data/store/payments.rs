@@ -4,7 +4,7 @@ use super::cash::{Movement, OUTSIDE, Part, Why, available};
 use crate::brokerage::error::Result;
 use crate::brokerage::protocol::Problem;
 use crate::brokerage::protocol::back::{AddPayment, PaymentAdded};
-use crate::database::Database;
+use crate::database::{Database, Transaction};
 use crate::money::Cents;
 
 const INSERT: &str = "INSERT INTO payments (payment, customer, cents, at) VALUES ($1, $2, $3, $4)
@@ -27,28 +27,54 @@ pub async fn add(database: &Database, request: AddPayment, now: i64) -> Result<P
         let why = format!("Nobody signs in as {user:?}.");
         return Err(Problem::new(404, "There is no such customer", why, "Correct it.").into());
     };
-    let values = [(&payment).into(), customer.into(), amount.0.into(), now.into()];
-    let inserted = transaction.first::<i64>(INSERT, &values).await?;
-    let mut differs = false;
-    match inserted {
-        Some(reference) => {
-            let movement = Movement {
-                why: Why::Payment,
-                reference,
-                from: Part::available(OUTSIDE),
-                to: Part::available(customer),
-                cents: amount,
-                at: now,
-            };
-            movement.must(&mut transaction).await?;
-        }
-        None => {
-            let sql = "SELECT customer, cents FROM payments WHERE payment = $1";
-            let before = transaction.first::<(i64, i64)>(sql, &[(&payment).into()]).await?;
-            differs = before != Some((customer, amount.0));
-        }
-    }
+    let added = enter(&mut transaction, customer, &payment, amount, now).await?;
     let available = available(&mut transaction, customer).await?;
     transaction.commit().await?;
-    Ok(PaymentAdded { repeated: inserted.is_none(), differs, available })
+    Ok(PaymentAdded {
+        repeated: added != Added::Now,
+        differs: added == Added::Otherwise,
+        available,
+    })
+}
+
+/// Whether a payment is a part of somebody's cash by now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Added {
+    /// It was added just now.
+    Now,
+    /// It had been added before.
+    Before,
+    /// It had been added before to another customer or with another amount.
+    Otherwise,
+}
+
+/// Adds a payment of this name to a customer's cash within a transaction, unless one of this
+/// name was added before.
+///
+/// # Errors
+/// An error of the database.
+pub async fn enter(
+    transaction: &mut Transaction,
+    customer: i64,
+    payment: &str,
+    amount: Cents,
+    now: i64,
+) -> crate::Result<Added> {
+    let values = [payment.into(), customer.into(), amount.0.into(), now.into()];
+    let Some(reference) = transaction.first::<i64>(INSERT, &values).await? else {
+        let sql = "SELECT customer, cents FROM payments WHERE payment = $1";
+        let before = transaction.first::<(i64, i64)>(sql, &[payment.into()]).await?;
+        let same = before == Some((customer, amount.0));
+        return Ok(if same { Added::Before } else { Added::Otherwise });
+    };
+    let movement = Movement {
+        why: Why::Payment,
+        reference,
+        from: Part::available(OUTSIDE),
+        to: Part::available(customer),
+        cents: amount,
+        at: now,
+    };
+    movement.must(transaction).await?;
+    Ok(Added::Now)
 }

@@ -9,7 +9,7 @@ use crate::brokerage::data::population::{self, Plan};
 use crate::brokerage::error::{Error, Result};
 use crate::brokerage::protocol::back::{
     AddPayment, CloseOrder, Execute, Fill, OpenSession, PlaceOrder, Placed, RecordPrices,
-    ReplacePassword, TakeLease,
+    ReplacePassword, Right, TakeLease,
 };
 use crate::brokerage::protocol::{
     Kind, Order, OrderId, Reason, SessionKey, SessionToken, Side, State,
@@ -46,7 +46,7 @@ impl World {
             sessions::open(&database, request, NOW).await.unwrap();
             keys.push(session);
         }
-        let take = TakeLease { holder: "test".into(), for_ms: 60_000 };
+        let take = TakeLease { right: Right::Matcher, holder: "test".into(), for_ms: 60_000 };
         let lease = leases::take(&database, &take, 0).await.unwrap();
         let sessions = keys.try_into().unwrap();
         Self { database, location, sessions, term: lease.term.unwrap(), _folder: folder }
@@ -98,7 +98,7 @@ impl World {
         execute::execute(&self.database, request, NOW).await.map(|changed| changed.orders)
     }
 
-    async fn pay(&self, name: &str, user: i64, cents: i64) -> Result<bool> {
+    pub(super) async fn pay(&self, name: &str, user: i64, cents: i64) -> Result<bool> {
         let request = AddPayment {
             user: format!("customer{user}"),
             payment: name.into(),
@@ -143,6 +143,17 @@ impl World {
             ("payments beside the world outside",
              "SELECT (SELECT SUM(cents) FROM payments)
                    + (SELECT available FROM accounts WHERE customer = -1)"),
+            ("deposits that are paid and not credited, or the reverse",
+             "SELECT (SELECT COUNT(*) FROM deposits d WHERE state = 3 AND NOT EXISTS (
+                      SELECT 1 FROM payments p WHERE p.payment = d.reference
+                      AND p.customer = d.customer AND p.cents = d.cents))
+                   + (SELECT COUNT(*) FROM deposits d JOIN payments p ON p.payment = d.reference
+                      WHERE d.state <> 3)"),
+            ("deposits that are open without an entry of the outbox, or the reverse",
+             "SELECT (SELECT COUNT(*) FROM deposits WHERE state < 3 AND NOT EXISTS (
+                      SELECT 1 FROM deposit_outbox WHERE deposit = id))
+                   + (SELECT COUNT(*) FROM deposit_outbox WHERE NOT EXISTS (
+                      SELECT 1 FROM deposits WHERE id = deposit AND state < 3))"),
             ("holdings without a cost that have one", "SELECT COUNT(*) FROM holdings
                  WHERE cost < 0 OR (available + reserved = 0 AND cost <> 0)"),
         ] {
@@ -151,7 +162,7 @@ impl World {
     }
 }
 
-fn problem(result: Result<impl Sized>) -> u16 {
+pub(super) fn problem(result: Result<impl Sized>) -> u16 {
     match result {
         Err(Error::Refused(problem)) => problem.status,
         Err(Error::Outage(outage)) => panic!("{outage}"),
@@ -280,7 +291,7 @@ async fn a_session_is_over_after_a_while() {
 async fn one_process_holds_the_lease_and_another_gets_it_when_it_has_run_out() {
     let world = World::new().await;
     let take = async |holder: &str, now_ms| {
-        let request = TakeLease { holder: holder.into(), for_ms: 1000 };
+        let request = TakeLease { right: Right::Matcher, holder: holder.into(), for_ms: 1000 };
         leases::take(&world.database, &request, now_ms).await.unwrap().term
     };
     let term = world.term;

@@ -112,8 +112,13 @@ pub fn stub_call() -> Result<()> {
 }
 
 fn answer(client: Client, secure: bool, request: Request<Body>) -> Result<Vec<u8>> {
-    let site =
-        Site::new(State { client, trusted_proxies: Vec::new().into(), secure, prices: None });
+    let site = Site::new(State {
+        client,
+        trusted_proxies: Vec::new().into(),
+        secure,
+        prices: None,
+        webhooks: None,
+    });
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime =
         runtime.map_err(|error| Error::Operator(format!("no runtime can be started: {error}")))?;

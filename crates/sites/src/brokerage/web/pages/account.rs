@@ -45,6 +45,7 @@ pub fn page(overview: &Overview, form: &str) -> Page {
             li { a href="/orders" { strong { "Open orders" } (separated(overview.open_orders)) " wait for their price" } }
             li { a href="/history" { strong { "History" } "Orders that were carried out or ended" } }
             li { a href="/orders/new" { strong { "New order" } "Buy or sell one of 250 securities" } }
+            li { a href="/deposits" { strong { "Deposit" } "Pay in by card" } }
         }
         p.fine { a href="/password" { "Change your password" } }
     };

@@ -1,6 +1,8 @@
 //! The pages.
 
 mod account;
+mod deposit;
+mod deposits;
 mod entry;
 pub mod front;
 mod history;
@@ -29,6 +31,9 @@ pub fn router(site: Site) -> Router {
         .route("/orders/new", get(entry::form))
         .route("/orders/{number}/cancel", post(orders::cancel))
         .route("/history", get(history::history))
+        .route("/deposits", get(deposits::list).post(deposits::create))
+        .route("/deposits/returned", get(deposit::returned))
+        .route("/deposits/{number}", get(deposit::show))
         .fallback(failure::not_found)
         .method_not_allowed_fallback(failure::not_allowed)
         .layer(from_fn(same_origin))

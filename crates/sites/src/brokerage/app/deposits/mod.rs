@@ -1,0 +1,17 @@
+//! Deposits by card: customers type their card into the form of a card processor, and what it
+//! captures becomes a part of their cash.
+//!
+//! What is wanted of the processor is in the outbox of the data tier before it is asked for,
+//! under a name that both know the payment by. The step is tried until its outcome is certain,
+//! and the outcome is stored together with what follows from it. So any of the processes may be
+//! killed anywhere, and any message may be lost, late or doubled.
+
+mod options;
+mod payment;
+mod processor;
+mod worker;
+
+pub use options::CardOptions;
+pub use payment::seen;
+pub use processor::Processor;
+pub use worker::Worker;
