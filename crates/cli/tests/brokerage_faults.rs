@@ -266,7 +266,7 @@ fn a_feed_that_stops_is_told_once_and_orders_wait() {
     let site = Tier::start(folder.path(), "all", &args);
     let customer = Customer::sign_in(&site.address, folder.path(), 1);
     let form = customer.form().unwrap();
-    let stopped = "the price feed has stopped";
+    let stopped = "price feed has stopped";
     wait_until("the page says so", || customer.get("/orders/new").text.contains(stopped));
     // At the price of the last tick, which is gone: the next one would carry it out.
     let page = customer.order(&form, "order-waits", "buy", 1, "60.00");

@@ -145,9 +145,18 @@ fn make_webhook_secret(file: &Path) -> anyhow::Result<Outcome> {
 /// # Errors
 /// It is there already, or cannot be written.
 pub fn write_secret(file: &Path, line: &str) -> std::io::Result<()> {
+    if file.exists() {
+        return Err(std::io::ErrorKind::AlreadyExists.into());
+    }
+    // Under another name first: a file of the right name is complete.
+    let mut unfinished = file.as_os_str().to_owned();
+    unfinished.push(".new");
+    let _ = std::fs::remove_file(&unfinished);
     let mut open =
-        std::fs::OpenOptions::new().create_new(true).write(true).mode(0o600).open(file)?;
-    writeln!(open, "{line}")
+        std::fs::OpenOptions::new().create_new(true).write(true).mode(0o600).open(&unfinished)?;
+    writeln!(open, "{line}")?;
+    open.sync_all()?;
+    std::fs::rename(&unfinished, file)
 }
 
 fn seconds(text: &str) -> Result<f64, String> {

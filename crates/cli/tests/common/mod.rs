@@ -1,8 +1,10 @@
 //! The binary as a child process, with what it announces.
 #![allow(dead_code, reason = "each test binary uses a part")]
 
+pub mod browser;
 pub mod collector;
 pub mod tiers;
+pub mod trader;
 pub mod upstream;
 
 use std::io::{BufRead, BufReader, Read};

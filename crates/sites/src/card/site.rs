@@ -48,7 +48,7 @@ pub fn start(options: &Options) -> Result<Site> {
     if let Some(tls) = &mut tls
         && tls.files.is_none()
     {
-        let files = self_signed::kept(&options.data, "card-certificate")?;
+        let files = self_signed::kept(&options.data, "card-certificate", options.listen.ip())?;
         made = Some(files.0.clone());
         tls.files = Some(files);
     }

@@ -117,7 +117,8 @@ fn amounts_are_refused_beside_their_field_and_nothing_is_stored() {
         let fields = [("form", form.as_str()), ("deposit", &name), ("amount", amount)];
         let answer = customer.post("/deposits", &fields);
         assert_eq!(answer.status, 422, "{amount}");
-        assert!(answer.text.contains("id=\"amount-wrong\">Amount: must be"), "{}", answer.text);
+        let wrong = "id=\"amount-wrong\"><span class=\"unseen\">Error: </span>Amount: must be";
+        assert!(answer.text.contains(wrong), "{}", answer.text);
         assert_eq!(hidden(&answer.text, "deposit"), name, "the same form");
         assert!(answer.text.contains(&format!("value=\"{amount}\"")), "{}", answer.text);
     }
@@ -242,7 +243,7 @@ fn webhooks_that_are_forged_old_or_sent_again_change_nothing() {
         let amount = body.replace("\"amount\":2000", "\"amount\":2001");
         assert_eq!(cashier.tell(own, now, &amount).status, 409, "not that of the deposit");
         let euro = body.replace("USD", "EUR");
-        assert_eq!(cashier.tell(own, now, &euro).status, 422);
+        assert_eq!(cashier.tell(own, now, &euro).status, 200, "of another site, so not ours");
         assert_eq!(cashier.cash(), before);
         // The processor itself would say so: used once, however often it comes.
         for _ in 0..3 {

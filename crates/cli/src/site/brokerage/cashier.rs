@@ -131,7 +131,10 @@ impl Cashier {
             bad_input(format!("--data {}: cannot be made: {error}", folder.display()))
         })?;
         let certificate = match (tls, &args.certificate) {
-            (true, None) => Some(self_signed::kept(&folder, "site-certificate").map_err(classify)?),
+            (true, None) => {
+                let made = self_signed::kept(&folder, "site-certificate", web.ip());
+                Some(made.map_err(classify)?)
+            }
             _ => None,
         };
         // A certificate that the operator names is for the name that customers use.

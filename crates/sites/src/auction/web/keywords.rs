@@ -67,7 +67,7 @@ impl Asked {
         let categories = (1..).zip(CATEGORIES.iter().map(|category| category.name));
         let regions = (1..).zip(REGIONS);
         html! {
-            form.panel.filter method="get" action="/search" role="search" {
+            form.panel.filter method="get" action="/search" role="search" aria-label="Search with filters" {
                 (field::keywords("Words", "q", LONGEST, &self.text))
                 (field::select("Category", "category", [(0, "All categories")].into_iter().chain(categories), self.category))
                 (field::select("Region", "region", [(0, "All regions")].into_iter().chain(regions), self.region))

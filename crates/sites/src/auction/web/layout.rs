@@ -56,7 +56,7 @@ impl Page {
                             img src=(*assets::LOGO_URL) width="32" height="32" alt="";
                             (BRAND)
                         }
-                        form.find method="get" action="/search" role="search" {
+                        form.find method="get" action="/search" role="search" aria-label="Search" {
                             input type="search" name="q" maxlength="100" aria-label="Search the auctions" placeholder="Search the auctions";
                             button type="submit" { "Search" }
                         }

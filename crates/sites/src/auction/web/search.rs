@@ -203,7 +203,7 @@ pub fn cards(items: &[Listed], now: i64) -> Markup {
             @for item in items {
                 li { a href={ "/items/" (item.id) } {
                     (picture::of_item(item.category, item.id, 240))
-                    h3 { (item.name) }
+                    p.name { (item.name) }
                     p.price { (item.price()) " " small { (item.price_is()) } }
                     p.meta {
                         (count(item.nb_of_bids, "bid", "bids"))

@@ -13,6 +13,7 @@ use crate::brokerage::protocol::deposits::front::{
 };
 use crate::brokerage::protocol::{Deposit, DepositState, Done, Mistake, Problem, SessionKey};
 use crate::brokerage::rpc::call;
+use crate::card::Currency;
 use crate::money::Cents;
 use crate::throttle::Throttle;
 
@@ -108,6 +109,10 @@ impl App {
     /// It is none of the brokerage's; the data tier failed, and the event can be sent again.
     pub async fn take_event(&self, request: TakeEvent) -> Result<Done> {
         let event = request.event;
+        if event.payment.currency != Currency::USD {
+            foreign(&event.payment.reference);
+            return Ok(Done {});
+        }
         let payment = seen(&event.payment).map_err(|why| {
             let remedy = "Look at the payment at the card processor.";
             Problem::new(422, "An event cannot be used", why, remedy)
@@ -116,11 +121,7 @@ impl App {
         let noted = call(&self.client, &NotePayment { payment, event: Some(event.id) }).await?;
         match (noted.state, &self.cards) {
             (Some(DepositState::Authorised), Some(processor)) => processor.wake.notify_one(),
-            (None, _) if !noted.repeated => {
-                if let Some(left_out) = FOREIGN.allows(Instant::now()) {
-                    tracing::info!(reference, left_out, "an event tells of no deposit of ours");
-                }
-            }
+            (None, _) if !noted.repeated => foreign(&reference),
             _ => {}
         }
         Ok(Done {})
@@ -137,6 +138,13 @@ impl App {
     async fn read(&self, session: &SessionKey, number: i64) -> Result<(Deposit, Option<Wish>)> {
         let found = call(&self.client, &ReadDeposit { session: session.clone(), number }).await?;
         Ok((found.deposit, found.wish))
+    }
+}
+
+/// Other sites may have the same account at the processor.
+fn foreign(reference: &str) {
+    if let Some(left_out) = FOREIGN.allows(Instant::now()) {
+        tracing::info!(reference, left_out, "an event tells of no deposit of ours");
     }
 }
 

@@ -42,7 +42,8 @@ impl App {
         let found = call(&self.client, &ReadHoldings { session: request.session }).await?;
         let holdings = found.holdings.into_iter().map(valued).collect::<Result<_>>()?;
         let feed = self.freshness(found.as_of_ms);
-        Ok(Portfolio { overview: found.overview, holdings, feed })
+        let history_since_ms = found.history_since_ms;
+        Ok(Portfolio { overview: found.overview, holdings, history_since_ms, feed })
     }
 
     /// The customer's open orders.
@@ -90,9 +91,9 @@ impl App {
 }
 
 fn valued(holding: Holding) -> Result<Valued> {
-    let Holding { security, available, reserved, cost } = holding;
+    let Holding { security, available, reserved, cost, history } = holding;
     let shares = available + reserved;
     let worth = security.price.times(shares);
     let worth = worth.ok_or_else(|| defect("a holding is worth more than fits"))?;
-    Ok(Valued { security, shares, reserved, cost, worth })
+    Ok(Valued { security, shares, reserved, cost, worth, history })
 }

@@ -13,6 +13,8 @@
 //!
 //! A deposit that is open has one row in `deposit_outbox`: what is to be done for it at the card
 //! processor. Of a card there is the brand with the last four digits.
+//!
+//! `price_history` has a fixed number of places for each security, which are written in turn.
 
 use crate::Result;
 use crate::database::{self, Connection, Dialect, notes, tables};
@@ -23,7 +25,7 @@ const KIND: &str = "brokerage";
 const VERSION: &str = "2";
 
 /// All tables, in an order in which they can be dropped.
-const TABLES: [&str; 16] = [
+const TABLES: [&str; 17] = [
     "ledger",
     "executions",
     "payments",
@@ -36,6 +38,7 @@ const TABLES: [&str; 16] = [
     "holdings",
     "accounts",
     "feed",
+    "price_history",
     "prices",
     "securities",
     "customers",
@@ -53,6 +56,10 @@ CREATE TABLE accounts (
 );
 CREATE TABLE securities (id {int} PRIMARY KEY, symbol TEXT NOT NULL, name TEXT NOT NULL);
 CREATE TABLE prices (security {int} PRIMARY KEY, cents {int} NOT NULL CHECK (cents > 0));
+CREATE TABLE price_history (
+    security {int} NOT NULL, place {int} NOT NULL, tick {int} NOT NULL, at_ms {int} NOT NULL,
+    cents {int} NOT NULL, PRIMARY KEY (security, place)
+){by_key};
 CREATE TABLE feed (
     id {int} PRIMARY KEY, tick {int} NOT NULL, as_of_ms {int} NOT NULL, source TEXT NOT NULL,
     since {int} NOT NULL

@@ -200,9 +200,16 @@ impl Handler {
 
 async fn holdings(database: &Database, request: ReadHoldings, now: i64) -> Result<Holdings> {
     let customer = sessions::customer(database, &request.session, now).await?;
+    let mut holdings = customers::holdings(database, customer).await?;
+    let mut history = prices::history(database, customer).await?;
+    for holding in &mut holdings {
+        // A holding that is newer than the answer before has none.
+        holding.history = history.prices.remove(&holding.security.symbol).unwrap_or_default();
+    }
     Ok(Holdings {
         overview: customers::overview(database, customer).await?,
-        holdings: customers::holdings(database, customer).await?,
+        holdings,
+        history_since_ms: history.since_ms,
         as_of_ms: prices::as_of_ms(database).await?,
     })
 }

@@ -111,6 +111,8 @@ pub struct Holdings {
     pub overview: Overview,
     /// The holdings, by symbol.
     pub holdings: Vec<Holding>,
+    /// When the oldest prices of their histories were recorded, milliseconds since 1970.
+    pub history_since_ms: u64,
     /// When the latest prices were recorded, milliseconds since 1970.
     pub as_of_ms: u64,
 }
@@ -127,6 +129,8 @@ pub struct Holding {
     pub reserved: i64,
     /// What all of them have cost.
     pub cost: Cents,
+    /// Prices of the last while, oldest first.
+    pub history: Vec<Cents>,
 }
 
 /// All securities.

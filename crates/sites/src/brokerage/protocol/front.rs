@@ -91,6 +91,8 @@ pub struct Portfolio {
     pub overview: Overview,
     /// The holdings, by symbol.
     pub holdings: Vec<Valued>,
+    /// When the oldest prices of their histories were recorded, milliseconds since 1970.
+    pub history_since_ms: u64,
     /// The prices that they are worth.
     pub feed: Feed,
 }
@@ -109,6 +111,8 @@ pub struct Valued {
     pub cost: Cents,
     /// What they are worth.
     pub worth: Cents,
+    /// Prices of the last while, oldest first.
+    pub history: Vec<Cents>,
 }
 
 /// How fresh the prices are.

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use crate::brokerage::protocol::Mistake;
+use crate::brokerage::protocol::{Mistake, Problem};
 
 /// What a form was filled in with, and what is wrong with it.
 #[derive(Clone, Copy, Debug, Default)]
@@ -16,6 +16,28 @@ impl<'a> Filled<'a> {
     pub fn mistakes_of(&self, name: &str) -> Vec<&'a str> {
         let of = self.mistakes.iter().filter(|mistake| mistake.field == name);
         of.map(|mistake| mistake.text.as_str()).collect()
+    }
+
+    /// What is wrong with a field, to be shown beside it.
+    pub fn wrong(&self, name: &str) -> Markup {
+        let mistakes = self.mistakes_of(name);
+        html! {
+            @if !mistakes.is_empty() {
+                p.wrong #{ (name) "-wrong" } { span.unseen { "Error: " } (mistakes.join(" ")) }
+            }
+        }
+    }
+
+    /// A choice between several controls, with what is wrong with it.
+    pub fn choice(&self, legend: &str, name: &str, controls: Markup) -> Markup {
+        let wrong = (!self.mistakes_of(name).is_empty()).then(|| format!("{name}-wrong"));
+        html! {
+            fieldset #(name) aria-describedby=[wrong] {
+                legend { (legend) }
+                (self.wrong(name))
+                div.choices { (controls) }
+            }
+        }
     }
 
     /// A field with its label; `control` makes the control with these attributes: the id of
@@ -38,9 +60,24 @@ impl<'a> Filled<'a> {
         html! {
             div.field {
                 label for=(name) { (label) }
-                (control(described, wrong))
-                @if wrong { p.wrong #{ (name) "-wrong" } { @for text in &mistakes { (text) " " } } }
                 @if !hint.is_empty() { small #{ (name) "-hint" } { (hint) } }
+                (self.wrong(name))
+                (control(described, wrong))
+            }
+        }
+    }
+}
+
+/// What is wrong with a form, in front of it: the reader of a screen begins here, and finds a
+/// way to each field.
+pub fn summary(problem: &Problem) -> Markup {
+    html! {
+        section.notice.bad role="alert" tabindex="-1" autofocus {
+            p { (problem.why.join(" ")) " " strong { (problem.remedy) } }
+            @if !problem.mistakes.is_empty() {
+                ul {
+                    @for Mistake { field, text } in &problem.mistakes { li { a href={ "#" (field) } { (text) } } }
+                }
             }
         }
     }

@@ -8,6 +8,7 @@ use maud::{DOCTYPE, Markup, html};
 use super::assets;
 use super::session::Signed;
 use crate::brokerage::protocol::front::Feed;
+use crate::money::Cents;
 use crate::web::page::headers;
 use crate::when::Moment;
 
@@ -19,6 +20,15 @@ pub const BRAND: &str = "Breakwater";
 const POLICY: &str = "default-src 'none'; script-src 'self'; connect-src 'self'; \
                       style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; \
                       frame-ancestors 'none'";
+
+/// Pages of customers, by address and title.
+const NAVIGATION: [(&str, &str); 5] = [
+    ("/portfolio", "Portfolio"),
+    ("/orders", "Open orders"),
+    ("/history", "History"),
+    ("/orders/new", "New order"),
+    ("/deposits", "Deposit"),
+];
 
 /// Headers of every page.
 // What a customer has is kept by no cache, not even by the browser after signing out.
@@ -66,17 +76,15 @@ impl Page {
                         }
                         nav aria-label="Main" {
                             @if let Some(form) = form {
-                                a href="/portfolio" { "Portfolio" }
-                                a href="/orders" { "Open orders" }
-                                a href="/history" { "History" }
-                                a href="/orders/new" { "New order" }
-                                a href="/deposits" { "Deposit" }
+                                @for (address, name) in NAVIGATION {
+                                    a href=(address) aria-current=[(name == title).then_some("page")] { (name) }
+                                }
                                 form method="post" action="/logout" {
                                     input type="hidden" name="form" value=(form);
                                     button.plain type="submit" { "Sign out" }
                                 }
                             } @else {
-                                a href="/login" { "Sign in" }
+                                a href="/login" aria-current=[(title == "Sign in").then_some("page")] { "Sign in" }
                             }
                         }
                     }
@@ -114,21 +122,63 @@ impl IntoResponse for Page {
     }
 }
 
-/// How fresh the prices of a page are. A script keeps the line up to date.
+/// How fresh the prices of a page are. A script keeps the line up to date: the time, of which a
+/// screen reader says nothing by itself, and whether prices come at all, which it says.
 pub fn freshness(feed: Feed) -> Markup {
     let at = i64::try_from(feed.as_of_ms / 1000).unwrap_or(0);
+    let begun = feed.as_of_ms > 0;
+    let state = if begun && feed.stopped { "stopped" } else { "loaded" };
     html! {
-        p.fine #feed data-stopped=[feed.stopped.then_some("")] role="status" {
-            @if feed.as_of_ms == 0 {
-                "The price feed has not begun: these are the prices of the first day. Orders wait for it."
-            } @else if feed.stopped {
-                strong { "Prices as of " (Moment(at)) ": the price feed has stopped." }
-                " Orders wait until it goes on."
-            } @else {
-                "Prices as of " (Moment(at)) "."
+        p.feed #feed data-state=(state) {
+            span #as-of {
+                @if begun { "Prices as of " (Moment(at)) "." } @else { "Prices of the first day." }
+            }
+            " "
+            strong #feed-state role="status" {
+                @if !begun {
+                    "The price feed has not begun. Orders wait for it."
+                } @else if feed.stopped {
+                    "The price feed has stopped. Orders wait until it goes on."
+                }
             }
         }
     }
+}
+
+/// An amount with its sign: `+$12.50`, `−$3.00`, `$0.00`.
+pub fn signed(amount: Cents) -> String {
+    let size = Cents(amount.0.saturating_abs());
+    match amount.0 {
+        0 => size.to_string(),
+        1.. => format!("+{size}"),
+        // The minus sign, which screen readers say, no hyphen.
+        _ => format!("−{size}"),
+    }
+}
+
+/// The class of an amount: what rises and what falls has a colour, beside its sign.
+pub fn direction(amount: Cents) -> &'static str {
+    match amount.0 {
+        0 => "same",
+        1.. => "rises",
+        _ => "falls",
+    }
+}
+
+/// What a gain is of a cost, in percent: `+1.2 %`, with a space that does not break. Of nothing
+/// it is none.
+pub fn percent(gain: Cents, cost: Cents) -> Option<String> {
+    if cost.0 <= 0 {
+        return None;
+    }
+    let tenths =
+        (i128::from(gain.0) * 2000 + i128::from(cost.0)).div_euclid(i128::from(cost.0) * 2);
+    let sign = match tenths {
+        0 => "",
+        1.. => "+",
+        _ => "−",
+    };
+    Some(format!("{sign}{}.{}\u{a0}%", tenths.abs() / 10, tenths.abs() % 10))
 }
 
 /// A number with separators: `12,345`.
@@ -149,6 +199,24 @@ mod tests {
     use super::*;
 
     #[test]
+    fn gains_have_their_sign_and_losses_a_minus() {
+        assert_eq!(
+            [0, 1250, -300].map(|cents| signed(Cents(cents))),
+            ["$0.00", "+$12.50", "−$3.00"]
+        );
+        let shown = |gain, cost| percent(Cents(gain), Cents(cost));
+        assert_eq!(
+            shown(125, 10_000).as_deref(),
+            Some("+1.3\u{a0}%"),
+            "half a tenth is rounded up"
+        );
+        assert_eq!(shown(-10, 1000).as_deref(), Some("−1.0\u{a0}%"));
+        assert_eq!(shown(1, 100_000).as_deref(), Some("0.0\u{a0}%"));
+        assert_eq!((shown(5, 0), shown(0, 5).as_deref()), (None, Some("0.0\u{a0}%")));
+        assert!(shown(i64::MAX, 1).is_some());
+    }
+
+    #[test]
     fn numbers_have_separators() {
         let shown = [0, 7, 999, 1000, 123_456, -1_000_000].map(separated);
         assert_eq!(shown, ["0", "7", "999", "1,000", "123,456", "-1,000,000"]);
@@ -158,7 +226,7 @@ mod tests {
     fn a_feed_that_has_stopped_is_shown() {
         let shown = |as_of_ms, stopped| freshness(Feed { as_of_ms, stopped }).into_string();
         assert!(shown(60_000, false).contains("Prices as of 1 Jan 1970, 00:01 UTC."));
-        assert!(shown(60_000, true).contains("the price feed has stopped"));
+        assert!(shown(60_000, true).contains("The price feed has stopped"));
         assert!(shown(0, true).contains("has not begun"));
     }
 }

@@ -8,6 +8,7 @@
 mod assets;
 mod card_events;
 mod cgi;
+mod chart;
 mod failure;
 mod field;
 mod headers;

@@ -5,15 +5,19 @@ use http::header::RETRY_AFTER;
 use http::{HeaderValue, StatusCode};
 use maud::{Markup, html};
 
-use super::field::{Filled, input};
+use super::field::{Filled, input, summary};
 use super::layout::Page;
 use crate::brokerage::protocol::Problem;
 
 /// The form, filled with a user name, and what went wrong before.
 pub fn page(problem: Option<&Problem>, user: &str) -> Page {
-    let filled = Filled::default();
+    let filled = Filled { mistakes: problem.map_or(&[], |problem| &problem.mistakes) };
     let body = html! {
-        @if let Some(problem) = problem { (notice(problem)) }
+        @match problem {
+            Some(problem) if problem.mistakes.is_empty() => (notice(problem)),
+            Some(problem) => (summary(problem)),
+            None => {},
+        }
         form.panel method="post" action="/login" {
             (input(filled, "User name", "user", "text", "username", user, ""))
             (input(filled, "Password", "password", "password", "current-password", "", ""))
@@ -36,7 +40,7 @@ pub fn after(problem: &Problem, user: &str) -> Response {
 
 fn notice(problem: &Problem) -> Markup {
     html! {
-        section.notice.bad role="alert" {
+        section.notice.bad role="alert" tabindex="-1" autofocus {
             p { strong { (problem.what) ". " } @for why in &problem.why { (why) " " } (problem.remedy) }
         }
     }

@@ -75,6 +75,10 @@ impl Client {
         let operator = |text: String| crate::Error::Operator(text);
         let base =
             address::read(url).map_err(|rule| operator(format!("card processor {url}: {rule}")))?;
+        if base.path() != "/" || base.query().is_some() {
+            let rule = "must be scheme, host and port alone, such as https://card.example";
+            return Err(operator(format!("card processor {url}: {rule}")));
+        }
         let bearer = Zeroizing::new(format!("Bearer {key}"));
         let mut authorization = HeaderValue::from_str(&bearer)
             .map_err(|_| operator("card processor: the API key has other characters".into()))?;
@@ -167,7 +171,7 @@ impl Client {
             return Ok(None);
         }
         let list: List = self.get(&format!("/v1/payments?reference={reference}")).await?;
-        Ok(list.payments.into_iter().next())
+        Ok(list.payments.into_iter().find(|payment| payment.reference == reference))
     }
 
     /// At most `limit` (1 to 100) events after a number, for what webhooks have not brought.
@@ -302,13 +306,26 @@ fn may_change(status: StatusCode, error: &ApiError) -> bool {
 }
 
 fn asked_to_wait(headers: &HeaderMap) -> Option<Duration> {
-    let seconds = headers.get(RETRY_AFTER)?.to_str().ok()?.parse().ok()?;
-    Some(Duration::from_secs(seconds))
+    // More seconds than 32 bits hold are no wait that anybody means.
+    let seconds: u32 = headers.get(RETRY_AFTER)?.to_str().ok()?.parse().ok()?;
+    Some(Duration::from_secs(seconds.into()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_wait_of_ages_is_none() {
+        let asked = |value: &'static str| {
+            asked_to_wait(&HeaderMap::from_iter([(RETRY_AFTER, HeaderValue::from_static(value))]))
+        };
+        assert_eq!(asked("7"), Some(Duration::from_secs(7)));
+        assert!(asked("4294967295").is_some_and(|wait| Instant::now().checked_add(wait).is_some()));
+        for value in ["18446744073709551615", "-1", "soon", ""] {
+            assert_eq!(asked(value), None, "{value}");
+        }
+    }
 
     fn answer(status: u16, body: &str) -> Read<Payment> {
         read(&Answered {

@@ -23,8 +23,10 @@ pub fn seen(payment: &Payment) -> Result<SeenPayment, String> {
             Stage::Form(url)
         }
         Status::RequiresCapture => Stage::Authorised,
-        Status::Captured | Status::PartiallyRefunded | Status::Refunded => Stage::Captured {
-            amount: Cents(payment.amount_captured),
+        Status::Refunded => Stage::Cancelled(DepositReason::Brokerage),
+        // What was given back before the brokerage knew of the payment is not the customer's.
+        Status::Captured | Status::PartiallyRefunded => Stage::Captured {
+            amount: Cents(payment.amount_captured.saturating_sub(payment.amount_refunded)),
             card: payment.card.as_ref().map(card).unwrap_or_default(),
         },
         Status::Declined => Stage::Declined(declined(payment.decline_code)),
@@ -115,7 +117,7 @@ mod tests {
             (Status::RequiresCapture, Stage::Authorised),
             (Status::Captured, captured()),
             (Status::PartiallyRefunded, captured()),
-            (Status::Refunded, captured()),
+            (Status::Refunded, Stage::Cancelled(DepositReason::Brokerage)),
             (Status::Declined, Stage::Declined(DepositReason::Declined)),
             (Status::Cancelled, Stage::Cancelled(DepositReason::NoCard)),
         ] {
@@ -123,6 +125,13 @@ mod tests {
             assert_eq!((seen.stage, seen.version), (stage, 3), "{status:?}");
             assert_eq!((seen.reference.as_str(), seen.amount), ("deposit-1", Cents(5000)));
         }
+    }
+
+    #[test]
+    fn what_was_given_back_before_is_not_credited() {
+        let refunded = Payment { amount_refunded: 1500, ..payment(Status::PartiallyRefunded) };
+        let Stage::Captured { amount, .. } = seen(&refunded).unwrap().stage else { panic!() };
+        assert_eq!(amount, Cents(2500));
     }
 
     #[test]

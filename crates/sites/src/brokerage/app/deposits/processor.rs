@@ -126,7 +126,9 @@ impl Processor {
     async fn look(&self, wish: &Wish) -> Result<()> {
         match self.card.by_reference(&wish.reference).await {
             Ok(Some(payment)) => self.found(wish, &payment).await,
-            Ok(None) if when::now() - wish.created > UNKNOWN => {
+            // What may have been captured is never given up: it may be another processor's key
+            // or database that does not know it.
+            Ok(None) if wish.step == DepositStep::Look && when::now() - wish.created > UNKNOWN => {
                 self.log_refused("it does not know a payment that it was asked for");
                 self.fail(wish, DepositReason::NoAnswer).await
             }

@@ -1,10 +1,10 @@
 //! Works off the outbox of deposits, in the one process that has the lease. All of it is safe to
 //! do twice, so a process whose lease has passed on does no harm.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use tokio::task::JoinSet;
+use tokio::task::{self, JoinSet};
 use tokio::time::sleep;
 
 use super::processor::Processor;
@@ -47,7 +47,7 @@ impl Worker {
     pub async fn run(mut self) {
         let wake = std::sync::Arc::clone(&self.processor.wake);
         let mut under_way = JoinSet::new();
-        let mut numbers = HashSet::new();
+        let mut numbers = HashMap::new();
         loop {
             if let Err(error) = self.turn(&mut under_way, &mut numbers).await {
                 self.held = None;
@@ -55,15 +55,13 @@ impl Worker {
             }
             tokio::select! {
                 () = wake.notified() => {}
-                Some(ended) = under_way.join_next() => {
-                    if let Ok(number) = ended {
-                        numbers.remove(&number);
-                    }
+                Some(ended) = under_way.join_next_with_id() => {
+                    numbers.remove(&task_of(&ended));
                 }
                 () = sleep(LOOK) => {}
             }
-            while let Some(Ok(number)) = under_way.try_join_next() {
-                numbers.remove(&number);
+            while let Some(ended) = under_way.try_join_next_with_id() {
+                numbers.remove(&task_of(&ended));
             }
         }
     }
@@ -71,10 +69,10 @@ impl Worker {
     /// Begins what is due and not under way.
     async fn turn(
         &mut self,
-        under_way: &mut JoinSet<i64>,
-        numbers: &mut HashSet<i64>,
+        under_way: &mut JoinSet<()>,
+        numbers: &mut HashMap<task::Id, i64>,
     ) -> Result<()> {
-        if under_way.len() >= AT_ONCE || !self.has_lease().await? {
+        if !self.has_lease().await? || under_way.len() >= AT_ONCE {
             return Ok(());
         }
         // Those that are under way may be the oldest.
@@ -84,16 +82,16 @@ impl Worker {
             if under_way.len() >= AT_ONCE {
                 break;
             }
-            if numbers.insert(wish.number) {
-                let processor = self.processor.clone();
-                under_way.spawn(async move {
+            if numbers.values().all(|number| *number != wish.number) {
+                let (number, processor) = (wish.number, self.processor.clone());
+                let task = under_way.spawn(async move {
                     if let Err(error) = processor.work(&wish).await {
                         log(&error);
                         // It is due still: the processor is not asked over and over.
                         sleep(RENEWED).await;
                     }
-                    wish.number
                 });
+                numbers.insert(task.id(), number);
             }
         }
         Ok(())
@@ -108,6 +106,14 @@ impl Worker {
         let begun = Instant::now();
         self.held = call(&self.data, &take).await?.term.map(|_| begun);
         Ok(self.held.is_some())
+    }
+}
+
+/// The task that has ended, whichever way.
+fn task_of(ended: &std::result::Result<(task::Id, ()), task::JoinError>) -> task::Id {
+    match ended {
+        Ok((id, ())) => *id,
+        Err(error) => error.id(),
     }
 }
 

@@ -86,7 +86,7 @@ pub async fn populate(
     bar.set_style(ProgressStyle::with_template(style).expect("a valid template"));
     bar.set_message("customers");
     connection.run("BEGIN", &[]).await?;
-    market(connection, plan.seed).await?;
+    market(connection, plan.seed, now).await?;
     let mut books = Books::new();
     customers(connection, &mut books, plan, cost, now, &bar).await?;
     books.house(connection).await?;
@@ -112,18 +112,22 @@ pub async fn populate(
 }
 
 /// Securities, their first prices, and what the feed and the leases begin with.
-async fn market(connection: &mut Connection, seed: u64) -> Result<()> {
+async fn market(connection: &mut Connection, seed: u64, now: i64) -> Result<()> {
     let mut names = Batch::new("securities", "id, symbol, name");
     let mut prices = Batch::new("prices", "security, cents");
+    let mut history = Batch::new("price_history", "security, place, tick, at_ms, cents");
     for listed in securities::all() {
         let price = securities::first_price(seed, listed.id);
         names
             .push(connection, [listed.id.into(), listed.symbol.into(), listed.name.into()])
             .await?;
         prices.push(connection, [listed.id.into(), price.into()]).await?;
+        let first = [listed.id, 0, 0, now * 1000, price].map(Into::into);
+        history.push(connection, first).await?;
     }
     names.write(connection).await?;
     prices.write(connection).await?;
+    history.write(connection).await?;
     let feed = "INSERT INTO feed (id, tick, as_of_ms, source, since) VALUES (1, 0, 0, '', 0)";
     connection.run(feed, &[]).await?;
     for right in Right::ALL {

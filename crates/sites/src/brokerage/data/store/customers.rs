@@ -38,6 +38,7 @@ impl Record for Holding {
             available: fields.int(3)?,
             reserved: fields.int(4)?,
             cost: Cents(fields.int(5)?),
+            history: Vec::new(),
         })
     }
 }

@@ -102,7 +102,7 @@ fn change(state: DepositState, stage: Stage) -> Option<Change> {
 /// and the id of the event, in one transaction.
 ///
 /// # Errors
-/// The payment is of another amount than the deposit, which is a defect or a forgery; an error
+/// The payment is of another amount than the deposit, or more or nothing of it is captured, which is a defect or a forgery; an error
 /// of the database. Nothing was changed then.
 pub async fn note(
     database: &Database,
@@ -143,10 +143,18 @@ async fn follow(
         let remedy = "Look at the payment at the card processor.";
         return Err(Problem::new(409, "A payment is not that of its deposit", why, remedy).into());
     }
+    if let Stage::Captured { amount: captured, .. } = &stage
+        && !(Cents(1)..=target.amount).contains(captured)
+    {
+        let (number, of) = (target.number, target.amount);
+        let why = format!("Deposit {number} is of {of}; of its payment {captured} is captured.");
+        let remedy = "Look at the payment at the card processor.";
+        return Err(Problem::new(409, "A payment is not that of its deposit", why, remedy).into());
+    }
     // An older copy tells nothing that a newer one has not told.
     let change = change(target.state, stage).filter(|_| version >= target.version);
     let Some(change) = change else { return Ok(target.state) };
-    if let Some(captured) = change.credit.filter(|captured| captured.0 > 0) {
+    if let Some(captured) = change.credit {
         let (customer, reference) = (target.customer, &target.reference);
         let added = payments::enter(transaction, customer, reference, captured, now).await?;
         if added == Added::Otherwise {

@@ -33,12 +33,11 @@ pub fn page(overview: &Overview, form: &str) -> Page {
         .into_iter()
         .try_fold(overview.available, Cents::plus);
     let body = html! {
-        dl {
-            dt { "Customer" } dd { (overview.name) " (" (overview.user) ")" }
-            dt { "Cash to spend" } dd { (overview.available) }
-            dt { "Reserved for orders" } dd { (overview.reserved) }
-            dt { "Shares" } dd { (overview.shares_worth) " at the latest prices" }
-            @if let Some(total) = total { dt { "In all" } dd { strong { (total) } } }
+        dl.figures {
+            @if let Some(total) = total { div.main { dt { "In all" } dd { (total) } } }
+            div { dt { "Shares" } dd { (overview.shares_worth) } }
+            div { dt { "Cash to spend" } dd { (overview.available) } }
+            div { dt { "Reserved for orders" } dd { (overview.reserved) } }
         }
         ul.tiles {
             li { a href="/portfolio" { strong { "Portfolio" } "Your shares and what they are worth" } }
@@ -47,7 +46,7 @@ pub fn page(overview: &Overview, form: &str) -> Page {
             li { a href="/orders/new" { strong { "New order" } "Buy or sell one of 250 securities" } }
             li { a href="/deposits" { strong { "Deposit" } "Pay in by card" } }
         }
-        p.fine { a href="/password" { "Change your password" } }
+        p.fine { "You are signed in as " (overview.user) ". " a href="/password" { "Change your password" } }
     };
     Page::framed(&format!("Welcome, {}", overview.name), Some(form), body)
 }

@@ -142,7 +142,7 @@ fn body(deposit: &Deposit, query: Query, looks_again: bool) -> Markup {
             @if query.pay { p.fine { "You are taken to the card processor. If nothing happens, use the button." } }
         }
         (details(deposit))
-        @if deposit.state.is_open() && !query.pay {
+        @if deposit.state.is_open() && !(query.pay && deposit.form.is_some()) {
             p.fine {
                 @if looks_again { "This page looks again by itself." }
                 @else { "This page does not look again by itself any more. " a href={ "/deposits/" (deposit.number) } { "Look again" } "." }
@@ -200,7 +200,9 @@ pub fn became(deposit: &Deposit) -> &'static str {
         (DepositState::Abandoned, Why::Lapsed) => {
             "The card was authorised, but the amount could not be taken in time. Nothing was charged."
         }
-        (DepositState::Abandoned, _) => "It was cancelled by the brokerage. Nothing was charged.",
+        (DepositState::Abandoned, _) => {
+            "It was cancelled by the brokerage. Nothing was charged, or it was given back to the card."
+        }
         (DepositState::Failed, Why::NoAnswer) => {
             "The card processor did not answer for a long time. Nothing was charged."
         }

@@ -11,7 +11,7 @@ use crate::brokerage::error::Error;
 use crate::brokerage::protocol::deposits::front::{CreateDeposit, Deposits, GetDeposits};
 use crate::brokerage::protocol::{DepositId, Outage, Problem};
 use crate::brokerage::web::failure::{self, Failure, retry_after};
-use crate::brokerage::web::field::{Filled, hidden, input};
+use crate::brokerage::web::field::{Filled, hidden, input, summary};
 use crate::brokerage::web::layout::Page;
 use crate::brokerage::web::session::Signed;
 use crate::brokerage::web::site::Site;
@@ -61,7 +61,7 @@ pub async fn create(
             let found = site.call(&GetDeposits { session: signed.key(), before: None }).await?;
             let filled = Filled { mistakes: &problem.mistakes };
             let body = html! {
-                section.notice.bad role="alert" { p { (problem.why.join(" ")) " " strong { (problem.remedy) } } }
+                (summary(&problem))
                 (form(&found, &signed, value("deposit"), value("amount"), filled))
                 (table(&found, false))
             };
@@ -97,19 +97,19 @@ fn table(found: &Deposits, older: bool) -> Markup {
         @if found.deposits.is_empty() {
             @if found.set_up || older { p.fine { "You have made no deposit yet" @if older { " before that one" } "." } }
         } @else {
-            div.scroll { table {
-                caption { "Your deposits, newest first" }
+            table.stack.deposits {
+                caption { "Your deposits, newest first." }
                 thead { tr {
-                    th scope="col" { "Made" } th.num scope="col" { "Amount" }
-                    th scope="col" { "What became of it" } th scope="col" { "Deposit" }
+                    th scope="col" { "Made" } th scope="col" { "Deposit" }
+                    th.num scope="col" { "Amount" } th scope="col" { "What became of it" }
                 } }
                 tbody { @for deposit in &found.deposits { tr {
                     td { (Moment(deposit.created)) }
+                    th scope="row" { a href={ "/deposits/" (deposit.number) } { "No. " (deposit.number) } }
                     td.num { (deposit.amount) }
                     td { (became(deposit)) }
-                    td { a href={ "/deposits/" (deposit.number) } { (deposit.number) } }
                 } } }
-            } }
+            }
         }
         p.actions {
             @if older { a href="/deposits" { "Newest" } " " }

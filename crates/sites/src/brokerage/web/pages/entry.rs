@@ -1,9 +1,10 @@
 //! The form of a new order, and what it sends.
 
-use axum::extract::State;
+use axum::extract::{RawQuery, State};
 use axum::response::{IntoResponse, Response};
 use http::StatusCode;
 use maud::{Markup, html};
+use url::form_urlencoded;
 
 use super::orders::{became, cancel_form, details};
 use crate::brokerage::error::Error;
@@ -12,7 +13,7 @@ use crate::brokerage::protocol::{
     Kind, Mistake, NewOrder, OrderId, Outage, Problem, Reason, Side, State as OrderState,
 };
 use crate::brokerage::web::failure::{self, Failure, retry_after};
-use crate::brokerage::web::field::{Filled, hidden, input};
+use crate::brokerage::web::field::{Filled, hidden, summary};
 use crate::brokerage::web::layout::{Page, freshness};
 use crate::brokerage::web::session::Signed;
 use crate::brokerage::web::site::Site;
@@ -22,13 +23,23 @@ use crate::web::form::Posted;
 /// The names of the form's fields, but for its session.
 const FIELDS: [&str; 7] = ["order", "symbol", "side", "kind", "quantity", "limit", "good"];
 
-/// GET /orders/new: transaction 5
-pub async fn form(State(site): State<Site>, signed: Signed) -> Result<Page, Failure> {
+/// GET /orders/new: transaction 5. A link may choose the side and the security.
+pub async fn form(
+    State(site): State<Site>,
+    signed: Signed,
+    RawQuery(query): RawQuery,
+) -> Result<Page, Failure> {
     let entry = site.call(&GetOrderEntry { session: signed.key() }).await?;
     let order = OrderId::random();
+    let query = query.unwrap_or_default();
+    let chosen = |name: &str| {
+        let mut fields = form_urlencoded::parse(query.as_bytes());
+        fields.find(|(field, _)| field == name).map(|(_, value)| value.into_owned())
+    };
     let value = |name: &str| match name {
         "order" => order.as_str().to_owned(),
-        "side" => "buy".into(),
+        "side" => chosen(name).unwrap_or_else(|| "buy".into()),
+        "symbol" => chosen(name).unwrap_or_default(),
         "kind" => "limit".into(),
         "good" => "cancel".into(),
         _ => String::new(),
@@ -54,7 +65,7 @@ pub async fn create(
             let value = |name: &str| posted.get(name).unwrap_or_default().to_owned();
             let filled = Filled { mistakes: &problem.mistakes };
             let body = html! {
-                section.notice.bad role="alert" { p { (problem.why.join(" ")) " " strong { (problem.remedy) } } }
+                (summary(&problem))
                 (fields(&entry, &signed, value, filled))
             };
             let page = Page::new(&problem.what, &signed, body);
@@ -90,6 +101,9 @@ fn read(posted: &Posted) -> Result<NewOrder, Problem> {
         "market" => Some(Kind::Market),
         _ => None,
     };
+    if value("symbol").is_empty() {
+        mistake("symbol", "Security: choose one of the list.");
+    }
     if side.is_none() {
         mistake("side", "Choose to buy or to sell.");
     }
@@ -143,17 +157,22 @@ fn fields(
             }
         }
     };
-    let wrong = |name: &str| {
-        html! { @for text in filled.mistakes_of(name) { p.wrong { (text) } } }
+    let number = |label: &str, name: &str, mode: &str, hint: &str| {
+        filled.field(label, name, hint, |described, wrong| {
+            html! {
+                input #(name) name=(name) type="text" inputmode=(mode) autocomplete="off" value=(value(name))
+                    aria-describedby=[described] aria-invalid=[wrong.then_some("true")];
+            }
+        })
     };
     html! {
         (freshness(entry.feed))
-        form.panel method="post" action="/orders" {
+        form.panel #new-order method="post" action="/orders" {
             (hidden("form", signed.form()))
             (hidden("order", value("order")))
-            fieldset { legend { "Side" } (radio("side", "buy", "Buy")) (radio("side", "sell", "Sell")) (wrong("side")) }
+            (filled.choice("Side", "side", html! { (radio("side", "buy", "Buy")) (radio("side", "sell", "Sell")) }))
             (filled.field("Security", "symbol", "Symbol, company and latest price", |described, wrong| html! {
-                select #symbol name="symbol" required aria-describedby=[described] aria-invalid=[wrong.then_some("true")] {
+                select #symbol name="symbol" aria-describedby=[described] aria-invalid=[wrong.then_some("true")] {
                     option value="" { "Choose one" }
                     @for security in &entry.securities {
                         option value=(security.symbol) selected[security.symbol == symbol] {
@@ -162,13 +181,17 @@ fn fields(
                     }
                 }
             }))
-            (input(filled, "Shares", "quantity", "text", "off", &value("quantity"), "A whole number"))
-            fieldset { legend { "Price" } (radio("kind", "limit", "My limit or better")) (radio("kind", "market", "The next price")) (wrong("kind")) }
-            (input(filled, "Limit", "limit", "text", "off", &value("limit"), "For a share, such as 12.50; empty for the next price, which may be a tenth from the latest at most"))
-            fieldset { legend { "Good until" } (radio("good", "cancel", "I cancel it")) (radio("good", "day", "The end of the day, UTC")) }
-            button type="submit" { "Send the order" }
+            (number("Shares", "quantity", "numeric", "A whole number"))
+            (filled.choice("Price", "kind", html! { (radio("kind", "limit", "My limit or better")) (radio("kind", "market", "The next price") )}))
+            (number("Limit", "limit", "decimal", "For a share, such as 12.50. Empty for the next price, which may be a tenth from the latest at most."))
+            (filled.choice("Good until", "good", html! { (radio("good", "cancel", "I cancel it")) (radio("good", "day", "The end of the day, UTC")) }))
+            // A script fills the estimate in. It changes with every price: a screen reader has it
+            // with the button alone.
+            div.sum #estimate data-cash=(entry.available.0) {
+                p { "You have " strong { (entry.available) } " to spend." }
+            }
+            button type="submit" aria-describedby="estimate" { "Send the order" }
         }
-        p.fine { "You have " strong { (entry.available) } " to spend." }
     }
 }
 

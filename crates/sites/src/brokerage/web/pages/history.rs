@@ -4,9 +4,9 @@ use axum::extract::{RawQuery, State};
 use maud::html;
 use url::form_urlencoded;
 
-use super::orders::{became, side};
-use crate::brokerage::protocol::Problem;
+use super::orders::side;
 use crate::brokerage::protocol::front::GetHistory;
+use crate::brokerage::protocol::{Order, Problem, Reason, State as OrderState};
 use crate::brokerage::web::failure::Failure;
 use crate::brokerage::web::layout::{Page, separated};
 use crate::brokerage::web::session::Signed;
@@ -26,15 +26,15 @@ pub async fn history(
         @if found.orders.is_empty() {
             p.notice { "No order has ended yet" @if before.is_some() { " before that one" } "." }
         } @else {
-            div.scroll { table {
+            table.stack.past {
                 caption { "Orders that were carried out or ended, newest first" }
                 thead { tr {
                     th scope="col" { "Given" } th scope="col" { "Order" } th.num scope="col" { "Shares" }
-                    th.num scope="col" { "Price" } th.num scope="col" { "In all" } th scope="col" { "What became of it" }
+                    th.num scope="col" { "Price" } th.num scope="col" { "In all" } th scope="col" { "Result" }
                 } }
                 tbody { @for order in &found.orders { tr {
                     td { (Moment(order.created)) }
-                    td { (side(order.side)) " " strong { (order.symbol) } }
+                    th scope="row" { (side(order.side)) " " (order.symbol) }
                     td.num { (separated(order.quantity)) }
                     @match order.price {
                         Some(price) => {
@@ -43,9 +43,9 @@ pub async fn history(
                         },
                         None => { td.num { "–" } td.num { "–" } },
                     }
-                    td { (became(order)) }
+                    td { (result(order)) }
                 } } }
-            } }
+            }
         }
         p.actions {
             @if before.is_some() { a href="/history" { "Newest" } " " }
@@ -53,6 +53,18 @@ pub async fn history(
         }
     };
     Ok(Page::new("History", &signed, body))
+}
+
+/// What became of an order, in a few words.
+fn result(order: &Order) -> &'static str {
+    match (order.state, order.reason) {
+        (OrderState::Open, _) => "Open",
+        (OrderState::Filled, _) => "Filled",
+        (OrderState::Cancelled, Reason::Expired) => "Its day was over",
+        (OrderState::Cancelled, _) => "Cancelled",
+        (OrderState::Rejected, Reason::Shares) => "Rejected: too few shares",
+        (OrderState::Rejected, _) => "Rejected: too little cash",
+    }
 }
 
 /// The number before which orders are listed.

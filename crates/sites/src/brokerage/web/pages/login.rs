@@ -6,12 +6,13 @@ use axum::response::{IntoResponse, Response};
 use super::account;
 use crate::brokerage::error::Error;
 use crate::brokerage::protocol::front::{SignIn, SignedIn};
+use crate::brokerage::protocol::{Mistake, Problem};
 use crate::brokerage::web::failure::Failure;
 use crate::brokerage::web::layout::Page;
 use crate::brokerage::web::session::{self, Arrival};
 use crate::brokerage::web::sign_in_form;
 use crate::brokerage::web::site::Site;
-use crate::web::form::Posted;
+use crate::web::form::{Check, Posted};
 
 /// GET /login
 pub async fn form() -> Page {
@@ -24,16 +25,20 @@ pub async fn sign_in(
     arrival: Arrival,
     posted: Posted,
 ) -> Result<Response, Failure> {
-    let mut check = posted.check();
-    let user = check.text("user", "User name", 1..=32).to_owned();
-    let password = check.secret("password", "Password", 1..=128).to_owned();
-    let signed_in = match check.done() {
-        Ok(()) => {
-            let client = posted.client();
-            let replaces = arrival.before;
-            site.call(&SignIn { user: user.clone(), password, client, replaces }).await
-        }
-        Err(refusal) => Err(refusal.into()),
+    let mut mistakes = Vec::new();
+    let user =
+        read(&posted, "user", &mut mistakes, |check| check.text("user", "User name", 1..=32));
+    let password = read(&posted, "password", &mut mistakes, |check| {
+        check.secret("password", "Password", 1..=128)
+    });
+    let signed_in = if mistakes.is_empty() {
+        let (user, client, replaces) = (user.clone(), posted.client(), arrival.before);
+        site.call(&SignIn { user, password, client, replaces }).await
+    } else {
+        let why = "Some of its fields are not filled in as they must be.";
+        let remedy = "Correct the fields that are marked.";
+        let problem = Problem::new(422, "Please correct the form", why, remedy);
+        Err(Problem { mistakes, ..problem }.into())
     };
     match signed_in {
         Ok(SignedIn { session, overview }) => {
@@ -43,4 +48,18 @@ pub async fn sign_in(
         Err(Error::Refused(problem)) => Ok(sign_in_form::after(&problem, &user)),
         Err(outage) => Err(outage.into()),
     }
+}
+
+/// Reads a field, and adds what is wrong with it to the mistakes.
+fn read<'a>(
+    posted: &'a Posted,
+    name: &str,
+    mistakes: &mut Vec<Mistake>,
+    read: impl FnOnce(&mut Check<'a>) -> &'a str,
+) -> String {
+    let mut check = posted.check();
+    let value = read(&mut check).to_owned();
+    let wrong = check.done().err().into_iter().flat_map(|refusal| refusal.why);
+    mistakes.extend(wrong.map(|text| Mistake { field: name.into(), text }));
+    value
 }

@@ -22,21 +22,24 @@ pub async fn open(State(site): State<Site>, signed: Signed) -> Result<Page, Fail
         @if found.orders.is_empty() {
             p.notice { "No order waits. " a href="/orders/new" { "Give one" } "." }
         } @else {
-            div.scroll { table {
+            table.stack.open {
                 caption { "Orders that wait for their price, newest first" }
                 thead { tr {
                     th scope="col" { "Given" } th scope="col" { "Order" } th.num scope="col" { "Shares" }
-                    th.num scope="col" { "Limit" } th scope="col" { "Good until" } th scope="col" { "Cancel" }
+                    th.num scope="col" { "Limit" } th.num.live scope="col" hidden { "Price" }
+                    th scope="col" { "Good until" } th scope="col" { "Cancel" }
                 } }
                 tbody { @for order in &found.orders { tr {
                     td { (Moment(order.created)) }
-                    td { (side(order.side)) " " strong { (order.symbol) } @if order.kind == Kind::Market { " at the market" } }
+                    th scope="row" { (side(order.side)) " " (order.symbol) @if order.kind == Kind::Market { " at the market" } }
                     td.num { (separated(order.quantity)) }
                     td.num { (order.limit) }
-                    td { @if let Some(expires) = order.expires { (Moment(expires)) } @else { "cancelled" } }
+                    // A script that follows the prices fills it in.
+                    td.num.live data-price=(order.symbol) hidden {}
+                    td { @if let Some(expires) = order.expires { (Moment(expires)) } @else { "you cancel it" } }
                     td { (cancel_form(order, &form)) }
                 } } }
-            } }
+            }
             @if found.more { p.fine { "There are more; these are the newest." } }
         }
         p.actions { a.button href="/orders/new" { "New order" } " " a href="/history" { "History" } }
@@ -93,7 +96,7 @@ pub fn details(order: &Order) -> Markup {
                 dt { "Carried out at" }
                 dd { (price) @if let Some(cash) = price.times(order.quantity) { ", " (cash) " in all" } }
             }
-            dt { "Good until" } dd { @if let Some(expires) = order.expires { (Moment(expires)) } @else { "it is cancelled" } }
+            dt { "Good until" } dd { @if let Some(expires) = order.expires { (Moment(expires)) } @else { "you cancel it" } }
         }
     }
 }

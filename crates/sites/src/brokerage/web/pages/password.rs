@@ -9,7 +9,7 @@ use crate::brokerage::error::Error;
 use crate::brokerage::protocol::Problem;
 use crate::brokerage::protocol::front::{ChangePassword, GetOverview, PasswordChanged};
 use crate::brokerage::web::failure::{Failure, retry_after};
-use crate::brokerage::web::field::{Filled, hidden, input};
+use crate::brokerage::web::field::{Filled, hidden, input, summary};
 use crate::brokerage::web::layout::Page;
 use crate::brokerage::web::session::{self, Signed};
 use crate::brokerage::web::site::Site;
@@ -56,9 +56,7 @@ pub async fn change(
 fn refused(problem: &Problem, signed: &Signed) -> Response {
     let filled = Filled { mistakes: &problem.mistakes };
     let body = html! {
-        section.notice.bad role="alert" {
-            p { (problem.why.join(" ")) " " strong { (problem.remedy) } }
-        }
+        (summary(problem))
         (fields(signed, filled))
     };
     let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::BAD_REQUEST);
