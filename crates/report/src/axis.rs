@@ -30,8 +30,11 @@ impl Axis {
             chart.lines.iter().flat_map(|l| l.points.iter().map(|p| p.1)).filter(|y| y.is_finite())
         };
         let highest = ys().chain(chart.reference.map(|r| r.0)).fold(0.0, f64::max).max(1e-9);
-        let x_max =
-            chart.x_max.unwrap_or_else(|| chart.x_ticks.iter().copied().fold(0.0, f64::max));
+        // A point beyond the last tick belongs into the frame as well.
+        let xs = chart.lines.iter().flat_map(|line| line.points.iter().map(|point| point.0));
+        let x_max = chart
+            .x_max
+            .unwrap_or_else(|| xs.chain(chart.x_ticks.iter().copied()).fold(0.0, f64::max));
         let (y_min, y_max, y_ticks) = match chart.scale {
             Scale::Linear => {
                 let step = round_step(chart.y_max.unwrap_or(highest * 1.08) / 5.0);

@@ -353,7 +353,8 @@ mod tests {
             (Scale::Linear, Size::Narrow),
             (Scale::Log, Size::Narrow),
         ] {
-            let lines = line(&[(0.5, 1.0), (4.0, 1000.0)]);
+            // One of them beyond the last tick.
+            let lines = line(&[(0.5, 1.0), (4.0, 1000.0), (5.0, 900.0)]);
             let chart = chart(&lines, scale);
             let axis = Axis::fit(&chart, size);
             let (right, lower) = axis.edges();

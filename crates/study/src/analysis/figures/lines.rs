@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tidegate_report::{Chart, Line, Scale, time_ticks};
+use tidegate_report::{Chart, Line, Scale, round_step, time_ticks};
 
 use super::groups::{groups, load_of};
 use crate::analysis::{Run, load_factor};
@@ -140,8 +140,10 @@ fn x_axis(x: XAxis, lines: &[Line], load: &str, unit: &str) -> (String, Vec<f64>
             ("offered load, as a multiple of the capacity".into(), xs, None)
         }
         XAxis::Load if load == "customers" => {
-            let ticks = if xs.len() > 8 { time_ticks(last, 8) } else { xs };
-            ("customers at a time".into(), ticks, None)
+            let step = round_step(last.max(1.0) / 8.0);
+            let even = (0..=8).map(|n| f64::from(n) * step).take_while(|at| *at <= last);
+            let ticks = if xs.len() > 8 { even.collect() } else { xs };
+            ("customers at a time".into(), ticks, Some(last))
         }
         XAxis::Load | XAxis::OfferedPerS | XAxis::Knee => {
             ("new clients per second".into(), time_ticks(last, 7), Some(last))
