@@ -1,18 +1,17 @@
 //! The brokerage's pages in a real browser: every one of them is readable and accessible, in
 //! narrow and wide windows, in light and dark.
 
-mod common;
-
 use std::path::Path;
 
 use aws_lc_rs::digest::{SHA256, digest};
-use common::PATIENCE;
-use common::browser::{
+
+use crate::common::PATIENCE;
+use crate::common::browser::{
     AXE, arrive, browser, chromedriver, fill, follow, look, no_browser_here, roles, see, show,
     submit, violations,
 };
-use common::tiers::Tier;
-use common::trader::World;
+use crate::common::tiers::Tier;
+use crate::common::trader::World;
 
 /// SHA-256 of the file `axe.min.js` of the package axe-core 4.14.1.
 const AXE_SHA_256: &str = "29348999450cdf2849a8e70b7912fc2da85a849da39c0d0d5394f51d4a9ed95c";

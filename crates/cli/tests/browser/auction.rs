@@ -1,18 +1,17 @@
 //! A real browser: a person shops through the gate, and pages are readable in narrow
 //! and wide windows, in light and dark.
 
-mod common;
-
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::time::Duration;
 
-use common::browser::{
+use fantoccini::{Client, Locator};
+
+use crate::common::browser::{
     arrive, arrive_within, browser, chromedriver, fill, follow, is_excused, look, no_browser_here,
     see, submit, text,
 };
-use common::{auction, gate};
-use fantoccini::{Client, Locator};
+use crate::common::{auction, gate};
 
 #[test]
 fn only_a_distribution_without_the_package_excuses_a_missing_browser() {
@@ -168,10 +167,10 @@ async fn a_customer_pays_by_card_and_the_form_is_readable_and_needs_no_script() 
     use tidegate_sites::card::{Capturing, Currency, Status};
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("card").display().to_string();
-    let made = common::tidegate(&["site", "card", "--data", &data, "--make-key", "shop"]);
+    let made = crate::common::tidegate(&["site", "card", "--data", &data, "--make-key", "shop"]);
     let key = String::from_utf8(made.stdout).unwrap();
     let back = merchant();
-    let card = common::Running::tidegate(&[
+    let card = crate::common::Running::tidegate(&[
         "site",
         "card",
         "--data",

@@ -1,12 +1,11 @@
 //! Flags of `tidegate load` as users of other load generators write them.
 
-mod common;
-
 use std::process::Output;
 
-use common::upstream::Upstream;
-use common::{Text, tidegate};
 use serde_json::Value;
+
+use crate::common::upstream::Upstream;
+use crate::common::{Text, tidegate};
 
 /// A run of a page with these flags, and its result.
 fn load(url: &str, flags: &[&str]) -> (Output, Value) {

@@ -1,7 +1,5 @@
 //! `tidegate study capacity`: against a server of known capacity, and where it refuses.
 
-mod common;
-
 use std::io::{BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
@@ -9,9 +7,10 @@ use std::process::Output;
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
-use common::upstream::read_request;
-use common::{Text, tidegate, with_small_files};
 use serde_json::Value;
+
+use crate::common::upstream::read_request;
+use crate::common::{Text, tidegate, with_small_files};
 
 /// A server of plain HTTP whose requests hold one of `slots` for 20 ms each: it carries 50 per
 /// second and slot. The URL.

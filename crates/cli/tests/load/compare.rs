@@ -1,14 +1,13 @@
 //! `tidegate load compare` as a user meets it: files of real runs in, a table
 //! and an exit code out.
 
-mod common;
-
 use std::path::Path;
 use std::process::Output;
 
-use common::upstream::Upstream;
-use common::{Text, tidegate};
 use serde_json::{Value, json};
+
+use crate::common::upstream::Upstream;
+use crate::common::{Text, tidegate};
 
 /// Three customers of one page, as one run of them looks.
 const BRIEF: &str = r#"

@@ -1,16 +1,15 @@
 //! One test with several drivers: `--drivers` on one machine, `--shard` and `load merge` on
 //! several.
 
-mod common;
-
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
-use common::upstream::Upstream;
-use common::{ENDLESS, Text, tidegate, wait_until};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use serde_json::Value;
+
+use crate::common::upstream::Upstream;
+use crate::common::{ENDLESS, Text, tidegate, wait_until};
 
 /// Twelve customers within two seconds, two pages each: hardly more starts than a
 /// driver has to miss before it is called saturated, however busy the machine is.

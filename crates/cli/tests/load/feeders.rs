@@ -1,14 +1,13 @@
 //! Values of scenarios from files: each session gets a row.
 
-mod common;
-
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Output;
 
-use common::upstream::Upstream;
-use common::{Text, tidegate};
 use serde_json::Value;
+
+use crate::common::upstream::Upstream;
+use crate::common::{Text, tidegate};
 
 /// Customers who sign in with the values of their row.
 fn scenario(pick: &str, arrivals: &str) -> String {
@@ -131,7 +130,7 @@ fn in_the_closed_model_customers_leave_when_no_row_is_left_and_the_run_ends() {
     assert_eq!(summary["totals"]["completed"], 9, "{text}{}", output.stderr_text());
     assert_eq!(summary["totals"]["failed_by_kind"]["rows_used_up"], 3, "{text}");
     assert_eq!(signed_in(&upstream).len(), 9);
-    assert!(began.elapsed() < common::PATIENCE, "the run ends with its last customer");
+    assert!(began.elapsed() < crate::common::PATIENCE, "the run ends with its last customer");
 }
 
 #[test]

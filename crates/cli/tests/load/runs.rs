@@ -1,16 +1,15 @@
 //! `tidegate load` as a user meets it: what it leaves behind and how it ends.
 
-mod common;
-
 use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-use common::upstream::Upstream;
-use common::{Running, Text, auction, curl, gate, tidegate, wait_until};
 use parquet::file::reader::SerializedFileReader;
 use serde_json::Value;
+
+use crate::common::upstream::Upstream;
+use crate::common::{Running, Text, auction, curl, gate, tidegate, wait_until};
 
 /// Three customers, three pages each: fewer starts than a driver has to miss
 /// before it is called saturated, however busy the machine is.

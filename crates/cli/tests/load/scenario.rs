@@ -1,12 +1,11 @@
 //! What a scenario says about its run, and what the report says about it.
 
-mod common;
-
 use std::process::Output;
 
-use common::upstream::Upstream;
-use common::{Text, tidegate};
 use serde_json::Value;
+
+use crate::common::upstream::Upstream;
+use crate::common::{Text, tidegate};
 
 /// Runs a scenario and returns its output and its summary.
 fn load(scenario: &str, target: &str, flags: &[&str]) -> (Output, Value) {

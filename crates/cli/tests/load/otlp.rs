@@ -1,14 +1,13 @@
 //! `tidegate load --otlp` as a collector meets it.
 
-mod common;
-
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
-use common::collector::{Answers, Collector, Export};
-use common::upstream::Upstream;
-use common::{ENDLESS, Text, wait_until};
 use serde_json::Value;
+
+use crate::common::collector::{Answers, Collector, Export};
+use crate::common::upstream::Upstream;
+use crate::common::{ENDLESS, Text, wait_until};
 
 /// Six customers within a second and a half, one page each.
 const SIX: &str = r#"

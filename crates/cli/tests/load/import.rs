@@ -1,10 +1,9 @@
 //! `tidegate load import`.
 
-mod common;
-
-use common::upstream::Upstream;
-use common::{Text, tidegate};
 use serde_json::json;
+
+use crate::common::upstream::Upstream;
+use crate::common::{Text, tidegate};
 
 #[test]
 fn a_recording_becomes_a_file_that_is_valid_and_runs() {

@@ -1,12 +1,10 @@
 //! `tidegate site brokerage`: its tiers together and alone, its files, its mistakes.
 
-mod common;
-
 use std::path::Path;
 use std::process::Command;
 
-use common::tiers::{Customer, Tier};
-use common::{Text, curl, gate, tidegate, wait_until};
+use crate::common::tiers::{Customer, Tier};
+use crate::common::{Text, curl, gate, tidegate, wait_until};
 
 fn all(folder: &Path, more: &[&str]) -> Tier {
     let data = folder.join("data").display().to_string();

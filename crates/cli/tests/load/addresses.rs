@@ -1,13 +1,12 @@
 //! A target with several addresses: all are used, and those that do not accept are passed over.
 
-mod common;
-
 use std::net::TcpListener;
 use std::process::Output;
 
-use common::upstream::Upstream;
-use common::{Text, tidegate};
 use serde_json::Value;
+
+use crate::common::upstream::Upstream;
+use crate::common::{Text, tidegate};
 
 /// Listeners on one port of these addresses of loopback.
 fn on_one_port<const N: usize>(addresses: [&str; N]) -> (u16, [TcpListener; N]) {

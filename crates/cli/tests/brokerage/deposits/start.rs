@@ -4,9 +4,10 @@ use std::path::Path;
 
 use tidegate_sites::database::Location;
 
+use super::site::{GOOD, PAID, form, private};
+
 use crate::common::tiers::{Customer, Tier, counts};
 use crate::common::{Running, Text, tidegate, wait_until};
-use crate::site::{GOOD, PAID, form, private};
 
 /// Starts all tiers with `--card`.
 fn all(folder: &Path, more: &[&str]) -> Tier {
@@ -76,7 +77,7 @@ fn flags_of_the_processor_that_are_wrong_say_what_to_do() {
 
 #[test]
 fn the_example_of_the_documentation_works() {
-    let text = include_str!("../../../../docs/brokerage.md");
+    let text = include_str!("../../../../../docs/brokerage.md");
     let example = text
         .split("<!-- begin of the example that is tested -->\n```sh\n")
         .nth(1)

@@ -1,15 +1,14 @@
 //! The brokerage in a real browser: a person buys, sells, cancels and watches prices, with a
 //! mouse or with the keyboard alone.
 
-mod common;
-
 use std::time::{Duration, Instant};
 
-use common::PATIENCE;
-use common::browser::{arrive, fill, follow, no_browser_here, see, submit};
-use common::trader::World;
 use fantoccini::{Client, Locator};
 use serde_json::json;
+
+use crate::common::PATIENCE;
+use crate::common::browser::{arrive, fill, follow, no_browser_here, see, submit};
+use crate::common::trader::World;
 
 #[tokio::test]
 async fn a_customer_buys_sells_cancels_and_sees_their_history() {

@@ -1,13 +1,11 @@
 //! `tidegate study` where the machine or the folder is not as it should be: each message says what
 //! to do, and what was there is kept.
 
-mod common;
-
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use common::{Text, tidegate, with_small_files};
+use crate::common::{Text, tidegate, with_small_files};
 
 /// Whether there are processors for service and customers; if not, the test says that it is
 /// skipped.

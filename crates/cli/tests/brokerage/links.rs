@@ -1,23 +1,19 @@
 //! The brokerage's protected links and open ports, attacked: junk, wrong keys and
 //! certificates, messages sent again or altered.
 
-mod common;
-#[allow(dead_code, reason = "the tests of links use another part")]
-#[path = "../../sites/tests/common/relay.rs"]
-mod relay;
-
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use common::tiers::{Customer, Tier, counts};
-use common::{Text, tidegate, wait_until};
 use rand::{RngExt as _, SeedableRng as _, rngs::StdRng};
-use relay::{Relay, Way};
 use tidegate_sites::database::Location;
 use tidegate_sites::link::authority::Authority;
+
+use crate::common::tiers::{Customer, Tier, counts};
+use crate::common::{Text, tidegate, wait_until};
+use crate::relay::{Relay, Way};
 
 const LIGHT: [&str; 4] = ["--password-cost", "light", "--listen", "127.0.0.1:0"];
 

@@ -1,8 +1,6 @@
 //! Mistakes that a new user of `tidegate load` makes, and what they are told.
 
-mod common;
-
-use common::{Text, tidegate};
+use crate::common::{Text, tidegate};
 
 /// What these arguments are answered with; nothing is started.
 fn told(args: &[&str]) -> String {

@@ -1,14 +1,12 @@
 //! The page of a result: written by a run, by `merge`, and from a result that exists.
 
-mod common;
-
 use std::io::{BufReader, Write};
 use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::Output;
 
-use common::upstream::{Upstream, read_request};
-use common::{Text, tidegate};
+use crate::common::upstream::{Upstream, read_request};
+use crate::common::{Text, tidegate};
 
 struct Folder(tempfile::TempDir);
 

@@ -1,15 +1,19 @@
 //! Deposits while processes are killed, and answers lost, late or forged.
 
+mod site;
+mod start;
+
 use std::time::{Duration, Instant};
+
+use site::{
+    CASH, DEPOSITS, GOOD, PAID, PAID_IN, PARTS, POOR, Part, Site, contents, form, has, private,
+    wait_for_page,
+};
 
 use crate::common::tiers::Customer;
 use crate::common::{PATIENCE, Running, Text, curl};
 use crate::postgres;
 use crate::relay::Way;
-use crate::site::{
-    CASH, DEPOSITS, GOOD, PAID, PAID_IN, PARTS, POOR, Part, Site, contents, form, has, private,
-    wait_for_page,
-};
 
 #[test]
 fn a_deposit_is_paid_in_once_and_leaves_no_card_number_and_no_key_behind() {

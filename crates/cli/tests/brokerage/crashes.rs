@@ -1,17 +1,16 @@
 //! The brokerage's processes are killed at random moments while customers give orders:
 //! nothing that was confirmed is lost, nothing is done twice, and cash and shares add up.
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use common::PATIENCE;
-use common::tiers::{Customer, Tier, check_books, number};
 use rand::{RngExt as _, SeedableRng as _, rngs::StdRng};
 use tidegate_sites::database::Location;
+
+use crate::common::PATIENCE;
+use crate::common::tiers::{Customer, Tier, check_books, number};
 
 /// Customers who give orders at the same time, and how many each.
 const CUSTOMERS: usize = 3;

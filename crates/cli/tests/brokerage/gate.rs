@@ -1,13 +1,12 @@
 //! The brokerage behind the gate, which is its firewall: HTTPS on both sides, customers by
 //! their own addresses, and refusals that the brokerage never sees.
 
-mod common;
-
 use std::path::Path;
 
-use common::tiers::{Customer, Tier, counts};
-use common::{Running, Text, curl};
 use tidegate_sites::database::Location;
+
+use crate::common::tiers::{Customer, Tier, counts};
+use crate::common::{Running, Text, curl};
 
 /// The brokerage with TLS, and a gate before it with TLS of its own.
 struct Both {

@@ -1,14 +1,13 @@
 //! The brokerage over TLS as browsers reach it, and what its log tells of who signs in.
 
-mod common;
-
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::process::{Command, Stdio};
 
-use common::tiers::{Customer, Tier};
-use common::{Text, curl, wait_until};
 use tidegate_sites::link::authority::Authority;
+
+use crate::common::tiers::{Customer, Tier};
+use crate::common::{Text, curl, wait_until};
 
 fn all(folder: &std::path::Path, more: &[&str]) -> Tier {
     let data = folder.join("data").display().to_string();

@@ -3,25 +3,19 @@
 //! without repeating it.
 //!
 //! docs/brokerage-security.md has a table of them. What ends processes at random moments is in
-//! `brokerage_crashes`.
-
-mod common;
-#[allow(dead_code, reason = "the sites' tests use another part")]
-#[path = "../../sites/tests/common/postgres.rs"]
-mod postgres;
-#[allow(dead_code, reason = "the tests of links use another part")]
-#[path = "../../sites/tests/common/relay.rs"]
-mod relay;
+//! `crashes`.
 
 use std::net::SocketAddr;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use common::tiers::{Customer, Page, Tier, counts};
-use common::{wait_until, with_small_files};
-use relay::{Relay, Way};
 use tempfile::TempDir;
 use tidegate_sites::database::Location;
+
+use crate::common::tiers::{Customer, Page, Tier, counts};
+use crate::common::{wait_until, with_small_files};
+use crate::postgres;
+use crate::relay::{Relay, Way};
 
 /// Three tiers, with a relay before the application tier and one before the data tier.
 struct Site {

@@ -1,6 +1,4 @@
-//! Deposits by card through real processes: three tiers and a card processor, with a relay
-//! between the two. Whatever is killed, cut off or silent, a deposit is taken once and credited
-//! once, a page says what happened, and no card number or key is left behind.
+//! The brokerage as processes: its tiers, links, faults, deposits, and the gate in front.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -11,6 +9,10 @@ mod postgres;
 #[path = "../../../sites/tests/common/relay.rs"]
 mod relay;
 
+mod crashes;
 mod deposits;
-mod site;
-mod start;
+mod faults;
+mod gate;
+mod links;
+mod security;
+mod tiers;

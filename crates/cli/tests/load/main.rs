@@ -1,0 +1,16 @@
+//! `tidegate load` as a process, against servers on loopback.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod addresses;
+mod compare;
+mod drivers;
+mod feeders;
+mod flags;
+mod import;
+mod mistakes;
+mod otlp;
+mod report;
+mod runs;
+mod scenario;
