@@ -73,6 +73,12 @@ pub const METRICS: &[Metric] = &[
         "share",
         "share of the customers' response times that TLS handshakes took",
     ),
+    metric(
+        "gc_pause_share",
+        "share",
+        "share of the measured time in which Tomcat stood still for its garbage collector",
+    ),
+    metric("gc_longest_ms", "ms", "the longest such pause"),
     metric("machine_speed", "", "speed of the machine, 1 is its median in this study"),
 ];
 

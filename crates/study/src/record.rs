@@ -69,6 +69,9 @@ pub struct Second {
     pub requests_per_s: f64,
     pub response_p95_ms: f64,
     pub full_handshake_share: f64,
+    /// None in a second without an answer.
+    #[serde(default)]
+    pub cpu_ms_per_request: Option<f64>,
 }
 
 /// A complete run.

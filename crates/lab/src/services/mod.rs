@@ -2,6 +2,7 @@
 //! folder `services` of the repository.
 
 mod files;
+mod gc_log;
 mod messages_client;
 mod node;
 mod ready;
@@ -10,6 +11,7 @@ mod tls_versions;
 mod tomcat;
 
 pub use files::Services;
+pub use gc_log::GcPauses;
 pub use messages_client::{MessagesKeys, messages_client};
 pub use node::{Node, NodeSetup};
 pub use server_xml::App;

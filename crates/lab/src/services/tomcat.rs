@@ -146,7 +146,7 @@ impl Tomcat {
         Ok(self.process.cpu_time()?.as_secs_f64())
     }
 
-    /// The log of the garbage collector.
+    /// The log of the garbage collector, for [`GcPauses`](super::GcPauses).
     pub fn gc_log(&self) -> &Path {
         &self.gc_log
     }
@@ -185,7 +185,7 @@ fn command(java: &Path, home: &Path, base: &Path, gc_log: &Path, setup: &TomcatS
     command.args([
         format!("-Xms{}m", setup.heap_mib),
         format!("-Xmx{}m", setup.heap_mib),
-        format!("-Xlog:gc:file={}:uptime", gc_log.display()),
+        format!("-Xlog:gc:file={}:timenanos", gc_log.display()),
     ]);
     for package in [
         "java.base/java.lang",

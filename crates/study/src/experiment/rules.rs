@@ -266,7 +266,7 @@ fn x_axis(table: &Section<'_>, shows: Option<&Shows>) -> Option<XAxis> {
 }
 
 /// The metrics that each second of a run has.
-pub(crate) const OVER_TIME: [&str; 7] = [
+pub(crate) const OVER_TIME: [&str; 8] = [
     "completed_per_s",
     "refused_per_s",
     "abandoned_per_s",
@@ -274,6 +274,7 @@ pub(crate) const OVER_TIME: [&str; 7] = [
     "response_p95_ms",
     "full_handshake_share",
     "offered_per_s",
+    "cpu_ms_per_request",
 ];
 
 /// A short name. `None` after a mistake.

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use tidegate_host::clock::monotonic_ns;
 use tidegate_host::{CoreUse, Files, Machine, Provenance};
 use tidegate_lab::Pulse;
+use tidegate_lab::services::GcPauses;
 use tidegate_load::{
     Arrivals, KeepAlive, KeyExchangeGroup, Plan, RunStage, Scenario, Snapshot, Stop, Summary,
     TlsVersions,
@@ -125,20 +126,25 @@ impl Bench<'_> {
                 write(&open.path().join(name), &text)?;
             }
         }
+        let gc_log = system.gc_log();
         drop(system);
         measured.finish()?;
         let (began, began_monotonic) = began.unwrap_or((Instant::now(), Duration::ZERO));
         let from = began + warm_up;
+        let from_monotonic = began_monotonic + warm_up;
+        let window = from_monotonic.as_nanos() as u64..(from_monotonic + length).as_nanos() as u64;
         let mut phases = phases(&summary);
         if planned.settings.trace && planned.settings.gate {
-            let from = began_monotonic + warm_up;
-            let window = from.as_nanos() as u64..(from + length).as_nanos() as u64;
-            phases.extend(phases_of_trace(&open.path().join(TRACE), window)?);
+            phases.extend(phases_of_trace(&open.path().join(TRACE), window.clone())?);
         }
         let pulse_cost_s = self.pulse.cost_s(from, from + length);
         let json = serde_json::to_string(&summary)
             .map_err(|error| Error::Internal(format!("cannot write a result: {error}")))?;
         write(&open.path().join("load.json"), &json)?;
+        let mut figures = figures(&summary, &measured, &grant, offered);
+        if let Some(file) = gc_log {
+            figures.extend(pauses(&file, window)?);
+        }
         let record = Record {
             format: FORMAT,
             version: env!("CARGO_PKG_VERSION").into(),
@@ -148,10 +154,10 @@ impl Bench<'_> {
             rate_per_s: offered.rate_per_s(),
             capacity_per_s: offered.capacity_per_s,
             pulse_cost_s,
-            figures: figures(&summary, &measured, &grant, offered),
+            figures,
             phases,
             driver_saturated: summary.driver.saturated_because.clone(),
-            seconds: summary.series.iter().map(second).collect(),
+            seconds: summary.series.iter().map(|point| second(point, &measured)).collect(),
         };
         open.complete(&record)?;
         Ok(record)
@@ -229,12 +235,17 @@ struct Measured {
     core_use: CoreUse,
     /// CPU seconds until the first and the last look at the measured window.
     cpu: Option<(CpuSeconds, CpuSeconds)>,
+    /// CPU seconds of service and gate until the last second, and the ends of all seconds with
+    /// those used in each.
+    used: f64,
+    seconds: Vec<(f64, f64)>,
 }
 
 impl Measured {
     fn new(grant: &Grant, folder: &Path) -> Result<Self> {
         let host = HostReadings::create(&folder.join("host.csv"), &grant.cores)?;
-        Ok(Self { host, core_use: CoreUse::of(Files::new("/"), &grant.cores), cpu: None })
+        let core_use = CoreUse::of(Files::new("/"), &grant.cores);
+        Ok(Self { host, core_use, cpu: None, used: 0.0, seconds: Vec::new() })
     }
 
     fn observe(&mut self, snapshot: &Snapshot, system: &System) {
@@ -245,8 +256,18 @@ impl Measured {
             self.cpu = Some((first, cpu));
         }
         if let Some(second) = &snapshot.second {
+            let used = cpu.service + cpu.gate;
+            self.seconds.push((second.at_s, used - self.used));
+            self.used = used;
             self.host.add(snapshot.elapsed_s, second.measured, cpu, system.memory());
         }
+    }
+
+    /// CPU seconds that service and gate used in the second with this end; none for the first,
+    /// which would include their start.
+    fn cpu_of_second(&self, end_s: f64) -> Option<f64> {
+        let (_, later) = self.seconds.split_first()?;
+        later.iter().find(|(at_s, _)| *at_s == end_s).map(|(_, used)| *used)
     }
 
     fn finish(&mut self) -> Result<()> {
@@ -290,7 +311,9 @@ fn figures(summary: &Summary, measured: &Measured, grant: &Grant, offered: Offer
             .filter(|times| times.count > 0)
             .map(|times| times.count as f64 * times.mean_ms)
             .sum();
-        let responses = summary.response.count as f64 * summary.response.mean_ms;
+        // The mean is that of answered requests and of those that were given up or are open.
+        let all = summary.response.count + summary.response.unanswered + summary.response.open;
+        let responses = all as f64 * summary.response.mean_ms;
         if responses > 0.0 {
             put("handshake_time_share", handshakes / responses);
         }
@@ -342,7 +365,24 @@ fn phases(summary: &Summary) -> BTreeMap<String, f64> {
     seen.map(|(name, times)| (format!("customer.{name}"), times.mean_ms)).collect()
 }
 
-fn second(point: &tidegate_load::Point) -> Second {
+/// The pauses of the service's garbage collector in a window of the monotonic clock.
+///
+/// # Errors
+/// Its log cannot be read.
+fn pauses(file: &Path, window: Range<u64>) -> Result<Figures> {
+    let length_ms = (window.end - window.start) as f64 / 1e6;
+    let log = std::fs::read_to_string(file)
+        .map_err(|error| Error::Machine(format!("cannot read {}: {error}", file.display())))?;
+    let pauses = GcPauses::of(&log, window);
+    Ok(Figures::from([
+        ("gc_pause_share".into(), pauses.sum_ms / length_ms.max(1e-9)),
+        ("gc_longest_ms".into(), pauses.longest_ms),
+    ]))
+}
+
+fn second(point: &tidegate_load::Point, measured: &Measured) -> Second {
+    let cpu_s = measured.cpu_of_second(point.at_s);
+    let answered = point.requests_per_s;
     let handshakes = point.full_handshakes_per_s + point.resumed_handshakes_per_s;
     Second {
         at_s: point.at_s,
@@ -354,6 +394,7 @@ fn second(point: &tidegate_load::Point) -> Second {
         requests_per_s: point.requests_per_s,
         response_p95_ms: point.response.p95_ms,
         full_handshake_share: point.full_handshakes_per_s / handshakes.max(1e-9),
+        cpu_ms_per_request: cpu_s.filter(|_| answered > 0.0).map(|cpu_s| 1e3 * cpu_s / answered),
     }
 }
 

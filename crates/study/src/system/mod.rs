@@ -202,6 +202,14 @@ impl System {
         own.into_iter().flatten().flat_map(|id| processes::family(&files, id)).collect()
     }
 
+    /// The log of the service's garbage collector, where it has one.
+    pub fn gc_log(&self) -> Option<PathBuf> {
+        match &self.service {
+            Running::Tomcat(tomcat) => Some(tomcat.gc_log().to_owned()),
+            _ => None,
+        }
+    }
+
     /// Resident memory of service and gate, in bytes.
     pub fn memory(&self) -> u64 {
         let files = Files::new("/");

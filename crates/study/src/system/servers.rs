@@ -2,13 +2,14 @@
 //! without one their own TLS.
 
 use std::path::Path;
+use std::time::Duration;
 
 use tidegate_host::Cores;
-use tidegate_lab::Key;
 use tidegate_lab::services::{Node, NodeSetup, Services, Tomcat, TomcatSetup};
+use tidegate_lab::{GateTimes, Key};
 
-use crate::Result;
 use crate::experiment::Settings;
+use crate::{Error, Result};
 
 /// The path that Tomcat's auction answers once it is ready.
 const READY: &str = "/healthz";
@@ -16,17 +17,63 @@ const READY: &str = "/healthz";
 /// Starts Tomcat with the auction application.
 pub(super) fn tomcat(settings: &Settings, cores: &Cores, folder: &Path) -> Result<Tomcat> {
     let war = Services::find()?.war("auction")?;
-    let setup = TomcatSetup { key: key(settings), ..TomcatSetup::new(cores, &war, READY) };
+    let setup = TomcatSetup {
+        key: key(settings)?,
+        timeout: timeout(settings),
+        ..TomcatSetup::new(cores, &war, READY)
+    };
     Tomcat::start(&setup, &folder.join("tomcat"))
 }
 
 /// Starts the shop on Node.
 pub(super) fn node(settings: &Settings, cores: &Cores, folder: &Path) -> Result<Node> {
-    let setup = NodeSetup { key: key(settings), ..NodeSetup::new(cores) };
+    let setup =
+        NodeSetup { key: key(settings)?, timeout: timeout(settings), ..NodeSetup::new(cores) };
     Node::start(&setup, &Services::find()?, &folder.join("node"))
 }
 
+/// How long a silent connection stays open, alone as behind the gate: customers who pause less
+/// than this need no new one.
+fn timeout(settings: &Settings) -> Duration {
+    let scaled = GateTimes::scaled(settings.time_scale).keep_alive_s;
+    Duration::from_secs_f64(scaled).max(Duration::from_millis(1))
+}
+
 /// The key of the server's own certificate.
-fn key(settings: &Settings) -> Key {
-    if settings.certificate == "rsa-2048" { Key::Rsa2048 } else { Key::P256 }
+///
+/// # Errors
+/// [`Error::Operator`]: these servers are not set up with such a key.
+fn key(settings: &Settings) -> Result<Key> {
+    match settings.certificate.as_str() {
+        "rsa-2048" => Ok(Key::Rsa2048),
+        "ecdsa-p256" => Ok(Key::P256),
+        other => Err(Error::Operator(format!(
+            "certificate = {other:?}: {} is set up with rsa-2048 or ecdsa-p256 only; choose one of these",
+            settings.site
+        ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn connections_stay_open_as_long_as_behind_the_gate() {
+        let settings = Settings { time_scale: 0.05, ..Settings::default() };
+        assert_eq!(timeout(&settings), Duration::from_millis(500));
+    }
+
+    #[test]
+    fn a_key_that_a_server_is_not_set_up_with_is_refused() {
+        let settings = |certificate: &str| Settings {
+            certificate: certificate.into(),
+            site: "node".into(),
+            ..Settings::default()
+        };
+        assert_eq!(key(&settings("rsa-2048")).unwrap(), Key::Rsa2048);
+        let error = key(&settings("ed25519")).unwrap_err();
+        assert!(error.to_string().contains("node is set up with"), "{error}");
+        assert_eq!(error.exit_code(), 2);
+    }
 }

@@ -122,6 +122,7 @@ fn of_second(second: &Second, metric: &str) -> f64 {
         "offered_per_s" => second.offered_per_s,
         "full_handshake_share" => second.full_handshake_share,
         "response_p95_ms" if second.response_p95_ms > 0.0 => second.response_p95_ms,
+        "cpu_ms_per_request" => second.cpu_ms_per_request.unwrap_or(f64::NAN),
         _ => f64::NAN,
     }
 }
