@@ -17,8 +17,8 @@ pub struct Quota {
 const PERIOD: Duration = Duration::from_millis(10);
 
 /// The remedy in error messages.
-const REFUSED: &str = "a scenario whose quota changes needs a control group of its own: run as \
-                       root where those can be made, or leave such scenarios out";
+const REFUSED: &str = "a CPU quota needs a control group of its own: run as root where those can \
+                       be made";
 
 impl Quota {
     /// A group without a quota and without processes.

@@ -76,6 +76,27 @@ impl Folder {
         self.write(SUMMARY, (text + "\n").as_bytes())
     }
 
+    /// Takes the earlier result of this study away: the folder has none until it is complete.
+    ///
+    /// # Errors
+    /// [`Error::Operator`]: the folder has the result of another study or version;
+    /// [`Error::Machine`]: it cannot be removed.
+    pub fn begin_anew(&self, study: &str) -> Result<()> {
+        let path = self.file(SUMMARY);
+        if !path.exists() {
+            return Ok(());
+        }
+        match self.result() {
+            Ok(earlier) if earlier.study == study => fs::remove_file(&path).map_err(|error| {
+                Error::Machine(format!("cannot remove {}: {error}", path.display()))
+            }),
+            Ok(_) | Err(_) => Err(Error::Operator(format!(
+                "--out {}: holds the result of another study or version; give another folder",
+                self.path().display()
+            ))),
+        }
+    }
+
     /// The result of a finished study.
     ///
     /// # Errors
@@ -102,6 +123,19 @@ impl Folder {
 mod tests {
     use super::*;
     use tidegate_host::Provenance;
+
+    #[test]
+    fn an_earlier_result_is_taken_away_and_that_of_another_study_is_kept() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = Folder::create(root.path()).unwrap();
+        assert!(folder.begin_anew("capacity").is_ok());
+        folder.finish(&Summary::new("capacity", true, Provenance::read())).unwrap();
+        assert!(folder.begin_anew("capacity").is_ok() && folder.result().is_err());
+        folder.finish(&Summary::new("overload", true, Provenance::read())).unwrap();
+        let error = folder.begin_anew("capacity").unwrap_err();
+        assert!(error.to_string().contains("another study"), "{error}");
+        assert_eq!(folder.result().unwrap().study, "overload");
+    }
 
     #[test]
     fn a_result_is_read_as_it_was_written() {

@@ -183,8 +183,8 @@ fn bottleneck(text: &mut String, bottleneck: &Bottleneck, analysis: &Analysis) {
             let demand = bottleneck.demand_ms.map_or(String::new(), |demand| {
                 let most = bottleneck.estimate.map_or(String::new(), |estimate| {
                     format!(
-                        ", so {:.1} processors cannot complete more than {:.0} requests/s",
-                        estimate.processors,
+                        ", so {} processors cannot complete more than {:.0} requests/s",
+                        hundredths(estimate.processors),
                         estimate.processors * 1e3 / demand
                     )
                 });
@@ -259,18 +259,23 @@ fn one_more_processor(text: &mut String, bottleneck: &Bottleneck) {
     heading(text, "One more processor");
     let words = match bottleneck.estimate {
         Some(estimate) => format!(
-            "An estimate: at most {:+.0} % throughput with {:.0} in place of {:.1} processors, if nothing \
+            "An estimate: at most {:+.0} % throughput with {} in place of {} processors, if nothing \
              else becomes the bottleneck (utilisation law); {:+.0} % with a serial part of 14 %, that \
              of the servlet container in Guitart et al. 2007 (Amdahl's law). It moves the knee, and \
              does not remove it.",
             100.0 * (estimate.most - 1.0),
-            estimate.processors + 1.0,
-            estimate.processors,
+            hundredths(estimate.processors + 1.0),
+            hundredths(estimate.processors),
             100.0 * (estimate.with_serial_part - 1.0)
         ),
         None => "Little: the processors have time left.".to_owned(),
     };
     say(text, &words);
+}
+
+/// Rounded to two places, so that it is written without more of them.
+fn hundredths(number: f64) -> f64 {
+    (number * 100.0).round() / 100.0
 }
 
 fn tracing_cost(text: &mut String, analysis: &Analysis) {

@@ -193,7 +193,12 @@ mod tests {
 
     #[test]
     fn the_gates_configuration_names_the_site_and_how_it_is_trusted() {
-        let times = Times { scale: 1.0, warm_up: Duration::ZERO, measure: Duration::ZERO };
+        let times = Times {
+            scale: 1.0,
+            warm_up: Duration::ZERO,
+            measure: Duration::ZERO,
+            longest: Duration::ZERO,
+        };
         let mut options = options("https://127.0.0.1:8443/");
         let text = config_of(&options, times).unwrap();
         assert!(

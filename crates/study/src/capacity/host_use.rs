@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Instant;
 
 use serde::Serialize;
+use tidegate_host::cgroup::{self, Membership, Mounts};
 use tidegate_host::sockets::{self, Endpoint};
 use tidegate_host::{
     Cores, Files, IdleTimes, ServiceUse, cpu_clock, processes, tcp, waiting_to_be_accepted,
@@ -16,7 +17,8 @@ pub struct HostUse {
     pub processes: Vec<ProcessUse>,
     /// Processors' worth of CPU time of all of them.
     pub cpus: f64,
-    /// Processors that they may run on.
+    /// Processors that they may use: those that they may run on, or less by the quotas of their
+    /// control groups.
     pub allowed_cpus: f64,
     /// Processors' worth of the busiest thread: 1 is all that one thread can have.
     pub busiest_thread: f64,
@@ -149,15 +151,10 @@ impl<'a> Observation<'a> {
         let busy = self.idle.share(&machine).map(|idle| (1.0 - idle) * machine.len() as f64);
         let overflows = tcp::listen_overflows(files).zip(self.overflows);
         let driver = cpu_clock::of_this_process().as_secs_f64() - self.driver_cpu_s;
-        let allowed: BTreeSet<usize> = pids
-            .iter()
-            .filter_map(|pid| Cores::of_process(*pid).ok())
-            .flat_map(|cores| cores.list().to_vec())
-            .collect();
         Some(HostUse {
             cpus: processes.iter().map(|process| process.cpus).sum(),
             processes,
-            allowed_cpus: allowed.len() as f64,
+            allowed_cpus: allowed_cpus(files, &pids),
             busiest_thread: threads.values().map(|it| ran(it.ran_ns)).fold(0.0, f64::max),
             waiting_threads: threads.values().map(|it| ran(it.waited_ns)).sum(),
             driver_cpus: driver / seconds,
@@ -176,6 +173,30 @@ impl<'a> Observation<'a> {
         let name = processes::name(&self.site.files, pid).unwrap_or_default();
         ProcessUse { pid, name, cpus: (cpu_s(pid) - before).max(0.0) / seconds }
     }
+}
+
+/// Processors that processes may use together. Those of one control group share its quota; the
+/// quotas of different groups add up.
+fn allowed_cpus(files: &Files, pids: &[u32]) -> f64 {
+    let cores: BTreeSet<usize> = pids
+        .iter()
+        .filter_map(|pid| Cores::of_process(*pid).ok())
+        .flat_map(|cores| cores.list().to_vec())
+        .collect();
+    quota(files, pids).map_or(cores.len() as f64, |quota| quota.min(cores.len() as f64))
+}
+
+/// The sum of the quotas of the processes' groups; `None` if one of them has none.
+fn quota(files: &Files, pids: &[u32]) -> Option<f64> {
+    let mounts = Mounts::read(files);
+    let mut groups = Vec::new();
+    for membership in pids.iter().map(|pid| Membership::of_process(files, *pid)) {
+        if !groups.contains(&membership) {
+            groups.push(membership);
+        }
+    }
+    let quotas = groups.iter().map(|group| cgroup::quota(files, &mounts, group));
+    quotas.sum::<Option<f64>>().filter(|sum| *sum > 0.0)
 }
 
 /// CPU seconds of a process; 0 if it has ended.
@@ -218,6 +239,27 @@ mod tests {
         assert_eq!((used.accept_queue, used.processes.len()), (1, 1), "{used:?}");
         assert!(used.machine_cpus >= 1.0 && used.resident_mib > 0.0);
         assert!(site.in_words().contains(&format!("({})", site.heads[0])));
+    }
+
+    #[test]
+    fn processes_of_one_group_share_its_quota_and_those_without_are_not_limited() {
+        let root = tempfile::tempdir().unwrap();
+        let write = |file: &str, text: &str| {
+            let file = root.path().join(file);
+            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+            std::fs::write(file, text).unwrap();
+        };
+        write("proc/self/mountinfo", "30 1 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
+        for (pid, group) in [(1, "a"), (2, "a"), (3, "b"), (4, "")] {
+            write(&format!("proc/{pid}/cgroup"), &format!("0::/{group}\n"));
+        }
+        write("sys/fs/cgroup/a/cpu.max", "50000 100000\n");
+        write("sys/fs/cgroup/b/cpu.max", "25000 100000\n");
+        let files = Files::new(root.path());
+        assert_eq!(quota(&files, &[1, 2]), Some(0.5));
+        assert_eq!(quota(&files, &[1, 2, 3]), Some(0.75));
+        assert_eq!(quota(&files, &[1, 4]), None);
+        assert_eq!(quota(&files, &[]), None);
     }
 
     #[test]

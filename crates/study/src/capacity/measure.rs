@@ -11,10 +11,9 @@ use super::options::{Options, Times, of_load};
 use super::step::{Limit, Outcome, Phase, PhaseTimes, ResponseTime, Step};
 use crate::folder::MAKE_ROOM;
 
-/// Fewest sessions that are expected in a measured window, and how long it becomes for them at
-/// most. Fewer would tell nothing.
+/// Sessions that should be expected in a measured window: it becomes longer for them, as far as
+/// the time of the study allows.
 const FEWEST: f64 = 20.0;
-const LONGEST: Duration = Duration::from_mins(1);
 /// Time of the first look at the site.
 const LOOK: Duration = Duration::from_secs(3);
 /// Largest share of failed requests of a scenario that fits the site.
@@ -131,7 +130,7 @@ impl Measuring<'_> {
         plan.arrivals = Some(Arrivals::poisson(rate));
         plan.time_scale = times.scale;
         plan.patience_scale = (1.0 / times.scale).min(1000.0);
-        let fewest = Duration::from_secs_f64((FEWEST / rate).min(LONGEST.as_secs_f64()));
+        let fewest = Duration::from_secs_f64((FEWEST / rate).min(times.longest.as_secs_f64()));
         (plan.warm_up, plan.measure) = (times.warm_up, times.measure.max(fewest));
         let files = self.options.out.join("steps");
         let name = format!("{:03}", self.number);

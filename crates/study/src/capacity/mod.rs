@@ -100,6 +100,7 @@ pub fn study(
 ) -> Result<Report> {
     let addresses = options.addresses()?;
     let folder = Folder::create(&options.out)?;
+    folder.begin_anew(NAME)?;
     clear(&folder)?;
     let here = addresses.iter().find(|address| is_here(address.ip()));
     let endpoint = here.map(|it| Endpoint { address: Some(it.ip()), port: it.port() });
@@ -155,16 +156,15 @@ pub fn study(
     Ok(report)
 }
 
-/// Removes the result of an earlier study, so that it is not taken for that of this one.
+/// Removes the page and the raw data of an earlier study of capacity, so that they are not taken
+/// for those of this one.
 fn clear(folder: &Folder) -> Result<()> {
     let wrong = |error: std::io::Error| {
         Error::Operator(format!("--out {}: {error}; name another folder", folder.path().display()))
     };
-    for name in ["summary.json", "report.html"] {
-        match std::fs::remove_file(folder.file(name)) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(wrong(error)),
-            _ => {}
-        }
+    match std::fs::remove_file(folder.file("report.html")) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(wrong(error)),
+        _ => {}
     }
     let steps = folder.file("steps");
     std::fs::create_dir_all(&steps).map_err(wrong)?;

@@ -72,6 +72,8 @@ pub(super) struct Times {
     pub(super) warm_up: Duration,
     /// Measured window.
     pub(super) measure: Duration,
+    /// The longest that a window may become where few sessions come.
+    pub(super) longest: Duration,
 }
 
 impl Options {
@@ -110,14 +112,15 @@ impl Options {
         let session = Duration::from_secs_f64(think_s * scale + busy_s.min(longest / 3.0));
         let shortest = SHORTEST[usize::from(!self.quick)];
         // A queue has to grow beyond the limit within the window.
-        let grown =
-            Duration::from_secs_f64(4.0 * self.limit.ms / 1000.0).min(Duration::from_mins(1));
+        let grown = Duration::from_secs_f64(4.0 * self.limit.ms / 1000.0);
+        let grown = grown.min(Duration::from_secs_f64(longest * 2.0 / 3.0));
         let measure = self.step.unwrap_or_else(|| (2 * session).max(shortest).max(grown));
         let warm_up = match self.step {
             Some(step) => session.max(step / 3),
             None => session.max(shortest / 3),
         };
-        Ok(Times { scale, warm_up, measure })
+        let longest = Duration::from_secs_f64(longest).saturating_sub(warm_up).max(measure);
+        Ok(Times { scale, warm_up, measure, longest })
     }
 
     /// The addresses of the site.
@@ -208,6 +211,18 @@ pub(super) mod tests {
         assert!(shop.scale < 0.2, "{shop:?}");
         let steps = options.thoroughness().steps() as f64;
         assert!(steps * (shop.warm_up + shop.measure).as_secs_f64() <= 600.0, "{shop:?}");
+    }
+
+    #[test]
+    fn windows_of_slow_sites_and_of_long_limits_keep_to_the_time() {
+        for gate in [false, true] {
+            let slow = Options { gate, limit: Limit { ms: 30e3, percentile: 95 }, ..options("x") };
+            let times = slow.times(0.0, 5.0).unwrap();
+            let budget = QUICK[usize::from(gate)].as_secs_f64();
+            let step = (times.warm_up + times.longest).as_secs_f64();
+            assert!(times.measure <= times.longest, "{times:?}");
+            assert!(slow.thoroughness().steps() as f64 * step <= budget * 1.001, "{times:?}");
+        }
     }
 
     #[test]

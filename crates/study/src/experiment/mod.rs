@@ -211,7 +211,14 @@ fn contradictions(system: &Section<'_>, workload: &Section<'_>) {
                 ready.wrong("is for a service of one's own", "leave it out");
             }
         }
-        (Some(command), Some(_)) => {
+        (Some(command), Some(address)) => {
+            let is_secure = address.text().is_some_and(|url| url.starts_with("https:"));
+            if let Some(ready) = system.get("ready").filter(|_| is_secure) {
+                ready.wrong(
+                    "is asked over plain HTTP, and the address is https",
+                    "leave it out: the service is ready once it accepts connections",
+                );
+            }
             if command.items().is_some_and(|items| items.is_empty()) {
                 command.wrong("must name a program", "write [\"PROGRAM\", \"ARGUMENT\"]");
             }

@@ -80,6 +80,11 @@ fn what_excludes_each_other_is_a_mistake() {
     for (from, to, expected) in [
         ("policy = \"off\"\n[w", "address = \"http://x\"\n[w", "is that of a service of one's own"),
         ("policy = \"off\"\n[w", "command = [\"x\"]\n[w", "needs the URL at which it answers"),
+        (
+            "policy = \"off\"\n[w",
+            "command = [\"x\"]\naddress = \"https://x\"\nready = \"/\"\n[w",
+            "is asked over plain HTTP",
+        ),
         ("[quick]", "[workload]\nload = 1\nrate = 2\n[quick]", "excludes `load`"),
         (
             "[quick]",

@@ -21,7 +21,8 @@ const SERIAL: f64 = 0.14;
 /// A resource and its use.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Resource {
-    /// Its name: `processors of the machine`, `processors of the gate`, …
+    /// Its name: `processors of the machine`, `processors of the gate`, `quota of the gate's
+    /// control group`, …
     pub name: String,
     /// Its use, 0 to 1.
     pub utilisation: f64,
@@ -86,15 +87,27 @@ pub fn find(trace: &Trace, windows: &[Window], above: &[bool]) -> Bottleneck {
             resources.push(Resource { name, utilisation: utilisation.clamp(0.0, 1.0) });
         }
     };
+    // What a process may use: what it might at its start, or a quota that was set since.
+    let processors = |index: usize| {
+        let at_start = trace.processes[index].header.processors;
+        of_process(index, |r| r.group_quota).map_or(at_start, |quota| quota.min(at_start))
+    };
     // All see the same machine; the one that may use most of it sees most.
-    let widest = (0..trace.processes.len())
-        .max_by(|a, b| processors(trace, *a).total_cmp(&processors(trace, *b)));
+    let widest =
+        (0..trace.processes.len()).max_by(|a, b| processors(*a).total_cmp(&processors(*b)));
     let machine = widest.and_then(|index| of_process(index, |r| r.processors_busy));
     add("processors of the machine".into(), machine);
     for (index, process) in trace.processes.iter().enumerate() {
         let role = process.header.role;
         let used = of_process(index, |r| r.process_cpus);
-        add(format!("processors of the {role}"), used.map(|used| used / processors(trace, index)));
+        add(format!("processors of the {role}"), used.map(|used| used / processors(index)));
+        // Processes of one group share its quota.
+        let quota = of_process(index, |r| r.group_quota).filter(|quota| *quota > 0.0);
+        let group = of_process(index, |r| r.group_cpus).zip(quota);
+        add(
+            format!("quota of the {role}'s control group"),
+            group.map(|(used, quota)| used / quota),
+        );
     }
     resources.sort_by(|a, b| b.utilisation.total_cmp(&a.utilisation));
     let busy = resources.first().filter(|most| most.utilisation >= BUSY).cloned();
@@ -109,7 +122,7 @@ pub fn find(trace: &Trace, windows: &[Window], above: &[bool]) -> Bottleneck {
     let (gate, site) = (all_of(Role::Gate), all_of(Role::Site));
     let inner = if site.requests > 0 { &site } else { &gate };
     let outer = if gate.full_share().is_some() { gate.clone() } else { all_of(Role::Load) };
-    let cpus = widest.map(|index| processors(trace, index)).filter(|cpus| *cpus > 0.0);
+    let cpus = widest.map(processors).filter(|cpus| *cpus > 0.0);
     let estimate = busy.as_ref().and(cpus).map(|processors| {
         let amdahl = |n: f64| n / (1.0 + SERIAL * (n - 1.0).max(0.0));
         Estimate {
@@ -119,7 +132,11 @@ pub fn find(trace: &Trace, windows: &[Window], above: &[bool]) -> Bottleneck {
         }
     });
     let completed_per_s = if seconds > 0.0 { completed / seconds } else { 0.0 };
-    let used = machine.zip(cpus).map(|(busy, cpus)| busy * cpus);
+    // Behind a quota the processors are idle in part, and their use says nothing of the demand.
+    let limited = widest.filter(|index| of_process(*index, |r| r.group_quota).is_some());
+    let used = limited
+        .and_then(|index| of_process(index, |r| r.group_cpus))
+        .or_else(|| machine.zip(cpus).map(|(busy, cpus)| busy * cpus));
     Bottleneck {
         demand_ms: used.filter(|_| completed_per_s > 0.0).map(|used| used * 1e3 / completed_per_s),
         admission_queue: match seconds > 0.0 {
@@ -135,11 +152,6 @@ pub fn find(trace: &Trace, windows: &[Window], above: &[bool]) -> Bottleneck {
         completed_per_s,
         estimate,
     }
-}
-
-/// The processors that a process may use.
-fn processors(trace: &Trace, index: usize) -> f64 {
-    trace.processes[index].header.processors
 }
 
 /// The phase of requests with most of their time, and its share.

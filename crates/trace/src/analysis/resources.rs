@@ -42,6 +42,10 @@ pub struct Resources {
     pub pressure_io: Option<f64>,
     /// Share of the time for which its quota stopped the control group.
     pub throttled: Option<f64>,
+    /// CPU time of the control group per second.
+    pub group_cpus: Option<f64>,
+    /// Processors that its quota allows it, the mean of the samples; `None` without a quota.
+    pub group_quota: Option<f64>,
 }
 
 impl Resources {
@@ -98,6 +102,8 @@ impl Resources {
             pressure_memory: rate(Metric::PressureMemory, 1e6).map(|share| share.min(1.0)),
             pressure_io: rate(Metric::PressureIo, 1e6).map(|share| share.min(1.0)),
             throttled: rate(Metric::GroupThrottled, 1e9),
+            group_cpus: rate(Metric::GroupCpu, 1e9),
+            group_quota: mean(&gauge(Metric::GroupQuota)).map(|quota| quota / 1e3),
         }
     }
 }

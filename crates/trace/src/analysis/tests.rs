@@ -113,6 +113,28 @@ fn a_machine_with_time_left_has_no_bottleneck_and_no_estimate() {
 }
 
 #[test]
+fn a_quota_that_was_set_after_the_start_is_the_bottleneck_of_idle_processors() {
+    let mut gate = process(Role::Gate, 1.0);
+    serve(&mut gate, 0, 10, false, 2);
+    for (at, sample) in gate.samples.iter_mut().enumerate() {
+        let seconds = sample.at_ns as f64 / 1e9;
+        let used = (0.25 * seconds * 1e9) as u64;
+        sample.values.retain(|(metric, ..)| *metric == Metric::CoreBusy);
+        sample.values.push((Metric::GroupCpu, 0, used));
+        if at > 0 {
+            sample.values.push((Metric::GroupQuota, 0, 250));
+        }
+    }
+    let found = analyse(&Trace::of(vec![gate]).unwrap()).bottleneck;
+    let resource = found.resource.unwrap();
+    assert_eq!(resource.name, "quota of the gate's control group");
+    assert!((resource.utilisation - 1.0).abs() < 0.01, "{resource:?}");
+    assert_eq!(found.estimate.unwrap().processors, 0.25);
+    // A quarter of a second of CPU time each second, for ten requests.
+    assert!((found.demand_ms.unwrap() - 25.0).abs() < 0.5, "{:?}", found.demand_ms);
+}
+
+#[test]
 fn means_by_phase_are_per_connection_that_ended_in_the_window() {
     let mut gate = process(Role::Gate, 2.0);
     let steps = [(Phase::Accept, 1), (Phase::HandshakeFull, 20)];

@@ -39,11 +39,13 @@ pub enum Metric {
     GroupMemory = 15,
     /// Time in which some task of the control group waited for a processor, microseconds.
     GroupPressureCpu = 16,
+    /// Quota of the control group or of one above it, thousandths of a processor; absent without.
+    GroupQuota = 17,
 }
 
 impl Metric {
     /// Every metric.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::CoreBusy,
         Self::Running,
         Self::ProcessCpu,
@@ -61,6 +63,7 @@ impl Metric {
         Self::GroupThrottled,
         Self::GroupMemory,
         Self::GroupPressureCpu,
+        Self::GroupQuota,
     ];
 
     /// The metric of this number in a file.
@@ -88,6 +91,7 @@ impl Metric {
             Self::GroupThrottled => "group_throttled_ns",
             Self::GroupMemory => "group_memory_bytes",
             Self::GroupPressureCpu => "group_pressure_cpu_us",
+            Self::GroupQuota => "group_quota_millicpus",
         }
     }
 
@@ -95,7 +99,12 @@ impl Metric {
     pub const fn is_counter(self) -> bool {
         !matches!(
             self,
-            Self::CoreBusy | Self::Running | Self::Resident | Self::AcceptQueue | Self::GroupMemory
+            Self::CoreBusy
+                | Self::Running
+                | Self::Resident
+                | Self::AcceptQueue
+                | Self::GroupMemory
+                | Self::GroupQuota
         )
     }
 }

@@ -3,7 +3,6 @@
 use crate::format::metric::Metric;
 use crate::format::record::Sample;
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 use std::time::Duration;
 use tidegate_host::cgroup::{self, Membership, Mounts};
 use tidegate_host::clock::monotonic_ns;
@@ -17,8 +16,6 @@ pub struct Sampler {
     cores: Vec<usize>,
     idle: IdleTimes,
     mounts: Mounts,
-    groups: Membership,
-    unified: Option<PathBuf>,
     /// When the accept queues are read again.
     queues_due_ns: u64,
 }
@@ -31,16 +28,13 @@ impl Sampler {
     /// A sampler of the calling process.
     pub fn new(files: Files, interval: Duration) -> Self {
         let mounts = Mounts::read(&files);
-        let groups = Membership::of_this_process(&files);
         let cores = Cores::of_this_process().map_or(Vec::new(), |cores| cores.list().to_vec());
         Self {
-            unified: cgroup::unified(&mounts, &groups),
             interval: interval.max(Duration::from_millis(10)),
             pid: std::process::id(),
             idle: IdleTimes::default(),
             cores,
             mounts,
-            groups,
             files,
             queues_due_ns: 0,
         }
@@ -91,14 +85,17 @@ impl Sampler {
         ] {
             add(metric, 0, pressure::of_machine(files, resource));
         }
-        let (mounts, groups) = (&self.mounts, &self.groups);
+        // The process may be moved to another group, and its quota be changed, at any time.
+        let (mounts, groups) = (&self.mounts, &Membership::of_this_process(files));
         if let Some(group) = groups.cpu.as_ref().or(groups.unified.as_ref()) {
             add(Metric::GroupCpu, 0, cgroup::used(files, mounts, group).map(ns));
         }
         add(Metric::GroupThrottled, 0, cgroup::throttled(files, mounts, groups).map(ns));
         add(Metric::GroupMemory, 0, cgroup::memory_bytes(files, mounts, groups));
-        if let Some(folder) = &self.unified {
-            add(Metric::GroupPressureCpu, 0, pressure::of_group(files, folder, "cpu"));
+        let quota = cgroup::quota(files, mounts, groups);
+        add(Metric::GroupQuota, 0, quota.map(|cpus| (cpus * 1000.0).round() as u64));
+        if let Some(folder) = cgroup::unified(mounts, groups) {
+            add(Metric::GroupPressureCpu, 0, pressure::of_group(files, &folder, "cpu"));
         }
         Sample { at_ns: monotonic_ns(), values }
     }
@@ -121,6 +118,28 @@ mod tests {
         assert!(value(Metric::Resident).unwrap() > 1 << 16);
         assert!(value(Metric::ProcessCpu).is_some() && value(Metric::Voluntary).is_some());
         assert_eq!(value(Metric::AcceptQueue), Some(0));
+    }
+
+    #[test]
+    fn a_quota_that_is_set_or_a_group_that_is_entered_later_is_sampled() {
+        let root = tempfile::tempdir().unwrap();
+        let write = |file: &str, text: &str| {
+            let file = root.path().join(file);
+            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+            std::fs::write(file, text).unwrap();
+        };
+        write("proc/self/mountinfo", "30 1 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
+        write("proc/self/cgroup", "0::/first\n");
+        let mut sampler = Sampler::new(Files::new(root.path()), Duration::ZERO);
+        let mut quota = || {
+            let sample = sampler.sample(&[]);
+            let found = sample.values.iter().find(|(metric, ..)| *metric == Metric::GroupQuota);
+            found.map(|(.., value)| *value)
+        };
+        assert_eq!(quota(), None);
+        write("proc/self/cgroup", "0::/second\n");
+        write("sys/fs/cgroup/second/cpu.max", "2500 10000\n");
+        assert_eq!(quota(), Some(250));
     }
 
     #[test]
