@@ -108,9 +108,7 @@ impl Links {
 
 fn made_certificates(folder: &Path) -> anyhow::Result<PathBuf> {
     let folder = folder.join("certificates");
-    if !folder.exists() {
-        authority::make(&folder, &TIERS).map_err(classify)?;
-    }
+    authority::keep(&folder, &TIERS, jiff::Timestamp::now().as_second()).map_err(classify)?;
     Ok(folder)
 }
 
