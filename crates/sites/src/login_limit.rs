@@ -19,9 +19,11 @@
 //! bucket is the time at which it will be full again.
 
 use std::hash::{BuildHasher as _, RandomState};
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
+
+use crate::web::client::network;
 
 /// Buckets in the table, and those among which a new one takes a place.
 const BUCKETS: usize = 1 << 16;
@@ -73,10 +75,7 @@ impl LoginLimit {
     /// A login to this account from this address. The addresses of an IPv6 network
     /// of 64 bits, which is what one customer has, count as one.
     pub fn login(&self, address: IpAddr, account: &str) -> Login {
-        let address = match address.to_canonical() {
-            IpAddr::V6(v6) => Ipv6Addr::from_bits(v6.to_bits() >> 64 << 64).into(),
-            v4 @ IpAddr::V4(_) => v4,
-        };
+        let address = network(address);
         let keys = [
             self.key.hash_one((0, address, account)),
             self.key.hash_one((1, address)),

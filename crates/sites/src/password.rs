@@ -53,6 +53,8 @@ impl PasswordCost {
     }
 
     fn argon2(self) -> Argon2<'static> {
+        #[cfg(test)]
+        tests::COMPUTED.with_borrow_mut(|computed| computed.push(self));
         let params = Params::new(self.memory_kib, self.passes, 1, None).expect("checked in new");
         Argon2::new(Algorithm::Argon2id, Version::V0x13, params)
     }
@@ -197,8 +199,8 @@ pub struct Turn<'a> {
 
 impl Turn<'_> {
     /// Compares a password with the stored hash. Where there is no such user it
-    /// is compared with a dummy hash, so that the time taken does not reveal
-    /// whether the user exists.
+    /// is compared with a dummy hash, and a quick hash costs as much, so that the
+    /// time taken does not reveal whether the user exists.
     ///
     /// # Errors
     /// The stored hash is malformed, or the memory cannot be allocated.
@@ -226,7 +228,10 @@ impl Turn<'_> {
 fn compare(cost: PasswordCost, password: &str, stored: &str) -> Result<Verdict> {
     let renew = || Ok(Verdict::RightRenew(cost.hash(password, &salt()?)?));
     if stored.starts_with(QUICK) {
-        return if quick_verify(password, stored) { renew() } else { Ok(Verdict::Wrong) };
+        // Computed before a wrong password is told as well: an answer after microseconds would
+        // say that there is such a user.
+        let renewed = renew();
+        return if quick_verify(password, stored) { renewed } else { Ok(Verdict::Wrong) };
     }
     let hash = PasswordHash::new(stored).map_err(|error| {
         Error::Internal(format!("a stored password hash cannot be read: {error}"))
@@ -249,9 +254,16 @@ fn salt() -> Result<[u8; 16]> {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::RefCell;
+
     use super::*;
 
     const SALT: &[u8] = b"0123456789abcdef";
+
+    thread_local! {
+        /// The costs of the hashes that this thread has computed.
+        pub static COMPUTED: RefCell<Vec<PasswordCost>> = const { RefCell::new(Vec::new()) };
+    }
 
     #[test]
     fn a_displayed_cost_parses_to_itself() {
@@ -284,6 +296,21 @@ mod tests {
                 panic!("{stored} is not replaced");
             };
             assert_eq!(compare(light, "password1", &new).unwrap(), Verdict::Right);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_wrong_password_costs_as_much_as_an_unknown_user_however_it_is_stored() {
+        let light = PasswordCost::LIGHT;
+        // Quick hashes are computed on this thread, where they are counted.
+        let hasher = Hasher::new(light, Duration::ZERO).unwrap();
+        let stored = [None, Some(light.hash("p", SALT).unwrap()), Some(quick_hash("p", SALT))];
+        for stored in stored {
+            COMPUTED.take();
+            let turn = hasher.turn().await;
+            let verdict = turn.verify("wrong".into(), stored.clone()).await.unwrap();
+            assert_eq!(verdict, Verdict::Wrong);
+            assert_eq!(COMPUTED.take(), [light], "{stored:?}");
         }
     }
 

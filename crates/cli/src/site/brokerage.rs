@@ -27,6 +27,12 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     if let Some(file) = &args.make_key {
         return files::make_key(file, args.cipher);
     }
+    if let Some(flag) = args.flag_without_tls() {
+        return Err(bad_input(format!(
+            "{flag}: is for TLS of the browsers, which the default --security none has not; add \
+             --security tls, tls+backend or modern"
+        )));
+    }
     match args.tier {
         None if !args.next.is_empty() => Err(bad_input(
             "--next: is for a tier alone; name the tier with --tier web or --tier app",

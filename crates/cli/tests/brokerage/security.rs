@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use tidegate_sites::link::authority::Authority;
 
 use crate::common::tiers::{Customer, Tier};
-use crate::common::{Text, curl, wait_until};
+use crate::common::{Text, curl, tidegate, wait_until};
 
 fn all(folder: &std::path::Path, more: &[&str]) -> Tier {
     let data = folder.join("data").display().to_string();
@@ -82,6 +82,26 @@ fn a_port_with_tls_answers_nothing_in_the_clear_and_sends_browsers_there_for_a_y
     let fields = ["--include", "--data", "user=customer1&password=password1"];
     let head = curl(&[&fields[..], &[&format!("{}/login", site.address)]].concat()).stdout_text();
     assert!(head.contains("__Host-session=") && head.contains("; Secure"), "{head}");
+}
+
+#[test]
+fn flags_of_tls_without_tls_are_a_mistake_and_not_plain_http() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name).display().to_string();
+    let (certificate, key, data) = (file("shop.pem"), file("shop-key.pem"), file("data"));
+    let named = ["--certificate", &certificate, "--key", &key];
+    // Nothing listens at --next, and no tier is started.
+    let web = ["--tier", "web", "--next", "127.0.0.1:1"];
+    for (flags, told) in [(&named[..], "--certificate"), (&["--tls", "1.3"], "--tls")] {
+        for tiers in [&[][..], &web] {
+            let fixed = ["site", "brokerage", "--listen", "127.0.0.1:0", "--data", &data];
+            let output = tidegate(&[&fixed[..], tiers, flags].concat());
+            let error = output.stderr_text();
+            assert_eq!(output.status.code(), Some(2), "{error}");
+            assert!(error.contains(told) && error.contains("add --security tls"), "{error}");
+        }
+    }
+    assert!(!folder.path().join("data").exists());
 }
 
 #[test]

@@ -153,6 +153,43 @@ async fn prices_move_while_a_page_is_open_and_what_is_said_aloud_is_when_they_st
 }
 
 #[tokio::test]
+async fn pages_that_nobody_sees_keep_no_further_page_from_loading() {
+    if no_browser_here() {
+        return;
+    }
+    let world = World::new().await;
+    let page = &world.page;
+    world.sign_in(1).await;
+    world.open("/portfolio").await;
+    let live = "//*[@id='as-of'][starts-with(., 'Live prices')]";
+    see(page, live, PATIENCE).await;
+    let first = page.window().await.unwrap();
+    // As if another tab were in front: without a display all of them are visible.
+    let hidden =
+        "Object.defineProperty(document, 'hidden', { value: arguments[0], configurable: true });
+        document.dispatchEvent(new Event('visibilitychange'))";
+    // Over HTTP/1.1 a browser has six connections to a site.
+    for _ in 0..8 {
+        page.execute(hidden, vec![json!(true)]).await.unwrap();
+        let next = page.new_window(true).await.unwrap();
+        page.switch_to_window(next.handle).await.unwrap();
+        world.open("/portfolio").await;
+        see(page, live, PATIENCE).await;
+    }
+    // A page that is seen again follows the prices again.
+    page.execute(hidden, vec![json!(true)]).await.unwrap();
+    page.switch_to_window(first).await.unwrap();
+    let [before] = texts(page, ["#as-of"]).await;
+    page.execute(hidden, vec![json!(false)]).await.unwrap();
+    let begun = Instant::now();
+    while texts(page, ["#as-of"]).await[0] == before {
+        assert!(begun.elapsed() < PATIENCE, "it does not follow prices again: {before}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    page.clone().close().await.unwrap();
+}
+
+#[tokio::test]
 async fn a_feed_that_stops_is_told_on_the_open_page() {
     if no_browser_here() {
         return;

@@ -6,8 +6,10 @@
 //! sleep for it and block the core; here the statement is tried again after a
 //! pause, and the core serves other requests meanwhile.
 
+use std::fs::OpenOptions;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
-use std::sync::Once;
+use std::sync::{Mutex, Once, PoisonError};
 use std::time::Duration;
 
 use rusqlite::config::DbConfig;
@@ -43,13 +45,14 @@ PRAGMA temp_store = MEMORY;
 pub struct Sqlite(Connection);
 
 impl Sqlite {
-    /// Opens a file; a missing one is created.
+    /// Opens a file; a missing one is created with mode 0600.
     ///
     /// # Errors
     /// It cannot be opened or created, is locked, or is not a database.
     pub async fn open(file: &Path) -> Result<Self> {
         static FIRST: Once = Once::new();
         FIRST.call_once(disable_memory_statistics);
+        create_private(file);
         // Without SQLite's own mutex: `&mut` is the lock.
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
             | OpenFlags::SQLITE_OPEN_CREATE
@@ -159,6 +162,17 @@ impl Sqlite {
     }
 }
 
+/// Creates a missing file for its owner alone: it holds hashes of passwords, and SQLite would
+/// follow the umask. SQLite gives `-wal` and `-shm` the mode of the database. A failure is left
+/// to SQLite, which meets it again and explains it.
+fn create_private(file: &Path) {
+    // To close any descriptor of a file releases the locks that this process has on it. So the
+    // file is opened here only if it is new, and nobody else opens it meanwhile.
+    static CREATING: Mutex<()> = Mutex::new(());
+    let _creating = CREATING.lock().unwrap_or_else(PoisonError::into_inner);
+    let _ = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file);
+}
+
 /// Turns SQLite's memory statistics off: they are not used, and each allocation
 /// would take a lock that all cores share.
 fn disable_memory_statistics() {
@@ -259,6 +273,8 @@ pub(super) fn explain(error: &Error) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
     use tempfile::TempDir;
     use tokio::time::timeout;
 
@@ -309,6 +325,18 @@ mod tests {
         }
         assert!(sqlite.all::<String>("SELECT 1", &[]).await.is_err());
         assert!(sqlite.all::<(i64, i64)>("SELECT 1", &[]).await.is_err());
+    }
+
+    #[tokio::test]
+    async fn files_of_a_database_are_for_their_owner_alone() {
+        let (folder, [mut sqlite]) = open().await;
+        sqlite.run("INSERT INTO t VALUES (1)", &[]).await.unwrap();
+        let files = std::fs::read_dir(folder.path()).unwrap().map(|file| file.unwrap());
+        let modes: Vec<_> = files
+            .map(|file| (file.file_name(), file.metadata().unwrap().permissions().mode() & 0o777))
+            .collect();
+        assert!(modes.len() >= 3, "the database, -wal and -shm: {modes:?}");
+        assert!(modes.iter().all(|(_, mode)| *mode == 0o600), "{modes:?}");
     }
 
     #[tokio::test]

@@ -8,11 +8,14 @@ use rcgen::{
     KeyPair, KeyUsagePurpose, date_time_ymd,
 };
 
+use super::tls;
 use crate::{Error, Result, private_file, when};
 
 /// How long certificates are valid: the tiers' for a year, the CA's for ten.
 const TIER_DAYS: i64 = 365;
 const CA_DAYS: i64 = 3650;
+/// [`keep`] makes certificates anew that end within so many days.
+const RENEWED_DAYS: i64 = 30;
 
 /// The certificate of the CA in a folder of certificates.
 pub(super) const CA: &str = "ca.pem";
@@ -90,13 +93,7 @@ impl Authority {
 /// # Errors
 /// The folder cannot be made or holds one of the files already.
 pub fn make(folder: &Path, tiers: &[&str]) -> Result<Vec<PathBuf>> {
-    std::fs::create_dir_all(folder).map_err(|error| {
-        Error::Operator(format!("{}: cannot be made ({error})", folder.display()))
-    })?;
-    let mut files = vec![folder.join(CA)];
-    for tier in tiers {
-        files.extend([certificate_file(folder, tier), key_file(folder, tier)]);
-    }
+    let files = files(folder, tiers);
     // Certificates of two authorities do not belong together.
     if let Some(there) = files.iter().find(|file| file.exists()) {
         return Err(Error::Operator(format!(
@@ -104,15 +101,61 @@ pub fn make(folder: &Path, tiers: &[&str]) -> Result<Vec<PathBuf>> {
             there.display()
         )));
     }
-    let now = when::now();
+    replace(folder, tiers, when::now())?;
+    Ok(files)
+}
+
+/// The same for a folder that is the program's own: the files are made again if some are
+/// missing, do not belong together, or end within 30 days from `now` (seconds since 1970).
+///
+/// # Errors
+/// A file cannot be written.
+pub fn keep(folder: &Path, tiers: &[&str], now: i64) -> Result<()> {
+    let until = now + RENEWED_DAYS * when::DAY;
+    match tiers.iter().all(|tier| tls::usable(folder, tier, until)) {
+        true => Ok(()),
+        false => replace(folder, tiers, now),
+    }
+}
+
+/// All files of a folder, that of the CA first.
+fn files(folder: &Path, tiers: &[&str]) -> Vec<PathBuf> {
+    let of = |tier: &&str| [certificate_file(folder, tier), key_file(folder, tier)];
+    std::iter::once(folder.join(CA)).chain(tiers.iter().flat_map(of)).collect()
+}
+
+/// Makes all files in a folder beside this one, and gives them their place when they are
+/// complete.
+fn replace(folder: &Path, tiers: &[&str], now: i64) -> Result<()> {
+    let mut beside = folder.as_os_str().to_owned();
+    beside.push(".unfinished");
+    let beside = Path::new(&beside);
+    let failed = |error| Error::Operator(format!("{}: cannot be made ({error})", folder.display()));
+    std::fs::create_dir_all(beside).map_err(failed)?;
+    let unfinished = files(beside, tiers);
+    for file in &unfinished {
+        // What a process has left that was killed here.
+        let _ = std::fs::remove_file(file);
+    }
     let authority = Authority::new(now)?;
-    write(&files[0], &authority.certificate())?;
     for tier in tiers {
         let issued = authority.issue(tier, now - when::DAY, now + TIER_DAYS * when::DAY)?;
-        write(&certificate_file(folder, tier), &issued.certificate)?;
-        private_file::create(&key_file(folder, tier), issued.key.as_bytes())?;
+        write(&certificate_file(beside, tier), &issued.certificate)?;
+        private_file::create(&key_file(beside, tier), issued.key.as_bytes())?;
     }
-    Ok(files)
+    write(&beside.join(CA), &authority.certificate())?;
+    if !folder.exists() {
+        return std::fs::rename(beside, folder).map_err(failed);
+    }
+    // File by file, since the folder may hold others. Without that of the CA none is of use: it
+    // goes first and comes last.
+    let files = files(folder, tiers);
+    let _ = std::fs::remove_file(&files[0]);
+    for (from, to) in unfinished.iter().zip(&files).rev() {
+        std::fs::rename(from, to).map_err(failed)?;
+    }
+    let _ = std::fs::remove_dir(beside);
+    Ok(())
 }
 
 fn write(path: &Path, text: &str) -> Result<()> {
@@ -149,6 +192,47 @@ mod tests {
     use std::os::unix::fs::PermissionsExt as _;
 
     use super::*;
+
+    #[test]
+    fn certificates_are_kept_until_they_are_incomplete_or_end_soon() {
+        let parent = tempfile::tempdir().unwrap();
+        let folder = parent.path().join("certificates");
+        let tiers = ["web", "app"];
+        let read = || files(&folder, &tiers).into_iter().map(|file| std::fs::read(file).unwrap());
+        let keep = |now| {
+            keep(&folder, &tiers, now).unwrap();
+            assert_eq!(std::fs::read_dir(parent.path()).unwrap().count(), 1, "nothing is left");
+            assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 5);
+            read().collect::<Vec<_>>()
+        };
+        let now = when::now();
+        // A process was killed before the files had their place.
+        let unfinished = parent.path().join("certificates.unfinished");
+        std::fs::create_dir(&unfinished).unwrap();
+        std::fs::write(unfinished.join("web-key.pem"), "half").unwrap();
+        let mut kept = keep(now);
+        assert_eq!(keep(now + 334 * when::DAY), kept);
+        for file in files(&folder, &tiers) {
+            std::fs::remove_file(&file).unwrap();
+            let anew = keep(now);
+            assert!(anew.iter().zip(&kept).all(|(new, old)| new != old), "without {file:?}");
+            kept = anew;
+        }
+        // Of another authority, or cut short.
+        make(&parent.path().join("others"), &tiers).unwrap();
+        let other = std::fs::read(parent.path().join("others/web.pem")).unwrap();
+        std::fs::remove_dir_all(parent.path().join("others")).unwrap();
+        for content in [other, Vec::new()] {
+            std::fs::write(folder.join("web.pem"), content).unwrap();
+            let anew = keep(now);
+            assert_ne!(anew, kept);
+            kept = anew;
+        }
+        let late = now + 336 * when::DAY;
+        let anew = keep(late);
+        assert_ne!(anew, kept);
+        assert_eq!(keep(late), anew);
+    }
 
     #[test]
     fn keys_are_private_and_nothing_is_overwritten() {

@@ -3,6 +3,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use rustls::client::{Resumption, verify_server_name};
 use rustls::pki_types::pem::PemObject as _;
@@ -81,6 +82,18 @@ pub(super) fn server(
         config.ticketer = rustls::crypto::aws_lc_rs::Ticketer::new().map_err(internal)?;
     }
     Ok(Arc::new(config))
+}
+
+/// Whether the files of the tier `own` are complete, belong together, and are valid at this
+/// time (seconds since 1970).
+pub(super) fn usable(folder: &Path, own: &str, at: i64) -> bool {
+    let Ok(identity) = read(folder, own) else { return false };
+    let at = UnixTime::since_unix_epoch(Duration::from_secs(u64::try_from(at).unwrap_or(0)));
+    let chains = WebPkiClientVerifier::builder_with_provider(identity.roots, provider()).build();
+    let valid =
+        chains.is_ok_and(|chains| chains.verify_client_cert(&identity.chain[0], &[], at).is_ok());
+    // That key and certificate belong together.
+    valid && client(folder, own, false).is_ok()
 }
 
 /// Accepts certificates of the CA that name one tier.

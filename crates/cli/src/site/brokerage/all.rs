@@ -108,9 +108,7 @@ impl Links {
 
 fn made_certificates(folder: &Path) -> anyhow::Result<PathBuf> {
     let folder = folder.join("certificates");
-    if !folder.exists() {
-        authority::make(&folder, &TIERS).map_err(classify)?;
-    }
+    authority::keep(&folder, &TIERS, jiff::Timestamp::now().as_second()).map_err(classify)?;
     Ok(folder)
 }
 
@@ -170,12 +168,12 @@ fn web_arguments(args: &Args, listen: SocketAddr, apps: &[String]) -> Vec<String
         all.extend(["--next".into(), app.clone()]);
     }
     // The links are named one by one: this preset tells the browsers' TLS alone.
-    let preset = match args.security.browsers {
+    let preset = match args.security().browsers {
         None => "none",
         Some(Handshakes::Full) => "tls",
         Some(Handshakes::Resumed) => "modern",
     };
-    let versions = match args.tls {
+    let versions = match args.tls() {
         TlsVersion::Both => "both",
         TlsVersion::V12 => "1.2",
         TlsVersion::V13 => "1.3",

@@ -26,9 +26,9 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=16))]
     pub app_servers: u8,
     /// Security of all connections: none, tls (of the browsers), tls+backend (and sealed
-    /// messages between the tiers) or modern (mutual TLS between the tiers)
-    #[arg(long, value_name = "PRESET", default_value = "none")]
-    pub security: Security,
+    /// messages between the tiers) or modern (mutual TLS between the tiers) [default: none]
+    #[arg(long, value_name = "PRESET")]
+    pub security: Option<Security>,
     /// The link from web to app, instead of the preset's: none, tls or sealed, then
     /// persistent or per-request, and for tls resumed or full; such as sealed,per-request
     #[arg(long, value_name = "LINK")]
@@ -61,8 +61,9 @@ pub struct Args {
     #[arg(long, value_name = "CIPHER", default_value = "aes-256-gcm")]
     pub cipher: Cipher,
     /// Versions of TLS for browsers, with a --security that has it: 1.2, 1.3 or both
-    #[arg(long, value_name = "VERSIONS", default_value = "both")]
-    pub tls: TlsVersion,
+    /// [default: both]
+    #[arg(long, value_name = "VERSIONS")]
+    pub tls: Option<TlsVersion>,
     /// Certificate chain for browsers, PEM [default: a self-signed one, made at the start]
     #[arg(long, value_name = "FILE", requires = "key")]
     pub certificate: Option<PathBuf>,
@@ -162,14 +163,32 @@ pub enum Way {
 }
 
 impl Args {
+    /// The security of the connections that have no flag of their own.
+    pub fn security(&self) -> Security {
+        self.security.unwrap_or(Security::NONE)
+    }
+
+    /// The versions of TLS for browsers.
+    pub fn tls(&self) -> TlsVersion {
+        self.tls.unwrap_or(TlsVersion::Both)
+    }
+
+    /// A flag that is for TLS of the browsers, where no --security was chosen: nobody who gives
+    /// it expects HTTP.
+    pub fn flag_without_tls(&self) -> Option<&'static str> {
+        let flags = [("--certificate", self.certificate.is_some()), ("--tls", self.tls.is_some())];
+        let given = flags.into_iter().find_map(|(flag, given)| given.then_some(flag));
+        given.filter(|_| self.security.is_none())
+    }
+
     /// The link from web to app.
     pub fn web_app(&self) -> Spec {
-        self.web_app.unwrap_or(self.security.web_app)
+        self.web_app.unwrap_or(self.security().web_app)
     }
 
     /// The link from app to data.
     pub fn app_data(&self) -> Spec {
-        self.app_data.unwrap_or(self.security.app_data)
+        self.app_data.unwrap_or(self.security().app_data)
     }
 
     /// The seed of the random walk.

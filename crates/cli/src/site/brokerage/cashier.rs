@@ -104,7 +104,7 @@ impl Cashier {
     /// # Errors
     /// A mistake in the flags, or a file that cannot be written.
     pub fn prepare(args: &Args) -> anyhow::Result<Self> {
-        let tls = args.security.browsers.is_some();
+        let tls = args.security().browsers.is_some();
         let listen = args.card_listen;
         if listen.ip().is_unspecified() || !(tls || listen.ip().is_loopback()) {
             return Err(bad_input(format!(

@@ -54,8 +54,8 @@ fn app_data(args: &Args) -> LinkOptions {
 }
 
 fn web_options(args: &Args) -> web::Options {
-    let tls = args.security.browsers.map(|handshakes| Tls {
-        version: args.tls,
+    let tls = args.security().browsers.map(|handshakes| Tls {
+        version: args.tls(),
         files: args.certificate.clone().zip(args.key.clone()),
         resumption: handshakes == Handshakes::Resumed,
     });

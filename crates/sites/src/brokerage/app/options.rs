@@ -1,6 +1,7 @@
 //! Options of the application tier.
 
 use std::net::SocketAddr;
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use super::deposits::CardOptions;
@@ -40,6 +41,9 @@ pub struct Options {
 impl Options {
     /// Default time between two ticks.
     pub const INTERVAL: Duration = Duration::from_secs(1);
+    /// Shortest and longest time between two ticks.
+    pub const INTERVALS: RangeInclusive<Duration> =
+        Duration::from_millis(10)..=Duration::from_secs(3600);
     /// Deadlines of calls to the data tier: longer than that waits for a lock of its
     /// database, and shorter than those of the web tier, so that each learns why.
     pub(super) const DEADLINES: Deadlines =
@@ -50,7 +54,7 @@ impl Options {
     /// # Errors
     /// The interval is out of its range: an error for the operator.
     pub(super) fn check(&self) -> Result<()> {
-        if (Duration::from_millis(10)..=Duration::from_secs(3600)).contains(&self.interval) {
+        if Self::INTERVALS.contains(&self.interval) {
             return Ok(());
         }
         Err(Error::Operator(format!(

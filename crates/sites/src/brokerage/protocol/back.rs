@@ -263,7 +263,7 @@ pub struct TakeLease {
     pub right: Right,
     /// The process, by a random name.
     pub holder: String,
-    /// For how long, milliseconds, 100 to 60,000.
+    /// For how long, milliseconds, 100 to 14,400,000 (4 h).
     pub for_ms: u64,
 }
 

@@ -117,8 +117,7 @@
   };
   const lost = (text) => state("lost", clock ? `Prices as of ${clock}.` : at("as-of").textContent, text);
   if (!window.EventSource) return;
-  const source = new EventSource("/prices");
-  source.onmessage = (message) => {
+  const arrived = (message) => {
     const event = JSON.parse(message.data);
     const moment = new Date(event.as_of_ms);
     clock = `${moment.toLocaleTimeString("en-GB", { timeZone: "UTC" })} UTC`;
@@ -137,12 +136,28 @@
     securities();
     if (order) estimate();
   };
-  source.onerror = () => {
-    if (source.readyState === EventSource.CLOSED) {
-      lost("Prices do not move on this page. Load it again for the latest.");
-    } else {
-      lost("The connection is lost; trying again.");
-    }
+  let source;
+  const follow = () => {
+    if (source || document.hidden) return;
+    source = new EventSource("/prices");
+    source.onmessage = arrived;
+    source.onerror = () => {
+      if (source.readyState === EventSource.CLOSED) {
+        lost("Prices do not move on this page. Load it again for the latest.");
+      } else {
+        lost("The connection is lost; trying again.");
+      }
+    };
   };
+  // Over HTTP/1.1 a browser has six connections to a site for all its tabs. So a page that nobody
+  // sees holds none: six of them would keep every further page from loading.
+  const leave = () => {
+    source?.close();
+    source = undefined;
+  };
+  document.addEventListener("visibilitychange", () => (document.hidden ? leave() : follow()));
+  window.addEventListener("pagehide", leave);
+  window.addEventListener("pageshow", follow);
+  follow();
   window.addEventListener("offline", () => lost("The connection is lost; trying again."));
 })();

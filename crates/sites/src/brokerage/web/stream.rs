@@ -3,13 +3,15 @@
 //!
 //! Source: WHATWG HTML, 9.2 "Server-sent events".
 
+use std::collections::HashMap;
+use std::net::IpAddr;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::extract::State;
+use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use http::header::{self, HeaderValue};
@@ -25,9 +27,12 @@ use crate::brokerage::protocol::front::{Feed, GetQuotes, LiveQuotes};
 use crate::brokerage::protocol::{Problem, Quotes};
 use crate::brokerage::rpc::call;
 use crate::link::Client;
+use crate::web::client;
 
 /// Most browsers that listen to one process.
 const LISTENERS: usize = 1000;
+/// Most of them of one network ([`client::network`]): one customer takes no other's place.
+const OF_NETWORK: usize = 32;
 /// Between two polls of the application tier.
 const POLL: Duration = Duration::from_secs(1);
 /// After so long without an event a comment is sent, so that a connection that is gone is
@@ -39,6 +44,7 @@ const SLOWEST: Duration = Duration::from_secs(30);
 /// The latest prices, and who listens to them.
 pub struct Prices {
     places: Arc<Semaphore>,
+    networks: Arc<Mutex<HashMap<IpAddr, usize>>>,
     latest: watch::Sender<Bytes>,
     arrived: Notify,
     stopping: watch::Receiver<bool>,
@@ -49,6 +55,7 @@ impl Prices {
     pub fn new(stopping: watch::Receiver<bool>) -> Self {
         Self {
             places: Arc::new(Semaphore::new(LISTENERS)),
+            networks: Arc::default(),
             latest: watch::Sender::new(Bytes::new()),
             arrived: Notify::new(),
             stopping,
@@ -86,10 +93,20 @@ impl Prices {
         }
     }
 
-    fn listen(self: &Arc<Self>) -> Result<Body> {
-        let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
-            return Err(full());
-        };
+    fn place(&self, network: IpAddr) -> Result<Place> {
+        let permit = Arc::clone(&self.places).try_acquire_owned().map_err(|_| full())?;
+        let mut networks = self.networks.lock().expect("no panic under this lock");
+        let taken = networks.entry(network).or_default();
+        if *taken == OF_NETWORK {
+            return Err(too_many("Many pages from your address follow the prices already."));
+        }
+        *taken += 1;
+        drop(networks);
+        Ok(Place { network, networks: Arc::clone(&self.networks), _permit: permit })
+    }
+
+    fn listen(self: &Arc<Self>, client: IpAddr) -> Result<Body> {
+        let place = self.place(client::network(client))?;
         self.arrived.notify_one();
         // Room for one event: a slow browser skips what it has no time for.
         let (sender, receiver) = mpsc::channel(1);
@@ -116,8 +133,30 @@ impl Prices {
     }
 }
 
+/// A place among the listeners, free again when it is dropped.
+struct Place {
+    network: IpAddr,
+    networks: Arc<Mutex<HashMap<IpAddr, usize>>>,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut networks = self.networks.lock().expect("no panic under this lock");
+        if let Some(taken) = networks.get_mut(&self.network) {
+            *taken -= 1;
+            if *taken == 0 {
+                networks.remove(&self.network);
+            }
+        }
+    }
+}
+
 fn full() -> Error {
-    let why = "As many browsers as this process serves follow the prices already.";
+    too_many("As many browsers as this process serves follow the prices already.")
+}
+
+fn too_many(why: &str) -> Error {
     let remedy = "The pages show the prices of the moment at which they are loaded.";
     Problem { retry_after_s: Some(60), ..Problem::new(429, "Too many listen", why, remedy) }.into()
 }
@@ -132,7 +171,7 @@ fn event(quotes: &Quotes, feed: Feed) -> Bytes {
 /// The body of a stream. Its place is free again when it is dropped.
 struct Stream {
     events: mpsc::Receiver<Bytes>,
-    _place: OwnedSemaphorePermit,
+    _place: Place,
 }
 
 impl http_body::Body for Stream {
@@ -148,9 +187,10 @@ impl http_body::Body for Stream {
 }
 
 /// GET /prices
-pub async fn prices(State(site): State<Site>) -> Response {
+pub async fn prices(State(site): State<Site>, request: Request) -> Response {
+    let client = client::address(&request, &site.trusted_proxies);
     let body = match &site.prices {
-        Some(prices) => prices.listen(),
+        Some(prices) => prices.listen(client),
         None => Err(full()),
     };
     match body {
@@ -172,6 +212,8 @@ pub async fn prices(State(site): State<Site>) -> Response {
 
 #[cfg(test)]
 mod tests {
+    use std::net::Ipv4Addr;
+
     use super::*;
     use crate::money::Cents;
     use http_body_util::BodyExt as _;
@@ -198,7 +240,7 @@ mod tests {
         let prices = Arc::new(Prices::new(stopping));
         let feed = Feed { as_of_ms: 5, stopped: false };
         prices.latest.send_replace(event(&quotes(), feed));
-        let mut body = prices.listen().unwrap();
+        let mut body = prices.listen([192, 0, 2, 1].into()).unwrap();
         let mut next = async || body.frame().await.unwrap().unwrap().into_data().unwrap();
         let expected = r#"data: {"as_of_ms":5,"prices":{"ALEN":5120},"stopped":false}"#;
         assert_eq!(next().await, format!("{expected}\n\n"));
@@ -206,13 +248,36 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_customer_with_many_pages_takes_no_place_of_another() {
+        let (_stop, stopping) = watch::channel(false);
+        let prices = Arc::new(Prices::new(stopping));
+        let listen = |address: &str| prices.listen(address.parse().unwrap());
+        let of_network = |number| format!("2001:db8::{number:x}");
+        let mut bodies: Vec<Body> =
+            (0..OF_NETWORK).map(|number| listen(&of_network(number)).unwrap()).collect();
+        let Err(Error::Refused(problem)) = listen("2001:db8::ffff") else {
+            panic!("one network has more than {OF_NETWORK} places");
+        };
+        assert_eq!(problem.status, 429);
+        assert!(problem.why[0].contains("your address"), "{problem:?}");
+        assert!(listen("2001:db8:0:1::1").is_ok() && listen("192.0.2.1").is_ok());
+        bodies.pop();
+        bodies.push(listen("2001:db8::ffff").unwrap());
+        assert!(listen("2001:db8::1").is_err());
+        bodies.clear();
+        assert!(prices.networks.lock().unwrap().is_empty(), "nothing is kept of who is gone");
+    }
+
+    #[tokio::test]
     async fn listeners_are_bounded_and_a_place_is_free_again_when_one_goes() {
         let (stop, stopping) = watch::channel(false);
         let prices = Arc::new(Prices::new(stopping));
-        let mut bodies: Vec<Body> = (0..LISTENERS).map(|_| prices.listen().unwrap()).collect();
-        assert!(matches!(prices.listen(), Err(Error::Refused(problem)) if problem.status == 429));
+        let mut listen = (0..).map(|number: u32| prices.listen(Ipv4Addr::from(number).into()));
+        let mut bodies: Vec<Body> = (&mut listen).take(LISTENERS).map(Result::unwrap).collect();
+        let refused = listen.next().unwrap();
+        assert!(matches!(refused, Err(Error::Refused(problem)) if problem.status == 429));
         bodies.pop();
-        let mut last = prices.listen().unwrap();
+        let mut last = listen.next().unwrap().unwrap();
         stop.send_replace(true);
         assert!(last.frame().await.is_none(), "streams end when the tier stops");
     }

@@ -20,6 +20,11 @@ impl Record for Held {
 
 const HELD: LockingSql = locking!("SELECT holder, term, until_ms FROM leases WHERE name = $1");
 
+/// Shortest and longest lease, milliseconds. The longest is the four ticks of the slowest feed:
+/// one that ends before its holder's next tick goes from process to process.
+const SHORTEST_MS: u64 = 100;
+const LONGEST_MS: u64 = 4 * 3_600_000;
+
 /// Grants the right to its holder, or to another once it has run out. The term rises with
 /// each new holder.
 ///
@@ -27,7 +32,8 @@ const HELD: LockingSql = locking!("SELECT holder, term, until_ms FROM leases WHE
 /// An error of the database.
 pub async fn take(database: &Database, request: &TakeLease, now_ms: u64) -> Result<Lease> {
     let now = i64::try_from(now_ms).unwrap_or(i64::MAX / 2);
-    let until = now + i64::try_from(request.for_ms.clamp(100, 60_000)).expect("a minute fits");
+    let lasts = request.for_ms.clamp(SHORTEST_MS, LONGEST_MS);
+    let until = now + i64::try_from(lasts).expect("a few hours fit");
     let mut transaction = database.begin().await?;
     let name = request.right.name();
     let held = transaction.lock::<Held>(HELD, &[name.into()]).await?;

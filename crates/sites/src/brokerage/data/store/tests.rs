@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use tempfile::TempDir;
 
 use super::{execute, leases, orders, passwords, payments, place, prices, sessions};
+use crate::brokerage::app;
 use crate::brokerage::data::population::{self, Plan};
 use crate::brokerage::error::{Error, Result};
 use crate::brokerage::protocol::back::{
@@ -285,6 +286,21 @@ async fn a_session_is_over_after_a_while() {
         now += sessions::IDLE / 2;
     }
     assert_eq!(problem(at(NOW + sessions::LONGEST).await), 401, "however busy it is");
+}
+
+#[tokio::test]
+async fn a_lease_lasts_for_four_ticks_of_the_slowest_feed() {
+    let world = World::new().await;
+    let longest = app::Options::INTERVALS.end().as_millis() as u64;
+    let take = async |holder: &str, for_ms, now_ms| {
+        let request = TakeLease { right: Right::Matcher, holder: holder.into(), for_ms };
+        leases::take(&world.database, &request, now_ms).await.unwrap().term
+    };
+    let term = take("test", 4 * longest, 60_000).await.unwrap();
+    assert_eq!(take("other", 3000, 60_000 + 4 * longest - 1).await, None);
+    assert_eq!(take("other", u64::MAX, 60_000 + 4 * longest).await, Some(term + 1));
+    // Beyond that no process is waited for.
+    assert_eq!(take("test", 3000, 60_000 + 8 * longest).await, Some(term + 2));
 }
 
 #[tokio::test]
