@@ -1,5 +1,7 @@
 //! What the study leaves in its folder.
 
+use std::collections::BTreeSet;
+
 use tidegate_host::Provenance;
 use tidegate_report::Palette;
 
@@ -9,6 +11,7 @@ use super::analysis::{
 use super::figures::Drawn;
 use super::page::Page;
 use super::plan::Volume;
+use super::record::Record;
 use super::series::Measured;
 use super::{NAME, Options, claims, figures};
 use crate::folder::Folder;
@@ -23,9 +26,11 @@ pub(super) fn write(
     folder: &Folder,
     options: &Options,
     volume: &Volume,
-    notes: &[String],
-    measured: &Measured,
+    mut notes: Vec<String>,
+    records: Vec<Record>,
 ) -> Result<Summary> {
+    notes.extend(commits(&records));
+    let measured = &Measured::of_records(records);
     let mut summary = Summary::new(NAME, options.quick, Provenance::read());
     for (name, rows) in [
         ("key_numbers", key_numbers(measured, volume)),
@@ -49,11 +54,18 @@ pub(super) fn write(
     let palette = Palette::of(drawn.iter().flat_map(|figure| &figure.lines));
     let svg = |figure: &Drawn| palette.file(&figure.chart().svg(), figure.title);
     let no_font = write_figures(folder, drawn.iter().map(|figure| (figure.id, svg(figure))))?;
-    let notes: Vec<String> = notes.iter().cloned().chain(no_font.map(str::to_owned)).collect();
+    notes.extend(no_font.map(str::to_owned));
     let page = Page { summary: &summary, drawn: &drawn, palette: &palette, notes: &notes, volume };
     folder.write("report.html", page.html().as_bytes())?;
     folder.finish(&summary)?;
     Ok(summary)
+}
+
+/// A note where the measurements are of several commits.
+fn commits(records: &[Record]) -> Option<String> {
+    let commits: BTreeSet<&str> = records.iter().map(|it| it.provenance.commit.as_str()).collect();
+    let all: Vec<&str> = commits.into_iter().collect();
+    (all.len() > 1).then(|| format!("The measurements are of several commits: {}.", all.join(", ")))
 }
 
 /// Every request, a line each.
