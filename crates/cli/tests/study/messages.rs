@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::Instant;
 
+use parquet::file::reader::{FileReader, SerializedFileReader};
 use serde_json::Value;
 
 use crate::common::PATIENCE;
@@ -79,6 +80,10 @@ fn a_tiny_study_that_was_interrupted_is_continued_to_every_configuration_of_our_
     let finished = tidegate(&[arguments.as_slice(), &["--resume"]].concat());
     assert!(finished.status.success(), "{}", text(&finished));
     assert_eq!(complete(&out), all, "a finished study only analyses its measurements again");
+
+    let compared = text(&tidegate(&["study", "compare", dir, dir, "--all"]));
+    assert!(compared.contains("0 of ") && compared.contains("rust-xml"), "{compared}");
+    assert!(compared.contains("same machine, commit and settings"), "{compared}");
 }
 
 fn check_results(folder: &Path) {
@@ -106,10 +111,18 @@ fn check_results(folder: &Path) {
     assert!(claims.iter().filter(java).all(|claim| claim["verdict"] == "undecided"));
     let page = read("report.html");
     assert!(page.contains("left out") && page.contains("<svg"), "the page says what is missing");
-    let lines = read("requests.csv").lines().count();
     // Per round: the long series and that of two clients; connections; five payloads.
     let each = 20 + 20 + 20 * 2 + 20 * 5;
-    assert_eq!(lines, 1 + 2 * (6 * each + 20), "the sessions of one are resumed as well");
+    let every = 2 * (6 * each + 20);
+    assert_eq!(rows_of(folder, "requests.parquet"), every, "one's sessions are resumed as well");
+    assert_eq!(rows_of(folder, "results.parquet"), 2 * 6);
+}
+
+/// The rows of a table.
+fn rows_of(folder: &Path, name: &str) -> i64 {
+    let file = folder.join("out").join(name);
+    let reader = SerializedFileReader::try_from(file.as_path()).unwrap();
+    reader.metadata().file_metadata().num_rows()
 }
 
 /// What is counted contains the payload, and a full handshake is more than a resumed one.

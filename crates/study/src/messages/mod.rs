@@ -18,6 +18,7 @@ mod output;
 mod page;
 mod plan;
 mod record;
+mod results;
 mod series;
 mod server;
 mod settings;
@@ -27,6 +28,7 @@ use std::path::PathBuf;
 
 pub use configuration::Configuration;
 pub use plan::Volume;
+pub(crate) use results::Kept;
 
 use std::time::Instant;
 

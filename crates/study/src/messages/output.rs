@@ -12,9 +12,11 @@ use super::figures::Drawn;
 use super::page::Page;
 use super::plan::Volume;
 use super::record::Record;
+use super::results::{requests, results};
 use super::series::Measured;
 use super::{NAME, Options, claims, figures};
 use crate::folder::Folder;
+use crate::output::parquet;
 use crate::output::png::write_figures;
 use crate::{Result, Summary};
 
@@ -30,6 +32,7 @@ pub(super) fn write(
     records: Vec<Record>,
 ) -> Result<Summary> {
     notes.extend(commits(&records));
+    folder.write("results.parquet", &parquet::table(&results(&records))?)?;
     let measured = &Measured::of_records(records);
     let mut summary = Summary::new(NAME, options.quick, Provenance::read());
     for (name, rows) in [
@@ -49,7 +52,8 @@ pub(super) fn write(
         summary.tables.insert("notes".to_owned(), notes.iter().map(note).collect());
     }
     summary.claims = claims::check(measured, volume);
-    folder.write("requests.csv", requests(measured).as_bytes())?;
+    let every = parquet::groups(measured.series.iter().map(requests))?;
+    folder.write("requests.parquet", &every)?;
     let drawn = figures::figures(measured, volume);
     let palette = Palette::of(drawn.iter().flat_map(|figure| &figure.lines));
     let svg = |figure: &Drawn| palette.file(&figure.chart().svg(), figure.title);
@@ -66,30 +70,4 @@ fn commits(records: &[Record]) -> Option<String> {
     let commits: BTreeSet<&str> = records.iter().map(|it| it.provenance.commit.as_str()).collect();
     let all: Vec<&str> = commits.into_iter().collect();
     (all.len() > 1).then(|| format!("The measurements are of several commits: {}.", all.join(", ")))
-}
-
-/// Every request, a line each.
-fn requests(measured: &Measured) -> String {
-    let mut text =
-        "round,configuration,series,clients,connection,payload_bytes,request,us,bytes_out,bytes_in\n"
-            .to_owned();
-    for series in &measured.series {
-        let question = series.question;
-        for (index, sample) in series.samples.iter().enumerate() {
-            text += &format!(
-                "{},{},{},{},{},{},{},{},{},{}\n",
-                series.round + 1,
-                series.configuration,
-                question.name(),
-                question.clients(),
-                question.reuse().name(),
-                question.payload(),
-                index + 1,
-                sample.us,
-                sample.out,
-                sample.into
-            );
-        }
-    }
-    text
 }

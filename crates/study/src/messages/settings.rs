@@ -128,6 +128,40 @@ impl Settings {
         };
         Some(format!("was begun with {}; give the same flags{java}", differ.join(", ")))
     }
+
+    /// The settings of a folder; `None` if it is not one of this study.
+    ///
+    /// # Errors
+    /// [`Error::Operator`]: it is of another version, or damaged.
+    pub(crate) fn of(out: &Path) -> Result<Option<Self>> {
+        let file = out.join(FILE);
+        let text = std::fs::read_to_string(&file).unwrap_or_default();
+        let value: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
+        if value["study"] != NAME {
+            return Ok(None);
+        }
+        crate::state::check_format(&file, &value)?;
+        serde_json::from_value(value).map(Some).map_err(|error| {
+            Error::Operator(format!(
+                "{}: is damaged ({error}); run the study anew into another folder",
+                file.display()
+            ))
+        })
+    }
+
+    /// What two folders may have otherwise, in words.
+    pub(crate) fn named(&self) -> [(&'static str, String); 8] {
+        [
+            ("version", self.version.clone()),
+            ("machine", self.machine.to_string()),
+            ("processors of the machine", self.machine.cpus.to_string()),
+            ("quick", self.quick.to_string()),
+            ("seed", self.seed.to_string()),
+            ("requests", self.requests.to_string()),
+            ("rounds", self.rounds.to_string()),
+            ("on Java as well", self.java.to_string()),
+        ]
+    }
 }
 
 #[cfg(test)]
@@ -177,6 +211,7 @@ pub(crate) mod tests {
             let text = error(&other, out.path(), true);
             assert!(text.contains(expected) && text.contains("another --out"), "{text}");
         }
+        assert_eq!(Settings::of(out.path()).unwrap(), Some(settings()));
     }
 
     #[test]
@@ -186,6 +221,7 @@ pub(crate) mod tests {
         assert!(error(&settings(), out.path(), false).contains("cannot be continued"));
         std::fs::write(out.path().join(FILE), "{\"experiment\": {}}").unwrap();
         assert!(error(&settings(), out.path(), true).contains("holds another study"));
+        assert_eq!(Settings::of(out.path()).unwrap(), None);
         std::fs::write(out.path().join(FILE), "{").unwrap();
         assert!(error(&settings(), out.path(), true).contains("damaged"));
         assert_eq!(std::fs::read_to_string(out.path().join(FILE)).unwrap(), "{");
