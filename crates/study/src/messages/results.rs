@@ -139,7 +139,9 @@ impl Kept {
 #[cfg(test)]
 mod tests {
     use super::super::record::tests::record;
+    use super::super::settings::tests::settings;
     use super::*;
+    use crate::compare::Comparison;
 
     #[test]
     fn figures_of_a_round_are_those_of_its_series() {
@@ -162,5 +164,38 @@ mod tests {
         }
         let requests = requests(&records[0].series[0]);
         assert_eq!((requests.len(), &requests[19]["request"]), (20, &json!(20)));
+    }
+
+    /// A folder with a study of this seed, whose requests took so many microseconds in each round.
+    fn folder(seed: u64, times: &[(Configuration, [u64; 2])]) -> tempfile::TempDir {
+        let out = tempfile::tempdir().unwrap();
+        let settings = Settings { seed, format: crate::FORMAT, ..settings() };
+        let folder = settings.claim(out.path(), false).unwrap();
+        for (configuration, rounds) in times {
+            for (round, us) in (0..).zip(rounds) {
+                let settings = settings.clone();
+                let record = Record { settings, ..record(*configuration, round, *us) };
+                record.write(&folder).unwrap();
+            }
+        }
+        out
+    }
+
+    #[test]
+    fn two_folders_are_compared_by_configuration_over_their_rounds() {
+        let (clear, xml) = (Configuration::Clear, Configuration::Xml);
+        let a = folder(1, &[(clear, [1000, 1001]), (xml, [5000, 5001])]);
+        let b = folder(2, &[(clear, [3000, 3001])]);
+        let compared = Comparison::of(a.path(), b.path()).unwrap();
+        let settings: Vec<&str> = compared.settings.iter().map(|it| it.what.as_str()).collect();
+        assert_eq!((settings, compared.only_first), (vec!["seed"], vec!["rust-xml".to_owned()]));
+        let row = |metric: &str| compared.rows.iter().find(|row| row.metric == metric).unwrap();
+        let warm = row("warm_up_ms");
+        assert_eq!((warm.combination.as_str(), warm.differs), ("rust-clear", true));
+        assert!((warm.first - 1.0005).abs() < 1e-9 && (warm.second - 3.0005).abs() < 1e-9);
+        assert!(!row("ready_s").differs, "{:?}", row("ready_s"));
+        let nothing = folder(1, &[]);
+        let error = Comparison::of(nothing.path(), b.path()).unwrap_err();
+        assert!(error.to_string().contains("has no complete measurement"), "{error}");
     }
 }
