@@ -9,9 +9,10 @@ use tidegate_stats::{Difference, Estimate, holm};
 use crate::analysis::tables::of_points;
 use crate::analysis::{Run, runs};
 use crate::experiment::{Experiment, Levels};
+use crate::metrics::Figures;
 use crate::record::{Record, read_all};
 use crate::state::State;
-use crate::{Error, Result};
+use crate::{Error, Result, messages};
 
 /// Level of significance of all differences together.
 const LEVEL: f64 = 0.05;
@@ -69,17 +70,27 @@ impl Comparison {
     /// Compares two folders.
     ///
     /// # Errors
-    /// [`Error::Operator`]: one holds no study, or they are of different studies.
+    /// [`Error::Operator`]: one holds no study, one that cannot be compared, or one of another
+    /// version; or they are of different studies.
     pub fn of(first: &Path, second: &Path) -> Result<Self> {
+        can_be_compared(first)?;
+        can_be_compared(second)?;
+        let other = |a: &str, b: &str| {
+            Err(Error::Operator(format!(
+                "{} holds the study {a} and {} the study {b}; compare two runs of the same study",
+                first.display(),
+                second.display(),
+            )))
+        };
+        match (messages::Kept::of(first)?, messages::Kept::of(second)?) {
+            (Some(a), Some(b)) => return Ok(of_messages(&a, &b)),
+            (Some(_), None) => return other(messages::NAME, &State::of(second)?.experiment.name),
+            (None, Some(_)) => return other(&State::of(first)?.experiment.name, messages::NAME),
+            (None, None) => {}
+        }
         let (a, b) = (State::of(first)?, State::of(second)?);
         if a.experiment.name != b.experiment.name {
-            return Err(Error::Operator(format!(
-                "{} holds the study {} and {} the study {}; compare two runs of the same study",
-                first.display(),
-                a.experiment.name,
-                second.display(),
-                b.experiment.name
-            )));
+            return other(&a.experiment.name, &b.experiment.name);
         }
         let records = |folder| read_all(folder).into_values().collect::<Vec<Record>>();
         let (of_a, of_b) = (records(first), records(second));
@@ -91,18 +102,42 @@ impl Comparison {
                 )));
             }
         }
-        let (commits_a, commits_b) = (commits(&of_a), commits(&of_b));
+        let of = |records: &[Record]| {
+            commits(records.iter().map(|it| it.provenance.commit.clone()).collect())
+        };
         let mut settings = settings(&a, &b);
-        if commits_a != commits_b {
-            settings.push(Setting { what: "commit".into(), first: commits_a, second: commits_b });
-        }
+        settings.extend(differing([("commit", of(&of_a), of(&of_b))]));
         let compared = compare(&a.experiment, &runs(&of_a), &runs(&of_b));
         Ok(Self { study: a.experiment.name, settings, ..compared })
     }
 }
 
-fn commits(records: &[Record]) -> String {
-    let mut commits: Vec<&str> = records.iter().map(|it| it.provenance.commit.as_str()).collect();
+/// # Errors
+/// The folder has the result of a study that keeps nothing else to compare.
+fn can_be_compared(folder: &Path) -> Result<()> {
+    let read = |name: &str| std::fs::read_to_string(folder.join(name));
+    let (Ok(summary), Err(_)) = (read("summary.json"), read("study.json")) else { return Ok(()) };
+    let summary: serde_json::Value = serde_json::from_str(&summary).unwrap_or_default();
+    let Some(study) = summary["study"].as_str() else { return Ok(()) };
+    Err(Error::Operator(format!(
+        "{}: holds the study {study} without a study.json, so that it cannot be compared; look at report.html and at the tables of summary.json in both folders",
+        folder.display()
+    )))
+}
+
+/// Compares two folders of the study of messages.
+fn of_messages(a: &messages::Kept, b: &messages::Kept) -> Comparison {
+    let named = a.settings.named().into_iter().zip(b.settings.named());
+    let mut settings = differing(named.map(|((what, first), (_, second))| (what, first, second)));
+    let both = (commits(a.commits.clone()), commits(b.commits.clone()));
+    settings.extend(differing([("commit", both.0, both.1)]));
+    let metrics = a.metrics();
+    let metrics: Vec<&str> = metrics.iter().map(String::as_str).collect();
+    let compared = compare_groups(&a.rounds, &b.rounds, |it| it.to_string(), &metrics);
+    Comparison { study: messages::NAME.into(), settings, ..compared }
+}
+
+fn commits(mut commits: Vec<String>) -> String {
     commits.sort_unstable();
     commits.dedup();
     commits.join(", ")
@@ -124,11 +159,7 @@ fn settings(a: &State, b: &State) -> Vec<Setting> {
         ("measured, s", windows_a.measured_s.to_string(), windows_b.measured_s.to_string()),
         ("rounds", windows_a.repetitions.to_string(), windows_b.repetitions.to_string()),
     ];
-    let mut differ: Vec<Setting> = all
-        .into_iter()
-        .filter(|(_, first, second)| first != second)
-        .map(|(what, first, second)| Setting { what: what.into(), first, second })
-        .collect();
+    let mut differ = differing(all);
     let json = |state: &State| serde_json::to_value(&state.experiment.base).unwrap_or_default();
     let (base_a, base_b) = (json(a), json(b));
     for (name, value) in base_a.as_object().into_iter().flatten() {
@@ -141,18 +172,33 @@ fn settings(a: &State, b: &State) -> Vec<Setting> {
     differ
 }
 
+/// Those of these settings that differ.
+fn differing(settings: impl IntoIterator<Item = (&'static str, String, String)>) -> Vec<Setting> {
+    let differ = settings.into_iter().filter(|(_, first, second)| first != second);
+    differ.map(|(what, first, second)| Setting { what: what.into(), first, second }).collect()
+}
+
 /// Compares the runs of two studies.
 fn compare(experiment: &Experiment, first: &[Run], second: &[Run]) -> Comparison {
-    let (a, b) = (by_levels(first), by_levels(second));
     let words = |levels: &Levels| words(experiment, levels);
-    let only = |of: &BTreeMap<Levels, Vec<&Run>>, other: &BTreeMap<Levels, Vec<&Run>>| {
-        of.keys().filter(|levels| !other.contains_key(*levels)).map(words).collect()
+    compare_groups(&by_levels(first), &by_levels(second), words, of_points(experiment))
+}
+
+/// Compares the figures of the runs of each combination.
+fn compare_groups<K: Ord>(
+    a: &BTreeMap<K, Vec<Figures>>,
+    b: &BTreeMap<K, Vec<Figures>>,
+    words: impl Fn(&K) -> String,
+    metrics: &[&str],
+) -> Comparison {
+    let only = |of: &BTreeMap<K, Vec<Figures>>, other: &BTreeMap<K, Vec<Figures>>| {
+        of.keys().filter(|key| !other.contains_key(*key)).map(&words).collect()
     };
     let mut rows = Vec::new();
-    for (levels, runs) in &a {
-        let Some(others) = b.get(levels) else { continue };
-        for metric in of_points(experiment) {
-            rows.extend(row(words(levels), metric, runs, others));
+    for (key, runs) in a {
+        let Some(others) = b.get(key) else { continue };
+        for metric in metrics {
+            rows.extend(row(words(key), metric, runs, others));
         }
     }
     let p: Vec<f64> = rows.iter().filter_map(|row| row.p).collect();
@@ -164,15 +210,15 @@ fn compare(experiment: &Experiment, first: &[Run], second: &[Run]) -> Comparison
         study: String::new(),
         settings: Vec::new(),
         rows,
-        only_first: only(&a, &b),
-        only_second: only(&b, &a),
+        only_first: only(a, b),
+        only_second: only(b, a),
     }
 }
 
-fn by_levels(runs: &[Run]) -> BTreeMap<Levels, Vec<&Run>> {
-    let mut groups: BTreeMap<Levels, Vec<&Run>> = BTreeMap::new();
+fn by_levels(runs: &[Run]) -> BTreeMap<Levels, Vec<Figures>> {
+    let mut groups: BTreeMap<Levels, Vec<Figures>> = BTreeMap::new();
     for run in runs {
-        groups.entry(run.levels.clone()).or_default().push(run);
+        groups.entry(run.levels.clone()).or_default().push(run.figures.clone());
     }
     groups
 }
@@ -186,9 +232,11 @@ fn words(experiment: &Experiment, levels: &Levels) -> String {
     if words.is_empty() { "all runs".into() } else { words.join(", ") }
 }
 
-fn row(combination: String, metric: &str, first: &[&Run], second: &[&Run]) -> Option<Row> {
-    let values =
-        |runs: &[&Run]| -> Vec<f64> { runs.iter().filter_map(|run| run.figure(metric)).collect() };
+fn row(combination: String, metric: &str, first: &[Figures], second: &[Figures]) -> Option<Row> {
+    let values = |runs: &[Figures]| -> Vec<f64> {
+        let values = runs.iter().filter_map(|figures| figures.get(metric).copied());
+        values.filter(|value| value.is_finite()).collect()
+    };
     let (a, b) = (values(first), values(second));
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
     if a.is_empty() || b.is_empty() {
@@ -253,5 +301,18 @@ mod tests {
         let error = Comparison::of(folder.path(), folder.path()).unwrap_err();
         assert_eq!(error.exit_code(), 2);
         assert!(error.to_string().contains("give the folder of a study"), "{error}");
+    }
+
+    #[test]
+    fn a_result_without_runs_says_that_it_cannot_be_compared_and_what_to_look_at() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("summary.json"), "{\"study\": \"capacity\"}").unwrap();
+        let error = Comparison::of(folder.path(), folder.path()).unwrap_err();
+        assert_eq!(error.exit_code(), 2);
+        let text = error.to_string();
+        assert!(
+            text.contains("the study capacity") && text.contains("look at report.html"),
+            "{text}"
+        );
     }
 }

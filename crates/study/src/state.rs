@@ -65,6 +65,9 @@ impl State {
         let operator = |text: String| Err(Error::Operator(format!("--out {shown}: {text}")));
         let folder = Folder::create(out)?;
         if let Ok(text) = std::fs::read_to_string(folder.file(FILE)) {
+            if let Some(other) = of_other_method(&text) {
+                return operator(format!("holds the study {other}; give another --out"));
+            }
             if !resume {
                 return operator(
                     "holds a study already; --resume continues it, another --out starts anew"
@@ -145,12 +148,41 @@ impl State {
         let operator = |text: String| Error::Operator(format!("{}: {text}", file.display()));
         let text = std::fs::read_to_string(&file)
             .map_err(|error| operator(format!("{error}; give the folder of a study")))?;
-        serde_json::from_str(&text).map_err(|error| {
+        let damaged = |error: serde_json::Error| {
             operator(format!(
-                "is of another version, or damaged ({error}); give a folder of this version"
+                "is of another version, or damaged ({error}); run the study anew into another folder"
             ))
-        })
+        };
+        if let Some(other) = of_other_method(&text) {
+            return Err(operator(format!(
+                "holds the study {other}; give the folder of an experiment"
+            )));
+        }
+        let value: serde_json::Value = serde_json::from_str(&text).map_err(damaged)?;
+        check_format(&file, &value)?;
+        serde_json::from_value(value).map_err(damaged)
     }
+}
+
+/// The study of a folder that is no experiment's: such a state names it.
+fn of_other_method(text: &str) -> Option<String> {
+    let value: serde_json::Value = serde_json::from_str(text).ok()?;
+    value["study"].as_str().map(str::to_owned)
+}
+
+/// Checks that this program can read a folder by the `format` of its state.
+///
+/// # Errors
+/// [`Error::Operator`]: it cannot.
+pub(crate) fn check_format(file: &Path, state: &serde_json::Value) -> Result<()> {
+    let (format, version) = (&state["format"], state["version"].as_str().unwrap_or("unknown"));
+    if *format == FORMAT {
+        return Ok(());
+    }
+    Err(Error::Operator(format!(
+        "{}: has format {format}, of version {version} of the program, and this one reads {FORMAT}; use that version, or run the study anew into another folder",
+        file.display()
+    )))
 }
 
 #[cfg(test)]
@@ -217,6 +249,29 @@ mod tests {
         now.experiment.claims.pop();
         now.claim(out.path(), true).unwrap();
         assert_eq!(State::of(out.path()).unwrap(), now);
+    }
+
+    #[test]
+    fn a_folder_of_another_format_says_which_and_what_to_do() {
+        let out = tempfile::tempdir().unwrap();
+        let other = State { format: FORMAT + 1, version: "9.9".into(), ..state() };
+        other.claim(out.path(), false).unwrap();
+        let error = State::of(out.path()).unwrap_err();
+        assert_eq!(error.exit_code(), 2);
+        let text = error.to_string();
+        for expected in ["has format 2, of version 9.9", "reads 1", "run the study anew"] {
+            assert!(text.contains(expected), "{expected}: {text}");
+        }
+    }
+
+    #[test]
+    fn the_folder_of_a_study_with_a_method_of_its_own_is_not_touched() {
+        let out = tempfile::tempdir().unwrap();
+        std::fs::write(out.path().join(FILE), "{\"study\": \"messages\"}").unwrap();
+        for resume in [false, true] {
+            assert!(error(&state(), out.path(), resume).contains("holds the study messages"));
+        }
+        assert!(State::of(out.path()).unwrap_err().to_string().contains("the study messages"));
     }
 
     #[test]

@@ -1,10 +1,22 @@
 //! `tidegate study list`.
 
 use tidegate_study::experiment::{BUILT_IN, BuiltIn};
-use tidegate_study::messages;
+use tidegate_study::{capacity, messages};
 
 use crate::exit::{Outcome, bad_input};
 use crate::stdout::print;
+
+/// The studies that are no files: each is a command with flags of its own.
+const OWN_METHOD: [(&str, &str); 2] = [
+    (messages::NAME, messages::ABOUT),
+    (capacity::NAME, "how many customers a site of your own carries, and what limits it"),
+];
+
+/// The names of all studies that ship.
+pub(super) fn names() -> Vec<&'static str> {
+    let files = BUILT_IN.iter().map(|one| one.name);
+    files.chain(OWN_METHOD.iter().map(|(name, _)| *name)).collect()
+}
 
 /// Flags of `tidegate study list`.
 #[derive(clap::Args)]
@@ -24,7 +36,7 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
         return Ok(Outcome::Done);
     }
     if let Some(name) = &args.show {
-        if name == messages::NAME {
+        if OWN_METHOD.iter().any(|(own, _)| own == name) {
             return Err(bad_input(format!(
                 "--show {name}: this study is no file; `tidegate study {name} --help` has its flags"
             )));
@@ -42,6 +54,8 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     for one in BUILT_IN {
         print(format!("{:12} {}\n", one.name, one.experiment().about))?;
     }
-    print(format!("{:12} {}\n", messages::NAME, messages::ABOUT))?;
+    for (name, about) in OWN_METHOD {
+        print(format!("{name:12} {about}\n"))?;
+    }
     Ok(Outcome::Done)
 }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use tidegate_study::messages::{self, Options, Volume};
 
+use super::progress::Progress;
 use super::run::claims;
 use crate::exit::Outcome;
 use crate::signals::stop_on_signal;
@@ -18,6 +19,9 @@ pub struct Args {
     /// Folder of the results
     #[arg(long, value_name = "DIR", default_value = "out/study/messages")]
     out: PathBuf,
+    /// Continue a study that stopped: what is complete is not measured again
+    #[arg(long)]
+    resume: bool,
     /// Seed of the order of the configurations
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -46,12 +50,15 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     let options = Options {
         out: args.out.clone(),
         quick: args.quick,
+        resume: args.resume,
         seed: args.seed,
         volume: Some(volume),
         without_java: args.without_java,
     };
     let stop = stop_on_signal()?;
-    let summary = messages::run(&options, &stop, &mut |line| eprintln!("{line}"))?;
+    let mut progress = Progress::new();
+    let summary = messages::run(&options, &stop, &mut |event| progress.show(&event))?;
+    progress.end();
     print(claims(&summary))?;
     let file = |name: &str| options.out.join(name).display().to_string();
     print(format!("\nreport: {}\nfigures: {}\n", file("report.html"), file("summary.json")))?;

@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 
 use tidegate_config::did_you_mean;
 use tidegate_host::Cores;
-use tidegate_study::experiment::{BUILT_IN, BuiltIn};
+use tidegate_study::experiment::BuiltIn;
 use tidegate_study::{Experiment, Options, Summary, Verdict};
 
+use super::list::names;
 use super::progress::Progress;
 use crate::exit::{Outcome, bad_input};
 use crate::signals::stop_on_signal;
@@ -72,7 +73,7 @@ fn find(given: &str) -> anyhow::Result<Experiment> {
     }
     let path = Path::new(given);
     if !path.exists() {
-        let names: Vec<&str> = BUILT_IN.iter().map(|one| one.name).collect();
+        let names = names();
         let remedy = did_you_mean(given, &names)
             .unwrap_or_else(|| format!("those that ship: {}", names.join(", ")));
         return Err(bad_input(format!(

@@ -1,9 +1,17 @@
 //! `tidegate site messages` and `tidegate study messages` over real processes. Nothing here
 //! depends on how fast anything is.
 
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
+use std::time::Instant;
 
+use parquet::file::reader::{FileReader, SerializedFileReader};
 use serde_json::Value;
+
+use crate::common::PATIENCE;
+
+const TINY: [&str; 7] =
+    ["study", "messages", "--without-java", "--requests", "20", "--rounds", "2"];
 
 fn tidegate(arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tidegate"));
@@ -14,15 +22,72 @@ fn text(output: &Output) -> String {
     String::from_utf8([output.stdout.clone(), output.stderr.clone()].concat()).unwrap()
 }
 
+/// The complete measurements of a folder with their contents, by name.
+fn complete(out: &Path) -> Vec<(String, Vec<u8>)> {
+    let files = std::fs::read_dir(out.join("runs")).into_iter().flatten().flatten();
+    let complete = files.filter(|file| file.path().extension().is_some_and(|it| it == "json"));
+    let mut read: Vec<_> = complete
+        .map(|file| (file.file_name().into_string().unwrap(), std::fs::read(file.path()).unwrap()))
+        .collect();
+    read.sort();
+    read
+}
+
 #[test]
-fn a_tiny_study_measures_every_configuration_of_our_own_service() {
+fn a_tiny_study_that_was_interrupted_is_continued_to_every_configuration_of_our_own_service() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out");
-    let out = out.to_str().unwrap();
-    let arguments = ["study", "messages", "--without-java", "--requests", "20", "--rounds", "2"];
-    let output = tidegate(&[&arguments, ["--out", out].as_slice()].concat());
+    let dir = out.to_str().unwrap();
+    let arguments = [TINY.as_slice(), &["--out", dir]].concat();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tidegate"));
+    command.args(&arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let child = command.spawn().unwrap();
+    let began = Instant::now();
+    while complete(&out).is_empty() {
+        assert!(began.elapsed() < PATIENCE, "nothing was measured");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    // SAFETY: the child was not waited for yet, so the id is its own.
+    unsafe { libc::kill(child.id() as libc::pid_t, libc::SIGINT) };
+    let interrupted = child.wait_with_output().unwrap();
+    let message = text(&interrupted);
+    assert_eq!(interrupted.status.code(), Some(3), "{message}");
+    let kept = complete(&out);
+    let expected = format!("stopped; {} of 12 measurements are kept in", kept.len());
+    assert!(message.contains(&expected), "{message}");
+    assert!(
+        message.contains("--resume continues there") && message.contains(" left)"),
+        "{message}"
+    );
+    assert!(!out.join("summary.json").exists() && !out.join("report.html").exists());
+
+    let again = tidegate(&arguments);
+    assert_eq!(again.status.code(), Some(2), "{}", text(&again));
+    assert!(text(&again).contains("--resume continues it"), "{}", text(&again));
+    let other = tidegate(&[arguments.as_slice(), &["--resume", "--seed", "2"]].concat());
+    assert_eq!(other.status.code(), Some(2), "{}", text(&other));
+    let differs = "was begun with --seed 1 (here --seed 2); give the same flags, or another --out";
+    assert!(text(&other).contains(differs), "{}", text(&other));
+    assert_eq!(complete(&out), kept, "nothing was touched");
+
+    let output = tidegate(&[arguments.as_slice(), &["--resume"]].concat());
     assert!(output.status.success(), "{}", text(&output));
-    let read = |name: &str| std::fs::read_to_string(folder.path().join("out").join(name)).unwrap();
+    let all = complete(&out);
+    assert_eq!(all.len(), 12);
+    assert!(kept.iter().all(|one| all.contains(one)), "what is complete is not measured again");
+    check_results(folder.path());
+
+    let finished = tidegate(&[arguments.as_slice(), &["--resume"]].concat());
+    assert!(finished.status.success(), "{}", text(&finished));
+    assert_eq!(complete(&out), all, "a finished study only analyses its measurements again");
+
+    let compared = text(&tidegate(&["study", "compare", dir, dir, "--all"]));
+    assert!(compared.contains("0 of ") && compared.contains("rust-xml"), "{compared}");
+    assert!(compared.contains("same machine, commit and settings"), "{compared}");
+}
+
+fn check_results(folder: &Path) {
+    let read = |name: &str| std::fs::read_to_string(folder.join("out").join(name)).unwrap();
     let summary: Value = serde_json::from_str(&read("summary.json")).unwrap();
     assert_eq!(summary["study"], "messages");
     let rows = |name: &str| summary["tables"][name].as_array().unwrap().clone();
@@ -46,10 +111,18 @@ fn a_tiny_study_measures_every_configuration_of_our_own_service() {
     assert!(claims.iter().filter(java).all(|claim| claim["verdict"] == "undecided"));
     let page = read("report.html");
     assert!(page.contains("left out") && page.contains("<svg"), "the page says what is missing");
-    let lines = read("requests.csv").lines().count();
     // Per round: the long series and that of two clients; connections; five payloads.
     let each = 20 + 20 + 20 * 2 + 20 * 5;
-    assert_eq!(lines, 1 + 2 * (6 * each + 20), "the sessions of one are resumed as well");
+    let every = 2 * (6 * each + 20);
+    assert_eq!(rows_of(folder, "requests.parquet"), every, "one's sessions are resumed as well");
+    assert_eq!(rows_of(folder, "results.parquet"), 2 * 6);
+}
+
+/// The rows of a table.
+fn rows_of(folder: &Path, name: &str) -> i64 {
+    let file = folder.join("out").join(name);
+    let reader = SerializedFileReader::try_from(file.as_path()).unwrap();
+    reader.metadata().file_metadata().num_rows()
 }
 
 /// What is counted contains the payload, and a full handshake is more than a resumed one.

@@ -161,7 +161,14 @@ fn check_results(out: &Path) {
 #[test]
 fn the_studies_that_ship_are_listed_and_printed() {
     let list = run(&["list"]);
-    assert!(list.status.success() && text(&list).contains("overload "), "{}", text(&list));
+    assert!(list.status.success(), "{}", text(&list));
+    for name in ["overload ", "rivals ", "messages ", "capacity "] {
+        assert!(text(&list).contains(&format!("\n{name}")) || text(&list).starts_with(name));
+    }
+    for name in ["messages", "capacity"] {
+        let refused = text(&run(&["list", "--show", name]));
+        assert!(refused.contains(&format!("`tidegate study {name} --help`")), "{refused}");
+    }
     let shown = run(&["list", "--show", "overload"]);
     assert!(text(&shown).contains("[[factors]]"), "{}", text(&shown));
     let reference = run(&["list", "--reference"]);
@@ -184,6 +191,8 @@ fn bad_input_says_what_to_do() {
         }
     };
     expect(TINY, &["overlaod"], &["overlaod: is neither", "did you mean overload?"]);
+    expect(TINY, &["mesages"], &["did you mean messages?"]);
+    expect(TINY, &["x"], &["node, messages, capacity"]);
     expect("name = 1\nfoo = 2", &[&file], &["tiny.toml:1: name = 1", "tiny.toml:2: foo = 2"]);
     expect(TINY, &["compare", dir, dir], &["give the folder of a study"]);
     if !has_two_processors() {
@@ -192,6 +201,10 @@ fn bad_input_says_what_to_do() {
     let many =
         TINY.replace("[workload]", "[system]\nprocessors = 4000\nprocessor_share = 1\n[workload]");
     expect(&many, &[&file, "--out", dir], &["needs 4000 cores", "leave out `processor_share`"]);
+    let rival = TINY.replace("\"tide\"]", "\"tide\", \"codel\"]");
+    if !cfg!(feature = "rivals") {
+        expect(&rival, &[&file, "--out", dir], &["needs a build with `--features rivals`"]);
+    }
     let policy = TINY.replace("\"tide\"]", "\"tide\", \"drip\"]");
     expect(&policy, &[&file, "--out", dir], &["policy = \"drip\": the gate refuses it"]);
     let own =

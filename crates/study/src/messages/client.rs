@@ -9,6 +9,7 @@ use http::{HeaderValue, Request};
 use http_body_util::{BodyExt, Full};
 use rustls::ClientConfig;
 use tidegate_host::cpu_clock;
+use tidegate_load::Stop;
 use tidegate_sites::messages::{Channel, Message, Operation, PATH, Scene, now_ms};
 use tokio::runtime::Runtime;
 
@@ -66,8 +67,14 @@ impl Client {
     /// Sends so many requests on this thread.
     ///
     /// # Errors
-    /// An answer is missing, late, refused or wrong.
-    pub(super) fn send(&mut self, requests: usize, payload: usize, reuse: Reuse) -> Result<Sent> {
+    /// An answer is missing, late, refused or wrong; the run was stopped.
+    pub(super) fn send(
+        &mut self,
+        requests: usize,
+        payload: usize,
+        reuse: Reuse,
+        stop: &Stop,
+    ) -> Result<Sent> {
         let before = cpu_clock::of_this_thread();
         let mut samples = Vec::with_capacity(requests);
         let payload = "x".repeat(payload);
@@ -88,6 +95,9 @@ impl Client {
                 kept.close().await;
             }
             for _ in 0..requests {
+                if stop.is_stopped() {
+                    return Err(Error::Process("stopped".into()));
+                }
                 let sample = exchange.one(open, &payload);
                 let sample = tokio::time::timeout(PATIENCE, sample).await.map_err(|_| {
                     Error::Process(format!("{}: no answer within {PATIENCE:?}", self.address))

@@ -2,10 +2,12 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
 use tidegate_sites::messages::Format;
 
 /// A service with its kind of security.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(into = "&'static str", try_from = "String")]
 pub enum Configuration {
     /// Our own service, plain HTTP.
     Clear,
@@ -91,6 +93,21 @@ impl Configuration {
             Self::JspHttps => Some(Self::JspClear),
             Self::SoapWss => Some(Self::SoapClear),
         }
+    }
+}
+
+impl From<Configuration> for &'static str {
+    fn from(configuration: Configuration) -> Self {
+        configuration.name()
+    }
+}
+
+impl TryFrom<String> for Configuration {
+    type Error = String;
+
+    fn try_from(name: String) -> Result<Self, String> {
+        let found = Self::ALL.into_iter().find(|it| it.name() == name);
+        found.ok_or_else(|| format!("there is no configuration {name}"))
     }
 }
 

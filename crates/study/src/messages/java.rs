@@ -8,6 +8,7 @@ use serde::Deserialize;
 use tidegate_host::Cores;
 use tidegate_lab::services::{MessagesKeys, Services, Tomcat, TomcatSetup, messages_client};
 use tidegate_lab::{Key, Launch};
+use tidegate_load::Stop;
 
 use super::configuration::Configuration;
 use super::series::{Question, Reuse, Sample};
@@ -87,8 +88,13 @@ impl OnTomcat<'_> {
     /// CPU time of its clients' threads in seconds.
     ///
     /// # Errors
-    /// The client fails, with its last lines.
-    pub(super) fn send(&self, question: Question, requests: usize) -> Result<(Vec<Sample>, f64)> {
+    /// The client fails, with its last lines; the run was stopped.
+    pub(super) fn send(
+        &self,
+        question: Question,
+        requests: usize,
+        stop: &Stop,
+    ) -> Result<(Vec<Sample>, f64)> {
         let (path, security) = match self.configuration {
             Configuration::SoapClear => ("/soap", "soap"),
             Configuration::SoapWss => ("/secure", "wss"),
@@ -114,6 +120,9 @@ impl OnTomcat<'_> {
         let mut samples = Vec::with_capacity(requests);
         let mut cpu_s = None;
         for line in BufReader::new(output).lines() {
+            if stop.is_stopped() {
+                return Err(Error::Process("stopped".into()));
+            }
             let line: Option<Line> = line.ok().and_then(|line| serde_json::from_str(&line).ok());
             match line {
                 Some(Line::Request { us, bytes_out, bytes_in }) if samples.len() < requests => {

@@ -5,7 +5,7 @@ use tidegate_load::Stop;
 use super::configuration::Configuration;
 use super::java::{Java, OnTomcat};
 use super::plan::Volume;
-use super::series::{Measured, Question, Reuse, Sample, Series, Start};
+use super::series::{Question, Reuse, Sample, Series, Start};
 use super::server::{Material, Own};
 use crate::{Error, Result};
 
@@ -40,22 +40,19 @@ impl Bench {
         configuration: Configuration,
         round: u32,
         stop: &Stop,
-        measured: &mut Measured,
-    ) -> Result<()> {
+    ) -> Result<(Start, Vec<Series>)> {
         let mut server = self.start(configuration)?;
-        measured.starts.push(Start { configuration, round, ready_s: server.ready_s() });
+        let start = Start { configuration, round, ready_s: server.ready_s() };
+        let mut all = Vec::new();
         for (question, requests) in self.questions(configuration) {
-            if stop.is_stopped() {
-                return Err(Error::Process("stopped before the end; nothing was written".into()));
-            }
             let before = server.cpu_s()?;
-            let (samples, client_cpu_s) = server.send(question, requests)?;
+            let (samples, client_cpu_s) = server.send(question, requests, stop)?;
             let server_cpu_s = server.cpu_s()? - before;
             let series =
                 Series { configuration, round, question, samples, server_cpu_s, client_cpu_s };
-            measured.series.push(series);
+            all.push(series);
         }
-        Ok(())
+        Ok((start, all))
     }
 
     /// The series of a configuration with their requests; the one after the start first.
@@ -98,10 +95,15 @@ impl Server<'_> {
         }
     }
 
-    fn send(&mut self, question: Question, requests: usize) -> Result<(Vec<Sample>, f64)> {
+    fn send(
+        &mut self,
+        question: Question,
+        requests: usize,
+        stop: &Stop,
+    ) -> Result<(Vec<Sample>, f64)> {
         match self {
-            Self::Own(own) => own.send(question, requests),
-            Self::Java(java) => java.send(question, requests),
+            Self::Own(own) => own.send(question, requests, stop),
+            Self::Java(java) => java.send(question, requests, stop),
         }
     }
 }

@@ -17,23 +17,32 @@ mod measure;
 mod output;
 mod page;
 mod plan;
+mod record;
+mod results;
 mod series;
 mod server;
+mod settings;
 mod words;
 
 use std::path::PathBuf;
 
 pub use configuration::Configuration;
 pub use plan::Volume;
+pub(crate) use results::Kept;
 
+use std::time::Instant;
+
+use tidegate_host::{Machine, Provenance};
 use tidegate_lab::turns::Order;
 use tidegate_load::Stop;
 
 use crate::folder::Folder;
-use crate::{Error, Result, Summary};
+use crate::summary::FORMAT;
+use crate::{Error, Event, Result, Summary};
 use java::Java;
 use measure::Bench;
-use series::Measured;
+use record::{Record, time_for};
+use settings::Settings;
 
 /// Name of the study.
 pub const NAME: &str = "messages";
@@ -47,6 +56,8 @@ pub struct Options {
     pub out: PathBuf,
     /// One round of shorter series.
     pub quick: bool,
+    /// Continue a study that stopped: what is complete is not measured again.
+    pub resume: bool,
     /// Seed of the order of the configurations.
     pub seed: u64,
     /// How much is measured; `None`: as much as `quick` says.
@@ -55,75 +66,117 @@ pub struct Options {
     pub without_java: bool,
 }
 
-/// Runs the study and writes its folder, the summary last. `tell` gets a line per step.
+/// Runs what is missing of the study and writes its folder, the summary last.
 ///
 /// # Errors
-/// The folder cannot be written; a service does not start or does not answer as it should;
-/// the run was stopped.
-pub fn run(options: &Options, stop: &Stop, tell: &mut dyn FnMut(&str)) -> Result<Summary> {
-    let folder = Folder::create(&options.out)?;
-    begin_anew(&folder)?;
+/// [`Error::Operator`]: the folder holds a study and `resume` is not set, or one of other
+/// settings; otherwise a file cannot be written, a service does not start or does not answer as
+/// it should, or the run was stopped. What is complete is kept.
+pub fn run(options: &Options, stop: &Stop, show: &mut dyn FnMut(Event)) -> Result<Summary> {
     let volume = options.volume.unwrap_or_else(|| Volume::usual(options.quick));
-    let mut notes = Vec::new();
-    let java = if options.without_java {
-        notes.push("The configurations on Java were left out by --without-java.".to_owned());
-        None
-    } else {
-        match Java::find() {
-            Ok(java) => Some(java),
-            Err(Error::Operator(text)) => {
-                notes.push(format!("The configurations on Java are left out: {text}."));
-                None
-            }
-            Err(other) => return Err(other),
-        }
+    let (java, notes) = java(options)?;
+    let settings = Settings {
+        study: NAME.into(),
+        format: FORMAT,
+        version: env!("CARGO_PKG_VERSION").into(),
+        quick: options.quick,
+        seed: options.seed,
+        requests: volume.requests,
+        rounds: volume.rounds,
+        java: java.is_some(),
+        machine: Machine::read(),
     };
-    notes.iter().for_each(|note| tell(note));
+    let folder = settings.claim(&options.out, options.resume)?;
+    notes.iter().for_each(|note| show(Event::Note(note)));
+    let complete = measure_missing(&folder, &settings, Bench::new(volume, java)?, stop, show)?;
+    output::write(&folder, options, &volume, notes, complete)
+}
+
+/// Java, unless it is left out or missing; then with a note.
+fn java(options: &Options) -> Result<(Option<Java>, Vec<String>)> {
+    if options.without_java {
+        let note = "The configurations on Java were left out by --without-java.";
+        return Ok((None, vec![note.to_owned()]));
+    }
+    match Java::find() {
+        Ok(java) => Ok((Some(java), Vec::new())),
+        Err(Error::Operator(text)) => {
+            Ok((None, vec![format!("The configurations on Java are left out: {text}.")]))
+        }
+        Err(other) => Err(other),
+    }
+}
+
+/// Measures what has no record yet, and keeps a record of each. All records, also those that
+/// were complete.
+fn measure_missing(
+    folder: &Folder,
+    settings: &Settings,
+    bench: Bench,
+    stop: &Stop,
+    show: &mut dyn FnMut(Event),
+) -> Result<Vec<Record>> {
+    let provenance = Provenance::read();
     let configurations: Vec<_> =
-        Configuration::ALL.into_iter().filter(|it| java.is_some() || !it.is_java()).collect();
-    let bench = Bench::new(volume, java)?;
-    let mut measured = Measured::default();
-    let turns = Order::seeded(options.seed).turns(configurations.len(), volume.rounds);
+        Configuration::ALL.into_iter().filter(|it| settings.java || !it.is_java()).collect();
+    let turns = Order::seeded(settings.seed).turns(configurations.len(), settings.rounds);
     let all = turns.len();
-    for (done, turn) in turns.enumerate() {
-        let configuration = configurations[turn.contender];
-        tell(&format!("{}/{all} {configuration}", done + 1));
-        bench.measure(configuration, turn.round, stop, &mut measured)?;
+    let mut complete = Record::read_all(folder.path(), settings);
+    let is_complete = |configuration, round| {
+        complete.iter().any(|it| (it.start.configuration, it.start.round) == (configuration, round))
+    };
+    let missing: Vec<_> = turns
+        .map(|turn| (configurations[turn.contender], turn.round))
+        .filter(|(configuration, round)| !is_complete(*configuration, *round))
+        .collect();
+    if !missing.is_empty() {
+        remove_result(folder)?;
     }
-    output::write(&folder, options, &volume, &notes, &measured)
+    for (number, (configuration, round)) in missing.iter().copied().enumerate() {
+        let what = format!("round {}: {configuration}", round + 1);
+        let rest: Vec<_> = missing[number..].iter().map(|(it, _)| *it).collect();
+        match time_for(&rest, &complete) {
+            Some(left) => show(Event::Begin { what: &what, done: (complete.len(), all), left }),
+            None => show(Event::Note(&format!("0/{all} {what} (time left: known after this)"))),
+        }
+        let begin = Instant::now();
+        let measured = if stop.is_stopped() {
+            Err(Error::Process("stopped".into()))
+        } else {
+            bench.measure(configuration, round, stop)
+        };
+        // What fails while everything ends is no failure of its own.
+        let (start, series) = measured.map_err(|error| match stop.is_stopped() {
+            true => stopped(folder, complete.len(), all),
+            false => error,
+        })?;
+        let record = Record {
+            settings: settings.clone(),
+            provenance: provenance.clone(),
+            took_s: begin.elapsed().as_secs_f64(),
+            start,
+            series,
+        };
+        record.write(folder)?;
+        complete.push(record);
+    }
+    Ok(complete)
 }
 
-/// Takes an earlier result away: the folder has none until this run is complete.
-fn begin_anew(folder: &Folder) -> Result<()> {
+fn stopped(folder: &Folder, complete: usize, all: usize) -> Error {
+    Error::Process(format!(
+        "stopped; {complete} of {all} measurements are kept in {}, and --resume continues there",
+        folder.path().display()
+    ))
+}
+
+/// Takes an earlier result away: the folder has none until its measurements are complete.
+fn remove_result(folder: &Folder) -> Result<()> {
     let path = folder.file("summary.json");
-    if !path.exists() {
-        return Ok(());
-    }
-    match folder.result() {
-        Ok(earlier) if earlier.study == NAME => std::fs::remove_file(&path)
-            .map_err(|error| Error::Machine(format!("cannot remove {}: {error}", path.display()))),
-        Ok(_) | Err(_) => Err(Error::Operator(format!(
-            "--out {}: holds the result of another study or version; give another folder",
-            folder.path().display()
-        ))),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use tidegate_host::Provenance;
-
-    #[test]
-    fn an_earlier_result_is_taken_away_and_that_of_another_study_is_kept() {
-        let root = tempfile::tempdir().unwrap();
-        let folder = Folder::create(root.path()).unwrap();
-        assert!(begin_anew(&folder).is_ok());
-        folder.finish(&Summary::new(NAME, true, Provenance::read())).unwrap();
-        assert!(begin_anew(&folder).is_ok() && folder.result().is_err());
-        folder.finish(&Summary::new("overload", true, Provenance::read())).unwrap();
-        let error = begin_anew(&folder).unwrap_err();
-        assert!(error.to_string().contains("another study"), "{error}");
-        assert_eq!(folder.result().unwrap().study, "overload");
+    match std::fs::remove_file(&path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(Error::Machine(format!("cannot remove {}: {error}", path.display())))
+        }
+        _ => Ok(()),
     }
 }

@@ -1,5 +1,7 @@
 //! What the study leaves in its folder.
 
+use std::collections::BTreeSet;
+
 use tidegate_host::Provenance;
 use tidegate_report::Palette;
 
@@ -9,9 +11,12 @@ use super::analysis::{
 use super::figures::Drawn;
 use super::page::Page;
 use super::plan::Volume;
+use super::record::Record;
+use super::results::{requests, results};
 use super::series::Measured;
 use super::{NAME, Options, claims, figures};
 use crate::folder::Folder;
+use crate::output::parquet;
 use crate::output::png::write_figures;
 use crate::{Result, Summary};
 
@@ -23,9 +28,12 @@ pub(super) fn write(
     folder: &Folder,
     options: &Options,
     volume: &Volume,
-    notes: &[String],
-    measured: &Measured,
+    mut notes: Vec<String>,
+    records: Vec<Record>,
 ) -> Result<Summary> {
+    notes.extend(commits(&records));
+    folder.write("results.parquet", &parquet::table(&results(&records))?)?;
+    let measured = &Measured::of_records(records);
     let mut summary = Summary::new(NAME, options.quick, Provenance::read());
     for (name, rows) in [
         ("key_numbers", key_numbers(measured, volume)),
@@ -44,40 +52,22 @@ pub(super) fn write(
         summary.tables.insert("notes".to_owned(), notes.iter().map(note).collect());
     }
     summary.claims = claims::check(measured, volume);
-    folder.write("requests.csv", requests(measured).as_bytes())?;
+    let every = parquet::groups(measured.series.iter().map(requests))?;
+    folder.write("requests.parquet", &every)?;
     let drawn = figures::figures(measured, volume);
     let palette = Palette::of(drawn.iter().flat_map(|figure| &figure.lines));
     let svg = |figure: &Drawn| palette.file(&figure.chart().svg(), figure.title);
     let no_font = write_figures(folder, drawn.iter().map(|figure| (figure.id, svg(figure))))?;
-    let notes: Vec<String> = notes.iter().cloned().chain(no_font.map(str::to_owned)).collect();
+    notes.extend(no_font.map(str::to_owned));
     let page = Page { summary: &summary, drawn: &drawn, palette: &palette, notes: &notes, volume };
     folder.write("report.html", page.html().as_bytes())?;
     folder.finish(&summary)?;
     Ok(summary)
 }
 
-/// Every request, a line each.
-fn requests(measured: &Measured) -> String {
-    let mut text =
-        "round,configuration,series,clients,connection,payload_bytes,request,us,bytes_out,bytes_in\n"
-            .to_owned();
-    for series in &measured.series {
-        let question = series.question;
-        for (index, sample) in series.samples.iter().enumerate() {
-            text += &format!(
-                "{},{},{},{},{},{},{},{},{},{}\n",
-                series.round + 1,
-                series.configuration,
-                question.name(),
-                question.clients(),
-                question.reuse().name(),
-                question.payload(),
-                index + 1,
-                sample.us,
-                sample.out,
-                sample.into
-            );
-        }
-    }
-    text
+/// A note where the measurements are of several commits.
+fn commits(records: &[Record]) -> Option<String> {
+    let commits: BTreeSet<&str> = records.iter().map(|it| it.provenance.commit.as_str()).collect();
+    let all: Vec<&str> = commits.into_iter().collect();
+    (all.len() > 1).then(|| format!("The measurements are of several commits: {}.", all.join(", ")))
 }

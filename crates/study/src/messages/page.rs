@@ -123,7 +123,7 @@ impl Page<'_> {
             dt { "Machine" } dd { (machine) ", " (machine.system) ", " (machine.cpus) " processors" }
             dt { "Commit" } dd { (self.summary.provenance.commit) }
             dt { "Command" } dd { code { (self.summary.provenance.command) } }
-            dt { "Data" } dd { code { "requests.csv" } " has every request, " code { "summary.json" } " the tables and claims of this page" }
+            dt { "Data" } dd { code { "requests.parquet" } " has every request, " code { "results.parquet" } " a row for each configuration and round, " code { "summary.json" } " the tables and claims of this page" }
         } }
     }
 }

@@ -1,10 +1,13 @@
 //! What is measured: requests one by one, in series of the same kind.
 
+use serde::{Deserialize, Serialize};
+
 use super::configuration::Configuration;
 use super::plan::USUAL_PAYLOAD;
+use super::record::Record;
 
 /// One request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Sample {
     /// From before the message is made until its answer was verified, in microseconds.
     pub us: u64,
@@ -15,7 +18,8 @@ pub(super) struct Sample {
 }
 
 /// What requests share.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(super) enum Reuse {
     /// One connection.
     Keep,
@@ -36,7 +40,8 @@ impl Reuse {
 }
 
 /// What a series is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(super) enum Question {
     /// The first requests after the start, and how they become faster.
     WarmUp,
@@ -78,7 +83,7 @@ impl Question {
 }
 
 /// A series of requests.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Series {
     pub configuration: Configuration,
     /// From 0.
@@ -93,7 +98,7 @@ pub(super) struct Series {
 }
 
 /// A start of a server.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Start {
     pub configuration: Configuration,
     pub round: u32,
@@ -101,11 +106,19 @@ pub(super) struct Start {
     pub ready_s: f64,
 }
 
-/// Everything that was measured.
+/// Everything that was measured, in any order.
 #[derive(Debug, Default)]
 pub(super) struct Measured {
     pub starts: Vec<Start>,
     pub series: Vec<Series>,
+}
+
+impl Measured {
+    /// What these records hold.
+    pub(super) fn of_records(records: Vec<Record>) -> Self {
+        let starts = records.iter().map(|it| it.start).collect();
+        Self { starts, series: records.into_iter().flat_map(|it| it.series).collect() }
+    }
 }
 
 impl Series {

@@ -9,6 +9,7 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
 use tidegate_lab::{Certificate, Key, Launch, Service};
+use tidegate_load::Stop;
 use tidegate_sites::messages::{Channel, Format, Keys, Party};
 
 use super::client::{Client, ClientTls, Sent};
@@ -122,12 +123,13 @@ impl Own {
         &mut self,
         question: Question,
         requests: usize,
+        stop: &Stop,
     ) -> Result<(Vec<Sample>, f64)> {
         let clients = question.clients();
         let each = requests.div_ceil(clients);
         let (payload, reuse) = (question.payload(), question.reuse());
         let sent: Vec<Sent> = std::thread::scope(|scope| {
-            let send = |client: &'_ mut Client| client.send(each, payload, reuse);
+            let send = |client: &'_ mut Client| client.send(each, payload, reuse, stop);
             let threads: Vec<_> = self.clients[..clients]
                 .iter_mut()
                 .map(|client| scope.spawn(move || send(client)))

@@ -1,7 +1,7 @@
 //! What a study leaves beside its runs: tables, figures, the page and the summary.
 
 mod page;
-mod parquet;
+pub(crate) mod parquet;
 pub(crate) mod png;
 
 use tidegate_host::CoreUse;

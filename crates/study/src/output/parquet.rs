@@ -27,12 +27,24 @@ enum Kind {
 ///
 /// # Errors
 /// A defect of this program: rows with columns of different types.
-pub(super) fn table(rows: &[Row]) -> Result<Vec<u8>> {
-    write(rows).map_err(|error| Error::Internal(format!("cannot write a table: {error}")))
+pub(crate) fn table(rows: &[Row]) -> Result<Vec<u8>> {
+    groups([rows])
 }
 
-fn write(rows: &[Row]) -> std::result::Result<Vec<u8>, ParquetError> {
-    let columns = columns(rows);
+/// The same of a table that is made in groups of rows, so that few are in memory at a time. The
+/// columns are those of the first group.
+///
+/// # Errors
+/// As of [`table`].
+pub(crate) fn groups<R: AsRef<[Row]>>(groups: impl IntoIterator<Item = R>) -> Result<Vec<u8>> {
+    write(groups).map_err(|error| Error::Internal(format!("cannot write a table: {error}")))
+}
+
+fn write<R: AsRef<[Row]>>(
+    groups: impl IntoIterator<Item = R>,
+) -> std::result::Result<Vec<u8>, ParquetError> {
+    let mut groups = groups.into_iter().peekable();
+    let columns = groups.peek().map(|first| columns(first.as_ref())).unwrap_or_default();
     let fields = columns.iter().map(|(name, kind)| {
         let (physical, converted) = match kind {
             Kind::Text => (Physical::BYTE_ARRAY, ConvertedType::UTF8),
@@ -50,13 +62,14 @@ fn write(rows: &[Row]) -> std::result::Result<Vec<u8>, ParquetError> {
     let schema = Type::group_type_builder("run").with_fields(fields).build()?;
     let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
     let mut file = SerializedFileWriter::new(Vec::new(), Arc::new(schema), Arc::new(properties))?;
-    let mut group = file.next_row_group()?;
-    for (name, kind) in &columns {
-        let values: Vec<&Value> =
-            rows.iter().map(|row| row.get(name).unwrap_or(&Value::Null)).collect();
-        column(&mut group, *kind, &values)?;
+    for rows in groups {
+        let mut group = file.next_row_group()?;
+        for (name, kind) in &columns {
+            let values = rows.as_ref().iter().map(|row| row.get(name).unwrap_or(&Value::Null));
+            column(&mut group, *kind, &values.collect::<Vec<_>>())?;
+        }
+        group.close()?;
     }
-    group.close()?;
     file.into_inner()
 }
 
@@ -147,6 +160,17 @@ mod tests {
         );
         assert_eq!(fields[1][3], Field::Double(2.5));
         assert!(table(&[]).is_ok());
+    }
+
+    #[test]
+    fn groups_of_rows_are_one_table() {
+        let group = |name: &str| vec![row(json!({ "run": name })), row(json!({ "run": null }))];
+        let reader =
+            SerializedFileReader::new(bytes(&groups([group("a"), group("b")]).unwrap())).unwrap();
+        let rows: Vec<_> = reader.get_row_iter(None).unwrap().map(Result::unwrap).collect();
+        let names: Vec<String> = rows.iter().map(ToString::to_string).collect();
+        assert_eq!(names, ["{run: \"a\"}", "{run: null}", "{run: \"b\"}", "{run: null}"]);
+        assert!(groups(Vec::<Vec<Row>>::new()).is_ok());
     }
 
     /// A file, which the reader needs.

@@ -27,6 +27,9 @@ pub(super) fn start(
     Service::start(launch.args(["gate".into(), "--config".into(), config]))
 }
 
+/// Policies that the gate knows in a build with the feature `rivals` alone.
+const RIVALS: [&str; 2] = ["backlog-only", "codel"];
+
 /// Checks that the gate knows every policy of these combinations, before anything is started.
 ///
 /// # Errors
@@ -49,9 +52,13 @@ pub fn check_policies(
         if !output.status.success() {
             let text = String::from_utf8_lossy(&output.stderr);
             let text = text.trim().trim_start_matches("tidegate: ").to_owned();
+            let policy = &settings.policy;
+            let remedy = match RIVALS.contains(&policy.as_str()) && text.contains("policy") {
+                true => "; it needs a build with `--features rivals` (docs/controller.md)",
+                false => "",
+            };
             return Err(Error::Operator(format!(
-                "policy = {:?}: the gate refuses it: {text}",
-                settings.policy
+                "policy = {policy:?}: the gate refuses it: {text}{remedy}"
             )));
         }
     }
