@@ -1,5 +1,6 @@
 //! A CPU quota that can be changed while the processes run: a control group of its own.
 
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use tidegate_host::CpuGroup;
@@ -24,12 +25,27 @@ impl Quota {
     /// A group without a quota and without processes.
     ///
     /// # Errors
-    /// This process may not make one.
+    /// This process may not make one, or the kernel takes no processes into it.
     pub fn new() -> Result<Self> {
         let own = CpuGroup::own()
             .ok_or_else(|| Error::Machine("this system has no control groups".into()))?;
         let name = format!("tidegate-{}", std::process::id());
-        Ok(Self { group: own.create_below(&name).of_machine(REFUSED)? })
+        let quota = Self { group: own.create_below(&name).of_machine(REFUSED)? };
+        quota.try_it()?;
+        Ok(quota)
+    }
+
+    /// Moves a process into the group and ends it. In version 2 a group below one that has
+    /// processes of its own can be made, but takes none.
+    fn try_it(&self) -> Result<()> {
+        let mut command = Command::new("sleep");
+        command.arg("60").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut child = command.spawn().of_machine("cannot try a control group with `sleep`")?;
+        let moved = self.add(&[child.id()]);
+        // An error means that it has ended already.
+        let _ = child.kill();
+        let _ = child.wait();
+        moved
     }
 
     /// Moves processes with all their threads into the group.

@@ -31,14 +31,14 @@ pub struct Grant {
 }
 
 impl Resources {
-    /// Finds cores for the combinations, and leaves out those for which there are none: only
-    /// where parts of cores are needed, the experiment does not ask for them, and this process
-    /// may not make a control group.
+    /// Finds cores for the combinations. Where parts of cores are needed and this process may not
+    /// make a control group, processors are whole cores, and combinations for which there are
+    /// too few are left out; `notes` say so.
     ///
     /// # Errors
     /// [`Error::Operator`]: a core is not allowed here, or the experiment asks for more cores
-    /// than there are; [`Error::Machine`]: it asks for parts of cores, and no control group can
-    /// be made.
+    /// than there are; [`Error::Machine`]: no control group can be made, and it compares parts
+    /// of cores, or no combination is left.
     pub fn find(
         (server, driver): (&Option<Cores>, &Option<Cores>),
         combinations: &mut Vec<Combination>,
@@ -62,17 +62,23 @@ impl Resources {
         let mut share =
             if open && most as usize > have { have as f64 / f64::from(most) } else { 1.0 };
         let parts = (open && share < 1.0) || stated.clone().any(|(_, share)| share < 1.0);
-        let must = stated.clone().any(|(_, share)| share < 1.0);
+        // Shares that differ are what the experiment is about.
+        let mut shares: Vec<u64> = stated.map(|(_, share)| share.to_bits()).collect();
+        shares.dedup();
+        let compared = shares.len() > 1;
         let mut notes = Vec::new();
         let quota = match parts.then(make_quota).transpose() {
             Ok(quota) => quota,
-            Err(error) if must => {
+            Err(error) if compared => {
                 return Err(Error::Machine(format!(
-                    "processor_share below 1 needs a control group, and none can be made: {error}"
+                    "levels of processor_share below 1 need a control group, and none can be made: {error}"
                 )));
             }
             Err(error) => {
                 share = 1.0;
+                for one in combinations.iter_mut() {
+                    one.settings.processor_share = one.settings.processor_share.map(|_| 1.0);
+                }
                 combinations.retain(|one| one.settings.processors as usize <= have);
                 if combinations.is_empty() {
                     return Err(Error::Machine(format!(
@@ -80,7 +86,7 @@ impl Resources {
                     )));
                 }
                 notes.push(format!(
-                    "No control group could be made ({error}), so processors are whole cores by affinity, and combinations with more than {have} were left out."
+                    "No control group could be made ({error}), so processors are whole cores by affinity, not parts of them, and combinations with more than {have} were left out."
                 ));
                 None
             }
@@ -217,9 +223,14 @@ mod tests {
         let mut too_many = combinations(&[2, 4], None);
         let error = Resources::find((&server, &driver), &mut too_many, no_groups).unwrap_err();
         assert!(error.to_string().contains("no control groups here"), "{error}");
+        let mut half = combinations(&[1], Some(0.5));
+        let found = Resources::find((&server, &driver), &mut half, no_groups).unwrap();
+        assert_eq!(found.grant(&half[0].settings).cpus, 1.0);
+        assert!(found.notes[0].contains("whole cores by affinity"), "{:?}", found.notes);
         let mut parts = combinations(&[1], Some(0.5));
+        parts.extend(combinations(&[1], Some(0.25)));
         let error = Resources::find((&server, &driver), &mut parts, no_groups).unwrap_err();
-        assert!(error.to_string().contains("needs a control group"), "{error}");
+        assert!(error.to_string().contains("need a control group"), "{error}");
     }
 
     #[test]

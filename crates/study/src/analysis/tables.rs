@@ -195,7 +195,8 @@ fn points(experiment: &Experiment, runs: &[Run]) -> Vec<Row> {
             put(&mut row, metric, mean(runs.iter().copied(), metric));
             if let Some(estimate) = Estimate::of_mean(&values) {
                 let (low, high) = estimate.interval(CONFIDENCE);
-                put(&mut row, &format!("{metric}_low_95"), Some(low));
+                // No metric is below 0.
+                put(&mut row, &format!("{metric}_low_95"), Some(low.max(0.0)));
                 put(&mut row, &format!("{metric}_high_95"), Some(high));
             }
         }
