@@ -26,7 +26,8 @@ fn one_command_starts_a_brokerage_with_its_processor() {
             let customer = Customer::sign_in(&site.address, folder.path(), 1);
             let name = format!("deposit-{security}-{stub}");
             let page = customer.deposit(&form(&customer), &name, "12.34");
-            let card_form = page.card_form().unwrap_or_else(|| panic!("{}", page.text));
+            let card_form =
+                page.card_form().unwrap_or_else(|| panic!("{}\n{}", page.text, site.log()));
             assert_eq!(card_form.starts_with("https:"), security == "modern", "{card_form}");
             let paid = customer.type_card(&card_form, GOOD);
             assert!(paid.text.contains(PAID), "{security} {stub}: {}\n{}", paid.text, site.log());
