@@ -148,19 +148,22 @@ impl State {
         let operator = |text: String| Error::Operator(format!("{}: {text}", file.display()));
         let text = std::fs::read_to_string(&file)
             .map_err(|error| operator(format!("{error}; give the folder of a study")))?;
-        let damaged = |error: serde_json::Error| {
-            operator(format!(
-                "is of another version, or damaged ({error}); run the study anew into another folder"
-            ))
-        };
         if let Some(other) = of_other_method(&text) {
             return Err(operator(format!(
                 "holds the study {other}; give the folder of an experiment"
             )));
         }
-        let value: serde_json::Value = serde_json::from_str(&text).map_err(damaged)?;
+        let value: serde_json::Value = serde_json::from_str(&text).map_err(|error| {
+            operator(format!("is damaged ({error}); run the study anew into another folder"))
+        })?;
         check_format(&file, &value)?;
-        serde_json::from_value(value).map_err(damaged)
+        let version = value["version"].as_str().unwrap_or("unknown").to_owned();
+        serde_json::from_value(value).map_err(|error| {
+            operator(format!(
+                "is of another version of the program ({version}; this one is {}), or damaged ({error}); give a folder of this version, or run the study anew into another",
+                env!("CARGO_PKG_VERSION")
+            ))
+        })
     }
 }
 

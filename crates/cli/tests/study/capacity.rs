@@ -8,6 +8,8 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+use tidegate_host::Provenance;
+use tidegate_study::{Folder, Summary};
 
 use crate::common::upstream::read_request;
 use crate::common::{Text, tidegate, with_small_files};
@@ -136,7 +138,8 @@ fn a_target_that_cannot_be_studied_is_told_what_to_do() {
 #[test]
 fn an_interrupted_study_leaves_no_result_not_even_an_earlier_one() {
     let out = tempfile::tempdir().unwrap();
-    std::fs::write(out.path().join("summary.json"), "{}").unwrap();
+    let earlier = Summary::new("capacity", true, Provenance::read());
+    Folder::create(out.path()).unwrap().finish(&earlier).unwrap();
     let args = ["study", "capacity", "--quick", "--target"];
     let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_tidegate"))
         .args(args)
