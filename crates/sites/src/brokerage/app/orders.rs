@@ -40,7 +40,7 @@ impl App {
         };
         let placed = call(&self.client, &place).await?;
         let differs = placed.repeated && differs(&order, &placed.order);
-        let feed = self.freshness(quote.as_of_ms);
+        let feed = self.freshness(quote.recorded);
         Ok(Created { order: placed.order, differs, available: placed.available, feed })
     }
 
@@ -134,7 +134,7 @@ fn differs(sent: &NewOrder, there: &Order) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::brokerage::protocol::OrderId;
+    use crate::brokerage::protocol::{OrderId, Recorded};
 
     fn order(kind: Kind, quantity: i64, limit: Option<i64>) -> NewOrder {
         NewOrder {
@@ -149,7 +149,7 @@ mod tests {
     }
 
     fn quote() -> Option<Quote> {
-        Some(Quote { security: 1, price: Cents(1000), as_of_ms: 0 })
+        Some(Quote { security: 1, price: Cents(1000), recorded: Recorded::seen(0, 0) })
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! What customers look at.
 
+use std::time::Duration;
+
 use super::service::App;
 use crate::brokerage::error::{Result, defect};
 use crate::brokerage::protocol::back::{
@@ -11,9 +13,8 @@ use crate::brokerage::protocol::front::{
     GetPortfolio, GetQuotes, History, LiveQuotes, OpenOrders, OrderEntry, Portfolio, SignOut,
     Valued,
 };
-use crate::brokerage::protocol::{Done, Overview};
+use crate::brokerage::protocol::{Done, Overview, Recorded};
 use crate::brokerage::rpc::call;
-use crate::when;
 
 /// Completed orders on a page.
 const PAGE: i64 = 20;
@@ -41,7 +42,7 @@ impl App {
     pub async fn portfolio(&self, request: GetPortfolio) -> Result<Portfolio> {
         let found = call(&self.client, &ReadHoldings { session: request.session }).await?;
         let holdings = found.holdings.into_iter().map(valued).collect::<Result<_>>()?;
-        let feed = self.freshness(found.as_of_ms);
+        let feed = self.freshness(found.recorded);
         let history_since_ms = found.history_since_ms;
         Ok(Portfolio { overview: found.overview, holdings, history_since_ms, feed })
     }
@@ -51,7 +52,7 @@ impl App {
         let session = request.session;
         let read = ReadOrders { session, open: true, before: None, most: MOST_OPEN };
         let found = call(&self.client, &read).await?;
-        let feed = self.freshness(found.as_of_ms);
+        let feed = self.freshness(found.recorded);
         Ok(OpenOrders { orders: found.orders, more: found.more, feed })
     }
 
@@ -66,7 +67,7 @@ impl App {
     /// What the form of a new order needs.
     pub async fn order_entry(&self, request: GetOrderEntry) -> Result<OrderEntry> {
         let found = call(&self.client, &ReadSecurities { session: request.session }).await?;
-        let feed = self.freshness(found.as_of_ms);
+        let feed = self.freshness(found.recorded);
         Ok(OrderEntry { available: found.available, securities: found.securities, feed })
     }
 
@@ -79,15 +80,19 @@ impl App {
     /// The latest prices.
     pub async fn quotes(&self, _: GetQuotes) -> Result<LiveQuotes> {
         let quotes = call(&self.client, &ReadQuotes {}).await?.quotes;
-        Ok(LiveQuotes { feed: self.freshness(quotes.as_of_ms), quotes })
+        Ok(LiveQuotes { feed: self.freshness(quotes.recorded), quotes })
     }
 
     /// How fresh prices are that were recorded then.
-    pub fn freshness(&self, as_of_ms: u64) -> Feed {
-        let patience = (self.interval * INTERVALS).as_millis().max(LEAST_MS);
-        let age = u128::from(when::now_ms().saturating_sub(as_of_ms));
-        Feed { as_of_ms, stopped: age > patience }
+    pub fn freshness(&self, recorded: Recorded) -> Feed {
+        freshness(recorded, self.interval)
     }
+}
+
+/// The state of a feed with this time between two ticks.
+fn freshness(recorded: Recorded, interval: Duration) -> Feed {
+    let patience = (interval * INTERVALS).as_millis().max(LEAST_MS);
+    Feed { as_of_ms: recorded.at_ms, stopped: u128::from(recorded.age_ms) > patience }
 }
 
 fn valued(holding: Holding) -> Result<Valued> {
@@ -96,4 +101,24 @@ fn valued(holding: Holding) -> Result<Valued> {
     let worth = security.price.times(shares);
     let worth = worth.ok_or_else(|| defect("a holding is worth more than fits"))?;
     Ok(Valued { security, shares, reserved, cost, worth, history })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::when;
+
+    #[test]
+    fn a_feed_stops_by_the_clock_of_the_tier_that_records_it() {
+        let stopped = |at_ms, now_ms, interval| {
+            freshness(Recorded::seen(at_ms, now_ms), Duration::from_millis(interval)).stopped
+        };
+        // That clock is an hour behind, and an hour ahead.
+        for there in [when::now_ms() - 3_600_000, when::now_ms() + 3_600_000] {
+            assert!(!stopped(there, there + 3_000, 20));
+            assert!(stopped(there, there + 3_001, 20));
+            assert!(!stopped(there, there + 10_000, 2_000));
+            assert!(stopped(there, there + 10_001, 2_000));
+        }
+    }
 }

@@ -188,7 +188,7 @@ impl Handler {
     }
 
     async fn state(&self) -> Health {
-        let answers = prices::as_of_ms(&self.database).await;
+        let answers = prices::recorded(&self.database).await;
         if let Err(error) = &answers
             && let Some(left_out) = SILENT.allows(Instant::now())
         {
@@ -210,7 +210,7 @@ async fn holdings(database: &Database, request: ReadHoldings, now: i64) -> Resul
         overview: customers::overview(database, customer).await?,
         holdings,
         history_since_ms: history.since_ms,
-        as_of_ms: prices::as_of_ms(database).await?,
+        recorded: prices::recorded(database).await?,
     })
 }
 
@@ -219,7 +219,7 @@ async fn securities(database: &Database, request: ReadSecurities, now: i64) -> R
     Ok(Securities {
         available: customers::available(database, customer).await?,
         securities: prices::securities(database).await?,
-        as_of_ms: prices::as_of_ms(database).await?,
+        recorded: prices::recorded(database).await?,
     })
 }
 
@@ -227,7 +227,7 @@ async fn read_orders(database: &Database, request: ReadOrders, now: i64) -> Resu
     let ReadOrders { session, open, before, most } = request;
     let customer = sessions::customer(database, &session, now).await?;
     let (orders, more) = orders::read(database, customer, open, before, most).await?;
-    Ok(Orders { orders, more, as_of_ms: prices::as_of_ms(database).await? })
+    Ok(Orders { orders, more, recorded: prices::recorded(database).await? })
 }
 
 async fn forget(database: Database) {

@@ -5,7 +5,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Done, Kind, Order, OrderId, Overview, Quotes, Reason, Security, SessionKey, Side, operations,
+    Done, Kind, Order, OrderId, Overview, Quotes, Reason, Recorded, Security, SessionKey, Side,
+    operations,
 };
 use crate::money::Cents;
 
@@ -113,8 +114,8 @@ pub struct Holdings {
     pub holdings: Vec<Holding>,
     /// When the oldest prices of their histories were recorded, milliseconds since 1970.
     pub history_since_ms: u64,
-    /// When the latest prices were recorded, milliseconds since 1970.
-    pub as_of_ms: u64,
+    /// When the latest prices were recorded.
+    pub recorded: Recorded,
 }
 
 /// Shares of a security.
@@ -141,8 +142,8 @@ pub struct Securities {
     pub available: Cents,
     /// All of them, by symbol.
     pub securities: Vec<Security>,
-    /// When the latest prices were recorded, milliseconds since 1970.
-    pub as_of_ms: u64,
+    /// When the latest prices were recorded.
+    pub recorded: Recorded,
 }
 
 /// Orders of the customer, newest first.
@@ -167,8 +168,8 @@ pub struct Orders {
     pub orders: Vec<Order>,
     /// There are older ones.
     pub more: bool,
-    /// When the latest prices were recorded, milliseconds since 1970.
-    pub as_of_ms: u64,
+    /// When the latest prices were recorded.
+    pub recorded: Recorded,
 }
 
 /// The latest price of a security.
@@ -187,8 +188,8 @@ pub struct Quote {
     pub security: i64,
     /// Its latest price.
     pub price: Cents,
-    /// When that was recorded, milliseconds since 1970.
-    pub as_of_ms: u64,
+    /// When that was recorded.
+    pub recorded: Recorded,
 }
 
 /// Stores an order and reserves the cash or the shares for it. Where there are too few, the

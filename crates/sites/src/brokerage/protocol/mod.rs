@@ -119,14 +119,32 @@ pub struct Security {
     pub price: Cents,
 }
 
+/// When prices were recorded, by the clock of the data tier alone: how old they are does not
+/// depend on another machine's clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Recorded {
+    /// The moment, milliseconds since 1970.
+    pub at_ms: u64,
+    /// How long ago that was, milliseconds.
+    pub age_ms: u64,
+}
+
+impl Recorded {
+    /// What was recorded at `at_ms`, seen at `now_ms`.
+    pub fn seen(at_ms: u64, now_ms: u64) -> Self {
+        Self { at_ms, age_ms: now_ms.saturating_sub(at_ms) }
+    }
+}
+
 /// The latest prices.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Quotes {
     /// The number of the feed's tick, 0 before the first.
     pub tick: i64,
-    /// When the tick was recorded, milliseconds since 1970.
-    pub as_of_ms: u64,
+    /// When the tick was recorded.
+    pub recorded: Recorded,
     /// Symbol and price, in the order of the symbols.
     pub prices: Vec<(String, Cents)>,
 }

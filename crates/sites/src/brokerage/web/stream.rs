@@ -215,11 +215,16 @@ mod tests {
     use std::net::Ipv4Addr;
 
     use super::*;
+    use crate::brokerage::protocol::Recorded;
     use crate::money::Cents;
     use http_body_util::BodyExt as _;
 
     fn quotes() -> Quotes {
-        Quotes { tick: 1, as_of_ms: 5, prices: vec![("ALEN".into(), Cents(5120))] }
+        Quotes {
+            tick: 1,
+            recorded: Recorded::seen(5, 5),
+            prices: vec![("ALEN".into(), Cents(5120))],
+        }
     }
 
     #[test]

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use super::leases;
 use crate::brokerage::error::Result;
 use crate::brokerage::protocol::back::{FeedState, Quote, RecordPrices};
-use crate::brokerage::protocol::{Problem, Quotes, Security};
+use crate::brokerage::protocol::{Problem, Quotes, Recorded, Security};
 use crate::database::{self, Database, Fields, Record};
 use crate::money::Cents;
+use crate::when;
 
 /// Prices are kept for the charts of every so many ticks.
 const EVERY: i64 = 10;
@@ -45,7 +46,7 @@ impl Record for Quote {
         Ok(Self {
             security: fields.int(0)?,
             price: Cents(fields.int(1)?),
-            as_of_ms: unsigned(fields.int(2)?),
+            recorded: Recorded::seen(unsigned(fields.int(2)?), when::now_ms()),
         })
     }
 }
@@ -62,6 +63,12 @@ impl Record for Past {
     }
 }
 
+impl Feed {
+    fn recorded(&self) -> Recorded {
+        Recorded::seen(unsigned(self.as_of_ms), when::now_ms())
+    }
+}
+
 const FEED: &str = "SELECT tick, as_of_ms, source, since FROM feed WHERE id = 1";
 
 fn unsigned(number: i64) -> u64 {
@@ -72,12 +79,12 @@ async fn feed(database: &Database) -> Result<Feed> {
     Ok(database.first::<Feed>(FEED, &[]).await?.ok_or(database::Error::NoRow)?)
 }
 
-/// When the latest prices were recorded, milliseconds since 1970.
+/// When the latest prices were recorded.
 ///
 /// # Errors
 /// An error of the database.
-pub async fn as_of_ms(database: &Database) -> Result<u64> {
-    Ok(unsigned(feed(database).await?.as_of_ms))
+pub async fn recorded(database: &Database) -> Result<Recorded> {
+    Ok(feed(database).await?.recorded())
 }
 
 /// All securities, by symbol.
@@ -105,13 +112,14 @@ pub async fn quote(database: &Database, symbol: &str) -> Result<Option<Quote>> {
 /// # Errors
 /// An error of the database.
 pub async fn quotes(database: &Database) -> Result<FeedState> {
-    let Feed { tick, as_of_ms, source, since } = feed(database).await?;
+    let feed = feed(database).await?;
+    let (tick, recorded) = (feed.tick, feed.recorded());
     let sql = "SELECT s.symbol, p.cents FROM securities s JOIN prices p ON p.security = s.id
                ORDER BY s.symbol";
     let prices: Vec<Price> = database.all(sql, &[]).await?;
     let prices = prices.into_iter().map(|Price(symbol, cents)| (symbol, cents)).collect();
-    let quotes = Quotes { tick, as_of_ms: unsigned(as_of_ms), prices };
-    Ok(FeedState { quotes, source, since })
+    let quotes = Quotes { tick, recorded, prices };
+    Ok(FeedState { quotes, source: feed.source, since: feed.since })
 }
 
 /// Prices of securities over the last while.

@@ -342,7 +342,7 @@ async fn a_tick_is_recorded_once_and_orders_match_its_prices() {
     record(1, "walk", &[("ALEN", 2000)]).await.unwrap();
     let state = prices::quotes(&world.database).await.unwrap();
     let alen = ("ALEN".to_owned(), Cents(1000));
-    assert!(state.quotes.prices.contains(&alen) && state.quotes.as_of_ms == 77);
+    assert!(state.quotes.prices.contains(&alen) && state.quotes.recorded.at_ms == 77);
     assert_eq!((state.quotes.tick, state.since), (1, 0));
     record(2, "file", &[]).await.unwrap();
     assert_eq!(prices::quotes(&world.database).await.unwrap().since, 1);
