@@ -121,9 +121,12 @@ pub fn time_ticks(end: f64, most: usize) -> Vec<f64> {
     (0..=most).map(|n| n as f64 * step).take_while(|at| *at <= end * 1.000_001).collect()
 }
 
-/// A tick with at most three decimals and no trailing zeros; thousands from 100,000 on.
+/// A tick with at most three decimals, or three digits below 0.1, and no trailing zeros;
+/// thousands from 100,000 on.
 pub(crate) fn number(value: f64) -> String {
-    let rounded = (value * 1000.0).round() / 1000.0;
+    let leading_zeros = (-value.abs().log10().ceil()).clamp(0.0, 9.0) as i32;
+    let unit = 10f64.powi(3 + leading_zeros);
+    let rounded = (value * unit).round() / unit;
     match rounded.abs() {
         million if million >= 1e6 => format!("{}M", (rounded / 1e4).round() / 100.0),
         thousand if thousand >= 1e5 => format!("{}k", (rounded / 1e2).round() / 10.0),
@@ -155,6 +158,14 @@ mod tests {
         assert_eq!(time_ticks(100.0, 8), [0.0, 15.0, 30.0, 45.0, 60.0, 75.0, 90.0]);
         assert_eq!(time_ticks(0.0, 8), [0.0]);
         assert!(time_ticks(1e300, 8).len() <= 9);
+    }
+
+    #[test]
+    fn the_ticks_of_a_small_range_are_as_far_apart_as_they_look() {
+        assert_eq!(
+            [0.0, 0.0025, 0.005, 0.0075, 0.0125, 0.1, 1.0 / 3.0, -0.025, 1e-15].map(number),
+            ["0", "0.0025", "0.005", "0.0075", "0.0125", "0.1", "0.333", "-0.025", "0"]
+        );
     }
 
     #[test]
