@@ -2,7 +2,7 @@
 //! Paraver's with a checker of the format.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use tidegate_trace::{Context, Header, LineRecord, Metric, Outcome, Phase, Process, Role};
 use tidegate_trace::{Sample, Step, Trace, export};
@@ -68,15 +68,18 @@ fn perfettos_own_message_types_read_the_file() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("p.pftrace");
     export::perfetto::write(&trace(), &file).unwrap();
-    let python = std::env::var("TIDEGATE_PYTHON").unwrap_or_else(|_| "python3".into());
+    // Where `scripts/bootstrap test` puts the package.
+    let installed = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/perfetto/bin/python3");
+    let python = std::env::var_os("TIDEGATE_PYTHON").map_or(installed, PathBuf::from);
     let has = Command::new(&python)
         .args(["-c", "import perfetto.protos.perfetto.trace.perfetto_trace_pb2"])
         .stderr(std::process::Stdio::null())
         .status();
     if !has.is_ok_and(|status| status.success()) {
         return eprintln!(
-            "SKIPPED: {python} has no package `perfetto`; make a virtual environment, install \
-             `perfetto` in it with pip, and set TIDEGATE_PYTHON to its python"
+            "SKIPPED: {} has no package `perfetto`; run scripts/bootstrap test, or set \
+             TIDEGATE_PYTHON to a python that has it",
+            python.display()
         );
     }
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/read_perfetto.py");
