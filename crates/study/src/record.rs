@@ -96,7 +96,7 @@ pub struct Record {
     /// Figures of the measured window.
     pub figures: Figures,
     /// Mean milliseconds of the phases of requests and connections, by observer and phase:
-    /// `customer.first_byte`. A trace of gate and site adds its own.
+    /// `customer.first_byte`. Traces add `gate.` and `request.`, the places of a request.
     pub phases: BTreeMap<String, f64>,
     /// Why the figures are not those of the server; empty if they are.
     pub driver_saturated: Vec<String>,

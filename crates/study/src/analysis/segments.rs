@@ -28,6 +28,17 @@ const GATE: [(Phase, usize, bool); 13] = [
     (Phase::Close, 4, true),
 ];
 
+/// Where a request is, from its customer inwards: name, phase, index of its colour, and whether it
+/// is striped. The waits on the way have the colour of what they lead to.
+const PLACES: [(&str, &str, usize, bool); 6] = [
+    ("before the gate", "request.before_gate", 7, true),
+    ("gate", "request.gate", 7, false),
+    ("before the site", "request.before_site", 2, true),
+    ("site", "request.site", 2, false),
+    ("database", "request.database", 3, false),
+    ("upstream, not traced", "request.upstream", 4, false),
+];
+
 /// The phases that customers observe.
 const CUSTOMER: [(&str, usize); 5] = [
     ("TCP connect", 5),
@@ -52,6 +63,7 @@ pub fn parts(of: Segments) -> Vec<Part> {
         Segments::Gate | Segments::GateCpu => {
             GATE.map(|(phase, colour, striped)| part(phase.words(), colour, striped)).into()
         }
+        Segments::Request => PLACES.map(|(name, _, at, striped)| part(name, at, striped)).into(),
         Segments::Customer => CUSTOMER.map(|(name, colour)| part(name, colour, false)).into(),
         Segments::Handshakes => vec![part("full", 1, false), part("resumed", 0, false)],
         Segments::Tiers => TIERS.map(|(name, _, colour)| part(name, colour, false)).into(),
@@ -64,6 +76,10 @@ pub fn values(of: Segments, run: &Run) -> Option<Vec<f64>> {
     match of {
         Segments::Gate => gate(run, ""),
         Segments::GateCpu => gate(run, ".cpu"),
+        Segments::Request => {
+            let all = PLACES.map(|(_, phase, ..)| run.phases.get(phase).copied());
+            all.iter().any(Option::is_some).then(|| all.map(Option::unwrap_or_default).into())
+        }
         Segments::Customer => customer(run),
         Segments::Handshakes => {
             let full = run.figure("full_handshake_share")?;
@@ -166,7 +182,8 @@ mod tests {
 
     #[test]
     fn no_two_parts_of_a_bar_look_alike() {
-        for of in [Segments::Gate, Segments::Customer, Segments::Handshakes, Segments::Tiers] {
+        let all = [Segments::Gate, Segments::Request, Segments::Customer, Segments::Handshakes];
+        for of in all.into_iter().chain([Segments::Tiers]) {
             let mut looks: Vec<_> = parts(of).iter().map(|it| (it.colour, it.striped)).collect();
             let count = looks.len();
             looks.sort_unstable();

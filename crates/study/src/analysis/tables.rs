@@ -112,7 +112,8 @@ fn handshakes(experiment: &Experiment, curves: &[Curve<'_>]) -> Vec<Row> {
 }
 
 /// Figures 6 and 11: mean milliseconds of each phase, below and beyond the knee where there is
-/// one. Phases that the customers observe begin with `customer.`; a trace adds those of others.
+/// one. Phases that the customers observe begin with `customer.`; a trace adds those of the gate
+/// and the places of a request, `gate.` and `request.`.
 fn phases(experiment: &Experiment, curves: &[Curve<'_>], runs: &[Run]) -> Vec<Row> {
     let mut rows = Vec::new();
     let mut add = |levels: &Levels, load: &str, runs: &[&Run]| {

@@ -26,7 +26,7 @@ pub const TAKES: &[&str] = &["each", "mean", "peak"];
 /// What a figure's x axis can show.
 pub const AXES: &[&str] = &["offered_per_s", "load", "processors", "time", "knee"];
 /// What stacked bars can consist of.
-pub const SEGMENTS: &[&str] = &["gate", "gate_cpu", "customer", "handshakes", "tiers"];
+pub const SEGMENTS: &[&str] = &["gate", "gate_cpu", "request", "customer", "handshakes", "tiers"];
 
 keys! {
     /// What the experiment is about, and its parts.
@@ -96,8 +96,9 @@ keys! {
         tls: Words(TLS) = Is("both");
         /// Key exchange groups that customers offer.
         group: Words(GROUPS) = Is("all");
-        /// Whether the gate traces its connections: gives the time by phase, and `gate.trace` in
-        /// the folder of each run, for `tidegate trace`.
+        /// Whether gate, auction and customers are traced, with a gate: gives the time by phase,
+        /// and `gate.trace`, `site.trace` and `load.trace` in the folder of each run, for
+        /// `tidegate trace`.
         trace: Boolean = Is("false");
         /// Processors of service and gate.
         processors: Whole(1, 4096) = Is("1");
@@ -205,7 +206,8 @@ keys! {
         metric: Text("see below") = Unset;
         /// Stacked bars in place of lines, and what they consist of: `gate` is the mean time of a
         /// connection by phase as the gate traced it (`trace = true`), `gate_cpu` the gate's CPU
-        /// time in these phases, `customer` the mean time of an answered request by phase as
+        /// time in these phases, `request` the mean time of an answered request by where it was
+        /// (before and in the gate, before and in the site, in the database), `customer` the mean time of an answered request by phase as
         /// customers observe it, `handshakes` the shares of full and resumed handshakes, `tiers`
         /// the CPU time of a request in each tier of the brokerage.
         segments: Words(SEGMENTS) = Unset;

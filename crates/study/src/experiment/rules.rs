@@ -77,6 +77,8 @@ pub enum Segments {
     Gate,
     /// CPU time of the gate in these phases.
     GateCpu,
+    /// Mean time of an answered request by where it is: gate, site, database, or between them.
+    Request,
     /// Mean time of an answered request by phase, as the customers observe it.
     Customer,
     /// The shares of full and resumed handshakes.
@@ -91,7 +93,7 @@ impl Segments {
         match self {
             Self::Gate => "ms per connection",
             Self::GateCpu => "CPU ms per connection",
-            Self::Customer => "ms per request",
+            Self::Request | Self::Customer => "ms per request",
             Self::Handshakes => "share",
             Self::Tiers => "CPU ms per request",
         }
@@ -99,7 +101,7 @@ impl Segments {
 
     /// Whether they come from the gate's trace.
     pub(super) fn are_traced(self) -> bool {
-        matches!(self, Self::Gate | Self::GateCpu)
+        matches!(self, Self::Gate | Self::GateCpu | Self::Request)
     }
 }
 
@@ -220,6 +222,7 @@ fn shows(table: &Section<'_>) -> Option<Shows> {
         (None, Some(_)) => Some(Shows::Segments(match SEGMENTS[table.read(&FIGURE.segments)?] {
             "gate" => Segments::Gate,
             "gate_cpu" => Segments::GateCpu,
+            "request" => Segments::Request,
             "customer" => Segments::Customer,
             "tiers" => Segments::Tiers,
             _ => Segments::Handshakes,

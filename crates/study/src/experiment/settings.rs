@@ -54,7 +54,7 @@ pub struct Settings {
     /// Key exchange group that they offer, or `all`.
     #[serde(default = "absent::group")]
     pub group: String,
-    /// Whether the gate traces.
+    /// Whether gate, site and customers are traced, where there is a gate.
     #[serde(default)]
     pub trace: bool,
     /// Processors of service and gate.
@@ -126,6 +126,11 @@ impl<'r> From<'_, 'r> {
 }
 
 impl Settings {
+    /// Whether there is a trace through all levels: it is asked for, and there is a gate.
+    pub fn is_traced(&self) -> bool {
+        self.trace && self.gate
+    }
+
     /// The settings of the tables `system` and `workload`. After a mistake, which the reader
     /// has noted, a field is empty.
     pub(super) fn read(system: &Section<'_>, workload: &Section<'_>) -> Self {

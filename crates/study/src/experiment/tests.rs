@@ -131,7 +131,7 @@ fn a_figure_has_lines_of_a_metric_or_bars_of_segments() {
 #[test]
 fn a_figure_that_cannot_be_drawn_is_a_mistake() {
     for (to, expected) in [
-        ("segments = \"gates\"", "must be one of gate, gate_cpu, customer, handshakes"),
+        ("segments = \"gates\"", "must be one of gate, gate_cpu, request, customer, handshakes"),
         ("", "must have `metric` or `segments`"),
         ("segments = \"gate\"\nmetric = \"requests_per_s\"", "excludes `metric`"),
         ("segments = \"gate\"\nx = \"time\"", "choose load, processors or knee"),

@@ -3,6 +3,7 @@
 
 mod baseline;
 mod host;
+mod traces;
 mod window;
 
 use std::collections::BTreeMap;

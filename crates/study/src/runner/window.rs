@@ -13,16 +13,15 @@ use tidegate_load::{
     Arrivals, KeepAlive, KeyExchangeGroup, Plan, RunStage, Scenario, Snapshot, Stop, Summary,
     TlsVersions,
 };
-use tidegate_trace::Process;
-use tidegate_trace::analysis::phase_means;
 
 use super::host::HostReadings;
+use super::traces;
 use crate::experiment::Settings;
 use crate::metrics::Figures;
 use crate::record::{Open, Planned, Record, Second};
 use crate::resources::{Grant, Resources};
 use crate::summary::FORMAT;
-use crate::system::{CpuSeconds, System, TIERS, TRACE, Workshop};
+use crate::system::{CpuSeconds, LOAD_TRACE, System, TIERS, Workshop};
 use crate::{Error, Result};
 
 /// What the runs of a study share.
@@ -94,7 +93,9 @@ impl Bench<'_> {
         let open = Open::create(self.out, &planned.id)?;
         let settings = &planned.settings;
         let grant = self.resources.grant(settings);
-        let system = System::start(settings, &grant.cores, self.workshop, open.path())?;
+        let system = System::start(settings, &grant.cores, self.workshop, open.path(), self.stop);
+        self.unless_stopped()?;
+        let system = system?;
         self.resources.limit(&grant, &system.processes())?;
         let plan = self.plan(planned, &system, offered, open.path())?;
         let mut measured = Measured::new(&grant, open.path())?;
@@ -134,8 +135,8 @@ impl Bench<'_> {
         let from_monotonic = began_monotonic + warm_up;
         let window = from_monotonic.as_nanos() as u64..(from_monotonic + length).as_nanos() as u64;
         let mut phases = phases(&summary);
-        if planned.settings.trace && planned.settings.gate {
-            phases.extend(phases_of_trace(&open.path().join(TRACE), window.clone())?);
+        if settings.is_traced() {
+            phases.extend(traces::phases(open.path(), window.clone())?);
         }
         let pulse_cost_s = self.pulse.cost_s(from, from + length);
         let json = serde_json::to_string(&summary)
@@ -185,6 +186,7 @@ impl Bench<'_> {
         plan.customers = system.customers().or(plan.customers);
         plan.parquet = Some(folder.join("requests.parquet"));
         plan.csv = Some(folder.join("seconds.csv"));
+        plan.trace = settings.is_traced().then(|| folder.join(LOAD_TRACE));
         plan.stop = self.stop.clone();
         plan.tls = match settings.tls.as_str() {
             "1.2" => TlsVersions::Only12,
@@ -235,9 +237,7 @@ struct Measured {
     core_use: CoreUse,
     /// CPU seconds until the first and the last look at the measured window.
     cpu: Option<(CpuSeconds, CpuSeconds)>,
-    /// CPU seconds of service and gate until the last second, and the ends of all seconds with
-    /// those used in each.
-    used: f64,
+    /// The ends of all seconds, with the CPU seconds of service and gate until then.
     seconds: Vec<(f64, f64)>,
 }
 
@@ -245,7 +245,7 @@ impl Measured {
     fn new(grant: &Grant, folder: &Path) -> Result<Self> {
         let host = HostReadings::create(&folder.join("host.csv"), &grant.cores)?;
         let core_use = CoreUse::of(Files::new("/"), &grant.cores);
-        Ok(Self { host, core_use, cpu: None, used: 0.0, seconds: Vec::new() })
+        Ok(Self { host, core_use, cpu: None, seconds: Vec::new() })
     }
 
     fn observe(&mut self, snapshot: &Snapshot, system: &System) {
@@ -256,9 +256,7 @@ impl Measured {
             self.cpu = Some((first, cpu));
         }
         if let Some(second) = &snapshot.second {
-            let used = cpu.service + cpu.gate;
-            self.seconds.push((second.at_s, used - self.used));
-            self.used = used;
+            self.seconds.push((second.at_s, cpu.service + cpu.gate));
             self.host.add(snapshot.elapsed_s, second.measured, cpu, system.memory());
         }
     }
@@ -266,8 +264,8 @@ impl Measured {
     /// CPU seconds that service and gate used in the second with this end; none for the first,
     /// which would include their start.
     fn cpu_of_second(&self, end_s: f64) -> Option<f64> {
-        let (_, later) = self.seconds.split_first()?;
-        later.iter().find(|(at_s, _)| *at_s == end_s).map(|(_, used)| *used)
+        let pair = self.seconds.windows(2).find(|pair| pair[1].0 == end_s)?;
+        Some(pair[1].1 - pair[0].1)
     }
 
     fn finish(&mut self) -> Result<()> {
@@ -395,62 +393,5 @@ fn second(point: &tidegate_load::Point, measured: &Measured) -> Second {
         response_p95_ms: point.response.p95_ms,
         full_handshake_share: point.full_handshakes_per_s / handshakes.max(1e-9),
         cpu_ms_per_request: cpu_s.filter(|_| answered > 0.0).map(|cpu_s| 1e3 * cpu_s / answered),
-    }
-}
-
-/// The phases of the connections that ended in the window, as the gate traced them: mean
-/// milliseconds per connection, and CPU time in them.
-///
-/// # Errors
-/// There is no trace, or it ends before the window: the gate goes on where its disk is full.
-fn phases_of_trace(file: &Path, window: Range<u64>) -> Result<BTreeMap<String, f64>> {
-    let process = Process::read(file).map_err(|error| Error::Process(error.to_string()))?;
-    let last = process.span_ns().map_or(0, |(_, last)| last);
-    if process.cut_at.is_some() || last < window.end {
-        return Err(Error::Machine(format!(
-            "{}: the gate's trace ends before the run, as on a full disk; make room and continue with --resume",
-            file.display()
-        )));
-    }
-    let mut phases = BTreeMap::new();
-    for mean in phase_means(&process, Some(window)).phases {
-        phases.insert(format!("gate.{}", mean.phase), mean.mean_ms);
-        if let Some(cpu_ms) = mean.cpu_mean_ms {
-            phases.insert(format!("gate.{}.cpu", mean.phase), cpu_ms);
-        }
-    }
-    Ok(phases)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use tidegate_trace::{Line, Options, Outcome, Phase, Role, Tracing};
-
-    #[test]
-    fn a_trace_that_ends_before_the_window_is_no_result() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("gate.trace");
-        let tracing = Tracing::start(&Options::new(Role::Gate, &file), |_| ()).unwrap();
-        let attached = tracing.handle().attach();
-        let from = monotonic_ns();
-        let mut line = Line::begin(Phase::Accept).unwrap();
-        line.enter(Phase::HandshakeFull);
-        line.opened(Phase::Idle);
-        line.ends(Outcome::Done);
-        drop(line);
-        let to = monotonic_ns() + 1;
-        drop(attached);
-        assert_eq!(tracing.finish().records, 2);
-        let phases = phases_of_trace(&file, from..to).unwrap();
-        assert!(phases["gate.handshake_full"] > 0.0, "{phases:?}");
-
-        let error = phases_of_trace(&file, from..to + 60_000_000_000).unwrap_err().to_string();
-        assert!(error.contains("make room and continue with --resume"), "{error}");
-        let bytes = std::fs::read(&file).unwrap();
-        std::fs::write(&file, &bytes[..bytes.len() - 1]).unwrap();
-        let error = phases_of_trace(&file, from..to).unwrap_err();
-        assert_eq!(error.exit_code(), 3);
-        assert!(error.to_string().contains("gate.trace"), "{error}");
     }
 }

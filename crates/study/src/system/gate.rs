@@ -74,7 +74,7 @@ fn write(
 ) -> Result<PathBuf> {
     let file = folder.join("gate.toml");
     let mut text = configuration(settings, upstream, workshop)?;
-    if settings.trace {
+    if settings.is_traced() {
         text += &format!("\n[trace]\nfile = {}\n", absolute(&folder.join(TRACE))?);
     }
     std::fs::write(&file, text).map_err(|error| {

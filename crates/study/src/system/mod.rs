@@ -12,13 +12,18 @@ use std::path::{Path, PathBuf};
 use tidegate_host::{Cores, Files, processes, scheduling};
 use tidegate_lab::services::{Node, Tomcat};
 use tidegate_lab::{Certificate, Key, Launch, Process, Service};
+use tidegate_load::Stop;
 
 use crate::experiment::Settings;
 use crate::folder::MAKE_ROOM;
 use crate::{Error, Result};
 use brokerage::Brokerage;
 pub use gate::{TRACE, check_policies};
+pub use site::TRACE as SITE_TRACE;
 pub use tidegate_sites::brokerage::TIERS;
+
+/// Name of the customers' trace in the folder of a run.
+pub const LOAD_TRACE: &str = "load.trace";
 
 /// What the systems of a study share.
 #[derive(Debug)]
@@ -109,16 +114,17 @@ impl System {
     ///
     /// # Errors
     /// One of them does not start, ends, or is not ready in time; with the last lines of its
-    /// log.
+    /// log. The operator stops the study before a command's service is ready.
     pub fn start(
         settings: &Settings,
         cores: &Cores,
         workshop: &Workshop,
         folder: &Path,
+        stop: &Stop,
     ) -> Result<Self> {
         let (service, customers) = match settings.site.as_str() {
             _ if !settings.command.is_empty() => {
-                let process = own::start(settings, cores, workshop, folder)?;
+                let process = own::start(settings, cores, workshop, folder, stop)?;
                 let address = settings.address.clone().unwrap_or_default();
                 (Running::Own(process, address), None)
             }

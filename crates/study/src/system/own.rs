@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use tidegate_host::Cores;
 use tidegate_lab::{Launch, Process};
+use tidegate_load::Stop;
 
 use super::{Workshop, http};
 use crate::experiment::Settings;
@@ -17,12 +18,13 @@ const POLL: Duration = Duration::from_millis(20);
 /// Time from SIGTERM to SIGKILL.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// Starts the service and waits until it is ready.
+/// Starts the service and waits until it is ready, or the operator stops the study.
 pub(super) fn start(
     settings: &Settings,
     cores: &Cores,
     workshop: &Workshop,
     folder: &Path,
+    stop: &Stop,
 ) -> Result<Process> {
     let address = settings.address.as_deref().unwrap_or_default();
     let place = http::place(address).ok_or_else(|| {
@@ -54,6 +56,9 @@ pub(super) fn start(
         };
         if ready {
             return Ok(process);
+        }
+        if stop.is_stopped() {
+            return Err(Error::Process("stopped before the service was ready".into()));
         }
         if let Some(exit) = process.exit()? {
             return Err(Error::Process(format!(
@@ -97,6 +102,10 @@ mod tests {
     use tidegate_lab::free_address;
 
     fn start(command: &[&str], settings: Settings) -> Result<Process> {
+        start_until(&Stop::default(), command, settings)
+    }
+
+    fn start_until(stop: &Stop, command: &[&str], settings: Settings) -> Result<Process> {
         let folder = tempfile::tempdir().unwrap();
         let workshop = Workshop::open(folder.path(), folder.path())?;
         let settings = Settings {
@@ -105,7 +114,7 @@ mod tests {
             ..settings
         };
         let cores = Cores::of_this_thread().unwrap().only(0).unwrap();
-        super::start(&settings, &cores, &workshop, folder.path())
+        super::start(&settings, &cores, &workshop, folder.path(), stop)
     }
 
     #[test]
@@ -115,6 +124,15 @@ mod tests {
         let text = error.to_string();
         assert!(text.contains("not ready") && text.contains("warming up"), "{text}");
         assert!(text.contains("system.ready_within"), "{text}");
+    }
+
+    #[test]
+    fn a_study_that_is_stopped_does_not_wait_for_a_service_to_get_ready() {
+        let stop = Stop::default();
+        stop.stop();
+        let settings = Settings { ready_within: 600.0, ..Settings::default() };
+        let error = start_until(&stop, &["sleep", "1000"], settings).unwrap_err();
+        assert!(error.to_string().contains("stopped"), "{error}");
     }
 
     #[test]
@@ -135,7 +153,8 @@ mod tests {
         let workshop = Workshop::open(folder.path(), folder.path()).unwrap();
         let settings = Settings { command: vec!["true".into()], address, ..Settings::default() };
         let cores = Cores::of_this_thread().unwrap().only(0).unwrap();
-        let error = super::start(&settings, &cores, &workshop, folder.path()).unwrap_err();
+        let error = super::start(&settings, &cores, &workshop, folder.path(), &Stop::default());
+        let error = error.unwrap_err();
         assert!(error.to_string().contains("something answers there"), "{error}");
     }
 }

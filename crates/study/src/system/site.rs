@@ -12,6 +12,9 @@ use super::{Workshop, of_this_program};
 use crate::experiment::Settings;
 use crate::{Error, Result};
 
+/// Name of the site's trace in the folder of a run.
+pub const TRACE: &str = "site.trace";
+
 /// Size of the site's population, relative to that of RUBiS.
 const SCALE: f64 = 0.01;
 
@@ -61,7 +64,8 @@ pub(super) fn start(
         ("--extra-cpu", (1e3 * settings.extra_cpu).to_string()),
         ("--data", workshop.data.display().to_string()),
     ];
-    for (flag, value) in others.into_iter().chain(database) {
+    let trace = settings.is_traced().then(|| ("--trace", folder.join(TRACE).display().to_string()));
+    for (flag, value) in others.into_iter().chain(database).chain(trace) {
         args.extend([flag.to_owned(), value]);
     }
     let launch = of_this_program("site", cores, &folder.join("site.log"))?.args(args);

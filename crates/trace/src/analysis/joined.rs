@@ -6,6 +6,7 @@ use crate::format::record::Line;
 use crate::read::Trace;
 use serde::Serialize;
 use std::collections::HashMap;
+use std::ops::Range;
 
 /// Means of the requests that are in the files of load generator and gate, milliseconds.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -31,8 +32,9 @@ pub struct Joined {
     pub before_site_ms: Option<f64>,
 }
 
-/// Joins the requests; `None` if no answered one is in the files of load generator and gate.
-pub fn join(trace: &Trace) -> Option<Joined> {
+/// Joins the requests that began in a window of the monotonic clock (nanoseconds); `None` is the
+/// whole trace. Gives `None` if no answered one is in the files of load generator and gate.
+pub fn join(trace: &Trace, window: Option<Range<u64>>) -> Option<Joined> {
     let of = |role: Role| {
         let processes = trace.processes.iter().filter(move |p| p.header.role == role);
         processes.flat_map(|process| &process.lines)
@@ -53,7 +55,8 @@ pub fn join(trace: &Trace) -> Option<Joined> {
     let [mut customer, mut in_gate, mut upstream, mut before_gate] = [0.0; 4];
     let [mut in_site, mut database, mut before_site] = [0.0; 3];
     // A request without a response has no last byte that the customer waited for.
-    for line in of(Role::Load).filter(|line| line.status > 0) {
+    let begins = |line: &Line| window.as_ref().is_none_or(|it| it.contains(&line.start_ns));
+    for line in of(Role::Load).filter(|line| line.status > 0 && begins(line)) {
         let Some(context) = line.context else { continue };
         let Some(at_gate) = gate.get(&context.span) else { continue };
         let same = |other: &Line| other.context.is_some_and(|other| other.trace == context.trace);

@@ -10,7 +10,7 @@ mod sums;
 mod windows;
 
 pub use bottleneck::{Bottleneck, Estimate, Resource};
-pub use joined::Joined;
+pub use joined::{Joined, join};
 pub use knee::Knee;
 pub use means::{PhaseMean, PhaseMeans, phase_means};
 pub use resources::Resources;
@@ -138,7 +138,7 @@ pub fn analyse(trace: &Trace) -> Analysis {
     Analysis {
         processes: processes.collect(),
         phases: phases.collect(),
-        joined: joined::join(trace),
+        joined: join(trace, None),
         bottleneck: bottleneck::find(trace, &windows, &split.above),
         knee: split.knee,
         notes: trace.notes(),

@@ -225,8 +225,11 @@ fn a_request_without_a_response_is_not_among_the_customers_waits() {
     for (parent, span) in [(11, 21), (12, 22)] {
         gate.lines.push(with(line(1, 1, 0, &[(Phase::Upstream, 12)]), parent, span));
     }
-    let joined = analyse(&Trace::of(vec![gate, load]).unwrap()).joined.unwrap();
+    let trace = Trace::of(vec![gate, load]).unwrap();
+    let joined = analyse(&trace).joined.unwrap();
     assert_eq!((joined.requests, joined.customer_ms), (1, 20.0));
+    assert_eq!(join(&trace, Some(0..1)), Some(joined), "it began in the window");
+    assert_eq!(join(&trace, Some(1..u64::MAX)), None, "it began before");
 }
 
 #[test]
