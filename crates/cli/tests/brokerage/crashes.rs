@@ -10,7 +10,7 @@ use rand::{RngExt as _, SeedableRng as _, rngs::StdRng};
 use tidegate_sites::database::Location;
 
 use crate::common::PATIENCE;
-use crate::common::tiers::{Customer, Tier, check_books, number};
+use crate::common::tiers::{Customer, Tier, check_books, location, number};
 use crate::postgres;
 
 /// Customers who give orders at the same time.
@@ -59,10 +59,7 @@ impl Tiers {
     }
 
     fn location(&self) -> Location {
-        match &self.database {
-            Some(url) => Location::parse(url).unwrap(),
-            None => Location::Sqlite(self.folder.join("data/brokerage.db")),
-        }
+        location(&self.folder, self.database.as_deref())
     }
 
     fn kill(&mut self, which: usize) {

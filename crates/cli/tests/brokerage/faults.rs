@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use tidegate_sites::database::Location;
 
-use crate::common::tiers::{Customer, Page, Tier, counts};
+use crate::common::tiers::{Customer, Page, Tier, counts, location};
 use crate::common::{wait_until, with_small_files};
 use crate::postgres;
 use crate::relay::{Relay, Way};
@@ -105,10 +105,7 @@ impl Site {
 
     /// Orders of this name, once the books were checked.
     fn orders(&self) -> i64 {
-        let location = match &self.database {
-            Some(url) => Location::parse(url).unwrap(),
-            None => Location::Sqlite(self.folder.path().join("data/brokerage.db")),
-        };
+        let location = location(self.folder.path(), self.database.as_deref());
         let [orders] =
             counts(&location, ["SELECT COUNT(*) FROM orders WHERE client_id LIKE 'order-%'"]);
         orders

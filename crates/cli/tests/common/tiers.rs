@@ -67,6 +67,14 @@ impl Tier {
     }
 }
 
+/// Where the brokerage has its database: at a URL, or in a file of its folder.
+pub fn location(folder: &Path, url: Option<&str>) -> Location {
+    match url {
+        Some(url) => Location::parse(url).expect("a database's URL"),
+        None => Location::Sqlite(folder.join("data/brokerage.db")),
+    }
+}
+
 /// A page with its status.
 #[derive(Debug)]
 pub struct Page {

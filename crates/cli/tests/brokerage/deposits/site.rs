@@ -9,7 +9,7 @@ use tidegate_sites::card::Status;
 use tidegate_sites::card::client::{Client, Patience};
 use tidegate_sites::database::Location;
 
-use crate::common::tiers::{Customer, Page, Tier, counts};
+use crate::common::tiers::{Customer, Page, Tier, counts, location};
 use crate::common::{Running, Text, tidegate, wait_until};
 use crate::relay::Relay;
 
@@ -164,10 +164,7 @@ impl Site {
     }
 
     pub fn location(&self) -> Location {
-        match &self.database {
-            Some(url) => Location::parse(url).unwrap(),
-            None => Location::Sqlite(self.file("data/brokerage.db")),
-        }
+        location(self.folder.path(), self.database.as_deref())
     }
 
     /// The numbers that queries give, once the books were checked.
