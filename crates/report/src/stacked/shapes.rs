@@ -76,17 +76,23 @@ fn stripes((x, y): (f64, f64), (wide, high): (f64, f64)) -> String {
     path
 }
 
-/// A name in lines that are no wider than `wide`. What has no room at the end is cut off.
+/// A name in lines that are no wider than `wide`. A long word is parted after `+`, `-` and `/`;
+/// what has no room at the end is cut off.
 pub(super) fn wrapped(name: &str, wide: f64) -> Vec<String> {
     let most = ((wide / 6.8) as usize).max(2);
     let mut lines: Vec<String> = Vec::new();
-    for word in name.split_whitespace() {
+    let pieces = name.split_whitespace().flat_map(|word| {
+        let parted = word.chars().count() > most;
+        let parts = word.split_inclusive(|sign| parted && matches!(sign, '+' | '-' | '/'));
+        parts.enumerate().map(|(index, part)| (if index == 0 { " " } else { "" }, part))
+    });
+    for (joint, piece) in pieces {
         match lines.last_mut() {
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= most => {
-                line.push(' ');
-                line.push_str(word);
+            Some(line) if line.chars().count() + joint.len() + piece.chars().count() <= most => {
+                line.push_str(joint);
+                line.push_str(piece);
             }
-            _ => lines.push(word.to_owned()),
+            _ => lines.push(piece.to_owned()),
         }
     }
     let is_whole = lines.len() <= MOST_LINES;
@@ -127,6 +133,8 @@ mod tests {
     fn long_names_are_wrapped_and_cut() {
         assert_eq!(wrapped("1 processor", 100.0), ["1 processor"]);
         assert_eq!(wrapped("1 processor", 64.0), ["1", "processor"]);
+        assert_eq!(wrapped("tls+backend, cgi", 80.0), ["tls+", "backend,", "cgi"]);
+        assert_eq!(wrapped("tls+backend, cgi", 88.0), ["tls+backend,", "cgi"]);
         assert_eq!(wrapped("incomprehensibilities", 50.0), ["incomp…"]);
         assert_eq!(wrapped("a bb ccc dddd eeee", 30.0), ["a bb", "ccc", "ddd…"]);
     }
