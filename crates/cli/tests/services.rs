@@ -13,6 +13,7 @@ use tidegate_host::Cores;
 use tidegate_lab::services::{
     MessagesKeys, Node, NodeSetup, Services, Tomcat, TomcatSetup, messages_client,
 };
+use tidegate_load::Stop;
 
 /// A running server with the URLs of its own TLS and of plain HTTP.
 struct Server<S> {
@@ -46,7 +47,7 @@ fn tomcat() -> Option<Server<Tomcat>> {
     setup.heap_mib = 256;
     setup.env = vec![("AUCTION_SCALE".into(), "0.002".into())];
     let folder = tempfile::tempdir().unwrap();
-    let running = unless_missing(Tomcat::start(&setup, folder.path()))?;
+    let running = unless_missing(Tomcat::start(&setup, folder.path(), &Stop::default()))?;
     let (secure, clear) = (running.secure_url(), running.url());
     assert!(running.cpu_s().unwrap() > 0.0);
     Some(Server { _running: running, secure, clear, _folder: folder })
@@ -119,7 +120,10 @@ fn the_messages_client_is_answered_in_the_clear_over_https_and_with_secured_mess
     let keys = MessagesKeys::make(&folder.path().join("keys")).unwrap();
     let mut setup = TomcatSetup::new(&cores(), &war, "/healthz");
     (setup.heap_mib, setup.env) = (256, vec![keys.env()]);
-    let Some(tomcat) = unless_missing(Tomcat::start(&setup, folder.path())) else { return };
+    let Some(tomcat) = unless_missing(Tomcat::start(&setup, folder.path(), &Stop::default()))
+    else {
+        return;
+    };
     let client = |keys, url: String, arguments: &[&str]| {
         let mut command = messages_client(&services, keys, &[]).unwrap();
         command.args(["--url", &url, "--requests", "6", "--clients", "2", "--payload", "200"]);

@@ -6,6 +6,7 @@
 //! [`Pulse`] and [`calibration`] track the machine's speed meanwhile, and [`turns`] is the
 //! order of windows that are compared.
 
+mod address;
 pub mod calibration;
 mod capacity;
 mod certificate;
@@ -24,13 +25,14 @@ pub mod services;
 mod testbed;
 pub mod turns;
 
+pub use address::free_address;
 pub use certificate::{Certificate, Key, NAME};
 pub use cores::{CorePair, apart};
 pub use error::{Error, Result};
 pub use experiment::{Experiment, Probing};
 pub use gate_config::{CERTIFICATE, GateTimes};
 pub use neighbour::Neighbour;
-pub use process::{Exit, Launch, Process, free_address};
+pub use process::{Exit, Launch, Process};
 pub use pulse::Pulse;
 pub use quota::Quota;
 pub use service::{READY, Service};

@@ -1,7 +1,7 @@
 //! A child process: pinned, logged, observed, and ended with its descendants.
 
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
@@ -370,18 +370,10 @@ fn signal(id: u32, signal: libc::c_int) {
     unsafe { libc::kill(id.cast_signed(), signal) };
 }
 
-/// A port of 127.0.0.1 that was free a moment ago.
-///
-/// # Errors
-/// There is none.
-pub fn free_address() -> Result<SocketAddr> {
-    let bound = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|socket| socket.local_addr());
-    bound.of_machine("no port of 127.0.0.1 is free")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::address::free_address;
 
     const SOON: Duration = Duration::from_secs(10);
 

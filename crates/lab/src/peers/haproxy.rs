@@ -2,8 +2,8 @@
 
 use super::Work;
 use super::{Server, Setup};
+use crate::address::free_address;
 use crate::error::Result;
-use crate::free_address;
 use std::net::SocketAddr;
 use std::process::Command;
 

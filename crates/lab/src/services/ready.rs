@@ -1,9 +1,11 @@
 //! Waits until a server answers a request, which for one on a Java virtual machine may be half
 //! a minute after its start.
 
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
+
+use tidegate_load::Stop;
 
 use crate::error::{Error, Result};
 use crate::process::Process;
@@ -13,20 +15,26 @@ use crate::process::Process;
 pub const START: Duration = Duration::from_secs(120);
 /// Time between two attempts.
 const POLL: Duration = Duration::from_millis(50);
+/// Time between two looks at the operator's stop while a response is awaited.
+const LOOK: Duration = Duration::from_millis(200);
 
 /// Waits until `path` is answered with status 200, in the clear.
 ///
 /// # Errors
 /// The process ends, answers with another status, or does not answer within `longest`; with the
-/// last lines of its log.
+/// last lines of its log. The operator stops the run.
 pub fn wait_until_ok(
     process: &mut Process,
     address: SocketAddr,
     path: &str,
     longest: Duration,
+    stop: &Stop,
 ) -> Result<()> {
     let deadline = Instant::now() + longest;
     loop {
+        if stop.is_stopped() {
+            return Err(Error::Process(format!("stopped before the {} was ready", process.name())));
+        }
         if let Some(exit) = process.exit()? {
             return Err(failed(process, &format!("ended at once ({})", exit.status)));
         }
@@ -34,7 +42,7 @@ pub fn wait_until_ok(
         if left.is_zero() {
             return Err(failed(process, &format!("did not answer within {} s", longest.as_secs())));
         }
-        match status(address, path, left) {
+        match status(address, path, deadline, stop) {
             Some(200) => return Ok(()),
             Some(status) => {
                 return Err(failed(process, &format!("answered {path} with status {status}")));
@@ -49,14 +57,32 @@ fn failed(process: &Process, what: &str) -> Error {
 }
 
 /// The status of the response to a GET; `None` if there is none yet.
-fn status(address: SocketAddr, path: &str, longest: Duration) -> Option<u16> {
-    let mut stream = TcpStream::connect_timeout(&address, longest).ok()?;
-    stream.set_read_timeout(Some(longest)).ok()?;
+fn status(address: SocketAddr, path: &str, deadline: Instant, stop: &Stop) -> Option<u16> {
+    let mut stream = TcpStream::connect_timeout(&address, LOOK).ok()?;
+    stream.set_read_timeout(Some(LOOK)).ok()?;
     let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).ok()?;
     let mut head = [0; 12];
-    stream.read_exact(&mut head).ok()?;
+    let mut filled = 0;
+    while filled < head.len() {
+        match stream.read(&mut head[filled..]) {
+            Ok(0) => return None,
+            Ok(bytes) => filled += bytes,
+            Err(error) if is_silence(&error) => {
+                if stop.is_stopped() || Instant::now() > deadline {
+                    return None;
+                }
+            }
+            Err(_) => return None,
+        }
+    }
     std::str::from_utf8(&head).ok()?.strip_prefix("HTTP/1.1 ")?.parse().ok()
+}
+
+/// Whether nothing came within the time to wait for it.
+fn is_silence(error: &io::Error) -> bool {
+    use io::ErrorKind::{Interrupted, TimedOut, WouldBlock};
+    matches!(error.kind(), WouldBlock | TimedOut | Interrupted)
 }
 
 #[cfg(test)]
@@ -85,26 +111,48 @@ mod tests {
         address
     }
 
+    fn wait(process: &mut Process, address: SocketAddr, longest: Duration) -> Result<()> {
+        wait_until_ok(process, address, "/x", longest, &Stop::default())
+    }
+
     #[test]
     fn a_server_is_ready_once_it_answers_and_another_status_is_an_error() {
         let mut process = shell("sleep 100");
         let soon = Duration::from_secs(20);
-        wait_until_ok(&mut process, answering("HTTP/1.1 200 OK"), "/", soon).unwrap();
+        wait(&mut process, answering("HTTP/1.1 200 OK"), soon).unwrap();
         let address = answering("HTTP/1.1 404 Not Found");
-        let error = wait_until_ok(&mut process, address, "/x", soon).unwrap_err().to_string();
+        let error = wait(&mut process, address, soon).unwrap_err().to_string();
         assert!(error.contains("the shell answered /x with status 404"), "{error}");
     }
 
     #[test]
     fn a_server_that_ends_or_never_answers_is_an_error_with_its_log() {
-        let nobody = crate::process::free_address().unwrap();
+        let nobody = crate::address::free_address().unwrap();
         let mut process = shell("echo port in use; exit 1");
         let soon = Duration::from_secs(20);
-        let error = wait_until_ok(&mut process, nobody, "/", soon).unwrap_err().to_string();
+        let error = wait(&mut process, nobody, soon).unwrap_err().to_string();
         assert!(error.contains("ended at once") && error.contains("port in use"), "{error}");
         let mut process = shell("sleep 100");
         let short = Duration::from_millis(60);
-        let error = wait_until_ok(&mut process, nobody, "/", short).unwrap_err().to_string();
+        let error = wait(&mut process, nobody, short).unwrap_err().to_string();
         assert!(error.contains("did not answer within 0 s"), "{error}");
+    }
+
+    #[test]
+    fn the_operator_stops_it_while_a_server_is_silent() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let stop = Stop::default();
+        let stopping = stop.clone();
+        let silent = std::thread::spawn(move || {
+            let connection = listener.accept().unwrap();
+            stopping.stop();
+            connection
+        });
+        let mut process = shell("sleep 100");
+        let never = Duration::from_secs(3_600);
+        let error = wait_until_ok(&mut process, address, "/x", never, &stop).unwrap_err();
+        assert_eq!(error.to_string(), "stopped before the shell was ready");
+        silent.join().unwrap();
     }
 }

@@ -6,14 +6,15 @@ use std::process::Command;
 use std::time::Duration;
 
 use tidegate_host::Cores;
-use tidegate_load::TlsVersions;
+use tidegate_load::{Stop, TlsVersions};
 
 use super::files;
 use super::ready::{START, wait_until_ok};
 use super::server_xml::{App, Connectors, LOGGING, WEB_XML, is_text, server_xml};
+use crate::address::free_address;
 use crate::certificate::{Certificate, Key};
 use crate::error::{Error, Fault, Result};
-use crate::process::{Launch, Process, free_address};
+use crate::process::{Launch, Process};
 
 /// Time from SIGTERM to SIGKILL: Tomcat stops its applications in it.
 const GRACE: Duration = Duration::from_secs(10);
@@ -79,8 +80,8 @@ impl Tomcat {
     /// # Errors
     /// [`Error::Operator`] if Java or Tomcat is not installed or an application was not built;
     /// [`Error::Machine`] if the folder cannot be written; [`Error::Process`] if Tomcat does not
-    /// start, with the end of its log.
-    pub fn start(setup: &TomcatSetup, folder: &Path) -> Result<Self> {
+    /// start, with the end of its log, or the operator stops the run meanwhile.
+    pub fn start(setup: &TomcatSetup, folder: &Path, stop: &Stop) -> Result<Self> {
         let (java, home) = (files::java()?, files::tomcat()?);
         if let Some(app) = setup.apps.iter().find(|app| !app.war.exists()) {
             return Err(Error::Operator(format!(
@@ -118,7 +119,7 @@ impl Tomcat {
             launch = launch.env(name, value);
         }
         let mut process = launch.start()?;
-        wait_until_ok(&mut process, clear, &setup.ready, START)?;
+        wait_until_ok(&mut process, clear, &setup.ready, START, stop)?;
         Ok(Self { process, clear, secure, gc_log })
     }
 
@@ -222,7 +223,7 @@ mod tests {
         let cores = Cores::of_this_thread().unwrap().only(0).unwrap();
         let setup = TomcatSetup::new(&cores, &folder.path().join("auction.war"), "/healthz");
         // Whichever is missing first: Java, Tomcat or the application.
-        let error = Tomcat::start(&setup, folder.path()).unwrap_err();
+        let error = Tomcat::start(&setup, folder.path(), &Stop::default()).unwrap_err();
         assert!(error.to_string().contains("make study"), "{error}");
         assert_eq!(error.exit_code(), 2);
     }

@@ -62,15 +62,16 @@ impl Java {
     /// Starts Tomcat.
     ///
     /// # Errors
-    /// [`Error::Operator`]: it is not installed; [`Error::Process`]: it does not start.
-    pub(super) fn start(&self, configuration: Configuration) -> Result<OnTomcat<'_>> {
+    /// [`Error::Operator`]: it is not installed; [`Error::Process`]: it does not start, or the
+    /// run was stopped.
+    pub(super) fn start(&self, configuration: Configuration, stop: &Stop) -> Result<OnTomcat<'_>> {
         let cores = Cores::of_this_thread()
             .map_err(|error| Error::Machine(format!("processors: {error}")))?;
         let mut setup = TomcatSetup::new(&cores, &self.war, "/healthz");
         setup.key = Key::P256;
         setup.env = vec![self.keys.env()];
         let begin = Instant::now();
-        let tomcat = Tomcat::start(&setup, &self.folder.path().join("tomcat"))?;
+        let tomcat = Tomcat::start(&setup, &self.folder.path().join("tomcat"), stop)?;
         Ok(OnTomcat { java: self, tomcat, configuration, ready_s: begin.elapsed().as_secs_f64() })
     }
 }

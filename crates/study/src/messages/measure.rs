@@ -41,7 +41,7 @@ impl Bench {
         round: u32,
         stop: &Stop,
     ) -> Result<(Start, Vec<Series>)> {
-        let mut server = self.start(configuration)?;
+        let mut server = self.start(configuration, stop)?;
         let start = Start { configuration, round, ready_s: server.ready_s() };
         let mut all = Vec::new();
         for (question, requests) in self.questions(configuration) {
@@ -71,12 +71,12 @@ impl Bench {
         questions
     }
 
-    fn start(&self, configuration: Configuration) -> Result<Server<'_>> {
+    fn start(&self, configuration: Configuration, stop: &Stop) -> Result<Server<'_>> {
         if !configuration.is_java() {
             return Ok(Server::Own(Box::new(Own::start(configuration, &self.material)?)));
         }
         let java = self.java.as_ref().ok_or_else(|| Error::Internal("there is no Java".into()))?;
-        Ok(Server::Java(Box::new(java.start(configuration)?)))
+        Ok(Server::Java(Box::new(java.start(configuration, stop)?)))
     }
 }
 

@@ -114,7 +114,7 @@ impl System {
     ///
     /// # Errors
     /// One of them does not start, ends, or is not ready in time; with the last lines of its
-    /// log. The operator stops the study before a command's service is ready.
+    /// log. The operator stops the study before Tomcat or a command's service is ready.
     pub fn start(
         settings: &Settings,
         cores: &Cores,
@@ -128,7 +128,7 @@ impl System {
                 let address = settings.address.clone().unwrap_or_default();
                 (Running::Own(process, address), None)
             }
-            "tomcat" => (Running::Tomcat(servers::tomcat(settings, cores, folder)?), None),
+            "tomcat" => (Running::Tomcat(servers::tomcat(settings, cores, folder, stop)?), None),
             "brokerage" => {
                 let brokerage = Brokerage::start(settings, cores, workshop, folder)?;
                 let customers = Some(brokerage::CUSTOMERS);

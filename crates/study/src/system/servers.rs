@@ -7,6 +7,7 @@ use std::time::Duration;
 use tidegate_host::Cores;
 use tidegate_lab::services::{Node, NodeSetup, Services, Tomcat, TomcatSetup};
 use tidegate_lab::{GateTimes, Key};
+use tidegate_load::Stop;
 
 use crate::experiment::Settings;
 use crate::{Error, Result};
@@ -14,15 +15,20 @@ use crate::{Error, Result};
 /// The path that Tomcat's auction answers once it is ready.
 const READY: &str = "/healthz";
 
-/// Starts Tomcat with the auction application.
-pub(super) fn tomcat(settings: &Settings, cores: &Cores, folder: &Path) -> Result<Tomcat> {
+/// Starts Tomcat with the auction application, or the operator stops the study.
+pub(super) fn tomcat(
+    settings: &Settings,
+    cores: &Cores,
+    folder: &Path,
+    stop: &Stop,
+) -> Result<Tomcat> {
     let war = Services::find()?.war("auction")?;
     let setup = TomcatSetup {
         key: key(settings)?,
         timeout: timeout(settings),
         ..TomcatSetup::new(cores, &war, READY)
     };
-    Tomcat::start(&setup, &folder.join("tomcat"))
+    Tomcat::start(&setup, &folder.join("tomcat"), stop)
 }
 
 /// Starts the shop on Node.
