@@ -18,8 +18,8 @@ pub struct Quota {
 const PERIOD: Duration = Duration::from_millis(10);
 
 /// The remedy in error messages.
-const REFUSED: &str = "a CPU quota needs a control group of its own: run as root where those can \
-                       be made";
+const REFUSED: &str = "a CPU quota needs a control group of its own: run as root, or in a control \
+                       group that is delegated to you";
 
 impl Quota {
     /// A group without a quota and without processes.
@@ -35,8 +35,8 @@ impl Quota {
         Ok(quota)
     }
 
-    /// Moves a process into the group and ends it. In version 2 a group below one that has
-    /// processes of its own can be made, but takes none.
+    /// Moves a process into the group and ends it: that a group can be made does not say that
+    /// it takes processes.
     fn try_it(&self) -> Result<()> {
         let mut command = Command::new("sleep");
         command.arg("60").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());

@@ -41,12 +41,15 @@ impl CpuGroup {
     }
 
     /// Makes a group below this one, without a quota and without processes. In version 2
-    /// this enables the controller `cpu` for the groups below this one.
+    /// this enables the controller `cpu` for the groups below this one; and where this group
+    /// has processes of its own and is not the root, the new one is a threaded group, the
+    /// only kind that takes processes there.
     ///
     /// # Errors
     /// The kernel refuses: this process may not make groups here; the group exists; or, in
-    /// version 2, this group is not the root and has processes of its own. The error names
-    /// the file.
+    /// version 2, this group has no controller `cpu`, or has processes of its own and shares
+    /// out memory or another resource that threaded groups do not know. The error names the
+    /// file.
     pub fn create_below(&self, name: &str) -> io::Result<Self> {
         let folder = self.folder().join(name);
         let group = match self {
@@ -57,7 +60,21 @@ impl CpuGroup {
             }
         };
         fs::create_dir(group.folder()).map_err(|error| at(group.folder(), error))?;
+        if let Err(error) = group.take_processes() {
+            // It is empty; nothing else remains of it.
+            let _ = group.remove();
+            return Err(error);
+        }
         Ok(group)
+    }
+
+    /// Makes a group of version 2 threaded if it could take no process otherwise.
+    fn take_processes(&self) -> io::Result<()> {
+        let kind = self.folder().join("cgroup.type");
+        match fs::read_to_string(&kind) {
+            Ok(text) if text.trim() == "domain invalid" => write(&kind, "threaded"),
+            _ => Ok(()),
+        }
     }
 
     /// Moves a process with all its threads into this group.
@@ -113,6 +130,7 @@ fn at(path: &Path, error: io::Error) -> io::Error {
 mod tests {
     use super::*;
     use crate::cgroup::V1;
+    use std::process::Command;
 
     const PERIOD: Duration = Duration::from_millis(10);
 
@@ -156,6 +174,50 @@ mod tests {
         assert_eq!(read(&group, "cpu.max"), "15000 10000");
         group.set_quota(None, PERIOD).unwrap();
         assert_eq!(read(&group, "cpu.max"), "max 10000");
+    }
+
+    #[test]
+    fn a_group_of_version_2_that_could_take_no_process_becomes_threaded() {
+        let root = tempfile::tempdir().unwrap();
+        let group = CpuGroup::V2(root.path().into());
+        for (before, after) in [("domain invalid\n", "threaded"), ("domain\n", "domain\n")] {
+            fs::write(root.path().join("cgroup.type"), before).unwrap();
+            group.take_processes().unwrap();
+            assert_eq!(read(&group, "cgroup.type"), after);
+        }
+    }
+
+    /// On the kernel's own files, where its controller `cpu` is in version 2.
+    #[test]
+    fn a_group_below_one_with_processes_takes_and_limits_a_process() {
+        let name = format!("tidegate-test-{}", std::process::id());
+        let outer = match CpuGroup::own() {
+            Some(own @ CpuGroup::V2(_)) => own.create_below(&name),
+            _ => Err(io::Error::other("the controller cpu is in version 1")),
+        };
+        let Ok(outer) = outer.inspect_err(|error| eprintln!("skipped: {error}")) else { return };
+        let mut children = [(); 2].map(|()| Command::new("sleep").arg("60").spawn().unwrap());
+        let [outside, inside] = [children[0].id(), children[1].id()];
+        let inner = outer.add(outside).and_then(|()| outer.create_below("inner"));
+        let limited = inner.as_ref().map_err(ToString::to_string).and_then(|inner| {
+            let set = inner.set_quota(Some(0.25), PERIOD).and_then(|()| inner.add(inside));
+            set.map_err(|error| error.to_string()).map(|()| read(inner, "cpu.max"))
+        });
+        let membership = fs::read_to_string(format!("/proc/{inside}/cgroup")).unwrap();
+        for child in &mut children {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+        for group in [inner.as_ref().ok(), Some(&outer)].into_iter().flatten() {
+            // The kernel counts processes that have ended for some milliseconds.
+            let removed = (0..500).any(|_| {
+                std::thread::sleep(Duration::from_millis(2));
+                group.remove().is_ok()
+            });
+            assert!(removed, "{} is left behind", group.folder().display());
+        }
+        assert_eq!(limited.as_deref(), Ok("2500 10000\n"));
+        assert!(membership.contains(&format!("{name}/inner")), "{membership}");
     }
 
     #[test]
