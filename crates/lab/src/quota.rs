@@ -7,7 +7,7 @@ use tidegate_host::CpuGroup;
 
 use crate::error::{Error, Fault, Result};
 
-/// A control group below that of this process.
+/// A control group below that of this process, or below another such group.
 #[derive(Debug)]
 pub struct Quota {
     group: CpuGroup,
@@ -33,6 +33,15 @@ impl Quota {
         let quota = Self { group: own.create_below(&name).of_machine(REFUSED)? };
         quota.try_it()?;
         Ok(quota)
+    }
+
+    /// A group below this one, without a quota of its own and without processes. The kernel
+    /// accepts no quota above that of this group (version 1), or keeps to the smaller of both.
+    ///
+    /// # Errors
+    /// The kernel refuses, or there is one of this name.
+    pub fn below(&self, name: &str) -> Result<Self> {
+        Ok(Self { group: self.group.create_below(name).of_machine(REFUSED)? })
     }
 
     /// Moves a process into the group and ends it: that a group can be made does not say that
@@ -75,5 +84,28 @@ impl Drop for Quota {
             std::thread::sleep(Duration::from_millis(20));
         }
         eprintln!("{} is left behind: rmdir it", self.group.folder().display());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_group_below_another_takes_and_limits_a_part_of_its_processes() {
+        let outer = match Quota::new() {
+            Ok(outer) => outer,
+            Err(error) => return eprintln!("skipped: {error}"),
+        };
+        outer.set(Some(0.5)).unwrap();
+        let inner = outer.below("inner").unwrap();
+        inner.set(Some(0.1)).unwrap();
+        let mut child = Command::new("sleep").arg("60").spawn().unwrap();
+        let added = inner.add(&[child.id()]);
+        let groups = std::fs::read_to_string(format!("/proc/{}/cgroup", child.id())).unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        added.unwrap();
+        assert!(groups.contains(&format!("tidegate-{}/inner", std::process::id())), "{groups}");
     }
 }

@@ -61,7 +61,9 @@ impl Resources {
         let open = combinations.iter().any(|one| one.settings.processor_share.is_none());
         let mut share =
             if open && most as usize > have { have as f64 / f64::from(most) } else { 1.0 };
-        let parts = (open && share < 1.0) || stated.clone().any(|(_, share)| share < 1.0);
+        let limits_servers = combinations.iter().any(|one| limited_servers(&one.settings));
+        let parts =
+            (open && share < 1.0) || stated.clone().any(|(_, share)| share < 1.0) || limits_servers;
         // Shares that differ are what the experiment is about.
         let mut shares: Vec<u64> = stated.map(|(_, share)| share.to_bits()).collect();
         shares.dedup();
@@ -79,14 +81,16 @@ impl Resources {
                 for one in combinations.iter_mut() {
                     one.settings.processor_share = one.settings.processor_share.map(|_| 1.0);
                 }
-                combinations.retain(|one| one.settings.processors as usize <= have);
+                combinations.retain(|one| {
+                    one.settings.processors as usize <= have && !limited_servers(&one.settings)
+                });
                 if combinations.is_empty() {
                     return Err(Error::Machine(format!(
                         "{most} processors on {have} cores are parts of cores, which need a control group, and none can be made: {error}; lower `processors`, or give more --server-cores"
                     )));
                 }
                 notes.push(format!(
-                    "No control group could be made ({error}), so processors are whole cores by affinity, not parts of them, and combinations with more than {have} were left out."
+                    "No control group could be made ({error}), so processors are whole cores by affinity, not parts of them, and combinations with more than {have}, or with a limit of each application server, were left out."
                 ));
                 None
             }
@@ -117,6 +121,25 @@ impl Resources {
         quota.add(processes)
     }
 
+    /// Limits each application server of a run to its share, in a group below that of all. The
+    /// groups must outlive the processes.
+    ///
+    /// # Errors
+    /// The kernel refuses, or a process has ended.
+    pub fn limit_servers(&self, settings: &Settings, servers: &[u32]) -> Result<Vec<Quota>> {
+        let share = settings.app_server_share;
+        let Some(quota) = self.quota.as_ref().filter(|_| limited_servers(settings)) else {
+            return Ok(Vec::new());
+        };
+        let limit = |(index, server): (usize, &u32)| {
+            let group = quota.below(&format!("application-{index}"))?;
+            group.set(Some(share))?;
+            group.add(&[*server])?;
+            Ok(group)
+        };
+        servers.iter().enumerate().map(limit).collect()
+    }
+
     /// What "processors" are in this study, for tables and figures: `processors of 0.25 cores`,
     /// or `processors`.
     pub fn unit(&self) -> String {
@@ -126,6 +149,10 @@ impl Resources {
             "processors".into()
         }
     }
+}
+
+fn limited_servers(settings: &Settings) -> bool {
+    settings.site == "brokerage" && settings.app_server_share < 1.0
 }
 
 /// A share of a core in words.
@@ -227,6 +254,13 @@ mod tests {
         let found = Resources::find((&server, &driver), &mut half, no_groups).unwrap();
         assert_eq!(found.grant(&half[0].settings).cpus, 1.0);
         assert!(found.notes[0].contains("whole cores by affinity"), "{:?}", found.notes);
+        let mut limited = combinations(&[1, 1], None);
+        for (one, share) in limited.iter_mut().zip([0.1, 1.0]) {
+            (one.settings.site, one.settings.app_server_share) = ("brokerage".into(), share);
+        }
+        let found = Resources::find((&server, &driver), &mut limited, no_groups).unwrap();
+        assert_eq!((limited.len(), limited[0].settings.app_server_share), (1, 1.0));
+        assert!(found.notes[0].contains("a limit of each application"), "{:?}", found.notes);
         let mut parts = combinations(&[1], Some(0.5));
         parts.extend(combinations(&[1], Some(0.25)));
         let error = Resources::find((&server, &driver), &mut parts, no_groups).unwrap_err();

@@ -90,6 +90,9 @@ keys! {
         stub: Words(STUBS) = Is("in-process");
         /// Application servers of the brokerage.
         app_servers: Whole(1, 16) = Is("1");
+        /// How much of a core each of them may use at most, by a control group below that of all
+        /// processors: as if each had a machine of its own. 1 limits none.
+        app_server_share: Number(0.1, 1.0) = Is("1");
         /// Kind of the certificate that customers meet, `ed25519` without a gate alone.
         certificate: Words(CERTIFICATES) = Is("ecdsa-p256");
         /// TLS versions that customers offer.

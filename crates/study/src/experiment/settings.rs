@@ -47,6 +47,9 @@ pub struct Settings {
     /// Its application servers.
     #[serde(default = "absent::app_servers")]
     pub app_servers: u32,
+    /// How much of a core each of them may use; 1 limits none.
+    #[serde(default = "absent::app_server_share")]
+    pub app_server_share: f64,
     /// Kind of the certificate that customers meet.
     pub certificate: String,
     /// TLS versions that customers offer: `both`, `1.2` or `1.3`.
@@ -94,6 +97,10 @@ mod absent {
 
     pub(super) fn app_servers() -> u32 {
         1
+    }
+
+    pub(super) fn app_server_share() -> f64 {
+        1.0
     }
 
     pub(super) fn group() -> String {
@@ -192,6 +199,7 @@ impl Settings {
             "app_data" => self.app_data = Some(from.read(&s.app_data)?.to_owned()),
             "stub" => self.stub = word(STUBS, from.read(&s.stub)?),
             "app_servers" => self.app_servers = from.read(&s.app_servers)?.try_into().ok()?,
+            "app_server_share" => self.app_server_share = from.read(&s.app_server_share)?,
             "tls" => self.tls = word(TLS, from.read(&s.tls)?),
             "group" => self.group = word(GROUPS, from.read(&s.group)?),
             "trace" => self.trace = from.read(&s.trace)?,
@@ -273,7 +281,13 @@ mod tests {
         .unwrap();
         let mut fields = settings.clone().unwrap().fields();
         let later = ["security", "web_app", "app_data", "stub", "app_servers", "group"];
-        let later = later.into_iter().chain(["customers", "keep", "handshakes", "trace"]);
+        let later = later.into_iter().chain([
+            "app_server_share",
+            "customers",
+            "keep",
+            "handshakes",
+            "trace",
+        ]);
         later.for_each(|name| assert!(fields.remove(name).is_some(), "{name}"));
         let read = serde_json::from_value(Json::Object(fields)).unwrap();
         assert_eq!(settings, Some(read));

@@ -93,10 +93,13 @@ impl Bench<'_> {
         let open = Open::create(self.out, &planned.id)?;
         let settings = &planned.settings;
         let grant = self.resources.grant(settings);
+        // A group is removed once it has no processes: after the system.
+        let mut groups = Vec::new();
         let system = System::start(settings, &grant.cores, self.workshop, open.path(), self.stop);
         self.unless_stopped()?;
         let system = system?;
         self.resources.limit(&grant, &system.processes())?;
+        groups.extend(self.resources.limit_servers(settings, system.application_servers())?);
         let plan = self.plan(planned, &system, offered, open.path())?;
         let mut measured = Measured::new(&grant, open.path())?;
         let (warm_up, length) = (plan.warm_up, plan.measure);

@@ -100,6 +100,11 @@ impl Brokerage {
         self.url.clone()
     }
 
+    /// The processes of its application servers.
+    pub(super) fn application_servers(&self) -> &[u32] {
+        &self.tiers[1]
+    }
+
     /// CPU seconds of each of [`TIERS`], those of their ended children included.
     pub(super) fn tiers(&self) -> Result<[f64; 3]> {
         let mut all = [0.0; 3];

@@ -208,6 +208,14 @@ impl System {
         own.into_iter().flatten().flat_map(|id| processes::family(&files, id)).collect()
     }
 
+    /// The brokerage's application servers; none for other services.
+    pub fn application_servers(&self) -> &[u32] {
+        match &self.service {
+            Running::Brokerage(brokerage) => brokerage.application_servers(),
+            _ => &[],
+        }
+    }
+
     /// The log of the service's garbage collector, where it has one.
     pub fn gc_log(&self) -> Option<PathBuf> {
         match &self.service {
