@@ -2,7 +2,7 @@
 
 mod all;
 mod args;
-mod cashier;
+mod card_processor;
 mod files;
 mod logging;
 mod one;

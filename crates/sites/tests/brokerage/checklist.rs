@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::browser::between;
-use crate::cashier::Cashier;
+use crate::deposit_site::DepositSite;
 use crate::security::PAGES;
 use crate::world::World;
 
@@ -116,8 +116,8 @@ fn every_row_has_tests_that_exist_or_says_why_it_has_none() {
 
 #[test]
 fn the_documented_rules_are_those_of_the_forms() {
-    let cashier = Cashier::new(None);
-    let customer = cashier.world.customer(1);
+    let site = DepositSite::new(None);
+    let customer = site.world.customer(1);
     let mut fields = BTreeSet::new();
     for path in ["/login", "/password", "/orders/new", "/deposits", "/main"] {
         let page = customer.page(path);

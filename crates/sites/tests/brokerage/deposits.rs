@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tidegate_sites::brokerage::app;
 
 use crate::browser::{between, hidden};
-use crate::cashier::{Cashier, GOOD, POOR, SLOW, signature};
+use crate::deposit_site::{DepositSite, GOOD, POOR, SLOW, signature};
 use crate::postgres;
 use crate::world::{World, wait_until};
 
@@ -15,8 +15,8 @@ fn seconds() -> u64 {
 }
 
 /// What no test may leave behind: a card number in a table.
-fn check(cashier: &Cashier) {
-    cashier.world.check();
+fn check(site: &DepositSite) {
+    site.world.check();
     for sql in [
         "SELECT COUNT(*) FROM deposits WHERE state = 3 AND NOT EXISTS (SELECT 1 FROM payments p
              WHERE p.payment = reference AND p.customer = deposits.customer
@@ -26,46 +26,46 @@ fn check(cashier: &Cashier) {
         "SELECT (SELECT COUNT(*) FROM deposits WHERE state < 3)
               - (SELECT COUNT(*) FROM deposit_outbox)",
     ] {
-        assert_eq!(cashier.world.number(sql), 0, "{sql}");
+        assert_eq!(site.world.number(sql), 0, "{sql}");
     }
 }
 
 #[test]
 fn a_deposit_by_card_is_a_part_of_the_cash_once_it_is_captured() {
     for database in [None, Some(postgres::new_database())] {
-        let cashier = Cashier::new(database);
-        let customer = cashier.world.customer(1);
-        let before = cashier.cash();
+        let site = DepositSite::new(database);
+        let customer = site.world.customer(1);
+        let before = site.cash();
         let page = customer.page("/deposits");
         assert!(page.contains("You have made no deposit yet"), "{page}");
         let made = customer.deposit("250.50");
         let form = made.form.expect("the form is there at once");
         let waiting = customer.page(&made.page);
         assert!(waiting.contains("It waits for your card."), "{waiting}");
-        assert_eq!(cashier.cash(), before);
-        let paid = cashier.pay(&customer, &form, GOOD);
+        assert_eq!(site.cash(), before);
+        let paid = site.pay(&customer, &form, GOOD);
         assert!(paid.text.contains("It was paid, and is yours to spend."), "{}", paid.text);
         assert!(paid.text.contains("Mastercard, ending in 4444"), "{}", paid.text);
         assert!(!paid.headers.contains_key("refresh"), "nothing more becomes of it");
-        assert_eq!(cashier.cash(), before + 25_050);
+        assert_eq!(site.cash(), before + 25_050);
         // Webhooks of it come as well, and change nothing more.
         wait_until("both events were used", || {
-            cashier.world.number("SELECT COUNT(*) FROM card_events") == 2
+            site.world.number("SELECT COUNT(*) FROM card_events") == 2
         });
-        assert_eq!(cashier.cash(), before + 25_050);
+        assert_eq!(site.cash(), before + 25_050);
         let list = customer.page("/deposits");
         assert!(list.contains("$250.50") && list.contains("It was paid"), "{list}");
-        let other = cashier.world.customer(2);
+        let other = site.world.customer(2);
         assert_eq!(other.get(&made.page).status, 404, "another's deposit");
-        check(&cashier);
+        check(&site);
     }
 }
 
 #[test]
 fn a_form_that_is_sent_twice_is_one_deposit() {
     for database in [None, Some(postgres::new_database())] {
-        let cashier = Cashier::new(database);
-        let customer = cashier.world.customer(1);
+        let site = DepositSite::new(database);
+        let customer = site.world.customer(1);
         let page = customer.page("/deposits");
         let (form, name) = (hidden(&page, "form"), hidden(&page, "deposit"));
         let made = customer.deposit_as(&form, &name, "10");
@@ -75,41 +75,41 @@ fn a_form_that_is_sent_twice_is_one_deposit() {
         let differs = customer.post("/deposits", &fields);
         assert_eq!(differs.status, 200);
         assert!(differs.text.contains("sent before, with another amount"), "{}", differs.text);
-        assert_eq!(cashier.world.number("SELECT COUNT(*) FROM deposits"), 1);
-        let paid = cashier.pay(&customer, &made.form.unwrap(), GOOD);
+        assert_eq!(site.world.number("SELECT COUNT(*) FROM deposits"), 1);
+        let paid = site.pay(&customer, &made.form.unwrap(), GOOD);
         assert!(paid.text.contains("It was paid"), "{}", paid.text);
         let after = customer.deposit_as(&form, &name, "10");
         assert_eq!((after.page, after.form), (made.page, None), "it is paid, and stays so");
-        check(&cashier);
+        check(&site);
     }
 }
 
 #[test]
 fn a_card_that_is_declined_and_a_form_that_is_given_up_end_the_deposit_in_words() {
-    let cashier = Cashier::new(None);
-    let customer = cashier.world.customer(1);
-    let before = cashier.cash();
+    let site = DepositSite::new(None);
+    let customer = site.world.customer(1);
+    let before = site.cash();
     let declined = customer.deposit("10.00");
     for _ in 0..5 {
-        cashier.type_card(declined.form.as_ref().unwrap(), POOR);
+        site.type_card(declined.form.as_ref().unwrap(), POOR);
     }
-    cashier.wait_for(4);
+    site.wait_for(4);
     let page = customer.page(&declined.page);
     assert!(page.contains("its account does not hold the amount. Nothing was charged"), "{page}");
     assert!(page.contains("Make a new deposit with another card"), "{page}");
     let given_up = customer.deposit("10.00");
-    assert_eq!(cashier.cancel(given_up.form.as_ref().unwrap()).status, 303);
-    cashier.wait_for(5);
+    assert_eq!(site.cancel(given_up.form.as_ref().unwrap()).status, 303);
+    site.wait_for(5);
     let page = customer.page(&given_up.page);
     assert!(page.contains("It was cancelled at the card form. Nothing was charged"), "{page}");
-    assert_eq!(cashier.cash(), before);
-    check(&cashier);
+    assert_eq!(site.cash(), before);
+    check(&site);
 }
 
 #[test]
 fn amounts_are_refused_beside_their_field_and_nothing_is_stored() {
-    let cashier = Cashier::new(None);
-    let customer = cashier.world.customer(1);
+    let site = DepositSite::new(None);
+    let customer = site.world.customer(1);
     let page = customer.page("/deposits");
     let (form, name) = (hidden(&page, "form"), hidden(&page, "deposit"));
     for amount in ["", "0", "0.99", "10000.01", "1e3", "-5", "12,50", "1.005", "999999999999999999"]
@@ -129,7 +129,7 @@ fn amounts_are_refused_beside_their_field_and_nothing_is_stored() {
         assert_eq!(customer.get(path).status, 404, "{path}");
     }
     assert_eq!(customer.get("/deposits?before=x").status, 400);
-    assert_eq!(cashier.world.number("SELECT COUNT(*) FROM deposits"), 0);
+    assert_eq!(site.world.number("SELECT COUNT(*) FROM deposits"), 0);
 }
 
 #[test]
@@ -150,10 +150,10 @@ fn without_a_processor_the_page_says_so_and_takes_nothing() {
 
 #[test]
 fn a_processor_that_is_gone_is_told_and_asked_again_when_it_is_back() {
-    let mut cashier = Cashier::new(None);
-    cashier.stop();
-    let customer = cashier.world.customer(1);
-    let before = cashier.cash();
+    let mut site = DepositSite::new(None);
+    site.stop();
+    let customer = site.world.customer(1);
+    let before = site.cash();
     let made = customer.deposit("75");
     assert_eq!(made.form, None);
     let page = customer.get(&made.page);
@@ -161,42 +161,42 @@ fn a_processor_that_is_gone_is_told_and_asked_again_when_it_is_back() {
     assert!(page.text.contains("nothing was charged"), "{}", page.text);
     assert!(page.text.contains("tries again by itself"), "{}", page.text);
     assert!(page.headers["refresh"].contains(&made.page), "{:?}", page.headers);
-    cashier.start();
-    cashier.wait_for(1);
+    site.start();
+    site.wait_for(1);
     let page = customer.page(&made.page);
     let form = between(&page, "<a class=\"button\" href=\"", "\"")[0].to_owned();
-    let paid = cashier.pay(&customer, &form, GOOD);
+    let paid = site.pay(&customer, &form, GOOD);
     assert!(paid.text.contains("It was paid"), "{}", paid.text);
-    assert_eq!(cashier.cash(), before + 7500);
-    check(&cashier);
+    assert_eq!(site.cash(), before + 7500);
+    check(&site);
 }
 
 #[test]
 fn a_deposit_is_paid_in_though_no_webhook_arrives_and_the_customer_does_not_come_back() {
-    let cashier = Cashier::with(None, false);
-    let customer = cashier.world.customer(1);
-    let before = cashier.cash();
+    let site = DepositSite::with(None, false);
+    let customer = site.world.customer(1);
+    let before = site.cash();
     let made = customer.deposit("20");
     // Slow, so that even the page of the form does not see the end.
-    assert_eq!(cashier.type_card(made.form.as_ref().unwrap(), SLOW).status, 303);
-    cashier.world.run("UPDATE deposit_outbox SET due_ms = 0");
-    cashier.wait_for(3);
-    assert_eq!(cashier.cash(), before + 2000);
-    check(&cashier);
+    assert_eq!(site.type_card(made.form.as_ref().unwrap(), SLOW).status, 303);
+    site.world.run("UPDATE deposit_outbox SET due_ms = 0");
+    site.wait_for(3);
+    assert_eq!(site.cash(), before + 2000);
+    check(&site);
 }
 
 #[test]
 fn a_webhook_alone_pays_a_deposit_in() {
-    let cashier = Cashier::new(None);
-    let customer = cashier.world.customer(1);
-    let before = cashier.cash();
+    let site = DepositSite::new(None);
+    let customer = site.world.customer(1);
+    let before = site.cash();
     let made = customer.deposit("20");
     // No look at the processor comes in between.
-    cashier.world.run("UPDATE deposit_outbox SET due_ms = 9000000000000");
-    assert_eq!(cashier.type_card(made.form.as_ref().unwrap(), GOOD).status, 303);
-    cashier.wait_for(3);
-    assert_eq!(cashier.cash(), before + 2000);
-    check(&cashier);
+    site.world.run("UPDATE deposit_outbox SET due_ms = 9000000000000");
+    assert_eq!(site.type_card(made.form.as_ref().unwrap(), GOOD).status, 303);
+    site.wait_for(3);
+    assert_eq!(site.cash(), before + 2000);
+    check(&site);
 }
 
 /// An event of a captured payment of 20 dollars.
@@ -215,83 +215,83 @@ fn captured(id: &str, reference: &str, version: i64) -> Value {
 #[test]
 fn webhooks_that_are_forged_old_or_sent_again_change_nothing() {
     for database in [None, Some(postgres::new_database())] {
-        let cashier = Cashier::new(database);
-        let customer = cashier.world.customer(1);
-        let before = cashier.cash();
+        let site = DepositSite::new(database);
+        let customer = site.world.customer(1);
+        let before = site.cash();
         customer.deposit("20");
-        let reference = cashier.world.text("SELECT reference FROM deposits");
+        let reference = site.world.text("SELECT reference FROM deposits");
         let body = captured("evt_1", &reference, 9).to_string();
         let now = seconds();
-        let (own, other) = (cashier.secret(), "another-secret-0123");
+        let (own, other) = (site.secret(), "another-secret-0123");
         for (what, answer) in [
-            ("another secret", cashier.tell(other, now, &body)),
-            ("long ago", cashier.tell(own, now - 302, &body)),
-            ("not yet", cashier.tell(own, now + 330, &body)),
-            ("no signature", cashier.send("", &body)),
-            ("no event", cashier.tell(own, now, "{}")),
-            ("another body", cashier.send(&signature(own, now, "{}"), &body)),
-            ("too long", cashier.tell(own, now, &" ".repeat(140_000))),
+            ("another secret", site.tell(other, now, &body)),
+            ("long ago", site.tell(own, now - 302, &body)),
+            ("not yet", site.tell(own, now + 330, &body)),
+            ("no signature", site.send("", &body)),
+            ("no event", site.tell(own, now, "{}")),
+            ("another body", site.send(&signature(own, now, "{}"), &body)),
+            ("too long", site.tell(own, now, &" ".repeat(140_000))),
             ("two signatures", {
                 let both = signature(own, now, &body) + &signature(other, now, &body);
-                cashier.send(&both, &body)
+                site.send(&both, &body)
             }),
         ] {
             assert_eq!(answer.status, 400, "{what}: {}", answer.text);
             assert!(answer.headers["content-type"].contains("json"), "{what}");
         }
-        assert_eq!(cashier.cash(), before);
+        assert_eq!(site.cash(), before);
         let amount = body.replace("\"amount\":2000", "\"amount\":2001");
-        assert_eq!(cashier.tell(own, now, &amount).status, 409, "not that of the deposit");
+        assert_eq!(site.tell(own, now, &amount).status, 409, "not that of the deposit");
         let euro = body.replace("USD", "EUR");
-        assert_eq!(cashier.tell(own, now, &euro).status, 200, "of another site, so not ours");
-        assert_eq!(cashier.cash(), before);
+        assert_eq!(site.tell(own, now, &euro).status, 200, "of another site, so not ours");
+        assert_eq!(site.cash(), before);
         // The processor itself would say so: used once, however often it comes.
         for _ in 0..3 {
-            assert_eq!(cashier.tell(own, now, &body).status, 200);
-            assert_eq!(cashier.cash(), before + 2000);
+            assert_eq!(site.tell(own, now, &body).status, 200);
+            assert_eq!(site.cash(), before + 2000);
         }
         let next = captured("evt_2", &reference, 10).to_string();
-        assert_eq!(cashier.tell(own, now, &next).status, 200);
+        assert_eq!(site.tell(own, now, &next).status, 200);
         let foreign = captured("evt_3", "of-somebody-else", 1).to_string();
-        assert_eq!(cashier.tell(own, now, &foreign).status, 200);
-        assert_eq!(cashier.cash(), before + 2000);
-        check(&cashier);
+        assert_eq!(site.tell(own, now, &foreign).status, 200);
+        assert_eq!(site.cash(), before + 2000);
+        check(&site);
     }
 }
 
 #[test]
 fn an_event_comes_again_while_a_tier_is_gone() {
-    let mut cashier = Cashier::new(None);
-    let customer = cashier.world.customer(1);
-    let before = cashier.cash();
+    let mut site = DepositSite::new(None);
+    let customer = site.world.customer(1);
+    let before = site.cash();
     let made = customer.deposit("20");
-    cashier.world.stop_app();
+    site.world.stop_app();
     let body = captured("evt_1", "x", 1).to_string();
-    let answer = cashier.tell(cashier.secret(), seconds(), &body);
+    let answer = site.tell(site.secret(), seconds(), &body);
     assert_eq!(answer.status, 503, "{}", answer.text);
-    assert_eq!(cashier.type_card(made.form.as_ref().unwrap(), GOOD).status, 303);
+    assert_eq!(site.type_card(made.form.as_ref().unwrap(), GOOD).status, 303);
     std::thread::sleep(Duration::from_millis(100));
-    assert_eq!(cashier.cash(), before);
-    cashier.world.restart_app();
-    cashier.wait_for(3);
-    assert_eq!(cashier.cash(), before + 2000);
-    check(&cashier);
+    assert_eq!(site.cash(), before);
+    site.world.restart_app();
+    site.wait_for(3);
+    assert_eq!(site.cash(), before + 2000);
+    check(&site);
 }
 
 #[test]
 fn two_application_servers_take_a_deposit_once() {
-    let mut cashier = Cashier::new(None);
-    let other = app::start(cashier.world.app_options.clone()).unwrap();
-    let own = cashier.world.app.as_ref().unwrap().address();
-    cashier.world.restart_web(&[own, other.address()]);
-    let before = cashier.cash();
-    let customer = cashier.world.customer(1);
+    let mut site = DepositSite::new(None);
+    let other = app::start(site.world.app_options.clone()).unwrap();
+    let own = site.world.app.as_ref().unwrap().address();
+    site.world.restart_web(&[own, other.address()]);
+    let before = site.cash();
+    let customer = site.world.customer(1);
     for _ in 0..4 {
         let made = customer.deposit("5");
         let form = made.form.expect("the form is there at once");
-        assert!(cashier.pay(&customer, &form, GOOD).text.contains("It was paid"));
+        assert!(site.pay(&customer, &form, GOOD).text.contains("It was paid"));
     }
-    assert_eq!(cashier.cash(), before + 2000);
-    check(&cashier);
+    assert_eq!(site.cash(), before + 2000);
+    check(&site);
     other.shutdown();
 }

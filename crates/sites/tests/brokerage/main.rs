@@ -11,8 +11,8 @@ mod postgres;
 #[path = "../common/relay.rs"]
 mod relay;
 
-mod cashier;
 mod checklist;
+mod deposit_site;
 mod deposits;
 mod faults;
 mod hostile;

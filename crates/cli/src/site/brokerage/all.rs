@@ -11,7 +11,7 @@ use tidegate_sites::tls::TlsVersion;
 
 use super::super::error::classify;
 use super::args::{Args, Tier, Way};
-use super::cashier::{Card, Cashier};
+use super::card_processor::{Card, OwnProcessor};
 use super::one::data_options;
 use crate::exit::Outcome;
 use crate::signals::Signals;
@@ -28,7 +28,7 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     // Here and not in the data tier: a large population takes longer than a start may.
     let prepared = data::prepare(&data_options(args)).map_err(classify)?;
     let links = Links::of(args)?;
-    let cashier = args.card.then(|| Cashier::prepare(args)).transpose()?;
+    let own_processor = args.card.then(|| OwnProcessor::prepare(args)).transpose()?;
     let mut signals = Signals::catch()?;
     let common = common(args, &links);
     let start = |tier: Tier, arguments: Vec<String>| {
@@ -43,10 +43,10 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     let data_address = data.address("data")?.to_owned();
     print(format!("data: {data_address}\n"))?;
     tiers.insert(0, data);
-    let card = match cashier {
+    let card = match own_processor {
         None => Card::named(args),
-        Some(cashier) => {
-            let (processor, card) = cashier.start()?;
+        Some(own_processor) => {
+            let (processor, card) = own_processor.start()?;
             print(format!("card: {}\n", card.url()))?;
             tiers.insert(0, processor);
             card

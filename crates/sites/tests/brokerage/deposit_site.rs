@@ -19,7 +19,7 @@ pub const POOR: &str = "4000000000009995";
 pub const SLOW: &str = "4000000000005043";
 
 /// A brokerage and its processor.
-pub struct Cashier {
+pub struct DepositSite {
     pub world: World,
     pub processor: Option<Site>,
     options: card::Options,
@@ -39,7 +39,7 @@ pub fn private(path: &Path, text: &str) -> PathBuf {
     path.to_owned()
 }
 
-impl Cashier {
+impl DepositSite {
     pub fn new(database: Option<String>) -> Self {
         Self::with(database, true)
     }
@@ -85,9 +85,9 @@ impl Cashier {
             webhook_secrets: Some(secrets),
             ..Setup::default()
         });
-        let mut cashier = Self { world, processor: None, options, secret, _folder: folder };
-        cashier.start();
-        cashier
+        let mut site = Self { world, processor: None, options, secret, _folder: folder };
+        site.start();
+        site
     }
 
     pub fn start(&mut self) {
@@ -147,7 +147,7 @@ impl Cashier {
     }
 }
 
-impl Drop for Cashier {
+impl Drop for DepositSite {
     fn drop(&mut self) {
         if let Some(processor) = self.processor.take() {
             processor.shutdown();

@@ -87,7 +87,7 @@ fn arguments<const N: usize>(flags: [(&str, Option<String>); N]) -> Vec<String> 
 
 /// A processor that is started beside the tiers, with what it and the brokerage have to know of
 /// each other.
-pub struct Cashier {
+pub struct OwnProcessor {
     folder: PathBuf,
     listen: SocketAddr,
     tls: bool,
@@ -98,7 +98,7 @@ pub struct Cashier {
     card: Card,
 }
 
-impl Cashier {
+impl OwnProcessor {
     /// Makes keys, secrets and certificates that are missing.
     ///
     /// # Errors
