@@ -6,12 +6,13 @@ use crate::brokerage::protocol::back::OpenSession;
 use crate::brokerage::protocol::{Overview, Problem, SessionKey};
 use crate::database::{Database, Fields, Record, Transaction};
 
-/// A session without a request for so long is over, seconds.
+/// A session that is without a request for so long may end, seconds; it does at the latest
+/// [`NOTED`] later, and never before.
 pub const IDLE: i64 = 30 * 60;
 /// A session is over after so long, seconds.
 pub const LONGEST: i64 = 8 * 3600;
 /// How exactly the time of the last request is stored, seconds: not every request writes.
-const NOTED: i64 = 5 * 60;
+pub const NOTED: i64 = 5 * 60;
 /// Most sessions of a customer; the oldest ones end.
 const MOST: i64 = 100;
 
@@ -36,7 +37,9 @@ const DELETE: &str = "DELETE FROM sessions WHERE session = $1";
 /// # Errors
 /// There is none, or it is over; an error of the database.
 pub async fn customer(database: &Database, session: &SessionKey, now: i64) -> Result<i64> {
-    let values = [session.as_str().into(), (now - IDLE).into(), (now - LONGEST).into()];
+    // The last request may be as much later than what is stored.
+    let seen_after = now - IDLE - NOTED;
+    let values = [session.as_str().into(), seen_after.into(), (now - LONGEST).into()];
     let found = database.first::<Found>(FIND, &values).await?;
     let Found { customer, seen } = found.ok_or_else(Problem::signed_out)?;
     if now - seen > NOTED {

@@ -279,13 +279,25 @@ async fn a_session_is_over_after_a_while() {
     assert_eq!(at(NOW + sessions::IDLE - 1).await.unwrap(), 1);
     // The request above was noted.
     assert_eq!(at(NOW + 2 * sessions::IDLE - 2).await.unwrap(), 1);
-    assert_eq!(problem(at(NOW + 4 * sessions::IDLE).await), 401);
+    let noted = NOW + 2 * sessions::IDLE - 2;
+    assert_eq!(problem(at(noted + sessions::IDLE + sessions::NOTED).await), 401);
     let mut now = NOW + 2 * sessions::IDLE;
     while now < NOW + sessions::LONGEST {
         assert_eq!(at(now).await.unwrap(), 1, "{now}");
         now += sessions::IDLE / 2;
     }
     assert_eq!(problem(at(NOW + sessions::LONGEST).await), 401, "however busy it is");
+}
+
+#[tokio::test]
+async fn no_session_ends_before_it_was_idle_for_30_minutes() {
+    let world = World::new().await;
+    let at = |now| sessions::customer(&world.database, &world.sessions[0], now);
+    // A request so soon after the one before writes nothing.
+    let last = NOW + sessions::NOTED;
+    assert_eq!(at(last).await.unwrap(), 1);
+    assert_eq!(at(last + 30 * 60 - 1).await.unwrap(), 1);
+    assert_eq!(problem(at(last + 30 * 60 - 1 + 35 * 60).await), 401);
 }
 
 #[tokio::test]
