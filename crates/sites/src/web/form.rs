@@ -30,7 +30,11 @@ pub struct Posted {
     client: IpAddr,
 }
 
-async fn collect(body: Body) -> Result<Vec<u8>, Refusal> {
+/// The bytes of a form that arrives.
+///
+/// # Errors
+/// It is too long (413), takes too long (408), or breaks off (400).
+pub async fn collect(body: Body) -> Result<Vec<u8>, Refusal> {
     let collected = tokio::time::timeout(SLOWEST, Limited::new(body, LARGEST).collect()).await;
     match collected {
         Ok(Ok(collected)) => Ok(collected.to_bytes().into()),

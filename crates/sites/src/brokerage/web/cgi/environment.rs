@@ -51,6 +51,10 @@ pub fn variables(request: &Parts, around: &Surroundings) -> Vec<(String, String)
     }
     for name in request.headers.keys() {
         let forwarded = name.as_str().starts_with("x-forwarded-");
+        // A variable has `_` for `-`: it would be the one of another header.
+        if name.as_str().contains('_') {
+            continue;
+        }
         // What the server has resolved, or gives by a variable of its own.
         if KEPT_OUT.contains(name) || forwarded || [CONTENT_TYPE, CONTENT_LENGTH].contains(name) {
             continue;
@@ -167,6 +171,23 @@ mod tests {
         assert!(!names.contains(&"CONTENT_LENGTH"));
         assert!(variables.contains(&("REMOTE_ADDR".into(), "192.0.2.7".into())));
         assert!(variables.contains(&("GATEWAY_INTERFACE".into(), "CGI/1.1".into())));
+    }
+
+    #[test]
+    fn a_header_with_an_underscore_is_left_out_and_cannot_pose_as_another() {
+        let sent = Request::get("/main")
+            .header("x_forwarded_for", "198.51.100.1")
+            .header("x-forwarded_proto", "https")
+            .header("sec_fetch_site", "same-origin")
+            .header("content_type", "text/plain")
+            .header("sec-fetch-site", "cross-site")
+            .body(())
+            .unwrap();
+        let plain = Surroundings { secure: false, length: 0, ..around() };
+        let variables = variables(&sent.into_parts().0, &plain);
+        let received = request(variables.into_iter(), ()).unwrap();
+        assert_eq!(received.headers().len(), 1, "{:?}", received.headers());
+        assert_eq!(received.headers()["sec-fetch-site"], "cross-site");
     }
 
     #[test]

@@ -9,7 +9,6 @@ use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
-use http_body_util::{BodyExt as _, Limited};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::Command;
 use tokio::sync::Semaphore;
@@ -20,11 +19,11 @@ use super::output;
 use super::stub::{STUB_ENVIRONMENT, StubSetup};
 use crate::Result;
 use crate::brokerage::error::Error;
-use crate::brokerage::protocol::{Outage, Problem};
+use crate::brokerage::protocol::Outage;
 use crate::brokerage::web::failure::Failure;
 use crate::brokerage::web::options::{Options, Program};
 use crate::server::Local;
-use crate::web::client;
+use crate::web::{client, form};
 
 /// Most programs that run at once in this process.
 const AT_ONCE: usize = 64;
@@ -34,9 +33,6 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const DEADLINE: Duration = Duration::from_secs(15);
 /// Most bytes that a program may write.
 const MOST_OUTPUT: u64 = 4 * 1024 * 1024;
-/// Most bytes of a form, and how long it may take to arrive.
-const MOST_FORM: usize = 64 * 1024;
-const SLOWEST_FORM: Duration = Duration::from_secs(10);
 
 /// Starts programs.
 #[derive(Clone)]
@@ -85,7 +81,7 @@ impl Inner {
         let (parts, body) = request.into_parts();
         let secure = self.secure
             || client::over_tls(&parts.headers, &parts.extensions, &self.trusted_proxies);
-        let body = form(body).await?;
+        let body = form::collect(body).await?;
         let Ok(Ok(_place)) = timeout(PATIENCE, self.places.acquire()).await else {
             let cause = format!(
                 "no program was free for {} s: all {AT_ONCE} are at work",
@@ -161,28 +157,39 @@ impl Inner {
     }
 }
 
-/// The body of a request, in bounded memory and time.
-async fn form(body: Body) -> std::result::Result<Vec<u8>, Error> {
-    match timeout(SLOWEST_FORM, Limited::new(body, MOST_FORM).collect()).await {
-        Ok(Ok(body)) => Ok(body.to_bytes().into()),
-        _ => {
-            let why =
-                "It is longer than 64 KiB, took longer than 10 seconds to arrive, or broke off.";
-            let remedy = "Go back and send it again.";
-            Err(Problem::new(413, "The form could not be read", why, remedy).into())
-        }
-    }
-}
-
 fn failed(cause: String, may_be_done: bool) -> Error {
     Outage { cause: format!("CGI: {cause}"), may_be_done }.into()
 }
 
 #[cfg(test)]
 mod tests {
+    use std::pin::Pin;
+    use std::task::{Context, Poll};
     use std::time::Instant;
 
+    use http_body_util::BodyExt as _;
+
     use super::*;
+
+    /// A body that breaks off, or of which nothing comes.
+    struct Unfinished {
+        breaks_off: bool,
+    }
+
+    impl http_body::Body for Unfinished {
+        type Data = bytes::Bytes;
+        type Error = std::io::Error;
+
+        fn poll_frame(
+            self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+        ) -> Poll<Option<std::io::Result<http_body::Frame<bytes::Bytes>>>> {
+            match self.breaks_off {
+                true => Poll::Ready(Some(Err(std::io::Error::other("broken off")))),
+                false => Poll::Pending,
+            }
+        }
+    }
 
     fn shell(script: &str, deadline: Duration) -> Inner {
         let args = vec!["-c".into(), script.into()];
@@ -271,10 +278,17 @@ mod tests {
         assert!(outage.cause.contains("all 64 are at work") && !outage.may_be_done);
     }
 
-    #[tokio::test]
-    async fn a_form_that_is_too_long_starts_no_program() {
-        let request = Request::post("/orders").body(Body::from(vec![0; MOST_FORM + 1])).unwrap();
-        let answer = shell("exit 0", DEADLINE).answer(request).await;
-        assert!(matches!(answer, Err(Error::Refused(problem)) if problem.status == 413));
+    #[tokio::test(start_paused = true)]
+    async fn a_form_that_is_too_long_or_slow_or_breaks_off_starts_no_program() {
+        for (body, status) in [
+            (Body::from(vec![0; 64 * 1024 + 1]), 413),
+            (Body::new(Unfinished { breaks_off: false }), 408),
+            (Body::new(Unfinished { breaks_off: true }), 400),
+        ] {
+            let request = Request::post("/orders").body(body).unwrap();
+            let answer = shell("exit 0", DEADLINE).answer(request).await;
+            let Err(Error::Refused(problem)) = answer else { panic!("{status}: it ran") };
+            assert_eq!(problem.status, status);
+        }
     }
 }
