@@ -46,6 +46,7 @@ pub use clock::Clock;
 pub use details::{Card, Cvc, Expiry};
 pub use issuer::{Behaviour, DeclineCode, TEST_CARDS, TestCard};
 pub use keys::{ApiKey, Keys};
+pub(crate) use number::looks_like_card;
 pub use number::{Brand, CardNumber, NumberMistake};
 pub use options::{ForMerchant, Limits, Options};
 pub use resource::{

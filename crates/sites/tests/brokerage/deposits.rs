@@ -122,8 +122,12 @@ fn amounts_are_refused_beside_their_field_and_nothing_is_stored() {
         assert_eq!(hidden(&answer.text, "deposit"), name, "the same form");
         assert!(answer.text.contains(&format!("value=\"{amount}\"")), "{}", answer.text);
     }
-    let fields = [("form", form.as_str()), ("deposit", "bad name"), ("amount", "10")];
-    assert_eq!(customer.post("/deposits", &fields).status, 400);
+    for name in ["bad name", GOOD, "5555-5555-5555-4444"] {
+        let fields = [("form", form.as_str()), ("deposit", name), ("amount", "10")];
+        let answer = customer.post("/deposits", &fields);
+        assert_eq!(answer.status, 400, "{name}");
+        assert!(!answer.text.contains(name), "{}", answer.text);
+    }
     assert_eq!(customer.post("/deposits", &[("deposit", &name), ("amount", "10")]).status, 403);
     for path in ["/deposits/0", "/deposits/x", "/deposits/99", "/deposits/returned?deposit=-1"] {
         assert_eq!(customer.get(path).status, 404, "{path}");

@@ -40,6 +40,9 @@ fn a_deposit_is_paid_in_once_and_leaves_no_card_number_and_no_key_behind() {
         // Junk in place of a card, at the wrong place.
         let junk = format!("form={token}&deposit=deposit-0003&amount={GOOD}");
         assert_eq!(customer.post("/deposits", &junk).status, 422);
+        let junk = format!("form={token}&deposit={GOOD}&amount=10");
+        assert_eq!(customer.post("/deposits", &junk).status, 400);
+        assert_eq!(customer.order(&token, GOOD, "buy", 1, "1.00").status, 400);
         assert_eq!(customer.get(&format!("/deposits/{GOOD}")).status, 404);
         assert_eq!(site.counts([CASH, DEPOSITS, PAID_IN]), [before + 12_550, 2, 1]);
         site.check_processor();
