@@ -8,6 +8,7 @@ use tidegate_sites::brokerage::app;
 use crate::browser::{between, hidden};
 use crate::deposit_site::{DepositSite, GOOD, POOR, SLOW, signature};
 use crate::postgres;
+use crate::relay::{Relay, Way};
 use crate::world::{World, wait_until};
 
 fn seconds() -> u64 {
@@ -280,6 +281,35 @@ fn an_event_comes_again_while_a_tier_is_gone() {
     site.wait_for(3);
     assert_eq!(site.cash(), before + 2000);
     check(&site);
+}
+
+#[test]
+fn customers_who_ask_over_and_over_are_16_calls_of_the_processor_at_once() {
+    const ASKING: usize = 48;
+    let mut site = DepositSite::new(None);
+    let customer = site.world.customer(1);
+    let made = customer.deposit("20");
+    // A processor that takes calls and says nothing: each lasts for its whole deadline.
+    let silent = Relay::to(site.world.web.as_ref().unwrap().address());
+    silent.set(Way::Silence);
+    site.world.stop_app();
+    site.world.app_options.card.as_mut().unwrap().url = format!("http://{}", silent.address);
+    site.world.restart_app();
+    let returned = made.page.replace("/deposits/", "/deposits/returned?deposit=");
+    let mut most = 0;
+    std::thread::scope(|scope| {
+        let asking: Vec<_> = (0..ASKING)
+            .map(|_| scope.spawn(|| assert_eq!(customer.get(&returned).status, 303)))
+            .collect();
+        while asking.iter().any(|thread| !thread.is_finished()) {
+            most = most.max(silent.open());
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    });
+    // One may be the worker's, and some are not closed yet when the next are opened.
+    assert!((2..=24).contains(&most), "{most}");
+    let page = customer.page(&made.page);
+    assert!(page.contains("It waits for your card."), "what is known: {page}");
 }
 
 #[test]

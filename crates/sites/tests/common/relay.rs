@@ -89,6 +89,11 @@ impl Relay {
         self.shared.connections.load(Ordering::Relaxed)
     }
 
+    /// Connections that are open now.
+    pub fn open(&self) -> usize {
+        self.shared.open.lock().unwrap().len()
+    }
+
     /// Everything that clients have sent so far.
     pub fn sent(&self) -> Vec<u8> {
         self.shared.sent.lock().unwrap().clone()

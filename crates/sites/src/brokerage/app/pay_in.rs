@@ -71,17 +71,17 @@ impl App {
         let step = DepositStep::Create;
         let wish = Wish { number, reference, amount, step, attempts: 0, created };
         // Cut off anywhere, it is in the outbox still.
-        let worked = processor.work_quickly(&wish).await;
-        let deposit = match worked.and(self.read(&session, number).await) {
-            Ok((deposit, _)) => deposit,
-            // It is stored; its page says how far it has come.
-            Err(_) => begun.deposit,
+        let deposit = match processor.work_quickly(&wish).await {
+            Ok(true) => self.read(&session, number).await.map(|(deposit, _)| deposit).ok(),
+            Ok(false) | Err(_) => None,
         };
+        // It is stored; its page says how far it has come.
+        let deposit = deposit.unwrap_or(begun.deposit);
         Ok(DepositCreated { deposit, differs })
     }
 
     /// A deposit of the customer. Who has just come back from the card form sees what the
-    /// processor says of it.
+    /// processor says of it, unless many others ask at the same time.
     ///
     /// # Errors
     /// The session is over, or the customer has no such deposit; the data tier failed.
@@ -92,7 +92,7 @@ impl App {
         // It is authorised, and then captured.
         for _ in 0..2 {
             let Some(step) = wish else { break };
-            if processor.work_quickly(&step).await.is_err() {
+            if !matches!(processor.work_quickly(&step).await, Ok(true)) {
                 break;
             }
             (deposit, wish) = self.read(&session, number).await?;
@@ -119,7 +119,7 @@ impl App {
         let reference = payment.reference.clone();
         let noted = call(&self.client, &NotePayment { payment, event: Some(event.id) }).await?;
         match (noted.state, &self.cards) {
-            (Some(DepositState::Authorised), Some(processor)) => processor.wake.notify_one(),
+            (Some(DepositState::Authorised), Some(processor)) => processor.wake(),
             (None, _) if !noted.repeated => foreign(&reference),
             _ => {}
         }

@@ -4,10 +4,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use tokio::sync::Notify;
 
 use super::audit::Audit;
-use super::deposits::{Processor, Worker};
+use super::deposits::{Processor, Shared, Worker};
 use super::matcher::Matcher;
 use super::options::Options;
 use crate::brokerage::protocol::deposits::front::{
@@ -40,12 +39,12 @@ pub fn start(options: Options) -> crate::Result<Running> {
     let login_limit = Arc::new(LoginLimit::new(Instant::now()));
     let audit = Arc::new(Audit::default());
     let takes = options.password_cost.measure();
-    let wake = Arc::new(Notify::new());
+    let shared = Arc::new(Shared::default());
     let count = options.cores.as_ref().map_or_else(|| available_cores().len(), Vec::len);
     let services = (0..count)
         .map(|core| {
             let client = Client::new(back.clone(), &options.next, Options::DEADLINES)?;
-            let processor = |card| Processor::new(card, client.clone(), Arc::clone(&wake));
+            let processor = |card| Processor::new(card, client.clone(), Arc::clone(&shared));
             let cards = options.card.as_ref().map(processor).transpose()?;
             let background = (core == 0).then(|| {
                 let matcher = Matcher::new(client.clone(), feed.clone(), options.interval);

@@ -13,5 +13,5 @@ mod worker;
 
 pub use options::CardOptions;
 pub use payment::seen;
-pub use processor::Processor;
+pub use processor::{Processor, Shared};
 pub use worker::Worker;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore};
 use tokio::time::timeout;
 use url::Url;
 
@@ -28,6 +28,9 @@ const ATTEMPT: Duration = Duration::from_secs(8);
 const QUICK: Duration = Duration::from_millis(1300);
 /// How long a customer waits for a step.
 const PATIENCE: Duration = Duration::from_secs(3);
+/// Steps that customers wait for at once, beside those of the worker: whoever asks over and over
+/// costs the processor no more.
+const QUICK_AT_ONCE: usize = 16;
 /// What the customer is told at the card form.
 const DESCRIPTION: &str = "Deposit into your brokerage account";
 /// The brokerage's name for the one capture of a payment.
@@ -57,8 +60,21 @@ pub struct Processor {
     return_url: Url,
     /// The data tier.
     data: Client,
+    shared: Arc<Shared>,
+}
+
+/// What all cores of a process share.
+pub struct Shared {
     /// Tells the worker that something is due.
-    pub wake: Arc<Notify>,
+    wake: Notify,
+    /// Places of the steps that customers wait for.
+    quick: Semaphore,
+}
+
+impl Default for Shared {
+    fn default() -> Self {
+        Self { wake: Notify::new(), quick: Semaphore::new(QUICK_AT_ONCE) }
+    }
 }
 
 impl Processor {
@@ -66,24 +82,37 @@ impl Processor {
     ///
     /// # Errors
     /// The key, the certificates or a URL cannot be used: errors for the operator.
-    pub fn new(options: &CardOptions, data: Client, wake: Arc<Notify>) -> crate::Result<Self> {
+    pub fn new(options: &CardOptions, data: Client, shared: Arc<Shared>) -> crate::Result<Self> {
         let return_url = options.return_url()?;
         let patience = Patience { attempt: ATTEMPT, call: ATTEMPT, ..Patience::default() };
         let card = CardClient::new(&options.url, &options.key()?, options.ca.as_deref(), patience)?;
-        Ok(Self { card, url: options.url.clone(), return_url, data, wake })
+        Ok(Self { card, url: options.url.clone(), return_url, data, shared })
     }
 
-    /// The same while a customer waits, for 3 s at most.
+    /// Tells the worker that something is due.
+    pub fn wake(&self) {
+        self.shared.wake.notify_one();
+    }
+
+    /// When something is due.
+    pub async fn woken(&self) {
+        self.shared.wake.notified().await;
+    }
+
+    /// Does what an entry says while a customer waits, for 3 s at most. It is left to the worker
+    /// while [`QUICK_AT_ONCE`] are under way: whether it was done.
     ///
     /// # Errors
     /// The data tier failed: the entry is still there.
-    pub async fn work_quickly(&self, wish: &Wish) -> Result<()> {
+    pub async fn work_quickly(&self, wish: &Wish) -> Result<bool> {
+        let Ok(_place) = self.shared.quick.try_acquire() else { return Ok(false) };
         let patience = Patience { attempt: QUICK, call: QUICK, ..Patience::default() };
         let quick = Self { card: self.card.with_patience(patience), ..self.clone() };
         match timeout(PATIENCE, quick.work(wish)).await {
-            Ok(result) => result,
-            Err(_) => self.unanswered(wish, "no answer within 3 s").await,
+            Ok(result) => result?,
+            Err(_) => self.unanswered(wish, "no answer within 3 s").await?,
         }
+        Ok(true)
     }
 
     /// Does what an entry says and stores what becomes of it, or when it is tried again.
@@ -161,7 +190,7 @@ impl Processor {
         };
         match (wish.step, noted) {
             (DepositStep::Create | DepositStep::Look, Some(DepositState::Authorised)) => {
-                self.wake.notify_one();
+                self.wake();
                 Ok(())
             }
             (DepositStep::Look, Some(DepositState::Form)) => self.postpone(wish, LOOKS).await,

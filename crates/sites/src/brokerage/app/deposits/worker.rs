@@ -45,7 +45,7 @@ impl Worker {
 
     /// Works until it is dropped.
     pub async fn run(mut self) {
-        let wake = std::sync::Arc::clone(&self.processor.wake);
+        let processor = self.processor.clone();
         let mut under_way = JoinSet::new();
         let mut numbers = HashMap::new();
         loop {
@@ -54,7 +54,7 @@ impl Worker {
                 log(&error);
             }
             tokio::select! {
-                () = wake.notified() => {}
+                () = processor.woken() => {}
                 Some(ended) = under_way.join_next_with_id() => {
                     numbers.remove(&task_of(&ended));
                 }
