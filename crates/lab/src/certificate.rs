@@ -4,6 +4,9 @@ use rcgen::{
     CertificateParams, KeyPair, PKCS_ECDSA_P256_SHA256, PKCS_ED25519, PKCS_RSA_SHA256, RsaKeySize,
 };
 use serde::Serialize;
+use std::fs::{OpenOptions, Permissions};
+use std::io::Write as _;
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Fault, Result};
@@ -51,15 +54,22 @@ impl Certificate {
     pub fn make_named(name: &str, kind: Key, folder: &Path) -> Result<Self> {
         let wrong = |error| Error::Internal(format!("cannot make a certificate: {error}"));
         let (chain, key) = pem(kind).map_err(wrong)?;
-        let write = |suffix: &str, text: &str| {
+        let write = |suffix: &str, mode: u32, text: &str| {
             let path = folder.join(format!("{name}.{suffix}"));
-            let written = std::fs::write(&path, text);
+            let mut options = OpenOptions::new();
+            let file = options.create(true).truncate(true).write(true).mode(mode).open(&path);
+            let written = file.and_then(|mut file| {
+                // It may have been there before.
+                file.set_permissions(Permissions::from_mode(mode))?;
+                file.write_all(text.as_bytes())
+            });
             written.of_writing(&path).map(|()| path)
         };
+        // Servers refuse a key that others can read.
         Ok(Self {
-            both: write("both.pem", &format!("{chain}{key}"))?,
-            chain: write("crt", &chain)?,
-            key: write("key", &key)?,
+            both: write("both.pem", 0o600, &format!("{chain}{key}"))?,
+            chain: write("crt", 0o644, &chain)?,
+            key: write("key", 0o600, &key)?,
         })
     }
 }
@@ -86,6 +96,8 @@ mod tests {
             let files = Certificate::make(kind, folder.path()).unwrap();
             let both = std::fs::read_to_string(files.both).unwrap();
             assert!(both.contains("BEGIN CERTIFICATE") && both.contains("PRIVATE KEY"));
+            let mode = std::fs::metadata(files.key).unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, 0o600, "servers refuse a key that others can read");
         }
     }
 }

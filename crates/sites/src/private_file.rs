@@ -13,6 +13,11 @@ use crate::{Error, Result};
 /// Most bytes of such a file.
 const LARGEST: u64 = 64 * 1024;
 
+/// What others than the owner may not do with a file of keys: anything.
+const OTHERS: u32 = 0o077;
+/// The same for a key of TLS, which a group of services may read.
+const OTHERS_THAN_GROUP: u32 = 0o037;
+
 /// Reads a file of keys.
 ///
 /// # Errors
@@ -28,6 +33,20 @@ pub fn read(path: &Path) -> Result<Zeroizing<Vec<u8>>> {
 /// # Errors
 /// The reason, without the path.
 pub fn read_at_most(most: u64, path: &Path) -> Result<Zeroizing<Vec<u8>>, String> {
+    read_unless(OTHERS, most, path)
+}
+
+/// Reads the key of a certificate, which its group may read as well: Debian's `ssl-cert` and
+/// similar groups are for services that have no other access to it.
+///
+/// # Errors
+/// The reason, without the path.
+pub fn read_tls_key(path: &Path) -> Result<Zeroizing<Vec<u8>>, String> {
+    read_unless(OTHERS_THAN_GROUP, LARGEST, path)
+}
+
+/// Reads a file unless its mode has one of these bits.
+fn read_unless(forbidden: u32, most: u64, path: &Path) -> Result<Zeroizing<Vec<u8>>, String> {
     let reason = |error: std::io::Error| error.to_string();
     // What is looked at is the open file, whatever has its name by then.
     let file = File::open(path).map_err(reason)?;
@@ -36,7 +55,7 @@ pub fn read_at_most(most: u64, path: &Path) -> Result<Zeroizing<Vec<u8>>, String
         return Err("is no file of keys".into());
     }
     let mode = about.permissions().mode() & 0o777;
-    if mode & 0o077 != 0 {
+    if mode & forbidden != 0 {
         return Err(format!(
             "holds a secret, and others may read it or write to it (mode {mode:03o}); \
              run `chmod 600 {}`, and replace the key if somebody may have read it",
@@ -119,6 +138,22 @@ mod tests {
         }
         set_permissions(&path, Permissions::from_mode(0o400)).unwrap();
         assert!(read(&path).is_ok());
+    }
+
+    #[test]
+    fn the_key_of_a_certificate_may_be_read_by_its_group_and_by_nobody_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("key.pem");
+        create(&path, b"secret").unwrap();
+        for mode in [0o600, 0o400, 0o640, 0o440] {
+            set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+            assert_eq!(read_tls_key(&path).unwrap().as_slice(), b"secret", "{mode:o}");
+        }
+        for mode in [0o644, 0o604, 0o660, 0o602] {
+            set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+            let error = read_tls_key(&path).unwrap_err();
+            assert!(error.contains(&format!("mode {mode:03o}")), "{error}");
+        }
     }
 
     #[test]

@@ -10,7 +10,7 @@ use rustls::server::NoServerSessionStorage;
 use rustls::version::{TLS12, TLS13};
 use rustls::{ServerConfig, SupportedProtocolVersion};
 
-use crate::{Error, Result};
+use crate::{Error, Result, private_file};
 
 /// TLS of the connections of a site.
 #[derive(Clone, Debug)]
@@ -51,7 +51,8 @@ impl FromStr for TlsVersion {
 /// The configuration of the connections. Clients are not asked for certificates.
 ///
 /// # Errors
-/// The files cannot be read, or do not belong together.
+/// The files cannot be read, others than owner and group can read the key, or they do not belong
+/// together.
 pub fn config(tls: &Tls) -> Result<Arc<ServerConfig>> {
     let (chain, key) = match &tls.files {
         Some((chain, key)) => (read_chain(chain)?, read_key(key)?),
@@ -96,9 +97,10 @@ fn read_chain(path: &Path) -> Result<Vec<CertificateDer<'static>>> {
 }
 
 fn read_key(path: &Path) -> Result<PrivateKeyDer<'static>> {
-    PrivateKeyDer::from_pem_file(path).map_err(|error| {
-        Error::Operator(format!("--key {}: {error}; give a PEM file with one key", path.display()))
-    })
+    let wrong = |text: String| Error::Operator(format!("--key {}: {text}", path.display()));
+    let pem = private_file::read_tls_key(path).map_err(wrong)?;
+    PrivateKeyDer::from_pem_slice(&pem)
+        .map_err(|error| wrong(format!("{error}; give a PEM file with one key")))
 }
 
 fn self_signed() -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>)> {
@@ -111,6 +113,8 @@ fn self_signed() -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
     use super::*;
 
     #[test]
@@ -126,6 +130,29 @@ mod tests {
             let error = config(&tls).unwrap_err().to_string();
             assert!(error.contains("--certificate") && error.contains(expected), "{error}");
         }
+    }
+
+    #[test]
+    fn a_key_that_others_can_read_is_refused_with_the_remedy() {
+        let folder = tempfile::tempdir().unwrap();
+        let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
+        let [chain, key] = ["chain.pem", "key.pem"].map(|name| folder.path().join(name));
+        std::fs::write(&chain, made.cert.pem()).unwrap();
+        std::fs::write(&key, made.signing_key.serialize_pem()).unwrap();
+        let files = Some((chain, key.clone()));
+        let tls = Tls { version: TlsVersion::Both, files, resumption: true };
+        let with_mode = |mode| {
+            std::fs::set_permissions(&key, std::fs::Permissions::from_mode(mode)).unwrap();
+            config(&tls).map(drop)
+        };
+        let error = with_mode(0o644).unwrap_err().to_string();
+        assert!(error.contains("--key") && error.contains("chmod 600"), "{error}");
+        for mode in [0o600, 0o640] {
+            assert!(with_mode(mode).is_ok(), "{mode:o}");
+        }
+        std::fs::write(&key, "no key").unwrap();
+        let error = with_mode(0o600).unwrap_err().to_string();
+        assert!(error.contains("give a PEM file with one key"), "{error}");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::path::Path;
 use tidegate_sites::database::Location;
 
 use crate::common::tiers::{Customer, Tier, counts};
-use crate::common::{Running, Text, curl};
+use crate::common::{Running, Text, curl, private};
 
 /// The brokerage with TLS, and a gate before it with TLS of its own.
 struct Both {
@@ -73,7 +73,7 @@ fn certificate(folder: &Path) -> (String, String) {
     let made = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()]).unwrap();
     let path = |name: &str| folder.join(name).display().to_string();
     std::fs::write(path("site.pem"), made.cert.pem()).unwrap();
-    std::fs::write(path("site-key.pem"), made.signing_key.serialize_pem()).unwrap();
+    private(Path::new(&path("site-key.pem")), &made.signing_key.serialize_pem());
     (path("site.pem"), path("site-key.pem"))
 }
 

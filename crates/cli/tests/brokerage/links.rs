@@ -292,6 +292,15 @@ fn files_of_keys_that_others_can_read_are_refused_at_the_start() {
         assert_eq!(output.status.code(), Some(2), "{told}");
         assert!(told.contains("others may read it") && told.contains("chmod 600"), "{told}");
     }
+    // The key of the certificate for browsers: its group may read it, and nobody else.
+    let (certificate, key) = (text(&path("ca/web.pem")), text(&path("ca/web-key.pem")));
+    let tier = ["site", "brokerage", "--tier", "web", "--next", "127.0.0.1:9", "--security", "tls"];
+    let files = ["--listen", "127.0.0.1:0", "--certificate", &certificate, "--key", &key];
+    std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o644)).unwrap();
+    let output = tidegate(&[&tier[..], &files].concat());
+    let told = output.stderr_text();
+    assert_eq!(output.status.code(), Some(2), "{told}");
+    assert!(told.contains("--key") && told.contains("chmod 600"), "{told}");
 }
 
 #[test]

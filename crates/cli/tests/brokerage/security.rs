@@ -2,14 +2,15 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use tidegate_sites::link::authority::Authority;
 
 use crate::common::tiers::{Customer, Tier};
-use crate::common::{Text, curl, tidegate, wait_until};
+use crate::common::{Text, curl, private, tidegate, wait_until};
 
-fn all(folder: &std::path::Path, more: &[&str]) -> Tier {
+fn all(folder: &Path, more: &[&str]) -> Tier {
     let data = folder.join("data").display().to_string();
     let fixed = ["--listen", "127.0.0.1:0", "--customers", "10", "--password-cost", "light"];
     Tier::start(folder, "all", &[&fixed[..], &["--data", &data], more].concat())
@@ -115,7 +116,7 @@ fn browsers_see_the_certificate_that_the_operator_names() {
     let (ca, certificate, key) = (path("ca.pem"), path("shop.pem"), path("shop-key.pem"));
     std::fs::write(&ca, authority.certificate()).unwrap();
     std::fs::write(&certificate, issued.certificate).unwrap();
-    std::fs::write(&key, issued.key).unwrap();
+    private(Path::new(&key), &issued.key);
     let site =
         all(folder.path(), &["--security", "tls", "--certificate", &certificate, "--key", &key]);
     let address = site.address.trim_start_matches("https://").to_owned();

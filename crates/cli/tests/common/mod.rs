@@ -246,6 +246,15 @@ pub fn wait_until(what: &str, holds: impl Fn() -> bool) {
     }
 }
 
+/// Writes a file that its owner alone can read.
+pub fn private(file: &Path, text: &str) {
+    use std::io::Write as _;
+    use std::os::unix::fs::OpenOptionsExt as _;
+    let mut options = std::fs::OpenOptions::new();
+    let open = options.create(true).truncate(true).write(true).mode(0o600).open(file);
+    open.unwrap().write_all(text.as_bytes()).unwrap();
+}
+
 /// A small auction site in `folder`.
 pub fn auction(folder: &Path) -> Running {
     let data = folder.display().to_string();

@@ -6,12 +6,12 @@ mod start;
 use std::time::{Duration, Instant};
 
 use site::{
-    CASH, DEPOSITS, GOOD, PAID, PAID_IN, PARTS, POOR, Part, Site, contents, form, has, private,
+    CASH, DEPOSITS, GOOD, PAID, PAID_IN, PARTS, POOR, Part, Site, contents, form, has,
     wait_for_page,
 };
 
 use crate::common::tiers::Customer;
-use crate::common::{PATIENCE, Running, Text, curl};
+use crate::common::{PATIENCE, Running, Text, curl, private};
 use crate::postgres;
 use crate::relay::Way;
 

@@ -10,7 +10,7 @@ use tidegate_sites::card::client::{Client, Patience};
 use tidegate_sites::database::Location;
 
 use crate::common::tiers::{Customer, Page, Tier, counts, location};
-use crate::common::{Running, Text, tidegate, wait_until};
+use crate::common::{Running, Text, private, tidegate, wait_until};
 use crate::relay::Relay;
 
 /// A card that is authorised.
@@ -205,14 +205,6 @@ impl Site {
             assert_eq!(payments, i64::try_from(deposits.len()).ok());
         });
     }
-}
-
-/// Writes a file that its owner alone can read.
-pub fn private(file: &Path, text: &str) {
-    use std::io::Write as _;
-    use std::os::unix::fs::OpenOptionsExt as _;
-    let open = File::options().create(true).truncate(true).write(true).mode(0o600).open(file);
-    open.unwrap().write_all(text.as_bytes()).unwrap();
 }
 
 /// What the forms of a customer's session carry.

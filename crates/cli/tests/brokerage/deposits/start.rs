@@ -4,7 +4,7 @@ use std::path::Path;
 
 use tidegate_sites::database::Location;
 
-use super::site::{GOOD, PAID, form, private};
+use super::site::{GOOD, PAID, form};
 
 use crate::common::tiers::{Customer, Tier, counts};
 use crate::common::{Running, Text, tidegate, wait_until};
