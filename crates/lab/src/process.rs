@@ -70,6 +70,12 @@ impl Launch {
         self
     }
 
+    /// Leaves out a variable of this process's environment.
+    pub fn without_env(mut self, name: &str) -> Self {
+        self.command.env_remove(name);
+        self
+    }
+
     /// Pins the process and its descendants to processors.
     pub fn on(mut self, cores: &Cores) -> Self {
         self.cores = Some(cores.clone());

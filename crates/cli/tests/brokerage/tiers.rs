@@ -5,6 +5,7 @@ use std::process::Command;
 
 use crate::common::tiers::{Customer, Tier};
 use crate::common::{Text, curl, gate, tidegate, wait_until};
+use crate::postgres;
 
 fn all(folder: &Path, more: &[&str]) -> Tier {
     let data = folder.join("data").display().to_string();
@@ -129,6 +130,45 @@ fn a_tier_that_ends_ends_the_others_and_the_exit_code_says_so() {
     assert_eq!(tiers.wait(), Some(3));
     assert!(tiers.log().contains("the app tier ended"), "{}", tiers.log());
     wait_until("all tiers have ended", || !processes.iter().any(|id| runs(*id)));
+}
+
+#[test]
+fn a_databases_password_is_on_the_command_line_of_no_process_and_in_the_data_tier_alone() {
+    const PASSWORD: &str = "a-password-0123";
+    for by_flag in [false, true] {
+        let folder = tempfile::tempdir().unwrap();
+        let data = folder.path().join("data").display().to_string();
+        // The tests' server asks for none.
+        let url =
+            postgres::new_database().replace("//postgres@", &format!("//postgres:{PASSWORD}@"));
+        let mut args = vec!["--listen", "127.0.0.1:0", "--data", &data, "--customers", "10"];
+        args.extend(["--password-cost", "light"]);
+        if by_flag {
+            args.extend(["--database", &url]);
+        }
+        let tiers = Tier::start_as(folder.path(), "all", &args, |command| {
+            if !by_flag {
+                command.env("TIDEGATE_DATABASE", &url);
+            }
+        });
+        assert!(!Path::new(&data).join("brokerage.db").exists(), "it is on PostgreSQL");
+        let customer = Customer::sign_in(&tiers.address, folder.path(), 1);
+        assert_eq!(customer.get("/main").status, 200, "{}", tiers.log());
+        let processes = children(tiers.id());
+        assert_eq!(processes.len(), 3);
+        let mut holders = 0;
+        for id in processes {
+            let [arguments, environment] = ["cmdline", "environ"].map(|file| {
+                let bytes = std::fs::read(format!("/proc/{id}/{file}")).unwrap();
+                String::from_utf8_lossy(&bytes).into_owned()
+            });
+            assert!(!arguments.contains(PASSWORD), "{arguments}");
+            let holds = environment.contains(PASSWORD);
+            assert_eq!(holds, arguments.contains("--tier\0data"), "{arguments}");
+            holders += usize::from(holds);
+        }
+        assert_eq!(holders, 1);
+    }
 }
 
 #[test]

@@ -10,7 +10,7 @@ use tidegate_sites::link::{Cipher, KeyRing, Protection, authority};
 use tidegate_sites::tls::TlsVersion;
 
 use super::super::error::classify;
-use super::args::{Args, Tier, Way};
+use super::args::{Args, DATABASE, Tier, Way};
 use super::card_processor::{Card, OwnProcessor};
 use super::one::data_options;
 use crate::exit::Outcome;
@@ -35,6 +35,11 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
         let name = format!("{} tier", tier.name());
         let all = ["site", "brokerage", "--tier", tier.name()].map(str::to_owned);
         let launch = Launch::this_program(&name).args(all).args(&common).args(arguments);
+        // Not by the command line, which every user can read: it may hold a password.
+        let launch = match args.database().filter(|_| tier == Tier::Data) {
+            Some(url) => launch.env(DATABASE, &url),
+            None => launch.without_env(DATABASE),
+        };
         Service::start(launch.inherit_errors())
     };
     // Dropped in their order: the web tier first, so that nothing calls what has ended.
@@ -143,11 +148,7 @@ fn common(args: &Args, links: &Links) -> Vec<String> {
 
 fn data_arguments(args: &Args) -> Vec<String> {
     let data = args.data.display().to_string();
-    let mut all = vec!["--listen".into(), INSIDE.into(), "--data".into(), data];
-    if let Some(url) = &args.database {
-        all.extend(["--database".into(), url.clone()]);
-    }
-    all
+    ["--listen", INSIDE, "--data", &data].map(str::to_owned).into()
 }
 
 fn app_arguments(args: &Args, seed: u64, data: &str) -> Vec<String> {

@@ -9,6 +9,10 @@ use tidegate_sites::link::{Cipher, Spec};
 use tidegate_sites::password::PasswordCost;
 use tidegate_sites::tls::TlsVersion;
 
+/// The environment variable of `--database`. It is read beside the flags: as one of them it would
+/// forbid `--make-ca`, which allows no other.
+pub const DATABASE: &str = "TIDEGATE_DATABASE";
+
 /// Flags of `tidegate site brokerage`.
 #[derive(clap::Args)]
 pub struct Args {
@@ -67,10 +71,12 @@ pub struct Args {
     /// Certificate chain for browsers, PEM [default: a self-signed one, made at the start]
     #[arg(long, value_name = "FILE", requires = "key")]
     pub certificate: Option<PathBuf>,
-    /// Private key of the certificate, PEM
+    /// Private key of the certificate, PEM, which only its owner and its group may read
     #[arg(long, value_name = "FILE", requires = "certificate")]
     pub key: Option<PathBuf>,
-    /// PostgreSQL database, postgres://user@host/name [default: SQLite in --data]
+    /// PostgreSQL database, postgres://user@host/name [default: SQLite in --data]. With a
+    /// password give it by the environment variable TIDEGATE_DATABASE: every user of the machine
+    /// can read the command line
     #[arg(long, value_name = "URL")]
     pub database: Option<String>,
     /// Folder of the SQLite file, and of keys that are made
@@ -163,6 +169,12 @@ pub enum Way {
 }
 
 impl Args {
+    /// URL of the PostgreSQL database, by the flag or else by the environment.
+    pub fn database(&self) -> Option<String> {
+        let set = || std::env::var_os(DATABASE).filter(|url| !url.is_empty());
+        self.database.clone().or_else(|| Some(set()?.to_string_lossy().into_owned()))
+    }
+
     /// The security of the connections that have no flag of their own.
     pub fn security(&self) -> Security {
         self.security.unwrap_or(Security::NONE)

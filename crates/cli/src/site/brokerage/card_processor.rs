@@ -11,7 +11,7 @@ use tidegate_sites::self_signed;
 
 use super::super::card::write_secret;
 use super::super::classify;
-use super::args::Args;
+use super::args::{Args, DATABASE};
 use crate::exit::bad_input;
 
 /// The brokerage's name at the processor.
@@ -182,7 +182,7 @@ impl OwnProcessor {
             all.extend(["--tls", "1.3"].map(str::to_owned));
         }
         let launch = Launch::this_program("card processor").args(["site", "card"]).args(all);
-        let service = Service::start(launch.inherit_errors())?;
+        let service = Service::start(launch.without_env(DATABASE).inherit_errors())?;
         let url = service.address("site")?.to_owned();
         let ca = match self.tls {
             true => Some(PathBuf::from(service.address("certificate")?)),

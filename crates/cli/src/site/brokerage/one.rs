@@ -111,7 +111,7 @@ fn card(args: &Args) -> Option<CardOptions> {
 pub fn data_options(args: &Args) -> data::Options {
     data::Options {
         listen: args.listen,
-        database: args.database.clone(),
+        database: args.database(),
         data: args.data.clone(),
         customers: args.customers,
         seed: args.seed,
