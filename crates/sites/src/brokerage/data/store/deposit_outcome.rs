@@ -102,8 +102,8 @@ fn change(state: DepositState, stage: Stage) -> Option<Change> {
 /// and the id of the event, in one transaction.
 ///
 /// # Errors
-/// The payment is of another amount than the deposit, or more or nothing of it is captured, which is a defect or a forgery; an error
-/// of the database. Nothing was changed then.
+/// The payment is not of the deposit's amount, or nothing or more than that is captured: a defect
+/// or a forgery; an error of the database. Nothing was changed then.
 pub async fn note(
     database: &Database,
     request: NotePayment,
