@@ -1,5 +1,7 @@
 //! `tidegate trace`: reads traces, answers in words, and exports them.
 
+mod text;
+mod used;
 mod words;
 
 use std::path::PathBuf;

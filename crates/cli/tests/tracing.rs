@@ -75,12 +75,22 @@ fn a_customers_wait_is_joined_to_the_states_of_gate_and_site() {
     let output = tidegate(&[&["trace"][..], &files, &flags].concat());
     assert!(output.status.success(), "{}", output.stderr_text());
     let said = output.stdout_text();
-    for part in ["The knee", "Where the time goes: gate", "Where a customer's wait goes"] {
+    for part in [
+        "The knee",
+        "Where the time goes: gate",
+        "Where a customer's wait goes",
+        "What was used",
+        "gate: context switches per s, to wait",
+        "site: memory, most",
+    ] {
         assert!(said.contains(part), "{said}");
     }
     let text = std::fs::read_to_string(json).unwrap();
     let read: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!(read["joined"]["requests"], requests);
+    let used = &read["phases"][1]["resources_below"];
+    assert!(used["resident_most"].as_u64() > Some(0), "{used}");
+    assert!(used.as_object().unwrap().contains_key("group_memory_most"), "{used}");
     assert!(std::fs::metadata(perfetto).unwrap().len() > 10_000);
     assert!(Path::new(&paraver).join("trace.row").exists());
 }

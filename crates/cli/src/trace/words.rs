@@ -1,8 +1,9 @@
 //! An analysis in words.
 
-use std::fmt::Write as _;
-
 use tidegate_trace::analysis::{Analysis, Bottleneck, Joined, Knee, PhaseTime, Split};
+
+use super::text::{capital, heading, line, ms, percent, say};
+use super::used::used;
 
 /// The answer, with a line's end after each line.
 pub fn answer(analysis: &Analysis) -> String {
@@ -18,24 +19,13 @@ pub fn answer(analysis: &Analysis) -> String {
         customers_wait(&mut text, joined);
     }
     bottleneck(&mut text, &analysis.bottleneck, analysis);
+    used(&mut text, analysis);
     one_more_processor(&mut text, &analysis.bottleneck);
     tracing_cost(&mut text, analysis);
     for note in &analysis.notes {
         line(&mut text, &tidegate_load::paragraph("note: ", note));
     }
     text
-}
-
-/// Adds a line. Writing to a String cannot fail.
-fn line(text: &mut String, words: &str) {
-    let _ = writeln!(text, "{words}");
-}
-
-fn heading(text: &mut String, words: &str) {
-    if !text.is_empty() {
-        text.push('\n');
-    }
-    line(text, words);
 }
 
 fn processes(text: &mut String, analysis: &Analysis) {
@@ -99,9 +89,9 @@ fn phases(text: &mut String, split: &Split, knee: bool) {
     heading(text, &format!("Where the time goes: {} (process {})", split.role, split.pid));
     let columns = match knee {
         true => {
-            format!("{:<30} {:>11} {:>11} {:>9} {:>9}", "", "below", "above", "factor", "CPU above")
+            format!("{:<46} {:>11} {:>11} {:>9} {:>9}", "", "below", "above", "factor", "CPU above")
         }
-        false => format!("{:<30} {:>11} {:>9}", "", "mean", "CPU"),
+        false => format!("{:<46} {:>11} {:>9}", "", "mean", "CPU"),
     };
     line(text, columns.trim_end());
     let rows = if knee { &split.above } else { &split.below };
@@ -286,47 +276,5 @@ fn tracing_cost(text: &mut String, analysis: &Analysis) {
     let costs: Vec<String> = costs.collect();
     if !costs.is_empty() {
         heading(text, &format!("Tracing took: {}", costs.join(", ")));
-    }
-}
-
-/// Adds a sentence, in lines that fit a terminal.
-fn say(text: &mut String, words: &str) {
-    line(text, &tidegate_load::paragraph("", words));
-}
-
-fn capital(words: &str) -> String {
-    let mut letters = words.chars();
-    let first = letters.next().map(|first| first.to_uppercase().to_string());
-    first.unwrap_or_default() + letters.as_str()
-}
-
-/// Milliseconds with three digits or so.
-fn ms(ms: f64) -> String {
-    match ms {
-        ms if ms >= 1000.0 => format!("{:.2} s", ms / 1e3),
-        ms if ms >= 100.0 => format!("{ms:.0} ms"),
-        ms if ms >= 1.0 => format!("{ms:.1} ms"),
-        ms => format!("{:.0} us", ms * 1e3),
-    }
-}
-
-/// A share of 0 to 1.
-fn percent(share: f64) -> String {
-    match share * 100.0 {
-        percent if percent >= 10.0 => format!("{percent:.0} %"),
-        percent => format!("{percent:.1} %"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn figures_have_about_three_digits() {
-        let shown = [0.0004, 0.5, 1.5, 123.4, 4567.0].map(ms);
-        assert_eq!(shown, ["0 us", "500 us", "1.5 ms", "123 ms", "4.57 s"]);
-        assert_eq!([0.004, 0.5].map(percent), ["0.4 %", "50 %"]);
-        assert_eq!(capital("processors"), "Processors");
     }
 }

@@ -60,7 +60,8 @@ pub struct ProcessEntry {
     pub tracing_share: Option<f64>,
 }
 
-/// The time of a process below and above the knee; all of it is below if there is no knee.
+/// The time and the resources of a process below and above the knee; all of it is below if there
+/// is no knee.
 #[derive(Clone, Debug, Serialize)]
 pub struct Split {
     /// What the process is.
@@ -77,6 +78,10 @@ pub struct Split {
     pub full_share_below: Option<f64>,
     /// The same above it.
     pub full_share_above: Option<f64>,
+    /// What the process and the machine used below the knee.
+    pub resources_below: Resources,
+    /// The same above it; `None` if there is no knee.
+    pub resources_above: Option<Resources>,
 }
 
 /// How the mean time of a phase differs.
@@ -104,6 +109,12 @@ pub fn analyse(trace: &Trace) -> Analysis {
             }
             sums
         };
+        let used = |above: bool| {
+            let of = windows.iter().zip(&split.above).filter(|(_, is_above)| **is_above == above);
+            let of: Vec<&Resources> =
+                of.map(|(window, _)| &window.processes[index].resources).collect();
+            Resources::of_windows(&of)
+        };
         let (below, above) = (sum(false), sum(true));
         let grew_most = split.knee.as_ref().and_then(|_| grew_most(&below, &above));
         Split {
@@ -112,6 +123,8 @@ pub fn analyse(trace: &Trace) -> Analysis {
             grew_most,
             full_share_below: below.full_share(),
             full_share_above: above.full_share(),
+            resources_below: used(false),
+            resources_above: split.knee.as_ref().map(|_| used(true)),
             below: below.phases(),
             above: if split.knee.is_some() { above.phases() } else { Vec::new() },
         }

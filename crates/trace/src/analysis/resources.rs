@@ -34,6 +34,10 @@ pub struct Resources {
     pub retransmitted: Option<u64>,
     /// Most memory of the process at a sample, bytes.
     pub resident_most: Option<u64>,
+    /// Its memory at the first sample, bytes.
+    pub resident_first: Option<u64>,
+    /// Its memory at the last sample, bytes.
+    pub resident_last: Option<u64>,
     /// Share of the time in which some task of the machine waited for a processor, 0 to 1.
     pub pressure_cpu: Option<f64>,
     /// The same for memory.
@@ -46,6 +50,10 @@ pub struct Resources {
     pub group_cpus: Option<f64>,
     /// Processors that its quota allows it, the mean of the samples; `None` without a quota.
     pub group_quota: Option<f64>,
+    /// Most memory of the control group at a sample, bytes.
+    pub group_memory_most: Option<u64>,
+    /// Share of the time in which some task of the control group waited for a processor, 0 to 1.
+    pub group_pressure_cpu: Option<f64>,
 }
 
 impl Resources {
@@ -68,6 +76,7 @@ impl Resources {
             Some(values.last()?.saturating_sub(*values.first()?))
         };
         let rate = |metric, unit: f64| grown(metric).map(|grown| grown as f64 / unit / seconds);
+        let pressure = |metric| rate(metric, 1e6).map(|share| share.min(1.0));
         let gauge = |metric| -> Vec<u64> {
             within.iter().skip(1).filter_map(|sample| sum(sample, metric)).collect()
         };
@@ -98,12 +107,53 @@ impl Resources {
             listen_overflows: grown(Metric::ListenOverflows),
             retransmitted: grown(Metric::Retransmitted),
             resident_most: gauge(Metric::Resident).into_iter().max(),
-            pressure_cpu: rate(Metric::PressureCpu, 1e6).map(|share| share.min(1.0)),
-            pressure_memory: rate(Metric::PressureMemory, 1e6).map(|share| share.min(1.0)),
-            pressure_io: rate(Metric::PressureIo, 1e6).map(|share| share.min(1.0)),
+            resident_first: within.iter().find_map(|sample| sum(sample, Metric::Resident)),
+            resident_last: within.iter().rev().find_map(|sample| sum(sample, Metric::Resident)),
+            pressure_cpu: pressure(Metric::PressureCpu),
+            pressure_memory: pressure(Metric::PressureMemory),
+            pressure_io: pressure(Metric::PressureIo),
             throttled: rate(Metric::GroupThrottled, 1e9),
             group_cpus: rate(Metric::GroupCpu, 1e9),
             group_quota: mean(&gauge(Metric::GroupQuota)).map(|quota| quota / 1e3),
+            group_memory_most: gauge(Metric::GroupMemory).into_iter().max(),
+            group_pressure_cpu: pressure(Metric::GroupPressureCpu),
+        }
+    }
+
+    /// The resources in several windows of the same length, in their order: the mean of shares and
+    /// rates, the largest of what is most, the sum of counts. `None` where no window has a value.
+    pub fn of_windows(windows: &[&Self]) -> Self {
+        let each = |of: fn(&Self) -> Option<f64>| -> Option<f64> {
+            let values: Vec<f64> = windows.iter().filter_map(|it| of(it)).collect();
+            (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+        };
+        let most = |of: fn(&Self) -> Option<u64>| windows.iter().filter_map(|it| of(it)).max();
+        let all = |of: fn(&Self) -> Option<u64>| {
+            windows.iter().filter_map(|it| of(it)).reduce(u64::saturating_add)
+        };
+        Self {
+            processors_busy: each(|it| it.processors_busy),
+            busiest: each(|it| it.busiest),
+            process_cpus: each(|it| it.process_cpus),
+            running: each(|it| it.running),
+            run_queue_wait: each(|it| it.run_queue_wait),
+            involuntary_per_s: each(|it| it.involuntary_per_s),
+            voluntary_per_s: each(|it| it.voluntary_per_s),
+            accept_queue: each(|it| it.accept_queue),
+            accept_queue_most: most(|it| it.accept_queue_most),
+            listen_overflows: all(|it| it.listen_overflows),
+            retransmitted: all(|it| it.retransmitted),
+            resident_most: most(|it| it.resident_most),
+            resident_first: windows.iter().find_map(|it| it.resident_first),
+            resident_last: windows.iter().rev().find_map(|it| it.resident_last),
+            pressure_cpu: each(|it| it.pressure_cpu),
+            pressure_memory: each(|it| it.pressure_memory),
+            pressure_io: each(|it| it.pressure_io),
+            throttled: each(|it| it.throttled),
+            group_cpus: each(|it| it.group_cpus),
+            group_quota: each(|it| it.group_quota),
+            group_memory_most: most(|it| it.group_memory_most),
+            group_pressure_cpu: each(|it| it.group_pressure_cpu),
         }
     }
 }

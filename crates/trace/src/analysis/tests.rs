@@ -233,6 +233,70 @@ fn a_request_without_a_response_is_not_among_the_customers_waits() {
 }
 
 #[test]
+fn every_metric_that_is_sampled_is_in_the_analysis() {
+    let mut gate = process(Role::Gate, 1.0);
+    for at in 1..=3u64 {
+        let values = Metric::ALL.into_iter().map(|metric| (metric, 0, 100 * at));
+        gate.samples.push(Sample { at_ns: at * 100 * MS, values: values.collect() });
+    }
+    let all = Resources::of(&gate, 0, u64::MAX);
+    let fields = serde_json::to_value(&all).unwrap();
+    for (name, value) in fields.as_object().unwrap() {
+        assert!(!value.is_null(), "{name}");
+    }
+    for metric in Metric::ALL {
+        let mut without = gate.clone();
+        for sample in &mut without.samples {
+            sample.values.retain(|(found, ..)| *found != metric);
+        }
+        assert_ne!(Resources::of(&without, 0, u64::MAX), all, "{}", metric.name());
+    }
+}
+
+#[test]
+fn memory_switches_and_pressure_are_told_apart_below_and_above_the_knee() {
+    let mut gate = process(Role::Gate, 2.0);
+    serve(&mut gate, 0, 10, false, 2);
+    serve(&mut gate, 10, 20, false, 2);
+    serve(&mut gate, 20, 30, true, 100);
+    let (mut switches, mut stalled_us) = (0, 0);
+    for (at, sample) in gate.samples.iter_mut().enumerate() {
+        // A tenth of a second each; overload begins after 20 s.
+        let above = at >= 200;
+        switches += if above { 50 } else { 5 };
+        stalled_us += if above { 30_000 } else { 1000 };
+        // Two seconds later than that: no window below the knee has it.
+        let memory = if at >= 220 { 80 << 20 } else { 40 << 20 };
+        sample.values.extend([
+            (Metric::Involuntary, 0, switches),
+            (Metric::GroupPressureCpu, 0, stalled_us),
+            (Metric::GroupMemory, 0, memory),
+            (Metric::Resident, 0, memory / 2),
+            (Metric::ListenOverflows, 0, switches),
+        ]);
+    }
+    let overflows = switches - 5;
+    let analysis = analyse(&Trace::of(vec![gate]).unwrap());
+    let split = &analysis.phases[0];
+    let (below, above) = (&split.resources_below, split.resources_above.as_ref().unwrap());
+    // A window across the limit may be on either side.
+    let near = |found: Option<f64>, expected: f64| {
+        let found = found.unwrap();
+        assert!(found > expected / 1.5 && found < expected * 1.5, "{found} for {expected}");
+    };
+    near(below.involuntary_per_s, 50.0);
+    near(above.involuntary_per_s, 500.0);
+    near(below.group_pressure_cpu, 0.01);
+    near(above.group_pressure_cpu, 0.3);
+    assert_eq!(below.group_memory_most, Some(40 << 20));
+    assert_eq!((above.group_memory_most, above.resident_most), (Some(80 << 20), Some(40 << 20)));
+    let whole = &analysis.processes[0].resources;
+    assert_eq!((whole.resident_first, whole.resident_last), (Some(20 << 20), Some(40 << 20)));
+    let counted = below.listen_overflows.unwrap() + above.listen_overflows.unwrap();
+    assert_eq!((counted, whole.listen_overflows), (overflows, Some(overflows)));
+}
+
+#[test]
 fn an_empty_trace_is_analysed() {
     let trace = Trace::of(vec![process(Role::Gate, 1.0)]).unwrap();
     let analysis = analyse(&trace);
