@@ -9,6 +9,8 @@ use super::staircase::End;
 use super::step::{Limit, Outcome, Step};
 use super::updown::Interval;
 
+/// Least share of the differences in throughput that a law explains which the site follows.
+pub(super) const EXPLAINED: f64 = 0.9;
 /// Growth of the sessions in progress from the first to the last quarter of a window beyond which
 /// the window says little of a lasting load.
 const STEADY: f64 = 1.5;
@@ -60,6 +62,12 @@ pub enum Law {
     },
     /// It was not, for this reason.
     None(String),
+}
+
+/// Whether throughput follows the law: its coefficients are possible, and it explains enough of the
+/// differences to be read beyond the steps.
+pub(super) fn follows(fit: &ScaleFit) -> bool {
+    fit.unphysical.is_empty() && fit.r_squared >= EXPLAINED
 }
 
 /// Analyses the steps of a staircase. `think_s` is the time that a session thinks in reality, and

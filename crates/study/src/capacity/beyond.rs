@@ -13,8 +13,9 @@ use super::updown::Interval;
 
 /// Loads, as multiples of the carried rate.
 pub const MULTIPLES: [f64; 3] = [1.0, 2.0, 4.0];
-/// Load of a baseline, as a share of the carried rate.
-const BASELINE: f64 = 0.8;
+/// Load of a baseline, as a share of the carried rate: what a machine that has become slower by
+/// more than the rest does not complete.
+pub(super) const BASELINE: f64 = 0.9;
 
 /// A window of the comparison.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -2,7 +2,7 @@
 
 use tidegate_report::{Chart, Line, Palette, Scale, round_step};
 
-use super::analysis::Law;
+use super::analysis::{Law, follows};
 use super::beyond::compared;
 use super::step::{Outcome, Step};
 use super::{Report, words};
@@ -203,7 +203,7 @@ fn law(report: &Report) -> Option<Figure> {
         scale: Scale::Linear,
         reference: fit
             .peak
-            .filter(|_| fit.unphysical.is_empty() && fit.r_squared >= words::EXPLAINED)
+            .filter(|_| follows(fit))
             .map(|peak| (peak, "highest by the law".into())),
         band: None,
         y_max: None,

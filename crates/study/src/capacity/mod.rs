@@ -6,8 +6,10 @@ mod beyond;
 mod bottleneck;
 mod figures;
 mod host_use;
+mod kept;
 mod measure;
 mod options;
+mod output;
 mod page;
 mod staircase;
 mod step;
@@ -21,7 +23,6 @@ use tidegate_host::sockets::Endpoint;
 use tidegate_host::{Files, Provenance};
 use tidegate_load::Stop;
 
-use crate::output::png::write_figures;
 use crate::{Error, Folder, Result};
 pub use analysis::{Analysis, Knee, Law};
 pub use beyond::{Compared, Window, compared};
@@ -145,26 +146,23 @@ pub fn study(
         windows,
     };
     measuring.check_stop()?;
-    let drawn = figures::all(&report);
-    let palette = figures::palette(&drawn);
-    let files = drawn.iter().map(|figure| (figure.name, figure.file(&palette)));
-    if let Some(note) = write_figures(&folder, files)? {
+    if let Some(note) = output::write(&folder, &report)? {
         show(Event::Note(note.to_owned()));
     }
-    folder.write("report.html", page::page(&report, &drawn, &palette).as_bytes())?;
-    folder.finish(&tables::summary(&report))?;
     Ok(report)
 }
 
-/// Removes the page and the raw data of an earlier study of capacity, so that they are not taken
-/// for those of this one.
+/// Removes the page, the table and the raw data of an earlier study of capacity, so that they are
+/// not taken for those of this one.
 fn clear(folder: &Folder) -> Result<()> {
     let wrong = |error: std::io::Error| {
         Error::Operator(format!("--out {}: {error}; name another folder", folder.path().display()))
     };
-    match std::fs::remove_file(folder.file("report.html")) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(wrong(error)),
-        _ => {}
+    for name in ["report.html", output::RESULTS] {
+        match std::fs::remove_file(folder.file(name)) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(wrong(error)),
+            _ => {}
+        }
     }
     let steps = folder.file("steps");
     std::fs::create_dir_all(&steps).map_err(wrong)?;

@@ -5,14 +5,12 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::analysis::Law;
+use super::analysis::{EXPLAINED, Law, follows};
 use super::beyond::compared;
+use super::kept::{KEPT, kept, undecided_because, verdict};
 use super::staircase::End;
 use super::{NAME, Report};
 use crate::{Claim, Row, Summary, Verdict};
-
-/// Share of the carried rate that is to be completed under overload behind the gate.
-const KEPT: f64 = 0.85;
 
 /// The summary of a study.
 pub(super) fn summary(report: &Report) -> Summary {
@@ -32,7 +30,7 @@ pub(super) fn summary(report: &Report) -> Summary {
 }
 
 /// A value as a row: fields of fields are joined by underscores, lists stay.
-fn flat(of: &impl Serialize) -> Row {
+pub(super) fn flat(of: &impl Serialize) -> Row {
     fn add(row: &mut Row, name: &str, value: Value) {
         match value {
             Value::Object(fields) => {
@@ -111,7 +109,7 @@ fn claims(report: &Report) -> Vec<Claim> {
         json!({ "end": analysis.end, "carried_per_s": analysis.carried_per_s }),
     )];
     let physical = match &analysis.law {
-        Law::Fitted { fit, .. } if fit.unphysical.is_empty() => Verdict::Holds,
+        Law::Fitted { fit, .. } if follows(fit) => Verdict::Holds,
         Law::Fitted { .. } => Verdict::DoesNotHold,
         Law::None(_) => Verdict::Undecided,
     };
@@ -121,30 +119,38 @@ fn claims(report: &Report) -> Vec<Claim> {
         physical,
         match &analysis.law {
             Law::Fitted { fit, .. } => {
-                json!({ "r_squared": fit.r_squared, "warnings": fit.unphysical })
+                json!({
+                    "r_squared": fit.r_squared,
+                    "at_least": EXPLAINED,
+                    "warnings": fit.unphysical,
+                })
             }
-            Law::None(why) => json!({ "why": why }),
+            Law::None(why) => json!({ "undecided_because": why }),
         },
     ));
-    let overload = compared(&report.windows);
-    let shares = overload.iter().filter(|it| it.gate && it.multiple > 1.0);
     if let (Some(carried), false) = (analysis.carried_per_s, report.windows.is_empty()) {
-        let share = |completed: f64| completed / carried.value;
-        let (low, high) = shares.fold((f64::INFINITY, f64::INFINITY), |(low, high), it| {
-            (low.min(share(it.completed.low)), high.min(share(it.completed.high)))
-        });
-        let verdict = match low.is_finite() {
-            true => Verdict::from(tidegate_stats::Verdict::at_least(KEPT, (low, high))),
-            false => Verdict::Undecided,
-        };
+        let loads = kept(&report.windows, carried.value);
+        let mut evidence = flat(&json!({ "at_least": KEPT }));
+        for it in &loads {
+            let mut put = |name: &str, value: Value| {
+                evidence.insert(format!("share_at_{}_{name}", it.multiple), value);
+            };
+            put("rounds", json!(it.rounds));
+            put("mean", json!(it.mean));
+            put("low_95", json!(it.interval.map(|it| it.low)));
+            put("high_95", json!(it.interval.map(|it| it.high)));
+        }
+        if let Some(why) = undecided_because(&loads, report.quick) {
+            evidence.insert("undecided_because".into(), json!(why));
+        }
         claims.push(claim(
             "gate-keeps-throughput",
             format!(
                 "Behind the gate the site completes at least {:.0} % of what it carries, at twice and four times the load.",
                 100.0 * KEPT
             ),
-            verdict,
-            json!({ "least_share_low": low, "least_share_high": high }),
+            verdict(&loads),
+            Value::Object(evidence),
         ));
     }
     claims
@@ -154,6 +160,7 @@ fn claims(report: &Report) -> Vec<Claim> {
 mod tests {
     use super::super::page::tests::report;
     use super::*;
+    use tidegate_stats::Unphysical;
 
     #[test]
     fn a_row_has_no_fields_of_fields_and_names_them_by_their_path() {
@@ -174,9 +181,44 @@ mod tests {
             summary.claims.iter().map(|claim| (claim.id.as_str(), claim.verdict)).collect();
         assert_eq!(verdicts[0], ("limit-found", Verdict::Holds));
         assert_eq!(verdicts[2], ("gate-keeps-throughput", Verdict::Holds));
+        let evidence = &summary.claims[2].evidence;
+        assert_eq!(evidence["share_at_4_rounds"], json!(3));
+        assert!((evidence["share_at_4_mean"].as_f64().unwrap() - 0.95).abs() < 1e-9);
+        assert!(evidence["share_at_2_low_95"].as_f64().unwrap() < 0.94);
         let text = serde_json::to_string(&summary).unwrap();
         let read: Summary = serde_json::from_str(&text).unwrap();
         assert_eq!(read.tables["steps"].len(), report.steps.len());
+    }
+
+    #[test]
+    fn a_single_round_does_not_decide_about_the_gate_and_the_evidence_says_why() {
+        let mut report = report(true);
+        report.windows.retain(|it| it.round == 0);
+        let claims = claims(&report);
+        assert_eq!(claims[2].verdict, Verdict::Undecided);
+        let why = claims[2].evidence["undecided_because"].as_str().unwrap();
+        assert!(why.contains("one round has no interval"), "{why}");
+        assert_eq!(claims[2].evidence["share_at_2_low_95"], Value::Null);
+    }
+
+    #[test]
+    fn a_law_that_explains_little_does_not_hold_even_with_possible_coefficients() {
+        let mut report = report(false);
+        for (r_squared, unphysical, expected) in [
+            (0.95, Vec::new(), Verdict::Holds),
+            (0.89, Vec::new(), Verdict::DoesNotHold),
+            (0.95, vec![Unphysical::NegativeContention], Verdict::DoesNotHold),
+        ] {
+            let Law::Fitted { fit, .. } = &mut report.analysis.law else { panic!("a law") };
+            (fit.r_squared, fit.unphysical) = (r_squared, unphysical);
+            assert_eq!(claims(&report)[1].verdict, expected, "{r_squared}");
+        }
+        report.analysis.law = Law::None("too few".into());
+        let claim = &claims(&report)[1];
+        assert_eq!(
+            (claim.verdict, &claim.evidence["undecided_because"]),
+            (Verdict::Undecided, &json!("too few"))
+        );
     }
 
     #[test]

@@ -1,11 +1,13 @@
 //! What was found, in sentences.
 
-use super::analysis::Law;
+use super::analysis::{EXPLAINED, Law, follows};
 use super::beyond::compared;
 use super::bottleneck::digits;
+use super::kept::{KEPT, Kept, kept, undecided_because, verdict};
 use super::staircase::End;
 use super::updown::Interval;
 use super::{Compared, Report};
+use crate::Verdict;
 
 /// A number of a few digits for people: two digits that count below 10, else whole.
 pub(super) fn round(value: f64) -> String {
@@ -133,7 +135,40 @@ pub(super) fn beyond(report: &Report) -> Vec<String> {
             round(with.refused_per_s),
         ));
     }
+    if !report.windows.is_empty() && carried > 0.0 {
+        text.push(keeps(&kept(&report.windows, carried), report.quick));
+    }
     text
+}
+
+/// Whether the site keeps its throughput behind the gate: the verdict with its figures.
+fn keeps(loads: &[Kept], quick: bool) -> String {
+    let share = |share: f64| format!("{:.0}", 100.0 * share);
+    let each = loads.iter().filter_map(|it| {
+        let interval = match it.interval {
+            Some(it) => format!(" (95 % interval {} to {})", share(it.low), share(it.high)),
+            None => String::new(),
+        };
+        Some(format!("{} %{interval} at {} times the load", share(it.mean?), it.multiple))
+    });
+    let each = each.collect::<Vec<_>>().join(" and ");
+    let least = share(KEPT);
+    let figures = match each.is_empty() {
+        true => String::new(),
+        false => format!(
+            "By the baseline of each round, the site behind the gate completes {each}, of what it carries. "
+        ),
+    };
+    let verdict = match verdict(loads) {
+        Verdict::Holds => format!("So it keeps at least {least} %."),
+        Verdict::DoesNotHold => format!("So it does not keep {least} %."),
+        Verdict::Undecided => format!(
+            "Whether it keeps at least {least} % behind the gate is undecided: {}.",
+            undecided_because(loads, quick)
+                .map_or_else(|| format!("an interval contains {least} %"), str::to_owned)
+        ),
+    };
+    figures + &verdict
 }
 
 /// The response time of a comparison, as a bound.
@@ -150,9 +185,6 @@ pub(super) fn time(ms: f64) -> String {
     }
 }
 
-/// Share of the differences in throughput that a law explains which is worth reading.
-pub(super) const EXPLAINED: f64 = 0.9;
-
 /// What the law says, in sentences.
 pub(super) fn law(report: &Report) -> Vec<String> {
     let Law::Fitted { fit, unsettled } = &report.analysis.law else {
@@ -160,8 +192,14 @@ pub(super) fn law(report: &Report) -> Vec<String> {
         return vec![format!("The Universal Scalability Law could not be fitted: {why}.")];
     };
     let mut text = Vec::new();
-    let tells = fit.unphysical.is_empty() && fit.r_squared >= EXPLAINED;
-    if let Some((at, peak)) = fit.peak_at.zip(fit.peak).filter(|_| tells) {
+    text.push(match follows(fit) {
+        true => format!(
+            "Throughput follows the Universal Scalability Law, which explains {:.0} % of its differences.",
+            100.0 * fit.r_squared
+        ),
+        false => "Throughput does not follow the Universal Scalability Law.".to_owned(),
+    });
+    if let Some((at, peak)) = fit.peak_at.zip(fit.peak).filter(|_| follows(fit)) {
         text.push(format!(
             "By the law throughput is highest, {} per second, with {} customers at a time, and falls beyond.",
             round(peak),
@@ -232,6 +270,33 @@ mod tests {
         assert!(told[1].contains("the site alone completes 10 sessions"), "{told:?}");
         assert!(told[1].contains("behind the gate it completes 95"), "{told:?}");
         assert_eq!(beyond(&report(false)).len(), 1);
+    }
+
+    #[test]
+    fn the_words_on_the_gate_are_those_of_the_verdict() {
+        let mut report = report(true);
+        let told = beyond(&report).pop().unwrap();
+        // 94, 95 and 96 %: ± 4.3027 / √3.
+        assert!(told.contains("95 % (95 % interval 93 to 97) at 2 times the load"), "{told}");
+        assert!(told.ends_with("So it keeps at least 85 %."), "{told}");
+        report.windows.retain(|it| it.round == 0);
+        let told = beyond(&report).pop().unwrap();
+        assert!(told.contains("94 % at 4 times the load, of what it carries."), "{told}");
+        assert!(told.contains("is undecided: one round has no interval"), "{told}");
+    }
+
+    #[test]
+    fn the_words_on_the_law_are_those_of_the_verdict() {
+        let mut report = report(false);
+        let Law::Fitted { fit, .. } = &mut report.analysis.law else { panic!("a law") };
+        fit.unphysical.clear();
+        fit.r_squared = 0.95;
+        assert!(law(&report)[0].starts_with("Throughput follows the Universal Scalability Law"));
+        let Law::Fitted { fit, .. } = &mut report.analysis.law else { panic!("a law") };
+        fit.r_squared = 0.89;
+        let told = law(&report);
+        assert!(told[0].contains("does not follow"), "{told:?}");
+        assert!(told[1].contains("only 89 %"), "{told:?}");
     }
 
     #[test]
