@@ -10,6 +10,8 @@ use crate::{Error, Result};
 
 /// Name of the file that a finished study leaves; without it the study is not finished.
 const SUMMARY: &str = "summary.json";
+/// Name of the page that shows it.
+const PAGE: &str = "report.html";
 /// What a name has while its file is being written.
 const PARTIAL: &str = "partial";
 /// What to do where a file cannot be written.
@@ -87,14 +89,32 @@ impl Folder {
             return Ok(());
         }
         match self.result() {
-            Ok(earlier) if earlier.study == study => fs::remove_file(&path).map_err(|error| {
-                Error::Machine(format!("cannot remove {}: {error}", path.display()))
-            }),
+            Ok(earlier) if earlier.study == study => self.remove_result(),
             Ok(_) | Err(_) => Err(Error::Operator(format!(
                 "--out {}: holds the result of another study or version; give another folder",
                 self.path().display()
             ))),
         }
+    }
+
+    /// Takes an earlier result away, the summary first and then its page: the folder has none
+    /// until its measurements are complete again.
+    ///
+    /// # Errors
+    /// [`Error::Machine`]: a file cannot be removed.
+    pub(crate) fn remove_result(&self) -> Result<()> {
+        for path in [SUMMARY, PAGE].map(|name| self.file(name)) {
+            match fs::remove_file(&path) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(Error::Machine(format!(
+                        "cannot remove {}: {error}; check the rights of the folder",
+                        path.display()
+                    )));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
     }
 
     /// The result of a finished study.
@@ -130,7 +150,9 @@ mod tests {
         let folder = Folder::create(root.path()).unwrap();
         assert!(folder.begin_anew("capacity").is_ok());
         folder.finish(&Summary::new("capacity", true, Provenance::read())).unwrap();
+        folder.write(PAGE, b"a page").unwrap();
         assert!(folder.begin_anew("capacity").is_ok() && folder.result().is_err());
+        assert!(!folder.file(PAGE).exists(), "the page of a result that is gone");
         folder.finish(&Summary::new("overload", true, Provenance::read())).unwrap();
         let error = folder.begin_anew("capacity").unwrap_err();
         assert!(error.to_string().contains("another study"), "{error}");

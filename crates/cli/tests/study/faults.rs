@@ -121,3 +121,32 @@ fn a_run_of_another_version_is_measured_again() {
     let now = std::fs::read_to_string(&run).unwrap();
     assert!(now.contains("\"format\": 1") && now != text, "it was measured again");
 }
+
+#[test]
+fn a_finished_study_that_measures_again_has_no_result_until_all_runs_are_complete() {
+    if !has_two_processors() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let (file, out) = experiment(folder.path());
+    let args = ["study", file.to_str().unwrap(), "--out", out.to_str().unwrap()];
+    let first = tidegate(&args);
+    assert_eq!(first.status.code(), Some(0), "{}", first.stderr_text());
+    let result = ["summary.json", "report.html"].map(|name| out.join(name));
+    assert!(result.iter().all(|file| file.exists()));
+    let run = out.join("runs").join(&entries(&out.join("runs"))[0]);
+    std::fs::remove_dir_all(&run).unwrap();
+
+    let again = [&args[..], &["--resume"]].concat();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tidegate"));
+    let stopped = with_small_files(&mut command, 6 << 10).args(&again).stdin(Stdio::null());
+    let stopped = stopped.output().unwrap();
+    assert_eq!(stopped.status.code(), Some(3), "{}", stopped.stderr_text());
+    assert!(!run.exists(), "the run fails on the full disk");
+    let left: Vec<_> = result.iter().filter(|file| file.exists()).collect();
+    assert!(left.is_empty(), "of the earlier runs: {left:?}");
+
+    let continued = tidegate(&again);
+    assert_eq!(continued.status.code(), Some(0), "{}", continued.stderr_text());
+    assert!(result.iter().all(|file| file.exists()));
+}

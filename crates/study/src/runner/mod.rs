@@ -14,6 +14,7 @@ use tidegate_lab::{Pulse, Quota};
 use tidegate_load::{Scenario, Snapshot, Stop};
 
 use crate::experiment::{Combination, Experiment, Settings};
+use crate::folder::Folder;
 use crate::options::Options;
 use crate::order::{Block, blocks, id};
 use crate::record::{self, Kind, Planned, Record};
@@ -163,6 +164,10 @@ impl Runner<'_> {
         (self.left, self.all) =
             (missing.iter().sum(), blocks.iter().map(|block| block.runs.len()).sum());
         self.retries = self.left.div_ceil(RUNS_PER_RETRY);
+        if self.left > 0 {
+            // An earlier result is of runs of which some are no longer there.
+            Folder::create(&self.options.out)?.remove_result()?;
+        }
         for (number, block) in blocks.iter().enumerate() {
             let missing = self.missing(block);
             let capacity = match self.first_load(block) {
