@@ -156,6 +156,11 @@ fn settings(a: &State, b: &State) -> Vec<Setting> {
         ("cores of the customers", a.driver_cores.clone(), b.driver_cores.clone()),
         ("share of a core", a.processor_share.to_string(), b.processor_share.to_string()),
         ("warm-up, s", windows_a.warm_up_s.to_string(), windows_b.warm_up_s.to_string()),
+        (
+            "warm-up for each customer, s",
+            windows_a.warm_up_per_customer_s.to_string(),
+            windows_b.warm_up_per_customer_s.to_string(),
+        ),
         ("measured, s", windows_a.measured_s.to_string(), windows_b.measured_s.to_string()),
         ("rounds", windows_a.repetitions.to_string(), windows_b.repetitions.to_string()),
     ];

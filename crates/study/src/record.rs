@@ -91,6 +91,10 @@ pub struct Record {
     pub rate_per_s: Option<f64>,
     /// Capacity in sessions per second when it began; none where loads are rates.
     pub capacity_per_s: Option<f64>,
+    /// Seconds that it took, the start and the end of the system included; none in results of
+    /// before this was kept.
+    #[serde(default)]
+    pub took_s: Option<f64>,
     /// CPU seconds of the pulse's fixed work meanwhile; none where it had no sample.
     pub pulse_cost_s: Option<f64>,
     /// Figures of the measured window.
@@ -232,7 +236,12 @@ pub(crate) mod tests {
                     ..Settings::default()
                 },
                 levels,
-                windows: Windows { warm_up_s: 1.0, measured_s: 2.0, repetitions: 2 },
+                windows: Windows {
+                    warm_up_s: 1.0,
+                    measured_s: 2.0,
+                    repetitions: 2,
+                    warm_up_per_customer_s: 0.0,
+                },
                 seed: 1,
                 cores: "0".into(),
                 cpus: 1.0,
@@ -242,6 +251,7 @@ pub(crate) mod tests {
             provenance: Provenance::default(),
             rate_per_s: Some(1.0),
             capacity_per_s: None,
+            took_s: None,
             pulse_cost_s: None,
             figures: figures.iter().map(|(name, value)| ((*name).into(), *value)).collect(),
             phases: BTreeMap::new(),

@@ -79,6 +79,7 @@ impl World {
             customers: Some(10),
             seed: Some(1),
             password_cost: PasswordCost::LIGHT,
+            full_hashes: false,
             link: link(app_data),
             known_as: Vec::new(),
             cores: cores.clone(),

@@ -39,6 +39,7 @@ impl BuiltIn {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::experiment::Selection;
 
     #[test]
     fn every_experiment_that_ships_is_valid_and_has_its_name() {
@@ -46,6 +47,43 @@ mod tests {
             let read = Experiment::from_toml(one.text, one.name);
             let experiment = read.unwrap_or_else(|mistakes| panic!("{mistakes}"));
             assert_eq!(experiment.name, one.name);
+        }
+    }
+
+    /// Seconds that an experiment without capacities takes, with half a second beside each load.
+    fn length_s(experiment: &Experiment, quick: bool) -> f64 {
+        let windows = experiment.windows(quick);
+        let all = experiment.combinations(quick);
+        let round =
+            all.iter().map(|one| windows.of_run(&one.settings).length().as_secs_f64() + 0.5);
+        f64::from(windows.repetitions) * round.sum::<f64>()
+    }
+
+    #[test]
+    fn the_study_of_security_takes_less_than_an_hour_and_a_quick_run_less_than_ten_minutes() {
+        let security = BuiltIn::named("security").unwrap().experiment();
+        let counts = [false, true].map(|quick| security.combinations(quick).len());
+        assert_eq!(counts, [307, 67]);
+        let [full, quick] = [false, true].map(|quick| length_s(&security, quick));
+        assert!(full < 3600.0 && quick < 600.0, "{full} s, quick {quick} s");
+    }
+
+    #[test]
+    fn passwords_as_in_production_are_in_their_own_runs_and_figure_alone() {
+        let security = BuiltIn::named("security").unwrap().experiment();
+        let costly = |quick| {
+            let all = security.combinations(quick).into_iter();
+            all.filter(|one| one.settings.password_cost == "owasp").collect::<Vec<_>>()
+        };
+        assert_eq!((costly(false).len(), costly(true).len()), (6, 0));
+        let all = costly(false);
+        let has = |runs: &Selection| all.iter().any(|one| runs.contains(&one.levels));
+        for claim in &security.claims {
+            let sides = [Some(&claim.runs), claim.compared_with.as_ref()];
+            assert!(!sides.into_iter().flatten().any(|(runs, _)| has(runs)), "{}", claim.id);
+        }
+        for figure in &security.figures {
+            assert_eq!(has(&figure.runs), figure.id == "passwords", "{}", figure.id);
         }
     }
 

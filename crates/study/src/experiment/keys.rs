@@ -5,6 +5,8 @@ use tidegate_config::{Boolean, List, Number, Other, Subtable, Text, Time, Whole,
 
 /// Services that come with the program.
 pub const SITES: &[&str] = &["auction", "brokerage", "tomcat", "node"];
+/// Those whose cost of a password hash can be set.
+pub const PASSWORD_SITES: &[&str] = &["auction", "brokerage"];
 /// Kinds of the certificate that customers meet.
 pub const CERTIFICATES: &[&str] = &["rsa-2048", "ecdsa-p256", "ed25519"];
 /// Key exchange groups that customers offer.
@@ -13,6 +15,8 @@ pub const GROUPS: &[&str] = &["all", "x25519", "secp256r1", "X25519MLKEM768"];
 pub const SECURITY: &[&str] = &["none", "tls", "tls+backend", "modern"];
 /// What makes the pages of the brokerage.
 pub const STUBS: &[&str] = &["in-process", "cgi"];
+/// Costs of a password hash: `--password-cost` of the sites that hash them.
+pub const PASSWORD_COSTS: &[&str] = &["light", "owasp"];
 /// Handshakes of the customers.
 pub const HANDSHAKES: &[&str] = &["resumed", "full"];
 /// What a connection of the customers is kept for.
@@ -93,6 +97,10 @@ keys! {
         /// How much of a core each of them may use at most, by a control group below that of all
         /// processors: as if each had a machine of its own. 1 limits none.
         app_server_share: Number(0.1, 1.0) = Is("1");
+        /// What a check of a password costs the auction site and the brokerage: `light` about 50 µs
+        /// of a core, `owasp`, as in production, about 20 ms. Users of the auction are stored with
+        /// quick hashes, which `owasp` replaces when they first sign in.
+        password_cost: Words(PASSWORD_COSTS) = Is("light");
         /// Kind of the certificate that customers meet, `ed25519` without a gate alone.
         certificate: Words(CERTIFICATES) = Is("ecdsa-p256");
         /// TLS versions that customers offer.
@@ -136,6 +144,9 @@ keys! {
     pub(super) static WINDOWS: WindowKeys {
         /// Time before the measured window of each run.
         warm_up: Time("100ms", "1h") = Is("3s");
+        /// Added to `warm_up` for each of the `customers` at a time: the more there are, the later
+        /// have all signed in. No effect with `load` or `rate`.
+        warm_up_per_customer: Time("0ms", "10s") = Is("0ms");
         /// The measured window of each run.
         measured: Time("1s", "4h") = Is("8s");
         /// Rounds. In each, every combination is measured once, in random order.
@@ -146,6 +157,8 @@ keys! {
     pub(super) static QUICK: QuickKeys {
         /// Time before the measured window of each run.
         warm_up: Time("100ms", "1h") = Else("as in `windows`");
+        /// Added to it for each of the `customers` at a time.
+        warm_up_per_customer: Time("0ms", "10s") = Else("as in `windows`");
         /// The measured window of each run.
         measured: Time("1s", "4h") = Else("as in `windows`");
         /// Rounds.

@@ -8,6 +8,7 @@ mod rules;
 mod selection;
 mod settings;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -19,6 +20,7 @@ pub use factors::{Factor, Level};
 pub use reference::reference;
 pub use rules::{ClaimRule, FigureRule, Segments, Shows, Take, XAxis};
 pub use selection::{Levels, Selection};
+use settings::LIGHT;
 pub use settings::{LOADS, Settings};
 
 use keys::{EXPERIMENT, QUICK, SYSTEM, WINDOWS, WORKLOAD};
@@ -58,6 +60,15 @@ pub struct Windows {
     pub measured_s: f64,
     /// Rounds.
     pub repetitions: u32,
+    /// Added to the warm-up for each customer at a time, in seconds; 0 in the times of a run,
+    /// whose warm-up has it.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub warm_up_per_customer_s: f64,
+}
+
+/// Whether a field need not be written.
+fn is_zero(value: &f64) -> bool {
+    *value == 0.0
 }
 
 /// One combination of levels.
@@ -85,19 +96,23 @@ impl Experiment {
     /// The combinations of levels that are measured, in the order of the file.
     pub fn combinations(&self, quick: bool) -> Vec<Combination> {
         let start = Combination { levels: Levels::new(), settings: self.base.clone() };
-        let all = self.factors.iter().fold(vec![start], |combinations, factor| {
+        // What no selection allows is left out as soon as that is known: there may be many.
+        let is_measured = |one: &Combination| {
+            let allows = |some: &Selection| {
+                one.levels.iter().all(|(factor, level)| some.allows(factor, level))
+            };
+            self.only.is_empty() || self.only.iter().any(allows)
+        };
+        self.factors.iter().fold(vec![start], |combinations, factor| {
             let with = |combination: &Combination, level: &Level| {
                 let mut levels = combination.levels.clone();
                 levels.insert(factor.name.clone(), level.name.clone());
                 Combination { levels, settings: combination.settings.with(&level.fields) }
             };
             let levels = || factor.levels.iter().filter(|level| level.quick || !quick);
-            combinations.iter().flat_map(|one| levels().map(|level| with(one, level))).collect()
-        });
-        let measured = |one: &Combination| {
-            self.only.is_empty() || self.only.iter().any(|some| some.contains(&one.levels))
-        };
-        all.into_iter().filter(measured).collect()
+            let all = combinations.iter().flat_map(|one| levels().map(|level| with(one, level)));
+            all.filter(is_measured).collect()
+        })
     }
 
     /// Times and repetitions.
@@ -110,6 +125,14 @@ impl Windows {
     /// Length of one run's load.
     pub fn length(&self) -> Duration {
         Duration::from_secs_f64(self.warm_up_s + self.measured_s)
+    }
+
+    /// The times of a run with these settings: the warm-up is longer for each customer that is
+    /// at the site at a time.
+    pub fn of_run(&self, settings: &Settings) -> Self {
+        let customers = f64::from(settings.customers.unwrap_or_default());
+        let warm_up_s = self.warm_up_s + customers * self.warm_up_per_customer_s;
+        Self { warm_up_s, warm_up_per_customer_s: 0.0, ..*self }
     }
 }
 
@@ -170,8 +193,15 @@ fn read(root: &Section<'_>, file: &Path) -> Option<Experiment> {
     let (windows, quick) = (windows?, quick?);
     let experiment =
         Experiment { name, about, folder, base, windows, quick, factors, only, claims, figures };
+    if runs > RUNS {
+        return Some(experiment);
+    }
     for quick in [false, true] {
-        if runs <= RUNS && experiment.combinations(quick).is_empty() {
+        let combinations = experiment.combinations(quick);
+        if !quick {
+            passwords(root, &system, &combinations);
+        }
+        if combinations.is_empty() {
             let problem = if quick { "selects no run of a quick run" } else { "selects no run" };
             root.get("only")?.wrong(problem, "leave it out to measure every combination");
             return None;
@@ -222,7 +252,7 @@ fn contradictions(system: &Section<'_>, workload: &Section<'_>) {
             if command.items().is_some_and(|items| items.is_empty()) {
                 command.wrong("must name a program", "write [\"PROGRAM\", \"ARGUMENT\"]");
             }
-            for key in ["site", "database", "extra_cpu"] {
+            for key in ["site", "database", "extra_cpu", "password_cost"] {
                 if let Some(value) = system.get(key) {
                     value.wrong("is for the site that comes with the program", "leave it out");
                 }
@@ -236,26 +266,60 @@ fn contradictions(system: &Section<'_>, workload: &Section<'_>) {
     }
 }
 
+/// Notes costs of passwords where the service hashes none, and where runs of several costs would
+/// change each other's database.
+fn passwords(root: &Section<'_>, system: &Section<'_>, combinations: &[Combination]) {
+    let all = || combinations.iter().map(|one| &one.settings);
+    // That with a command of [system] is noted already.
+    if system.get("command").is_none()
+        && all().any(|it| it.password_cost != LIGHT && !it.hashes_passwords())
+    {
+        let remedy = "leave it out of these runs, or out of [system]";
+        match system.get("password_cost") {
+            Some(cost) => cost.wrong("is for the auction site and the brokerage", remedy),
+            None => root.wrong(
+                "has password_cost in runs of neither the auction site nor the brokerage",
+                remedy,
+            ),
+        }
+    }
+    let mut costs: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for settings in all().filter(|it| it.hashes_passwords()) {
+        if let Some(database) = &settings.database {
+            costs.entry(database).or_default().insert(&settings.password_cost);
+        }
+    }
+    if costs.values().any(|costs| costs.len() > 1) {
+        let rule = "has passwords of several costs in one database, where each run replaces those of another cost";
+        let remedy =
+            "give each level of password_cost a database of its own, or leave `database` out";
+        root.wrong(rule, remedy);
+    }
+}
+
 /// The times of a full and of a quick run. `None` after a mistake.
 fn windows(root: &Section<'_>) -> (Option<Windows>, Option<Windows>) {
     let [full, quick] = ["windows", "quick"].map(|table| root.table_or_empty(table));
     full.known(&WINDOWS);
     quick.known(&QUICK);
     let (warm_up, measured) = (full.read(&WINDOWS.warm_up), full.read(&WINDOWS.measured));
+    let each = full.read(&WINDOWS.warm_up_per_customer);
     let repetitions = full.read(&WINDOWS.repetitions);
-    let make = |warm_up: Option<Duration>, measured: Option<Duration>, rounds: Option<i64>| {
+    let make = |[warm_up, each, measured]: [Option<Duration>; 3], rounds: Option<i64>| {
         Some(Windows {
             warm_up_s: warm_up?.as_secs_f64(),
             measured_s: measured?.as_secs_f64(),
             repetitions: rounds?.try_into().ok()?,
+            warm_up_per_customer_s: each?.as_secs_f64(),
         })
     };
-    let short = make(
+    let short = [
         quick.given(&QUICK.warm_up).or(warm_up),
+        quick.given(&QUICK.warm_up_per_customer).or(each),
         quick.given(&QUICK.measured).or(measured),
-        quick.given(&QUICK.repetitions).or(repetitions),
-    );
-    (make(warm_up, measured, repetitions), short)
+    ];
+    let short = make(short, quick.given(&QUICK.repetitions).or(repetitions));
+    (make([warm_up, each, measured], repetitions), short)
 }
 
 #[cfg(test)]

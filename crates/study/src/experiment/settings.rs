@@ -7,7 +7,8 @@ use tidegate_load::Scenario;
 use tidegate_load::scenario::BUILT_IN;
 
 use super::keys::{
-    CERTIFICATES, GROUPS, HANDSHAKES, KEEPS, SECURITY, SITES, STUBS, SYSTEM, TLS, WORKLOAD,
+    CERTIFICATES, GROUPS, HANDSHAKES, KEEPS, PASSWORD_COSTS, PASSWORD_SITES, SECURITY, SITES,
+    STUBS, SYSTEM, TLS, WORKLOAD,
 };
 
 /// System and workload of one run, without anything left open. The fields have the names of
@@ -50,6 +51,9 @@ pub struct Settings {
     /// How much of a core each of them may use; 1 limits none.
     #[serde(default = "absent::app_server_share")]
     pub app_server_share: f64,
+    /// Cost of a password hash of the auction site or the brokerage.
+    #[serde(default = "absent::password_cost")]
+    pub password_cost: String,
     /// Kind of the certificate that customers meet.
     pub certificate: String,
     /// TLS versions that customers offer: `both`, `1.2` or `1.3`.
@@ -103,6 +107,10 @@ mod absent {
         1.0
     }
 
+    pub(super) fn password_cost() -> String {
+        super::LIGHT.into()
+    }
+
     pub(super) fn group() -> String {
         "all".into()
     }
@@ -112,6 +120,8 @@ mod absent {
     }
 }
 
+/// The cost of a password hash unless another one is set.
+pub(super) const LIGHT: &str = PASSWORD_COSTS[0];
 /// The keys that say how many customers come: one of them has a value.
 pub const LOADS: [&str; 3] = ["load", "rate", "customers"];
 
@@ -136,6 +146,11 @@ impl Settings {
     /// Whether there is a trace through all levels: it is asked for, and there is a gate.
     pub fn is_traced(&self) -> bool {
         self.trace && self.gate
+    }
+
+    /// Whether the service is one whose cost of a password can be set.
+    pub(super) fn hashes_passwords(&self) -> bool {
+        self.command.is_empty() && PASSWORD_SITES.contains(&self.site.as_str())
     }
 
     /// The settings of the tables `system` and `workload`. After a mistake, which the reader
@@ -200,6 +215,9 @@ impl Settings {
             "stub" => self.stub = word(STUBS, from.read(&s.stub)?),
             "app_servers" => self.app_servers = from.read(&s.app_servers)?.try_into().ok()?,
             "app_server_share" => self.app_server_share = from.read(&s.app_server_share)?,
+            "password_cost" => {
+                self.password_cost = word(PASSWORD_COSTS, from.read(&s.password_cost)?);
+            }
             "tls" => self.tls = word(TLS, from.read(&s.tls)?),
             "group" => self.group = word(GROUPS, from.read(&s.group)?),
             "trace" => self.trace = from.read(&s.trace)?,
@@ -280,14 +298,9 @@ mod tests {
         })
         .unwrap();
         let mut fields = settings.clone().unwrap().fields();
-        let later = ["security", "web_app", "app_data", "stub", "app_servers", "group"];
-        let later = later.into_iter().chain([
-            "app_server_share",
-            "customers",
-            "keep",
-            "handshakes",
-            "trace",
-        ]);
+        let later = ["security", "web_app", "app_data", "stub", "app_servers", "app_server_share"];
+        let later = later.into_iter().chain(["password_cost", "group", "customers", "keep"]);
+        let later = later.chain(["handshakes", "trace"]);
         later.for_each(|name| assert!(fields.remove(name).is_some(), "{name}"));
         let read = serde_json::from_value(Json::Object(fields)).unwrap();
         assert_eq!(settings, Some(read));

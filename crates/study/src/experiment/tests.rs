@@ -53,6 +53,49 @@ fn every_combination_of_levels_is_measured_and_a_quick_run_has_its_own() {
     assert_eq!(experiment.windows(true).warm_up_s, 1.0);
 }
 
+/// The small experiment with customers in a closed loop in place of loads.
+fn closed() -> String {
+    SMALL
+        .replace(
+            "key = \"load\"\nlevels = [0.5, 2, 4]\nquick = [4]",
+            "key = \"customers\"\nlevels = [1, 50]",
+        )
+        .replace("load = \">= 2\"", "customers = 50")
+        .replace("warm_up = \"1s\"", "warm_up = \"1s\"\nwarm_up_per_customer = \"30ms\"")
+}
+
+#[test]
+fn the_warm_up_is_longer_for_each_customer_of_a_closed_loop() {
+    let experiment = read(&closed()).unwrap();
+    let lengths = |quick| {
+        let windows = experiment.windows(quick);
+        let all = experiment.combinations(quick);
+        let at = |level: &str| all.iter().find(|one| one.levels["customers"] == level).unwrap();
+        ["1", "50"].map(|level| windows.of_run(&at(level).settings))
+    };
+    let [few, many] = lengths(false);
+    assert_eq!((few.warm_up_s, many.warm_up_s, many.measured_s), (1.03, 2.5, 2.0));
+    assert_eq!(many.length(), std::time::Duration::from_millis(4500), "it counts in the time left");
+    assert_eq!(lengths(true)[1].warm_up_s, 2.5, "as in `windows`");
+    let quick = closed().replace("[quick]", "[quick]\nwarm_up_per_customer = \"10ms\"");
+    let quick = read(&quick).unwrap().windows(true);
+    let open = Settings { load: Some(2.0), ..Settings::default() };
+    let customers = Settings { customers: Some(50), ..Settings::default() };
+    assert_eq!(quick.of_run(&customers).warm_up_s, 1.5);
+    assert_eq!(quick.of_run(&open).warm_up_s, 1.0, "no effect in an open model");
+    let mistakes = read(&closed().replace("\"30ms\"", "\"11s\"")).unwrap_err();
+    let expected = "windows.warm_up_per_customer = \"11s\": must be a duration of 0ms to 10s";
+    assert!(mistakes.contains(expected), "{mistakes}");
+}
+
+#[test]
+fn times_that_were_written_before_there_was_a_warm_up_per_customer_have_none() {
+    let text = r#"{"warm_up_s":1.0,"measured_s":2.0,"repetitions":2}"#;
+    let windows: Windows = serde_json::from_str(text).unwrap();
+    assert_eq!(windows.warm_up_per_customer_s, 0.0);
+    assert_eq!(serde_json::to_string(&windows).unwrap(), text);
+}
+
 #[test]
 fn all_mistakes_of_a_file_are_reported_with_line_and_remedy() {
     let text = SMALL
@@ -104,6 +147,43 @@ fn what_excludes_each_other_is_a_mistake() {
         assert!(SMALL.contains(from), "{from}");
         let mistakes = read(&SMALL.replacen(from, to, 1)).unwrap_err();
         assert!(mistakes.contains(expected), "{from} -> {to}: {mistakes}");
+    }
+}
+
+#[test]
+fn the_cost_of_a_password_is_set_for_the_sites_that_hash_them() {
+    let with = |system: &str| SMALL.replacen("policy = \"off\"\n", system, 1);
+    for site in ["auction", "brokerage"] {
+        let system = format!("site = \"{site}\"\npassword_cost = \"owasp\"\n");
+        assert_eq!(read(&with(&system)).unwrap().base.password_cost, "owasp");
+    }
+    assert_eq!(read(SMALL).unwrap().base.password_cost, "light");
+    let levels = "certificate = \"ecdsa-p256\", tls = \"1.3\"";
+    let by_level = |system: &str, level: &str| with(system).replace(levels, level);
+    let costly = format!("{levels}, password_cost = \"owasp\"");
+    assert!(read(&by_level("", &costly)).is_ok());
+    let own = "command = [\"x\"]\naddress = \"http://x\"\n";
+    for (text, expected) in [
+        (with("password_cost = \"m=64,t=1\"\n"), "must be one of light, owasp"),
+        (
+            with(&format!("{own}password_cost = \"light\"\n")),
+            "system.password_cost = \"light\": is for the site that comes with the program; leave it out",
+        ),
+        (
+            with("site = \"tomcat\"\npassword_cost = \"owasp\"\n"),
+            "system.password_cost = \"owasp\": is for the auction site and the brokerage",
+        ),
+        (
+            by_level("site = \"node\"\n", &costly),
+            "has password_cost in runs of neither the auction site nor the brokerage; leave it out",
+        ),
+        (
+            by_level("database = \"postgres://u@h/d\"\n", &costly),
+            "give each level of password_cost a database of its own, or leave `database` out",
+        ),
+    ] {
+        let mistakes = read(&text).unwrap_err();
+        assert!(mistakes.contains(expected), "{expected} is missing in\n{mistakes}");
     }
 }
 

@@ -67,7 +67,7 @@ impl Page<'_> {
             }
             dt { "Runs" } dd {
                 "In " (windows.repetitions) " rounds every combination is measured once, for "
-                (windows.measured_s) " s after " (windows.warm_up_s) " s of warm-up, " (words::servers(base)) " started anew. "
+                (windows.measured_s) " s after " (words::warm_up(&windows)) " of warm-up, " (words::servers(base)) " started anew. "
                 "Combinations of the same capacity follow each other in random order"
                 @if base.load.is_some() && !is_closed(self.experiment) { ", after a baseline without admission control that measures the capacity at that time; loads are multiples of it" }
                 "."

@@ -6,9 +6,11 @@ use std::collections::BTreeMap;
 
 use crate::Result;
 use crate::experiment::{Levels, Settings, Windows};
+use crate::order::Block;
 use crate::record::{Kind, Planned, Record};
 
 use super::Runner;
+use super::time::Next;
 use super::window::Offered;
 
 /// The last known capacity, in sessions per second, by [`Settings::capacity_key`].
@@ -39,24 +41,25 @@ const BACK_OFF: f64 = 0.85;
 const ATTEMPTS: usize = 4;
 
 impl Runner<'_> {
-    /// The current capacity of a system with these settings, without admission control.
+    /// The current capacity of a system with these settings, without admission control. `blocks`
+    /// begin with the one that needs it, which has this number.
     pub(super) fn capacity(
         &mut self,
         settings: &Settings,
-        round: u32,
-        block: usize,
-        baselines: usize,
+        number: usize,
+        blocks: &[Block],
     ) -> Result<f64> {
+        let round = blocks.first().map_or(0, |block| block.round);
         let key = settings.capacity_key();
         let off = Settings { policy: "off".into(), ..settings.clone() };
         let mut capacity = match self.capacities.0.get(&key) {
             Some(known) => *known,
-            None => self.estimate(&off, &key, baselines)?,
+            None => self.estimate(&off, &key, blocks)?,
         };
         for _ in 0..ATTEMPTS {
-            self.begin("baseline without admission control", baselines);
+            self.begin("baseline without admission control", blocks, Next::Baseline);
             let windows = self.experiment.windows(self.options.quick);
-            let id = self.free_id(&format!("baseline-r{:02}-b{block:03}", round + 1));
+            let id = self.free_id(&format!("baseline-r{:02}-b{number:03}", round + 1));
             let planned = self.planned_off(id, Kind::Baseline, &off, windows, round);
             let rate_per_s = BASELINE * capacity;
             let offered = Offered::at(rate_per_s, Some(capacity));
@@ -72,27 +75,16 @@ impl Runner<'_> {
     }
 
     /// Estimates a capacity by the CPU time of a session, or takes that of an earlier process.
-    fn estimate(&mut self, off: &Settings, key: &str, baselines: usize) -> Result<f64> {
+    fn estimate(&mut self, off: &Settings, key: &str, blocks: &[Block]) -> Result<f64> {
         let requests = self.requests_of(off)?;
-        let earlier = self.complete.values().filter(|record| {
-            record.planned.kind != Kind::Run && record.planned.settings.capacity_key() == key
-        });
-        let last = earlier
-            .filter(|record| is_carried(record))
-            .max_by_key(|record| record.provenance.started_unix_s);
-        if let Some(capacity) = last.and_then(|record| carried(record, requests)) {
+        if let Some(capacity) = self.earlier(key).and_then(|record| carried(record, requests)) {
             return Ok(capacity);
         }
-        let session = self.bench.scenario(off)?.session_duration().as_secs_f64() * off.time_scale;
-        let (times, least, most) = WARM_UP;
-        // A server that compiles its code while it runs is as fast as later once it is warm.
-        let warm_up_s = (times * session)
-            .clamp(least, most)
-            .max(self.experiment.windows(self.options.quick).warm_up_s);
-        let windows = Windows { warm_up_s, measured_s: PROBE_S, repetitions: 1 };
+        let windows = self.probe_windows(off);
         let mut capacity = FIRST_PER_S * self.bench.resources.grant(off).cpus;
-        for share in [1.0].into_iter().chain(SHARES) {
-            self.begin("capacity, by the CPU time of a session", baselines);
+        for (done, share) in [1.0].into_iter().chain(SHARES).enumerate() {
+            let next = Next::Probe(done, windows);
+            self.begin("capacity, by the CPU time of a session", blocks, next);
             let id = self.free_id("capacity");
             let planned = self.planned_off(id, Kind::Capacity, off, windows, 0);
             let rate_per_s = share * capacity;
@@ -107,6 +99,32 @@ impl Runner<'_> {
             }
         }
         Ok(capacity)
+    }
+
+    /// The last window of this or an earlier process that tells a capacity.
+    fn earlier(&self, key: &str) -> Option<&Record> {
+        let all = self.complete.values().filter(|record| {
+            record.planned.kind != Kind::Run && record.planned.settings.capacity_key() == key
+        });
+        all.filter(|record| is_carried(record))
+            .max_by_key(|record| record.provenance.started_unix_s)
+    }
+
+    /// Whether a capacity needs no probe.
+    pub(super) fn is_estimated(&self, key: &str) -> bool {
+        self.capacities.0.contains_key(key) || self.earlier(key).is_some()
+    }
+
+    /// The times of a probe.
+    pub(super) fn probe_windows(&self, settings: &Settings) -> Windows {
+        let scenario = self.bench.scenario(settings);
+        let session = scenario.map_or(0.0, |it| it.session_duration().as_secs_f64());
+        let (times, least, most) = WARM_UP;
+        // A server that compiles its code while it runs is as fast as later once it is warm.
+        let warm_up_s = (times * session * settings.time_scale)
+            .clamp(least, most)
+            .max(self.experiment.windows(self.options.quick).warm_up_s);
+        Windows { warm_up_s, measured_s: PROBE_S, repetitions: 1, warm_up_per_customer_s: 0.0 }
     }
 
     /// Mean requests of a session.

@@ -3,6 +3,7 @@
 
 mod baseline;
 mod host;
+mod time;
 mod traces;
 mod window;
 
@@ -23,6 +24,7 @@ use crate::state::State;
 use crate::system::{Workshop, check_policies, prepare};
 use crate::{Error, Result};
 use baseline::Capacities;
+use time::Next;
 use window::{Bench, Offered};
 
 /// What happens while a study runs.
@@ -64,8 +66,6 @@ pub struct Measured {
 const TRIES: usize = 3;
 /// Runs per further attempt: on a machine where it does not pass, a study must end, too.
 const RUNS_PER_RETRY: usize = 8;
-/// What a run takes beside its load: starting, and ending.
-const OVERHEAD: Duration = Duration::from_millis(500);
 
 /// Runs what is missing of an experiment.
 ///
@@ -171,13 +171,9 @@ impl Runner<'_> {
         for (number, block) in blocks.iter().enumerate() {
             let missing = self.missing(block);
             let capacity = match self.first_load(block) {
-                Some(settings) => {
-                    let baselines = self.baselines_left(&blocks[number..]);
-                    Some(self.capacity(&settings, block.round, number, baselines)?)
-                }
+                Some(settings) => Some(self.capacity(&settings, number, &blocks[number..])?),
                 None => None,
             };
-            let baselines = self.baselines_left(&blocks[number + 1..]);
             for index in missing {
                 let planned = self.planned(block.round, index);
                 let offered = match (planned.settings.load, capacity) {
@@ -185,7 +181,7 @@ impl Runner<'_> {
                     _ => Offered::by(&planned.settings),
                 };
                 let what = words(&planned);
-                self.begin(&what, baselines);
+                self.begin(&what, &blocks[number..], Next::Run);
                 self.measure(&planned, offered)?;
                 self.left -= 1;
             }
@@ -223,11 +219,6 @@ impl Runner<'_> {
         first.map(|index| settings(index).clone())
     }
 
-    /// The baselines that these blocks need.
-    fn baselines_left(&self, blocks: &[Block]) -> usize {
-        blocks.iter().filter(|block| self.first_load(block).is_some()).count()
-    }
-
     fn planned(&self, round: u32, index: usize) -> Planned {
         let combination = &self.combinations[index];
         let grant = self.bench.resources.grant(&combination.settings);
@@ -237,7 +228,7 @@ impl Runner<'_> {
             round,
             levels: combination.levels.clone(),
             settings: combination.settings.clone(),
-            windows: self.experiment.windows(self.options.quick),
+            windows: self.experiment.windows(self.options.quick).of_run(&combination.settings),
             // The customers of a round are the same for every level.
             seed: self.options.seed.wrapping_add(u64::from(round)),
             cores: grant.cores.to_string(),
@@ -270,11 +261,9 @@ impl Runner<'_> {
         Ok(record)
     }
 
-    /// Tells that a run begins, and the time that the rest takes.
-    fn begin(&mut self, what: &str, baselines: usize) {
-        let length = self.experiment.windows(self.options.quick).length();
-        let runs = (self.left + baselines) as u32;
-        let left = (length + OVERHEAD) * runs;
+    /// Tells what begins, and the time that it and the rest take. `blocks` begin with its own.
+    fn begin(&mut self, what: &str, blocks: &[Block], next: Next) {
+        let left = self.time_left(blocks, next);
         (self.show)(Event::Begin { what, done: (self.all - self.left, self.all), left });
     }
 }

@@ -90,6 +90,7 @@ impl Bench<'_> {
         observe: &mut dyn FnMut(&Snapshot),
     ) -> Result<Record> {
         self.unless_stopped()?;
+        let start = Instant::now();
         let open = Open::create(self.out, &planned.id)?;
         let settings = &planned.settings;
         let grant = self.resources.grant(settings);
@@ -157,6 +158,7 @@ impl Bench<'_> {
             provenance: self.provenance.clone(),
             rate_per_s: offered.rate_per_s(),
             capacity_per_s: offered.capacity_per_s,
+            took_s: Some(start.elapsed().as_secs_f64()),
             pulse_cost_s,
             figures,
             phases,

@@ -6,9 +6,8 @@ use tidegate_host::{Cores, Files, cpu_clock, processes};
 use tidegate_lab::{Process, Service};
 use tidegate_sites::brokerage::{LinkOptions, TIERS, data};
 use tidegate_sites::link::{self, Protection, Spec};
-use tidegate_sites::password::PasswordCost;
 
-use super::{Workshop, of_this_program};
+use super::{Workshop, of_this_program, password_cost};
 use crate::experiment::Settings;
 use crate::folder::MAKE_ROOM;
 use crate::{Error, Result};
@@ -36,10 +35,12 @@ pub(super) fn prepare(settings: &Settings, workshop: &Workshop) -> Result<()> {
     let options = data::Options {
         listen: ([127, 0, 0, 1], 0).into(),
         database: settings.database.clone(),
-        data: folder(workshop),
+        data: folder(settings, workshop),
         customers: Some(CUSTOMERS as i64),
         seed: None,
-        password_cost: PasswordCost::LIGHT,
+        password_cost: password_cost(settings)?,
+        // A login that replaces a quick hash would do more than those after it.
+        full_hashes: true,
         link: LinkOptions {
             spec: Spec::persistent(Protection::None),
             files: link::Files::default(),
@@ -54,8 +55,8 @@ pub(super) fn prepare(settings: &Settings, workshop: &Workshop) -> Result<()> {
 }
 
 /// Folder of the database that every run begins with.
-fn folder(workshop: &Workshop) -> PathBuf {
-    workshop.data.with_file_name("brokerage")
+fn folder(settings: &Settings, workshop: &Workshop) -> PathBuf {
+    workshop.data("brokerage", settings)
 }
 
 impl Brokerage {
@@ -76,7 +77,7 @@ impl Brokerage {
         };
         std::fs::create_dir_all(&data).map_err(machine)?;
         if settings.database.is_none() {
-            let from = folder(workshop).join(DATABASE);
+            let from = folder(settings, workshop).join(DATABASE);
             std::fs::copy(from, data.join(DATABASE)).map_err(machine)?;
         }
         let launch = of_this_program("brokerage", cores, &run.join("site.log"))?;
@@ -134,12 +135,13 @@ fn arguments(
     workshop: &Workshop,
     data: &Path,
 ) -> Result<Vec<String>> {
-    let fixed = ["site", "brokerage", "--listen", "127.0.0.1:0", "--password-cost", "light"];
+    let fixed = ["site", "brokerage", "--listen", "127.0.0.1:0"];
     let mut args: Vec<String> = fixed.map(String::from).to_vec();
     let certificate = workshop.certificate(&settings.certificate)?;
     let path = |path: &Path| path.display().to_string();
     let values = [
         ("--data", Some(path(data))),
+        ("--password-cost", Some(settings.password_cost.clone())),
         ("--cores", Some(cores.to_string())),
         ("--security", Some(settings.security.clone())),
         ("--web-app", settings.web_app.clone()),
@@ -168,4 +170,27 @@ fn tiers(files: &Files, brokerage: u32) -> [Vec<u32>; 3] {
         }
     }
     tiers
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cost_of_a_password_is_that_of_the_settings_and_has_a_database_of_its_own() {
+        let out = tempfile::tempdir().unwrap();
+        let workshop = Workshop::open(out.path(), out.path()).unwrap();
+        for (cost, folder_of) in [("light", "brokerage"), ("owasp", "brokerage-owasp")] {
+            let settings = Settings {
+                password_cost: cost.into(),
+                certificate: "rsa-2048".into(),
+                ..Settings::default()
+            };
+            let cores = Cores::new([0]).unwrap();
+            let args = arguments(&settings, &cores, &workshop, out.path()).unwrap();
+            let at = args.iter().position(|word| word == "--password-cost").unwrap();
+            assert_eq!(args[at + 1], cost);
+            assert_eq!(folder(&settings, &workshop), out.path().join("shared").join(folder_of));
+        }
+    }
 }

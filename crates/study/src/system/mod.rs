@@ -21,6 +21,7 @@ use brokerage::Brokerage;
 pub use gate::{TRACE, check_policies};
 pub use site::TRACE as SITE_TRACE;
 pub use tidegate_sites::brokerage::TIERS;
+use tidegate_sites::password::PasswordCost;
 
 /// Name of the customers' trace in the folder of a run.
 pub const LOAD_TRACE: &str = "load.trace";
@@ -28,8 +29,8 @@ pub const LOAD_TRACE: &str = "load.trace";
 /// What the systems of a study share.
 #[derive(Debug)]
 pub struct Workshop {
-    /// Folder of the site's data.
-    pub data: PathBuf,
+    /// Folder of certificates and of the sites' databases.
+    shared: PathBuf,
     /// Folder of the experiment's file, in which a command starts.
     pub folder: PathBuf,
     certificates: [(&'static str, Certificate); 3],
@@ -50,7 +51,16 @@ impl Workshop {
             ("ecdsa-p256", Certificate::make(Key::P256, &shared)?),
             ("ed25519", Certificate::make(Key::Ed25519, &shared)?),
         ];
-        Ok(Self { data: shared.join("site"), folder: folder.to_owned(), certificates })
+        Ok(Self { shared, folder: folder.to_owned(), certificates })
+    }
+
+    /// Folder of a site's database. Each cost of a password has one of its own: a run replaces
+    /// hashes of another cost, which would change what later runs measure.
+    fn data(&self, site: &str, settings: &Settings) -> PathBuf {
+        match settings.password_cost.as_str() {
+            "light" => self.shared.join(site),
+            cost => self.shared.join(format!("{site}-{cost}")),
+        }
     }
 
     fn certificate(&self, kind: &str) -> Result<&Certificate> {
@@ -237,6 +247,12 @@ impl System {
         let address = self.gate.as_ref()?.address("admin").ok()?;
         http::get(address, page).ok().filter(|answer| answer.status == 200).map(|it| it.body)
     }
+}
+
+/// The cost of a password hash of these settings.
+fn password_cost(settings: &Settings) -> Result<PasswordCost> {
+    let cost = settings.password_cost.parse::<PasswordCost>();
+    cost.map_err(|error| Error::Operator(format!("system: {error}")))
 }
 
 /// A process of this program.

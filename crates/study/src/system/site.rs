@@ -6,15 +6,16 @@ use std::time::Duration;
 use tidegate_host::Cores;
 use tidegate_lab::Service;
 use tidegate_sites::auction::{self, Options};
-use tidegate_sites::password::PasswordCost;
 
-use super::{Workshop, of_this_program};
+use super::{Workshop, of_this_program, password_cost};
 use crate::experiment::Settings;
 use crate::{Error, Result};
 
 /// Name of the site's trace in the folder of a run.
 pub const TRACE: &str = "site.trace";
 
+/// Name of the folder of its database.
+const NAME: &str = "site";
 /// Size of the site's population, relative to that of RUBiS.
 const SCALE: f64 = 0.01;
 
@@ -28,10 +29,10 @@ pub(super) fn prepare(settings: &Settings, workshop: &Workshop) -> Result<()> {
 
 fn users(settings: &Settings, workshop: &Workshop) -> Result<u64> {
     let options = Options {
-        data: workshop.data.clone(),
+        data: workshop.data(NAME, settings),
         database: settings.database.clone(),
         scale: Some(SCALE),
-        password_cost: PasswordCost::LIGHT,
+        password_cost: password_cost(settings)?,
         extra_cpu: Duration::from_secs_f64(settings.extra_cpu),
         ..Options::default()
     };
@@ -41,7 +42,7 @@ fn users(settings: &Settings, workshop: &Workshop) -> Result<u64> {
         ),
         tidegate_sites::Error::Database(_) => Error::Process(format!(
             "the site's {error}; make room in {}, or give --out another folder",
-            workshop.data.display()
+            workshop.data(NAME, settings).display()
         )),
         other => other.into(),
     })?;
@@ -56,18 +57,46 @@ pub(super) fn start(
     folder: &Path,
 ) -> Result<(Service, u64)> {
     let users = users(settings, workshop)?;
-    let fixed = ["site", "auction", "--listen", "127.0.0.1:0", "--password-cost", "light"];
+    let launch = of_this_program("site", cores, &folder.join("site.log"))?;
+    let args = arguments(settings, workshop, folder);
+    Ok((Service::start(launch.args(args))?, users))
+}
+
+fn arguments(settings: &Settings, workshop: &Workshop, folder: &Path) -> Vec<String> {
+    let fixed = ["site", "auction", "--listen", "127.0.0.1:0"];
     let mut args: Vec<String> = fixed.map(String::from).to_vec();
     let database = settings.database.as_ref().map(|url| ("--database", url.clone()));
     let others = [
         ("--scale", SCALE.to_string()),
         ("--extra-cpu", (1e3 * settings.extra_cpu).to_string()),
-        ("--data", workshop.data.display().to_string()),
+        ("--data", workshop.data(NAME, settings).display().to_string()),
+        ("--password-cost", settings.password_cost.clone()),
     ];
     let trace = settings.is_traced().then(|| ("--trace", folder.join(TRACE).display().to_string()));
     for (flag, value) in others.into_iter().chain(database).chain(trace) {
         args.extend([flag.to_owned(), value]);
     }
-    let launch = of_this_program("site", cores, &folder.join("site.log"))?.args(args);
-    Ok((Service::start(launch)?, users))
+    args
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_cost_of_a_password_has_a_database_of_its_own() {
+        let out = tempfile::tempdir().unwrap();
+        let workshop = Workshop::open(out.path(), out.path()).unwrap();
+        let words = |cost: &str| {
+            let settings = Settings { password_cost: cost.into(), ..Settings::default() };
+            let args = arguments(&settings, &workshop, out.path());
+            ["--password-cost", "--data"].map(|flag| {
+                let at = args.iter().position(|word| word == flag).unwrap();
+                args[at + 1].clone()
+            })
+        };
+        let shared = out.path().join("shared").display().to_string();
+        assert_eq!(words("light"), ["light".into(), format!("{shared}/site")]);
+        assert_eq!(words("owasp"), ["owasp".into(), format!("{shared}/site-owasp")]);
+    }
 }

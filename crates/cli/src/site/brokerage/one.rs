@@ -116,6 +116,7 @@ pub fn data_options(args: &Args) -> data::Options {
         customers: args.customers,
         seed: args.seed,
         password_cost: args.password_cost,
+        full_hashes: false,
         link: app_data(args),
         known_as: args.known_as.clone(),
         cores: cores(args),

@@ -24,6 +24,10 @@ pub struct Options {
     pub seed: Option<u64>,
     /// Cost of the password hashes of a new population.
     pub password_cost: PasswordCost,
+    /// Whether each of them is made at this cost however long that takes. Else they are quick
+    /// hashes where it would take more than 8 s, and the first login of each customer replaces
+    /// one.
+    pub full_hashes: bool,
     /// The link on which the application tier calls.
     pub link: LinkOptions,
     /// Addresses under which the tier before calls this one, where they are others than the

@@ -5,7 +5,7 @@ use super::population::{self, Plan};
 use super::schema::{self, Found};
 use crate::database::{Connection, Location};
 use crate::password::PasswordCost;
-use crate::population::Lock;
+use crate::population::{Hashing, Lock};
 use crate::{Error, Result, when};
 
 /// A database that is ready.
@@ -46,7 +46,8 @@ async fn with(
             customers: options.customers.unwrap_or(Options::CUSTOMERS),
             seed: options.seed.unwrap_or(Options::SEED),
         };
-        make(connection, location, plan, options.password_cost).await?;
+        let hashing = hashing(options.password_cost, options.full_hashes, plan.customers);
+        make(connection, location, plan, hashing).await?;
     }
     let plan = population::plan_of(connection).await?;
     let customers = options.customers.unwrap_or(plan.customers);
@@ -60,20 +61,38 @@ async fn with(
     Ok(Prepared { location: location.clone(), created, customers, seed })
 }
 
+/// How the passwords of a new population are hashed.
+fn hashing(cost: PasswordCost, in_full: bool, customers: i64) -> Hashing {
+    let customers = usize::try_from(customers).unwrap_or(usize::MAX);
+    if in_full { Hashing::Full(cost) } else { Hashing::of(cost, customers) }
+}
+
 /// Populates a database under a lock, so that of two processes started at once only one
 /// does.
 async fn make(
     connection: &mut Connection,
     location: &Location,
     plan: Plan,
-    cost: PasswordCost,
+    hashing: Hashing,
 ) -> Result<()> {
     let lock = Lock::take(connection, location).await?;
     // Another process may have done it meanwhile.
     if schema::look(connection, &location.to_string()).await? == Found::Unpopulated {
         tracing::info!(database = %location, %plan, "populating");
-        population::populate(connection, plan, cost, when::now()).await?;
+        population::populate(connection, plan, hashing, when::now()).await?;
     }
     lock.release();
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn passwords_of_a_large_population_are_quick_hashes_unless_full_ones_are_asked_for() {
+        let cost = PasswordCost::LIGHT;
+        assert_eq!(hashing(cost, false, i64::MAX), Hashing::Quick);
+        assert_eq!(hashing(cost, true, i64::MAX), Hashing::Full(cost));
+    }
 }

@@ -6,7 +6,7 @@ use maud::{Markup, html};
 
 use super::Page;
 use crate::claim::Verdict;
-use crate::experiment::Settings;
+use crate::experiment::{Settings, Windows};
 use crate::summary::Row;
 
 /// Mean share of the peak that is left in overload, and of the peak's completed sessions, by
@@ -50,6 +50,13 @@ fn peak_of_off<'a>(rows: &'a [Row], row: &Row) -> Option<&'a Row> {
             })
     };
     rows.iter().find(same)
+}
+
+/// The time before the measured window of a run: `0.5 s and 30 ms for each customer at a time`.
+pub(super) fn warm_up(windows: &Windows) -> String {
+    let all = format!("{} s", windows.warm_up_s);
+    let each_ms = (1e6 * windows.warm_up_per_customer_s).round() / 1e3;
+    if each_ms > 0.0 { format!("{all} and {each_ms} ms for each customer at a time") } else { all }
 }
 
 /// What is started for a run.
@@ -136,6 +143,19 @@ pub(super) fn cards(page: &Page<'_>) -> Markup {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_warm_up_of_each_customer_is_told_where_there_is_one() {
+        let usual = Windows {
+            warm_up_s: 0.5,
+            measured_s: 1.5,
+            repetitions: 3,
+            warm_up_per_customer_s: 0.0,
+        };
+        assert_eq!(warm_up(&usual), "0.5 s");
+        let longer = Windows { warm_up_per_customer_s: 0.03, ..usual };
+        assert_eq!(warm_up(&longer), "0.5 s and 30 ms for each customer at a time");
+    }
 
     #[test]
     fn words_are_joined_as_in_a_sentence() {

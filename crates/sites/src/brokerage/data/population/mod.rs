@@ -18,7 +18,6 @@ use super::store::cash::{MARKET, OUTSIDE};
 use crate::brokerage::protocol::back::Right;
 use crate::brokerage::securities;
 use crate::database::{Connection, Dialect, notes};
-use crate::password::PasswordCost;
 use crate::population::{Batch, Hashing, Secret};
 use crate::{Error, Result};
 
@@ -66,7 +65,7 @@ pub async fn plan_of(connection: &mut Connection) -> Result<Plan> {
 pub async fn populate(
     connection: &mut Connection,
     plan: Plan,
-    cost: PasswordCost,
+    hashing: Hashing,
     now: i64,
 ) -> Result<()> {
     schema::drop_tables(connection).await?;
@@ -88,7 +87,7 @@ pub async fn populate(
     connection.run("BEGIN", &[]).await?;
     market(connection, plan.seed, now).await?;
     let mut books = Books::new();
-    customers(connection, &mut books, plan, cost, now, &bar).await?;
+    customers(connection, &mut books, plan, hashing, now, &bar).await?;
     books.house(connection).await?;
     connection.run("COMMIT", &[]).await?;
     bar.set_message("building indexes");
@@ -141,11 +140,10 @@ async fn customers(
     connection: &mut Connection,
     books: &mut Books,
     plan: Plan,
-    cost: PasswordCost,
+    hashing: Hashing,
     now: i64,
     bar: &ProgressBar,
 ) -> Result<()> {
-    let hashing = Hashing::of(cost, usize::try_from(plan.customers).unwrap_or(usize::MAX));
     let mut table = Batch::new("customers", "id, user_name, name, password, created");
     let mut first = 1;
     while first <= plan.customers {

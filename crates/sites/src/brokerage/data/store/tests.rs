@@ -18,6 +18,7 @@ use crate::brokerage::protocol::{
 use crate::database::{Database, Location, Value, fault};
 use crate::money::Cents;
 use crate::password::PasswordCost;
+use crate::population::Hashing;
 
 const NOW: i64 = 1_700_000_000;
 
@@ -37,7 +38,8 @@ impl World {
         let location = Location::Sqlite(folder.path().join("brokerage.db"));
         let mut connection = location.connect().await.unwrap();
         let plan = Plan { customers: 10, seed: 1 };
-        population::populate(&mut connection, plan, PasswordCost::LIGHT, NOW).await.unwrap();
+        let hashing = Hashing::Full(PasswordCost::LIGHT);
+        population::populate(&mut connection, plan, hashing, NOW).await.unwrap();
         connection.close().await;
         let database = Database::for_cores(&location, 1).remove(0);
         let mut keys = Vec::new();
