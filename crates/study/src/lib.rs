@@ -12,6 +12,7 @@ pub mod metrics;
 mod options;
 mod order;
 mod output;
+pub mod phases;
 pub mod record;
 mod resources;
 pub mod runner;

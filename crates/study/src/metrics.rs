@@ -34,6 +34,11 @@ pub const METRICS: &[Metric] = &[
         "requests/s",
         "the same divided by the machine's speed, for runs that are far apart in time",
     ),
+    metric(
+        "offered_per_s_at_speed",
+        "sessions/s",
+        "sessions that arrived, per second, divided by the machine's speed",
+    ),
     metric("completed_ratio", "share", "share of the admitted sessions that completed"),
     metric("completed_per_offered", "share", "sessions completed as a share of those that arrived"),
     metric("response_mean_ms", "ms", "mean response time from the intended start"),

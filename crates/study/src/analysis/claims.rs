@@ -43,7 +43,7 @@ fn claim(rule: &ClaimRule, of: Option<(&str, &str)>, runs: &[Run], load: Option<
         Some((factor, level)) if !selection.names(factor) => (selection.and(factor, level), *take),
         _ => (selection.clone(), *take),
     });
-    let values = values(&rule.metric, &left, right.as_ref(), runs, load);
+    let values = values(rule, &left, right.as_ref(), runs, load);
     let estimate = Estimate::of_mean(&values);
     let mut evidence = BTreeMap::from([
         ("metric".to_owned(), json!(rule.metric)),
@@ -111,7 +111,7 @@ type Match = (Levels, u32);
 
 /// The figures of a claim: of each match those of the left side, divided by that of the right.
 fn values(
-    metric: &str,
+    rule: &ClaimRule,
     left: &(Selection, Take),
     right: Option<&(Selection, Take)>,
     runs: &[Run],
@@ -122,7 +122,7 @@ fn values(
     let mut fixed: BTreeSet<&str> = left.0.factors().collect();
     fixed.extend(right.into_iter().flat_map(|(selection, _)| selection.factors()));
     fixed.extend(load.filter(|_| peak));
-    let side = |side: &(Selection, Take)| taken(metric, side, runs, &fixed, load);
+    let side = |side: &(Selection, Take)| taken(rule, side, runs, &fixed, load);
     let left = side(left);
     let Some(right) = right else { return left.into_values().flatten().collect() };
     let right = side(right);
@@ -138,7 +138,7 @@ fn values(
 
 /// What is taken of the selected runs of each match.
 fn taken(
-    metric: &str,
+    rule: &ClaimRule,
     (selection, take): &(Selection, Take),
     runs: &[Run],
     fixed: &BTreeSet<&str>,
@@ -147,12 +147,16 @@ fn taken(
     let selected = runs.iter().filter(|run| selection.contains(&run.levels));
     let mut matches: BTreeMap<Match, Vec<(&Run, f64)>> = BTreeMap::new();
     for run in selected {
-        let Some(value) = run.figure(metric) else { continue };
+        let Some(value) = run.value(&rule.metric) else { continue };
         let mut levels = run.levels.clone();
         levels.retain(|factor, _| !fixed.contains(factor.as_str()));
         matches.entry((levels, run.round)).or_default().push((run, value));
     }
-    let peaks = if *take == Take::Peak { peaks(&matches, load) } else { BTreeMap::new() };
+    let peak_of = rule.peak_of.as_ref().unwrap_or(&rule.metric);
+    let peaks = match take {
+        Take::Peak => peaks(&matches, peak_of, load),
+        Take::Each | Take::Mean => BTreeMap::new(),
+    };
     let of = |(key, runs): (Match, Vec<(&Run, f64)>)| {
         let values: Vec<f64> = match take {
             Take::Each => runs.into_iter().map(|(_, value)| value).collect(),
@@ -168,16 +172,18 @@ fn taken(
     matches.into_iter().filter_map(of).collect()
 }
 
-/// The load with the highest mean over all rounds, by match without its round. The load is
-/// chosen once: the highest value of each round would be raised by noise.
+/// The load with the highest mean of a metric over all rounds, by match without its round. The
+/// load is chosen once: the highest value of each round would be raised by noise.
 fn peaks<'a>(
     matches: &BTreeMap<Match, Vec<(&'a Run, f64)>>,
+    metric: &str,
     load: Option<&str>,
 ) -> BTreeMap<Levels, &'a str> {
     let mut by_load: BTreeMap<&Levels, BTreeMap<&'a str, Vec<f64>>> = BTreeMap::new();
     for ((levels, _), runs) in matches {
-        for (run, value) in runs {
-            by_load.entry(levels).or_default().entry(load_of(run, load)).or_default().push(*value);
+        for (run, _) in runs {
+            let Some(value) = run.value(metric) else { continue };
+            by_load.entry(levels).or_default().entry(load_of(run, load)).or_default().push(value);
         }
     }
     let highest = |loads: BTreeMap<&'a str, Vec<f64>>| {

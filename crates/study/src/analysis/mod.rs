@@ -4,11 +4,13 @@ pub mod claims;
 pub mod curves;
 pub mod figures;
 pub mod published;
+mod scalability;
 mod segments;
 pub mod tables;
 
 use crate::experiment::{Experiment, LOADS, Levels, Settings};
 use crate::metrics::Figures;
+use crate::phases;
 use crate::record::{Kind, Record, Second};
 
 /// A run as it is analysed.
@@ -35,6 +37,11 @@ impl Run {
     pub fn figure(&self, name: &str) -> Option<f64> {
         self.figures.get(name).copied().filter(|value| value.is_finite())
     }
+
+    /// A figure or a phase: what a claim can name. None where it was not measured.
+    pub fn value(&self, name: &str) -> Option<f64> {
+        self.figure(name).or_else(|| phases::value(&self.phases, name))
+    }
 }
 
 /// The sound runs of a study, in the order of their names.
@@ -55,11 +62,12 @@ pub fn run(record: &Record, usual: Option<f64>) -> Run {
     if let (Some(usual), Some(then)) = (usual, record.pulse_cost_s) {
         let speed = usual / then;
         figures.insert("machine_speed".into(), speed);
-        if let Some(requests) = figures.get("requests_per_s") {
-            figures.insert("requests_per_s_at_speed".into(), requests / speed);
+    }
+    let speed = figures.get("machine_speed").copied().unwrap_or(1.0);
+    for name in ["requests_per_s", "offered_per_s"] {
+        if let Some(rate) = figures.get(name) {
+            figures.insert(format!("{name}_at_speed"), rate / speed);
         }
-    } else if let Some(requests) = figures.get("requests_per_s") {
-        figures.insert("requests_per_s_at_speed".into(), *requests);
     }
     Run {
         id: record.planned.id.clone(),

@@ -14,6 +14,17 @@ const OVERLOAD: [(&str, f64, f64, f64); 4] = [
     ("4", 8.0, 256.0, 53.0),
 ];
 
+/// Processors and replies per second at the peak, beside a row of the table `scalability`, from
+/// one processor on; empty if the row is not about what was published.
+pub fn peaks_beside(study: &str, levels: &Levels) -> Vec<(f64, f64)> {
+    if study != "overload" || levels.get("policy").is_none_or(|policy| policy != "off") {
+        return Vec::new();
+    }
+    let peak =
+        |&(processors, _, peak, _): &(&str, f64, f64, f64)| Some((processors.parse().ok()?, peak));
+    OVERLOAD.iter().filter_map(peak).collect()
+}
+
 /// Figures of a paper beside a row of the table `knee`, by column.
 pub fn beside(study: &str, levels: &Levels) -> Vec<(&'static str, f64)> {
     let level = |factor: &str| levels.get(factor).map_or("", String::as_str);

@@ -181,6 +181,12 @@ mod tests {
     }
 
     #[test]
+    fn bars_show_the_phases_that_claims_can_name() {
+        assert_eq!(GATE.map(|(phase, ..)| phase), crate::phases::GATE);
+        assert!(PLACES.iter().all(|(_, phase, ..)| crate::phases::is_known(phase)));
+    }
+
+    #[test]
     fn no_two_parts_of_a_bar_look_alike() {
         let all = [Segments::Gate, Segments::Request, Segments::Customer, Segments::Handshakes];
         for of in all.into_iter().chain([Segments::Tiers]) {

@@ -7,6 +7,7 @@ use tidegate_stats::Estimate;
 
 use super::curves::{Curve, curves};
 use super::published::beside;
+use super::scalability::scalability;
 use super::{Run, is_closed, mean, run, usual_cost};
 use crate::experiment::{Experiment, Levels};
 use crate::metrics::METRICS;
@@ -26,6 +27,7 @@ pub fn tables(
     let all = [
         ("costs", costs(experiment, &curves)),
         ("knee", knee(experiment, &curves)),
+        ("scalability", scalability(experiment, runs)),
         ("handshakes", handshakes(experiment, &curves)),
         ("phases", phases(experiment, &curves, runs)),
         ("points", points(experiment, runs)),
@@ -39,7 +41,7 @@ pub fn tables(
 }
 
 /// The levels as columns, in the order of the factors.
-fn columns(experiment: &Experiment, levels: &Levels) -> Row {
+pub(super) fn columns(experiment: &Experiment, levels: &Levels) -> Row {
     let mut row = Row::new();
     for factor in &experiment.factors {
         if let Some(level) = levels.get(&factor.name) {

@@ -39,7 +39,11 @@ impl BuiltIn {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiment::Selection;
+    use crate::analysis::claims::check;
+    use crate::analysis::{Run, runs};
+    use crate::experiment::{Combination, Selection};
+    use crate::record::tests::record;
+    use crate::{Verdict, metrics, phases};
 
     #[test]
     fn every_experiment_that_ships_is_valid_and_has_its_name() {
@@ -85,6 +89,67 @@ mod tests {
         for figure in &security.figures {
             assert_eq!(has(&figure.runs), figure.id == "passwords", "{}", figure.id);
         }
+    }
+
+    /// Sound runs of all combinations in two rounds, with every metric and phase.
+    fn measured(experiment: &Experiment, quick: bool) -> Vec<Run> {
+        let figures: Vec<(&str, f64)> =
+            metrics::names().into_iter().map(|name| (name, 1.0)).collect();
+        let combinations = experiment.combinations(quick);
+        let rounds = (0..2).flat_map(|round| combinations.iter().map(move |one| (round, one)));
+        let record = |(round, one): (u32, &Combination)| {
+            let mut record = record("a", round, &[], &figures);
+            record.planned.levels = one.levels.clone();
+            record.planned.settings = one.settings.clone();
+            record.phases = phases::all().iter().map(|it| (it.name.clone(), 1.0)).collect();
+            record
+        };
+        runs(&rounds.map(record).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn every_claim_of_an_experiment_that_ships_is_about_runs_that_are_measured() {
+        for one in BUILT_IN {
+            let experiment = one.experiment();
+            let runs = measured(&experiment, false);
+            for claim in check(&experiment, &runs, false) {
+                assert_ne!(claim.evidence["values"], 0, "{}: {}", one.name, claim.id);
+            }
+        }
+    }
+
+    #[test]
+    fn a_quick_run_of_the_study_of_2007_leaves_undecided_what_it_does_not_measure() {
+        let overload = BuiltIn::named("overload").unwrap().experiment();
+        let runs = measured(&overload, true);
+        let (mut undecided, mut checked) = (Vec::new(), 0);
+        for claim in check(&overload, &runs, true) {
+            if claim.evidence["values"] == 0 {
+                assert_eq!(claim.verdict, Verdict::Undecided);
+                undecided.push(claim.id.replace("-tls-1-2-rsa-2048", ""));
+            } else {
+                checked += 1;
+            }
+        }
+        // Two and three processors, and six tenths of the capacity.
+        undecided.retain(|id| !id.contains("-tls-1-3"));
+        assert_eq!(
+            undecided,
+            [
+                "throughput-grows-linearly",
+                "clients-with-2-processors",
+                "clients-with-3-processors",
+                "peak-with-2-processors",
+                "peak-with-3-processors",
+                "overloaded-with-2-processors",
+                "overloaded-with-3-processors",
+                "eac-throughput-grows-linearly",
+                "eac-peak-with-2-and-1-processors",
+                "eac-peak-with-3-and-2-processors",
+                "eac-peak-with-4-and-3-processors",
+            ]
+        );
+        assert!(checked > 2 * undecided.len());
     }
 
     #[test]

@@ -189,13 +189,16 @@ keys! {
         source: Text("") = Required("our capacity plan");
         /// The claim in one sentence.
         text: Text("") = Required("throughput does not fall under overload");
-        /// What is compared: a column of `results.parquet`.
+        /// What is compared: a metric, which is a column of `results.parquet`, or the mean time
+        /// of a phase.
         metric: Text("see below") = Required("requests_per_s");
         /// The runs: levels by factor, such as `{ policy = "off", load = ">= 2" }`.
         r#where: Subtable = Else("all runs");
         /// What is taken of them: `each`; `mean`; or `peak`, the level of `load` or `rate` with
         /// the highest mean.
         take: Words(TAKES) = Is("each");
+        /// The metric that is highest at a `peak`, as where `metric` is the load there.
+        peak_of: Text("see below") = Else("`metric`");
         /// The runs that they are compared with; without it, the metric itself is checked.
         compared_with: Subtable = Unset;
         /// What is taken of these: `mean` or `peak`.

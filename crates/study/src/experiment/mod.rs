@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use tidegate_config::{Mistakes, Section};
+use tidegate_config::{Mistakes, Section, Value};
 
 pub use builtin::{BUILT_IN, BuiltIn};
 pub use factors::{Factor, Level};
@@ -23,6 +23,7 @@ pub use selection::{Levels, Selection};
 use settings::LIGHT;
 pub use settings::{LOADS, Settings};
 
+use crate::phases;
 use keys::{EXPERIMENT, QUICK, SYSTEM, WINDOWS, WORKLOAD};
 
 /// An experiment as its file states it.
@@ -167,6 +168,12 @@ fn read(root: &Section<'_>, file: &Path) -> Option<Experiment> {
     for table in root.given(&EXPERIMENT.claims).unwrap_or_default() {
         let Some(claim) = ClaimRule::read(&table, &factors) else { continue };
         twice(&table, claims.iter().any(|before| before.id == claim.id));
+        if let Some(metric) = table.get("metric")
+            && phases::is_traced(&claim.metric)
+            && !is_traced(&base, &factors)
+        {
+            untraced(&metric);
+        }
         claims.push(claim);
     }
     for table in root.given(&EXPERIMENT.figures).unwrap_or_default() {
@@ -176,7 +183,7 @@ fn read(root: &Section<'_>, file: &Path) -> Option<Experiment> {
             && of.are_traced()
             && !is_traced(&base, &factors)
         {
-            segments.wrong("needs the gate's trace", "add trace = true to [system]");
+            untraced(&segments);
         }
         figures.push(figure);
     }
@@ -217,6 +224,11 @@ fn is_traced(base: &Settings, factors: &[Factor]) -> bool {
         is_set(base) || levels.any(|level| is_set(&base.with(&level.fields)))
     };
     any(|settings| settings.gate) && any(|settings| settings.trace)
+}
+
+/// Notes that a value is of a trace, and there is none.
+fn untraced(value: &Value<'_>) {
+    value.wrong("needs the gate's trace", "add trace = true to [system]");
 }
 
 /// Notes that an id stands in two tables.

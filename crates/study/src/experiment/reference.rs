@@ -5,7 +5,7 @@ use std::fmt::Write;
 use tidegate_config::{Keys, write_keys};
 
 use super::keys::{CLAIM, EXPERIMENT, FACTOR, FIGURE, QUICK, SYSTEM, WINDOWS, WORKLOAD};
-use crate::metrics::METRICS;
+use crate::{metrics::METRICS, phases};
 
 const INTRODUCTION: &str = "\
 # Experiment files
@@ -15,6 +15,18 @@ const INTRODUCTION: &str = "\
 An experiment is a TOML file that `tidegate study FILE` runs. All mistakes are reported at once,
 a line each: `file:LINE: table.key = value: rule; remedy`. [README.md](README.md) shows how to
 write one; `tidegate study list --show overload` prints one that ships.
+";
+
+const PHASES: &str = "
+## Phases
+
+The `metric` of a claim can also name a phase. Those of `gate` and `request` need `trace = true`.
+Phases of `gate` are means over the connections that ended in the window and were served; one that
+did not occur took no time. `gate.handshake`, `gate.no_request` and `gate.connection` are sums of
+the others.
+
+| phase | unit | meaning |
+| --- | --- | --- |
 ";
 
 /// The text of `docs/studies/reference.md`: every table of an experiment file with type, range,
@@ -42,6 +54,10 @@ pub fn reference() -> String {
              ## Metrics\n\n| metric | unit | meaning |\n| --- | --- | --- |\n";
     for metric in METRICS {
         let _ = writeln!(page, "| `{}` | {} | {} |", metric.name, metric.unit, metric.meaning);
+    }
+    page += PHASES;
+    for phase in phases::all() {
+        let _ = writeln!(page, "| `{}` | {} | {} |", phase.name, phase.unit, phase.meaning);
     }
     page
 }

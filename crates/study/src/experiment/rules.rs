@@ -6,7 +6,7 @@ use tidegate_config::{Key, Section, Text, Value, did_you_mean};
 use super::factors::Factor;
 use super::keys::{AXES, CLAIM, FIGURE, SEGMENTS, TAKES};
 use super::selection::Selection;
-use crate::metrics;
+use crate::{metrics, phases};
 
 /// What is taken of the selected runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,8 +29,11 @@ pub struct ClaimRule {
     pub source: String,
     /// The claim.
     pub text: String,
-    /// What is compared.
+    /// What is compared: a metric, or a phase.
     pub metric: String,
+    /// What is highest at the peak, if it is not `metric`.
+    #[serde(default)]
+    pub peak_of: Option<String>,
     /// The runs, and what is taken of them.
     pub runs: (Selection, Take),
     /// What they are compared with.
@@ -137,7 +140,7 @@ impl ClaimRule {
         table.known(&CLAIM);
         let id = id(table, &CLAIM.id);
         let (source, text) = (table.read(&CLAIM.source), table.read(&CLAIM.text));
-        let metric = metric(table, &CLAIM.metric);
+        let (metric, peak_of) = (compared(table), peak_of(table));
         let each = factor(table, &CLAIM.each, factors);
         let selection =
             table.given(&CLAIM.r#where).map(|it| Selection::read(&it, factors)).unwrap_or_default();
@@ -162,11 +165,19 @@ impl ClaimRule {
         {
             table.get("at_most")?.wrong("must be at least `at_least`", "swap them");
         }
+        let is_peak = |side: &(Selection, Take)| side.1 == Take::Peak;
+        if let Some(given) = table.get(CLAIM.peak_of.name)
+            && !is_peak(&runs)
+            && !compared_with.as_ref().is_some_and(is_peak)
+        {
+            given.wrong("is for peaks", "add take = \"peak\", or leave it out");
+        }
         Some(Self {
             id: id?,
             source: source?.to_owned(),
             text: text?.to_owned(),
             metric: metric?,
+            peak_of: peak_of?,
             runs,
             compared_with,
             at_least,
@@ -300,6 +311,35 @@ fn metric(table: &Section<'_>, key: &Key<Text>) -> Option<String> {
         return None;
     }
     Some(name.to_owned())
+}
+
+/// The name of what a claim compares: a metric, or a phase. `None` after a mistake.
+fn compared(table: &Section<'_>) -> Option<String> {
+    let name = table.read(&CLAIM.metric)?;
+    if metrics::of(name).is_none() && !phases::is_known(name) {
+        let value = table.get("metric")?;
+        // A metric has no point in its name.
+        if !name.contains('.') {
+            unknown(&value, "is no metric", name, &metrics::names());
+            return None;
+        }
+        let names: Vec<&str> = phases::all().iter().map(|phase| phase.name.as_str()).collect();
+        let near = did_you_mean(name, &names).map_or_else(String::new, |near| near + " ");
+        value.wrong("is no phase", format!("{near}{}", phases::of_the_observer_of(name)));
+        return None;
+    }
+    Some(name.to_owned())
+}
+
+/// The metric that a peak is of, if one is given. `None` after a mistake.
+fn peak_of(table: &Section<'_>) -> Option<Option<String>> {
+    let Some(given) = table.get(CLAIM.peak_of.name) else { return Some(None) };
+    let name = table.optional(&CLAIM.peak_of)??;
+    if metrics::of(name).is_none() {
+        unknown(&given, "is no metric", name, &metrics::names());
+        return None;
+    }
+    Some(Some(name.to_owned()))
 }
 
 /// The name of a factor, if one is given. `None` after a mistake.

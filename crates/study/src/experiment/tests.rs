@@ -187,6 +187,52 @@ fn the_cost_of_a_password_is_set_for_the_sites_that_hash_them() {
     }
 }
 
+#[test]
+fn a_claim_names_a_metric_or_a_phase_and_another_name_is_a_mistake_with_those_that_there_are() {
+    let of = |metric: &str| {
+        read(&traced().replace("metric = \"requests_per_s\"", &format!("metric = \"{metric}\"")))
+    };
+    for phase in ["gate.idle", "gate.idle.cpu", "gate.handshake_share", "request.site"] {
+        assert_eq!(of(phase).unwrap().claims[0].metric, phase);
+    }
+    let mistakes = of("gate.idel").unwrap_err();
+    assert!(mistakes.contains("\"gate.idel\": is no phase; did you mean gate.idle?"), "{mistakes}");
+    for known in crate::phases::all() {
+        let (observer, name) = known.name.split_once('.').unwrap();
+        let mistakes = of(&format!("{observer}.moonlight")).unwrap_err();
+        let name = name.trim_end_matches(".cpu");
+        assert!(mistakes.contains(&format!("phases of {observer}: ")), "{mistakes}");
+        assert!(mistakes.contains(name), "{name} is missing in {mistakes}");
+        assert!(!mistakes.contains('…'), "cut off: {mistakes}");
+    }
+    let mistakes = of("moon.light").unwrap_err();
+    assert!(mistakes.contains("begin with `gate.`, `request.` or `customer.`"), "{mistakes}");
+    let mistakes = of("moonlight").unwrap_err();
+    assert!(mistakes.contains("is no metric; choose of offered_per_s"), "{mistakes}");
+}
+
+#[test]
+fn a_claim_about_a_traced_phase_needs_a_trace() {
+    let of = |metric: &str| {
+        read(&SMALL.replace("metric = \"requests_per_s\"", &format!("metric = \"{metric}\"")))
+    };
+    let mistakes = of("gate.idle").unwrap_err();
+    assert!(mistakes.contains("add trace = true to [system]"), "{mistakes}");
+    assert!(of("customer.first_byte").is_ok(), "what customers observe needs none");
+}
+
+#[test]
+fn the_metric_of_a_peak_is_one_that_there_is_and_of_a_peak() {
+    let of =
+        |lines: &str| read(&SMALL.replace("at_most = 0.3", &format!("at_most = 0.3\n{lines}")));
+    let claim = of("peak_of = \"completed_per_s\"").unwrap().claims.remove(0);
+    assert_eq!(claim.peak_of.as_deref(), Some("completed_per_s"));
+    let mistakes = of("peak_of = \"complete_per_s\"").unwrap_err();
+    assert!(mistakes.contains("is no metric; did you mean completed_per_s?"), "{mistakes}");
+    let mistakes = of("peak_of = \"completed_per_s\"\ncompared_take = \"mean\"").unwrap_err();
+    assert!(mistakes.contains("is for peaks; add take = \"peak\", or leave it out"), "{mistakes}");
+}
+
 const BARS: &str = "[[figures]]\nid = \"phases\"\ntitle = \"t\"\nsegments = \"gate\"\n";
 
 /// The small experiment with a gate that traces.

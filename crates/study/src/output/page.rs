@@ -1,6 +1,7 @@
 //! The report page of a study.
 
 mod claims;
+mod scalability;
 mod tables;
 mod words;
 

@@ -99,6 +99,70 @@ fn a_peak_is_the_load_with_the_highest_mean_over_the_rounds() {
 }
 
 #[test]
+fn the_load_of_a_peak_can_be_that_of_another_metric() {
+    let mut all = measured(0.0);
+    for record in &mut all {
+        let load: f64 = record.planned.levels["load"].parse().unwrap();
+        let processors: f64 = record.planned.levels["processors"].parse().unwrap();
+        // Twice the processors are offered three times as much.
+        let rate = load * if processors > 1.0 { 30.0 } else { 10.0 };
+        record.figures.insert("offered_per_s".into(), rate);
+        // The peak of two processors is at load 2, in place of 1.
+        if processors > 1.0 && load == 2.0 {
+            record.figures.insert("requests_per_s".into(), 1000.0);
+        }
+    }
+    let claim = |more: &str| {
+        let text = format!(
+            "{FILE}[[claims]]\nid = \"c\"\nsource = \"s\"\ntext = \"t\"\n\
+             metric = \"offered_per_s\"\ntake = \"peak\"\n{more}at_least = 1\n\
+             where = {{ policy = \"off\", processors = 2 }}\n\
+             compared_with = {{ policy = \"off\", processors = 1 }}\n"
+        );
+        let experiment = Experiment::from_toml(&text, "x").unwrap();
+        mean(&check(&experiment, &runs(&all), false)[0])
+    };
+    // 30 × 2 at the throughput's peak, and 10 × 1.
+    assert!((claim("peak_of = \"requests_per_s\"\n") - 6.0).abs() < 1e-9);
+    // 30 × 4 and 10 × 4: what is offered is highest at the highest load.
+    assert!((claim("") - 3.0).abs() < 1e-9);
+}
+
+#[test]
+fn a_claim_about_a_phase_compares_the_time_in_it() {
+    let mut all = measured(0.0);
+    for record in &mut all {
+        let (full, idle) = match record.planned.levels["load"].as_str() {
+            "1" => (2.0, 8.0),
+            _ => (30.0, 30.0),
+        };
+        record.phases.insert("gate.handshake_full".into(), full);
+        record.phases.insert("gate.idle".into(), idle);
+    }
+    let with = |metric: &str, more: &str| {
+        let text = format!(
+            "{FILE}[system]\ntrace = true\n[[claims]]\nid = \"c\"\nsource = \"s\"\ntext = \"t\"\n\
+             metric = \"{metric}\"\n{more}at_least = 1\n"
+        );
+        let experiment = Experiment::from_toml(&text, "x").unwrap();
+        check(&experiment, &runs(&all), false).remove(0)
+    };
+    let grown = "where = { load = \">= 2\" }\ncompared_with = { load = 1 }\n";
+    for (metric, expected) in [
+        ("gate.handshake_full", 15.0),
+        ("gate.handshake", 15.0),
+        ("gate.connection", 6.0),
+        ("gate.handshake_share", 2.5),
+    ] {
+        assert!((mean(&with(metric, grown)) - expected).abs() < 1e-9, "{metric}");
+    }
+    let below = with("gate.no_request_share", "where = { load = 1 }\n");
+    assert!((mean(&below) - 0.8).abs() < 1e-9);
+    let never = with("request.site", grown);
+    assert_eq!(never.evidence["undecided_because"], json!("not measured"));
+}
+
+#[test]
 fn a_claim_is_checked_for_each_level_with_a_name_of_its_own() {
     let claims = checked(&format!("{COLLAPSE}at_most = 0.3\neach = \"processors\""), 0.0);
     let ids: Vec<&str> = claims.iter().map(|claim| claim.id.as_str()).collect();

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use serde_json::Value;
 
-use super::Page;
+use super::{Page, scalability};
 use crate::summary::Row;
 
 /// Every table that is short enough to read; the others are in the summary.
@@ -24,6 +24,7 @@ pub(super) fn all(page: &Page<'_>) -> Markup {
                 @if beside(knee) { " Columns of the paper: Tables 1 and 2, on one to four processors of 1.4 GHz with RSA-1024." } }
             (rows(page, knee))
         }
+        (scalability::section(page, table("scalability")))
         @let handshakes = table("handshakes");
         @if !handshakes.is_empty() {
             h2 { "Share of full handshakes" }
