@@ -18,7 +18,7 @@ public final class Site implements ServletContextListener {
     private People people;
     private final Tokens tokens = new Tokens();
 
-    /** Opens the database, which is filled if it is empty. */
+    /** Opens the database, which is filled if it is empty; a kept one goes on where it stopped. */
     @Override
     public void contextInitialized(ServletContextEvent event) {
         try {
@@ -37,6 +37,7 @@ public final class Site implements ServletContextListener {
                 new Population(on, settings.scale(), settings.passwordRounds(), now()).fill();
                 Schema.createIndexes(on);
             }
+            Auctions.resume(on, now());
             return null;
         });
         listing = new Listing(database);

@@ -1,9 +1,11 @@
 package tidegate.auction;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.sql.SQLException;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Callable;
@@ -14,14 +16,23 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** Bids, purchases and forms on a small population. */
+/** Bids, purchases and forms on a small population, in H2. */
 class AuctionsTest {
+    private static final double SCALE = 0.0005;
+
     private final Site site = new Site();
     private final long now = Site.now();
+    private Settings settings;
 
     @BeforeEach
     void open() throws Exception {
-        site.open(new Settings("jdbc:h2:mem:test" + System.nanoTime() + ";DB_CLOSE_DELAY=-1", 0.0005, 8, 1));
+        settings = new Settings(emptyDatabase(), SCALE, 8, 1);
+        site.open(settings);
+    }
+
+    /** The JDBC URL of a database without tables. */
+    String emptyDatabase() throws Exception {
+        return "jdbc:h2:mem:test" + System.nanoTime() + ";DB_CLOSE_DELAY=-1";
     }
 
     @AfterEach
@@ -88,6 +99,64 @@ class AuctionsTest {
         assertEquals(50, site.people().signIn("user50", "password50").id());
         assertEquals(401, assertThrows(Refusal.class, () ->
                 site.people().signIn("user50' OR '1'='1", "x")).status());
+    }
+
+    @Test
+    void a_new_user_and_a_new_bid_come_after_those_of_the_population() throws Exception {
+        long user = site.people().register(
+                new People.NewPerson("ann", "password", "Ann", "Example", "ann@example.test", 1), now);
+        assertEquals(51, user);
+        assertEquals(user, site.people().signIn("ann", "password").id());
+        Item item = activeItem();
+        Money amount = item.minimumBid();
+        site.auctions().bid(form(item), new Auctions.NewBid(item.id(), 1, amount, amount), now);
+        assertEquals(amount, site.auctions().history(item.id()).get(0).amount());
+    }
+
+    @Test
+    void a_database_is_filled_once_and_kept_at_the_next_start() throws Exception {
+        Item item = activeItem();
+        Money amount = item.minimumBid();
+        site.auctions().bid(form(item), new Auctions.NewBid(item.id(), 1, amount, amount), now);
+        Site next = new Site();
+        next.open(settings);
+        Item kept = next.auctions().item(item.id(), now);
+        next.contextDestroyed(null);
+        assertEquals(item.bids() + 1, kept.bids());
+        assertEquals(item.ends(), kept.ends());
+    }
+
+    @Test
+    void auctions_of_a_kept_database_go_on_where_they_stopped() throws Exception {
+        Item item = activeItem();
+        long later = now + 30 * 24 * 3600;
+        assertFalse(site.auctions().item(item.id(), later).active());
+        try (Database database = new Database(settings.database(), 1)) {
+            for (int start = 0; start < 2; start++) {
+                database.write(on -> {
+                    Auctions.resume(on, later);
+                    return null;
+                });
+                Item resumed = site.auctions().item(item.id(), later);
+                assertTrue(resumed.active());
+                assertEquals(item.endDate() - now, resumed.endDate() - later, 2 * 3600);
+            }
+            long running = site.listing().categories(null, later).stream().mapToLong(Listing.Place::items).sum();
+            long before = site.listing().categories(null, now).stream().mapToLong(Listing.Place::items).sum();
+            assertEquals(before, running, "what was over stays over");
+        }
+    }
+
+    @Test
+    void the_tables_of_another_site_are_refused_and_kept() throws Exception {
+        Settings other = new Settings(emptyDatabase(), SCALE, 1, 1);
+        try (Database database = new Database(other.database(), 1)) {
+            database.write(on -> Sql.change(on, "CREATE TABLE used_forms (expires BIGINT, number BIGINT, stored BIGINT)"));
+            String message = assertThrows(SQLException.class, () -> new Site().open(other)).getMessage();
+            assertTrue(message.contains("name an empty database"), message);
+            assertEquals(0L, database.read(on -> Sql.first(on, "SELECT COUNT(stored) FROM used_forms",
+                    row -> row.getLong(1))).orElseThrow());
+        }
     }
 
     @Test

@@ -5,7 +5,9 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.io.ByteArrayOutputStream;
 import java.nio.charset.StandardCharsets;
+import java.util.zip.GZIPOutputStream;
 import org.apache.wss4j.dom.WSConstants;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
@@ -141,6 +143,28 @@ class SecurityTest {
                 + "<!ENTITY c \"&b;&b;&b;&b;&b;&b;&b;&b;&b;&b;\">]><a>&c;&c;&c;&c;</a>";
         refused(bomb.getBytes(StandardCharsets.UTF_8), "without a DTD");
         refused("no xml".getBytes(StandardCharsets.UTF_8), "well-formed");
+    }
+
+    @Test
+    void a_compressed_message_is_refused_and_not_decompressed() throws Exception {
+        ByteArrayOutputStream compressed = new ByteArrayOutputStream();
+        try (GZIPOutputStream gzip = new GZIPOutputStream(compressed)) {
+            gzip.write(sealed("x"));
+        }
+        refused(compressed.toByteArray(), "well-formed");
+    }
+
+    @Test
+    void the_own_message_sent_back_is_refused() throws Exception {
+        refused(Soap.bytes(server.seal(Soap.envelope("request", "x"))), "security does not hold");
+    }
+
+    @Test
+    void an_encrypted_body_without_a_signature_is_refused() throws Exception {
+        Document message = Soap.parse(sealed("x"));
+        Element signature = first(message.getDocumentElement(), WSConstants.SIG_NS, "Signature");
+        signature.getParentNode().removeChild(signature);
+        refused(Soap.bytes(message), "not its body and timestamp");
     }
 
     private byte[] sealed(String text) throws Refused {
