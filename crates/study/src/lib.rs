@@ -7,6 +7,7 @@ mod claim;
 pub mod compare;
 pub mod experiment;
 mod folder;
+mod jdbc;
 pub mod messages;
 pub mod metrics;
 mod options;

@@ -74,8 +74,9 @@ keys! {
         ready: Text("a path") = Unset;
         /// Longest time from its start until it is ready.
         ready_within: Time("100ms", "30m") = Is("60s");
-        /// Database of the auction site or the brokerage, `postgres://USER@HOST/NAME`; without it
-        /// SQLite in the study's folder.
+        /// Database of the auction site, the brokerage or the auction on Tomcat,
+        /// `postgres://USER@HOST/NAME`; without it SQLite in the study's folder, on Tomcat H2 in
+        /// memory. Each of the three needs a database of its own, and fills it if it is empty.
         database: Text("URL") = Unset;
         /// CPU time that every page of the auction site but the front page uses in addition.
         extra_cpu: Time("0ms", "100ms") = Is("0ms");

@@ -23,7 +23,7 @@ pub use selection::{Levels, Selection};
 use settings::LIGHT;
 pub use settings::{LOADS, Settings};
 
-use crate::phases;
+use crate::{jdbc, phases};
 use keys::{EXPERIMENT, QUICK, SYSTEM, WINDOWS, WORKLOAD};
 
 /// An experiment as its file states it.
@@ -214,7 +214,36 @@ fn read(root: &Section<'_>, file: &Path) -> Option<Experiment> {
             return None;
         }
     }
+    if runs <= RUNS {
+        databases(root, &system, &experiment);
+    }
     Some(experiment)
+}
+
+/// Notes a database that the site of a combination does not use, once.
+fn databases<'r>(root: &Section<'r>, system: &Section<'r>, experiment: &Experiment) {
+    let combinations = experiment.combinations(false);
+    let wrong = combinations.iter().find_map(|one| database_is_wrong(&one.settings));
+    let (Some((rule, remedy)), Some(value)) =
+        (wrong, system.get("database").or_else(|| root.get("factors")))
+    else {
+        return;
+    };
+    value.wrong(rule, remedy);
+}
+
+/// What is wrong with a database for the site that these settings have: rule and remedy.
+fn database_is_wrong(settings: &Settings) -> Option<(String, String)> {
+    let url = settings.database.as_ref()?;
+    match settings.site.as_str() {
+        _ if !settings.command.is_empty() => None,
+        "node" => Some((
+            "is not used by site = \"node\", which keeps everything in memory".into(),
+            "leave it out, or set it in the levels of a site that has one".into(),
+        )),
+        "tomcat" => jdbc::postgres(url).err().map(|wrong| (wrong.rule, wrong.remedy)),
+        _ => None,
+    }
 }
 
 /// Whether there are runs in which a gate traces.

@@ -233,6 +233,39 @@ fn the_metric_of_a_peak_is_one_that_there_is_and_of_a_peak() {
     assert!(mistakes.contains("is for peaks; add take = \"peak\", or leave it out"), "{mistakes}");
 }
 
+#[test]
+fn a_database_that_a_site_does_not_use_is_a_mistake() {
+    let system = |lines: &str| SMALL.replacen("policy = \"off\"\n[w", &format!("{lines}\n[w"), 1);
+    let postgres = "database = \"postgres://ann:secret@127.0.0.1/shop\"";
+    for site in ["auction", "brokerage", "tomcat"] {
+        let text = system(&format!("site = \"{site}\"\n{postgres}"));
+        assert_eq!(read(&text).map(|_| ()), Ok(()), "{site}");
+    }
+    for (lines, expected) in [
+        (format!("site = \"node\"\n{postgres}"), "x.toml:5: system.database = "),
+        (format!("site = \"node\"\n{postgres}"), "leave it out, or set it in the levels"),
+        (
+            "site = \"tomcat\"\ndatabase = \"sqlite:shop.db\"".to_owned(),
+            "must be postgres://USER:PASSWORD@HOST:PORT/NAME for Tomcat; try postgres://",
+        ),
+    ] {
+        let mistakes = read(&system(&lines)).unwrap_err();
+        assert!(mistakes.contains(expected), "{lines}: {mistakes}");
+    }
+    // A level of a factor can bring both together, or the one that has a database alone.
+    let sites = |auction: &str| {
+        format!(
+            "[[factors]]\nname = \"site\"\nlevels = [\n  {{ name = \"ours\", site = \"auction\"{auction} }},\n  \
+             {{ name = \"shop\", site = \"node\" }},\n]\n[[claims]]"
+        )
+    };
+    let with = |text: &str, auction: &str| text.replacen("[[claims]]", &sites(auction), 1);
+    let mistakes = read(&with(&system(postgres), "")).unwrap_err();
+    assert!(mistakes.contains("is not used by site = \"node\""), "{mistakes}");
+    let apart = with(SMALL, &format!(", {postgres}"));
+    assert_eq!(read(&apart).map(|_| ()), Ok(()));
+}
+
 const BARS: &str = "[[figures]]\nid = \"phases\"\ntitle = \"t\"\nsegments = \"gate\"\n";
 
 /// The small experiment with a gate that traces.

@@ -1,9 +1,10 @@
 //! The paper's conclusions, and today's questions, with what the run shows of them.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use serde_json::json;
-use tidegate_stats::{Difference, Verdict as Outcome};
+use tidegate_stats::{Difference, Estimate, Verdict as Outcome};
 
 use super::analysis::{Figure, ratio};
 use super::configuration::Configuration as Of;
@@ -17,6 +18,7 @@ const SAME: f64 = 1.25;
 /// What a claim demands of its figure.
 enum Limit {
     AtLeast(f64),
+    AtMost(f64),
     Within(f64, f64),
 }
 
@@ -33,17 +35,47 @@ pub(super) fn check(measured: &Measured, volume: &Volume) -> Vec<Claim> {
             &format!("{paper}, key numbers"),
             "The first request takes at least ten times as long as one once warm",
             Limit::AtLeast(10.0),
-            first_by_warm(measured, volume, it, 1),
+            batch_by_warm(measured, volume, it, 0..1),
         );
         claim(
             &format!("warms-up-{it}"),
             &format!("{paper}, times from 1 to 3900"),
             "The first hundred requests take at least twice as long as a hundred once warm",
             Limit::AtLeast(2.0),
-            first_by_warm(measured, volume, it, volume.batch()),
+            batch_by_warm(measured, volume, it, 0..volume.batch()),
         );
     }
     let same = |ratio: f64| Limit::Within(ratio / SAME, ratio * SAME);
+    for it in [Of::JspClear, Of::JspHttps] {
+        claim(
+            &format!("settles-{it}"),
+            &format!("{paper}, \"stabilizes\" and \"settles\""),
+            "The time settles: a request of the third quarter takes as long as one of the last (within 25 %)",
+            same(1.0),
+            quarters(measured, volume, it),
+        );
+    }
+    claim(
+        "settles-quickly-jsp-https",
+        &format!("{paper}, with security"),
+        "Over HTTPS the second hundred requests take at most 1.5 times as long as a hundred once warm",
+        Limit::AtMost(1.5),
+        batch_by_warm(measured, volume, Of::JspHttps, volume.batch()..2 * volume.batch()),
+    );
+    claim(
+        "jsp-answers-more",
+        &format!("{paper}, no security"),
+        "In the clear the JSP answers more requests per second than the SOAP service",
+        Limit::AtLeast(1.0),
+        measured.slowdown(Of::JspClear, Of::SoapClear, volume),
+    );
+    claim(
+        "jsp-starts-sooner",
+        &format!("{paper}, no security"),
+        "The first request of the SOAP service takes at least twice as long as that of the JSP",
+        Limit::AtLeast(2.0),
+        starts(measured, Of::SoapClear, Of::JspClear),
+    );
     claim(
         "connection-overhead",
         &format!("{paper}, conclusion"),
@@ -110,9 +142,12 @@ fn decide(id: &str, source: &str, text: &str, limit: &Limit, figure: Option<Figu
     let mut put = |name: &str, value: f64| evidence.insert(name.to_owned(), json!(value));
     let (low, high) = match limit {
         Limit::AtLeast(least) => (*least, f64::INFINITY),
+        Limit::AtMost(most) => (f64::NEG_INFINITY, *most),
         Limit::Within(low, high) => (*low, *high),
     };
-    put("at_least", low);
+    if low.is_finite() {
+        put("at_least", low);
+    }
     if high.is_finite() {
         put("at_most", high);
     }
@@ -138,18 +173,46 @@ fn decide(id: &str, source: &str, text: &str, limit: &Limit, figure: Option<Figu
     Claim { id, source, text, verdict, evidence }
 }
 
-/// The mean time of the first requests, divided by that once warm. Its interval is that of
-/// the warm ones alone: there is one start per round.
-fn first_by_warm(measured: &Measured, volume: &Volume, it: Of, first: usize) -> Option<Figure> {
+/// The mean time of these requests after the start, divided by that once warm. Its interval is
+/// that of the warm ones alone: there is one start per round.
+fn batch_by_warm(
+    measured: &Measured,
+    volume: &Volume,
+    it: Of,
+    requests: Range<usize>,
+) -> Option<Figure> {
     let warm = measured.time(it, Question::WarmUp, volume)?;
     let times: Vec<f64> = measured
         .of(it, Question::WarmUp)
-        .filter_map(|series| series.samples.get(..first))
+        .filter_map(|series| series.samples.get(requests.clone()))
         .map(mean_ms)
         .collect();
-    let first = super::analysis::mean(&times)?;
-    let by = |warm: f64| first / warm.max(f64::MIN_POSITIVE);
+    let batch = super::analysis::mean(&times)?;
+    let by = |warm: f64| batch / warm.max(f64::MIN_POSITIVE);
     Some(Figure { mean: by(warm.mean), low: by(warm.high), high: by(warm.low) })
+}
+
+/// A request of the third quarter of the long series, divided by one of the last.
+fn quarters(measured: &Measured, volume: &Volume, it: Of) -> Option<Figure> {
+    let (mut third, mut last) = (Vec::new(), Vec::new());
+    for series in measured.of(it, Question::WarmUp) {
+        let logs: Vec<f64> = series.warm_batches(volume.batch()).into_iter().map(f64::ln).collect();
+        let (before, after) = logs.split_at(logs.len() / 2);
+        third.extend_from_slice(before);
+        last.extend_from_slice(after);
+    }
+    Some(ratio(Estimate::of_mean(&third)?, Estimate::of_mean(&last)?))
+}
+
+/// The first request after the start of one service, divided by that of another; with an
+/// interval over the starts, so `None` of one round.
+fn starts(measured: &Measured, of: Of, to: Of) -> Option<Figure> {
+    let log = |it| {
+        let first = measured.of(it, Question::WarmUp).filter_map(|series| series.samples.first());
+        let logs: Vec<f64> = first.map(|sample| (sample.us as f64).ln()).collect();
+        Estimate::of_mean(&logs)
+    };
+    Some(ratio(log(of)?, log(to)?))
 }
 
 /// How many times larger the overhead per message is than that per connection.
@@ -175,6 +238,7 @@ fn handshakes_by(measured: &Measured, volume: &Volume, it: Of) -> Option<Figure>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::messages::series::{Sample, Series};
 
     #[test]
     fn the_whole_interval_decides() {
@@ -185,6 +249,9 @@ mod tests {
         assert_eq!(verdict(Limit::AtLeast(2.0), 2.1, 3.0), Verdict::Holds);
         assert_eq!(verdict(Limit::AtLeast(2.0), 1.9, 3.0), Verdict::Undecided);
         assert_eq!(verdict(Limit::AtLeast(2.0), 1.0, 1.9), Verdict::DoesNotHold);
+        assert_eq!(verdict(Limit::AtMost(1.5), 1.1, 1.4), Verdict::Holds);
+        assert_eq!(verdict(Limit::AtMost(1.5), 1.4, 1.6), Verdict::Undecided);
+        assert_eq!(verdict(Limit::AtMost(1.5), 1.6, 9.0), Verdict::DoesNotHold);
         assert_eq!(verdict(Limit::Within(2.0, 4.0), 2.5, 3.5), Verdict::Holds);
         assert_eq!(verdict(Limit::Within(2.0, 4.0), 3.5, 4.5), Verdict::Undecided);
         assert_eq!(verdict(Limit::Within(2.0, 4.0), 4.5, 5.5), Verdict::DoesNotHold);
@@ -196,5 +263,92 @@ mod tests {
         assert!(claims.iter().all(|claim| claim.verdict == Verdict::Undecided));
         let ids: std::collections::BTreeSet<_> = claims.iter().map(|claim| &claim.id).collect();
         assert_eq!(ids.len(), claims.len());
+    }
+
+    /// Time of a request in microseconds, by round and index.
+    type Times<'a> = &'a dyn Fn(u32, usize) -> u64;
+
+    /// Rounds with a series of one question.
+    fn measured(rounds: u32, question: Question, configurations: &[(Of, Times<'_>)]) -> Measured {
+        let mut measured = Measured::default();
+        for (configuration, us) in configurations {
+            for round in 0..rounds {
+                let sample = |index| Sample { us: us(round, index), out: 1, into: 1 };
+                measured.series.push(Series {
+                    configuration: *configuration,
+                    round,
+                    question,
+                    samples: (0..VOLUME.requests).map(sample).collect(),
+                    server_cpu_s: 1.0,
+                    client_cpu_s: 1.0,
+                });
+            }
+        }
+        measured
+    }
+
+    const VOLUME: Volume = Volume { requests: 400, rounds: 3 };
+
+    #[track_caller]
+    fn decided(measured: &Measured, id: &str, verdict: Verdict, mean: f64) {
+        let claims = check(measured, &VOLUME);
+        let claim = claims.iter().find(|claim| claim.id == id).unwrap();
+        let found = claim.evidence["mean"].as_f64().unwrap();
+        assert!((found - mean).abs() < 0.02 * mean, "{id}: {found} instead of {mean}");
+        assert_eq!(claim.verdict, verdict, "{id}: {:?}", claim.evidence);
+    }
+
+    #[test]
+    fn the_service_that_answers_more_requests_is_the_one_with_the_shorter_time() {
+        let short = |_: u32, index: usize| 100 + index as u64 % 3;
+        let long = |_: u32, index: usize| 250 + index as u64 % 3;
+        let rates = |jsp: Times<'_>, soap: Times<'_>| {
+            measured(3, Question::TwoClients, &[(Of::JspClear, jsp), (Of::SoapClear, soap)])
+        };
+        decided(&rates(&short, &long), "jsp-answers-more", Verdict::Holds, 2.5);
+        decided(&rates(&long, &short), "jsp-answers-more", Verdict::DoesNotHold, 0.4);
+    }
+
+    #[test]
+    fn the_first_requests_of_several_starts_decide_who_starts_sooner() {
+        // The first request of a round; later ones are alike and must not count.
+        let first = |us: u64| {
+            move |round: u32, index: usize| if index == 0 { us + u64::from(round) } else { 100 }
+        };
+        let of = |rounds, jsp, soap| {
+            let (jsp, soap) = (first(jsp), first(soap));
+            let (jsp, soap): (Times<'_>, Times<'_>) = (&jsp, &soap);
+            measured(rounds, Question::WarmUp, &[(Of::JspClear, jsp), (Of::SoapClear, soap)])
+        };
+        decided(&of(3, 1000, 4000), "jsp-starts-sooner", Verdict::Holds, 4.0);
+        decided(&of(3, 1000, 1500), "jsp-starts-sooner", Verdict::DoesNotHold, 1.5);
+        let claims = check(&of(1, 1000, 4000), &VOLUME);
+        let claim = claims.iter().find(|claim| claim.id == "jsp-starts-sooner").unwrap();
+        assert_eq!(claim.verdict, Verdict::Undecided, "one start has no spread");
+        assert!(!claim.evidence.contains_key("mean"));
+    }
+
+    #[test]
+    fn a_series_that_still_gets_faster_in_its_last_quarter_has_not_settled() {
+        // 40 requests are a batch: the second is that of 40 to 79.
+        let settled = |_: u32, index: usize| match index {
+            0..40 => 900,
+            40..80 => 130,
+            _ => 100 + index as u64 % 2,
+        };
+        let falling = |_: u32, index: usize| match index {
+            0..80 => 900,
+            80..280 => 200 + index as u64 % 2,
+            _ => 100 + index as u64 % 2,
+        };
+        let of = |us: Times<'_>| {
+            measured(3, Question::WarmUp, &[(Of::JspClear, us), (Of::JspHttps, us)])
+        };
+        for id in ["settles-jsp-clear", "settles-jsp-https"] {
+            decided(&of(&settled), id, Verdict::Holds, 1.0);
+            decided(&of(&falling), id, Verdict::DoesNotHold, 2.0);
+        }
+        decided(&of(&settled), "settles-quickly-jsp-https", Verdict::Holds, 1.3);
+        decided(&of(&falling), "settles-quickly-jsp-https", Verdict::DoesNotHold, 6.4);
     }
 }

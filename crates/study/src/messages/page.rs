@@ -119,7 +119,7 @@ impl Page<'_> {
             dt { "First answer" } dd { "From the start of the server's process until it reports that it is ready, and the first request" }
             dt { "CPU" } dd { "Of the whole server process, on Java with its compiler and garbage collector; of the client's threads, on Java without them. Bytes are counted at the socket, below TLS" }
             dt { "Security" } dd { "rust-https: TLS 1.3, ECDSA P-256. rust-jose: ES256 in ECDH-ES with A256GCM, a new key pair per message. rust-cose: ES256 in A256GCM under a shared secret. rust-http-signatures: signed, not encrypted. rust-xml: XML Signature with ECDSA P-256 in XML Encryption with ECDH-ES and AES-256-GCM, a new key pair per message. soap-wss: signed and encrypted by WSS4J with RSA" }
-            dt { "Intervals" } dd { "95 %, by Student's t over batches; ratios from logarithms. Batches that follow each other are alike, so the true uncertainty is somewhat larger. That of a first request is of the warm time it is compared with" }
+            dt { "Intervals" } dd { "95 %, by Student's t over batches; ratios from logarithms. Batches that follow each other are alike, so the true uncertainty is somewhat larger. Where a first request is compared with the warm time, the interval is that of the warm time; where two are compared with each other, it is over the starts" }
             dt { "Machine" } dd { (machine) ", " (machine.system) ", " (machine.cpus) " processors" }
             dt { "Commit" } dd { (self.summary.provenance.commit) }
             dt { "Command" } dd { code { (self.summary.provenance.command) } }
@@ -171,7 +171,8 @@ fn demanded(claim: &Claim) -> String {
     match (evidence(claim, "at_least"), evidence(claim, "at_most")) {
         (Some(low), Some(high)) => format!("{} to {}", round(low), round(high)),
         (Some(low), None) => format!("at least {}", round(low)),
-        _ => String::new(),
+        (None, Some(high)) => format!("at most {}", round(high)),
+        (None, None) => String::new(),
     }
 }
 
@@ -221,3 +222,24 @@ const STYLE: &str = "\
 .messages .holds { color: var(--good); font-weight: 700; } .messages .does-not-hold { color: var(--bad); font-weight: 700; } .messages .undecided { color: var(--soft); font-weight: 600; }
 .messages td.amount { position: relative; min-width: 130px; text-align: left; } .messages td.amount i { position: absolute; left: 4px; top: 4px; bottom: 4px; max-width: calc(100% - 8px); background: var(--tide); opacity: .28; border-radius: 3px; } .messages td.amount span { position: relative; padding-left: 6px; }
 ";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_claim_demands_is_shown_with_the_limits_that_it_has() {
+        let claim = |limits: &[(&str, f64)]| Claim {
+            id: "id".into(),
+            source: "source".into(),
+            text: "text".into(),
+            verdict: Verdict::Undecided,
+            evidence: limits.iter().map(|(name, it)| ((*name).to_owned(), (*it).into())).collect(),
+        };
+        let shown = |limits: &[(&str, f64)]| demanded(&claim(limits));
+        assert_eq!(shown(&[("at_least", 2.0)]), format!("at least {}", round(2.0)));
+        assert_eq!(shown(&[("at_most", 1.5)]), format!("at most {}", round(1.5)));
+        let both = format!("{} to {}", round(2.0), round(4.0));
+        assert_eq!(shown(&[("at_least", 2.0), ("at_most", 4.0)]), both);
+    }
+}

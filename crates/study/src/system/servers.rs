@@ -10,10 +10,12 @@ use tidegate_lab::{GateTimes, Key};
 use tidegate_load::Stop;
 
 use crate::experiment::Settings;
-use crate::{Error, Result};
+use crate::{Error, Result, jdbc};
 
 /// The path that Tomcat's auction answers once it is ready.
 const READY: &str = "/healthz";
+/// The variable that names the database of Tomcat's auction.
+const DATABASE: &str = "AUCTION_DATABASE";
 
 /// Starts Tomcat with the auction application, or the operator stops the study.
 pub(super) fn tomcat(
@@ -23,12 +25,29 @@ pub(super) fn tomcat(
     stop: &Stop,
 ) -> Result<Tomcat> {
     let war = Services::find()?.war("auction")?;
-    let setup = TomcatSetup {
+    Tomcat::start(&tomcat_setup(settings, cores, &war)?, &folder.join("tomcat"), stop)
+}
+
+fn tomcat_setup(settings: &Settings, cores: &Cores, war: &Path) -> Result<TomcatSetup> {
+    Ok(TomcatSetup {
         key: key(settings)?,
         timeout: timeout(settings),
-        ..TomcatSetup::new(cores, &war, READY)
-    };
-    Tomcat::start(&setup, &folder.join("tomcat"), stop)
+        env: environment(settings)?,
+        ..TomcatSetup::new(cores, war, READY)
+    })
+}
+
+/// What the auction on Tomcat is told: its database, if it is not the one in its memory. The
+/// auction fills an empty database itself, at its first start.
+///
+/// # Errors
+/// [`Error::Operator`]: Java cannot reach that database.
+fn environment(settings: &Settings) -> Result<Vec<(String, String)>> {
+    let Some(url) = &settings.database else { return Ok(Vec::new()) };
+    // The URL is not repeated here: it may have a password.
+    let database = jdbc::postgres(url)
+        .map_err(|wrong| Error::Operator(format!("database: {}; {}", wrong.rule, wrong.remedy)))?;
+    Ok(vec![(DATABASE.to_owned(), database)])
 }
 
 /// Starts the shop on Node.
@@ -80,6 +99,28 @@ mod tests {
         assert_eq!(key(&settings("rsa-2048")).unwrap(), Key::Rsa2048);
         let error = key(&settings("ed25519")).unwrap_err();
         assert!(error.to_string().contains("node is set up with"), "{error}");
+        assert_eq!(error.exit_code(), 2);
+    }
+
+    #[test]
+    fn the_auction_on_tomcat_is_told_its_database() {
+        let told = |database: Option<&str>| {
+            let settings = Settings {
+                certificate: "rsa-2048".into(),
+                time_scale: 1.0,
+                site: "tomcat".into(),
+                database: database.map(str::to_owned),
+                ..Settings::default()
+            };
+            let cores = Cores::of_this_thread().unwrap();
+            tomcat_setup(&settings, &cores, Path::new("auction.war")).map(|setup| setup.env)
+        };
+        assert!(told(None).unwrap().is_empty(), "without one it has its own, in memory");
+        let database = "jdbc:postgresql://db:5433/shop?user=ann&password=secret".to_owned();
+        let expected = [("AUCTION_DATABASE".to_owned(), database)];
+        assert_eq!(told(Some("postgres://ann:secret@db:5433/shop")).unwrap(), expected);
+        let error = told(Some("sqlite:shop.db")).unwrap_err();
+        assert!(error.to_string().contains("try postgres://"), "{error}");
         assert_eq!(error.exit_code(), 2);
     }
 }
