@@ -127,6 +127,26 @@ fn one_answer_for_every_reason(format: Format) {
 }
 
 #[test]
+fn a_compressed_message_is_refused_in_every_format() {
+    for format in Format::ALL {
+        let running = start(format, None);
+        let (_, good) = running.request(now_ms());
+        let encodings = ["gzip", "deflate", "br", "zstd", "identity"];
+        for encoding in encodings {
+            let text = running.text(&good, &format!("content-encoding: {encoding}\r\n"));
+            let answer = exchange(running.site.address(), &text);
+            assert!(answer.starts_with("HTTP/1.1 400"), "{format}, {encoding}: {answer}");
+            assert!(answer.ends_with("refused\n"), "{format}, {encoding}: {answer}");
+        }
+        let expected = [(Refused::Compressed, encodings.len() as u64)];
+        assert_eq!(running.site.counters().refused(), expected, "{format}");
+        // Nothing of it was remembered: the same message is accepted as it was meant.
+        assert!(running.send(&good).starts_with("HTTP/1.1 200"), "{format}");
+        running.site.shutdown();
+    }
+}
+
+#[test]
 fn a_body_that_is_announced_or_grows_too_large_is_refused() {
     let running = start(Format::Cose, None);
     let head = format!("POST {PATH} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n");

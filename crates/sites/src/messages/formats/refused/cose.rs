@@ -6,7 +6,7 @@ use coset::{
     iana::HeaderParameter,
 };
 
-use super::{Ends, again, request};
+use super::{Ends, again, gzip, request};
 use crate::messages::formats::cose::{Cose, direction};
 use crate::messages::{Format, Message, Party, Refused};
 
@@ -126,6 +126,25 @@ fn encrypted_headers_are_accepted_in_one_form_only() {
     assert_eq!(unprotected, Err(Refused::Algorithm));
     assert_eq!(altered(&|it| it.unprotected.iv.clear()), Err(Refused::Malformed));
     assert_eq!(altered(&|it| it.ciphertext = None), Err(Refused::Malformed));
+}
+
+#[test]
+fn a_message_that_is_compressed_anywhere_is_refused() {
+    let ends = Ends::new(Format::Cose);
+    let content = content(&request());
+    // COSE has no compression: what is compressed is no message, and a header of one's own that
+    // announces it is one too many.
+    let inside = sign(&ends, es256(), gzip(&content));
+    assert_eq!(ends.forged(sealed(&ends, inside)), Err(Refused::Malformed));
+    let signed = sign(&ends, es256(), content.clone()).to_vec().unwrap();
+    assert!(ends.forged(encrypted(&ends, &signed)).is_ok(), "right otherwise");
+    assert_eq!(ends.forged(encrypted(&ends, &gzip(&signed))), Err(Refused::Malformed));
+    let outside = gzip(&sealed(&ends, sign(&ends, es256(), content.clone())));
+    assert_eq!(ends.forged(outside), Err(Refused::Malformed));
+    let builder = HeaderBuilder::new().algorithm(Algorithm::ES256);
+    let announced = builder.text_value("zip".into(), "DEF".to_owned().into()).build();
+    let announced = sign(&ends, announced, gzip(&content));
+    assert_eq!(ends.forged(sealed(&ends, announced)), Err(Refused::Malformed));
 }
 
 #[test]

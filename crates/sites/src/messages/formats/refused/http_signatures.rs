@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-use super::{Ends, NOW, SCENE, answer_to, request};
+use super::{Ends, NOW, SCENE, answer_to, gzip, request};
 use crate::messages::formats::http_signatures::base;
 use crate::messages::{Format, Message, Refused, Scene, Wire};
 
@@ -130,8 +130,11 @@ fn parameters(message: &Message) -> String {
 }
 
 fn digest(message: &Message) -> String {
-    let body = message.to_json().unwrap();
-    let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, &body);
+    digest_of(&message.to_json().unwrap())
+}
+
+fn digest_of(body: &[u8]) -> String {
+    let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, body);
     format!("sha-256=:{}:", STANDARD.encode(digest))
 }
 
@@ -149,6 +152,16 @@ fn a_signed_time_or_nonce_that_is_not_the_message_s_is_refused() {
     let weak = format!("md5=:AAAA:, {}", digest(&message));
     let digests = forged(&ends, &message, &parameters(&message), &weak);
     assert_eq!(ends.receive(&digests), Err(Refused::Digest));
+}
+
+#[test]
+fn a_compressed_body_is_refused_though_its_digest_is_signed() {
+    let ends = ends();
+    let message = request();
+    let body = Bytes::from(gzip(&message.to_json().unwrap()));
+    let sent = forged(&ends, &message, &parameters(&message), &digest_of(&body));
+    // The signature holds, and what it covers is not decompressed.
+    assert_eq!(ends.receive(&Wire { body, ..sent }), Err(Refused::Malformed));
 }
 
 #[test]

@@ -7,6 +7,8 @@ mod jose;
 mod wrapping;
 mod xml;
 
+use std::io::Write as _;
+
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderValue};
@@ -61,6 +63,13 @@ impl Ends {
         let answer = self.receive(request).unwrap().answer(1, NOW).unwrap();
         self.server.protect(&answer, &answer_to(request)).unwrap()
     }
+}
+
+/// A compressed body.
+fn gzip(body: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(body).unwrap();
+    encoder.finish().unwrap()
 }
 
 /// The client's keys once more.
