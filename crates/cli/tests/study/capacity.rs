@@ -75,11 +75,56 @@ fn a_site_of_known_capacity_is_studied_to_its_end() {
         "figures/response-time.svg",
         "steps/001.json",
         "steps/001.requests.parquet",
+        "results.parquet",
     ] {
         assert!(out.path().join(file).metadata().unwrap().len() > 100, "{file}");
     }
+    let provenance = &summary["provenance"];
+    assert!(provenance["command"].as_str().unwrap().contains("study capacity"), "{provenance}");
+    assert!(summary["machine"]["cpus"].as_u64().unwrap() > 0, "{}", summary["machine"]);
     let has_png = out.path().join("figures/throughput.png").exists();
     assert_eq!(has_png, !text.contains("No font is installed"), "{text}");
+}
+
+#[test]
+fn a_site_is_compared_with_itself_behind_the_gate() {
+    let out = tempfile::tempdir().unwrap();
+    let output = study(&server(1, "200 OK"), out.path(), &["--limit", "60ms", "--gate"]);
+    let text = format!("{}{}", output.stdout_text(), output.stderr_text());
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    let summary = summary(out.path());
+    assert_eq!(summary["tables"]["result"][0]["end"], "found", "{text}");
+    // A baseline, and three loads without and with the gate.
+    let windows = summary["tables"]["windows"].as_array().unwrap();
+    let loads: Vec<(Option<f64>, bool)> =
+        windows.iter().map(|it| (it["multiple"].as_f64(), it["gate"].as_bool().unwrap())).collect();
+    assert_eq!(loads[0], (None, false));
+    assert_eq!(loads.len(), 7, "{loads:?}");
+    for multiple in [1.0, 2.0, 4.0] {
+        for gate in [false, true] {
+            assert!(loads.contains(&(Some(multiple), gate)), "{loads:?}");
+        }
+    }
+    // It does serve through the gate, at some load.
+    let through = windows.iter().filter(|it| it["gate"] == true);
+    let mut served = through.filter_map(|it| it["step_requests_per_s"].as_f64());
+    assert!(served.any(|per_s| per_s > 0.0), "{windows:?}");
+    assert!(summary["tables"]["gate"].is_array());
+    let claims = summary["claims"].as_array().unwrap();
+    let claim = claims.iter().find(|it| it["id"] == "gate-keeps-throughput").unwrap();
+    // One round has no interval, whatever it measured.
+    assert_eq!(claim["verdict"], "undecided", "{claim}");
+    assert!(claim["evidence"]["undecided_because"].is_string(), "{claim}");
+    for file in ["gate.toml", "figures/gate.svg", "steps/001.json", "results.parquet"] {
+        assert!(out.path().join(file).metadata().unwrap().len() > 100, "{file}");
+    }
+    assert!(out.path().join("gate.log").exists());
+    let page = std::fs::read_to_string(out.path().join("report.html")).unwrap();
+    for part in ["Without and with the gate", "is undecided: "] {
+        assert!(page.contains(part), "{part}");
+    }
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("is undecided: "), "{text}");
 }
 
 #[test]
