@@ -83,7 +83,7 @@ pub(super) fn wrapped(name: &str, wide: f64) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let pieces = name.split_whitespace().flat_map(|word| {
         let parted = word.chars().count() > most;
-        let parts = word.split_inclusive(|sign| parted && matches!(sign, '+' | '-' | '/'));
+        let parts = word.split_inclusive(move |sign| parted && matches!(sign, '+' | '-' | '/'));
         parts.enumerate().map(|(index, part)| (if index == 0 { " " } else { "" }, part))
     });
     for (joint, piece) in pieces {
