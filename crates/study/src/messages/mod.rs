@@ -130,7 +130,7 @@ fn measure_missing(
         .filter(|(configuration, round)| !is_complete(*configuration, *round))
         .collect();
     if !missing.is_empty() {
-        remove_result(folder)?;
+        folder.remove_result()?;
     }
     for (number, (configuration, round)) in missing.iter().copied().enumerate() {
         let what = format!("round {}: {configuration}", round + 1);
@@ -168,15 +168,4 @@ fn stopped(folder: &Folder, complete: usize, all: usize) -> Error {
         "stopped; {complete} of {all} measurements are kept in {}, and --resume continues there",
         folder.path().display()
     ))
-}
-
-/// Takes an earlier result away: the folder has none until its measurements are complete.
-fn remove_result(folder: &Folder) -> Result<()> {
-    let path = folder.file("summary.json");
-    match std::fs::remove_file(&path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(Error::Machine(format!("cannot remove {}: {error}", path.display())))
-        }
-        _ => Ok(()),
-    }
 }

@@ -7,7 +7,7 @@ use tidegate_sites::database::Location;
 use super::site::{GOOD, PAID, form};
 
 use crate::common::tiers::{Customer, Tier, counts};
-use crate::common::{Running, Text, tidegate, wait_until};
+use crate::common::{Running, Text, private, tidegate, wait_until};
 
 /// Starts all tiers with `--card`.
 fn all(folder: &Path, more: &[&str]) -> Tier {

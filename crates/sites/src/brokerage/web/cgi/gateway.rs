@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
@@ -167,6 +166,7 @@ mod tests {
     use std::task::{Context, Poll};
     use std::time::Instant;
 
+    use axum::body::Body;
     use http_body_util::BodyExt as _;
 
     use super::*;
