@@ -96,6 +96,11 @@ impl Experiment {
 
     /// The combinations of levels that are measured, in the order of the file.
     pub fn combinations(&self, quick: bool) -> Vec<Combination> {
+        self.selected(quick).expect("an experiment that was read has no more than that")
+    }
+
+    /// The same; `None` if there are more than [`RUNS`], also of the first few factors.
+    fn selected(&self, quick: bool) -> Option<Vec<Combination>> {
         let start = Combination { levels: Levels::new(), settings: self.base.clone() };
         // What no selection allows is left out as soon as that is known: there may be many.
         let is_measured = |one: &Combination| {
@@ -104,7 +109,7 @@ impl Experiment {
             };
             self.only.is_empty() || self.only.iter().any(allows)
         };
-        self.factors.iter().fold(vec![start], |combinations, factor| {
+        self.factors.iter().try_fold(vec![start], |combinations, factor| {
             let with = |combination: &Combination, level: &Level| {
                 let mut levels = combination.levels.clone();
                 levels.insert(factor.name.clone(), level.name.clone());
@@ -112,7 +117,8 @@ impl Experiment {
             };
             let levels = || factor.levels.iter().filter(|level| level.quick || !quick);
             let all = combinations.iter().flat_map(|one| levels().map(|level| with(one, level)));
-            all.filter(is_measured).collect()
+            let all: Vec<Combination> = all.filter(is_measured).take(RUNS + 1).collect();
+            (all.len() <= RUNS).then_some(all)
         })
     }
 
@@ -188,42 +194,36 @@ fn read(root: &Section<'_>, file: &Path) -> Option<Experiment> {
         figures.push(figure);
     }
     let rounds = windows.as_ref()?.repetitions as usize;
-    let runs = factors.iter().fold(rounds, |runs, factor| runs.saturating_mul(factor.levels.len()));
-    if runs > RUNS {
-        root.wrong(
-            format!("has {runs} runs, all combinations of levels in all rounds; at most {RUNS}"),
-            "leave out levels or repetitions",
-        );
-    }
     let folder = file.parent().unwrap_or(Path::new("")).to_owned();
     let (name, about) = (name?.to_owned(), about?.to_owned());
     let (windows, quick) = (windows?, quick?);
     let experiment =
         Experiment { name, about, folder, base, windows, quick, factors, only, claims, figures };
-    if runs > RUNS {
+    let few_enough = |all: &Vec<Combination>| all.len().saturating_mul(rounds) <= RUNS;
+    let Some(all) = experiment.selected(false).filter(few_enough) else {
+        root.wrong(
+            format!("has more than {RUNS} runs: the combinations that are measured, in all rounds"),
+            "leave out levels or repetitions, or select with `only`",
+        );
         return Some(experiment);
-    }
-    for quick in [false, true] {
-        let combinations = experiment.combinations(quick);
-        if !quick {
-            passwords(root, &system, &combinations);
-        }
-        if combinations.is_empty() {
-            let problem = if quick { "selects no run of a quick run" } else { "selects no run" };
+    };
+    for (none, problem) in [
+        (all.is_empty(), "selects no run"),
+        (experiment.combinations(true).is_empty(), "selects no run of a quick run"),
+    ] {
+        if none {
             root.get("only")?.wrong(problem, "leave it out to measure every combination");
             return None;
         }
     }
-    if runs <= RUNS {
-        databases(root, &system, &experiment);
-    }
+    passwords(root, &system, &all);
+    databases(root, &system, &all);
     Some(experiment)
 }
 
 /// Notes a database that the site of a combination does not use, once.
-fn databases<'r>(root: &Section<'r>, system: &Section<'r>, experiment: &Experiment) {
-    let combinations = experiment.combinations(false);
-    let wrong = combinations.iter().find_map(|one| database_is_wrong(&one.settings));
+fn databases<'r>(root: &Section<'r>, system: &Section<'r>, all: &[Combination]) {
+    let wrong = all.iter().find_map(|one| database_is_wrong(&one.settings));
     let (Some((rule, remedy)), Some(value)) =
         (wrong, system.get("database").or_else(|| root.get("factors")))
     else {

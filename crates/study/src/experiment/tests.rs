@@ -53,6 +53,18 @@ fn every_combination_of_levels_is_measured_and_a_quick_run_has_its_own() {
     assert_eq!(experiment.windows(true).warm_up_s, 1.0);
 }
 
+#[test]
+fn the_runs_that_are_measured_count_and_more_than_there_may_be_are_a_mistake() {
+    let loads: Vec<String> = (1..=30).map(|load| load.to_string()).collect();
+    let many = SMALL
+        .replace("[0.5, 2, 4]", &format!("[{}]", loads.join(", ")))
+        .replace("repetitions = 2", "repetitions = 1000");
+    let mistakes = read(&many).unwrap_err();
+    assert!(mistakes.contains("has more than 100000 runs"), "{mistakes}");
+    let only = "[[only]]\nload = [4, 5]\n[[claims]]";
+    assert_eq!(read(&many.replacen("[[claims]]", only, 1)).unwrap().combinations(false).len(), 8);
+}
+
 /// The small experiment with customers in a closed loop in place of loads.
 fn closed() -> String {
     SMALL
