@@ -245,7 +245,7 @@ mod tests {
         let found = Resources::find((&server, &driver), &mut many, no_groups).unwrap();
         assert_eq!(many.len(), 1);
         assert_eq!((found.share, found.grant(&many[0].settings).cpus), (1.0, 1.0));
-        assert!(found.notes[0].contains("more than 1 were left out"), "{:?}", found.notes);
+        assert!(found.notes[0].contains("more than 1, or with a limit"), "{:?}", found.notes);
         assert_eq!(found.unit(), "processors");
         let mut too_many = combinations(&[2, 4], None);
         let error = Resources::find((&server, &driver), &mut too_many, no_groups).unwrap_err();
