@@ -1,7 +1,6 @@
 //! `tidegate study` where the machine or the folder is not as it should be: each message says what
 //! to do, and what was there is kept.
 
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -23,8 +22,8 @@ fn experiment(folder: &Path) -> (PathBuf, PathBuf) {
     let session = "[session]\nsteps = [\"Home\"]\npatience = \"60s\"\n\
                    [pages]\nHome = { path = \"/healthz\" }\n";
     std::fs::write(&scenario, session).unwrap();
-    // The study asks for an address: a port that was free a moment ago.
-    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    // The study asks for an address.
+    let address = tidegate_lab::free_address().unwrap();
     let text = format!(
         "name = \"tiny\"\nabout = \"one page\"\n\
          [system]\ncommand = [{:?}, \"site\", \"messages\", \"--listen\", \"{address}\"]\n\
@@ -101,22 +100,32 @@ fn a_folder_of_another_version_is_not_touched() {
     assert_eq!(entries(&out.join("runs")), ["r1-0"]);
 }
 
+/// An experiment whose study is complete, and the folder of its results.
+fn finished(folder: &Path) -> (PathBuf, PathBuf) {
+    let (file, out) = experiment(folder);
+    let first = tidegate(&["study", file.to_str().unwrap(), "--out", out.to_str().unwrap()]);
+    assert_eq!(first.status.code(), Some(0), "{}", first.stderr_text());
+    (file, out)
+}
+
+/// Arguments that continue the study.
+fn again<'a>(file: &'a Path, out: &'a Path) -> [&'a str; 5] {
+    ["study", file.to_str().unwrap(), "--out", out.to_str().unwrap(), "--resume"]
+}
+
 #[test]
 fn a_run_of_another_version_is_measured_again() {
     if !has_two_processors() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let (file, out) = experiment(folder.path());
-    let args = ["study", file.to_str().unwrap(), "--out", out.to_str().unwrap()];
-    let first = tidegate(&args);
-    assert_eq!(first.status.code(), Some(0), "{}", first.stderr_text());
+    let (file, out) = finished(folder.path());
     let run = out.join("runs").join(&entries(&out.join("runs"))[0]).join("run.json");
     let text = std::fs::read_to_string(&run).unwrap();
     let earlier = text.replacen("\"format\": 1", "\"format\": 0", 1);
     assert_ne!(earlier, text);
     std::fs::write(&run, &earlier).unwrap();
-    let again = tidegate(&[&args[..], &["--resume"]].concat());
+    let again = tidegate(&again(&file, &out));
     assert_eq!(again.status.code(), Some(0), "{}", again.stderr_text());
     let now = std::fs::read_to_string(&run).unwrap();
     assert!(now.contains("\"format\": 1") && now != text, "it was measured again");
@@ -128,16 +137,13 @@ fn a_finished_study_that_measures_again_has_no_result_until_all_runs_are_complet
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let (file, out) = experiment(folder.path());
-    let args = ["study", file.to_str().unwrap(), "--out", out.to_str().unwrap()];
-    let first = tidegate(&args);
-    assert_eq!(first.status.code(), Some(0), "{}", first.stderr_text());
+    let (file, out) = finished(folder.path());
     let result = ["summary.json", "report.html"].map(|name| out.join(name));
     assert!(result.iter().all(|file| file.exists()));
     let run = out.join("runs").join(&entries(&out.join("runs"))[0]);
     std::fs::remove_dir_all(&run).unwrap();
 
-    let again = [&args[..], &["--resume"]].concat();
+    let again = again(&file, &out);
     let mut command = Command::new(env!("CARGO_BIN_EXE_tidegate"));
     let stopped = with_small_files(&mut command, 6 << 10).args(&again).stdin(Stdio::null());
     let stopped = stopped.output().unwrap();
