@@ -8,7 +8,7 @@ use crate::svg::put;
 /// Side of a colour in the legend.
 pub(super) const SWATCH: f64 = 11.0;
 /// Most lines of a group's name.
-const MOST_LINES: usize = 3;
+const MOST_LINES: usize = 5;
 /// Distance of stripes.
 const STRIPE: f64 = 7.0;
 
@@ -136,6 +136,7 @@ mod tests {
         assert_eq!(wrapped("tls+backend, cgi", 80.0), ["tls+", "backend,", "cgi"]);
         assert_eq!(wrapped("tls+backend, cgi", 88.0), ["tls+backend,", "cgi"]);
         assert_eq!(wrapped("incomprehensibilities", 50.0), ["incomp…"]);
-        assert_eq!(wrapped("a bb ccc dddd eeee", 30.0), ["a bb", "ccc", "ddd…"]);
+        let many = wrapped("a bb ccc dddd eeee ffff gggg", 30.0);
+        assert_eq!(many, ["a bb", "ccc", "dddd", "eeee", "fff…"]);
     }
 }
