@@ -86,6 +86,27 @@ fn a_tiny_study_that_was_interrupted_is_continued_to_every_configuration_of_our_
     assert!(compared.contains("same machine, commit and settings"), "{compared}");
 }
 
+#[test]
+fn without_tomcat_the_configurations_on_java_are_left_out_before_anything_is_measured() {
+    let folder = tempfile::tempdir().unwrap();
+    let made = ["pom.xml", "bin/java", "messages/target/messages.war"];
+    for file in made.map(|name| folder.path().join(name)) {
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(file, "").unwrap();
+    }
+    std::fs::create_dir_all(folder.path().join("messages/target/messages/WEB-INF")).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tidegate"));
+    command.args(["study", "messages", "--requests", "20", "--rounds", "1", "--out"]);
+    command.arg(folder.path().join("out")).stdin(Stdio::null());
+    command.env("TIDEGATE_SERVICES", folder.path()).env("JAVA_HOME", folder.path());
+    command.env("CATALINA_HOME", folder.path());
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    let expected = "left out: there is no Tomcat 10 in ";
+    assert!(text(&output).contains(expected), "{}", text(&output));
+    assert_eq!(complete(&folder.path().join("out")).len(), 6);
+}
+
 fn check_results(folder: &Path) {
     let read = |name: &str| std::fs::read_to_string(folder.join("out").join(name)).unwrap();
     let summary: Value = serde_json::from_str(&read("summary.json")).unwrap();

@@ -73,6 +73,14 @@ pub struct Tomcat {
 }
 
 impl Tomcat {
+    /// The folder of the program: `CATALINA_HOME`, else where the package installs it.
+    ///
+    /// # Errors
+    /// [`Error::Operator`] if Tomcat is not there.
+    pub fn home() -> Result<PathBuf> {
+        files::tomcat()
+    }
+
     /// Writes the configuration into `folder` (Tomcat's `CATALINA_BASE`), starts Tomcat there and
     /// waits until it answers, for two minutes at most. `folder/tomcat.log` and `folder/gc.log`
     /// keep what it and its garbage collector report.
@@ -82,7 +90,7 @@ impl Tomcat {
     /// [`Error::Machine`] if the folder cannot be written; [`Error::Process`] if Tomcat does not
     /// start, with the end of its log, or the operator stops the run meanwhile.
     pub fn start(setup: &TomcatSetup, folder: &Path, stop: &Stop) -> Result<Self> {
-        let (java, home) = (files::java()?, files::tomcat()?);
+        let (java, home) = (files::java()?, Self::home()?);
         if let Some(app) = setup.apps.iter().find(|app| !app.war.exists()) {
             return Err(Error::Operator(format!(
                 "{} is not there: {}",

@@ -52,6 +52,7 @@ impl Java {
     pub(super) fn find() -> Result<Self> {
         let services = Services::find()?;
         let war = services.war("messages")?;
+        Tomcat::home()?;
         messages_client(&services, None, &[])?;
         let folder = tempfile::tempdir()
             .map_err(|error| Error::Machine(format!("no temporary folder: {error}")))?;
