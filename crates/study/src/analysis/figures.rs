@@ -8,7 +8,7 @@ use maud::Markup;
 use tidegate_report::{Line, figure, stacked};
 
 use super::{Run, load_factor};
-use crate::experiment::{Experiment, FigureRule, Selection, Shows, XAxis};
+use crate::experiment::{Experiment, FigureRule, Selection, Shows, Windows, XAxis};
 use crate::metrics;
 use bars::Bars;
 use groups::groups;
@@ -79,19 +79,19 @@ pub fn figures(experiment: &Experiment, runs: &[Run], quick: bool, unit: &str) -
     } else {
         &experiment.figures
     };
-    let warm_up_s = experiment.windows(quick).warm_up_s;
+    let windows = experiment.windows(quick);
     let mut drawn = Vec::new();
     for rule in rules {
         let factor = experiment.factors.iter().find(|it| Some(&it.name) == rule.each.as_ref());
         let Some(factor) = factor else {
-            drawn.push(draw(experiment, rule, None, runs, (unit, warm_up_s)));
+            drawn.push(draw(experiment, rule, None, runs, (unit, windows)));
             continue;
         };
         let shown = |level: &&str| rule.runs.allows(&factor.name, level);
         let levels = factor.levels(quick).into_iter().filter(shown);
         for (number, level) in levels.enumerate() {
             let of = Some((factor.name.as_str(), level, number + 1));
-            drawn.push(draw(experiment, rule, of, runs, (unit, warm_up_s)));
+            drawn.push(draw(experiment, rule, of, runs, (unit, windows)));
         }
     }
     drawn.retain(|figure| !figure.is_empty());
@@ -131,7 +131,7 @@ fn draw(
     rule: &FigureRule,
     of: Option<(&str, &str, usize)>,
     runs: &[Run],
-    (unit, warm_up_s): (&str, f64),
+    (unit, windows): (&str, Windows),
 ) -> Drawn {
     let selection = match of {
         Some((factor, level, _)) => rule.runs.and(factor, level),
@@ -140,7 +140,7 @@ fn draw(
     let selected = runs.iter().filter(|run| selection.contains(&run.levels)).collect();
     let content = match &rule.shows {
         Shows::Metric(metric) => {
-            Content::Lines(Lines::of(experiment, rule, metric, selected, (unit, warm_up_s)))
+            Content::Lines(Lines::of(experiment, rule, metric, selected, (unit, windows)))
         }
         Shows::Segments(segments) => {
             let groups = groups(experiment, rule, selected);

@@ -6,7 +6,7 @@ use tidegate_report::{Chart, Line, Scale, round_step, time_ticks};
 
 use super::groups::{groups, load_of};
 use crate::analysis::{Run, load_factor};
-use crate::experiment::{Experiment, FigureRule, XAxis};
+use crate::experiment::{Experiment, FigureRule, Windows, XAxis};
 use crate::record::Second;
 
 /// A figure of lines.
@@ -29,12 +29,14 @@ impl Lines {
         rule: &FigureRule,
         metric: &str,
         mut selected: Vec<&Run>,
-        (unit, warm_up_s): (&str, f64),
+        (unit, windows): (&str, Windows),
     ) -> Self {
         if rule.x == XAxis::Time {
             let highest = selected.iter().map(|run| load_of(run)).fold(0.0, f64::max);
             selected.retain(|run| load_of(run) >= highest);
         }
+        let warm_up_s = (rule.x == XAxis::Time)
+            .then(|| selected.first().map(|run| windows.of_run(&run.settings).warm_up_s));
         let groups = groups(experiment, rule, selected);
         let line = |(name, runs): (String, Vec<&Run>)| Line {
             name,
@@ -55,7 +57,7 @@ impl Lines {
                 metric,
                 "full_handshake_share" | "completed_ratio" | "handshake_time_share"
             ),
-            warm_up_s: (rule.x == XAxis::Time).then_some(warm_up_s),
+            warm_up_s: warm_up_s.flatten(),
         }
     }
 
