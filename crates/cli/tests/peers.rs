@@ -4,7 +4,7 @@
 mod common;
 
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
@@ -13,7 +13,7 @@ use common::{Running, Text, curl, gate, wait_until};
 
 /// nginx in the foreground on a free port, serving `folder`.
 fn nginx(folder: &Path) -> Running {
-    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let free = tidegate_lab::free_address().unwrap();
     let home = folder.display();
     let text = format!(
         "daemon off; master_process off; pid {home}/pid; error_log stderr warn;\n\

@@ -264,7 +264,7 @@ mod tests {
 
     #[test]
     fn without_a_listener_or_a_process_there_is_no_site_to_observe() {
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = tidegate_lab::free_address().unwrap().port();
         let endpoint = Endpoint { address: "127.0.0.1".parse().ok(), port };
         assert!(Processes::find(endpoint, &[]).is_none());
         assert!(Processes::find(endpoint, &[u32::MAX]).is_none());
