@@ -96,6 +96,15 @@ pub fn new_id(prefix: &str) -> Result<String> {
     Ok(format!("{prefix}_{}", hex(&bytes)))
 }
 
+/// Whether [`new_id`] makes such ids.
+pub fn is_id(text: &str) -> bool {
+    text.split_once('_').is_some_and(|(prefix, random)| {
+        let digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+        let small = prefix.bytes().all(|byte| byte.is_ascii_lowercase());
+        small && !prefix.is_empty() && random.len() == 32 && random.bytes().all(digit)
+    })
+}
+
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
 }
@@ -103,4 +112,21 @@ fn hex(bytes: &[u8]) -> String {
 /// A duration in whole milliseconds.
 pub fn ms(duration: Duration) -> i64 {
     i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_plain_and_nothing_else_is_one() {
+        let id = new_id("pay").unwrap();
+        assert!(is_id(&id), "{id}");
+        let of = |end: &str| format!("{}{end}", &id[..id.len() - end.len()]);
+        let others = [of("\0"), of("\n"), of("G"), of("ä"), of("%"), format!("{id}0")];
+        let others = others.iter().map(String::as_str);
+        for other in others.chain(["", "\0", "x", "pay_", "pay_0", &id[3..]]) {
+            assert!(!is_id(other), "{other:?}");
+        }
+    }
 }

@@ -49,6 +49,7 @@ pub use keys::{ApiKey, Keys};
 pub(crate) use number::looks_like_card;
 pub use number::{Brand, CardNumber, NumberMistake};
 pub use options::{ForMerchant, Limits, Options};
+pub(crate) use resource::is_reference;
 pub use resource::{
     ApiError, Cancellation, Capturing, CardSummary, Event, EventKind, Events, Failure, Movement,
     Payment,

@@ -247,6 +247,10 @@ fn webhooks_that_are_forged_old_or_sent_again_change_nothing() {
         assert_eq!(site.cash(), before);
         let amount = body.replace("\"amount\":2000", "\"amount\":2001");
         assert_eq!(site.tell(own, now, &amount).status, 409, "not that of the deposit");
+        for hostile in [captured("evt_\0", &reference, 9), captured("evt_4", "d\0", 9)] {
+            let answer = site.tell(own, now, &hostile.to_string());
+            assert_eq!(answer.status, 422, "PostgreSQL takes no such text: {}", answer.text);
+        }
         let euro = body.replace("USD", "EUR");
         assert_eq!(site.tell(own, now, &euro).status, 200, "of another site, so not ours");
         assert_eq!(site.cash(), before);

@@ -69,6 +69,38 @@ fn text_that_looks_like_sql_or_html_is_text() {
     world.check();
 }
 
+// PostgreSQL takes no text with a zero byte.
+#[test]
+fn control_characters_are_text_that_nothing_has() {
+    for world in [World::new(), World::on_postgres()] {
+        let customer = world.customer(1);
+        for symbol in ["\0", "ALEN\0"] {
+            let answer = customer.order(buy(symbol, "1", "10"));
+            assert_eq!(answer.status, 422, "{}", answer.text);
+            assert!(answer.text.contains("id=\"symbol-wrong\""), "{}", answer.text);
+            assert!(answer.text.contains("Security: choose one of the list"), "{}", answer.text);
+        }
+        let login = [("user", "customer1\0"), ("password", "password1")];
+        let answer = world.browser().post("/login", &login);
+        assert_eq!(answer.status, 422, "{}", answer.text);
+        let app = crate::browser::Browser::new(world.app.as_ref().unwrap().address());
+        for (operation, body, status) in [
+            ("credit", r#"{"user":"customer1\u0000","payment":"pay-1","amount":5}"#, 404),
+            (
+                "sign-in",
+                r#"{"user":"customer1\u0000","password":"p","client":"127.0.0.1","replaces":null}"#,
+                401,
+            ),
+        ] {
+            let answer = app.send(&format!(
+                "POST /{operation} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}",
+                body.len()
+            ));
+            assert_eq!(answer.status, status, "{operation}: {}", answer.text);
+        }
+    }
+}
+
 #[test]
 fn numbers_out_of_every_range_are_refused_and_nothing_overflows() {
     let world = World::new();

@@ -97,7 +97,7 @@ fn mistakes_stand_beside_their_fields_and_no_number_is_shown_again(it: &Running)
     // A form that cannot be read is an empty one.
     let junk = it.browser.post(&path, &[("number", &"5".repeat(5000))]);
     assert_eq!(junk.status, 422);
-    for path in ["/checkout/chk_0", "/checkout/x", "/checkout/%FF"] {
+    for path in ["/checkout/chk_0", "/checkout/x", "/checkout/%FF", "/checkout/%00"] {
         let answer = it.browser.get(path);
         assert_eq!(answer.status, 404);
         assert!(answer.text.contains("There is no such payment"), "{}", answer.text);

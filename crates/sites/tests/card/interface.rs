@@ -12,6 +12,7 @@ on_both_databases![
     events_are_listed_in_order_without_gaps,
     merchants_do_not_see_each_others_payments,
     amounts_beyond_what_is_left_are_refused,
+    control_characters_name_nothing,
 ];
 
 fn a_payment_is_authorised_captured_and_refunded(it: &Running) {
@@ -176,4 +177,21 @@ fn amounts_beyond_what_is_left_are_refused(it: &Running) {
     assert_eq!(it.get(&path)["amount_captured"], 0);
     let unknown = it.post("/v1/payments/pay_0/capture", "k3", &json!({}));
     assert_eq!((unknown.status, code(&unknown).as_str()), (404, "payment_not_found"));
+}
+
+// PostgreSQL takes no text with a zero byte.
+fn control_characters_name_nothing(it: &Running) {
+    for (method, path, expected) in [
+        ("GET", "/v1/payments/%00", "payment_not_found"),
+        ("GET", "/v1/payments/pay_%0A", "payment_not_found"),
+        ("GET", "/v1/events/%00", "event_not_found"),
+        ("POST", "/v1/payments/%00/capture", "payment_not_found"),
+        ("POST", "/v1/payments/%00/cancel", "payment_not_found"),
+        ("POST", "/v1/payments/%00/refunds", "payment_not_found"),
+    ] {
+        let header = format!("idempotency-key: \"{path}\"\r\n");
+        let answer = it.send(method, path, &header, "");
+        assert_eq!((answer.status, code(&answer).as_str()), (404, expected), "{path}");
+    }
+    assert_eq!(it.get("/v1/payments?reference=%00"), json!({ "payments": [] }));
 }

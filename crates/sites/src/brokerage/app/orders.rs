@@ -22,7 +22,7 @@ impl App {
     /// tier failed.
     pub async fn create(&self, request: CreateOrder) -> Result<Created> {
         let CreateOrder { session, order } = request;
-        let quote = match order.symbol.len() <= 8 {
+        let quote = match is_symbol(&order.symbol) {
             true => call(&self.client, &ReadQuote { symbol: order.symbol.clone() }).await?,
             false => None,
         };
@@ -56,6 +56,10 @@ impl App {
             let why = "A payment has a name of 1 to 100 printable characters.";
             return Err(Problem::new(400, "A payment has no name", why, "Correct it.").into());
         }
+        if user.contains(char::is_control) {
+            let why = format!("Nobody signs in as {user:?}.");
+            return Err(Problem::new(404, "There is no such customer", why, "Correct it.").into());
+        }
         let added = call(&self.client, &AddPayment { user, payment, amount }).await?;
         if added.differs {
             let why = "It was added before, to another customer or with another amount.";
@@ -64,6 +68,12 @@ impl App {
         }
         Ok(Credited { repeated: added.repeated, available: added.available })
     }
+}
+
+/// Whether a text can be the symbol of a security: databases refuse some that cannot.
+fn is_symbol(text: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'.';
+    (1..=8).contains(&text.len()) && text.bytes().all(plain)
 }
 
 /// The worst price at which a valid order may be carried out.
@@ -163,6 +173,16 @@ mod tests {
         assert_eq!(fields(&order(Kind::Market, 1, Some(5)), quote()), ["limit"]);
         assert_eq!(fields(&order(Kind::Limit, 1, Some(i64::MAX)), quote()), ["limit"]);
         assert!(valid(&order(Kind::Limit, MOST_SHARES, Some(Cents::MOST.0)), quote()).is_ok());
+    }
+
+    #[test]
+    fn symbols_are_short_and_plain_and_all_securities_have_such() {
+        for listed in crate::brokerage::securities::all() {
+            assert!(is_symbol(&listed.symbol), "{}", listed.symbol);
+        }
+        for text in ["", "\0", "ALEN\0", "AL\nEN", "AL EN", "\u{7f}", "ÄLEN", "ABCDEFGHI"] {
+            assert!(!is_symbol(text), "{text:?}");
+        }
     }
 
     #[test]

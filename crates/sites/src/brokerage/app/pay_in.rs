@@ -13,7 +13,7 @@ use crate::brokerage::protocol::deposits::front::{
 };
 use crate::brokerage::protocol::{Deposit, DepositState, Done, Mistake, Problem, SessionKey};
 use crate::brokerage::rpc::call;
-use crate::card::Currency;
+use crate::card::{Currency, is_reference};
 use crate::money::Cents;
 use crate::throttle::Throttle;
 
@@ -112,10 +112,14 @@ impl App {
             foreign(&event.payment.reference);
             return Ok(Done {});
         }
-        let payment = seen(&event.payment).map_err(|why| {
+        let unusable = |why: String| {
             let remedy = "Look at the payment at the card processor.";
             Problem::new(422, "An event cannot be used", why, remedy)
-        })?;
+        };
+        if !is_reference(&event.id) {
+            return Err(unusable("its id is none of the card processor's".into()).into());
+        }
+        let payment = seen(&event.payment).map_err(unusable)?;
         let reference = payment.reference.clone();
         let noted = call(&self.client, &NotePayment { payment, event: Some(event.id) }).await?;
         match (noted.state, &self.cards) {

@@ -23,7 +23,9 @@ impl App {
     pub async fn sign_in(&self, request: SignIn) -> Result<SignedIn> {
         let SignIn { user, password, client, replaces } = request;
         let lengths = [user.chars().count(), password.chars().count()];
-        if lengths.iter().zip(LONGEST).any(|(length, most)| *length > most) {
+        let too_long = lengths.iter().zip(LONGEST).any(|(length, most)| *length > most);
+        // Nobody has such a name, and not every database can be asked for it.
+        if too_long || user.contains(char::is_control) {
             return Err(wrong().into());
         }
         let login = self.login_limit.login(client, &user);

@@ -4,10 +4,11 @@ use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
 
 use super::reply::Reply;
-use crate::card::app::App;
+use crate::card::app::{App, is_id};
 use crate::card::refusal::Refusal;
 
-/// The id in an address, which need not be of anything.
+/// The id in an address, which need not be of anything. It is empty, which nothing's is, in
+/// place of one that the processor does not make: not every database can be asked for any text.
 pub struct Id(pub String);
 
 impl FromRequestParts<App> for Id {
@@ -15,7 +16,7 @@ impl FromRequestParts<App> for Id {
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Reply> {
         match Path::<String>::from_request_parts(parts, app).await {
-            Ok(Path(id)) => Ok(Self(id)),
+            Ok(Path(id)) => Ok(Self(if is_id(&id) { id } else { String::new() })),
             Err(_) => Err(Refusal::new(404, "not_found", "The address has no id in UTF-8.").into()),
         }
     }

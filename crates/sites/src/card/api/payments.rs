@@ -11,7 +11,7 @@ use crate::card::app::App;
 use crate::card::merchants::Merchant;
 use crate::card::operations::Request;
 use crate::card::refusal::Refusal;
-use crate::card::resource::Payment;
+use crate::card::resource::{Payment, is_reference};
 use crate::card::store::payments::{self, Stored};
 use crate::card::view;
 use crate::{Error, Result};
@@ -68,7 +68,11 @@ pub async fn find(
     if name != "reference" {
         return Err(no_reference().into());
     }
-    let found = payments::by_reference(app.database(), &caller.merchant, reference).await?;
+    // No payment has another one, and not every database can be asked for any text.
+    let found = match is_reference(reference) {
+        true => payments::by_reference(app.database(), &caller.merchant, reference).await?,
+        false => None,
+    };
     let list = match found {
         Some(stored) => written(&view_of(&app, stored).await?)?,
         None => String::new(),

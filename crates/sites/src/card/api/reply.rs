@@ -1,5 +1,7 @@
 //! Answers to merchants.
 
+use std::time::Instant;
+
 use axum::http::header::{self, HeaderName, HeaderValue};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -8,6 +10,10 @@ use crate::Error;
 use crate::card::operations::Answer;
 use crate::card::refusal::Refusal;
 use crate::card::resource::REPLAYED;
+use crate::throttle::Causes;
+
+/// What was logged: a cause lasts for many requests.
+static FAILURES: Causes = Causes::new();
 
 /// Headers of every answer.
 const HEADERS: [(HeaderName, HeaderValue); 3] = [
@@ -67,11 +73,15 @@ impl From<Error> for Reply {
                 Refusal::new(refusal.status, "refused", refusal.why.join(" "))
             }
             Error::Database(error) => {
-                tracing::error!(%error, "the database failed");
+                if let Some(left_out) = FAILURES.allows(&error.to_string(), Instant::now()) {
+                    tracing::error!(%error, left_out, "the database failed");
+                }
                 Refusal::new(503, "database_unavailable", text)
             }
             Error::Operator(error) | Error::Internal(error) => {
-                tracing::error!(error, "a request failed");
+                if let Some(left_out) = FAILURES.allows(&error, Instant::now()) {
+                    tracing::error!(error, left_out, "a request failed");
+                }
                 Refusal::new(500, "internal_error", text)
             }
         };

@@ -16,7 +16,7 @@ use tokio::time::{Instant, timeout_at};
 
 use self::layout::Page;
 use self::typed::{Mistakes, Typed};
-use super::app::App;
+use super::app::{App, is_id};
 use super::operations::{Submitted, cancel_by_customer, submit};
 use super::state::Phase;
 use super::store::payments::{self, Stored};
@@ -105,8 +105,9 @@ async fn page_or_failure(page: impl Future<Output = Result<Page>>) -> Page {
 
 async fn find(app: &App, id: Address) -> Result<Stored> {
     let found = match id {
-        Ok(Path(id)) => payments::by_checkout(app.database(), &id).await?,
-        Err(_) => None,
+        Ok(Path(id)) if is_id(&id) => payments::by_checkout(app.database(), &id).await?,
+        // Not every database can be asked for any text.
+        _ => None,
     };
     found.ok_or_else(|| pages::no_such_payment().into())
 }

@@ -1,5 +1,7 @@
 //! The pages: the form, and what has become of a payment.
 
+use std::time::Instant;
+
 use axum::http::StatusCode;
 use maud::{Markup, html};
 use url::Url;
@@ -10,7 +12,11 @@ use crate::card::address;
 use crate::card::app::App;
 use crate::card::state::{Phase, Status};
 use crate::card::store::payments::Stored;
+use crate::throttle::Causes;
 use crate::{Error, Refusal};
+
+/// What was logged: a cause lasts for many requests.
+static FAILURES: Causes = Causes::new();
 
 /// The page of a payment, whatever its state.
 pub fn of(app: &App, payment: &Stored) -> Page {
@@ -194,7 +200,9 @@ pub fn failure(error: &Error) -> Page {
             format!("{} {}", refusal.why.join(" "), refusal.remedy),
         ),
         error => {
-            tracing::error!(%error, "a card form failed");
+            if let Some(left_out) = FAILURES.allows(&error.to_string(), Instant::now()) {
+                tracing::error!(%error, left_out, "a card form failed");
+            }
             (
                 StatusCode::SERVICE_UNAVAILABLE,
                 "Something went wrong on our side".to_owned(),

@@ -3,7 +3,8 @@
 use crate::brokerage::protocol::DepositReason;
 use crate::brokerage::protocol::deposits::back::{SeenPayment, Stage};
 use crate::card::{
-    Brand, Cancellation, CardSummary, Currency, DeclineCode, Payment, Status, read_url,
+    Brand, Cancellation, CardSummary, Currency, DeclineCode, Payment, Status, is_reference,
+    read_url,
 };
 use crate::money::Cents;
 
@@ -14,6 +15,10 @@ use crate::money::Cents;
 pub fn seen(payment: &Payment) -> Result<SeenPayment, String> {
     if payment.currency != Currency::USD {
         return Err(format!("payment {} is not in US dollars", payment.id));
+    }
+    // No deposit has such a one, and not every database can be asked for it.
+    if !is_reference(&payment.reference) {
+        return Err(format!("the reference of payment {} is none", payment.id));
     }
     let stage = match payment.status {
         Status::RequiresCard | Status::Processing => {
@@ -124,6 +129,14 @@ mod tests {
             let seen = seen(&payment(status)).unwrap();
             assert_eq!((seen.stage, seen.version), (stage, 3), "{status:?}");
             assert_eq!((seen.reference.as_str(), seen.amount), ("deposit-1", Cents(5000)));
+        }
+    }
+
+    #[test]
+    fn a_reference_that_no_database_need_hold_is_refused() {
+        for reference in ["", "deposit-\0", "deposit 1", "deposit\n"] {
+            let hostile = Payment { reference: reference.into(), ..payment(Status::Captured) };
+            assert!(seen(&hostile).unwrap_err().contains("reference"), "{reference:?}");
         }
     }
 
