@@ -1,6 +1,8 @@
 //! Changing a password.
 
-use crate::browser::{Answer, hidden};
+use tidegate_sites::brokerage::protocol::SessionToken;
+
+use crate::browser::{Answer, Browser, hidden};
 use crate::world::{Customer, World};
 
 const NEW: &str = "gravel teapot nineteen";
@@ -42,6 +44,67 @@ fn a_change_ends_all_sessions_and_begins_one() {
     // The page has forms of the new session.
     let form = hidden(&changed.text, "form");
     assert_eq!(renewed.post("/logout", &[("form", &form)]).status, 200);
+}
+
+#[test]
+fn a_change_that_is_sent_again_succeeds_again_and_is_made_once() {
+    for world in [World::new(), World::on_postgres()] {
+        let customer = world.customer(1);
+        let (_, token) = customer.cookie.split_once('=').unwrap();
+        let session = SessionToken::try_from(token.to_owned()).unwrap().key();
+        let app = Browser::new(world.app.as_ref().unwrap().address());
+        // As the web tier sends it to another server when the first one dies before its answer.
+        let send = |next: &SessionToken, password: &str, new: &str| {
+            let body = serde_json::json!({
+                "session": session.as_str(), "next": next.key().as_str(),
+                "password": password, "new": new, "client": "127.0.0.1",
+            })
+            .to_string();
+            let answer = app.send(&format!(
+                "POST /change-password HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}",
+                body.len()
+            ));
+            answer.status
+        };
+        let stored = || world.text("SELECT password FROM customers WHERE id = 1");
+        let next = SessionToken::random().unwrap();
+        assert_eq!(send(&next, "password1", NEW), 200);
+        let changed = stored();
+        assert_eq!(send(&next, "password1", NEW), 200);
+        assert_eq!(stored(), changed);
+        assert_eq!(world.number("SELECT COUNT(*) FROM sessions WHERE customer = 1"), 1);
+        // Any other change needs a session that is not over.
+        let stranger = SessionToken::random().unwrap();
+        assert_eq!(send(&stranger, NEW, "another teapot entirely"), 401);
+        assert_eq!(stored(), changed);
+        let renewed = Customer { cookie: format!("session={}", next.as_str()), ..customer.clone() };
+        assert_eq!(renewed.get("/main").status, 200);
+        world.check();
+    }
+}
+
+#[test]
+fn no_form_chooses_the_session_that_follows_a_change() {
+    let world = World::new();
+    let customer = world.customer(1);
+    let form = hidden(&customer.page("/password"), "form");
+    let chosen = SessionToken::random().unwrap();
+    let key = chosen.key();
+    for next in [chosen.as_str(), key.as_str()] {
+        let fields = [("form", form.as_str()), ("password", "x"), ("new", NEW), ("next", next)];
+        assert_eq!(customer.post("/password", &fields).status, 422);
+    }
+    let fields = [
+        ("form", form.as_str()),
+        ("password", "password1"),
+        ("new", NEW),
+        ("next", chosen.as_str()),
+    ];
+    let changed = customer.post("/password", &fields);
+    assert_eq!(changed.status, 200, "{}", changed.text);
+    assert!(!changed.headers["set-cookie"].contains(chosen.as_str()));
+    let taken = Customer { cookie: format!("session={}", chosen.as_str()), ..customer };
+    assert_eq!(taken.get("/main").status, 401);
 }
 
 #[test]

@@ -5,10 +5,10 @@ use std::time::Instant;
 use super::audit::Audit;
 use super::service::App;
 use super::sign_in::too_many;
-use crate::brokerage::error::Result;
+use crate::brokerage::error::{Error, Result};
 use crate::brokerage::protocol::back::{ReadAccount, ReplacePassword};
-use crate::brokerage::protocol::front::{ChangePassword, PasswordChanged};
-use crate::brokerage::protocol::{Mistake, Problem, SessionToken};
+use crate::brokerage::protocol::front::ChangePassword;
+use crate::brokerage::protocol::{Done, Mistake, Problem};
 use crate::brokerage::rpc::call;
 use crate::password::Verdict;
 
@@ -21,15 +21,25 @@ const LEAST_GUESSES: u64 = 1_000_000;
 const OWN_WORDS: [&str; 4] = ["breakwater", "brokerage", "broker", "customer"];
 
 impl App {
-    /// Replaces the password of a customer who shows that they know it.
+    /// Replaces the password of a customer who shows that they know it. A change that was made
+    /// before, by a server whose answer was lost, succeeds again and changes nothing.
     ///
     /// # Errors
     /// The session is over, the password is wrong, or the new one is too short, too long or
     /// easily guessed. Too many wrong ones were tried from this address or for this account.
     /// The data tier failed.
-    pub async fn change_password(&self, request: ChangePassword) -> Result<PasswordChanged> {
-        let ChangePassword { session, password, new, client } = request;
-        let account = call(&self.client, &ReadAccount { session: session.clone() }).await?;
+    pub async fn change_password(&self, request: ChangePassword) -> Result<Done> {
+        let ChangePassword { session, next, password, new, client } = request;
+        let account = match call(&self.client, &ReadAccount { session: session.clone() }).await {
+            Err(Error::Refused(problem)) if problem.status == 401 => {
+                // The change itself has ended the session, if the one that it opens is there:
+                // nothing else opens a session of this name.
+                let changed = call(&self.client, &ReadAccount { session: next }).await?;
+                Audit::changed(client, &changed.user);
+                return Ok(Done {});
+            }
+            account => account?,
+        };
         let login = self.login_limit.login(client, &account.user);
         let check = || {
             self.login_limit.check(login, Instant::now()).map_err(|wait| {
@@ -57,11 +67,10 @@ impl App {
             return Err(mistake("new", why).into());
         }
         let new = self.hasher.hash(new).await?;
-        let token = SessionToken::random()?;
-        let replace = ReplacePassword { session, next: token.key(), old: account.hash, new };
+        let replace = ReplacePassword { session, next, old: account.hash, new };
         call(&self.client, &replace).await?;
         Audit::changed(client, &account.user);
-        Ok(PasswordChanged { session: token })
+        Ok(Done {})
     }
 }
 

@@ -24,26 +24,21 @@ pub struct SignIn {
 }
 
 /// Replaces the password of the customer, who shows that they know it. All their sessions
-/// end, and one begins.
+/// end, and one begins. The same change sent again is made once: its new session tells that it
+/// was made.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ChangePassword {
     /// The session.
     pub session: SessionKey,
+    /// The session that begins, of a token that the web tier has made for this change alone.
+    pub next: SessionKey,
     /// The password.
     pub password: String,
     /// The new one.
     pub new: String,
     /// Whence the customer comes: wrong passwords are limited by it.
     pub client: IpAddr,
-}
-
-/// A password that was changed.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct PasswordChanged {
-    /// The new session.
-    pub session: SessionToken,
 }
 
 /// A customer who has signed in.
@@ -251,7 +246,7 @@ pub struct Credited {
 
 operations! {
     SignIn, "sign-in" => SignedIn;
-    ChangePassword, "change-password" => PasswordChanged;
+    ChangePassword, "change-password" => Done;
     SignOut, "sign-out" => Done;
     GetOverview, "overview" => Overview;
     GetPortfolio, "portfolio" => Portfolio;

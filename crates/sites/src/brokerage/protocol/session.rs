@@ -16,7 +16,8 @@ const BYTES: usize = 32;
 const FORM: &[u8] = b"form";
 
 /// What a customer's browser shows to be signed in: 32 random bytes in base64. The
-/// application tier makes it, and the web tier keeps it in a cookie; no tier stores it.
+/// application tier makes it when the customer signs in, the web tier when they change their
+/// password. The web tier keeps it in a cookie; no tier stores it.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct SessionToken(String);

@@ -1,7 +1,7 @@
 //! Passwords of customers who are signed in.
 
 use super::sessions;
-use crate::brokerage::error::Result;
+use crate::brokerage::error::{Error, Result};
 use crate::brokerage::protocol::back::{Account, ReplacePassword};
 use crate::brokerage::protocol::{Problem, SessionKey};
 use crate::database::{Database, Fields, Record};
@@ -24,17 +24,30 @@ pub async fn account(database: &Database, session: &SessionKey, now: i64) -> Res
 }
 
 /// Replaces the password, ends all sessions of the customer and opens one, in one
-/// transaction. Asked for again, it changes nothing more.
+/// transaction. Asked for again, also at the same time, it changes nothing more.
 ///
 /// # Errors
 /// The session is over, or the password has changed meanwhile; an error of the database, and
 /// nothing was changed.
 pub async fn replace(database: &Database, request: &ReplacePassword, now: i64) -> Result<()> {
-    // The name of the new session is nobody else's: it was done, and is asked for again.
-    let done = "SELECT customer FROM sessions WHERE session = $1";
-    if database.first::<i64>(done, &[request.next.as_str().into()]).await?.is_some() {
+    if is_done(database, request).await? {
         return Ok(());
     }
+    let replaced = replace_now(database, request, now).await;
+    // The same request may have been carried out since it was looked for.
+    if matches!(replaced, Err(Error::Refused(_))) && is_done(database, request).await? {
+        return Ok(());
+    }
+    replaced
+}
+
+/// Whether the session that a change opens is there. Its name is nobody else's.
+async fn is_done(database: &Database, request: &ReplacePassword) -> Result<bool> {
+    let sql = "SELECT customer FROM sessions WHERE session = $1";
+    Ok(database.first::<i64>(sql, &[request.next.as_str().into()]).await?.is_some())
+}
+
+async fn replace_now(database: &Database, request: &ReplacePassword, now: i64) -> Result<()> {
     let customer = sessions::customer(database, &request.session, now).await?;
     let mut transaction = database.begin().await?;
     let sql = "UPDATE customers SET password = $1 WHERE id = $2 AND password = $3 RETURNING id";
@@ -48,4 +61,29 @@ pub async fn replace(database: &Database, request: &ReplacePassword, now: i64) -
     transaction.run("DELETE FROM sessions WHERE customer = $1", &[customer.into()]).await?;
     sessions::insert(&mut transaction, customer, &request.next, now).await?;
     Ok(transaction.commit().await?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::brokerage::data::store::tests::World;
+    use crate::brokerage::protocol::SessionToken;
+
+    const NOW: i64 = 1_700_000_000;
+
+    #[tokio::test]
+    async fn one_change_asked_for_twice_at_once_is_made_and_both_are_told_so() {
+        let world = World::new().await;
+        let session = world.sessions[0].clone();
+        let old = account(&world.database, &session, NOW).await.unwrap().hash;
+        let next = SessionToken::random().unwrap().key();
+        let request = ReplacePassword { session, next, old, new: "new".into() };
+        let ask = || replace(&world.database, &request, NOW);
+        let (one, other) = tokio::join!(ask(), ask());
+        assert!(one.is_ok() && other.is_ok(), "{one:?}, {other:?}");
+        let changed = account(&world.database, &request.next, NOW).await.unwrap();
+        assert_eq!(changed.hash, "new");
+        let sessions = "SELECT COUNT(*) FROM sessions WHERE customer = 1";
+        assert_eq!(world.number(sessions).await, 1);
+    }
 }

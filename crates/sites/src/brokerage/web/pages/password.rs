@@ -6,8 +6,8 @@ use http::StatusCode;
 use maud::{Markup, html};
 
 use crate::brokerage::error::Error;
-use crate::brokerage::protocol::Problem;
-use crate::brokerage::protocol::front::{ChangePassword, GetOverview, PasswordChanged};
+use crate::brokerage::protocol::front::{ChangePassword, GetOverview};
+use crate::brokerage::protocol::{Problem, SessionToken};
 use crate::brokerage::web::failure::{Failure, retry_after};
 use crate::brokerage::web::field::{Filled, hidden, input, summary};
 use crate::brokerage::web::layout::Page;
@@ -31,22 +31,26 @@ pub async fn change(
     signed.check(&posted)?;
     // As it was typed: a space at its end is a part of a password.
     let text = |name: &str| posted.get(name).unwrap_or_default().to_owned();
+    // Made here and not by the application server: whatever server the call is repeated on, the
+    // same session tells that the change was made.
+    let next = SessionToken::random()?;
     let change = ChangePassword {
         session: signed.key(),
+        next: next.key(),
         password: text("password"),
         new: text("new"),
         client: posted.client(),
     };
     match site.call(&change).await {
-        Ok(PasswordChanged { session }) => {
+        Ok(_) => {
             let body = html! {
                 p.notice.good role="status" {
                     "Your password was changed. You are signed out everywhere else."
                 }
                 p.actions { a.button href="/main" { "To your main page" } }
             };
-            let page = Page::framed("Password changed", Some(&session.form()), body);
-            Ok(page.cookie(session::set(&session, signed.secure)).into_response())
+            let page = Page::framed("Password changed", Some(&next.form()), body);
+            Ok(page.cookie(session::set(&next, signed.secure)).into_response())
         }
         Err(Error::Refused(problem)) if problem.status != 401 => Ok(refused(&problem, &signed)),
         Err(error) => Err(error.into()),
