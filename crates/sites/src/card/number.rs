@@ -66,19 +66,14 @@ impl CardNumber {
     /// # Errors
     /// The text is no card number.
     pub fn parse(text: &str) -> Result<Self, NumberMistake> {
-        let mut number = Self { digits: Zeroizing::new([0; MOST]), length: 0 };
+        let mut number = Self::empty();
         if text.trim().is_empty() {
             return Err(NumberMistake::Missing);
         }
         for byte in text.bytes() {
             match byte {
                 b' ' | b'-' => {}
-                b'0'..=b'9' => {
-                    let place =
-                        number.digits.get_mut(number.length).ok_or(NumberMistake::Length)?;
-                    *place = byte - b'0';
-                    number.length += 1;
-                }
+                b'0'..=b'9' => number.push(byte)?,
                 _ => return Err(NumberMistake::Characters),
             }
         }
@@ -89,6 +84,26 @@ impl CardNumber {
             return Err(NumberMistake::CheckDigit);
         }
         Ok(number)
+    }
+
+    /// A number whose digits are still to come.
+    fn empty() -> Self {
+        Self { digits: Zeroizing::new([0; MOST]), length: 0 }
+    }
+
+    /// Adds a digit, of ASCII.
+    fn push(&mut self, digit: u8) -> Result<(), NumberMistake> {
+        let place = self.digits.get_mut(self.length).ok_or(NumberMistake::Length)?;
+        *place = digit - b'0';
+        self.length += 1;
+        Ok(())
+    }
+
+    /// Whether it is as long as those of brands, is of one of them, and has a right check digit.
+    fn is_of_a_brand(&self) -> bool {
+        self.length >= FEWEST_OF_BRANDS
+            && check_digit_is_right(self.digits())
+            && self.brand() != Brand::Other
     }
 
     /// Whether this is the number with these digits.
@@ -131,11 +146,28 @@ impl CardNumber {
 
 /// Whether a text holds what looks like a card number: 13 to 19 digits with a brand and a right
 /// check digit, which spaces and hyphens may separate. Texts that are stored are refused then.
+///
+/// A number begins and ends where groups of digits do, and other groups may stand beside it. A
+/// part of a longer group is none: most long rows of random digits would hold one.
 pub fn looks_like_card(text: &str) -> bool {
-    let parts = text.split(|c: char| !c.is_ascii_digit() && c != ' ' && c != '-');
-    parts
-        .flat_map(CardNumber::parse)
-        .any(|number| number.length >= FEWEST_OF_BRANDS && number.brand() != Brand::Other)
+    text.split(|c: char| !c.is_ascii_digit() && c != ' ' && c != '-').any(row_has_card)
+}
+
+/// The same for a row of groups of digits.
+fn row_has_card(row: &str) -> bool {
+    let groups: Vec<&str> = row.split([' ', '-']).filter(|group| !group.is_empty()).collect();
+    (0..groups.len()).any(|first| {
+        let mut number = CardNumber::empty();
+        for group in &groups[first..] {
+            if group.bytes().try_for_each(|digit| number.push(digit)).is_err() {
+                return false;
+            }
+            if number.is_of_a_brand() {
+                return true;
+            }
+        }
+        false
+    })
 }
 
 /// Source: ISO/IEC 7812-1, annex B (the Luhn formula): from the right, every second digit
@@ -195,6 +227,8 @@ impl Brand {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use rand::rngs::StdRng;
+    use rand::{RngExt as _, SeedableRng as _};
 
     use super::*;
 
@@ -257,7 +291,17 @@ mod tests {
 
     #[test]
     fn a_card_number_in_a_text_is_noticed_and_other_numbers_are_not() {
-        for text in ["4242424242424242", "for 5555 5555-5555 4444.", "x/378282246310005"] {
+        for text in [
+            "4242424242424242",
+            "for 5555 5555-5555 4444.",
+            "x/378282246310005",
+            "Deposit 1 4242 4242 4242 4242",
+            "4242 4242 4242 4242 12/30",
+            "1-4242424242424242",
+            "order-1-4242424242424242",
+            "2026-11-26  4242-4242-4242-4242 - 7",
+            "42 42424242424242",
+        ] {
             assert!(looks_like_card(text), "{text}");
         }
         for text in [
@@ -267,9 +311,31 @@ mod tests {
             "8e03978e-40d5-43e8-bc93-6894a57f9324",
             "4242424242424241",
             "42424242424242424242424242424242",
+            "1-4242424242424241",
+            "14242424242424242",
+            "4242 4242 4242",
+            "4242.4242.4242.4242",
+            "2026-11-26 10-30-00",
+            "- -  -",
         ] {
             assert!(!looks_like_card(text), "{text}");
         }
+    }
+
+    #[test]
+    fn of_a_thousand_random_names_at_most_two_look_like_a_card_number() {
+        let mut random = StdRng::seed_from_u64(7);
+        let refused = (0..100_000)
+            .filter(|_| {
+                let [a, b]: [u64; 2] = [random.random(), random.random()];
+                // A UUID of version 4.
+                let (a, b) = ((a & !0xf000) | 0x4000, (b & !(3 << 62)) | (2 << 62));
+                let (high, low) = (format!("{a:016x}"), format!("{b:016x}"));
+                let groups = [&high[..8], &high[8..12], &high[12..], &low[..4], &low[4..]];
+                looks_like_card(&groups.join("-"))
+            })
+            .count();
+        assert!(refused < 200, "{refused}");
     }
 
     #[test]

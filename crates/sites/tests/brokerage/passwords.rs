@@ -77,7 +77,7 @@ fn a_change_that_is_sent_again_succeeds_again_and_is_made_once() {
         let stranger = SessionToken::random().unwrap();
         assert_eq!(send(&stranger, NEW, "another teapot entirely"), 401);
         assert_eq!(stored(), changed);
-        let renewed = Customer { cookie: format!("session={}", next.as_str()), ..customer.clone() };
+        let renewed = Customer { cookie: format!("session={}", next.as_str()), ..customer };
         assert_eq!(renewed.get("/main").status, 200);
         world.check();
     }

@@ -100,15 +100,19 @@ fn options_out_of_range_and_files_that_are_missing_are_named() {
 fn a_payment_is_credited_once_and_a_changed_one_is_refused() {
     for world in [World::new(), World::on_postgres()] {
         let app = crate::browser::Browser::new(world.app.as_ref().unwrap().address());
-        let credit = |user: &str, amount: &str| {
-            let body = format!(r#"{{"user":"{user}","payment":"pay-1","amount":{amount}}}"#);
+        let named = |user: &str, payment: &str, amount: &str| {
+            let body = format!(r#"{{"user":"{user}","payment":"{payment}","amount":{amount}}}"#);
             app.send(&format!(
                 "POST /credit HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}",
                 body.len()
             ))
         };
+        let credit = |user: &str, amount: &str| named(user, "pay-1", amount);
         let cash = || world.number("SELECT available FROM accounts WHERE customer = 1");
         let before = cash();
+        for payment in ["", "a b", "4242424242424242", "order-1-4242-4242-4242-4242"] {
+            assert_eq!(named("customer1", payment, "5").status, 400, "{payment}");
+        }
         let first = credit("customer1", "12345");
         assert!(first.text.starts_with(r#"{"repeated":false,"available":"#), "{}", first.text);
         assert!(credit("customer1", "12345").text.starts_with(r#"{"repeated":true"#));

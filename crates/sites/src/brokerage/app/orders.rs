@@ -6,6 +6,7 @@ use crate::brokerage::protocol::back::{AddPayment, PlaceOrder, Quote, ReadQuote}
 use crate::brokerage::protocol::front::{CreateOrder, Created, Credit, Credited};
 use crate::brokerage::protocol::{Kind, Mistake, NewOrder, Order, Problem, Side};
 use crate::brokerage::rpc::call;
+use crate::card::looks_like_card;
 use crate::money::Cents;
 use crate::when;
 
@@ -52,8 +53,10 @@ impl App {
     pub async fn credit(&self, request: Credit) -> Result<Credited> {
         let Credit { user, payment, amount } = request;
         let printable = payment.bytes().all(|byte| byte.is_ascii_graphic());
-        if !(1..=100).contains(&payment.len()) || !printable {
-            let why = "A payment has a name of 1 to 100 printable characters.";
+        let long = !(1..=100).contains(&payment.len());
+        // The name is stored.
+        if long || !printable || looks_like_card(&payment) {
+            let why = "A payment has a name of 1 to 100 printable characters, and no card number.";
             return Err(Problem::new(400, "A payment has no name", why, "Correct it.").into());
         }
         if user.contains(char::is_control) {

@@ -173,6 +173,15 @@ fn valid(amount: Cents) -> std::result::Result<(), Problem> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::card::looks_like_card;
+
+    #[test]
+    fn no_reference_looks_like_a_card_number() {
+        let card = 0x4242_4242_4242_4242;
+        for random in [card, card << 64, card << 32, (card << 96) | (card >> 32), u128::MAX, 0] {
+            assert!(!looks_like_card(&reference_of(random)), "{random:x}");
+        }
+    }
 
     #[test]
     fn no_reference_has_as_many_digits_in_a_row_as_a_card_number() {

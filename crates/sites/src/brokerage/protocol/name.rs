@@ -83,7 +83,12 @@ mod tests {
 
     #[test]
     fn a_name_that_looks_like_a_card_number_is_refused() {
-        for text in ["5555555555554444", "5555-5555-5555-4444", "order_4242424242424242"] {
+        for text in [
+            "5555555555554444",
+            "5555-5555-5555-4444",
+            "order_4242424242424242",
+            "order-1-4242424242424242",
+        ] {
             for error in [
                 OrderId::try_from(text.to_owned()).unwrap_err(),
                 DepositId::try_from(text.to_owned()).unwrap_err(),
