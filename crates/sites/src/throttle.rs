@@ -59,7 +59,12 @@ impl Causes {
 
     /// Whether this cause is logged at this time, and how often it was not before.
     pub fn allows(&self, cause: &str, now: Instant) -> Option<u64> {
-        let recent = |last| now.saturating_duration_since(last) < REPEAT;
+        self.allows_every(REPEAT, cause, now)
+    }
+
+    /// The same with another time between two lines of one cause.
+    pub fn allows_every(&self, pause: Duration, cause: &str, now: Instant) -> Option<u64> {
+        let recent = |last| now.saturating_duration_since(last) < pause;
         let mut causes = self.0.lock().expect("no panic under this lock");
         if let Some(known) = causes.iter_mut().find(|known| known.text == cause) {
             if recent(known.last) {
@@ -108,6 +113,14 @@ mod tests {
             [Some(0), None, Some(0), None]
         );
         assert_eq!([at("a", 10_000), at("b", 10_001)], [Some(2), None]);
+    }
+
+    #[test]
+    fn the_time_between_two_lines_of_a_cause_can_be_another() {
+        let causes = Causes::default();
+        let (begin, minute) = (Instant::now(), Duration::from_secs(60));
+        let at = |s| causes.allows_every(minute, "junk", begin + Duration::from_secs(s));
+        assert_eq!([at(0), at(11), at(59), at(60)], [Some(0), None, None, Some(2)]);
     }
 
     #[test]

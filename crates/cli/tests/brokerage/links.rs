@@ -155,7 +155,8 @@ fn junk_on_any_port_is_bounded_told_and_changes_nothing() {
     assert_eq!(customer.order(&form, "order-0001", "buy", 1, "1.00").status, 200);
     drop(idle);
     for (tier, causes) in [
-        (&app, &["what arrived is not HTTP", "is not a sealed message"][..]),
+        (&web, &["a TLS handshake failed"][..]),
+        (&app, &["what arrived is not HTTP", "is not a sealed message"]),
         (&data, &["a TLS handshake failed"]),
     ] {
         let log = tier.log();
@@ -164,7 +165,10 @@ fn junk_on_any_port_is_bounded_told_and_changes_nothing() {
         }
         assert!(log.lines().count() < 60, "{} lines: {log}", log.lines().count());
         assert!(!log.contains("panicked"), "{log}");
+        assert!(!log.contains(&"a".repeat(50)), "what strangers send is not in it: {log}");
     }
+    // Of what anybody can send there is a line of each kind in a minute.
+    assert_eq!(web.log().matches("a TLS handshake failed").count(), 1, "{}", web.log());
     assert_eq!((web.end(), app.end(), data.end()), (Some(0), Some(0), Some(0)));
     let location = Location::Sqlite(folder.path().join("data/brokerage.db"));
     let sql = "SELECT COUNT(*) FROM orders WHERE client_id = 'order-0001'";
@@ -191,6 +195,12 @@ fn junk_in_calls_that_are_not_protected_is_told_by_its_kind() {
     assert!(log.contains("The request of sign-in is not of its schema"), "{log}");
     assert!(log.contains("a call is longer than 1 MiB"), "{log}");
     assert!(log.lines().count() < 30, "{log}");
+    let web = tier(folder.path(), "web", &["--next", &app.address]);
+    for _ in 0..20 {
+        throw(web.address.trim_start_matches("http://"), b"junk\r\n\r\n");
+    }
+    wait_until("the web tier tells", || web.log().contains("what arrived is not HTTP"));
+    assert_eq!(web.log().matches("what arrived is not HTTP").count(), 1, "{}", web.log());
 }
 
 /// A folder with certificates for all tiers of which one is no longer valid.

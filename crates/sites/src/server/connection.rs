@@ -33,6 +33,8 @@ const HEADER_DEADLINE: Duration = Duration::from_secs(75);
 const HANDSHAKE_DEADLINE: Duration = Duration::from_secs(10);
 /// Most bytes of a request header.
 const HEADER_BYTES: usize = 32 * 1024;
+/// Between two lines of the log about failures of one kind that anybody can cause.
+const PUBLIC_PAUSE: Duration = Duration::from_secs(60);
 /// Pause after a failed accept, for example for want of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
@@ -42,7 +44,7 @@ pub(super) struct Served {
     pub(super) router: Arc<Router>,
     pub(super) tls: Option<TlsAcceptor>,
     pub(super) peers: Peers,
-    /// Causes of failures that were logged.
+    /// Causes of failures that were logged, of all cores.
     pub(super) causes: Arc<Causes>,
 }
 
@@ -138,12 +140,16 @@ async fn handshake(
 
 impl Served {
     fn failed(&self, ends: Ends, what: &str, error: &dyn Display) {
-        let peer = ends.peer.ip();
+        let (peer, now) = (ends.peer.ip(), Instant::now());
         match self.peers {
-            Peers::Public => tracing::debug!(%peer, %error, "{what}"),
+            // Anybody makes these as they like, from any address: a line tells of each kind.
+            Peers::Public => match self.causes.allows_every(PUBLIC_PAUSE, what, now) {
+                Some(left_out) => tracing::info!(%peer, %error, left_out, "{what}"),
+                None => tracing::debug!(%peer, %error, "{what}"),
+            },
             Peers::Tiers => {
                 let cause = format!("{peer} {what}: {error}");
-                if let Some(left_out) = self.causes.allows(&cause, Instant::now()) {
+                if let Some(left_out) = self.causes.allows(&cause, now) {
                     tracing::warn!(%peer, %error, left_out, "{what}");
                 }
             }

@@ -18,6 +18,7 @@ use tokio::sync::watch;
 
 pub use affinity::available_cores;
 
+use crate::throttle::Causes;
 use crate::{Error, Result};
 
 /// How long a shutdown waits for the requests in flight.
@@ -44,7 +45,7 @@ pub struct Local(pub SocketAddr);
 /// Who opens the connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Peers {
-    /// Anybody: that a connection fails is common, and logged for debugging.
+    /// Anybody: that a connection fails is common, and logged once a minute for each kind.
     Public,
     /// Another tier of the service: that a connection fails has a cause that the operator
     /// should know.
@@ -86,18 +87,19 @@ impl Server {
             .map_err(|error| Error::Operator(format!("listen {address}: {error}")))?;
         let (stop, stopped) = watch::channel(false);
         let (ready, is_ready) = mpsc::channel();
+        let causes = Arc::new(Causes::new());
         let mut server = Self { address, stop, threads: Vec::new() };
         for (index, (listener, service)) in listeners.into_iter().zip(services).enumerate() {
             let core = pinned.map(|cores| cores[index]);
             let stopped = stopped.clone();
-            let ready = ready.clone();
+            let (ready, causes) = (ready.clone(), Arc::clone(&causes));
             let tracing = tracing.cloned();
             let thread = std::thread::Builder::new()
                 .name(format!("site-{index}"))
                 .spawn(move || {
                     // Dropped after the runtime and its tasks, whose lines end with them.
                     let _traced = tracing.as_ref().map(Handle::attach);
-                    run(core, listener, service, stopped, &ready);
+                    run(core, listener, service, causes, stopped, &ready);
                 })
                 .map_err(|error| Error::Operator(format!("no thread can be started: {error}")))?;
             server.threads.push(thread);
@@ -137,6 +139,7 @@ fn run(
     core: Option<usize>,
     listener: std::net::TcpListener,
     service: Box<dyn FnOnce() -> Service + Send>,
+    causes: Arc<Causes>,
     stopped: watch::Receiver<bool>,
     ready: &mpsc::Sender<Result<()>>,
 ) {
@@ -163,7 +166,6 @@ fn run(
         let peers = service.peers;
         let _ = ready.send(Ok(()));
         let tls = service.tls.map(tokio_rustls::TlsAcceptor::from);
-        let causes = Arc::default();
         let served = connection::Served { router: Arc::new(service.router), tls, peers, causes };
         connection::accept(listener, served, stopped, DRAIN).await;
         if let Some(background) = background {
