@@ -148,3 +148,43 @@ pub struct Quotes {
     /// Symbol and price, in the order of the symbols.
     pub prices: Vec<(String, Cents)>,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAGE: &str = include_str!("../../../../../docs/brokerage-protocol.md");
+    const SOURCES: [&str; 5] = [
+        include_str!("mod.rs"),
+        include_str!("front.rs"),
+        include_str!("back.rs"),
+        include_str!("deposits/front.rs"),
+        include_str!("deposits/back.rs"),
+    ];
+
+    #[test]
+    fn every_operation_has_a_row_in_its_documentation() {
+        let lines = SOURCES.iter().flat_map(|source| source.lines().map(str::trim));
+        let names: Vec<&str> = lines
+            .filter(|line| !line.starts_with("//"))
+            .filter_map(|line| line.split_once(", \"")?.1.split_once("\" => "))
+            .map(|(name, _)| name)
+            .collect();
+        assert!(names.len() > 40, "{names:?}");
+        for name in names {
+            assert!(PAGE.contains(&format!("\n| `/{name}` |")), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_documented_example_is_one() {
+        let blocks: Vec<&str> =
+            PAGE.split("```json\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+        let [request, answer, refusal] = blocks[..] else { panic!("{blocks:?}") };
+        let request: front::CreateOrder = serde_json::from_str(request).unwrap();
+        let answer: front::Created = serde_json::from_str(answer).unwrap();
+        assert_eq!(answer.order.symbol, request.order.symbol);
+        let refusal: Problem = serde_json::from_str(refusal).unwrap();
+        assert_eq!((refusal.status, refusal.mistakes.len()), (422, 1));
+    }
+}
