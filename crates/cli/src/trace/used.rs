@@ -23,7 +23,7 @@ const fn pressure(name: &'static str, of: fn(&Resources) -> Option<f64>) -> Figu
 }
 
 /// Of each process.
-const OF_PROCESS: [Figure; 5] = [
+const OF_PROCESS: [Figure; 7] = [
     Figure {
         name: "context switches per s, to wait",
         of: |it| it.voluntary_per_s,
@@ -49,6 +49,8 @@ const OF_PROCESS: [Figure; 5] = [
         least: 0.0,
     },
     pressure("waits of its group for a processor", |it| it.group_pressure_cpu),
+    pressure("waits of its group for memory", |it| it.group_pressure_memory),
+    pressure("waits of its group for input and output", |it| it.group_pressure_io),
 ];
 /// Of the machine, which all processes see alike: pressure stall information.
 const OF_MACHINE: [Figure; 3] = [
@@ -163,6 +165,7 @@ mod tests {
             voluntary_per_s: Some(800.0),
             pressure_io: Some(0.25),
             group_pressure_cpu: Some(0.4),
+            group_pressure_memory: Some(0.05),
             ..below.clone()
         };
         let rows = rows(&[split(Role::Gate, 1, below, Some(above))]);
@@ -175,6 +178,7 @@ mod tests {
                 ["gate: memory, most", "9.5 MB", "9.5 MB"],
                 ["gate: memory of its group, most", "30 MB", "30 MB"],
                 ["gate: waits of its group for a processor", "1.0 %", "40 %"],
+                ["gate: waits of its group for memory", "-", "5.0 %"],
                 ["machine: waits for input and output", "2.0 %", "25 %"],
             ]
         );

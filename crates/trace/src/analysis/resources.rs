@@ -54,6 +54,10 @@ pub struct Resources {
     pub group_memory_most: Option<u64>,
     /// Share of the time in which some task of the control group waited for a processor, 0 to 1.
     pub group_pressure_cpu: Option<f64>,
+    /// The same for memory.
+    pub group_pressure_memory: Option<f64>,
+    /// The same for input and output.
+    pub group_pressure_io: Option<f64>,
 }
 
 impl Resources {
@@ -117,6 +121,8 @@ impl Resources {
             group_quota: mean(&gauge(Metric::GroupQuota)).map(|quota| quota / 1e3),
             group_memory_most: gauge(Metric::GroupMemory).into_iter().max(),
             group_pressure_cpu: pressure(Metric::GroupPressureCpu),
+            group_pressure_memory: pressure(Metric::GroupPressureMemory),
+            group_pressure_io: pressure(Metric::GroupPressureIo),
         }
     }
 
@@ -154,6 +160,8 @@ impl Resources {
             group_quota: each(|it| it.group_quota),
             group_memory_most: most(|it| it.group_memory_most),
             group_pressure_cpu: each(|it| it.group_pressure_cpu),
+            group_pressure_memory: each(|it| it.group_pressure_memory),
+            group_pressure_io: each(|it| it.group_pressure_io),
         }
     }
 }

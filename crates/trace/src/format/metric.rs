@@ -41,11 +41,15 @@ pub enum Metric {
     GroupPressureCpu = 16,
     /// Quota of the control group or of one above it, thousandths of a processor; absent without.
     GroupQuota = 17,
+    /// Time in which some task of the control group waited for memory, microseconds.
+    GroupPressureMemory = 18,
+    /// The same for input and output.
+    GroupPressureIo = 19,
 }
 
 impl Metric {
     /// Every metric.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 20] = [
         Self::CoreBusy,
         Self::Running,
         Self::ProcessCpu,
@@ -64,6 +68,8 @@ impl Metric {
         Self::GroupMemory,
         Self::GroupPressureCpu,
         Self::GroupQuota,
+        Self::GroupPressureMemory,
+        Self::GroupPressureIo,
     ];
 
     /// The metric of this number in a file.
@@ -92,6 +98,8 @@ impl Metric {
             Self::GroupMemory => "group_memory_bytes",
             Self::GroupPressureCpu => "group_pressure_cpu_us",
             Self::GroupQuota => "group_quota_millicpus",
+            Self::GroupPressureMemory => "group_pressure_memory_us",
+            Self::GroupPressureIo => "group_pressure_io_us",
         }
     }
 

@@ -95,7 +95,13 @@ impl Sampler {
         let quota = cgroup::quota(files, mounts, groups);
         add(Metric::GroupQuota, 0, quota.map(|cpus| (cpus * 1000.0).round() as u64));
         if let Some(folder) = cgroup::unified(mounts, groups) {
-            add(Metric::GroupPressureCpu, 0, pressure::of_group(files, &folder, "cpu"));
+            for (metric, resource) in [
+                (Metric::GroupPressureCpu, "cpu"),
+                (Metric::GroupPressureMemory, "memory"),
+                (Metric::GroupPressureIo, "io"),
+            ] {
+                add(metric, 0, pressure::of_group(files, &folder, resource));
+            }
         }
         Sample { at_ns: monotonic_ns(), values }
     }
@@ -130,6 +136,11 @@ mod tests {
         };
         write("proc/self/mountinfo", "30 1 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
         write("proc/self/cgroup", "0::/first\n");
+        let some = "some avg10=0.00 avg60=0.00 avg300=0.00 total=";
+        for (resource, total) in [("cpu", 7), ("memory", 8), ("io", 9)] {
+            let file = format!("sys/fs/cgroup/second/{resource}.pressure");
+            write(&file, &format!("{some}{total}\n"));
+        }
         let mut sampler = Sampler::new(Files::new(root.path()), Duration::ZERO);
         let mut quota = || {
             let sample = sampler.sample(&[]);
@@ -140,6 +151,14 @@ mod tests {
         write("proc/self/cgroup", "0::/second\n");
         write("sys/fs/cgroup/second/cpu.max", "2500 10000\n");
         assert_eq!(quota(), Some(250));
+        let sample = sampler.sample(&[]);
+        for (metric, expected) in [
+            (Metric::GroupPressureCpu, 7),
+            (Metric::GroupPressureMemory, 8),
+            (Metric::GroupPressureIo, 9),
+        ] {
+            assert!(sample.values.contains(&(metric, 0, expected)), "{metric:?}");
+        }
     }
 
     #[test]
