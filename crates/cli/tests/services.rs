@@ -8,7 +8,7 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::Command;
 
-use common::{Running, gate};
+use common::{Running, curl, gate};
 use tidegate_host::Cores;
 use tidegate_lab::services::{
     MessagesKeys, Node, NodeSetup, Services, Tomcat, TomcatSetup, messages_client,
@@ -152,6 +152,13 @@ fn the_messages_client_is_answered_in_the_clear_over_https_and_with_secured_mess
             assert!(line["bytes_in"].as_u64().unwrap() > 50, "{line}");
         }
     }
+    // What is too long is refused before it is read as XML.
+    let long = folder.path().join("long.xml");
+    std::fs::write(&long, vec![b'<'; (8 << 20) + 1]).unwrap();
+    let data = format!("@{}", long.display());
+    let status = ["--output", "/dev/null", "--write-out", "%{http_code}", "--data-binary", &data];
+    let output = curl(&[&status[..], &[&(tomcat.url() + "/secure")]].concat());
+    assert_eq!(output.stdout, b"413");
     // The server does not open what another client has sealed.
     let stranger = MessagesKeys::make(&folder.path().join("stranger")).unwrap();
     let arguments = ["--connection", "keep", "--security", "wss"];

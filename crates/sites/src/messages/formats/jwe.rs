@@ -208,6 +208,35 @@ mod tests {
         assert_eq!(BASE64.encode(key.unwrap()), "VqqN6vgjbSBcIijNcacQGg");
     }
 
+    /// Opens the first argument with the key of RFC 7518 appendix C, and encrypts for it.
+    const JWCRYPTO: &str = r#"
+import json, sys
+from jwcrypto import jwe, jwk
+key = jwk.JWK(kty="EC", crv="P-256", d="VEmDZpDXXK8p8N0Cndsxs924q6nS1RXFASRl6BfUqdw",
+              x="weNJy2HscCSM6AEDTDg04biOvhFhyyWvOHQfeF_PxMQ",
+              y="e8lnCO-AlStT-NJVX-crhB7QRYhiix03illJOVAOyck")
+opened = jwe.JWE()
+opened.deserialize(sys.argv[1], key)
+print(opened.payload.decode())
+header = {"alg": "ECDH-ES", "enc": "A256GCM", "cty": "JWT"}
+print(jwe.JWE(b"from the other side", json.dumps(header), recipient=key).serialize(compact=True))
+"#;
+
+    #[test]
+    fn another_implementation_reads_what_we_encrypt_and_we_what_it_does() {
+        let d = BASE64.decode("VEmDZpDXXK8p8N0Cndsxs924q6nS1RXFASRl6BfUqdw").unwrap();
+        let bob = PrivateKey::from_private_key(&ECDH_P256, &d).unwrap();
+        let text = encrypt(b"from us", bob.compute_public_key().unwrap().as_ref()).unwrap();
+        let mut python = std::process::Command::new("/usr/bin/python3");
+        let output = python.args(["-c", JWCRYPTO, &text]).output().unwrap();
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "jwcrypto, by `scripts/bootstrap test`: {error}");
+        let lines = String::from_utf8(output.stdout).unwrap();
+        let (read, written) = lines.trim_end().split_once('\n').unwrap();
+        assert_eq!(read, "from us");
+        assert_eq!(decrypt(written.as_bytes(), &bob).unwrap(), b"from the other side");
+    }
+
     #[test]
     fn only_the_holder_of_the_key_reads_a_message() {
         let (bob, eve) = (key(), key());

@@ -1,5 +1,6 @@
 package tidegate.messages;
 
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import javax.security.auth.callback.CallbackHandler;
@@ -10,6 +11,7 @@ import org.apache.wss4j.common.crypto.AlgorithmSuite;
 import org.apache.wss4j.common.ext.WSPasswordCallback;
 import org.apache.wss4j.common.ext.WSSecurityException;
 import org.apache.wss4j.common.util.KeyUtils;
+import org.apache.wss4j.common.util.WSTimeSource;
 import org.apache.wss4j.dom.WSConstants;
 import org.apache.wss4j.dom.WSDataRef;
 import org.apache.wss4j.dom.engine.WSSConfig;
@@ -44,6 +46,9 @@ public final class Security {
     private static final String CIPHER = WSConstants.AES_128_GCM;
     private static final String KEY_TRANSPORT = WSConstants.KEYTRANSPORT_RSAOAEP;
 
+    static final WSEncryptionPart BODY = new WSEncryptionPart("Body", Soap.ENVELOPE, "");
+    static final WSEncryptionPart TIMESTAMP = new WSEncryptionPart("Timestamp", WSConstants.WSU_NS, "");
+
     static {
         WSSConfig.init();
     }
@@ -63,14 +68,17 @@ public final class Security {
 
     /** Adds timestamp and signature to an envelope and encrypts its body. */
     public Document seal(Document envelope) throws Refused {
-        return seal(envelope, LIFETIME_S);
+        return seal(envelope, Instant::now, LIFETIME_S, BODY, TIMESTAMP);
     }
 
-    Document seal(Document envelope, int lifetime) throws Refused {
+    /** Seals by another clock, for another time, or signs only some of the parts. */
+    Document seal(Document envelope, WSTimeSource clock, int lifetime, WSEncryptionPart... signed)
+            throws Refused {
         try {
             WSSecHeader header = new WSSecHeader(envelope);
             header.insertSecurityHeader();
             WSSecTimestamp timestamp = new WSSecTimestamp(header);
+            timestamp.setWsTimeSource(clock);
             timestamp.setTimeToLive(lifetime);
             timestamp.build();
 
@@ -80,8 +88,7 @@ public final class Security {
             signature.setSignatureAlgorithm(SIGNATURE);
             signature.setDigestAlgo(DIGEST);
             signature.setSigCanonicalization(CANONICAL);
-            signature.getParts().add(new WSEncryptionPart("Body", Soap.ENVELOPE, ""));
-            signature.getParts().add(new WSEncryptionPart("Timestamp", WSConstants.WSU_NS, ""));
+            signature.getParts().addAll(List.of(signed));
             signature.build(keys.own());
 
             WSSecEncrypt encryption = new WSSecEncrypt(header);

@@ -7,7 +7,10 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.ByteArrayOutputStream;
 import java.nio.charset.StandardCharsets;
+import java.time.Instant;
+import java.util.List;
 import java.util.zip.GZIPOutputStream;
+import org.apache.wss4j.common.WSEncryptionPart;
 import org.apache.wss4j.dom.WSConstants;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
@@ -74,7 +77,9 @@ class SecurityTest {
     void an_altered_timestamp_is_refused() throws Exception {
         Document message = Soap.parse(sealed("x"));
         Element expires = first(message.getDocumentElement(), WSU, "Expires");
-        expires.setTextContent(expires.getTextContent().replaceFirst("\\.\\d+Z", ".999Z"));
+        String stated = expires.getTextContent();
+        // Other digits than those that are there.
+        expires.setTextContent(stated.replaceFirst("\\.\\d+Z", stated.endsWith(".999Z") ? ".998Z" : ".999Z"));
         refused(Soap.bytes(message), "signature or decryption was invalid");
     }
 
@@ -87,8 +92,46 @@ class SecurityTest {
 
     @Test
     void an_expired_message_is_refused() throws Exception {
-        byte[] sent = Soap.bytes(client.seal(Soap.envelope("request", "x"), -120));
+        byte[] sent = sealedAt(Instant.now().minusSeconds(2 * Security.LIFETIME_S));
         refused(sent, "timestamp has expired");
+    }
+
+    @Test
+    void a_message_of_the_future_is_refused() throws Exception {
+        byte[] sent = sealedAt(Instant.now().plusSeconds(2 * Security.SKEW_S));
+        refused(sent, "timestamp");
+    }
+
+    @Test
+    void a_message_for_another_party_is_refused() throws Exception {
+        Security toAnother = new Security(clientPair.with(Pair.make("server")));
+        refused(Soap.bytes(toAnother.seal(Soap.envelope("request", "x"))), "security does not hold");
+    }
+
+    @Test
+    void a_signature_that_leaves_out_body_or_timestamp_is_refused() throws Exception {
+        for (WSEncryptionPart only : List.of(Security.BODY, Security.TIMESTAMP)) {
+            Document message = client.seal(
+                    Soap.envelope("request", "x"), Instant::now, Security.LIFETIME_S, only);
+            refused(Soap.bytes(message), "not its body and timestamp");
+        }
+    }
+
+    @Test
+    void what_was_signed_in_another_canonical_writing_is_accepted() throws Exception {
+        String text = new String(sealed("x"), StandardCharsets.UTF_8);
+        String other = text.replaceFirst(" ", "\n   ");
+        assertFalse(other.equals(text));
+        Document message = Soap.parse(other.getBytes(StandardCharsets.UTF_8));
+        server.open(message);
+        assertEquals("x", Soap.text(message, "request"));
+    }
+
+    @Test
+    void xml_that_is_no_soap_is_refused() {
+        refused("<a/>".getBytes(StandardCharsets.UTF_8), "no SOAP 1.2 envelope");
+        String empty = "<e:Envelope xmlns:e='" + Soap.ENVELOPE + "'/>";
+        refused(empty.getBytes(StandardCharsets.UTF_8), "no element Body");
     }
 
     @Test
@@ -169,6 +212,12 @@ class SecurityTest {
 
     private byte[] sealed(String text) throws Refused {
         return Soap.bytes(client.seal(Soap.envelope("request", text)));
+    }
+
+    private byte[] sealedAt(Instant time) throws Refused {
+        Document message = client.seal(Soap.envelope("request", "x"), () -> time, Security.LIFETIME_S,
+                Security.BODY, Security.TIMESTAMP);
+        return Soap.bytes(message);
     }
 
     private void refused(byte[] sent, String why) {
