@@ -227,8 +227,8 @@ impl Brand {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use rand::SeedableRng as _;
     use rand::rngs::StdRng;
-    use rand::{RngExt as _, SeedableRng as _};
 
     use super::*;
 
