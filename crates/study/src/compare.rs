@@ -174,7 +174,41 @@ fn settings(a: &State, b: &State) -> Vec<Setting> {
             differ.push(Setting { what, first: value.to_string(), second: other.to_string() });
         }
     }
+    differ.extend(differing_levels(&a.experiment, &b.experiment));
+    let files =
+        a.scenarios.iter().filter_map(|(file, text)| Some((file, text, b.scenarios.get(file)?)));
+    differ.extend(files.filter(|(_, first, second)| first != second).map(|(file, ..)| Setting {
+        what: format!("text of {file}"),
+        first: "that in its study.json".into(),
+        second: "another".into(),
+    }));
     differ
+}
+
+/// Levels of the same name that set something else.
+fn differing_levels(a: &Experiment, b: &Experiment) -> Vec<Setting> {
+    let levels = |of: &Experiment| -> BTreeMap<(String, String), String> {
+        let factors = of.factors.iter();
+        let each = factors.flat_map(|factor| {
+            factor
+                .levels
+                .iter()
+                .map(|level| ((factor.name.clone(), level.name.clone()), level.sets()))
+        });
+        each.collect()
+    };
+    let (first, second) = (levels(a), levels(b));
+    let both = first.into_iter().filter_map(|(key, value)| {
+        let other = second.get(&key)?.clone();
+        Some((key, value, other))
+    });
+    both.filter(|(_, first, second)| first != second)
+        .map(|((factor, level), first, second)| Setting {
+            what: format!("{factor} {level}"),
+            first,
+            second,
+        })
+        .collect()
 }
 
 /// Those of these settings that differ.
@@ -298,6 +332,22 @@ mod tests {
         // s = 1 in both, error √(2/3), t(4) = 2.776: half width 2.267.
         assert_eq!((tide.first, tide.second), (51.0, 81.0));
         assert!((tide.low_95.unwrap() - 27.733).abs() < 0.01, "{tide:?}");
+    }
+
+    #[test]
+    fn levels_of_the_same_name_with_other_settings_are_named() {
+        let experiment = |certificate: &str| {
+            let text = format!(
+                "name = \"x\"\nabout = \"x\"\n[[factors]]\nname = \"era\"\nlevels = [{{ name = \"then\", certificate = \"{certificate}\" }}, {{ name = \"now\", certificate = \"ecdsa-p256\" }}]\n"
+            );
+            Experiment::from_toml(&text, "x").unwrap()
+        };
+        let (a, b) = (experiment("rsa-2048"), experiment("ecdsa-p256"));
+        assert!(differing_levels(&a, &a).is_empty());
+        let differ = differing_levels(&a, &b);
+        let [one] = &differ[..] else { panic!("{differ:?}") };
+        assert_eq!(one.what, "era then");
+        assert!(one.first.contains("rsa-2048") && one.second.contains("ecdsa-p256"), "{one:?}");
     }
 
     #[test]

@@ -10,6 +10,10 @@ use crate::{Error, Result};
 
 /// Name of the file that a finished study leaves; without it the study is not finished.
 const SUMMARY: &str = "summary.json";
+/// Name of the file that says whose the runs of a folder are.
+pub(crate) const STATE: &str = "study.json";
+/// Name of the folder of runs.
+pub(crate) const RUNS: &str = "runs";
 /// Name of the page that shows it.
 const PAGE: &str = "report.html";
 /// What a name has while its file is being written.
@@ -81,11 +85,17 @@ impl Folder {
     /// Takes the earlier result of this study away: the folder has none until it is complete.
     ///
     /// # Errors
-    /// [`Error::Operator`]: the folder has the result of another study or version;
+    /// [`Error::Operator`]: the folder has the runs of an experiment, or the result of another
+    /// study or version;
     /// [`Error::Machine`]: it cannot be removed.
     pub fn begin_anew(&self, study: &str) -> Result<()> {
-        let path = self.file(SUMMARY);
-        if !path.exists() {
+        if [STATE, RUNS].iter().any(|name| self.file(name).exists()) {
+            return Err(Error::Operator(format!(
+                "--out {}: holds the runs of another study; give another folder",
+                self.path().display()
+            )));
+        }
+        if !self.file(SUMMARY).exists() {
             return Ok(());
         }
         match self.result() {
@@ -157,6 +167,18 @@ mod tests {
         let error = folder.begin_anew("capacity").unwrap_err();
         assert!(error.to_string().contains("another study"), "{error}");
         assert_eq!(folder.result().unwrap().study, "overload");
+    }
+
+    #[test]
+    fn the_folder_of_an_experiment_that_was_interrupted_is_not_taken_by_another_study() {
+        for name in [STATE, RUNS] {
+            let root = tempfile::tempdir().unwrap();
+            let folder = Folder::create(root.path()).unwrap();
+            folder.write(name, b"").unwrap();
+            let error = folder.begin_anew("capacity").unwrap_err();
+            assert_eq!(error.exit_code(), 2);
+            assert!(error.to_string().contains("the runs of another study"), "{error}");
+        }
     }
 
     #[test]

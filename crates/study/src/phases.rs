@@ -49,6 +49,16 @@ const SUMS: [(&str, Sum, &str); 3] = [
     ("connection", |_| true, "all phases"),
 ];
 
+/// CPU time of the gate for one handshake of a kind, and how many times that of a resumed one a
+/// full one takes.
+///
+/// Source: Guitart et al. 2007, section 7.1.2, "the big difference between the computational demand
+/// of a resumed SSL handshake (2 ms) and a full SSL handshake (175 ms)".
+pub const FULL_COST: &str = "gate.full_cost";
+/// The same of a resumed handshake.
+pub const RESUMED_COST: &str = "gate.resumed_cost";
+const COST_RATIO: &str = "gate.full_to_resumed";
+
 type Sum = fn(Phase) -> bool;
 
 const OF_CONNECTION: &str = "ms per connection";
@@ -94,6 +104,17 @@ static ALL: LazyLock<Vec<Named>> = LazyLock::new(|| {
         let meaning = format!("share of a connection's time: {meaning}");
         all.push(named(format!("gate.{name}_share"), "share", meaning));
     }
+    for (name, _, meaning) in SUMS.into_iter().filter(|(name, ..)| *name != "connection") {
+        let meaning = format!("share of the gate's CPU time for a connection: {meaning}");
+        all.push(named(format!("gate.{name}.cpu_share"), "share", meaning));
+    }
+    for (name, unit, meaning) in [
+        (FULL_COST, "ms", "CPU time of the gate for a full TLS handshake"),
+        (RESUMED_COST, "ms", "CPU time of the gate for a resumed TLS handshake"),
+        (COST_RATIO, "", "how many times that of a resumed one a full one takes"),
+    ] {
+        all.push(named(name.to_owned(), unit, meaning.to_owned()));
+    }
     all.extend(PLACES.map(|(name, words)| {
         named(name.to_owned(), OF_REQUEST, format!("{words}, mean of the answered requests"))
     }));
@@ -118,10 +139,10 @@ pub fn is_known(name: &str) -> bool {
 pub fn of_the_observer_of(name: &str) -> String {
     let observer = name.split('.').next().unwrap_or_default();
     let of = |it: &'static Named| it.name.strip_prefix(observer)?.strip_prefix('.');
-    let names = ALL.iter().filter_map(of).filter(|name| !name.ends_with(".cpu"));
+    let names = ALL.iter().filter_map(of).filter(|name| !name.contains(".cpu"));
     let names = names.collect::<Vec<_>>().join(", ");
     match observer {
-        "gate" => format!("phases of gate: {names}; with .cpu behind a time its CPU time"),
+        "gate" => format!("phases of gate: {names}; with .cpu their CPU time"),
         "request" | "customer" => format!("phases of {observer}: {names}"),
         _ => "phases begin with `gate.`, `request.` or `customer.`".into(),
     }
@@ -137,6 +158,8 @@ pub fn is_traced(name: &str) -> bool {
 /// handshake.
 pub fn value(phases: &Figures, name: &str) -> Option<f64> {
     let value = match name.strip_prefix("gate.") {
+        Some(_) if name == COST_RATIO => phases.get(FULL_COST)? / phases.get(RESUMED_COST)?,
+        Some(_) if name == FULL_COST || name == RESUMED_COST => *phases.get(name)?,
         Some(name) => of_gate(phases, name)?,
         None => *phases.get(name)?,
     };
@@ -145,7 +168,8 @@ pub fn value(phases: &Figures, name: &str) -> Option<f64> {
 
 fn of_gate(phases: &Figures, name: &str) -> Option<f64> {
     if let Some(part) = name.strip_suffix("_share") {
-        return Some(of_gate(phases, part)? / of_gate(phases, "connection")?);
+        let whole = if part.ends_with(".cpu") { "connection.cpu" } else { "connection" };
+        return Some(of_gate(phases, part)? / of_gate(phases, whole)?);
     }
     let (name, ending) = match name.strip_suffix(".cpu") {
         Some(name) => (name, ".cpu"),
@@ -172,13 +196,16 @@ mod tests {
         of.iter().map(|(name, ms)| ((*name).to_owned(), *ms)).collect()
     }
 
-    const TRACED: [(&str, f64); 6] = [
+    const TRACED: [(&str, f64); 9] = [
         ("gate.handshake_full", 15.0),
         ("gate.handshake_full.cpu", 2.0),
         ("gate.handshake_resumed", 5.0),
         ("gate.await_request", 10.0),
         ("gate.upstream", 20.0),
         ("gate.idle", 50.0),
+        ("gate.idle.cpu", 0.5),
+        ("gate.full_cost", 8.0),
+        ("gate.resumed_cost", 0.5),
     ];
 
     #[test]
@@ -190,7 +217,10 @@ mod tests {
             ("gate.handshake.cpu", 2.0),
             ("gate.no_request", 60.0),
             ("gate.connection", 100.0),
-            ("gate.connection.cpu", 2.0),
+            ("gate.connection.cpu", 2.5),
+            ("gate.no_request.cpu_share", 0.2),
+            ("gate.resumed_cost", 0.5),
+            ("gate.full_to_resumed", 16.0),
             ("gate.handshake_share", 0.2),
             ("gate.no_request_share", 0.6),
         ] {
@@ -216,6 +246,7 @@ mod tests {
             [format!("gate.{}", phase.name()), format!("gate.{}.cpu", phase.name())]
         });
         let others = PLACES.into_iter().chain(CUSTOMER).map(|(name, _)| name.to_owned());
+        let others = others.chain([FULL_COST, RESUMED_COST].map(str::to_owned));
         let phases: Figures = occurred.chain(others).map(|name| (name, 1.0)).collect();
         for phase in all() {
             assert!(value(&phases, &phase.name).is_some_and(|it| it > 0.0), "{}", phase.name);

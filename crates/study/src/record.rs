@@ -8,12 +8,11 @@ use serde::{Deserialize, Serialize};
 use tidegate_host::{Machine, Provenance};
 
 use crate::experiment::{Levels, Settings, Windows};
+use crate::folder::RUNS;
 use crate::metrics::Figures;
 use crate::summary::FORMAT;
 use crate::{Error, Result};
 
-/// Name of the folder of all runs.
-const RUNS: &str = "runs";
 /// What the name of a run's folder ends with until it is complete.
 const PARTIAL: &str = ".partial";
 /// Name of the file.

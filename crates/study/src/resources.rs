@@ -13,7 +13,8 @@ pub struct Resources {
     pub server: Cores,
     /// Cores of the customers.
     pub driver: Cores,
-    /// How much of a core a processor is, where an experiment leaves it open.
+    /// How much of a core a processor is: that of all combinations, or of those that leave it
+    /// open.
     pub share: f64,
     /// Limits service and gate to parts of cores.
     quota: Option<Quota>,
@@ -95,7 +96,12 @@ impl Resources {
                 None
             }
         };
-        if let Some(note) = parts_note(share, &server).filter(|_| quota.is_some()) {
+        let each = shares_of(combinations, share);
+        if let [common] = each[..] {
+            share = common;
+        }
+        let note = parts_note(&each, &server);
+        if let Some(note) = note.filter(|_| quota.is_some()) {
             notes.insert(0, note);
         }
         Ok(Self { server, driver, share, quota, notes })
@@ -140,8 +146,8 @@ impl Resources {
         servers.iter().enumerate().map(limit).collect()
     }
 
-    /// What "processors" are in this study, for tables and figures: `processors of 0.25 cores`,
-    /// or `processors`.
+    /// What "processors" are in this study, for tables and figures: `processors, each a quarter of
+    /// a core`, or `processors`.
     pub fn unit(&self) -> String {
         if self.share < 1.0 {
             format!("processors, each {} of a core", part(self.share))
@@ -160,17 +166,34 @@ pub fn part(share: f64) -> String {
     match share {
         share if (share - 0.25).abs() < 1e-6 => "a quarter".into(),
         share if (share - 0.5).abs() < 1e-6 => "half".into(),
+        share if share >= 1.0 => "the whole".into(),
         share => format!("{:.0} %", 100.0 * share),
     }
 }
 
-fn parts_note(share: f64, server: &Cores) -> Option<String> {
-    (share < 1.0).then(|| {
-        format!(
+/// The parts of a core that a processor is in these combinations, from small to large; `open`
+/// where they do not say.
+fn shares_of(combinations: &[Combination], open: f64) -> Vec<f64> {
+    let each = combinations.iter().map(|one| one.settings.processor_share.unwrap_or(open));
+    let mut each: Vec<f64> = each.collect();
+    each.sort_by(f64::total_cmp);
+    each.dedup();
+    each
+}
+
+fn parts_note(shares: &[f64], server: &Cores) -> Option<String> {
+    match *shares {
+        [share] if share < 1.0 => Some(format!(
             "One processor is {} of a core: a control group limits the time of service and gate on core {server}. What threads on different cores do to each other is not part of the result.",
             part(share)
-        )
-    })
+        )),
+        [least, .., most] => Some(format!(
+            "One processor is {} to {} of a core, as each combination says.",
+            part(least),
+            part(most)
+        )),
+        _ => None,
+    }
 }
 
 /// The most processors of a combination that leaves their share open, at least 1.
@@ -254,6 +277,7 @@ mod tests {
         let found = Resources::find((&server, &driver), &mut half, no_groups).unwrap();
         assert_eq!(found.grant(&half[0].settings).cpus, 1.0);
         assert!(found.notes[0].contains("whole cores by affinity"), "{:?}", found.notes);
+        assert_eq!(found.share, 1.0);
         let mut limited = combinations(&[1, 1], None);
         for (one, share) in limited.iter_mut().zip([0.1, 1.0]) {
             (one.settings.site, one.settings.app_server_share) = ("brokerage".into(), share);
@@ -265,6 +289,22 @@ mod tests {
         parts.extend(combinations(&[1], Some(0.25)));
         let error = Resources::find((&server, &driver), &mut parts, no_groups).unwrap_err();
         assert!(error.to_string().contains("need a control group"), "{error}");
+    }
+
+    #[test]
+    fn a_share_that_every_combination_states_is_what_a_processor_is() {
+        let cores = Cores::new([0]).unwrap();
+        let half = shares_of(&combinations(&[1, 2], Some(0.5)), 1.0);
+        assert_eq!(half, [0.5]);
+        let note = parts_note(&half, &cores).unwrap();
+        assert!(note.starts_with("One processor is half of a core: "), "{note}");
+        let mut several = combinations(&[1, 4], Some(0.5));
+        several.extend(combinations(&[1], None));
+        let several = shares_of(&several, 1.0);
+        assert_eq!(several, [0.5, 1.0]);
+        let note = parts_note(&several, &cores).unwrap();
+        assert!(note.starts_with("One processor is half to the whole of a core"), "{note}");
+        assert_eq!(parts_note(&shares_of(&combinations(&[1, 2], None), 1.0), &cores), None);
     }
 
     #[test]

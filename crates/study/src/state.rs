@@ -1,19 +1,18 @@
 //! Whose a folder is: `study.json` names the version and the resolved experiment. A folder of
 //! another one is not touched.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use tidegate_host::Machine;
 
 use crate::experiment::Experiment;
-use crate::folder::Folder;
+use crate::folder::{Folder, RUNS, STATE};
 use crate::options::Options;
 use crate::resources::Resources;
 use crate::summary::FORMAT;
 use crate::{Error, Result};
-
-const FILE: &str = "study.json";
 
 /// What the runs of a folder have in common.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -34,13 +33,21 @@ pub struct State {
     pub driver_cores: String,
     /// How much of a core a processor is.
     pub processor_share: f64,
+    /// The texts of scenario files, by the path that the settings have.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub scenarios: BTreeMap<String, String>,
     /// The machine.
     pub machine: Machine,
 }
 
 impl State {
     /// What a run with these options makes.
-    pub(crate) fn new(experiment: &Experiment, options: &Options, resources: &Resources) -> Self {
+    pub(crate) fn new(
+        experiment: &Experiment,
+        options: &Options,
+        resources: &Resources,
+        scenarios: BTreeMap<String, String>,
+    ) -> Self {
         Self {
             format: FORMAT,
             version: env!("CARGO_PKG_VERSION").into(),
@@ -50,6 +57,7 @@ impl State {
             server_cores: resources.server.to_string(),
             driver_cores: resources.driver.to_string(),
             processor_share: resources.share,
+            scenarios,
             machine: Machine::read(),
         }
     }
@@ -64,7 +72,7 @@ impl State {
         let shown = out.display();
         let operator = |text: String| Err(Error::Operator(format!("--out {shown}: {text}")));
         let folder = Folder::create(out)?;
-        if let Ok(text) = std::fs::read_to_string(folder.file(FILE)) {
+        if let Ok(text) = std::fs::read_to_string(folder.file(STATE)) {
             if let Some(other) = of_other_method(&text) {
                 return operator(format!("holds the study {other}; give another --out"));
             }
@@ -82,9 +90,9 @@ impl State {
                 )),
             };
         }
-        if folder.file("runs").exists() || folder.file("summary.json").exists() {
+        if folder.file(RUNS).exists() || folder.file("summary.json").exists() {
             return operator(format!(
-                "has results and no {FILE}, so that it cannot be continued; give another --out"
+                "has results and no {STATE}, so that it cannot be continued; give another --out"
             ));
         }
         self.write(&folder)
@@ -93,7 +101,7 @@ impl State {
     fn write(&self, folder: &Folder) -> Result<()> {
         let text = serde_json::to_string_pretty(self)
             .map_err(|error| Error::Internal(format!("cannot write the state: {error}")))?;
-        folder.write(FILE, (text + "\n").as_bytes()).map(|_| ())
+        folder.write(STATE, (text + "\n").as_bytes()).map(|_| ())
     }
 
     /// What a folder has of another study, in words; `None` if it is of the same. Claims, figures
@@ -101,7 +109,7 @@ impl State {
     fn difference(&self, text: &str) -> Option<String> {
         let mut value: serde_json::Value = match serde_json::from_str(text) {
             Ok(value) => value,
-            Err(error) => return Some(format!("its {FILE} cannot be read ({error})")),
+            Err(error) => return Some(format!("its {STATE} cannot be read ({error})")),
         };
         let (format, version) = (&value["format"], &value["version"]);
         if *format != serde_json::json!(self.format) || *version != serde_json::json!(self.version)
@@ -118,7 +126,7 @@ impl State {
         }
         let other: Self = match serde_json::from_value(value) {
             Ok(other) => other,
-            Err(error) => return Some(format!("its {FILE} cannot be read ({error})")),
+            Err(error) => return Some(format!("its {STATE} cannot be read ({error})")),
         };
         let mut own = self.experiment.clone();
         (own.claims, own.figures) = (Vec::new(), Vec::new());
@@ -133,6 +141,7 @@ impl State {
                 (other.processor_share - self.processor_share).abs() > 1e-9,
                 "was run with other shares of processors",
             ),
+            (other.scenarios != self.scenarios, "was run with another text of a scenario file"),
             (other.machine != self.machine, "was measured on another machine"),
             (other.experiment != own, "is of another version of the experiment's file"),
         ];
@@ -144,7 +153,7 @@ impl State {
     /// # Errors
     /// [`Error::Operator`]: it holds no study, or one of another version.
     pub fn of(out: &Path) -> Result<Self> {
-        let file = out.join(FILE);
+        let file = out.join(STATE);
         let operator = |text: String| Error::Operator(format!("{}: {text}", file.display()));
         let text = std::fs::read_to_string(&file)
             .map_err(|error| operator(format!("{error}; give the folder of a study")))?;
@@ -203,6 +212,7 @@ mod tests {
             server_cores: "0".into(),
             driver_cores: "1".into(),
             processor_share: 0.25,
+            scenarios: BTreeMap::from([("shop.toml".into(), "name = \"shop\"".into())]),
             machine: Machine::default(),
         }
     }
@@ -223,6 +233,7 @@ mod tests {
             (State { quick: false, ..state() }, "another --quick"),
             (State { seed: 2, ..state() }, "another --seed"),
             (State { server_cores: "0,1".into(), ..state() }, "other --server-cores"),
+            (State { scenarios: BTreeMap::new(), ..state() }, "another text of a scenario file"),
             (State { version: "2".into(), ..state() }, "another version of the program"),
             (State { format: FORMAT + 1, ..state() }, "another version of the program"),
         ] {
@@ -242,7 +253,7 @@ mod tests {
         let out = tempfile::tempdir().unwrap();
         state().claim(out.path(), false).unwrap();
         // As written by a program that knew other figures.
-        let file = out.path().join(FILE);
+        let file = out.path().join(STATE);
         let mut earlier: serde_json::Value =
             serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
         earlier["experiment"]["figures"] = serde_json::json!([{ "shape": "round" }]);
@@ -270,7 +281,7 @@ mod tests {
     #[test]
     fn the_folder_of_a_study_with_a_method_of_its_own_is_not_touched() {
         let out = tempfile::tempdir().unwrap();
-        std::fs::write(out.path().join(FILE), "{\"study\": \"messages\"}").unwrap();
+        std::fs::write(out.path().join(STATE), "{\"study\": \"messages\"}").unwrap();
         for resume in [false, true] {
             assert!(error(&state(), out.path(), resume).contains("holds the study messages"));
         }
@@ -280,9 +291,9 @@ mod tests {
     #[test]
     fn results_without_a_state_and_a_damaged_state_are_not_touched() {
         let out = tempfile::tempdir().unwrap();
-        std::fs::create_dir(out.path().join("runs")).unwrap();
+        std::fs::create_dir(out.path().join(RUNS)).unwrap();
         assert!(error(&state(), out.path(), false).contains("cannot be continued"));
-        std::fs::write(out.path().join(FILE), "{").unwrap();
+        std::fs::write(out.path().join(STATE), "{").unwrap();
         assert!(error(&state(), out.path(), true).contains("cannot be read"));
     }
 }

@@ -105,14 +105,14 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
                 };
                 format!("{head}{}  {}", line(step), time_left(left))
             }
-            Event::Window(window) => {
+            Event::Window(window, left) => {
                 let load = match window.multiple {
                     Some(multiple) => {
                         format!("{multiple}× {}", if window.gate { "with gate" } else { "without" })
                     }
                     None => "baseline".to_owned(),
                 };
-                format!("{}  {load}", line(&window.step))
+                format!("{}  {load}  {}", line(&window.step), time_left(left))
             }
         };
         // A reader that is gone does not affect the measurement.
@@ -144,6 +144,11 @@ fn options(args: Args) -> anyhow::Result<Options> {
             "--target {target}: the scheme is missing; write https://{target}"
         )));
     }
+    if args.gate && !args.resolve.is_empty() {
+        return Err(bad_input(
+            "--gate with --resolve: the gate finds the site by its name alone, so that its load could reach another machine; enter the address into /etc/hosts, give it in --target, or leave out one of the two flags",
+        ));
+    }
     let one_page = args.scenario.is_none();
     let (mut scenario, target) = match &args.scenario {
         Some(name) => (scenario(name)?, target.clone()),
@@ -151,7 +156,7 @@ fn options(args: Args) -> anyhow::Result<Options> {
     };
     scenario.add_headers(&args.headers);
     let limit = Limit { ms: args.limit.as_secs_f64() * 1000.0, percentile: args.percentile };
-    let threads = args.threads.map_or_else(|| threads(&target), usize::from);
+    let threads = args.threads.map_or_else(|| threads(&target, &args.resolve), usize::from);
     Ok(Options {
         target,
         scenario,
@@ -176,8 +181,8 @@ fn options(args: Args) -> anyhow::Result<Options> {
 }
 
 /// On the site's own machine the load generator takes no more than one processor from it.
-fn threads(target: &str) -> usize {
-    let addresses = tidegate_load::addresses_of(target, &[]).unwrap_or_default();
+fn threads(target: &str, resolve: &[Resolve]) -> usize {
+    let addresses = tidegate_load::addresses_of(target, resolve).unwrap_or_default();
     match addresses.iter().any(|address| capacity::is_here(address.ip())) {
         true => 1,
         false => std::thread::available_parallelism().map_or(1, usize::from),

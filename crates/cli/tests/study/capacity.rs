@@ -171,6 +171,12 @@ fn a_target_that_cannot_be_studied_is_told_what_to_do() {
         (&good, &["--limit", "0"], 2, "must be 1ms to 24h"),
         (&good, &["--percentile", "97"], 2, "must be 50, 90, 95 or 99"),
         (&good, &["--ca", "no-such.pem"], 2, "name a PEM file"),
+        (
+            "http://shop.test:81",
+            &["--gate", "--resolve", "shop.test:81:127.0.0.1"],
+            2,
+            "enter the address into /etc/hosts",
+        ),
     ] {
         let output = study(target, out.path(), more);
         let text = output.stderr_text();

@@ -132,6 +132,30 @@ fn a_run_of_another_version_is_measured_again() {
 }
 
 #[test]
+fn runs_of_another_scenario_text_are_not_added_to_those_that_there_are() {
+    if !has_two_processors() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let (file, out) = finished(folder.path());
+    let scenario = folder.path().join("one-page.toml");
+    let text = std::fs::read_to_string(&scenario).unwrap();
+    std::fs::write(&scenario, text.replace("60s", "30s")).unwrap();
+    let resumed = tidegate(&again(&file, &out));
+    let message = resumed.stderr_text();
+    assert_eq!(resumed.status.code(), Some(2), "{message}");
+    assert!(message.contains("another text of a scenario file"), "{message}");
+    assert!(out.join("summary.json").exists());
+
+    // Nor those of another study.
+    let target = ["--target", "http://127.0.0.1:1"];
+    let args = [&["study", "capacity", "--out", out.to_str().unwrap()][..], &target].concat();
+    std::fs::remove_file(out.join("summary.json")).unwrap();
+    let message = tidegate(&args).stderr_text();
+    assert!(message.contains("holds the runs of another study"), "{message}");
+}
+
+#[test]
 fn a_finished_study_that_measures_again_has_no_result_until_all_runs_are_complete() {
     if !has_two_processors() {
         return;

@@ -24,6 +24,8 @@ pub struct Run {
     pub levels: Levels,
     /// Its settings.
     pub settings: Settings,
+    /// How much of cores service and gate were granted.
+    pub cpus: f64,
     /// Figures, those by the machine's speed included.
     pub figures: Figures,
     /// Mean milliseconds by phase.
@@ -74,6 +76,7 @@ pub fn run(record: &Record, usual: Option<f64>) -> Run {
         round: record.planned.round,
         levels: record.planned.levels.clone(),
         settings: record.planned.settings.clone(),
+        cpus: record.planned.cpus,
         figures,
         phases: record.phases.clone(),
         seconds: record.seconds.clone(),

@@ -245,6 +245,7 @@ pub fn every_run(experiment: &Experiment, records: &[Record]) -> Vec<Row> {
         row.insert("run".into(), json!(record.planned.id));
         row.insert("round".into(), json!(record.planned.round + 1));
         row.extend(columns(experiment, &record.planned.levels));
+        row.insert("granted_cpus".into(), json!(record.planned.cpus));
         for metric in METRICS {
             put(&mut row, metric.name, run.figure(metric.name));
         }

@@ -53,8 +53,13 @@ pub struct Compared {
     pub saturated: usize,
 }
 
+/// Windows of a comparison of so many rounds: in each a baseline, and every load both ways.
+pub(super) fn windows(rounds: u32) -> u32 {
+    rounds * (1 + 2 * MULTIPLES.len() as u32)
+}
+
 /// Measures all loads without and with the gate, in turns of random order, each round after a
-/// baseline. `show` is called with each window.
+/// baseline. `show` is called with each window and the number of those that are left.
 ///
 /// # Errors
 /// The gate does not start, a run fails or is interrupted.
@@ -62,21 +67,26 @@ pub(super) fn compare(
     measuring: &mut Measuring,
     carried: f64,
     times: Times,
-    show: &mut dyn FnMut(&Window),
+    show: &mut dyn FnMut(&Window, u32),
 ) -> Result<Vec<Window>> {
     let options = measuring.options;
     let gate = start_gate(options, times)?;
     let address = gate.address("gate")?.to_owned();
     let contenders: Vec<(f64, bool)> =
         MULTIPLES.into_iter().flat_map(|multiple| [(multiple, false), (multiple, true)]).collect();
-    let mut windows: Vec<Window> = Vec::new();
+    let all = windows(options.rounds());
+    let mut measured: Vec<Window> = Vec::new();
+    let mut keep = |window: Window| {
+        measured.push(window);
+        let left = all.saturating_sub(measured.len() as u32);
+        measured.last().into_iter().for_each(|window| show(window, left));
+    };
     let mut round = None;
     for turn in Order::seeded(options.seed).turns(contenders.len(), options.rounds()) {
         if round != Some(turn.round) {
             round = Some(turn.round);
             let step = measuring.step(Phase::Curve, BASELINE * carried, times)?;
-            windows.push(Window { round: turn.round, multiple: None, gate: false, step });
-            windows.last().into_iter().for_each(&mut *show);
+            keep(Window { round: turn.round, multiple: None, gate: false, step });
         }
         let (multiple, through) = contenders[turn.contender];
         let (target, insecure) = match through {
@@ -84,11 +94,10 @@ pub(super) fn compare(
             false => (options.target.as_str(), options.insecure),
         };
         let step = measuring.step_at(target, insecure, Phase::Curve, multiple * carried, times)?;
-        windows.push(Window { round: turn.round, multiple: Some(multiple), gate: through, step });
-        windows.last().into_iter().for_each(&mut *show);
+        keep(Window { round: turn.round, multiple: Some(multiple), gate: through, step });
     }
     drop(gate);
-    Ok(windows)
+    Ok(measured)
 }
 
 /// The gate before the site, on any address of loopback that is free.

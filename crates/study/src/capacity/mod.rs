@@ -47,10 +47,10 @@ const FIRST: f64 = 5.0;
 pub enum Event<'a> {
     /// Something that a user wants to know.
     Note(String),
-    /// A step was measured; about so much time is left for the staircase.
+    /// A step was measured; about so much time is left, with that of the comparison.
     Step(&'a Step, Duration),
-    /// A window of the comparison with the gate was measured.
-    Window(&'a Window),
+    /// A window of the comparison with the gate was measured; about so much time is left.
+    Window(&'a Window, Duration),
 }
 
 /// What a study found.
@@ -122,8 +122,9 @@ pub fn study(
     let windows = match carried {
         Some(carried) if options.gate && end == End::Found => {
             show(Event::Note("Without and with the gate, in random turns:".into()));
-            beyond::compare(&mut measuring, carried.value, times, &mut |window| {
-                show(Event::Window(window));
+            let each = times.warm_up + times.measure;
+            beyond::compare(&mut measuring, carried.value, times, &mut |window, left| {
+                show(Event::Window(window, each * left));
             })?
         }
         _ => Vec::new(),
@@ -231,6 +232,13 @@ fn announce(options: &Options, times: Times, think_s: f64, show: &mut dyn FnMut(
         "staircase: about {steps} steps of {each:.1} s, {:.1} minutes",
         each * steps as f64 / 60.0
     )));
+    if options.gate {
+        let windows = beyond::windows(options.rounds());
+        show(Event::Note(format!(
+            "then the comparison with the gate: {windows} windows, {:.1} minutes",
+            each * f64::from(windows) / 60.0
+        )));
+    }
 }
 
 fn climb(
@@ -243,10 +251,12 @@ fn climb(
     let mut staircase =
         Staircase::new(first, options.max_rate, options.thoroughness(), options.seed);
     let mut steps = Vec::new();
+    let then = if options.gate { beyond::windows(options.rounds()) } else { 0 };
     while let Some((phase, rate)) = staircase.next() {
         let step = measuring.step(phase, rate, times)?;
         staircase.push(step.outcome);
-        show(Event::Step(&step, (times.warm_up + times.measure) * staircase.left() as u32));
+        let left = staircase.left() as u32 + then;
+        show(Event::Step(&step, (times.warm_up + times.measure) * left));
         steps.push(step);
     }
     Ok((steps, staircase))

@@ -14,6 +14,7 @@ pub struct BuiltIn {
 /// Every experiment that ships.
 pub const BUILT_IN: &[BuiltIn] = &[
     BuiltIn { name: "overload", text: include_str!("../../experiments/overload.toml") },
+    BuiltIn { name: "patience", text: include_str!("../../experiments/patience.toml") },
     BuiltIn { name: "rivals", text: include_str!("../../experiments/rivals.toml") },
     BuiltIn { name: "tomcat", text: include_str!("../../experiments/tomcat.toml") },
     BuiltIn { name: "security", text: include_str!("../../experiments/security.toml") },

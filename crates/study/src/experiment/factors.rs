@@ -29,6 +29,13 @@ pub struct Level {
     pub(super) quick: bool,
 }
 
+impl Level {
+    /// The settings that it changes, as JSON.
+    pub(crate) fn sets(&self) -> String {
+        Json::Object(self.fields.clone()).to_string()
+    }
+}
+
 /// Most levels of a factor.
 const LEVELS: usize = 1000;
 

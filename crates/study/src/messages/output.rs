@@ -46,11 +46,7 @@ pub(super) fn write(
     ] {
         summary.tables.insert(name.to_owned(), rows);
     }
-    if !notes.is_empty() {
-        let note =
-            |text: &String| crate::Row::from_iter([("note".to_owned(), text.clone().into())]);
-        summary.tables.insert("notes".to_owned(), notes.iter().map(note).collect());
-    }
+    summary.add_notes(&notes);
     summary.claims = claims::check(measured, volume);
     let every = parquet::groups(measured.series.iter().map(requests))?;
     folder.write("requests.parquet", &every)?;

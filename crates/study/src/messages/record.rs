@@ -10,11 +10,8 @@ use tidegate_host::Provenance;
 use super::configuration::Configuration;
 use super::series::{Series, Start};
 use super::settings::Settings;
-use crate::folder::Folder;
+use crate::folder::{Folder, RUNS};
 use crate::{Error, Result};
-
-/// Name of the folder of all files.
-const RUNS: &str = "runs";
 
 /// A configuration of a round, measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -7,11 +7,8 @@ use serde::{Deserialize, Serialize};
 use tidegate_host::Machine;
 
 use super::NAME;
-use crate::folder::Folder;
+use crate::folder::{Folder, RUNS, STATE};
 use crate::{Error, Result};
-
-/// Name of the file.
-const FILE: &str = "study.json";
 
 /// What the measurements of a folder have in common.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -47,7 +44,7 @@ impl Settings {
         let shown = out.display();
         let operator = |text: String| Err(Error::Operator(format!("--out {shown}: {text}")));
         let folder = Folder::create(out)?;
-        match std::fs::read_to_string(folder.file(FILE)) {
+        match std::fs::read_to_string(folder.file(STATE)) {
             Ok(_) if !resume => operator(
                 "holds a study already; --resume continues it, another --out starts anew".into(),
             ),
@@ -57,16 +54,16 @@ impl Settings {
                     operator(format!("{difference}, or another --out to start anew"))
                 }
             },
-            Err(_) if folder.file("runs").exists() || folder.file("summary.json").exists() => {
+            Err(_) if folder.file(RUNS).exists() || folder.file("summary.json").exists() => {
                 operator(format!(
-                    "has results and no {FILE}, so that it cannot be continued; give another --out"
+                    "has results and no {STATE}, so that it cannot be continued; give another --out"
                 ))
             }
             Err(_) => {
                 let text = serde_json::to_string_pretty(self).map_err(|error| {
                     Error::Internal(format!("cannot write the settings: {error}"))
                 })?;
-                folder.write(FILE, (text + "\n").as_bytes())?;
+                folder.write(STATE, (text + "\n").as_bytes())?;
                 Ok(folder)
             }
         }
@@ -78,7 +75,7 @@ impl Settings {
         let value: serde_json::Value = match serde_json::from_str(text) {
             Ok(value) => value,
             Err(error) => {
-                return Some(format!("its {FILE} is damaged ({error}); remove the folder"));
+                return Some(format!("its {STATE} is damaged ({error}); remove the folder"));
             }
         };
         if value["study"] != NAME {
@@ -94,7 +91,7 @@ impl Settings {
         let other: Self = match serde_json::from_value(value) {
             Ok(other) => other,
             Err(error) => {
-                return Some(format!("its {FILE} is damaged ({error}); remove the folder"));
+                return Some(format!("its {STATE} is damaged ({error}); remove the folder"));
             }
         };
         if other.machine != self.machine {
@@ -134,7 +131,7 @@ impl Settings {
     /// # Errors
     /// [`Error::Operator`]: it is of another version, or damaged.
     pub(crate) fn of(out: &Path) -> Result<Option<Self>> {
-        let file = out.join(FILE);
+        let file = out.join(STATE);
         let text = std::fs::read_to_string(&file).unwrap_or_default();
         let value: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
         if value["study"] != NAME {
@@ -219,11 +216,11 @@ pub(crate) mod tests {
         let out = tempfile::tempdir().unwrap();
         std::fs::write(out.path().join("summary.json"), "{}").unwrap();
         assert!(error(&settings(), out.path(), false).contains("cannot be continued"));
-        std::fs::write(out.path().join(FILE), "{\"experiment\": {}}").unwrap();
+        std::fs::write(out.path().join(STATE), "{\"experiment\": {}}").unwrap();
         assert!(error(&settings(), out.path(), true).contains("holds another study"));
         assert_eq!(Settings::of(out.path()).unwrap(), None);
-        std::fs::write(out.path().join(FILE), "{").unwrap();
+        std::fs::write(out.path().join(STATE), "{").unwrap();
         assert!(error(&settings(), out.path(), true).contains("damaged"));
-        assert_eq!(std::fs::read_to_string(out.path().join(FILE)).unwrap(), "{");
+        assert_eq!(std::fs::read_to_string(out.path().join(STATE)).unwrap(), "{");
     }
 }

@@ -59,6 +59,7 @@ pub fn finish(experiment: &Experiment, options: &Options, measured: &Measured) -
             "{count} runs are left out of claims and figures: the load generator was saturated."
         )),
     }
+    summary.add_notes(&notes);
     let page = Page {
         experiment,
         options,

@@ -82,7 +82,8 @@ pub fn run(
     let mut combinations = experiment.combinations(options.quick);
     let given = (&options.server_cores, &options.driver_cores);
     let resources = Resources::find(given, &mut combinations, Quota::new)?;
-    let state = State::new(experiment, options, &resources);
+    let texts = scenario_texts(&combinations)?;
+    let state = State::new(experiment, options, &resources, texts.clone());
     state.claim(&options.out, options.resume)?;
     let (provenance, machine) = (Provenance::read(), Machine::read());
     record::remove_incomplete(&options.out);
@@ -102,7 +103,7 @@ pub fn run(
         out: &options.out,
         provenance: &provenance,
         machine: &machine,
-        scenarios: &scenarios(&combinations)?,
+        scenarios: &scenarios(&combinations, &texts)?,
     };
     let mut runner = Runner {
         bench,
@@ -123,20 +124,39 @@ pub fn run(
     Ok(Measured { records, notes, unit, cores, machine })
 }
 
-/// Every scenario that is named.
-fn scenarios(combinations: &[Combination]) -> Result<BTreeMap<String, Scenario>> {
+/// Every scenario that is named; `texts` has those of files.
+fn scenarios(
+    combinations: &[Combination],
+    texts: &BTreeMap<String, String>,
+) -> Result<BTreeMap<String, Scenario>> {
     let mut scenarios = BTreeMap::new();
     for name in combinations.iter().map(|one| &one.settings.scenario) {
-        if !scenarios.contains_key(name) {
-            let scenario = match Scenario::built_in(name) {
-                Some(scenario) => scenario,
-                None => Scenario::from_file(name.as_ref())
-                    .map_err(|error| Error::Operator(error.to_string()))?,
-            };
-            scenarios.insert(name.clone(), scenario);
+        if scenarios.contains_key(name) {
+            continue;
         }
+        let scenario = match texts.get(name) {
+            Some(text) => Scenario::from_toml(text, name)
+                .map_err(|mistakes| Error::Operator(mistakes.to_string()))?,
+            None => Scenario::built_in(name)
+                .ok_or_else(|| Error::Internal(format!("no scenario {name}")))?,
+        };
+        scenarios.insert(name.clone(), scenario);
     }
     Ok(scenarios)
+}
+
+/// The texts of scenarios that do not come with the program, by name.
+fn scenario_texts(combinations: &[Combination]) -> Result<BTreeMap<String, String>> {
+    let mut texts = BTreeMap::new();
+    for name in combinations.iter().map(|one| &one.settings.scenario) {
+        if !texts.contains_key(name) && Scenario::built_in_text(name).is_none() {
+            let text = std::fs::read_to_string(name).map_err(|error| {
+                Error::Operator(format!("{name}: {error}; name a scenario that can be read"))
+            })?;
+            texts.insert(name.clone(), text);
+        }
+    }
+    Ok(texts)
 }
 
 /// The state of a study that runs.

@@ -5,8 +5,9 @@ use std::ops::Range;
 use std::path::Path;
 
 use tidegate_trace::analysis::{Joined, join, phase_means};
-use tidegate_trace::{Process, Trace};
+use tidegate_trace::{Phase, Process, Trace};
 
+use crate::phases::{FULL_COST, RESUMED_COST};
 use crate::system::{LOAD_TRACE, SITE_TRACE, TRACE};
 use crate::{Error, Result};
 
@@ -22,10 +23,21 @@ pub(super) fn phases(folder: &Path, window: Range<u64>) -> Result<BTreeMap<Strin
         return Err(cut(&folder.join(TRACE)));
     }
     let mut phases = BTreeMap::new();
-    for mean in phase_means(&gate, Some(window.clone())).phases {
+    let means = phase_means(&gate, Some(window.clone()));
+    for mean in &means.phases {
         phases.insert(format!("gate.{}", mean.phase), mean.mean_ms);
         if let Some(cpu_ms) = mean.cpu_mean_ms {
             phases.insert(format!("gate.{}.cpu", mean.phase), cpu_ms);
+        }
+    }
+    // CPU time is the mean over all connections, and not all have a handshake of the kind.
+    for (phase, name, count) in [
+        (Phase::HandshakeFull, FULL_COST, means.full),
+        (Phase::HandshakeResumed, RESUMED_COST, means.resumed),
+    ] {
+        let found = means.phases.iter().find(|mean| mean.phase == phase.name());
+        if let Some(cpu_ms) = found.and_then(|mean| mean.cpu_mean_ms).filter(|_| count > 0) {
+            phases.insert(name.to_owned(), cpu_ms * means.connections as f64 / count as f64);
         }
     }
     let mut all = vec![gate];
@@ -76,7 +88,7 @@ fn places(joined: Joined) -> Vec<(String, f64)> {
 mod tests {
     use super::*;
     use tidegate_host::clock::monotonic_ns;
-    use tidegate_trace::{Line, Options, Outcome, Phase, Role, Tracing};
+    use tidegate_trace::{Line, Options, Outcome, Role, Tracing};
 
     #[test]
     fn a_trace_that_ends_before_the_window_is_no_result() {
@@ -95,6 +107,9 @@ mod tests {
         assert_eq!(tracing.finish().records, 2);
         let found = phases(folder.path(), from..to).unwrap();
         assert!(found["gate.handshake_full"] > 0.0, "{found:?}");
+        // The one connection is a full handshake's.
+        assert_eq!(found.get(FULL_COST), found.get("gate.handshake_full.cpu"), "{found:?}");
+        assert_eq!(found.get(RESUMED_COST), None);
 
         let error = phases(folder.path(), from..to + 60_000_000_000).unwrap_err().to_string();
         assert!(error.contains("make room and continue with --resume"), "{error}");

@@ -51,6 +51,23 @@ pub(super) fn load_of(run: &Run) -> f64 {
     run.settings.load.or(run.settings.rate).or(customers).unwrap_or_default()
 }
 
+/// Processors in words, with what they are where they are no whole cores: `2 processors (½ core)`.
+fn processors(count: u32, cpus: f64) -> String {
+    let words = if count == 1 { "1 processor".to_owned() } else { format!("{count} processors") };
+    if (cpus - f64::from(count)).abs() < 1e-6 {
+        return words;
+    }
+    let is = |cores: f64| (cpus - cores).abs() < 1e-6;
+    let cores = match cpus {
+        _ if is(0.25) => "¼ core".to_owned(),
+        _ if is(0.5) => "½ core".to_owned(),
+        _ if is(0.75) => "¾ core".to_owned(),
+        _ if is(1.0) => "1 core".to_owned(),
+        _ => format!("{} cores", (cpus * 100.0).round() / 100.0),
+    };
+    format!("{words} ({cores})")
+}
+
 /// The levels that tell runs from others, the one of `first` first.
 fn name(run: &Run, varied: &[&str], first: Option<&str>) -> String {
     let mut factors: Vec<&str> = varied.to_vec();
@@ -58,11 +75,29 @@ fn name(run: &Run, varied: &[&str], first: Option<&str>) -> String {
     let word = |factor: &&str| {
         let level = run.levels.get(*factor)?;
         Some(match *factor {
-            "processors" if level == "1" => "1 processor".to_owned(),
-            "processors" => format!("{level} processors"),
+            "processors" => processors(run.settings.processors, run.cpus),
             _ => level.clone(),
         })
     };
     let words: Vec<String> = factors.iter().filter_map(word).collect();
     if words.is_empty() { "measured".into() } else { words.join(", ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processors_that_are_parts_of_cores_say_of_how_many() {
+        for (count, cpus, expected) in [
+            (1, 1.0, "1 processor"),
+            (4, 4.0, "4 processors"),
+            (1, 0.25, "1 processor (¼ core)"),
+            (3, 0.75, "3 processors (¾ core)"),
+            (4, 1.0, "4 processors (1 core)"),
+            (3, 0.9, "3 processors (0.9 cores)"),
+        ] {
+            assert_eq!(processors(count, cpus), expected);
+        }
+    }
 }

@@ -24,7 +24,7 @@ pub(super) fn section(page: &Page<'_>, rows: &[Row]) -> Markup {
     html! { @if !rows.is_empty() {
         h2 { "Scalability by processors" }
         p.soft {
-            "Peak throughput in requests per second, divided by the machine's speed at the time. "
+            "Peak throughput in requests per second by number of " (page.unit) ", divided by the machine's speed at the time. "
             "Of the Universal Scalability Law X(N) = λN / (1 + α(N − 1) + βN(N − 1)) α is contention and β coherency; Amdahl's law is that with β = 0. "
             "In brackets the bounds that 95 % of 1000 bootstrap draws lie within."
             @if is_published { " The paper's coefficients are those of the same laws fitted to its Table 1." }

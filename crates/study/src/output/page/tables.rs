@@ -97,7 +97,7 @@ fn rows(page: &Page<'_>, rows: &[Row]) -> Markup {
     let is_text =
         |name: &&&str| rows.iter().any(|row| row.get(**name).is_some_and(Value::is_string));
     html! { div.scroll { table.dense.levels {
-        thead { tr { @for name in &columns { th.text[is_text(&name)] { (head(name)) } } } }
+        thead { tr { @for name in &columns { th.text[is_text(&name)] { @if *name == "processors" { (page.unit) } @else { (head(name)) } } } } }
         tbody { @for row in rows { tr { @for name in &columns {
             @match row.get(*name) {
                 Some(Value::String(text)) => td class=(format!("text {text}")) { (text) },
