@@ -169,7 +169,7 @@ fn a_finished_study_that_measures_again_has_no_result_until_all_runs_are_complet
 
     let again = again(&file, &out);
     let mut command = Command::new(env!("CARGO_BIN_EXE_tidegate"));
-    let stopped = with_small_files(&mut command, 6 << 10).args(&again).stdin(Stdio::null());
+    let stopped = with_small_files(&mut command, 6 << 10).args(again).stdin(Stdio::null());
     let stopped = stopped.output().unwrap();
     assert_eq!(stopped.status.code(), Some(3), "{}", stopped.stderr_text());
     assert!(!run.exists(), "the run fails on the full disk");
