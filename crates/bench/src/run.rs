@@ -228,8 +228,9 @@ mod tests {
 
     /// Checks that gate and peers do the work of every row, driven by `tidegate load`: full
     /// and resumed handshakes, keep-alive, refusals. Checks no speed: on a busy machine a
-    /// driver may get hardly any processor for the length of a window, so a row whose windows are
-    /// not all valid is measured again, in longer ones. Cargo builds the program with the tests of the workspace.
+    /// driver may get hardly any processor for the length of a window, so a row whose windows
+    /// are not all valid is measured again, in longer ones. Cargo builds the program with the
+    /// tests of the workspace.
     #[test]
     fn gate_and_peers_do_the_work_of_every_row() {
         let cores = tidegate_host::Cores::of_this_thread().unwrap().list().to_vec();
