@@ -9,7 +9,7 @@ use crate::summary::{FORMAT, Summary};
 use crate::{Error, Result};
 
 /// Name of the file that a finished study leaves; without it the study is not finished.
-const SUMMARY: &str = "summary.json";
+pub(crate) const SUMMARY: &str = "summary.json";
 /// Name of the file that says whose the runs of a folder are.
 pub(crate) const STATE: &str = "study.json";
 /// Name of the folder of runs.

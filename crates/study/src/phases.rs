@@ -157,11 +157,10 @@ pub fn is_traced(name: &str) -> bool {
 /// traced no time of took none. `None` where it was not measured: there is no trace, or no such
 /// handshake.
 pub fn value(phases: &Figures, name: &str) -> Option<f64> {
-    let value = match name.strip_prefix("gate.") {
-        Some(_) if name == COST_RATIO => phases.get(FULL_COST)? / phases.get(RESUMED_COST)?,
-        Some(_) if name == FULL_COST || name == RESUMED_COST => *phases.get(name)?,
-        Some(name) => of_gate(phases, name)?,
-        None => *phases.get(name)?,
+    let value = match (name, name.strip_prefix("gate.")) {
+        (COST_RATIO, _) => phases.get(FULL_COST)? / phases.get(RESUMED_COST)?,
+        (FULL_COST | RESUMED_COST, _) | (_, None) => *phases.get(name)?,
+        (_, Some(name)) => of_gate(phases, name)?,
     };
     value.is_finite().then_some(value)
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use tidegate_host::Machine;
 
 use crate::experiment::Experiment;
-use crate::folder::{Folder, RUNS, STATE};
+use crate::folder::{Folder, RUNS, STATE, SUMMARY};
 use crate::options::Options;
 use crate::resources::Resources;
 use crate::summary::FORMAT;
@@ -90,7 +90,7 @@ impl State {
                 )),
             };
         }
-        if folder.file(RUNS).exists() || folder.file("summary.json").exists() {
+        if folder.file(RUNS).exists() || folder.file(SUMMARY).exists() {
             return operator(format!(
                 "has results and no {STATE}, so that it cannot be continued; give another --out"
             ));

@@ -53,9 +53,10 @@ pub struct Compared {
     pub saturated: usize,
 }
 
-/// Windows of a comparison of so many rounds: in each a baseline, and every load both ways.
-pub(super) fn windows(rounds: u32) -> u32 {
-    rounds * (1 + 2 * MULTIPLES.len() as u32)
+/// Windows of the comparison, none without it: in each round a baseline, and every load both ways.
+pub(super) fn windows(options: &Options) -> u32 {
+    let each = 1 + 2 * MULTIPLES.len() as u32;
+    if options.gate { options.rounds() * each } else { 0 }
 }
 
 /// Measures all loads without and with the gate, in turns of random order, each round after a
@@ -74,7 +75,7 @@ pub(super) fn compare(
     let address = gate.address("gate")?.to_owned();
     let contenders: Vec<(f64, bool)> =
         MULTIPLES.into_iter().flat_map(|multiple| [(multiple, false), (multiple, true)]).collect();
-    let all = windows(options.rounds());
+    let all = windows(options);
     let mut measured: Vec<Window> = Vec::new();
     let mut keep = |window: Window| {
         measured.push(window);

@@ -232,8 +232,8 @@ fn announce(options: &Options, times: Times, think_s: f64, show: &mut dyn FnMut(
         "staircase: about {steps} steps of {each:.1} s, {:.1} minutes",
         each * steps as f64 / 60.0
     )));
-    if options.gate {
-        let windows = beyond::windows(options.rounds());
+    let windows = beyond::windows(options);
+    if windows > 0 {
         show(Event::Note(format!(
             "then the comparison with the gate: {windows} windows, {:.1} minutes",
             each * f64::from(windows) / 60.0
@@ -251,7 +251,7 @@ fn climb(
     let mut staircase =
         Staircase::new(first, options.max_rate, options.thoroughness(), options.seed);
     let mut steps = Vec::new();
-    let then = if options.gate { beyond::windows(options.rounds()) } else { 0 };
+    let then = beyond::windows(options);
     while let Some((phase, rate)) = staircase.next() {
         let step = measuring.step(phase, rate, times)?;
         staircase.push(step.outcome);

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use tidegate_host::Machine;
 
 use super::NAME;
-use crate::folder::{Folder, RUNS, STATE};
+use crate::folder::{Folder, RUNS, STATE, SUMMARY};
 use crate::{Error, Result};
 
 /// What the measurements of a folder have in common.
@@ -54,7 +54,7 @@ impl Settings {
                     operator(format!("{difference}, or another --out to start anew"))
                 }
             },
-            Err(_) if folder.file(RUNS).exists() || folder.file("summary.json").exists() => {
+            Err(_) if folder.file(RUNS).exists() || folder.file(SUMMARY).exists() => {
                 operator(format!(
                     "has results and no {STATE}, so that it cannot be continued; give another --out"
                 ))

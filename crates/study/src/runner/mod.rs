@@ -82,8 +82,7 @@ pub fn run(
     let mut combinations = experiment.combinations(options.quick);
     let given = (&options.server_cores, &options.driver_cores);
     let resources = Resources::find(given, &mut combinations, Quota::new)?;
-    let texts = scenario_texts(&combinations)?;
-    let state = State::new(experiment, options, &resources, texts.clone());
+    let state = State::new(experiment, options, &resources, scenario_texts(&combinations)?);
     state.claim(&options.out, options.resume)?;
     let (provenance, machine) = (Provenance::read(), Machine::read());
     record::remove_incomplete(&options.out);
@@ -103,7 +102,7 @@ pub fn run(
         out: &options.out,
         provenance: &provenance,
         machine: &machine,
-        scenarios: &scenarios(&combinations, &texts)?,
+        scenarios: &scenarios(&combinations, &state.scenarios)?,
     };
     let mut runner = Runner {
         bench,
