@@ -22,6 +22,7 @@ mod controller;
 mod costs;
 mod discipline;
 mod eac;
+mod hang_ups;
 mod moment;
 mod number;
 mod policy;

@@ -13,6 +13,8 @@ use std::sync::Arc;
 pub struct CoreContext {
     /// The state shared with the other cores.
     pub shared: Arc<Shared>,
+    /// The number of this core in it.
+    pub core: usize,
     /// The configuration that connections of this context began with.
     pub config: Arc<Config>,
     /// This core's counters.
@@ -29,7 +31,8 @@ impl CoreContext {
         let (counters, config) = (shared.cores[index].clone(), shared.config());
         let (most, lengths) = places_of(&shared, &config.limits);
         let places = Places::new(most, lengths, counters.clone());
-        Rc::new(Self { shared, config, counters, shutdown: Rc::default(), places })
+        let shutdown = Rc::default();
+        Rc::new(Self { shared, core: index, config, counters, shutdown, places })
     }
 
     /// The context for connections that begin from now on, with another configuration.
@@ -39,6 +42,7 @@ impl CoreContext {
         self.places.set_limits(most, lengths);
         Rc::new(Self {
             shared: self.shared.clone(),
+            core: self.core,
             config,
             counters: self.counters.clone(),
             shutdown: self.shutdown.clone(),

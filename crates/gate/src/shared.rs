@@ -1,5 +1,6 @@
 //! The state that the cores and the control loop of a gate share.
 
+use crate::admission::turns::Turns;
 use crate::config::Config;
 use crate::reload::ReloadCounts;
 use crate::telemetry::counters::{Count, Counters, Totals};
@@ -26,6 +27,8 @@ pub struct Shared {
     pub tracing: Option<tidegate_trace::Handle>,
     /// How often the configuration was reloaded.
     pub reloads: ReloadCounts,
+    /// The turns of prefixes in the admission queues.
+    pub turns: Arc<Turns>,
     config: ArcSwap<Config>,
     controller: Mutex<Controller>,
     started: Instant,
@@ -50,6 +53,7 @@ impl Shared {
                 ..Settings::default()
             })),
             cores: processors.iter().map(|_| Arc::default()).collect(),
+            turns: Arc::new(Turns::new(processors.len())),
             processors,
             config: ArcSwap::from_pointee(config),
             addresses,

@@ -54,6 +54,24 @@ impl Arrival {
 ///
 /// Source: tcp(7), TCP_INFO, `tcpi_last_data_recv` in milliseconds.
 pub fn waited_unread(socket: &impl AsRawFd) -> Duration {
+    let info = tcp_info(socket);
+    info.map_or(Duration::ZERO, |info| Duration::from_millis(info.tcpi_last_data_recv.into()))
+}
+
+/// How long ago the peer closed, of a connection that [has ended](has_ended) and was sent
+/// nothing: the time since its last segment. Zero after a reset, which the kernel does not
+/// date.
+///
+/// Source: tcp(7), TCP_INFO, `tcpi_last_ack_recv` in milliseconds.
+pub fn silent_since_end(socket: &TcpStream) -> Duration {
+    match (socket.peek(&mut [0]), tcp_info(socket)) {
+        (Ok(0), Some(info)) => Duration::from_millis(info.tcpi_last_ack_recv.into()),
+        _ => Duration::ZERO,
+    }
+}
+
+/// What the kernel says of a connection.
+fn tcp_info(socket: &impl AsRawFd) -> Option<libc::tcp_info> {
     // SAFETY: all fields are numbers, and 0 is a value of each.
     let mut info: libc::tcp_info = unsafe { std::mem::zeroed() };
     let mut length = size_of_val(&info) as libc::socklen_t;
@@ -63,10 +81,7 @@ pub fn waited_unread(socket: &impl AsRawFd) -> Duration {
         let info = (&raw mut info).cast();
         libc::getsockopt(socket.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_INFO, info, &mut length)
     };
-    match told {
-        0 => Duration::from_millis(info.tcpi_last_data_recv.into()),
-        _ => Duration::ZERO,
-    }
+    (told == 0).then_some(info)
 }
 
 /// Reads what has arrived; `WouldBlock` if nothing has.

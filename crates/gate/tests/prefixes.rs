@@ -9,6 +9,7 @@ use socket2::{Domain, Socket, Type};
 use std::io::{BufReader, ErrorKind, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 use tidegate_gate::Gate;
 use tidegate_gate::telemetry::labels::{Class, End, TicketFate};
@@ -279,6 +280,37 @@ fn hellos_of_one_address_neither_fill_the_queue_nor_use_up_the_budget() {
     let totals = gate.totals();
     assert!(totals.refused[Class::New] + totals.hold_expired > 0, "{totals:?}");
     drop((first, second));
+}
+
+#[test]
+fn who_connects_again_and_again_leaves_turns_to_those_who_come_now_and_then() {
+    let policy = "[admission]\npolicy = \"static\"\nrate = 4.0\n";
+    // On one core, and on all that there are: each has a queue.
+    let all_cores = "[listen]\naddress = \"127.0.0.1:0\"\ndrain_deadline = \"5s\"\n";
+    for listen in ["", all_cores] {
+        let gate = gate(hello(), &format!("{policy}{listen}"));
+        let (done, hello) = (AtomicBool::new(false), hello_of(&any_client()));
+        let served: usize = std::thread::scope(|scope| {
+            // A hundred hellos a second that nobody goes on with, for at most 30 s.
+            let flood = scope.spawn(|| {
+                let mut sockets = Vec::new();
+                for _ in 0..3000 {
+                    if done.load(Relaxed) {
+                        break;
+                    }
+                    sockets.push(send_from(&gate, FLOOD, &hello));
+                    std::thread::sleep(Duration::from_millis(10));
+                }
+                sockets.len()
+            });
+            counted(&gate, "a long queue", |totals| totals.holding > 60);
+            let served = (2..8).filter_map(|n| served(&gate, n, &any_client())).count();
+            done.store(true, Relaxed);
+            assert!(flood.join().unwrap() > 100);
+            served
+        });
+        assert_eq!(served, 6, "{:?}", gate.totals());
+    }
 }
 
 #[test]

@@ -30,6 +30,7 @@ shipped! {
     "tls-mix",
     "in-clear",
     "one-prefix",
+    "just-above",
     "real-life",
     "real-life-browsers",
     "flash-crowd",

@@ -12,6 +12,12 @@ pub enum Measure {
     P95,
     /// 99th percentile of it.
     P99,
+    /// 95th percentile of the time in the admission queue of those admitted, in milliseconds.
+    AdmissionWait,
+    /// Hung up in the admission queue, of those offered.
+    HungUp,
+    /// Goodput in the worst ten seconds: answered work, as a share of the best possible.
+    LeastGoodput,
     /// 95th percentile, as a multiple of that of the same scenario at a steady load of 0.8.
     P95Ratio,
     /// Queue that stands a second or longer, in milliseconds.
@@ -40,11 +46,14 @@ pub enum Measure {
 
 impl Measure {
     /// All of them, in the order of a table.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 19] = [
         Self::Goodput,
         Self::P50,
         Self::P95,
         Self::P99,
+        Self::AdmissionWait,
+        Self::HungUp,
+        Self::LeastGoodput,
         Self::P95Ratio,
         Self::Standing,
         Self::Overshoot,
@@ -66,6 +75,9 @@ impl Measure {
             Self::P50 => "p50_ms",
             Self::P95 => "p95_ms",
             Self::P99 => "p99_ms",
+            Self::AdmissionWait => "admission_wait_p95_ms",
+            Self::HungUp => "hung_up",
+            Self::LeastGoodput => "least_goodput",
             Self::P95Ratio => "p95_ratio",
             Self::Standing => "standing_ms",
             Self::Overshoot => "overshoot_ms",

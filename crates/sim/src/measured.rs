@@ -4,6 +4,9 @@ use super::measure::Measure;
 use super::outcome::Outcome;
 use super::scenario::Scenario;
 
+/// The length of the stretches of which the worst counts.
+const STRETCH_S: f64 = 10.0;
+
 impl Measure {
     /// The value of a run; `calm_p95_ms` is the p95 of the same scenario at a
     /// steady load of 0.8. `None`: the run has no such value, as the response time
@@ -20,6 +23,9 @@ impl Measure {
             Self::P50 => outcome.response_ms(0.5),
             Self::P95 => outcome.response_ms(0.95),
             Self::P99 => outcome.response_ms(0.99),
+            Self::AdmissionWait => outcome.admission_wait_ms(0.95),
+            Self::HungUp => outcome.hung_up(),
+            Self::LeastGoodput => outcome.least_goodput(STRETCH_S),
             Self::P95Ratio => {
                 outcome.response_ms(0.95).zip(calm_p95_ms).map(|(p95, calm)| p95 / calm)
             }

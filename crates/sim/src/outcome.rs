@@ -13,6 +13,11 @@ pub struct Outcome {
     pub admitted: u64,
     /// New sessions refused, at once or after having been held.
     pub refused: u64,
+    /// Of these, those whose customer hung up in the admission queue.
+    pub hung_up: u64,
+    /// Times in the admission queue of new sessions that were admitted, in seconds, in
+    /// ascending order.
+    pub admission_waits_s: Vec<f64>,
     /// Sessions whose last request was answered.
     pub completed: u64,
     /// Admitted sessions that timed out, got an error, or were refused another connection.
@@ -146,6 +151,28 @@ impl Outcome {
         ratio(self.refused as f64, self.offered as f64)
     }
 
+    /// Share of those offered who hung up in the admission queue; `None`: no customer arrived.
+    pub fn hung_up(&self) -> Option<f64> {
+        ratio(self.hung_up as f64, self.offered as f64)
+    }
+
+    /// The `q` quantile of the times in the admission queue of those admitted, in
+    /// milliseconds; `None`: none was admitted.
+    pub fn admission_wait_ms(&self, q: f64) -> Option<f64> {
+        quantile(&self.admission_waits_s, q).map(|seconds| seconds * 1e3)
+    }
+
+    /// Work answered in the worst stretch of this length, as a share of the best possible;
+    /// `None`: the window is shorter than a stretch, or in none could anything be carried.
+    pub fn least_goodput(&self, stretch_s: f64) -> Option<f64> {
+        let tenths = (stretch_s * 10.0).round().max(1.0) as usize;
+        let share = |stretch: &[Tenth]| {
+            let carried = stretch.iter().map(|tenth| tenth.carried).sum();
+            ratio(carried, stretch.iter().map(|tenth| tenth.best).sum())
+        };
+        self.watched().windows(tenths).filter_map(share).reduce(f64::min)
+    }
+
     /// Share of the CPU time that was spent in vain: refusals, sessions
     /// that did not complete, attackers; `None`: none was spent.
     pub fn wasted(&self) -> Option<f64> {
@@ -156,9 +183,7 @@ impl Outcome {
     /// milliseconds; an abandoned wait counts with its length; `None`: no request was
     /// answered.
     pub fn response_ms(&self, q: f64) -> Option<f64> {
-        let last = self.waits_s.len().saturating_sub(1) as f64;
-        let rank = (q.clamp(0.0, 1.0) * last).round() as usize;
-        self.waits_s.get(rank).filter(|_| self.answered > 0).map(|seconds| seconds * 1e3)
+        quantile(&self.waits_s, q).filter(|_| self.answered > 0).map(|seconds| seconds * 1e3)
     }
 
     /// Share of those offered that were refused in a second in which processors
@@ -242,6 +267,12 @@ impl Outcome {
         let tenths = (self.seconds * 10.0).round() as usize;
         &self.course[self.course.len().saturating_sub(tenths)..]
     }
+}
+
+/// The `q` quantile of ascending values; `None`: there are none.
+fn quantile(ascending: &[f64], q: f64) -> Option<f64> {
+    let last = ascending.len().saturating_sub(1) as f64;
+    ascending.get((q.clamp(0.0, 1.0) * last).round() as usize).copied()
 }
 
 fn ratio(part: f64, whole: f64) -> Option<f64> {

@@ -6,7 +6,7 @@
 //! limit.
 
 use crate::admission::decide::{Admitted, Decider, NewSession};
-use crate::admission::queue::{AdmissionQueue, QueueLimits};
+use crate::admission::queue::{AdmissionQueue, QueueLimits, Removed};
 use crate::context::CoreContext;
 use crate::places::{Full, Kind, Place, Prefix};
 use crate::refusal::refuse;
@@ -15,12 +15,15 @@ use crate::socket::{self, Arrival};
 use crate::telemetry::labels::{Class, End};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tidegate_control::{Decision, Discipline};
 use tidegate_trace::Outcome;
 use tokio::sync::Notify;
 use tokio::task::yield_now;
 use tokio::time::timeout_at;
+
+/// When to look again whether entries of other cores have had their turn.
+const BETWEEN_CORES: Duration = Duration::from_millis(2);
 
 /// A new session's connection in the queue.
 pub struct Queued {
@@ -52,7 +55,12 @@ impl Dispatcher {
     pub fn new(decider: Rc<Decider>) -> Rc<Self> {
         let context = decider.context.clone();
         Rc::new(Self {
-            queue: AdmissionQueue::new(queue_limits(&context), context.counters.clone()),
+            queue: AdmissionQueue::new(
+                queue_limits(&context),
+                context.counters.clone(),
+                context.shared.turns.clone(),
+                context.core,
+            ),
             wake: Notify::new(),
             next_decision: Cell::new(Instant::now()),
             decider,
@@ -77,8 +85,8 @@ impl Dispatcher {
             Err(Full::ForThisPrefix) => return None,
             Err(Full::UntilQueuedLeaves(heaviest)) => {
                 let now = Instant::now();
-                let (queued, undecided) = self.queue.pop_oldest_of(heaviest, now)?;
-                self.refuse(queued, undecided, now, Some(End::Displaced));
+                let displaced = self.queue.pop_oldest_of(heaviest, now)?;
+                self.refuse(displaced, now, Some(End::Displaced));
             }
         }
         Some(places.take(prefix, kind))
@@ -141,8 +149,8 @@ impl Dispatcher {
     /// Refuses all queued connections: the gate closes.
     pub fn refuse_all(&self) {
         let now = Instant::now();
-        while let Some((queued, undecided)) = self.queue.pop_oldest(now) {
-            self.refuse(queued, undecided, now, None);
+        while let Some(oldest) = self.queue.pop_oldest(now) {
+            self.refuse(oldest, now, None);
         }
     }
 
@@ -156,33 +164,29 @@ impl Dispatcher {
         // Admissions first: no session is refused because it waited while the event loop
         // was busy.
         while now >= self.next_decision.get() {
-            let next = self.queue.peek(now, |queued, undecided| (queued.has_left(), undecided));
-            let Some((left, undecided)) = next else { break };
-            if left {
-                if let Some(mut left) = self.queue.pop(now) {
-                    left.arrival.ends(Outcome::TimedOut);
-                }
-                self.note_left(now);
+            let Some(next) = self.queue.next(now) else {
+                // Where entries wait for their turn, another core decides first.
+                self.next_decision.set(now + Discipline::ask_again_after(BETWEEN_CORES));
+                break;
+            };
+            if self.queue.peek(next, |queued, _| queued.has_left())? {
+                let left = self.queue.pop(next, now)?;
+                self.hung_up(left, now);
                 continue;
             }
             match self.decider.query_controller(self.queue.allowed_backlog(now)) {
-                Decision::Admit => self.admit(self.queue.admit(now)?, undecided, now),
+                Decision::Admit => self.admit(self.queue.admit(next, now)?, now),
                 Decision::NotNow { retry_after } => {
                     self.next_decision.set(now + Discipline::ask_again_after(retry_after));
                 }
             }
         }
         while self.queue.exceeds_limits() {
-            let (heaviest, undecided) = self.queue.pop_for_room(now)?;
-            self.refuse(heaviest, undecided, now, None);
+            self.refuse(self.queue.pop_for_room(now)?, now, None);
         }
-        while self.queue.expires(now).is_some_and(|at| at <= now) {
-            let (oldest, undecided) = self.queue.pop_oldest(now)?;
-            self.refuse(oldest, undecided, now, None);
-        }
-        while self.drops_oldest(now) {
-            let (oldest, undecided) = self.queue.pop_oldest(now)?;
-            self.refuse(oldest, undecided, now, None);
+        self.queue.note_wait(now);
+        while self.queue.expires(now).is_some_and(|at| at <= now) || self.drops_oldest(now) {
+            self.refuse(self.queue.pop_oldest(now)?, now, None);
         }
         context.counters.held[Class::New].add(self.queue.mark_decided() as u64);
         self.queue.expires(now).map(|at| at.min(self.next_decision.get()))
@@ -194,30 +198,29 @@ impl Dispatcher {
         waited.is_some_and(|waited| self.decider.drops_oldest(waited))
     }
 
-    /// Admits a connection; `undecided` if it is its first decision.
-    fn admit(&self, queued: Queued, undecided: bool, now: Instant) {
-        let Some(admitted) = self.decider.admit_new(queued.new) else {
-            return self.refuse(queued, undecided, now, None);
+    /// Admits a connection.
+    fn admit(&self, removed: Removed<Queued>, now: Instant) {
+        let Some(admitted) = self.decider.admit_new(removed.item.new) else {
+            return self.refuse(removed, now, None);
         };
-        match undecided {
+        match removed.undecided {
             true => self.context().counters.admitted[Class::New].add(1),
             false => self.context().counters.hold_admitted.add(1),
         }
+        let queued = removed.item;
         queued.place.change(Kind::New);
         (queued.begin)(queued.arrival, queued.first_flight, admitted, queued.place);
     }
 
-    /// Refuses a queued connection; `undecided` if it never had to wait. `reason` if it is
-    /// another than the verdict.
-    fn refuse(&self, mut queued: Queued, undecided: bool, now: Instant, reason: Option<End>) {
-        if queued.has_left() {
-            queued.arrival.ends(Outcome::TimedOut);
-            return self.note_left(now);
+    /// Refuses a queued connection. `reason` if it is another than the verdict.
+    fn refuse(&self, removed: Removed<Queued>, now: Instant, reason: Option<End>) {
+        if removed.item.has_left() {
+            return self.hung_up(removed, now);
         }
         self.queue.note_refusal(now);
         let context = self.context();
         let counters = &context.counters;
-        match undecided {
+        match removed.undecided {
             true => {
                 counters.refused[Class::New].add(1);
                 counters.end(reason.unwrap_or(End::Refused));
@@ -227,12 +230,16 @@ impl Dispatcher {
                 counters.end(reason.unwrap_or(End::HoldExpired));
             }
         }
-        refuse(context.config.admission.refuse, queued.arrival);
+        refuse(context.config.admission.refuse, removed.item.arrival);
     }
 
-    /// A customer who left waited in vain as well: to the discipline it is a refusal.
-    fn note_left(&self, now: Instant) {
-        self.queue.note_refusal(now);
+    /// The customer left before the decision.
+    fn hung_up(&self, removed: Removed<Queued>, now: Instant) {
+        let mut arrival = removed.item.arrival;
+        // They left when their last segment arrived.
+        let ago = socket::silent_since_end(&arrival.socket);
+        self.queue.note_hang_up(now, removed.waited.saturating_sub(ago));
+        arrival.ends(Outcome::TimedOut);
         let context = self.context();
         context.counters.hold_left.add(1);
         context.counters.end(End::HoldLeft);
@@ -268,7 +275,6 @@ mod tests {
     use crate::socket::Scheme;
     use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
     use std::sync::Arc;
-    use std::time::Duration;
 
     fn dispatcher() -> Rc<Dispatcher> {
         let text = "[upstream]\nurl = \"http://127.0.0.1:9\"\n[admission]\npolicy = \"off\"\n";
@@ -316,20 +322,22 @@ mod tests {
     }
 
     #[test]
-    fn customers_who_leave_the_queue_show_a_lasting_overload_too() {
+    fn nobody_waits_longer_than_customers_stay() {
         let dispatcher = dispatcher();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let hold_time = dispatcher.context().config.admission.hold_time;
-        let now = Instant::now();
-        // One leaves every half hold time, for more than two hold times.
-        for half in 0..=5 {
+        let mut now = Instant::now();
+        for _ in 0..4 {
             let begin: Begin = Rc::new(|_, _, _, _| unreachable!("all have left"));
             drop(queued(&dispatcher, &listener, begin));
-            let now = now + half * hold_time / 2;
+            now += Duration::from_millis(200);
             dispatcher.next_decision.set(now);
             dispatcher.dispatch(now);
             assert!(dispatcher.queue.is_empty());
-            assert_eq!(dispatcher.queue.newest_first(now), half == 5);
         }
+        assert_eq!(dispatcher.context().counters.hold_left.get(), 4);
+        let _stays = queued(&dispatcher, &listener, Rc::new(|_, _, _, _| ()));
+        let wait = dispatcher.queue.expires(now).unwrap() - now;
+        assert!(wait < hold_time / 2, "{wait:?}");
     }
 }

@@ -1,25 +1,28 @@
 //! Entries that wait in lines, one line per prefix, and take turns by prefix: deficit
 //! round robin with one entry for each turn.
 //!
-//! In a round each prefix has one turn while another prefix has not had its own. So a
-//! prefix with a thousand entries is served as often as one with a few, and adding entries
-//! gains nothing. A prefix that was served keeps that until the round is over, also when
-//! its line is empty: coming one by one gains nothing either. A round is over when all that
-//! wait have had their turn, and after a time, since under a lasting overload new prefixes
-//! may always come, for which those with many customers must not wait.
+//! A prefix that was served waits for its next turn until all entries that were waiting at
+//! that moment have had the turn of their prefix, or are gone. So a prefix with a thousand
+//! entries is served as often as one with a few, and adding entries gains nothing. Nor does
+//! coming one by one: the turn counts also when the line is empty, for as long as somebody
+//! waits who was there. Prefixes that come later make nobody wait longer.
+//!
+//! The turns are those of all cores ([`Turns`]).
 //!
 //! Source: Shreedhar and Varghese 1996, "Efficient Fair Queuing Using Deficit Round-Robin".
 //! Deviation: an entry costs one turn whatever its size, as an admission does, so no
-//! deficit is carried over; and within a round the prefix with the oldest or the newest
-//! entry is next, instead of a fixed order of prefixes.
+//! deficit is carried over; and of the prefixes whose turn is to come the one with the
+//! oldest or the newest entry is next, instead of a fixed order of prefixes.
 
+use crate::admission::turns::Turns;
 use crate::places::Prefix;
 use std::cmp::Reverse;
-use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
-use std::time::{Duration, Instant};
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::Instant;
 
-/// So many prefixes have had their turn when a round is over at the latest.
-const ROUND_PREFIXES: usize = 4096;
+/// Turns that are known at most; then all prefixes have their turn to come.
+const MOST_TURNS: usize = 4096;
 
 /// Which end of the lines is next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,10 +56,12 @@ pub struct Lines<T> {
     had: Ends,
     /// The lines by weight; of equal ones the one with the oldest entry is the last.
     weights: BTreeSet<(usize, Reverse<u64>, Prefix)>,
-    /// The prefixes that have had their turn in this round.
-    served: HashSet<Prefix>,
-    round: Duration,
-    round_began: Instant,
+    /// The last turns of prefixes, as far as they are known here.
+    known: HashMap<Prefix, Turn>,
+    /// The turns for which prefixes wait; of a prefix with several the last one counts.
+    order: VecDeque<(Instant, Prefix)>,
+    turns: Arc<Turns>,
+    core: usize,
     /// Bytes that weigh as much as an entry.
     unit: usize,
     /// The number of the next entry, and of the first undecided one.
@@ -74,6 +79,14 @@ struct Line<T> {
     weight: usize,
 }
 
+/// A turn that a prefix had.
+#[derive(Clone, Copy, Debug)]
+struct Turn {
+    at: Instant,
+    /// Whether the prefix waits for others before its next one.
+    waits: bool,
+}
+
 /// Lines in the order of their first and of their last entries.
 #[derive(Debug, Default)]
 struct Ends {
@@ -82,32 +95,31 @@ struct Ends {
 }
 
 impl<T> Lines<T> {
-    /// Changes the length of rounds and the bytes that weigh as much as an entry.
-    pub fn set_rounds(&mut self, round: Duration, unit: usize) {
-        self.round = round;
-        if self.unit != unit.max(1) {
-            self.unit = unit.max(1);
-            self.weigh_again();
-        }
-    }
-
-    /// No entries yet. A round lasts for `round` at most; an entry weighs one, or one for
-    /// each `unit` bytes begun.
-    pub fn new(round: Duration, unit: usize, now: Instant) -> Self {
+    /// No entries yet, on a core. An entry weighs one, or one for each `unit` bytes begun.
+    pub fn new(unit: usize, turns: Arc<Turns>, core: usize) -> Self {
         Self {
             lines: HashMap::new(),
             due: Ends::default(),
             had: Ends::default(),
             weights: BTreeSet::new(),
-            served: HashSet::new(),
-            round,
-            round_began: now,
+            known: HashMap::new(),
+            order: VecDeque::new(),
+            turns,
+            core,
             unit: unit.max(1),
             next: 0,
             undecided_from: 0,
             undecided: 0,
             length: 0,
             bytes: 0,
+        }
+    }
+
+    /// Changes the bytes that weigh as much as an entry.
+    pub fn set_unit(&mut self, unit: usize) {
+        if self.unit != unit.max(1) {
+            self.unit = unit.max(1);
+            self.weigh_again();
         }
     }
 
@@ -135,6 +147,7 @@ impl<T> Lines<T> {
         line.entries.push_back(Entry { item, bytes, since: now, undecided: true, number });
         line.weight += weight;
         self.list(prefix);
+        self.publish();
     }
 
     /// Marks all entries as decided on. Returns how many were not before.
@@ -143,9 +156,29 @@ impl<T> Lines<T> {
         std::mem::take(&mut self.undecided)
     }
 
-    /// The entry whose turn is next, and whether it is undecided.
-    pub fn peek(&mut self, order: Order, now: Instant) -> Option<(&T, bool)> {
-        let prefix = self.prefix_in_turn(order, now)?;
+    /// The prefix whose turn is next; `None`: nothing waits, or all wait for entries of
+    /// other cores.
+    pub fn next_turn(&mut self, order: Order) -> Option<Prefix> {
+        let prefix = loop {
+            self.release();
+            let next = match order {
+                Order::Oldest => self.due.fronts.first(),
+                Order::Newest => self.due.backs.last(),
+            };
+            let Some((_, prefix)) = next.copied() else { break None };
+            // Another core may have served it.
+            let known = self.known.get(&prefix).map(|turn| turn.at);
+            match self.turns.last_of(prefix) {
+                Some(at) if known.is_none_or(|known| at > known) => self.had_turn(prefix, at),
+                _ => break Some(prefix),
+            }
+        };
+        self.publish();
+        prefix
+    }
+
+    /// The next entry of a prefix, and whether it is undecided.
+    pub fn peek(&self, prefix: Prefix, order: Order) -> Option<(&T, bool)> {
         let entries = &self.lines.get(&prefix)?.entries;
         let entry = match order {
             Order::Oldest => entries.front(),
@@ -154,31 +187,25 @@ impl<T> Lines<T> {
         Some((&entry.item, entry.number >= self.undecided_from))
     }
 
-    /// Removes the entry whose turn is next, without a turn for its prefix: it is not
-    /// served.
-    pub fn pop(&mut self, order: Order, now: Instant) -> Option<Entry<T>> {
-        let prefix = self.prefix_in_turn(order, now)?;
-        self.remove(prefix, order)
+    /// Removes the next entry of a prefix, which is served: the turn of its prefix.
+    pub fn serve(&mut self, prefix: Prefix, order: Order, now: Instant) -> Option<Entry<T>> {
+        let entry = self.take(prefix, order)?;
+        self.turns.note(prefix, now);
+        self.had_turn(prefix, now);
+        self.publish();
+        Some(entry)
     }
 
-    /// Removes the entry whose turn is next, which is served.
-    pub fn serve(&mut self, order: Order, now: Instant) -> Option<Entry<T>> {
-        let prefix = self.prefix_in_turn(order, now)?;
-        let entry = self.remove_served(prefix, order, true)?;
-        if self.length == 0 {
-            self.begin_round(now);
-        }
-        Some(entry)
+    /// Removes the next entry of a prefix, without a turn: it is not served.
+    pub fn remove(&mut self, prefix: Prefix, order: Order) -> Option<Entry<T>> {
+        let entry = self.take(prefix, order);
+        self.publish();
+        entry
     }
 
     /// Removes the oldest entry of all.
     pub fn pop_oldest(&mut self) -> Option<Entry<T>> {
         let prefix = self.oldest_front()?.1;
-        self.remove(prefix, Order::Oldest)
-    }
-
-    /// Removes the oldest entry of a prefix.
-    pub fn pop_oldest_of(&mut self, prefix: Prefix) -> Option<Entry<T>> {
         self.remove(prefix, Order::Oldest)
     }
 
@@ -208,31 +235,56 @@ impl<T> Lines<T> {
         self.lines.get(&prefix)?.entries.front().map(|entry| entry.since)
     }
 
-    fn prefix_in_turn(&mut self, order: Order, now: Instant) -> Option<Prefix> {
-        let late = now.saturating_duration_since(self.round_began) >= self.round;
-        if self.due.fronts.is_empty() || late || self.served.len() >= ROUND_PREFIXES {
-            self.begin_round(now);
+    /// A prefix had its turn, here or on another core.
+    fn had_turn(&mut self, prefix: Prefix, at: Instant) {
+        if self.order.len() >= MOST_TURNS {
+            self.forget_turns();
         }
-        let next = match order {
-            Order::Oldest => self.due.fronts.first(),
-            Order::Newest => self.due.backs.last(),
-        };
-        next.map(|(_, prefix)| *prefix)
+        self.unlist(prefix);
+        self.known.insert(prefix, Turn { at, waits: true });
+        self.order.push_back((at, prefix));
+        self.list(prefix);
     }
 
-    fn begin_round(&mut self, now: Instant) {
-        self.round_began = now;
-        self.served.clear();
+    /// The turn is to come again of prefixes whose last one nobody has seen who waits for
+    /// theirs.
+    fn release(&mut self) {
+        let here = self.due.fronts.first().and_then(|front| self.since(*front));
+        let elsewhere = self.turns.waiting_elsewhere(self.core);
+        let since = here.into_iter().chain(elsewhere).min();
+        while let Some((at, prefix)) = self.order.front().copied()
+            && since.is_none_or(|since| at < since)
+        {
+            self.order.pop_front();
+            if self.known.get(&prefix).is_none_or(|turn| turn.at != at) {
+                continue;
+            }
+            self.unlist(prefix);
+            // Without a line nothing has to be known of it.
+            if self.lines.contains_key(&prefix) {
+                self.known.insert(prefix, Turn { at, waits: false });
+            } else {
+                self.known.remove(&prefix);
+            }
+            self.list(prefix);
+        }
+    }
+
+    fn forget_turns(&mut self) {
+        self.known.clear();
+        self.order.clear();
         self.due.fronts.append(&mut self.had.fronts);
         self.due.backs.append(&mut self.had.backs);
     }
 
-    fn remove(&mut self, prefix: Prefix, order: Order) -> Option<Entry<T>> {
-        self.remove_served(prefix, order, false)
+    /// Tells the other cores since when an entry waits here.
+    fn publish(&self) {
+        let oldest = self.due.fronts.first().and_then(|front| self.since(*front));
+        self.turns.waits(self.core, oldest);
     }
 
-    /// Removes an entry of a prefix; `served` if that was the turn of the prefix.
-    fn remove_served(&mut self, prefix: Prefix, order: Order, served: bool) -> Option<Entry<T>> {
+    /// Removes an entry of a prefix.
+    fn take(&mut self, prefix: Prefix, order: Order) -> Option<Entry<T>> {
         if !self.lines.contains_key(&prefix) {
             return None;
         }
@@ -245,22 +297,25 @@ impl<T> Lines<T> {
         line.weight -= weight_of(entry.bytes, self.unit);
         if line.entries.is_empty() {
             self.lines.remove(&prefix);
-        }
-        if served {
-            self.served.insert(prefix);
+            if self.known.get(&prefix).is_some_and(|turn| !turn.waits) {
+                self.known.remove(&prefix);
+            }
         }
         self.list(prefix);
         self.length -= 1;
         self.bytes -= entry.bytes;
         entry.undecided = entry.number >= self.undecided_from;
         self.undecided -= usize::from(entry.undecided);
+        if self.length == 0 {
+            self.forget_turns();
+        }
         Some(entry)
     }
 
     /// Enters the line of a prefix, if it has one, in all orders.
     fn list(&mut self, prefix: Prefix) {
         let Some((front, back, weight)) = self.ends(prefix) else { return };
-        let ends = if self.served.contains(&prefix) { &mut self.had } else { &mut self.due };
+        let ends = if self.waits(prefix) { &mut self.had } else { &mut self.due };
         ends.fronts.insert((front, prefix));
         ends.backs.insert((back, prefix));
         self.weights.insert((weight, Reverse(front), prefix));
@@ -269,7 +324,7 @@ impl<T> Lines<T> {
     /// Removes the line of a prefix, if it has one, from all orders: before it changes.
     fn unlist(&mut self, prefix: Prefix) {
         let Some((front, back, weight)) = self.ends(prefix) else { return };
-        let ends = if self.served.contains(&prefix) { &mut self.had } else { &mut self.due };
+        let ends = if self.waits(prefix) { &mut self.had } else { &mut self.due };
         ends.fronts.remove(&(front, prefix));
         ends.backs.remove(&(back, prefix));
         self.weights.remove(&(weight, Reverse(front), prefix));
@@ -285,6 +340,11 @@ impl<T> Lines<T> {
             }
             self.list(prefix);
         }
+    }
+
+    /// Whether a prefix waits for others before its next turn.
+    fn waits(&self, prefix: Prefix) -> bool {
+        self.known.get(&prefix).is_some_and(|turn| turn.waits)
     }
 
     fn ends(&self, prefix: Prefix) -> Option<(u64, u64, usize)> {

@@ -12,3 +12,4 @@ pub mod replays;
 pub mod sessions;
 pub mod ticketer;
 pub mod tickets;
+pub mod turns;

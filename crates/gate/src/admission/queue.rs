@@ -2,13 +2,14 @@
 //! handshake. It is bounded in number, bytes and time. A session that is admitted at once
 //! leaves it in the same turn of the event loop; the others wait for the next budget.
 //!
-//! Prefixes take turns, and where the queue is full, the one with the most sessions in it
+//! Prefixes take turns on all cores together, and where the queue is full, the one with the most sessions in it
 //! makes room: no address can fill the queue or use up the budget.
 //!
 //! A queued connection has neither a task nor a place in the runtime. Under a lasting
 //! overload most of them are refused in the end, and must cost no more than a refusal.
 
 use crate::admission::lines::{Entry, Lines, Order};
+use crate::admission::turns::Turns;
 use crate::places::Prefix;
 use crate::telemetry::counters::Counters;
 use std::cell::{Cell, RefCell};
@@ -16,15 +17,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tidegate_control::Discipline;
 
-/// The part of the hold time that a round of turns takes at most: as long as a session
-/// waits under a lasting overload.
-const ROUND: u32 = 8;
-
 /// The admission queue of one core.
 pub struct AdmissionQueue<T> {
     lines: RefCell<Lines<T>>,
     limits: Cell<QueueLimits>,
-    discipline: Cell<Discipline>,
+    discipline: RefCell<Discipline>,
     /// The origin of the discipline's times.
     origin: Instant,
     counters: Arc<Counters>,
@@ -42,33 +39,53 @@ pub struct QueueLimits {
 }
 
 impl QueueLimits {
-    /// The length of a round of the prefixes, and the bytes that count as a connection.
-    fn rounds(&self) -> (Duration, usize) {
-        (self.most_time / ROUND, self.most_bytes / self.most.max(1))
+    /// The bytes that count as a connection.
+    fn unit(&self) -> usize {
+        self.most_bytes / self.most.max(1)
     }
 }
 
+/// An entry that was in the queue.
+#[derive(Debug)]
+pub struct Removed<T> {
+    /// What waited.
+    pub item: T,
+    /// Whether it was never decided on.
+    pub undecided: bool,
+    /// How long it waited.
+    pub waited: Duration,
+}
+
+/// The entry that is next.
+#[derive(Clone, Copy, Debug)]
+pub struct Next {
+    prefix: Prefix,
+    order: Order,
+}
+
 impl<T> AdmissionQueue<T> {
-    /// An empty queue within these limits.
-    pub fn new(limits: QueueLimits, counters: Arc<Counters>) -> Self {
-        let origin = Instant::now();
-        let (round, unit) = limits.rounds();
+    /// An empty queue of a core within these limits; `turns` are those of all cores.
+    pub fn new(
+        limits: QueueLimits,
+        counters: Arc<Counters>,
+        turns: Arc<Turns>,
+        core: usize,
+    ) -> Self {
         Self {
-            lines: RefCell::new(Lines::new(round, unit, origin)),
+            lines: RefCell::new(Lines::new(limits.unit(), turns, core)),
             limits: Cell::new(limits),
-            discipline: Cell::new(Discipline::new(limits.most_time)),
-            origin,
+            discipline: RefCell::new(Discipline::new(limits.most_time)),
+            origin: Instant::now(),
             counters,
         }
     }
 
     /// Changes the limits; they hold for those in the queue too. With another longest wait
-    /// former refusals no longer count as a lasting overload.
+    /// nothing is known of former queues.
     pub fn set_limits(&self, limits: QueueLimits) {
-        let (round, unit) = limits.rounds();
-        self.lines.borrow_mut().set_rounds(round, unit);
+        self.lines.borrow_mut().set_unit(limits.unit());
         if self.limits.replace(limits).most_time != limits.most_time {
-            self.discipline.set(Discipline::new(limits.most_time));
+            self.discipline.replace(Discipline::new(limits.most_time));
         }
     }
 
@@ -99,68 +116,84 @@ impl<T> AdmissionQueue<T> {
 
     /// Notes that a new session is refused, at once or after waiting.
     pub fn note_refusal(&self, now: Instant) {
-        let mut discipline = self.discipline.get();
-        discipline.turn_away(now - self.origin);
-        self.discipline.set(discipline);
+        self.discipline.borrow_mut().refuses(now - self.origin);
+    }
+
+    /// Notes that a customer hung up after so long in the queue.
+    pub fn note_hang_up(&self, now: Instant, age: Duration) {
+        self.discipline.borrow_mut().hangs_up(now - self.origin, age);
+    }
+
+    /// Notes how long the oldest entry waits, now that the queue was decided on.
+    pub fn note_wait(&self, now: Instant) {
+        let oldest = self.oldest_wait(now).unwrap_or_default();
+        let waiting = self.lines.borrow().len();
+        self.discipline.borrow_mut().waits(now - self.origin, waiting, oldest);
     }
 
     /// Whether the newest entry of a prefix is next, and the prefix with the newest.
     pub fn newest_first(&self, now: Instant) -> bool {
-        self.discipline.get().newest_first(now - self.origin)
+        self.discipline.borrow().newest_first(now - self.origin)
     }
 
-    fn order(&self, now: Instant) -> Order {
-        if self.newest_first(now) { Order::Newest } else { Order::Oldest }
+    /// The next entry; `None`: the queue is empty, or its prefixes wait for their turn
+    /// until entries of other cores have had theirs.
+    pub fn next(&self, now: Instant) -> Option<Next> {
+        let order = if self.newest_first(now) { Order::Newest } else { Order::Oldest };
+        let prefix = self.lines.borrow_mut().next_turn(order)?;
+        Some(Next { prefix, order })
     }
 
     /// Looks at the next entry, and whether it is undecided.
-    pub fn peek<R>(&self, now: Instant, look: impl FnOnce(&T, bool) -> R) -> Option<R> {
-        let mut lines = self.lines.borrow_mut();
-        lines.peek(self.order(now), now).map(|(item, undecided)| look(item, undecided))
+    pub fn peek<R>(&self, next: Next, look: impl FnOnce(&T, bool) -> R) -> Option<R> {
+        let lines = self.lines.borrow();
+        lines.peek(next.prefix, next.order).map(|(item, undecided)| look(item, undecided))
     }
 
     /// Removes the next entry, to be admitted: the turn of its prefix.
-    pub fn admit(&self, now: Instant) -> Option<T> {
-        let admitted = self.lines.borrow_mut().serve(self.order(now), now)?;
-        Some(self.remove(admitted, now).0)
+    pub fn admit(&self, next: Next, now: Instant) -> Option<Removed<T>> {
+        let admitted = self.lines.borrow_mut().serve(next.prefix, next.order, now)?;
+        self.discipline.borrow_mut().admits(now - self.origin);
+        Some(self.removed(admitted, now))
     }
 
     /// Removes the next entry, whose customer has left.
-    pub fn pop(&self, now: Instant) -> Option<T> {
-        let left = self.lines.borrow_mut().pop(self.order(now), now)?;
-        Some(self.remove(left, now).0)
+    pub fn pop(&self, next: Next, now: Instant) -> Option<Removed<T>> {
+        let left = self.lines.borrow_mut().remove(next.prefix, next.order)?;
+        Some(self.removed(left, now))
     }
 
-    /// Removes the oldest entry. Returns whether it was undecided.
-    pub fn pop_oldest(&self, now: Instant) -> Option<(T, bool)> {
+    /// Removes the oldest entry.
+    pub fn pop_oldest(&self, now: Instant) -> Option<Removed<T>> {
         let oldest = self.lines.borrow_mut().pop_oldest()?;
-        Some(self.remove(oldest, now))
+        Some(self.removed(oldest, now))
     }
 
-    /// Removes the oldest entry of a prefix. Returns whether it was undecided.
-    pub fn pop_oldest_of(&self, prefix: Prefix, now: Instant) -> Option<(T, bool)> {
-        let oldest = self.lines.borrow_mut().pop_oldest_of(prefix)?;
-        Some(self.remove(oldest, now))
+    /// Removes the oldest entry of a prefix.
+    pub fn pop_oldest_of(&self, prefix: Prefix, now: Instant) -> Option<Removed<T>> {
+        let oldest = self.lines.borrow_mut().remove(prefix, Order::Oldest)?;
+        Some(self.removed(oldest, now))
     }
 
     /// Removes the entry that makes room where a limit is exceeded: the oldest of the
-    /// prefix with the most. Returns whether it was undecided.
-    pub fn pop_for_room(&self, now: Instant) -> Option<(T, bool)> {
+    /// prefix with the most.
+    pub fn pop_for_room(&self, now: Instant) -> Option<Removed<T>> {
         let oldest = self.lines.borrow_mut().pop_oldest_of_heaviest()?;
-        Some(self.remove(oldest, now))
+        Some(self.removed(oldest, now))
     }
 
     /// Backlog that is allowed above the backlog limit, by the wait of the oldest entry
     /// whose turn is to come.
     pub fn allowed_backlog(&self, now: Instant) -> Duration {
         let since = self.lines.borrow().oldest_due_since().unwrap_or(now);
-        self.discipline.get().allowed_backlog(now.saturating_duration_since(since))
+        let waited = now.saturating_duration_since(since);
+        self.discipline.borrow().allowed_backlog(now - self.origin, waited)
     }
 
     /// When the time of the oldest entry is up, under the present discipline.
     pub fn expires(&self, now: Instant) -> Option<Instant> {
         let lines = self.lines.borrow();
-        let longest = self.discipline.get().longest_wait(now - self.origin, lines.len());
+        let longest = self.discipline.borrow().longest_wait(now - self.origin, lines.len());
         lines.oldest_since().map(|since| since + longest)
     }
 
@@ -169,11 +202,12 @@ impl<T> AdmissionQueue<T> {
         self.lines.borrow().oldest_since().map(|since| now.saturating_duration_since(since))
     }
 
-    fn remove(&self, entry: Entry<T>, now: Instant) -> (T, bool) {
+    fn removed(&self, entry: Entry<T>, now: Instant) -> Removed<T> {
+        let waited = now.saturating_duration_since(entry.since);
         self.counters.holding.sub(1);
         self.counters.holding_bytes.sub(entry.bytes as u64);
-        self.counters.hold_ns.add((now - entry.since).as_nanos() as u64);
-        (entry.item, entry.undecided)
+        self.counters.hold_ns.add(waited.as_nanos() as u64);
+        Removed { item: entry.item, undecided: entry.undecided, waited }
     }
 }
 
@@ -185,7 +219,8 @@ mod tests {
     const HOLD: Duration = Duration::from_secs(2);
 
     fn queue(most: usize, most_bytes: usize) -> AdmissionQueue<u32> {
-        AdmissionQueue::new(QueueLimits { most, most_bytes, most_time: HOLD }, Arc::default())
+        let limits = QueueLimits { most, most_bytes, most_time: HOLD };
+        AdmissionQueue::new(limits, Arc::default(), Arc::new(Turns::new(1)), 0)
     }
 
     fn prefix(n: u8) -> Prefix {
@@ -193,32 +228,34 @@ mod tests {
     }
 
     fn look(queue: &AdmissionQueue<u32>, now: Instant) -> Option<(u32, bool)> {
-        queue.peek(now, |item, undecided| (*item, undecided))
+        queue.peek(queue.next(now)?, |item, undecided| (*item, undecided))
+    }
+
+    fn pop(queue: &AdmissionQueue<u32>, now: Instant) -> Option<u32> {
+        queue.pop(queue.next(now)?, now).map(|removed| removed.item)
+    }
+
+    fn pop_oldest(queue: &AdmissionQueue<u32>, now: Instant) -> Option<(u32, bool)> {
+        queue.pop_oldest(now).map(|removed| (removed.item, removed.undecided))
     }
 
     #[test]
     fn first_come_first_served() {
         let (queue, now) = (queue(10, 1_000), Instant::now());
         (1..=3).for_each(|item| queue.push(prefix(1), item, 1, now));
-        let served: Vec<_> = std::iter::from_fn(|| queue.pop(now)).collect();
+        let served: Vec<_> = std::iter::from_fn(|| pop(&queue, now)).collect();
         assert_eq!(served, [1, 2, 3]);
         assert!(queue.is_empty());
     }
 
     #[test]
-    fn the_newest_is_first_during_lasting_refusals() {
-        let (queue, begin) = (queue(10, 1_000), Instant::now());
-        let at = |seconds| begin + Duration::from_secs_f64(seconds);
-        (1..=3).for_each(|item| queue.push(prefix(1), item, 1, begin));
-        for second in 0..=4 {
-            queue.note_refusal(at(f64::from(second)));
-        }
-        assert_eq!(look(&queue, at(4.0)), Some((1, true)), "4 s are two hold times");
-        queue.note_refusal(at(4.1));
-        assert_eq!(queue.pop(at(6.0)), Some(3));
-        assert_eq!(queue.pop(at(6.1)), Some(1), "no refusal for a hold time");
-        queue.note_refusal(at(6.2));
-        assert_eq!(queue.pop(at(6.3)), Some(2), "a single refusal is no lasting overload");
+    fn the_newest_is_first_in_a_queue_that_stands() {
+        let (queue, begin) = (queue(100, 10_000), Instant::now());
+        (1..=30).for_each(|item| queue.push(prefix(1), item, 1, begin));
+        queue.note_wait(begin + HOLD / 8);
+        assert_eq!(look(&queue, begin + HOLD / 8), Some((1, true)), "it is long, but only now");
+        queue.note_wait(begin + HOLD / 4);
+        assert_eq!(look(&queue, begin + HOLD / 4), Some((30, true)));
     }
 
     #[test]
@@ -230,10 +267,10 @@ mod tests {
         assert_eq!(queue.mark_decided(), 2);
         assert_eq!(look(&queue, now), Some((1, false)));
         queue.push(prefix(1), 3, 1, now);
-        assert_eq!(queue.pop_oldest(now), Some((1, false)));
-        assert_eq!(queue.pop_oldest(now), Some((2, false)));
-        assert_eq!(queue.pop_oldest(now), Some((3, true)));
-        assert_eq!((queue.pop_oldest(now), queue.mark_decided()), (None, 0));
+        assert_eq!(pop_oldest(&queue, now), Some((1, false)));
+        assert_eq!(pop_oldest(&queue, now), Some((2, false)));
+        assert_eq!(pop_oldest(&queue, now), Some((3, true)));
+        assert_eq!((pop_oldest(&queue, now), queue.mark_decided()), (None, 0));
     }
 
     #[test]
@@ -265,10 +302,13 @@ mod tests {
         (101..=103).for_each(|item| queue.push(prefix(2), item, 1, now));
         let mut made_room = Vec::new();
         while queue.exceeds_limits() {
-            made_room.push(queue.pop_for_room(now).unwrap().0);
+            made_room.push(queue.pop_for_room(now).unwrap().item);
         }
         assert_eq!(made_room, [1, 2]);
-        let admitted: Vec<_> = std::iter::from_fn(|| queue.admit(now)).take(6).collect();
+        let admitted: Vec<_> = std::iter::from_fn(|| queue.admit(queue.next(now)?, now))
+            .take(6)
+            .map(|removed| removed.item)
+            .collect();
         assert_eq!(admitted, [3, 101, 4, 102, 5, 103]);
     }
 
@@ -299,19 +339,8 @@ mod tests {
         assert_eq!(queue.allowed_backlog(now), Duration::ZERO, "the queue is empty");
         queue.push(prefix(1), 1, 1, now);
         queue.push(prefix(1), 2, 1, now + HOLD / 2);
-        let expected = Discipline::new(HOLD).allowed_backlog(HOLD / 2);
+        let expected = Discipline::new(HOLD).allowed_backlog(Duration::ZERO, HOLD / 2);
         assert!(!expected.is_zero());
         assert_eq!(queue.allowed_backlog(now + HOLD / 2), expected);
-    }
-
-    #[test]
-    fn during_lasting_refusals_only_the_last_four_wait_for_the_hold_time() {
-        let (queue, begin) = (queue(10, 1_000), Instant::now());
-        let now = begin + Duration::from_secs(5);
-        (0..=5).for_each(|second| queue.note_refusal(begin + Duration::from_secs(second)));
-        (1..=4).for_each(|item| queue.push(prefix(1), item, 1, begin));
-        assert_eq!(queue.expires(now), Some(begin + HOLD));
-        queue.push(prefix(1), 5, 1, now);
-        assert_eq!(queue.expires(now), Some(begin + HOLD / 8));
     }
 }

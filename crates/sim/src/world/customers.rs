@@ -91,6 +91,8 @@ impl<'a> World<'a> {
             forwarded_at: None,
             returning,
             gone: false,
+            gone_at: 0.0,
+            queued_at: 0.0,
             completed: false,
             inside: false,
             thinks_since: None,
@@ -237,7 +239,8 @@ impl<'a> World<'a> {
 
     /// A customer leaves with the session incomplete.
     pub(super) fn leaves_early(&mut self, session: u32) {
-        self.sessions[session as usize].gone = true;
+        let s = &mut self.sessions[session as usize];
+        (s.gone, s.gone_at) = (true, self.now);
         self.ends_request(session, None);
         let Session { inside, request, .. } = self.sessions[session as usize];
         if inside || request > 0 {

@@ -66,6 +66,7 @@ impl World<'_> {
         if queue.held.is_empty() || queue.discipline.newest_first(now) {
             queue.decide_at = self.now;
         }
+        self.sessions[session as usize].queued_at = self.now;
         self.policy.offered();
         queue.held.push_back((session, self.now));
         self.call_dispatcher(core);
@@ -127,12 +128,12 @@ impl World<'_> {
             let queue = &self.queues[core];
             let newest_first = queue.discipline.newest_first(time);
             let next = if newest_first { queue.held.back() } else { queue.held.front() };
-            let Some((session, _)) = next.copied() else { break };
+            let Some((session, since)) = next.copied() else { break };
             // The end of the connection follows its hello.
             let gone = self.sessions[session as usize].gone;
             let oldest = queue.held.front().map_or(self.now, |(_, since)| *since);
             let waited = Duration::from_secs_f64((self.now - oldest).max(0.0));
-            let moment = self.moment(queue.discipline.allowed_backlog(waited));
+            let moment = self.moment(queue.discipline.allowed_backlog(time, waited));
             let decision = (!gone).then(|| self.policy.decide(time, self.user(session), moment));
             let queue = &mut self.queues[core];
             if let Some(Decision::NotNow { retry_after }) = decision
@@ -148,14 +149,19 @@ impl World<'_> {
                 queue.held.pop_front()
             };
             match decision {
-                Some(Decision::Admit) => self.admit(session),
-                Some(Decision::NotNow { .. }) => self.refuse(session),
-                None => {
-                    queue.discipline.turn_away(time);
-                    self.refuse(session);
+                Some(Decision::Admit) => {
+                    queue.discipline.admits(time);
+                    self.waited_to_admission(session, since);
+                    self.admit(session);
                 }
+                Some(Decision::NotNow { .. }) => self.turn_away(session),
+                None => self.turn_away(session),
             }
         }
+        let queue = &mut self.queues[core];
+        let oldest = queue.held.front().map_or(0.0, |(_, since)| self.now - since);
+        let oldest = Duration::from_secs_f64(oldest.max(0.0));
+        queue.discipline.waits(time, queue.held.len(), oldest);
         while let Some((_, since)) = self.queues[core].held.front() {
             let queue = &self.queues[core];
             let expires = since + queue.longest_wait_s(time);
@@ -170,10 +176,33 @@ impl World<'_> {
     }
 
     fn refuse_oldest(&mut self, core: usize) {
-        let time = self.time();
         if let Some((session, _)) = self.queues[core].held.pop_front() {
-            self.queues[core].discipline.turn_away(time);
-            self.refuse(session);
+            self.turn_away(session);
+        }
+    }
+
+    /// A session leaves the queue without having been admitted: it is refused, or its
+    /// customer has hung up.
+    fn turn_away(&mut self, session: u32) {
+        let (now, s) = (self.time(), &self.sessions[session as usize]);
+        let queue = &mut self.queues[s.core];
+        if s.gone {
+            let age = Duration::from_secs_f64((s.gone_at - s.queued_at).max(0.0));
+            queue.discipline.hangs_up(now, age);
+            if s.customer.attacker.is_none() {
+                self.count(|outcome| &mut outcome.hung_up);
+            }
+        } else {
+            queue.discipline.refuses(now);
+        }
+        self.refuse(session);
+    }
+
+    /// Notes how long a customer was in the queue who is admitted now.
+    fn waited_to_admission(&mut self, session: u32, since: f64) {
+        let attacker = self.sessions[session as usize].customer.attacker.is_some();
+        if !attacker && self.is_watched() {
+            self.outcome.admission_waits_s.push(self.now - since);
         }
     }
 

@@ -32,6 +32,7 @@ pub fn run(scenario: &Scenario, load: f64, seed: u64, policy: &mut dyn Policy) -
     let why = world.policy.why(world.time());
     let mut outcome = world.outcome;
     outcome.waits_s.sort_by(f64::total_cmp);
+    outcome.admission_waits_s.sort_by(f64::total_cmp);
     outcome.seconds = scenario.duration_s - scenario.watch_from_s;
     outcome.why = why;
     outcome
@@ -99,6 +100,10 @@ struct Session {
     forwarded_at: Option<f64>,
     returning: bool,
     gone: bool,
+    /// When the customer left before the end.
+    gone_at: f64,
+    /// Since when its connection is in the admission queue.
+    queued_at: f64,
     completed: bool,
     inside: bool,
     /// The tick since which it has nothing under way.

@@ -3,15 +3,22 @@
 use super::*;
 use crate::places::PrefixLengths;
 use proptest::prelude::*;
+use std::time::Duration;
 
-const ROUND: Duration = Duration::from_millis(400);
+const TENTH: Duration = Duration::from_millis(100);
 
 fn prefix(n: u8) -> Prefix {
     PrefixLengths { ipv4: 24, ipv6: 56 }.prefix_of([10, 0, n, 1].into())
 }
 
-fn lines(now: Instant) -> Lines<(u8, u32)> {
-    Lines::new(ROUND, 4096, now)
+fn lines() -> Lines<(u8, u32)> {
+    Lines::new(4096, Arc::new(Turns::new(1)), 0)
+}
+
+/// The entry whose turn is next, served.
+fn serve_one<T>(lines: &mut Lines<T>, order: Order, now: Instant) -> Option<Entry<T>> {
+    let prefix = lines.next_turn(order)?;
+    lines.serve(prefix, order, now)
 }
 
 /// Adds so many entries of each prefix, a prefix after the other.
@@ -22,13 +29,13 @@ fn fill(lines: &mut Lines<(u8, u32)>, of: &[(u8, u32)], now: Instant) {
 }
 
 fn serve(lines: &mut Lines<(u8, u32)>, order: Order, times: usize, now: Instant) -> Vec<(u8, u32)> {
-    (0..times).filter_map(|_| lines.serve(order, now)).map(|entry| entry.item).collect()
+    (0..times).filter_map(|_| serve_one(lines, order, now)).map(|entry| entry.item).collect()
 }
 
 #[test]
 fn one_prefix_alone_is_served_in_the_order_of_arrival_or_the_reverse() {
     let now = Instant::now();
-    let mut lines = lines(now);
+    let mut lines = lines();
     fill(&mut lines, &[(1, 5)], now);
     assert_eq!(serve(&mut lines, Order::Oldest, 2, now), [(1, 0), (1, 1)]);
     assert_eq!(serve(&mut lines, Order::Newest, 9, now), [(1, 4), (1, 3), (1, 2)]);
@@ -37,20 +44,20 @@ fn one_prefix_alone_is_served_in_the_order_of_arrival_or_the_reverse() {
 #[test]
 fn prefixes_take_turns_and_each_keeps_its_order() {
     let now = Instant::now();
-    let mut lines = lines(now);
+    let mut lines = lines();
     fill(&mut lines, &[(1, 100), (2, 2), (3, 1)], now);
     let served = serve(&mut lines, Order::Oldest, 6, now);
     assert_eq!(served, [(1, 0), (2, 0), (3, 0), (1, 1), (2, 1), (1, 2)]);
     fill(&mut lines, &[(2, 2), (3, 1)], now);
     let served = serve(&mut lines, Order::Newest, 4, now);
-    // The next round begins with the prefix that has the newest entry.
-    assert_eq!(served, [(3, 0), (2, 1), (2, 0), (1, 99)]);
+    // The prefix with the newest entry begins.
+    assert_eq!(served, [(3, 0), (2, 1), (1, 99), (2, 0)]);
 }
 
 #[test]
 fn who_comes_one_by_one_has_one_turn_in_a_round_too() {
     let now = Instant::now();
-    let mut lines = lines(now);
+    let mut lines = lines();
     fill(&mut lines, &[(1, 3), (2, 3), (3, 3)], now);
     let mut served = Vec::new();
     for _ in 0..4 {
@@ -61,31 +68,82 @@ fn who_comes_one_by_one_has_one_turn_in_a_round_too() {
 }
 
 #[test]
-fn a_round_ends_after_its_time_even_if_new_prefixes_always_come() {
-    let now = Instant::now();
-    let mut lines = lines(now);
+fn a_prefix_has_its_next_turn_when_those_who_waited_are_gone_though_new_ones_always_come() {
+    let begin = Instant::now();
+    let mut lines = lines();
     let mut crowd = 0;
     for step in 0..100_u8 {
-        let now = now + u32::from(step) * ROUND / 10;
-        fill(&mut lines, &[(100 + step, 1), (1, 1)], now);
+        let now = begin + u32::from(step) * TENTH;
+        fill(&mut lines, &[(100 + step, 2), (1, 2)], now);
         crowd += serve(&mut lines, Order::Newest, 1, now).iter().filter(|of| of.0 == 1).count();
+        // Nobody waits longer than a second.
+        while lines.oldest_since().is_some_and(|since| now - since >= 10 * TENTH) {
+            lines.pop_oldest();
+        }
     }
-    assert!((5..=20).contains(&crowd), "{crowd} turns in ten rounds");
+    assert!((8..=12).contains(&crowd), "{crowd} turns in ten seconds");
+}
+
+#[test]
+fn who_comes_again_and_again_leaves_every_second_turn_to_those_who_come_now_and_then() {
+    let begin = Instant::now();
+    // Two admissions a second; one prefix comes ten times a second, others once a second.
+    for order in [Order::Oldest, Order::Newest] {
+        let mut lines = lines();
+        let (mut others, mut came) = (0, 0);
+        for step in 0..200_u32 {
+            let now = begin + step * TENTH;
+            lines.push(prefix(1), (1, step), 100, now);
+            if step % 10 == 3 {
+                came += 1;
+                lines.push(prefix(100 + came), (100 + came, step), 100, now);
+            }
+            if step % 5 == 0 {
+                others += serve(&mut lines, order, 1, now).iter().filter(|of| of.0 != 1).count();
+            }
+            while lines.oldest_since().is_some_and(|since| now - since >= 10 * TENTH) {
+                lines.pop_oldest();
+            }
+        }
+        assert!(others >= 19, "{others} of {came} others, {order:?}");
+    }
+}
+
+#[test]
+fn turns_are_those_of_all_cores() {
+    let now = Instant::now();
+    let at = |tenths: u32| now + tenths * TENTH;
+    let turns = Arc::new(Turns::new(2));
+    let mut here = Lines::new(4096, turns.clone(), 0);
+    let mut there = Lines::new(4096, turns, 1);
+    // One prefix comes to both cores, another to one of them.
+    (0..9).for_each(|_| here.push(prefix(1), 1, 100, at(0)));
+    (0..9).for_each(|_| there.push(prefix(1), 1, 100, at(0)));
+    here.push(prefix(2), 2, 100, at(1));
+    assert_eq!(serve_one(&mut there, Order::Oldest, at(2)).unwrap().item, 1);
+    assert_eq!(there.next_turn(Order::Oldest), None, "the other core's entry waited");
+    assert_eq!(here.next_turn(Order::Oldest), Some(prefix(2)), "the other had its turn there");
+    assert_eq!(serve_one(&mut here, Order::Oldest, at(3)).unwrap().item, 2);
+    assert_eq!(there.next_turn(Order::Oldest), Some(prefix(1)));
+    assert_eq!(here.next_turn(Order::Oldest), None, "the turn of the prefix is to come there");
+    assert_eq!(serve_one(&mut there, Order::Oldest, at(4)).unwrap().item, 1);
+    assert_eq!(here.next_turn(Order::Oldest), Some(prefix(1)));
 }
 
 #[test]
 fn an_entry_that_is_not_served_takes_no_turn() {
     let now = Instant::now();
-    let mut lines = lines(now);
+    let mut lines = lines();
     fill(&mut lines, &[(1, 2), (2, 1)], now);
-    assert_eq!(lines.pop(Order::Oldest, now).unwrap().item, (1, 0));
+    let prefix = lines.next_turn(Order::Oldest).unwrap();
+    assert_eq!(lines.remove(prefix, Order::Oldest).unwrap().item, (1, 0));
     assert_eq!(serve(&mut lines, Order::Oldest, 2, now), [(1, 1), (2, 0)]);
 }
 
 #[test]
 fn the_heaviest_prefix_makes_room_and_of_equal_ones_that_with_the_oldest_entry() {
     let now = Instant::now();
-    let mut lines = lines(now);
+    let mut lines = lines();
     fill(&mut lines, &[(7, 1), (8, 3), (9, 1)], now);
     let mut made_room = || lines.pop_oldest_of_heaviest().unwrap().item;
     assert_eq!([(); 4].map(|()| made_room()), [(8, 0), (8, 1), (7, 0), (8, 2)]);
@@ -98,9 +156,9 @@ fn the_heaviest_prefix_makes_room_and_of_equal_ones_that_with_the_oldest_entry()
 #[test]
 fn the_wait_that_counts_is_that_of_prefixes_whose_turn_is_to_come() {
     let begin = Instant::now();
-    let mut lines = lines(begin);
+    let mut lines = lines();
     fill(&mut lines, &[(1, 3)], begin);
-    let later = begin + ROUND / 4;
+    let later = begin + TENTH;
     fill(&mut lines, &[(2, 1)], later);
     assert_eq!(lines.oldest_due_since(), Some(begin));
     serve(&mut lines, Order::Oldest, 1, later);
@@ -117,12 +175,12 @@ proptest! {
         newest in any::<bool>(),
     ) {
         let now = Instant::now();
-        let mut lines = lines(now);
+        let mut lines = lines();
         let of: Vec<_> = counts.iter().enumerate().map(|(n, count)| (n as u8, *count)).collect();
         fill(&mut lines, &of, now);
         let order = if newest { Order::Newest } else { Order::Oldest };
         let mut served = vec![0; counts.len()];
-        while let Some(entry) = lines.serve(order, now) {
+        while let Some(entry) = serve_one(&mut lines, order, now) {
             served[usize::from(entry.item.0)] += 1;
             let most = served.iter().max().unwrap();
             for (count, served) in counts.iter().zip(&served) {
@@ -137,7 +195,7 @@ proptest! {
     #[test]
     fn every_entry_comes_out_once(steps in proptest::collection::vec((0u8..8, 0u8..5, 0usize..20_000), 0..200)) {
         let begin = Instant::now();
-        let mut lines = lines(begin);
+        let mut lines = lines();
         let (mut inside, mut next, mut undecided) = (Vec::<(u8, u32, usize)>::new(), 0, 0);
         for (at, (what, n, bytes)) in steps.into_iter().enumerate() {
             let now = begin + Duration::from_millis(37 * at as u64);
@@ -148,14 +206,14 @@ proptest! {
                     (next, undecided) = (next + 1, undecided + 1);
                     None
                 }
-                3 => lines.serve(Order::Newest, now),
-                4 => lines.serve(Order::Oldest, now),
+                3 => serve_one(&mut lines, Order::Newest, now),
+                4 => serve_one(&mut lines, Order::Oldest, now),
                 5 => lines.pop_oldest(),
                 6 => lines.pop_oldest_of_heaviest(),
                 _ => {
                     prop_assert_eq!(lines.mark_decided(), undecided);
                     undecided = 0;
-                    lines.pop_oldest_of(prefix(n))
+                    lines.remove(prefix(n), Order::Oldest)
                 }
             };
             if let Some(out) = out {

@@ -1,0 +1,120 @@
+//! Turns of prefixes on all cores: when each was admitted last, and since when the oldest
+//! entry of each core waits for a turn of its prefix.
+//!
+//! The kernel spreads the connections of a prefix over the queues of all cores. Budget
+//! that one core gives to a prefix is the other cores' too.
+
+use crate::places::Prefix;
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// The last turns that are kept: those of more prefixes are forgotten, the oldest first.
+const KEPT: usize = 4096;
+
+/// Nothing waits.
+const NEVER: u64 = u64::MAX;
+
+/// The turns of all cores' prefixes.
+#[derive(Debug)]
+pub struct Turns {
+    last: Mutex<Last>,
+    /// Of each core, in nanoseconds since the origin.
+    waiting_since: Vec<AtomicU64>,
+    origin: Instant,
+}
+
+#[derive(Debug, Default)]
+struct Last {
+    at: HashMap<Prefix, Instant>,
+    /// All turns that are kept, in order; of a prefix with several the last one counts.
+    order: VecDeque<(Instant, Prefix)>,
+}
+
+impl Turns {
+    /// No turns yet, for so many cores.
+    pub fn new(cores: usize) -> Self {
+        Self {
+            last: Mutex::default(),
+            waiting_since: (0..cores).map(|_| AtomicU64::new(NEVER)).collect(),
+            origin: Instant::now(),
+        }
+    }
+
+    /// A prefix has its turn.
+    pub fn note(&self, prefix: Prefix, now: Instant) {
+        let mut last = self.last();
+        last.at.insert(prefix, now);
+        last.order.push_back((now, prefix));
+        while last.order.len() > KEPT {
+            let Some((at, oldest)) = last.order.pop_front() else { break };
+            if last.at.get(&oldest) == Some(&at) {
+                last.at.remove(&oldest);
+            }
+        }
+    }
+
+    /// The last turn of a prefix on any core; `None`: it had none, or that was long ago.
+    pub fn last_of(&self, prefix: Prefix) -> Option<Instant> {
+        self.last().at.get(&prefix).copied()
+    }
+
+    /// On a core the oldest entry whose prefix has its turn to come waits since then;
+    /// `None`: none waits.
+    pub fn waits(&self, core: usize, since: Option<Instant>) {
+        let nanos = since.map_or(NEVER, |since| {
+            u64::try_from(since.saturating_duration_since(self.origin).as_nanos()).unwrap_or(NEVER)
+        });
+        self.waiting_since[core].store(nanos, Relaxed);
+    }
+
+    /// Since when the oldest such entry of the other cores waits.
+    pub fn waiting_elsewhere(&self, core: usize) -> Option<Instant> {
+        let others = self.waiting_since.iter().enumerate().filter(|(other, _)| *other != core);
+        let since = others.map(|(_, since)| since.load(Relaxed)).min()?;
+        (since != NEVER).then(|| self.origin + Duration::from_nanos(since))
+    }
+
+    fn last(&self) -> MutexGuard<'_, Last> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::places::PrefixLengths;
+
+    fn prefix(n: u32) -> Prefix {
+        PrefixLengths { ipv4: 32, ipv6: 56 }.prefix_of(std::net::Ipv4Addr::from(n).into())
+    }
+
+    #[test]
+    fn the_last_turn_counts_and_the_oldest_are_forgotten() {
+        let (turns, now) = (Turns::new(1), Instant::now());
+        let at = |n: u32| now + Duration::from_millis(n.into());
+        turns.note(prefix(0), at(0));
+        turns.note(prefix(1), at(1));
+        turns.note(prefix(0), at(2));
+        assert_eq!(turns.last_of(prefix(0)), Some(at(2)));
+        (3..3 + KEPT as u32 - 1).for_each(|n| turns.note(prefix(n), at(n)));
+        assert_eq!(turns.last_of(prefix(0)), Some(at(2)), "its first turn was forgotten alone");
+        assert_eq!(turns.last_of(prefix(1)), None);
+        assert!(turns.last().at.len() <= KEPT && turns.last().order.len() <= KEPT);
+    }
+
+    #[test]
+    fn a_core_sees_the_oldest_wait_of_the_others() {
+        let turns = Turns::new(3);
+        let since = turns.origin + Duration::from_secs(1);
+        assert_eq!(turns.waiting_elsewhere(0), None);
+        turns.waits(1, Some(since + Duration::from_secs(1)));
+        turns.waits(2, Some(since));
+        assert_eq!(turns.waiting_elsewhere(0), Some(since));
+        assert_eq!(turns.waiting_elsewhere(2), Some(since + Duration::from_secs(1)));
+        turns.waits(2, None);
+        assert_eq!(turns.waiting_elsewhere(0), Some(since + Duration::from_secs(1)));
+        assert_eq!(Turns::new(1).waiting_elsewhere(0), None);
+    }
+}
