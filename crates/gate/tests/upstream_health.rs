@@ -91,7 +91,7 @@ fn each_failure_is_kept_with_its_cause_and_the_first_request_without_its_query()
         ("/closes", "broken", "it closed the connection"),
         ("/breaks", "broken", "a line does not end with CR LF"),
         ("/waits", "timeout", "upstream.response_timeout"),
-        ("/cuts", "truncated", "did not receive"),
+        ("/cuts", "truncated", "end of file before message length reached"),
         ("/pauses", "stalled", "limits.body_progress_deadline"),
     ] {
         let gate = gate_with(upstream, "", |config| {

@@ -6,7 +6,8 @@ use std::cell::RefCell;
 /// Most bytes of a path that are shown.
 const SHOWN: usize = 200;
 
-/// What was asked for last.
+/// What is asked for. It shares the buffer of the request's head, so it is forgotten when the
+/// response is over: an idle connection would keep the buffer.
 #[derive(Debug, Default)]
 pub struct Asked(RefCell<Option<(Method, Uri)>>);
 
@@ -14,6 +15,11 @@ impl Asked {
     /// A request begins.
     pub fn note<B>(&self, request: &Request<B>) {
         self.0.replace(Some((request.method().clone(), request.uri().clone())));
+    }
+
+    /// The request is over.
+    pub fn forget(&self) {
+        self.0.take();
     }
 
     /// Method and path, as one line of ASCII. Queries are left out, since they may have what is

@@ -80,7 +80,7 @@ pub struct ConnectionState {
     fault: Cell<Option<Fault>>,
     /// The customer did not send a request's body to its end.
     upload_failed: Cell<bool>,
-    /// The last request.
+    /// The request under way.
     pub asked: Asked,
     /// The class of the connection.
     pub class: Class,
@@ -321,6 +321,7 @@ impl ConnectionState {
     /// The response's body was handed over in full, or given up.
     pub fn response_end(&self) {
         self.handed_over.set(true);
+        self.asked.forget();
     }
 
     /// The kernel accepts no more of the response. `unacknowledged` returns how much it has

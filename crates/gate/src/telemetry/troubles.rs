@@ -6,7 +6,7 @@ use serde::Serialize;
 use std::fmt::Write as _;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use tidegate_config::one_line;
+use tidegate_config::one_sentence;
 
 /// The least time between two lines about a cause, and the time without it after which it is
 /// over.
@@ -174,7 +174,7 @@ impl Cause {
             UpstreamFault::Truncated => "cut a response short",
             UpstreamFault::Stalled => "stopped in the middle of a request or response",
         };
-        format!("{what}: {}", one_line(&self.why))
+        format!("{what}: {}", one_sentence(&self.why))
     }
 }
 

@@ -330,7 +330,8 @@ mod tests {
         for oldest in &mut slow[..17] {
             assert_eq!(oldest.read(&mut [0; 1]).await.unwrap_or_default(), 0);
         }
-        for newest in &mut slow[17..] {
+        // A whole one may have taken a place for the moment between its connection and its head.
+        for newest in &mut slow[18..] {
             newest.write_all(&WHOLE[8..]).await.unwrap();
             assert!(is_answered(newest).await);
         }

@@ -107,7 +107,10 @@ impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
     ) -> Poll<io::Result<()>> {
         let before = buf.filled().len();
         let read = Pin::new(&mut self.stream).poll_read(cx, buf);
-        self.heads.read(read.as_ref().map(|_| buf.filled().len() > before));
+        self.heads.read(match read {
+            Poll::Pending => Poll::Pending,
+            Poll::Ready(_) => Poll::Ready(buf.filled().len() > before),
+        });
         read
     }
 }
