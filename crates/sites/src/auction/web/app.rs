@@ -35,7 +35,7 @@ pub struct State {
     pub hasher: Hasher,
     /// Signs tokens.
     pub signer: Signer,
-    /// Limits failed logins; of all cores.
+    /// Limits guesses of passwords; of all cores.
     pub login_limit: Arc<LoginLimit>,
     /// Proxies whose `X-Forwarded-For` names the customer.
     pub trusted_proxies: Arc<[IpAddr]>,
