@@ -1,4 +1,5 @@
-//! `tidegate check`: validate files without starting anything.
+//! `tidegate check`: validate files without starting anything. Of a gate's configuration it also
+//! tries whether the upstream can be reached.
 
 use std::path::{Path, PathBuf};
 
@@ -54,6 +55,10 @@ fn check(file: &Path) -> anyhow::Result<String> {
         config.admission.policy, config.upstream.url
     );
     config.warnings().iter().for_each(|warning| report += &format!("\n  warning: {warning}"));
+    // A warning: whether the service runs is not a property of the file.
+    if let Some(why) = tidegate_gate::upstream_problem(&config)? {
+        report += &format!("\n  warning: upstream.url = {}: {why}", config.upstream.url);
+    }
     Ok(report)
 }
 

@@ -131,6 +131,21 @@ fn what_is_allowed_but_unwise_passes_the_check_with_a_warning() {
 }
 
 #[test]
+fn an_upstream_that_cannot_be_reached_passes_the_check_with_a_warning() {
+    let folder = tempfile::tempdir().unwrap();
+    let dead = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let unknown = format!("{}.test:80", "a".repeat(64));
+    for (host, why) in [(dead.to_string(), "Connection refused"), (unknown, "does not resolve")] {
+        let text = format!("[upstream]\nurl = \"http://{host}\"\n");
+        let output = tidegate(&["check", &file(&folder, "gate.toml", &text)]);
+        assert_eq!(output.status.code(), Some(0), "{}", output.stderr_text());
+        let shown = output.stdout_text();
+        let warning = format!("warning: upstream.url = http://{host}: ");
+        assert!(shown.contains(&warning) && shown.contains(why), "{shown}");
+    }
+}
+
+#[test]
 fn a_scenario_whose_rows_do_not_sum_to_one_is_bad_input() {
     let folder = tempfile::tempdir().unwrap();
     let text = "[session]\nstart = \"Home\"\n\n[pages.Home]\npath = \"/\"\n\n[transitions]\nHome = { Home = 0.5, End = 0.4 }\n";

@@ -31,7 +31,7 @@ pub use file::read_file;
 pub use key::plain;
 pub use key::{Key, Keys, Preset, Row, Table, joined};
 pub use mistake::{Mistake, Mistakes, Problem};
-pub use one_line::one_line;
+pub use one_line::{one_line, one_sentence};
 pub use reader::{Flag, Reader};
 pub use reference::{check_page, write_keys};
 pub use rule::{Field, Rule, text_of};

@@ -12,7 +12,7 @@ pub fn one_line(text: &str) -> String {
 }
 
 /// The same, cut after 300 characters.
-pub(crate) fn one_sentence(text: &str) -> String {
+pub fn one_sentence(text: &str) -> String {
     cut_at(text, SENTENCE)
 }
 

@@ -58,7 +58,6 @@ pub fn for_malformed(malformed: Malformed) -> Option<AlertDescription> {
             AlertDescription::IllegalParameter
         }
         Malformed::EmptyRecord
-        | Malformed::TooManyRecords { .. }
         | Malformed::TooLong { .. }
         | Malformed::TooManyExtensions { .. }
         | Malformed::Field { .. } => AlertDescription::DecodeError,

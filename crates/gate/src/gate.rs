@@ -15,6 +15,7 @@ use crate::telemetry::admin::Admin;
 use crate::telemetry::counters::Totals;
 use crate::telemetry::snapshot::Snapshot;
 use crate::upkeep::{self, TicketKeys};
+use crate::upstream_watch;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -101,9 +102,11 @@ impl Gate {
             gate.serving += 1;
         }
         let control = ControlLoop { shared, sessions };
+        let generations = gate.reloader.subscribe();
         let (watch, until) = (supervisor.clone(), stopped.clone());
         let thread = spawn("control", move || {
-            watch.run(Part::ControlLoop, || run_control(control, admin, until, &watch));
+            watch
+                .run(Part::ControlLoop, || run_control(control, generations, admin, until, &watch));
         });
         gate.threads.push(thread?);
         // Nobody waits for this one: it may be waiting for a file system.
@@ -296,12 +299,13 @@ fn spawn_core(
     }
 }
 
-/// Runs the control loop and the admin pages, until `stopped`.
+/// Runs the control loop, the watch over the upstream and the admin pages, until `stopped`.
 ///
 /// # Errors
 /// The runtime could not be started.
 fn run_control(
     control: ControlLoop,
+    generations: watch::Receiver<Arc<Generation>>,
     admin: Option<Admin>,
     stopped: watch::Receiver<bool>,
     supervisor: &Supervisor,
@@ -314,6 +318,8 @@ fn run_control(
             let serve = admin.serve(Arc::new(source));
             tokio::spawn(supervisor.clone().watch(Part::Admin, serve));
         }
+        let watched = upstream_watch::run(control.shared.clone(), generations);
+        tokio::spawn(supervisor.clone().watch(Part::ControlLoop, watched));
         supervisor.clone().watch(Part::ControlLoop, control.run()).await;
     })
 }

@@ -41,8 +41,11 @@ mod status;
 mod supervision;
 mod ticket_secret;
 mod upkeep;
+mod upstream_health;
+mod upstream_watch;
 
 pub use error::Error;
 pub use gate::Gate;
 #[doc(hidden)]
 pub use supervision::{Fault, Part};
+pub use upstream_watch::upstream_problem;

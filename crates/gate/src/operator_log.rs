@@ -1,5 +1,5 @@
 //! What the log tells an operator while the gate runs: what the service carries, refusals,
-//! malformed messages, and a lack of file descriptors. Each kind of line seldom.
+//! malformed messages, failures of the upstream, and a lack of file descriptors. Each kind of line seldom.
 
 use crate::shared::Shared;
 use crate::telemetry::capacity_log::CapacityLog;
@@ -7,6 +7,7 @@ use crate::telemetry::counters::Totals;
 use crate::telemetry::digest::{Counts, Digest, Notice};
 use crate::telemetry::labels::End;
 use crate::telemetry::seldom::Seldom;
+use crate::telemetry::troubles::TroubleLog;
 use std::time::{Duration, Instant};
 use tidegate_host::open_files;
 use tracing::Level;
@@ -16,6 +17,7 @@ use tracing::Level;
 pub struct OperatorLog {
     capacity: CapacityLog,
     digest: Digest,
+    troubles: TroubleLog,
     shortage: FileShortage,
 }
 
@@ -28,7 +30,20 @@ impl OperatorLog {
         for notice in self.digest.observe(now, Counts::of(totals)) {
             log(shared, now, &notice);
         }
+        self.upstream(now, shared);
         self.shortage.report(totals.ends[End::NoFiles]);
+    }
+}
+
+impl OperatorLog {
+    /// Tells how the upstream fails.
+    fn upstream(&mut self, now: Duration, shared: &Shared) {
+        let of_requests = shared.cores.iter().flat_map(|core| core.troubles.take());
+        let noted = of_requests.chain(shared.upstream.troubles.take()).collect();
+        for line in self.troubles.observe(now, noted) {
+            tracing::warn!("{line}");
+        }
+        shared.upstream.set_failures(self.troubles.recent(now));
     }
 }
 

@@ -5,6 +5,7 @@ use crate::config::Config;
 use crate::reload::ReloadCounts;
 use crate::telemetry::counters::{Count, Counters, Totals};
 use crate::telemetry::usage::Note;
+use crate::upstream_health::UpstreamHealth;
 use arc_swap::ArcSwap;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -23,6 +24,8 @@ pub struct Shared {
     pub addresses: Addresses,
     /// Why the upstream's CPU time is not known.
     pub upstream_note: Note,
+    /// Whether the upstream can be reached, and how it failed requests.
+    pub upstream: UpstreamHealth,
     /// Records what connections do, if the configuration says so.
     pub tracing: Option<tidegate_trace::Handle>,
     /// How often the configuration was reloaded.
@@ -58,6 +61,7 @@ impl Shared {
             config: ArcSwap::from_pointee(config),
             addresses,
             upstream_note: Note::default(),
+            upstream: UpstreamHealth::default(),
             tracing: None,
             reloads: ReloadCounts::default(),
             started: Instant::now(),

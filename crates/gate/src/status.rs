@@ -27,6 +27,8 @@ pub fn snapshot(shared: &Shared, sessions: &Sessions, admin: Option<SocketAddr>)
         admin_address: text(admin),
         upstream: shared.config().upstream.url.to_string(),
         upstream_note: shared.upstream_note.get(),
+        upstream_problem: shared.upstream.problem(),
+        upstream_failures: shared.upstream.failures(),
         certificates: shared.config().files.identities.iter().map(certificate).collect(),
         config_reloads: vec![
             ("ok", shared.reloads.ok.load(Relaxed)),

@@ -248,3 +248,19 @@ fn mistakes_in_tables_of_certificates_name_the_table() {
     }
     assert!(mistakes("[tls]\ncertificates = 7\n").contains("must be tables [[tls.certificates]]"));
 }
+
+#[test]
+fn files_that_begin_with_a_byte_order_mark_are_read_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let own = issue(folder, "own", &["own.test"], false);
+    issue(folder, "ca", &["ca.test"], false);
+    for file in ["own.pem", "own.key", "ca.pem"] {
+        let text = std::fs::read_to_string(folder.join(file)).unwrap();
+        std::fs::write(folder.join(file), format!("\u{feff}{text}")).unwrap();
+    }
+    let ca = folder.join("ca.pem");
+    let clients = format!("client_auth = \"request\"\nclient_ca = \"{}\"\n", ca.display());
+    let gate = gate_of_certificates(folder, &clients, &["own"]);
+    assert_eq!(certificate(&gate, "own.test"), own);
+}

@@ -325,3 +325,29 @@ fn a_malformed_request_in_single_bytes_is_answered_too() {
         assert!(response.head.contains("date: "), "{}", response.head);
     }
 }
+
+#[test]
+fn a_target_that_is_not_a_url_gets_the_gates_own_page() {
+    let gate = clear_gate(hello(), "[limits]\nhead_max_bytes = \"200KiB\"\n");
+    let page = |target: &str, code: u16, says: &str| {
+        let request = [b"GET ", target.as_bytes(), b" HTTP/1.1\r\nHost: a\r\n\r\n"].concat();
+        let mut connection = connect_plain(&gate);
+        send(&mut connection, &request);
+        let response = receive(&mut connection, "GET").unwrap();
+        assert_eq!(response.code, code, "{target}");
+        assert!(response.text().contains(says), "{target}: {}", response.text());
+    };
+    for target in ["/`", "/<b>", "/?a=\"b\"", "/?<b>", "http://a/`", "http://`/", "`", "//a`/?b"] {
+        page(target, 400, "percent-encoded");
+    }
+    page(&format!("/{}", "a".repeat(66_000)), 414, "longer than 65,534 bytes");
+    for target in ["/\"{}|^[]\\", "/?`{}|^[]\\", "/\u{e4}?\u{20ac}", "/%60%22"] {
+        page(target, 200, "hello");
+    }
+    let name = "a".repeat(66_000);
+    let long = exchange(&gate, &format!("GET / HTTP/1.1\r\nHost: a\r\n{name}: a\r\n\r\n"));
+    assert!(long.starts_with("HTTP/1.1 431 ") && long.contains("too long"), "{long}");
+    let totals = gate.totals();
+    assert_eq!(totals.malformed_requests[Malformed::Target], 8);
+    assert_eq!(totals.malformed_requests[Malformed::TooLarge], 2);
+}

@@ -224,3 +224,23 @@ fn a_server_name_that_is_no_host_name_gets_the_default_certificate() {
     assert!(retry.contains("unrecognized name"), "{retry}");
     assert_eq!(gate.totals().admitted.values(), &[8, 8]);
 }
+
+#[test]
+fn a_hello_in_many_records_is_served_within_the_cap_on_bytes() {
+    let gate = gate(hello(), "");
+    for (version, size) in rustls::ALL_VERSIONS.iter().flat_map(|v| [1, 12, 100].map(|n| (v, n))) {
+        let socket = TcpStream::connect(gate.address()).unwrap();
+        socket.set_read_timeout(Some(PATIENCE)).unwrap();
+        let config = Arc::new(client(&[version]));
+        let mut session = ClientConnection::new(config, "localhost".try_into().unwrap()).unwrap();
+        let mut whole = Vec::new();
+        session.write_tls(&mut whole).unwrap();
+        let records = whole[5..].chunks(size).flat_map(|content| {
+            [&whole[..3], &u16::try_from(content.len()).unwrap().to_be_bytes(), content].concat()
+        });
+        (&socket).write_all(&records.collect::<Vec<_>>()).unwrap();
+        let mut connection = std::io::BufReader::new(rustls::StreamOwned::new(session, socket));
+        assert_eq!(get(&mut connection, "/").unwrap().text(), "hello", "records of {size}");
+    }
+    assert_eq!(gate.totals().ends[End::MalformedHello], 0);
+}

@@ -5,7 +5,7 @@ mod common;
 use common::plain::{clear_gate, connect_plain};
 use common::*;
 use std::io::Read;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};
@@ -17,6 +17,10 @@ struct Log(Arc<Mutex<Vec<String>>>);
 impl Log {
     fn has(&self, line: &str) -> bool {
         self.0.lock().unwrap().iter().any(|logged| logged.starts_with(line))
+    }
+
+    fn count(&self, part: &str) -> usize {
+        self.0.lock().unwrap().iter().filter(|logged| logged.contains(part)).count()
     }
 }
 
@@ -48,10 +52,33 @@ impl Visit for Line {
     }
 }
 
-#[test]
-fn refusals_and_malformed_messages_are_told() {
+/// The log of all gates of this file.
+static LOG: LazyLock<Log> = LazyLock::new(|| {
     let log = Log::default();
     tracing::subscriber::set_global_default(log.clone()).unwrap();
+    log
+});
+
+#[test]
+fn a_dead_upstream_is_told_once_with_the_first_request() {
+    let log = &*LOG;
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    drop(listener);
+    let gate = clear_gate(address, "");
+    let mut connection = connect_plain(&gate);
+    for path in ["/cart?card=4242", "/2", "/3", "/4"] {
+        assert_eq!(get(&mut connection, path).unwrap().code, 502);
+    }
+    let line = format!("WARN the upstream cannot be reached: {address}: Connection refused");
+    until(&line, || log.has(&line));
+    assert!(log.count("4242") == 0 && log.count("GET /cart") == 1);
+    assert_eq!(log.count(&line), 1);
+}
+
+#[test]
+fn refusals_and_malformed_messages_are_told() {
+    let log = &*LOG;
     let upstream = answering(|got| match got.line.contains("/bad") {
         true => "HTTP/1.1 200 OK\nContent-Length: 0\n\n".into(),
         false => ok("hello"),

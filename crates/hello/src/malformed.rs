@@ -18,12 +18,6 @@ pub enum Malformed {
     /// A record longer than 2^14 bytes.
     #[error("record of {0} bytes, allowed are 16384")]
     RecordTooLong(usize),
-    /// The hello is spread over more records than the cap.
-    #[error("hello spread over more than {limit} records")]
-    TooManyRecords {
-        /// The cap.
-        limit: usize,
-    },
     /// The hello does not end within the cap on bytes.
     #[error("hello does not end within {limit} bytes")]
     TooLong {

@@ -5,7 +5,7 @@ use crate::limits::Limits;
 use crate::malformed::Malformed;
 use crate::other_protocol::{self, OtherProtocol, Start};
 use crate::parse;
-use crate::records::{Records, Walk, assemble};
+use crate::records::{Records, Walk, assemble, join};
 
 /// Reads one ClientHello. It keeps all bytes, so that they can be passed to a
 /// TLS library afterwards.
@@ -69,6 +69,15 @@ impl Reader {
     /// Everything pushed, verbatim, without a copy.
     pub fn into_raw(self) -> Vec<u8> {
         self.raw
+    }
+
+    /// Everything pushed, with the hello in one record, or as few as hold it: a TLS
+    /// library takes time that grows with the square of their number.
+    pub fn into_joined(self, hello: &ClientHello) -> Vec<u8> {
+        match hello.records() {
+            0 | 1 => self.raw,
+            _ => join(&self.raw, hello.length()),
+        }
     }
 
     /// Allocates exactly for the first piece, since most hellos arrive in one;

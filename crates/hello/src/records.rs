@@ -54,9 +54,6 @@ impl Records {
             let Some((header, payload)) = rest.split_at_checked(RECORD_HEADER) else {
                 return Ok(Walk::Unfinished);
             };
-            if self.whole >= limits.records {
-                return Err(Malformed::TooManyRecords { limit: limits.records });
-            }
             let length = usize::from(u16::from_be_bytes([header[3], header[4]]));
             match length {
                 0 => return Err(Malformed::EmptyRecord),
@@ -126,6 +123,23 @@ pub(crate) fn assemble(raw: &[u8], length: usize) -> Vec<u8> {
         rest = behind;
     }
     message
+}
+
+/// The same bytes with the message, which has this length, in as few records as possible.
+/// What follows its last record stays.
+pub(crate) fn join(raw: &[u8], length: usize) -> Vec<u8> {
+    let version = raw.get(1..3).unwrap_or_default();
+    let mut joined = Vec::with_capacity(raw.len());
+    for content in assemble(raw, length).chunks(LONGEST_RECORD) {
+        joined.push(HANDSHAKE);
+        joined.extend_from_slice(version);
+        let length = u16::try_from(content.len()).expect("at most 2^14");
+        joined.extend_from_slice(&length.to_be_bytes());
+        joined.extend_from_slice(content);
+    }
+    let end = length.checked_sub(1).and_then(|last| place_of(raw, last)).map_or(0, |at| at + 1);
+    joined.extend_from_slice(raw.get(end..).unwrap_or_default());
+    joined
 }
 
 /// The place in the received bytes of a byte of the message. The headers of the records

@@ -90,14 +90,29 @@ fn a_hello_that_claims_16_mib_is_refused_at_its_header() {
 }
 
 #[test]
-fn the_cap_on_records_is_exact() {
-    let bytes = Draft::default().records(10);
-    let records = Draft::default().message().len().div_ceil(10);
-    let limits = |records| Limits { records, ..Limits::default() };
-    assert!(matches!(with_limits(limits(records), &bytes), Progress::Complete(_)));
-    let limit = records - 1;
-    let too_many = Progress::Malformed(Malformed::TooManyRecords { limit });
-    assert_eq!(with_limits(limits(limit), &bytes), too_many);
+fn a_hello_in_any_number_of_records_is_read_within_the_cap_on_bytes_and_can_be_joined() {
+    let draft = Draft::of(support::captured("chromium-new"));
+    let behind = b"\x14\x03\x03\0\x01\x01";
+    for size in [1, 7, 12, 50, 700, 1 << 14] {
+        let bytes = [&draft.records(size)[..], behind].concat();
+        let mut reader = Reader::new(Limits::default());
+        let Progress::Complete(hello) = reader.push(&bytes) else { panic!("records of {size}") };
+        assert_eq!(hello.records(), draft.message().len().div_ceil(size));
+        assert_eq!(reader.into_joined(&hello), [&draft.record()[..], behind].concat(), "{size}");
+        let limit = hello.records() * 5 + hello.length() - 1;
+        let limits = Limits { bytes: limit, ..Limits::default() };
+        let too_long = Progress::Malformed(Malformed::TooLong { limit });
+        assert_eq!(with_limits(limits, &bytes), too_long);
+    }
+}
+
+#[test]
+fn a_hello_longer_than_a_record_is_joined_into_several() {
+    let limits = Limits { bytes: 64 * 1024, ..Limits::default() };
+    let draft = Draft::default().with(0xfe00, vec![7; 40_000]);
+    let mut reader = Reader::new(limits);
+    let Progress::Complete(hello) = reader.push(&draft.records(900)) else { panic!("not read") };
+    assert_eq!(reader.into_joined(&hello), draft.records(1 << 14));
 }
 
 #[test]

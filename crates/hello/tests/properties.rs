@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use support::{CAPTURED, Draft, answer, hello};
 use tidegate_hello::{Limits, Progress, Reader};
 
-const SMALL: Limits = Limits { bytes: 2048, records: 4, extensions: 12, identities: 1 };
+const SMALL: Limits = Limits { bytes: 2048, extensions: 12, identities: 1 };
 
 /// A captured hello, split into records of this many bytes.
 fn any_hello() -> impl Strategy<Value = Vec<u8>> {

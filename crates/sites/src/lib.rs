@@ -3,7 +3,7 @@
 //! A site renders its pages on the server, keeps its data in a database with
 //! transactions and hashes its passwords with argon2id. Each site is a module.
 //! The sites share the [`database`] layer (SQLite embedded, PostgreSQL by URL),
-//! the [`server`] (one runtime per core), passwords, the limit of failed logins,
+//! the [`server`] (one runtime per core), passwords, the limit of guesses,
 //! signed tokens, the memory of received messages, and what their pages and
 //! populations are made with; a site of several tiers has [`link`]s between them.
 
@@ -17,6 +17,7 @@ pub mod login_limit;
 pub mod messages;
 mod money;
 pub mod password;
+mod pem;
 mod population;
 mod private_file;
 mod replay;

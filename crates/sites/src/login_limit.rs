@@ -1,17 +1,21 @@
-//! Limits failed logins, by the address that they come from and by the account
-//! that they are for. Logins that succeed are never counted: a site is not
-//! slower for a thousand customers behind one address.
+//! Limits guesses of passwords, by the address that they come from and by the account
+//! that they are for. Logins that succeed are not counted: a site is not slower for a
+//! thousand customers behind one address.
 //!
-//! Three buckets of tokens bound a guesser, and a failure takes a token of each:
+//! Three buckets of tokens bound a guesser, and a wrong password takes a token of each:
 //! - address and account together, the smallest: one address guesses at one account;
 //! - the address: one address guesses at many accounts;
 //! - the account, the largest: many addresses guess at one account.
 //!
-//! A login is refused while one of its buckets is empty. The first bucket refills
-//! more slowly than the third, so a single address cannot keep the third empty:
-//! the owner, at another address, can always sign in.
+//! A password is compared only after its tokens were taken, and they are given back unless
+//! it was wrong: guesses that are sent at once find as few tokens as one after the other. A
+//! login is refused while one of its buckets is empty. Where only logins that are being
+//! compared have emptied it, it waits for them, since they may give their tokens back.
 //!
-//! The buckets of all cores are one table of fixed size (1 MiB). A new bucket takes
+//! The first bucket refills more slowly than the third, so a single address cannot keep the
+//! third empty: the owner, at another address, can always sign in.
+//!
+//! The buckets of all cores are one table of fixed size (2 MiB). A new bucket takes
 //! the place of the one, of eight, that is nearest to being full. Each process has
 //! a table of its own.
 //!
@@ -23,7 +27,9 @@ use std::net::IpAddr;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use crate::web::client::network;
+use tokio::sync::Notify;
+
+use crate::server::network;
 
 /// Buckets in the table, and those among which a new one takes a place.
 const BUCKETS: usize = 1 << 16;
@@ -48,6 +54,8 @@ pub struct LoginLimit {
     key: RandomState,
     begin: Instant,
     table: Mutex<Box<[Bucket]>>,
+    /// Told whenever a comparison has ended.
+    compared: Notify,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -55,6 +63,18 @@ struct Bucket {
     key: u64,
     /// When it is full again; zero for none.
     full_at: Duration,
+    /// Tokens that were taken for comparisons under way.
+    comparing: u32,
+}
+
+impl Bucket {
+    /// How long until a token is there; `without` those taken for comparisons under way, if
+    /// all of them are given back.
+    fn wait(&self, limit: Limit, now: Duration, without: bool) -> Duration {
+        let back = if without { limit.refill * self.comparing } else { Duration::ZERO };
+        // One token is there when all others are still to come.
+        self.full_at.saturating_sub(back).saturating_sub(now + limit.refill * (limit.burst - 1))
+    }
 }
 
 /// A login, by its three buckets.
@@ -65,11 +85,56 @@ pub struct Login {
 
 const LIMITS: [Limit; 3] = [OF_PAIR, OF_ADDRESS, OF_ACCOUNT];
 
+/// A guess whose password is being compared. Dropped, it gives its tokens back.
+#[derive(Debug)]
+#[must_use]
+pub struct Guess<'a> {
+    limit: &'a LoginLimit,
+    login: Login,
+    outcome: Outcome,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Outcome {
+    Unknown,
+    Right,
+    Wrong,
+}
+
+impl Guess<'_> {
+    /// The password was wrong: the guess counts.
+    pub fn wrong(mut self) {
+        self.outcome = Outcome::Wrong;
+    }
+
+    /// The password was right. Fills the bucket of this address and account again: the owner
+    /// has signed in.
+    pub fn right(mut self) {
+        self.outcome = Outcome::Right;
+    }
+}
+
+impl Drop for Guess<'_> {
+    fn drop(&mut self) {
+        self.limit.end(self.login, self.outcome);
+    }
+}
+
+/// Why a password may not be compared now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Denied {
+    /// Too many were wrong: how long until the next one may be tried.
+    Empty(Duration),
+    /// Others are being compared that may leave a token.
+    Busy,
+}
+
 impl LoginLimit {
     /// All buckets full; no login is before `begin`.
     pub fn new(begin: Instant) -> Self {
         let table = vec![Bucket::default(); BUCKETS].into_boxed_slice();
-        Self { key: RandomState::new(), begin, table: Mutex::new(table) }
+        let (key, compared) = (RandomState::new(), Notify::new());
+        Self { key, begin, table: Mutex::new(table), compared }
     }
 
     /// A login to this account from this address. The addresses of an IPv6 network
@@ -84,52 +149,93 @@ impl LoginLimit {
         Login { keys }
     }
 
-    /// Whether the password of a login may be looked at.
+    /// Whether the password of a login may be compared, as far as is known now: a first look,
+    /// before costlier ones. It takes no tokens.
     ///
     /// # Errors
-    /// Too many logins have failed: how long until the next one may be tried.
+    /// Too many were wrong: how long until the next one may be tried.
     pub fn check(&self, login: Login, now: Instant) -> Result<(), Duration> {
         let now = self.since_begin(now);
         let table = self.table.lock().expect("no panic under this lock");
-        let wait = login.keys.iter().zip(LIMITS).map(|(&key, limit)| {
-            let found = ways(&table, key).iter().find(|bucket| bucket.key == key);
-            let full_at = found.map_or(Duration::ZERO, |bucket| bucket.full_at);
-            // One token is there when all others are still to come.
-            full_at.saturating_sub(now + limit.refill * (limit.burst - 1))
-        });
-        match wait.max().unwrap_or_default() {
+        match longest_wait(&table, login, now, true) {
             Duration::ZERO => Ok(()),
             wait => Err(wait),
         }
     }
 
-    /// Counts a login that has failed.
-    pub fn failed(&self, login: Login, now: Instant) {
+    /// Takes the tokens of a login whose password is compared next. Waits for comparisons
+    /// under way where these may give back the token that is missing.
+    ///
+    /// # Errors
+    /// Too many were wrong: how long until the next one may be tried.
+    pub async fn guess(&self, login: Login) -> Result<Guess<'_>, Duration> {
+        loop {
+            // It is told of what ends from here on.
+            let compared = self.compared.notified();
+            match self.take(login, Instant::now()) {
+                Ok(guess) => return Ok(guess),
+                Err(Denied::Empty(wait)) => return Err(wait),
+                Err(Denied::Busy) => compared.await,
+            }
+        }
+    }
+
+    /// Counts a guess that is known to be wrong.
+    ///
+    /// # Errors
+    /// Too many were wrong before: how long until the next one may be tried.
+    pub fn count(&self, login: Login, now: Instant) -> Result<(), Duration> {
+        match self.take(login, now) {
+            Ok(guess) => Ok(guess.wrong()),
+            Err(Denied::Empty(wait)) => Err(wait),
+            Err(Denied::Busy) => Err(OF_PAIR.refill),
+        }
+    }
+
+    fn take(&self, login: Login, now: Instant) -> Result<Guess<'_>, Denied> {
         let now = self.since_begin(now);
         let mut table = self.table.lock().expect("no panic under this lock");
+        match longest_wait(&table, login, now, true) {
+            Duration::ZERO => {}
+            wait => return Err(Denied::Empty(wait)),
+        }
+        if !longest_wait(&table, login, now, false).is_zero() {
+            return Err(Denied::Busy);
+        }
         for (&key, limit) in login.keys.iter().zip(LIMITS) {
             let first = first_way(key);
             let ways = &mut table[first..first + WAYS];
             let place = ways.iter().position(|bucket| bucket.key == key).unwrap_or_else(|| {
-                let fullest = ways.iter().enumerate().min_by_key(|(_, bucket)| bucket.full_at);
+                let fullest =
+                    ways.iter().enumerate().min_by_key(|(_, it)| (it.comparing > 0, it.full_at));
                 fullest.expect("there are several").0
             });
             let bucket = &mut ways[place];
-            let full_at = if bucket.key == key { bucket.full_at.max(now) } else { now };
-            // Several that were checked at once may fail: the bucket owes at most one.
-            let most = now + limit.refill * (limit.burst + 1);
-            *bucket = Bucket { key, full_at: (full_at + limit.refill).min(most) };
+            if bucket.key != key {
+                *bucket = Bucket { key, ..Bucket::default() };
+            }
+            bucket.full_at = bucket.full_at.max(now) + limit.refill;
+            bucket.comparing += 1;
         }
+        Ok(Guess { limit: self, login, outcome: Outcome::Unknown })
     }
 
-    /// Fills the bucket of this address and account again: the owner has signed in.
-    pub fn succeeded(&self, login: Login) {
-        let key = login.keys[0];
-        let first = first_way(key);
+    fn end(&self, login: Login, outcome: Outcome) {
         let mut table = self.table.lock().expect("no panic under this lock");
-        for bucket in table[first..first + WAYS].iter_mut().filter(|bucket| bucket.key == key) {
-            *bucket = Bucket::default();
+        for (kind, (&key, limit)) in login.keys.iter().zip(LIMITS).enumerate() {
+            let first = first_way(key);
+            let mut ways = table[first..first + WAYS].iter_mut();
+            // Another may have taken its place meanwhile.
+            let Some(bucket) = ways.find(|bucket| bucket.key == key) else { continue };
+            bucket.comparing = bucket.comparing.saturating_sub(1);
+            bucket.full_at = match outcome {
+                Outcome::Wrong => bucket.full_at,
+                Outcome::Right if kind == 0 && bucket.comparing == 0 => Duration::ZERO,
+                Outcome::Right | Outcome::Unknown => bucket.full_at.saturating_sub(limit.refill),
+            };
         }
+        drop(table);
+        self.compared.notify_waiters();
     }
 
     fn since_begin(&self, now: Instant) -> Duration {
@@ -142,13 +248,20 @@ fn first_way(key: u64) -> usize {
     usize::try_from(key % (BUCKETS / WAYS) as u64).expect("within the table") * WAYS
 }
 
-fn ways(table: &[Bucket], key: u64) -> &[Bucket] {
-    let first = first_way(key);
-    &table[first..first + WAYS]
+/// The longest wait for a token of a login; see [`Bucket::wait`].
+fn longest_wait(table: &[Bucket], login: Login, now: Duration, without: bool) -> Duration {
+    let wait = login.keys.iter().zip(LIMITS).map(|(&key, limit)| {
+        let first = first_way(key);
+        let found = table[first..first + WAYS].iter().find(|bucket| bucket.key == key);
+        found.map_or(Duration::ZERO, |bucket| bucket.wait(limit, now, without))
+    });
+    wait.max().unwrap_or_default()
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
 
     const OWNER: &str = "10.0.0.1";
@@ -167,8 +280,7 @@ mod tests {
         for number in 0..times {
             let now = limit.begin + apart * number;
             let login = limit.login(from.parse().unwrap(), &account(number));
-            if limit.check(login, now).is_ok() {
-                limit.failed(login, now);
+            if limit.count(login, now).is_ok() {
                 looked_at += 1;
             }
         }
@@ -205,9 +317,7 @@ mod tests {
         for second in 0..24 * 3600 {
             let now = limit.begin + Duration::from_secs(second);
             let guess = limit.login(GUESSER.parse().unwrap(), "ann");
-            if limit.check(guess, now).is_ok() {
-                limit.failed(guess, now);
-            }
+            let _ = limit.count(guess, now);
             let own = limit.login(OWNER.parse().unwrap(), "ann");
             assert_eq!(limit.check(own, now), Ok(()), "after {second} s");
         }
@@ -231,23 +341,58 @@ mod tests {
     #[test]
     fn a_login_that_succeeds_forgives_the_failures_before() {
         let limit = new();
-        for _ in 0..10 {
+        for _ in 0..9 {
             assert_eq!(guess(&limit, OWNER, |_| "ann".into(), 3, Duration::ZERO), 3);
             let login = limit.login(OWNER.parse().unwrap(), "ann");
-            limit.succeeded(login);
+            limit.take(login, limit.begin).unwrap().right();
         }
         // Those of the address are kept, or a guesser would sign in between.
-        assert_eq!(guess(&limit, OWNER, |_| "bob".into(), 1, Duration::ZERO), 0);
+        assert_eq!(guess(&limit, OWNER, |_| "bob".into(), 4, Duration::ZERO), 3);
     }
 
     #[test]
-    fn logins_that_were_looked_at_together_lock_nobody_out_for_longer() {
+    fn guesses_that_are_made_at_once_find_as_few_tokens_as_one_after_the_other() {
         let limit = new();
         let login = limit.login(GUESSER.parse().unwrap(), "ann");
-        for _ in 0..1000 {
-            limit.failed(login, limit.begin);
+        let at = |now| {
+            let made: Vec<_> = (0..40).map(|_| limit.take(login, now)).collect();
+            let compared = made.iter().filter(|guess| guess.is_ok()).count();
+            let busy = made.iter().filter(|guess| matches!(guess, Err(Denied::Busy))).count();
+            made.into_iter().flatten().for_each(Guess::wrong);
+            (compared, busy)
+        };
+        assert_eq!(at(limit.begin), (5, 35), "the others might have given their tokens back");
+        assert_eq!(at(limit.begin), (0, 0));
+        assert_eq!(at(limit.begin + OF_PAIR.refill), (1, 39));
+        assert_eq!(at(limit.begin + 2 * OF_PAIR.refill), (1, 39));
+        assert_eq!(limit.check(login, limit.begin + 2 * OF_PAIR.refill), Err(OF_PAIR.refill));
+    }
+
+    #[test]
+    fn a_guess_without_a_result_gives_its_tokens_back() {
+        let limit = new();
+        for account in 0..100 {
+            let login = limit.login(OWNER.parse().unwrap(), &account.to_string());
+            drop(limit.take(login, limit.begin).unwrap());
+            limit.take(login, limit.begin).unwrap().right();
         }
-        assert!(limit.check(login, limit.begin).unwrap_err() <= 2 * OF_PAIR.refill);
+        assert_eq!(guess(&limit, OWNER, |n| n.to_string(), 40, Duration::ZERO), 30);
+    }
+
+    #[tokio::test]
+    async fn right_passwords_of_many_behind_one_address_wait_for_each_other() {
+        let limit = Arc::new(new());
+        let mut all = tokio::task::JoinSet::new();
+        for number in 0..200 {
+            let limit = Arc::clone(&limit);
+            all.spawn(async move {
+                let login = limit.login(OWNER.parse().unwrap(), &format!("user{number}"));
+                let guess = limit.guess(login).await.unwrap();
+                tokio::task::yield_now().await;
+                guess.right();
+            });
+        }
+        tokio::time::timeout(Duration::from_secs(20), all.join_all()).await.unwrap();
     }
 
     #[test]
@@ -265,7 +410,7 @@ mod tests {
         assert_eq!(guess(&limit, GUESSER, |_| "ann".into(), 9, Duration::ZERO), 5);
         for number in 0..200_000_u32 {
             let address = IpAddr::from((number + 0x0b00_0000).to_be_bytes());
-            limit.failed(limit.login(address, &format!("user{number}")), limit.begin);
+            let _ = limit.count(limit.login(address, &format!("user{number}")), limit.begin);
         }
         assert_eq!(guess(&limit, GUESSER, |_| "ann".into(), 1, Duration::ZERO), 0);
     }

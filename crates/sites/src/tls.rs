@@ -4,13 +4,12 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 
-use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::server::NoServerSessionStorage;
 use rustls::version::{TLS12, TLS13};
 use rustls::{ServerConfig, SupportedProtocolVersion};
 
-use crate::{Error, Result, private_file};
+use crate::{Error, Result, pem, private_file};
 
 /// TLS of the connections of a site.
 #[derive(Clone, Debug)]
@@ -85,22 +84,15 @@ pub fn config(tls: &Tls) -> Result<Arc<ServerConfig>> {
 }
 
 fn read_chain(path: &Path) -> Result<Vec<CertificateDer<'static>>> {
-    let wrong = |text: String| Error::Operator(format!("--certificate {}: {text}", path.display()));
-    let chain: Vec<_> = CertificateDer::pem_file_iter(path)
-        .and_then(Iterator::collect)
-        .map_err(|error| wrong(format!("{error}; give a PEM file")))?;
-    if chain.is_empty() {
-        Err(wrong("holds no certificate; give a PEM file".into()))
-    } else {
-        Ok(chain)
-    }
+    pem::certificates(path).map_err(|text| {
+        Error::Operator(format!("--certificate {}: {text}; give a PEM file", path.display()))
+    })
 }
 
 fn read_key(path: &Path) -> Result<PrivateKeyDer<'static>> {
     let wrong = |text: String| Error::Operator(format!("--key {}: {text}", path.display()));
     let pem = private_file::read_tls_key(path).map_err(wrong)?;
-    PrivateKeyDer::from_pem_slice(&pem)
-        .map_err(|error| wrong(format!("{error}; give a PEM file with one key")))
+    pem::key(&pem).map_err(|error| wrong(format!("{error}; give a PEM file with one key")))
 }
 
 fn self_signed() -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>)> {

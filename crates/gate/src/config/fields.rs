@@ -113,6 +113,11 @@ keys! {
         /// How long a new connection to the upstream may take, including TLS.
         connect_timeout: Duration = Is("2s"), Time("10ms", "60s"),
             because "covers one retransmitted SYN, which is sent after 1 s";
+        /// How often the gate sees whether the upstream can be reached: by its responses, and if
+        /// there were none by a connection that it opens and closes at once. While it cannot,
+        /// `/healthz` answers 503. `0s`: never.
+        check_interval: Duration = Is("2s"), Time("0s", "1h"),
+            because "a load balancer before the gate learns of a dead upstream within seconds";
         /// How long the upstream may take from the last byte of the request to the head of its
         /// response; after that the customer receives 504.
         response_timeout: Duration = Is("30s"), Time("10ms", "1h"),
@@ -202,7 +207,7 @@ keys! {
         /// little before the others. The gate raises its limit on open files to the hard limit;
         /// where that is too low for so many, it takes as many as it suffices for and logs it.
         max_connections: usize = Is("20000"), Whole(1, 10_000_000),
-            because "about 500 MB at 25 KB for each idle connection; each uses up to two file descriptors";
+            because "about 900 MB at 43 KB for each idle TLS connection; each uses up to two file descriptors";
         /// Leading bits of an IPv4 address that count as one client where places for connections
         /// are scarce and in the admission queue. A client that is alone has no limit: behind a
         /// load balancer that hides addresses, all customers are one and share everything. With
@@ -270,7 +275,7 @@ keys! {
 
     /// The operator's address: metrics, health and status, over plain HTTP.
     pub struct Admin = "admin" {
-        /// Address and port of `/metrics`, `/healthz` and `/status`, or `off`.
+        /// Address and port of `/metrics`, `/healthz`, `/livez` and `/status`, or `off`.
         address: Option<SocketAddr> = Is("127.0.0.1:9443"), OrOff(Address),
             because "loopback: metrics and status are for the operator only";
     }

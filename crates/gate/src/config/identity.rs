@@ -63,6 +63,10 @@ impl fmt::Debug for Identity {
 /// Largest PEM file that is read: system bundles of roots are below 1 MiB.
 const PEM_BYTES: u64 = 4 << 20;
 
+/// Editors on Windows write it at the beginning of a file; the PEM reader would skip the first
+/// section behind it.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
 /// Reads a PEM file of certificates; at least one.
 ///
 /// # Errors
@@ -186,6 +190,10 @@ fn read(path: &Path) -> Result<Zeroizing<Vec<u8>>, Problem> {
     file.take(PEM_BYTES + 1).read_to_end(&mut bytes).map_err(unreadable)?;
     if bytes.len() as u64 > PEM_BYTES {
         return Err(Problem::new("is larger than 4 MiB", "name a PEM file"));
+    }
+    // In place, since a copy of a key would have to be overwritten as well.
+    if bytes.starts_with(BYTE_ORDER_MARK) {
+        bytes[..BYTE_ORDER_MARK.len()].fill(b'\n');
     }
     Ok(bytes)
 }

@@ -1,5 +1,6 @@
 //! One connection: its task, its state and deadlines, and the transport below HTTP.
 
+mod asked;
 pub mod deadlines;
 pub mod delivery;
 pub mod state;

@@ -4,6 +4,7 @@
 //! what happens; one lazily armed timer per connection reads it. So a request sets and
 //! clears no timer of its own.
 
+use crate::connection::asked::Asked;
 use crate::connection::deadlines::RequestDeadlines;
 use crate::connection::delivery::Delivery;
 use crate::connection::upload::Upload;
@@ -15,6 +16,10 @@ use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Instant;
 use tidegate_trace::Phase;
+
+/// Why a response was given up in the middle.
+const STOPPED_SENDING: &str =
+    "nothing more of the response within limits.body_progress_deadline (or stream_deadline)";
 
 /// What a connection is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,6 +80,8 @@ pub struct ConnectionState {
     fault: Cell<Option<Fault>>,
     /// The customer did not send a request's body to its end.
     upload_failed: Cell<bool>,
+    /// The request under way.
+    pub asked: Asked,
     /// The class of the connection.
     pub class: Class,
     /// The core's counters.
@@ -106,6 +113,7 @@ impl ConnectionState {
             malformed: Cell::new(false),
             fault: Cell::new(None),
             upload_failed: Cell::new(false),
+            asked: Asked::default(),
             class,
             counters,
         }
@@ -172,7 +180,7 @@ impl ConnectionState {
                 self.give_up(UpstreamFault::Timeout)
             }
             Activity::Response => {
-                self.counters.upstream_faults[UpstreamFault::Stalled].add(1);
+                self.upstream_failed(UpstreamFault::Stalled, STOPPED_SENDING);
                 Expiry::Close(End::Truncated)
             }
         }
@@ -313,6 +321,7 @@ impl ConnectionState {
     /// The response's body was handed over in full, or given up.
     pub fn response_end(&self) {
         self.handed_over.set(true);
+        self.asked.forget();
     }
 
     /// The kernel accepts no more of the response. `unacknowledged` returns how much it has
@@ -362,6 +371,12 @@ impl ConnectionState {
 
     fn count_given_up(&self) {
         self.counters.gave_up(clock::now().saturating_duration_since(self.since.get()));
+    }
+
+    /// Counts and notes that the upstream failed the request; `why` in a few words.
+    pub fn upstream_failed(&self, fault: UpstreamFault, why: &str) {
+        self.counters.upstream_faults[fault].add(1);
+        self.counters.troubles.note_request(fault, why, || self.asked.text());
     }
 
     /// How the upstream failed, if it did not respond in time.

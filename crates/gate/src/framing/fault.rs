@@ -32,6 +32,10 @@ pub enum Rule {
     Version,
     /// The target has no fragment.
     Fragment,
+    /// The target consists of characters that a URL may have.
+    Target,
+    /// The target is within the limit of the HTTP library.
+    TargetLength,
     /// A field begins with a name, and a colon follows it at once.
     FieldName,
     /// A field's value has no control character.
@@ -62,6 +66,11 @@ impl Rule {
             Self::StartLine => "its first line is malformed",
             Self::Version => "its version is neither HTTP/1.0 nor HTTP/1.1",
             Self::Fragment => "its target has a fragment",
+            Self::Target => {
+                "its target is not a URL: quotation marks, backticks, angle brackets and bytes that \
+                 are not UTF-8 must be percent-encoded"
+            }
+            Self::TargetLength => "its target is longer than 65,534 bytes",
             Self::FieldName => "the name of a field is malformed",
             Self::FieldValue => "the value of a field has a control character",
             Self::Folding => "a field is folded over several lines",

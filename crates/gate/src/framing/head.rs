@@ -4,6 +4,7 @@
 //! Source: RFC 9112, sections 2 to 6; RFC 9110, sections 5 and 8.6.
 
 use super::fault::Rule;
+use http::Uri;
 
 /// What was read of a head so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -52,8 +53,7 @@ impl Head {
             return Err(Rule::StartLine);
         }
         self.is_http_1_0 = is_http_1_0(version)?;
-        // The library would drop it silently.
-        if memchr::memchr(b'#', target).is_some() { Err(Rule::Fragment) } else { Ok(()) }
+        check_target(target)
     }
 
     /// Reads a status line.
@@ -128,6 +128,9 @@ impl Head {
     }
 }
 
+/// Longest name of a field that the HTTP library reads.
+const NAME_MAX: usize = 65_535;
+
 /// Divides a field into name and value, without the space around the value.
 pub fn field(line: &[u8]) -> Result<(&[u8], &[u8]), Rule> {
     if matches!(line, [b' ' | b'\t', ..]) {
@@ -137,6 +140,9 @@ pub fn field(line: &[u8]) -> Result<(&[u8], &[u8]), Rule> {
     let (false, [b':', value @ ..]) = (name.is_empty(), value) else {
         return Err(Rule::FieldName);
     };
+    if name.len() > NAME_MAX {
+        return Err(Rule::Bytes);
+    }
     if !is_text(value) {
         return Err(Rule::FieldValue);
     }
@@ -168,6 +174,39 @@ fn number(digits: &[u8]) -> Option<u64> {
     }
     let number = digits.iter().fold(0u64, |sum, digit| sum * 10 + u64::from(digit - b'0'));
     (number <= LENGTH_MAX).then_some(number)
+}
+
+/// Longest target that the HTTP library reads.
+const TARGET_MAX: usize = 65_534;
+
+/// Whether the HTTP library can read a target. It would answer others by itself, with a
+/// response that has no body.
+fn check_target(target: &[u8]) -> Result<(), Rule> {
+    // The library would drop it silently.
+    if memchr::memchr(b'#', target).is_some() {
+        return Err(Rule::Fragment);
+    }
+    if target.len() > TARGET_MAX {
+        return Err(Rule::TargetLength);
+    }
+    let sound = match target {
+        [b'/', ..] => is_path_and_query(target),
+        _ => Uri::try_from(target).is_ok(),
+    };
+    if sound { Ok(()) } else { Err(Rule::Target) }
+}
+
+/// Whether a text without control characters, spaces and fragment is a path and query as the
+/// library reads them.
+fn is_path_and_query(target: &[u8]) -> bool {
+    let (path, query) = target.split_at(memchr::memchr(b'?', target).unwrap_or(target.len()));
+    // Without an early exit the compiler takes many bytes at once.
+    let encoded = |part: &[u8], quote| {
+        !part.iter().fold(false, |bad, byte| bad | matches!(*byte, b'<' | b'>') | (*byte == quote))
+    };
+    encoded(path, b'`')
+        && encoded(query, b'"')
+        && (target.is_ascii() || std::str::from_utf8(target).is_ok())
 }
 
 fn is_http_1_0(version: &[u8]) -> Result<bool, Rule> {
@@ -216,6 +255,7 @@ fn is_text(value: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use http::HeaderName;
 
     #[test]
     fn a_length_is_digits_alone() {
@@ -254,6 +294,10 @@ mod tests {
         ] {
             assert_eq!(field(line), Err(rule), "{line:?}");
         }
+        let longest = "a".repeat(NAME_MAX);
+        assert!(field(format!("{longest}: a").as_bytes()).is_ok());
+        assert!(HeaderName::try_from(&longest).is_ok());
+        assert_eq!(field(format!("{longest}a: a").as_bytes()), Err(Rule::Bytes));
     }
 
     #[test]
@@ -269,5 +313,27 @@ mod tests {
         assert_eq!(read("GET / HTTP/2.0"), Err(Rule::Version));
         assert_eq!(read("GET / http/1.1"), Err(Rule::StartLine));
         assert_eq!(read("GET /a#b HTTP/1.1"), Err(Rule::Fragment));
+    }
+
+    #[test]
+    fn a_target_is_sound_if_the_library_can_read_it() {
+        let agrees = |target: &[u8]| {
+            let own = check_target(target);
+            assert_eq!(own.is_ok(), Uri::try_from(target).is_ok(), "{target:?}: {own:?}");
+        };
+        for byte in (0x21..=0xff).filter(|byte| !matches!(byte, b'#' | 0x7f)) {
+            for place in ["/a?b", "/?a", "/a", "a", "http://a/b", "http://a/?b", "http://a"] {
+                for at in 0..=place.len() {
+                    agrees(&[&place.as_bytes()[..at], &[byte], &place.as_bytes()[at..]].concat());
+                }
+            }
+        }
+        for text in ["/\u{e4}?\u{20ac}", "/a?\"{}|^", "/\"{}[]\\", "*", "?a"] {
+            agrees(text.as_bytes());
+        }
+        let longest = format!("/{}", "a".repeat(TARGET_MAX - 1));
+        agrees(longest.as_bytes());
+        assert_eq!(check_target(format!("{longest}a").as_bytes()), Err(Rule::TargetLength));
+        agrees(format!("{longest}a").as_bytes());
     }
 }

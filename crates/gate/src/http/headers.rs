@@ -193,7 +193,7 @@ fn is_host(value: &[u8]) -> bool {
 ///
 /// Source: RFC 9112, section 6.3: where a response has a transfer coding, its length does
 /// not count and must not be forwarded. RFC 9110, section 8.6: a list of equal lengths is
-/// one length; the framing of the bytes was checked before.
+/// one length, and a 204 has none; the framing of the bytes was checked before.
 ///
 /// # Errors
 /// Its body has a coding that the gate does not undo: forwarded without its
@@ -207,6 +207,9 @@ pub fn to_customer(parts: &mut response::Parts, to_head: bool) -> Result<bool, M
         return Err(Malformed::Coding);
     }
     let twice = coded && headers.remove(CONTENT_LENGTH).is_some();
+    if parts.status == StatusCode::NO_CONTENT {
+        headers.remove(CONTENT_LENGTH);
+    }
     normalize_length(headers);
     remove_hop_by_hop(headers);
     parts.version = Version::HTTP_11;

@@ -16,4 +16,5 @@ pub mod stream_types;
 mod trace_context;
 pub mod trailers;
 pub mod upstream;
+pub mod upstream_error;
 pub mod watched;

@@ -45,6 +45,7 @@ impl ErrorPage {
             Self::Malformed(Rule::Bytes | Rule::Fields) => {
                 StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE
             }
+            Self::Malformed(Rule::TargetLength) => StatusCode::URI_TOO_LONG,
             Self::Malformed(Rule::Version) => StatusCode::HTTP_VERSION_NOT_SUPPORTED,
             Self::Malformed(_) | Self::CutBody | Self::BadHost | Self::BadTarget => {
                 StatusCode::BAD_REQUEST

@@ -2,12 +2,11 @@
 //! as few as possible stay in use and the rest reach the idle timeout.
 
 use crate::http::upstream::{Connector, UpstreamConnection};
+use crate::http::upstream_error::ConnectError;
 use crate::telemetry::clock;
 use crate::telemetry::counters::Counters;
-use crate::telemetry::labels::UpstreamFault;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
-use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Waker};
@@ -63,18 +62,11 @@ impl Pool {
     ///
     /// # Errors
     /// It could not be opened.
-    pub async fn connect(self: &Rc<Self>) -> io::Result<Pooled> {
-        match self.connector.connect().await {
-            Ok(connection) => {
-                self.counters.upstream_connects.add(1);
-                self.counters.upstream_open.add(1);
-                Ok(Pooled::new(Box::new(connection), self))
-            }
-            Err(error) => {
-                self.counters.upstream_faults[UpstreamFault::Connect].add(1);
-                Err(error)
-            }
-        }
+    pub async fn connect(self: &Rc<Self>) -> Result<Pooled, ConnectError> {
+        let connection = self.connector.connect().await?;
+        self.counters.upstream_connects.add(1);
+        self.counters.upstream_open.add(1);
+        Ok(Pooled::new(Box::new(connection), self))
     }
 
     /// Drops connections that ended or reached the idle timeout; call it about once a

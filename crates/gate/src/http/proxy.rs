@@ -12,6 +12,7 @@ use crate::http::response_body::{RequestGuard, ResponseBody};
 use crate::http::stream_types::StreamTypes;
 use crate::http::trace_context;
 use crate::http::upstream::UpstreamConnection;
+use crate::http::upstream_error::in_words;
 use crate::telemetry::clock;
 use crate::telemetry::labels::{Malformed, UpstreamFault};
 use http::header::TRANSFER_ENCODING;
@@ -41,44 +42,77 @@ pub struct Proxy {
 
 /// Serves one request. Never fails: an error becomes an error page, or cuts the
 /// response's body.
-pub async fn serve(
+///
+/// The request is under way when this returns, not only when the future is polled: in
+/// between the library reads on, and may find that what follows is malformed.
+pub fn serve(
     proxy: Rc<Proxy>,
     request: Request<Incoming>,
-) -> Result<Response<ResponseBody>, Infallible> {
+) -> impl Future<Output = Result<Response<ResponseBody>, Infallible>> {
+    proxy.state.asked.note(&request);
+    let begun = proxy.state.request(!request.body().is_end_stream());
+    let guard = RequestGuard::new(&proxy.state, begun);
+    async move { Ok(answer(&proxy, request, guard).await) }
+}
+
+async fn answer(
+    proxy: &Proxy,
+    request: Request<Incoming>,
+    guard: RequestGuard,
+) -> Response<ResponseBody> {
     let state = &proxy.state;
-    let begun = state.request(!request.body().is_end_stream());
-    let request_guard = RequestGuard::new(state, begun);
     let to_head = request.method() == Method::HEAD;
-    let answered = forward(&proxy, request).await;
+    let answered = forward(proxy, request).await;
     let answered = answered.and_then(|answer| to_customer(state, answer, to_head));
     let mut streams = false;
     let response = match answered {
         Ok((parts, body, connection)) => {
             streams = proxy.stream_types.begins_stream(&parts.headers, &body);
-            Response::from_parts(parts, ResponseBody::upstream(body, connection, request_guard))
+            Response::from_parts(parts, ResponseBody::upstream(body, connection, guard))
         }
-        Err(page) => {
+        Err(Unanswered { page, why }) => {
             if let Some(part) = page.malformed() {
                 tracing::debug!(part = part.name(), "a request is malformed");
                 state.note_malformed(part);
             }
             let fault = match page {
+                ErrorPage::Unreachable => Some(UpstreamFault::Connect),
                 ErrorPage::Late => Some(UpstreamFault::Timeout),
                 ErrorPage::Stalled => Some(UpstreamFault::Stalled),
                 ErrorPage::BrokenUpstream => Some(UpstreamFault::Broken),
                 _ => None,
             };
             if let Some(fault) = fault {
-                state.counters.upstream_faults[fault].add(1);
+                state.upstream_failed(fault, &why);
             }
-            page.response().map(|body| ResponseBody::page(body, request_guard))
+            page.response().map(|body| ResponseBody::page(body, guard))
         }
     };
     let status = response.status().as_u16();
     state.counters.code(status);
     tidegate_trace::with_line(|line| line.set_status(status));
     state.response(streams, clock::now());
-    Ok(response)
+    response
+}
+
+/// A request that the gate answers itself.
+struct Unanswered {
+    page: ErrorPage,
+    /// What the operator should know, where it is the upstream's fault.
+    why: String,
+}
+
+impl Unanswered {
+    fn new(page: ErrorPage, why: impl Into<String>) -> Self {
+        Self { page, why: why.into() }
+    }
+}
+
+/// For the customer's fault.
+impl From<ErrorPage> for Unanswered {
+    fn from(page: ErrorPage) -> Self {
+        Self::new(page, "")
+    }
 }
 
 /// Makes the upstream's response the customer's.
@@ -86,15 +120,15 @@ fn to_customer(
     state: &ConnectionState,
     (response, mut connection): (Response<Incoming>, Pooled),
     to_head: bool,
-) -> Result<(response::Parts, Incoming, Pooled), ErrorPage> {
+) -> Result<(response::Parts, Incoming, Pooled), Unanswered> {
     let (mut parts, body) = response.into_parts();
     match headers::to_customer(&mut parts, to_head) {
         Ok(true) => {}
         Ok(false) => connection.close_after_response(),
         Err(part) => {
-            tracing::debug!("the upstream's response has a transfer coding other than chunked");
             state.counters.malformed_responses[part].add(1);
-            return Err(ErrorPage::BrokenUpstream);
+            let why = "its response has a transfer coding other than chunked";
+            return Err(Unanswered::new(ErrorPage::BrokenUpstream, why));
         }
     }
     Ok((parts, body, connection))
@@ -103,7 +137,7 @@ fn to_customer(
 async fn forward(
     proxy: &Proxy,
     request: Request<Incoming>,
-) -> Result<(Response<Incoming>, Pooled), ErrorPage> {
+) -> Result<(Response<Incoming>, Pooled), Unanswered> {
     let (mut parts, body) = request.into_parts();
     trace_context::pass_on(&mut parts.headers);
     let chunked = parts.headers.contains_key(TRANSFER_ENCODING);
@@ -120,13 +154,13 @@ async fn forward(
     };
     match exchange(&proxy.state, &mut connection, request).await {
         Ok(response) => Ok((response, connection)),
-        Err(ExchangeError::Final(page)) => Err(page),
-        Err(ExchangeError::Broken(unsent)) => {
+        Err(ExchangeError::Final(unanswered)) => Err(unanswered),
+        Err(ExchangeError::Broken(unsent, why)) => {
             // The connection had gone stale in the pool. A request that was not sent, or
             // may safely be sent twice, is tried a second time.
             let unsent = unsent.map(|request| *request);
             let Some(request) = unsent.or_else(|| copy.map(RetryCopy::request)) else {
-                return Err(ErrorPage::BrokenUpstream);
+                return Err(Unanswered::new(ErrorPage::BrokenUpstream, why));
             };
             proxy.state.counters.upstream_retries.add(1);
             drop(connection);
@@ -139,41 +173,39 @@ async fn forward(
 async fn on_new_connection(
     proxy: &Proxy,
     request: Request<RequestBody>,
-) -> Result<(Response<Incoming>, Pooled), ErrorPage> {
+) -> Result<(Response<Incoming>, Pooled), Unanswered> {
     let mut connect = pin!(proxy.pool.connect());
     let connected = poll_fn(|cx| match connect.as_mut().poll(cx) {
-        Poll::Pending => {
-            late_page(&proxy.state).map_or(Poll::Pending, |page| Poll::Ready(Err(page)))
-        }
-        Poll::Ready(connected) => Poll::Ready(connected.map_err(|error| {
-            tracing::debug!(%error, "the upstream does not accept a connection");
-            ErrorPage::Unreachable
-        })),
+        Poll::Pending => late(&proxy.state).map_or(Poll::Pending, |late| Poll::Ready(Err(late))),
+        Poll::Ready(connected) => Poll::Ready(
+            connected.map_err(|error| Unanswered::new(ErrorPage::Unreachable, error.to_string())),
+        ),
     });
     let mut connection = connected.await?;
     match exchange(&proxy.state, &mut connection, request).await {
         Ok(response) => Ok((response, connection)),
-        Err(ExchangeError::Final(page)) => Err(page),
-        Err(ExchangeError::Broken(_)) => Err(ErrorPage::BrokenUpstream),
+        Err(ExchangeError::Final(unanswered)) => Err(unanswered),
+        Err(ExchangeError::Broken(_, why)) => Err(Unanswered::new(ErrorPage::BrokenUpstream, why)),
     }
 }
 
-/// The page for an upstream that was given up, if it was.
-fn late_page(state: &ConnectionState) -> Option<ErrorPage> {
-    let fault = state.upstream_late()?;
-    tracing::debug!(fault = fault.name(), "the upstream is late");
-    Some(match fault {
-        UpstreamFault::Stalled => ErrorPage::Stalled,
-        _ => ErrorPage::Late,
+/// What follows for the request where the upstream was given up, if it was.
+fn late(state: &ConnectionState) -> Option<Unanswered> {
+    Some(match state.upstream_late()? {
+        UpstreamFault::Stalled => Unanswered::new(
+            ErrorPage::Stalled,
+            "it read nothing more of the request within limits.body_progress_deadline",
+        ),
+        _ => Unanswered::new(ErrorPage::Late, "nothing within upstream.response_timeout"),
     })
 }
 
 /// Why an exchange ended without a response.
 enum ExchangeError {
     /// For a reason that another connection would not change.
-    Final(ErrorPage),
-    /// The connection broke; with the request if nothing of it was sent.
-    Broken(Option<Box<Request<RequestBody>>>),
+    Final(Unanswered),
+    /// The connection broke; with the request if nothing of it was sent, and the reason.
+    Broken(Option<Box<Request<RequestBody>>>, String),
 }
 
 /// Sends a request and drives the connection until the response's head has arrived.
@@ -202,36 +234,35 @@ async fn exchange(
             Poll::Ready(Ok(response)) => Poll::Ready(Ok(response)),
             Poll::Ready(Err(mut error)) => {
                 let unsent = error.take_message().map(Box::new);
-                tracing::debug!(error = %error.into_error(), "the exchange with the upstream broke");
                 Poll::Ready(Err(match blame(state, connection) {
-                    Some(page) => ExchangeError::Final(page),
-                    None => ExchangeError::Broken(unsent),
+                    Some(unanswered) => ExchangeError::Final(unanswered),
+                    None => ExchangeError::Broken(unsent, in_words(&error.into_error())),
                 }))
             }
-            Poll::Pending => match late_page(state) {
-                Some(page) => Poll::Ready(Err(ExchangeError::Final(page))),
+            Poll::Pending => match late(state) {
+                Some(late) => Poll::Ready(Err(ExchangeError::Final(late))),
                 None => Poll::Pending,
             },
         }
     })
     .await?;
     if response.status() == StatusCode::SWITCHING_PROTOCOLS {
-        return Err(ExchangeError::Final(ErrorPage::BrokenUpstream));
+        let why = "it changed to another protocol (101), which nobody had asked for";
+        return Err(ExchangeError::Final(Unanswered::new(ErrorPage::BrokenUpstream, why)));
     }
     state.counters.upstream_response(clock::now().saturating_duration_since(sent));
     Ok(response)
 }
 
 /// Whose fault it is that an exchange broke, where that is known.
-fn blame(state: &ConnectionState, connection: &mut UpstreamConnection) -> Option<ErrorPage> {
+fn blame(state: &ConnectionState, connection: &mut UpstreamConnection) -> Option<Unanswered> {
     if state.upload_failed() {
         let malformed = |fault: Fault| ErrorPage::Malformed(fault.rule);
-        return Some(state.fault().map_or(ErrorPage::CutBody, malformed));
+        return Some(state.fault().map_or(ErrorPage::CutBody, malformed).into());
     }
     let fault = connection.take_fault()?;
-    tracing::debug!(%fault, "the upstream's response is malformed");
     state.counters.malformed_responses[Malformed::of(fault)].add(1);
-    Some(ErrorPage::BrokenUpstream)
+    Some(Unanswered::new(ErrorPage::BrokenUpstream, fault.to_string()))
 }
 
 /// A copy of a request without a body, to be sent again.

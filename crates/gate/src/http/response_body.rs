@@ -4,6 +4,7 @@
 use crate::connection::state::ConnectionState;
 use crate::http::pool::Pooled;
 use crate::http::trailers;
+use crate::http::upstream_error::in_words;
 use crate::telemetry::clock;
 use crate::telemetry::labels::{Malformed, UpstreamFault};
 use bytes::Bytes;
@@ -114,17 +115,18 @@ impl Body for ResponseBody {
                 }
             }
             Poll::Ready(None) => release(connection, &this.request.state),
-            Poll::Ready(Some(Err(_))) => {
+            Poll::Ready(Some(Err(error))) => {
                 let state = &this.request.state;
                 state.truncate();
+                let mut why = in_words(error);
                 let fault = connection.take().and_then(|mut at| at.get().take_fault());
                 if let Some(fault) = fault {
-                    tracing::debug!(%fault, "the upstream's response is malformed");
                     state.counters.malformed_responses[Malformed::of(fault)].add(1);
+                    why = fault.to_string();
                 }
                 // The library gives a response up as well where the request breaks off.
                 if !state.upload_failed() {
-                    state.counters.upstream_faults[UpstreamFault::Truncated].add(1);
+                    state.upstream_failed(UpstreamFault::Truncated, &why);
                 }
             }
         }

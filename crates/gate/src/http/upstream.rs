@@ -6,6 +6,7 @@ use crate::framing::{Fault, Limits};
 use crate::http::probe::{OverTcp, Probe};
 use crate::http::request_body::RequestBody;
 use crate::http::responses::Responses;
+use crate::http::upstream_error::ConnectError;
 use crate::http::watched::WatchedSocket;
 use crate::socket;
 use hyper::client::conn::http1::{Builder, Connection, SendRequest};
@@ -68,31 +69,85 @@ impl Connector {
     /// Opens a connection, within the connect timeout.
     ///
     /// # Errors
-    /// It was refused or broke; `TimedOut` if it was not open in time.
-    pub async fn connect(&self) -> io::Result<UpstreamConnection> {
-        let timed = tokio::time::timeout(self.timeout, self.open()).await;
-        let socket = timed.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
+    /// It was refused, broke, or was not open in time.
+    pub async fn connect(&self) -> Result<UpstreamConnection, ConnectError> {
+        let socket = self.open_in_time().await?;
         let (responses, probe) = (Responses::new(self.limits), Rc::<Probe>::default());
         let socket = WatchedSocket::new(socket, responses.clone(), probe.clone());
         let socket = TokioIo::new(socket);
         let (sender, connection) =
-            self.builder.handshake(socket).await.map_err(io::Error::other)?;
+            self.builder.handshake(socket).await.map_err(ConnectError::Http)?;
         Ok(UpstreamConnection { sender, connection, probe, responses, ended: false })
     }
 
-    async fn open(&self) -> io::Result<UpstreamSocket> {
-        let socket = match self.host.parse::<IpAddr>() {
-            Ok(address) => TcpStream::connect(SocketAddr::new(address, self.port)).await?,
-            Err(_) => TcpStream::connect((self.host.as_str(), self.port)).await?,
-        };
-        socket.set_nodelay(true)?;
-        Ok(match &self.tls {
-            None => UpstreamSocket::Plain(socket),
-            Some((connector, name)) => {
-                UpstreamSocket::Tls(Box::new(connector.connect(name.clone(), socket).await?))
-            }
-        })
+    /// Whether the upstream can be reached: opens a connection, TLS included, and closes it.
+    ///
+    /// # Errors
+    /// As of [`Connector::connect`].
+    pub async fn reach(&self) -> Result<(), ConnectError> {
+        self.open_in_time().await.map(drop)
     }
+
+    async fn open_in_time(&self) -> Result<UpstreamSocket, ConnectError> {
+        let mut step = Step::Resolve;
+        match tokio::time::timeout(self.timeout, self.open(&mut step)).await {
+            Ok(opened) => opened,
+            Err(_) => {
+                let step = match step {
+                    Step::Resolve => format!("resolving {}", self.host),
+                    Step::Connect(address) => format!("connecting to {address}"),
+                    Step::Tls(address) => format!("TLS with {address}"),
+                };
+                Err(ConnectError::Late { step, timeout: self.timeout })
+            }
+        }
+    }
+
+    async fn open(&self, step: &mut Step) -> Result<UpstreamSocket, ConnectError> {
+        let resolve = |source| ConnectError::Resolve { host: self.host.clone(), source };
+        let addresses: Vec<SocketAddr> = match self.host.parse::<IpAddr>() {
+            Ok(address) => vec![SocketAddr::new(address, self.port)],
+            Err(_) => {
+                let found = tokio::net::lookup_host((self.host.as_str(), self.port)).await;
+                found.map_err(resolve)?.collect()
+            }
+        };
+        let mut failed = resolve(io::Error::other("no address"));
+        for address in addresses {
+            *step = Step::Connect(address);
+            match TcpStream::connect(address).await {
+                Ok(socket) => return self.secure(socket, address, step).await,
+                Err(source) => {
+                    failed = ConnectError::Connect { address: address.to_string(), source };
+                }
+            }
+        }
+        Err(failed)
+    }
+
+    async fn secure(
+        &self,
+        socket: TcpStream,
+        address: SocketAddr,
+        step: &mut Step,
+    ) -> Result<UpstreamSocket, ConnectError> {
+        // Failure only delays.
+        let _ = socket.set_nodelay(true);
+        let Some((connector, name)) = &self.tls else { return Ok(UpstreamSocket::Plain(socket)) };
+        *step = Step::Tls(address);
+        match connector.connect(name.clone(), socket).await {
+            Ok(socket) => Ok(UpstreamSocket::Tls(Box::new(socket))),
+            Err(source) => Err(ConnectError::Tls { address: address.to_string(), source }),
+        }
+    }
+}
+
+/// What opening a connection waits for.
+#[derive(Clone, Copy)]
+enum Step {
+    Resolve,
+    Connect(SocketAddr),
+    Tls(SocketAddr),
 }
 
 /// An open connection to the upstream. The task that uses it drives it: so a response

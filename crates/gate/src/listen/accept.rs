@@ -143,6 +143,7 @@ impl Acceptor {
     ) {
         let counters = &self.context.counters;
         let prefix = self.context.places.prefix_of(arrival.peer.ip());
+        let mut hello = None;
         let verdict = match first_flight {
             FirstFlight::Incomplete => {
                 let Some(place) = self.dispatcher.take_place(prefix, PlaceKind::FirstFlight) else {
@@ -152,7 +153,7 @@ impl Acceptor {
                 spawn_local(Metered::new(Bucket::Arrival, task));
                 return;
             }
-            FirstFlight::Hello(hello) => self.decider.decide(&hello, prefix),
+            FirstFlight::Hello(read) => self.decider.decide(hello.insert(read), prefix),
             FirstFlight::Request => self.decider.decide_new(NewSession::PlainHttp, prefix),
             FirstFlight::NotTls(protocol) => return self.handle_not_tls(arrival, protocol),
             FirstFlight::Malformed(malformed) => {
@@ -167,17 +168,18 @@ impl Acceptor {
                 return socket::send_and_close(arrival.socket, refusal::NOT_HTTP);
             }
         };
+        let bytes = || reader.into_bytes(hello.as_ref());
         match verdict {
             Verdict::Admit(admitted) => {
                 match self.dispatcher.take_place(prefix, PlaceKind::Unproven) {
-                    Some(place) => (self.begin)(arrival, reader.into_raw(), admitted, place),
+                    Some(place) => (self.begin)(arrival, bytes(), admitted, place),
                     None => self.close_without_place(arrival),
                 }
             }
             Verdict::Queue(new) => match self.dispatcher.take_place(prefix, PlaceKind::Queued) {
                 Some(place) => {
                     let begin = self.begin.clone();
-                    self.dispatcher.enqueue(arrival, reader.into_raw(), new, place, begin);
+                    self.dispatcher.enqueue(arrival, bytes(), new, place, begin);
                 }
                 None => self.close_without_place(arrival),
             },

@@ -57,11 +57,12 @@ impl FirstFlightReader {
         }
     }
 
-    /// All bytes that arrived.
-    pub fn into_raw(self) -> Vec<u8> {
-        match self {
-            Self::Tls(reader) => reader.into_raw(),
-            Self::Plain(received) => received,
+    /// All bytes that arrived; those of a hello in as few records as possible.
+    pub fn into_bytes(self, hello: Option<&ClientHello>) -> Vec<u8> {
+        match (self, hello) {
+            (Self::Tls(reader), Some(hello)) => reader.into_joined(hello),
+            (Self::Tls(reader), None) => reader.into_raw(),
+            (Self::Plain(received), _) => received,
         }
     }
 }

@@ -1,11 +1,12 @@
-//! The operator's address: `/metrics`, `/healthz`, `/status`, in clear.
+//! The operator's address: `/metrics`, `/healthz`, `/livez`, `/status`, in clear.
 //!
 //! Read only. Deviation: hyper without axum, whose `serve` has neither a cap on
-//! connections nor deadlines; for four fixed pages a router is no gain.
+//! connections nor deadlines; for five fixed pages a router is no gain.
 
 use crate::telemetry::admin_connections::{AdminConnections, Uses};
 use crate::telemetry::seldom::Seldom;
 use crate::telemetry::snapshot::Snapshot;
+use crate::telemetry::troubles::UpstreamFailure;
 use http::{HeaderValue, Method, Request, Response, StatusCode, Uri, header};
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
@@ -159,16 +160,34 @@ fn answer<B>(
             let kind = "text/plain; version=0.0.4; charset=utf-8";
             page(StatusCode::OK, kind, source().prometheus())
         }
-        "/healthz" if source().draining => {
-            page(StatusCode::SERVICE_UNAVAILABLE, TEXT, "draining\n")
+        "/healthz" => {
+            let (status, text) = health(&source());
+            page(status, TEXT, text)
         }
-        "/healthz" => page(StatusCode::OK, TEXT, "ok\n"),
+        "/livez" => page(StatusCode::OK, TEXT, "ok\n"),
         "/status" => match serde_json::to_string_pretty(&source()) {
             Ok(json) => page(StatusCode::OK, "application/json", json + "\n"),
             Err(error) => page(StatusCode::INTERNAL_SERVER_ERROR, TEXT, format!("{error}\n")),
         },
-        _ => page(StatusCode::NOT_FOUND, TEXT, "pages: / /metrics /healthz /status\n"),
+        _ => page(StatusCode::NOT_FOUND, TEXT, "pages: / /metrics /healthz /livez /status\n"),
     }
+}
+
+/// What a load balancer is told. A failed request is not a reason to send customers elsewhere:
+/// the other gates may have the same upstream.
+fn health(now: &Snapshot) -> (StatusCode, String) {
+    if now.draining {
+        return (StatusCode::SERVICE_UNAVAILABLE, "draining\n".into());
+    }
+    if let Some(why) = &now.upstream_problem {
+        let text = format!("the upstream cannot be reached: {why}\n");
+        return (StatusCode::SERVICE_UNAVAILABLE, text);
+    }
+    let mut text = "ok\n".to_owned();
+    for UpstreamFailure { cause, requests, last_s, .. } in &now.upstream_failures {
+        text += &format!("the upstream {cause} ({requests} requests, last {last_s:.0} s ago)\n");
+    }
+    (StatusCode::OK, text)
 }
 
 const INDEX: &str = "<!doctype html>
@@ -177,7 +196,8 @@ const INDEX: &str = "<!doctype html>
 <ul>
 <li><a href=\"/status\">/status</a>: what the gate does and why, as JSON
 <li><a href=\"/metrics\">/metrics</a>: for Prometheus
-<li><a href=\"/healthz\">/healthz</a>: 200 ok, or 503 while draining
+<li><a href=\"/healthz\">/healthz</a>: 200 ok, or 503 while draining or without the upstream
+<li><a href=\"/livez\">/livez</a>: 200 ok while the gate works
 </ul>
 ";
 
@@ -236,6 +256,28 @@ mod tests {
         let source = || Snapshot { draining: true, ..Snapshot::default() };
         let request = Request::get("/healthz").body(()).unwrap();
         assert_eq!(answer(&request, true, &source).status(), 503);
+    }
+
+    #[test]
+    fn health_tells_of_the_upstream_and_life_does_not() {
+        let failure = UpstreamFailure {
+            reason: "timeout",
+            cause: "did not respond in time: 30 s".into(),
+            requests: 3,
+            first: Some("GET /a".into()),
+            last_s: 4.2,
+        };
+        let slow = Snapshot { upstream_failures: vec![failure], ..Snapshot::default() };
+        let (status, text) = health(&slow);
+        let told = "ok\nthe upstream did not respond in time: 30 s (3 requests, last 4 s ago)\n";
+        assert_eq!((status.as_u16(), text.as_str()), (200, told));
+        let dead = Snapshot { upstream_problem: Some("refused".into()), ..slow };
+        let (status, text) = health(&dead);
+        assert_eq!((status.as_u16(), &*text), (503, "the upstream cannot be reached: refused\n"));
+        let source = || Snapshot { draining: true, ..dead.clone() };
+        assert_eq!(health(&source()).1, "draining\n");
+        let request = Request::get("/livez").body(()).unwrap();
+        assert_eq!(answer(&request, true, &source).status(), 200);
     }
 
     #[test]

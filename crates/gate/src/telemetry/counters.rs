@@ -5,6 +5,7 @@ use crate::telemetry::durations::DurationBucket;
 use crate::telemetry::labels::{
     Bucket, By, Class, End, Kind, Malformed, OTHER_PROTOCOLS, StatusCode, TicketFate, UpstreamFault,
 };
+use crate::telemetry::troubles::Troubles;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
@@ -77,6 +78,8 @@ macro_rules! counters {
             /// Think times of the customers on open connections: answered, and with no
             /// request under way.
             pub think_times: ThinkTimeCensus,
+            /// How the upstream failed requests.
+            pub troubles: Troubles,
             $( $(#[doc = $doc])* pub $name: $Shape<Count>, )*
         }
 

@@ -255,8 +255,8 @@ impl Malformed {
         match (fault.part, fault.rule) {
             (Part::Chunk, _) => Self::Chunk,
             (Part::Trailer, _) => Self::Trailer,
-            (Part::Head, Rule::Bytes | Rule::Fields) => Self::TooLarge,
-            (Part::Head, Rule::Fragment) => Self::Target,
+            (Part::Head, Rule::Bytes | Rule::Fields | Rule::TargetLength) => Self::TooLarge,
+            (Part::Head, Rule::Fragment | Rule::Target) => Self::Target,
             (Part::Head, Rule::Length | Rule::TwoLengths) => Self::Length,
             (Part::Head, Rule::Coding) => Self::Coding,
             (Part::Head, _) => Self::Head,

@@ -78,6 +78,9 @@ impl Snapshot {
         text.sample("_count", &[], below);
         let help = "Open connections to the upstream.";
         text.gauge("tidegate_upstream_connections_active", help, self.upstream_connections);
+        let help = "Whether the upstream can be reached, as far as is known.";
+        let reachable = u64::from(self.upstream_problem.is_none());
+        text.gauge("tidegate_upstream_reachable", help, reachable);
         let help = "Requests that the upstream failed, by reason.";
         text.counts("tidegate_upstream_errors_total", help, "reason", &self.upstream_errors);
         let help = "Messages that break HTTP, by who sent them and the part that breaks it.";

@@ -12,4 +12,5 @@ pub mod labels;
 pub mod metrics;
 pub mod seldom;
 pub mod snapshot;
+pub mod troubles;
 pub mod usage;

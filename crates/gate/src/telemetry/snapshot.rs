@@ -4,6 +4,7 @@
 //! moment of the snapshot.
 
 use crate::telemetry::durations::Durations;
+use crate::telemetry::troubles::UpstreamFailure;
 use serde::Serialize;
 
 /// Verdicts on the connections of one class.
@@ -56,6 +57,11 @@ pub struct Snapshot {
     /// Why the upstream's CPU time is not known, or not all of it, and what to
     /// do: a sentence. None when all is well.
     pub upstream_note: Option<String>,
+    /// Why the upstream cannot be reached: a clause; `/healthz` then answers 503. None where it
+    /// can be reached, or where `upstream.check_interval` is 0.
+    pub upstream_problem: Option<String>,
+    /// Why the upstream failed requests in the last minute, each cause once.
+    pub upstream_failures: Vec<UpstreamFailure>,
     /// The certificates that customers get, the default one first; empty while it is one that
     /// the gate made at its start.
     pub certificates: Vec<CertificateStatus>,

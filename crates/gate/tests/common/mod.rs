@@ -179,7 +179,8 @@ pub fn gate_of(upstream: &str, more: &str, change: impl Fn(&mut Config)) -> Gate
     if !more.contains("[admission]") {
         text += "[admission]\npolicy = \"off\"\n";
     }
-    text += &format!("[upstream]\nprocesses = \"none\"\n{upstream}\n{more}");
+    text +=
+        &format!("[upstream]\nprocesses = \"none\"\ncheck_interval = \"0s\"\n{upstream}\n{more}");
     let mut config =
         Config::from_toml(&text, "test.toml").unwrap_or_else(|mistakes| panic!("{mistakes}"));
     change(&mut config);

@@ -16,6 +16,7 @@ use crate::database::Database;
 use crate::login_limit::LoginLimit;
 use crate::password::Hasher;
 use crate::server::{Peers, Server, Service, available_cores};
+use crate::throttle::Causes;
 use crate::when;
 use crate::{Error, Result};
 
@@ -23,6 +24,8 @@ use crate::{Error, Result};
 const CLOSING: Duration = Duration::from_secs(2);
 /// How often the time is noted at which the site was running, in closings.
 const NOTED: u32 = 10;
+/// Causes that were logged: an outage repeats one with each attempt.
+static FAILURES: Causes = Causes::new();
 
 /// A running auction site.
 #[derive(Debug)]
@@ -122,7 +125,9 @@ async fn close_auctions(database: Database) {
             Result::<()>::Ok(())
         };
         if let Err(error) = closed.await {
-            tracing::warn!(%error, "auctions could not be closed; trying again");
+            if let Some(left_out) = FAILURES.allows(&error.to_string(), Instant::now()) {
+                tracing::warn!(%error, left_out, "auctions could not be closed; trying again");
+            }
         }
         turn = turn.wrapping_add(1);
         tokio::time::sleep(CLOSING).await;

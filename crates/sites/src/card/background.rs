@@ -10,6 +10,7 @@ use super::operations::change_by_themselves;
 use super::store::{deliveries, merchants};
 use super::webhooks::deliver;
 use crate::Result;
+use crate::throttle::Causes;
 
 /// How often payments that are due are looked for, at least: another process may have made
 /// one.
@@ -18,6 +19,8 @@ const SWEEP: Duration = Duration::from_millis(500);
 const FORGET: Duration = Duration::from_secs(60);
 /// Rows that are forgotten in one transaction.
 const AT_ONCE: i64 = 500;
+/// Causes that were logged: an outage repeats one with each attempt.
+static FAILURES: Causes = Causes::new();
 
 /// Runs until it is dropped.
 pub async fn run(app: App, http: Http) {
@@ -34,7 +37,11 @@ async fn sweep(app: App) {
                 SWEEP.min(Duration::from_millis(u64::try_from(wait).unwrap_or(0)))
             }
             Err(error) => {
-                tracing::warn!(%error, "due payments wait for the next turn");
+                if let Some(left_out) =
+                    FAILURES.allows(&error.to_string(), Instant::now().into_std())
+                {
+                    tracing::warn!(%error, left_out, "due payments wait for the next turn");
+                }
                 SWEEP
             }
         };
@@ -49,7 +56,9 @@ async fn forget(app: App) {
     loop {
         let begun = Instant::now();
         if let Err(error) = forget_once(&app).await {
-            tracing::warn!(%error, "what is old could not be forgotten; trying again");
+            if let Some(left_out) = FAILURES.allows(&error.to_string(), Instant::now().into_std()) {
+                tracing::warn!(%error, left_out, "what is old could not be forgotten; trying again");
+            }
         }
         sleep(FORGET.saturating_sub(begun.elapsed())).await;
     }

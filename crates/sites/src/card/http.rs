@@ -11,12 +11,10 @@ use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
-use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
 use tokio::time::timeout;
 
-use crate::{Error, Result};
+use crate::{Error, Result, pem};
 
 /// Idle connections to one host that are kept.
 const IDLE: usize = 8;
@@ -126,9 +124,7 @@ fn trusted(ca: Option<&Path>) -> Result<RootCertStore> {
     let wrong = |text: String| {
         Error::Operator(format!("certificates {}: {text}; give a PEM file", path.display()))
     };
-    let certificates: Vec<_> = CertificateDer::pem_file_iter(path)
-        .and_then(Iterator::collect)
-        .map_err(|error| wrong(error.to_string()))?;
+    let certificates = pem::certificates(path).map_err(wrong)?;
     if store.add_parsable_certificates(certificates).0 == 0 {
         return Err(wrong("holds no certificate".into()));
     }

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rustls::client::{Resumption, verify_server_name};
-use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::server::{NoServerSessionStorage, ParsedCertificate, WebPkiClientVerifier};
@@ -17,7 +16,7 @@ use rustls::{
 };
 
 use super::authority;
-use crate::{Error, Result, private_file};
+use crate::{Error, Result, pem, private_file};
 
 /// Sessions that a client keeps for resumption.
 const SESSIONS: usize = 256;
@@ -152,7 +151,7 @@ fn read(folder: &Path, own: &str) -> Result<Identity> {
     }
     let chain = certificates(&authority::certificate_file(folder, own))?;
     let path = authority::key_file(folder, own);
-    let key = PrivateKeyDer::from_pem_slice(&private_file::read(&path)?).map_err(|error| {
+    let key = pem::key(&private_file::read(&path)?).map_err(|error| {
         Error::Operator(format!("{}: is no key: {error}; {MAKE}", path.display()))
     })?;
     Ok(Identity { roots: Arc::new(roots), chain, key })
@@ -161,11 +160,8 @@ fn read(folder: &Path, own: &str) -> Result<Identity> {
 const MAKE: &str = "make the files with --make-ca DIR";
 
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>> {
-    let wrong = |text: String| Error::Operator(format!("{}: {text}; {MAKE}", path.display()));
-    let found: Vec<_> = CertificateDer::pem_file_iter(path)
-        .and_then(Iterator::collect)
-        .map_err(|error| wrong(error.to_string()))?;
-    if found.is_empty() { Err(wrong("holds no certificate".into())) } else { Ok(found) }
+    pem::certificates(path)
+        .map_err(|text| Error::Operator(format!("{}: {text}; {MAKE}", path.display())))
 }
 
 fn mismatch(folder: &Path, own: &str, error: &rustls::Error) -> Error {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::body::Body;
@@ -20,6 +20,7 @@ use super::message::now_ms;
 use super::refused::Refused;
 use super::wire::{Scene, only};
 use crate::Result;
+use crate::throttle::Causes;
 
 /// Path of the messages.
 pub const PATH: &str = "/messages";
@@ -27,6 +28,8 @@ pub const PATH: &str = "/messages";
 pub(super) const REFUSAL: &str = "refused\n";
 /// Deadline for the body of a message.
 const BODY_DEADLINE: Duration = Duration::from_secs(10);
+/// Causes that were logged: one repeats with each message.
+static FAILURES: Causes = Causes::new();
 
 /// How many messages were answered, and refused by reason.
 #[derive(Debug, Default)]
@@ -73,7 +76,9 @@ async fn answer(State(app): State<Arc<App>>, request: Request) -> Response {
     };
     match accepted.await {
         Ok(message) => app.answer(&message, &parts).unwrap_or_else(|error| {
-            tracing::error!(%error, "a message could not be answered");
+            if let Some(left_out) = FAILURES.allows(&error.to_string(), Instant::now()) {
+                tracing::error!(%error, left_out, "a message could not be answered");
+            }
             StatusCode::INTERNAL_SERVER_ERROR.into_response()
         }),
         Err(reason) => {

@@ -4,9 +4,11 @@
 
 mod affinity;
 mod connection;
+mod heads;
 mod listener;
+mod unfinished;
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::mpsc;
 use std::thread::JoinHandle;
@@ -36,6 +38,15 @@ pub struct Server {
 /// request has it as an extension.
 #[derive(Clone, Copy, Debug)]
 pub struct Peer(pub IpAddr);
+
+/// The network of a customer: the address, of IPv6 the first 64 bits of it, since one customer
+/// has all that begin with them.
+pub fn network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(v6) => Ipv6Addr::from_bits(v6.to_bits() >> 64 << 64).into(),
+        v4 @ IpAddr::V4(_) => v4,
+    }
+}
 
 /// Where a request arrived: the address at this end of the connection. Every request has
 /// it as an extension.
@@ -87,7 +98,7 @@ impl Server {
             .map_err(|error| Error::Operator(format!("listen {address}: {error}")))?;
         let (stop, stopped) = watch::channel(false);
         let (ready, is_ready) = mpsc::channel();
-        let causes = Arc::new(Causes::new());
+        let (causes, cores) = (Arc::new(Causes::new()), services.len());
         let mut server = Self { address, stop, threads: Vec::new() };
         for (index, (listener, service)) in listeners.into_iter().zip(services).enumerate() {
             let core = pinned.map(|cores| cores[index]);
@@ -99,7 +110,7 @@ impl Server {
                 .spawn(move || {
                     // Dropped after the runtime and its tasks, whose lines end with them.
                     let _traced = tracing.as_ref().map(Handle::attach);
-                    run(core, listener, service, causes, stopped, &ready);
+                    run(core, cores, listener, service, causes, stopped, &ready);
                 })
                 .map_err(|error| Error::Operator(format!("no thread can be started: {error}")))?;
             server.threads.push(thread);
@@ -137,6 +148,7 @@ impl Drop for Server {
 
 fn run(
     core: Option<usize>,
+    cores: usize,
     listener: std::net::TcpListener,
     service: Box<dyn FnOnce() -> Service + Send>,
     causes: Arc<Causes>,
@@ -166,7 +178,13 @@ fn run(
         let peers = service.peers;
         let _ = ready.send(Ok(()));
         let tls = service.tls.map(tokio_rustls::TlsAcceptor::from);
-        let served = connection::Served { router: Arc::new(service.router), tls, peers, causes };
+        let served = connection::Served {
+            router: Arc::new(service.router),
+            tls,
+            peers,
+            causes,
+            unfinished: connection::unfinished(cores),
+        };
         connection::accept(listener, served, stopped, DRAIN).await;
         if let Some(background) = background {
             background.abort();

@@ -1,6 +1,6 @@
 //! The address of the customer who sent a request.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr};
 
 use axum::extract::Request;
 use axum::http::{Extensions, HeaderMap, HeaderValue};
@@ -14,15 +14,6 @@ pub fn address(request: &Request, proxies: &[IpAddr]) -> IpAddr {
     // Without a server, as in a unit test, there is no connection.
     let peer = peer.map_or(Ipv4Addr::LOCALHOST.into(), |Peer(address)| *address);
     behind(peer, request.headers(), proxies)
-}
-
-/// The network of a customer: the address, of IPv6 the first 64 bits of it, since one customer
-/// has all that begin with them.
-pub fn network(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V6(v6) => Ipv6Addr::from_bits(v6.to_bits() >> 64 << 64).into(),
-        v4 @ IpAddr::V4(_) => v4,
-    }
 }
 
 /// Whether a believed proxy says that the customer reaches it over TLS.

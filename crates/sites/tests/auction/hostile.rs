@@ -8,7 +8,22 @@ on_both_databases![
     a_token_is_valid_for_its_purpose_only,
     text_that_looks_like_sql_is_stored_as_text,
     bodies_are_limited_and_must_be_forms,
+    a_form_of_another_site_is_refused,
 ];
+
+fn a_form_of_another_site_is_refused(site: &TestSite) {
+    let fields = [("nickname", "user9"), ("password", "password9")];
+    for more in ["Sec-Fetch-Site: cross-site\r\n", "Origin: https://evil.example\r\n"] {
+        for path in ["/me", "/sell", "/register", "/items/1/bid"] {
+            let answer = site.browser.post_with(more, path, &fields);
+            assert_eq!(answer.status, 403, "{path}: {}", answer.text);
+            assert!(answer.text.contains("from a page of another site"), "{}", answer.text);
+        }
+        assert_eq!(site.browser.get_with(more, "/").status, 200, "a link");
+    }
+    let own = "Sec-Fetch-Site: same-origin\r\nOrigin: http://site\r\n";
+    assert_eq!(site.browser.post_with(own, "/me", &fields).status, 200);
+}
 
 fn unknown_numbers_get_an_error_page(site: &TestSite) {
     for path in [

@@ -1,6 +1,7 @@
 //! The limit of failed logins.
 
 use std::sync::Barrier;
+use std::time::Instant;
 
 use crate::browser::{Answer, Browser};
 use crate::database::TestSite;
@@ -47,7 +48,7 @@ fn guesses_at_an_account_are_limited_and_its_owner_is_not(site: &TestSite) {
 }
 
 fn guesses_sent_at_once_are_limited_as_well(site: &TestSite) {
-    let barrier = Barrier::new(40);
+    let (begun, barrier) = (Instant::now(), Barrier::new(40));
     let answers: Vec<u16> = std::thread::scope(|scope| {
         let guess = || {
             barrier.wait();
@@ -56,9 +57,9 @@ fn guesses_sent_at_once_are_limited_as_well(site: &TestSite) {
         let guesses: Vec<_> = (0..40).map(|_| scope.spawn(guess)).collect();
         guesses.into_iter().map(|guess| guess.join().expect("no panic")).collect()
     });
-    // The site has two cores: one guess may be in progress on the other.
-    let looked_at = answers.iter().filter(|status| **status == 403).count();
-    assert!((5..=6).contains(&looked_at), "{answers:?}");
+    let looked_at = answers.iter().filter(|status| **status == 403).count() as u64;
+    let refilled = begun.elapsed().as_secs() / 30;
+    assert!((5..=5 + refilled).contains(&looked_at), "{answers:?}");
     assert!(answers.iter().all(|status| [403, 429].contains(status)), "{answers:?}");
 }
 

@@ -9,6 +9,7 @@ on_both_databases![
     a_customer_pays_and_goes_back_to_the_merchant,
     mistakes_stand_beside_their_fields_and_no_number_is_shown_again,
     a_form_that_is_sent_again_pays_once,
+    a_form_of_another_site_is_refused,
     a_declined_card_can_be_replaced_five_times,
     a_customer_can_cancel,
     a_slow_issuer_is_waited_for,
@@ -38,6 +39,23 @@ fn status(it: &Running, payment: &serde_json::Value) -> String {
     found["status"].as_str().unwrap().to_owned()
 }
 
+fn a_form_of_another_site_is_refused(it: &Running) {
+    let (path, payment) = it.form("d-1");
+    let card = fields(GOOD, "12/99", "876");
+    for more in ["Sec-Fetch-Site: cross-site\r\n", "Origin: https://evil.example\r\n"] {
+        for (path, fields) in [(path.clone(), &card[..]), (format!("{path}/cancel"), &[])] {
+            let answer = it.browser.post_with(more, &path, fields);
+            assert_eq!(answer.status, 403, "{}", answer.text);
+            assert!(answer.text.contains("from a page of another site"), "{}", answer.text);
+        }
+        // A customer arrives from the merchant.
+        assert_eq!(it.browser.get_with(more, &path).status, 200);
+    }
+    assert_eq!(status(it, &payment), "requires_card");
+    let own = "Sec-Fetch-Site: same-origin\r\n";
+    leads_back(&it.browser.post_with(own, &path, &card), &payment);
+}
+
 fn a_customer_pays_and_goes_back_to_the_merchant(it: &Running) {
     let (path, payment) = it.form("d-1");
     assert_eq!(payment["status"], "requires_card");
@@ -53,7 +71,7 @@ fn a_customer_pays_and_goes_back_to_the_merchant(it: &Running) {
         "default-src 'none'; style-src 'self'; form-action 'self' http://127.0.0.1:9;"
     ));
     assert!(policy.contains("frame-ancestors 'none'") && !policy.contains("script"), "{policy}");
-    assert_eq!(page.headers["referrer-policy"], "no-referrer");
+    assert_eq!(page.headers["referrer-policy"], "same-origin");
     assert_eq!(page.headers["cache-control"], "no-store");
     assert!(!page.text.contains("<script"));
 

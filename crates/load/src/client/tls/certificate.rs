@@ -52,7 +52,7 @@ impl ClientCertificate {
             let file = if of_key { key.unwrap_or(certificate) } else { certificate };
             let unreadable =
                 |error: io::Error| wrong(of_key, error.to_string(), "name a file that can be read");
-            std::fs::read(file).map_err(unreadable)
+            read_pem(file).map_err(unreadable)
         };
         let broken = |of_key| {
             move |error: PemError| wrong(of_key, format!("no PEM: {error}"), "give it as PEM")
@@ -101,6 +101,19 @@ impl ClientCertificate {
             key: key.unwrap_or(certificate).to_owned(),
         })
     }
+}
+
+/// The bytes of a PEM file. A byte order mark, which editors on Windows write, is left out:
+/// the PEM reader would skip the first section behind it.
+///
+/// # Errors
+/// The file cannot be read.
+pub(super) fn read_pem(path: &Path) -> io::Result<Vec<u8>> {
+    let mut text = std::fs::read(path)?;
+    if text.starts_with(b"\xef\xbb\xbf") {
+        text.drain(..3);
+    }
+    Ok(text)
 }
 
 fn is_encrypted(text: &[u8]) -> bool {
@@ -181,6 +194,11 @@ mod tests {
         let two = ClientCertificate::load(&path("a.pem"), Some(&path("a.key"))).unwrap();
         let one = ClientCertificate::load(&path("a.both"), None).unwrap();
         assert_eq!(two, one);
+        let text = std::fs::read_to_string(path("a.both")).unwrap();
+        std::fs::write(path("marked.pem"), format!("\u{feff}{text}")).unwrap();
+        assert_eq!(ClientCertificate::load(&path("marked.pem"), None).unwrap(), one);
+        let roots = super::super::config::trusted_roots(Some(&path("marked.pem"))).unwrap();
+        assert_eq!(roots.len(), 1);
         assert!(!format!("{one:?}").contains("PRIVATE"));
     }
 

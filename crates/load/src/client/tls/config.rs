@@ -13,7 +13,7 @@ use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme
 use tokio::net::TcpStream;
 
 use super::algorithms::Offer;
-use super::certificate::{CertificateResolver, ClientCertificate};
+use super::certificate::{CertificateResolver, ClientCertificate, read_pem};
 use super::fetch::fetch_ticket;
 use super::forger::TicketForger;
 use super::rules::TicketsOf;
@@ -141,8 +141,8 @@ pub fn trusted_roots(ca: Option<&Path>) -> Result<RootCertStore, Error> {
     let mut store = RootCertStore::empty();
     if let Some(path) = ca {
         let wrong = |error: std::io::Error| Error::File { path: path.to_owned(), source: error };
-        let certificates = CertificateDer::pem_file_iter(path)
-            .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+        let certificates = CertificateDer::pem_slice_iter(&read_pem(path).map_err(wrong)?)
+            .collect::<Result<Vec<_>, _>>()
             .map_err(|error| wrong(std::io::Error::other(error.to_string())))?;
         if store.add_parsable_certificates(certificates).0 == 0 {
             return Err(wrong(std::io::Error::other("contains no certificate")));

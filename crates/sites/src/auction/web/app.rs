@@ -35,7 +35,7 @@ pub struct State {
     pub hasher: Hasher,
     /// Signs tokens.
     pub signer: Signer,
-    /// Limits failed logins; of all cores.
+    /// Limits guesses of passwords; of all cores.
     pub login_limit: Arc<LoginLimit>,
     /// Proxies whose `X-Forwarded-For` names the customer.
     pub trusted_proxies: Arc<[IpAddr]>,
@@ -102,27 +102,25 @@ impl App {
         let password = form.secret("password", "Password", 1..=128);
         form.done()?;
         let login = self.login_limit.login(posted.client(), nickname);
-        let check = || self.login_limit.check(login, Instant::now()).map_err(too_many);
-        check()?;
+        self.login_limit.check(login, Instant::now()).map_err(too_many)?;
         let account = users::account(&self.database, nickname).await?;
         let stored = account.as_ref().map(|account| account.password.clone());
         let turn = self.hasher.turn().await;
-        // Logins that were waiting as well may have failed meanwhile.
-        check()?;
+        let guess = self.login_limit.guess(login).await.map_err(too_many)?;
         let verdict = turn.verify(password.to_owned(), stored).await?;
         match (account, verdict) {
             (Some(account), Verdict::Right) => {
-                self.login_limit.succeeded(login);
+                guess.right();
                 Ok(account.user)
             }
             (Some(account), Verdict::RightRenew(new)) => {
-                self.login_limit.succeeded(login);
+                guess.right();
                 let (id, old) = (account.user.id, &account.password);
                 users::renew_password(&self.database, id, old, &new).await?;
                 Ok(account.user)
             }
             (None, _) | (_, Verdict::Wrong) => {
-                self.login_limit.failed(login, Instant::now());
+                guess.wrong();
                 Err(Refusal::new(
                     403,
                     "You could not be signed in",

@@ -1,11 +1,17 @@
 //! Error pages: what failed, why, and what the user can do.
 
+use std::time::Instant;
+
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use maud::html;
 
 use super::layout::{Crumb, Page};
+use crate::throttle::Causes;
 use crate::{Error, Refusal};
+
+/// Causes that were logged: an outage causes one with each request.
+static FAILURES: Causes = Causes::new();
 
 /// An error as a response.
 #[derive(Debug)]
@@ -46,11 +52,15 @@ impl IntoResponse for Failure {
         let refusal = match self.0 {
             Error::Client(refusal) => refusal,
             Error::Database(error) => {
-                tracing::error!(%error, "the database failed");
+                if let Some(left_out) = FAILURES.allows(&error.to_string(), Instant::now()) {
+                    tracing::error!(%error, left_out, "the database failed");
+                }
                 ours(503)
             }
             Error::Operator(error) | Error::Internal(error) => {
-                tracing::error!(error, "a request failed");
+                if let Some(left_out) = FAILURES.allows(&error, Instant::now()) {
+                    tracing::error!(error, left_out, "a request failed");
+                }
                 ours(500)
             }
         };

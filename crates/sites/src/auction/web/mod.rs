@@ -19,9 +19,14 @@ mod static_files;
 mod user;
 
 use axum::Router;
+use axum::extract::Request;
+use axum::middleware::{Next, from_fn};
+use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, post};
 
 pub use app::{App, State};
+
+use crate::web::origin;
 
 /// The whole site.
 pub fn router(app: App) -> Router {
@@ -52,7 +57,16 @@ pub fn router(app: App) -> Router {
         .route("/healthz", get(health))
         .fallback(failure::not_found)
         .method_not_allowed_fallback(failure::not_allowed)
+        .layer(from_fn(own_forms))
         .with_state(app)
+}
+
+/// Refuses forms that a browser says come from another site.
+async fn own_forms(request: Request, next: Next) -> Response {
+    match origin::check(&request) {
+        Ok(()) => next.run(request).await,
+        Err(refusal) => failure::Failure::from(refusal).into_response(),
+    }
 }
 
 /// GET /healthz: the site answers and so does its database.

@@ -41,16 +41,13 @@ impl App {
             account => account?,
         };
         let login = self.login_limit.login(client, &account.user);
-        let check = || {
-            self.login_limit.check(login, Instant::now()).map_err(|wait| {
-                self.audit.limited(client);
-                too_many(wait)
-            })
+        let limited = |wait| {
+            self.audit.limited(client);
+            too_many(wait)
         };
-        check()?;
+        self.login_limit.check(login, Instant::now()).map_err(limited)?;
         let turn = self.hasher.turn().await;
-        // Attempts that were waiting as well may have failed meanwhile.
-        check()?;
+        let guess = self.login_limit.guess(login).await.map_err(limited)?;
         // A longer one is nobody's, and is not hashed.
         let known = password.chars().count() <= *LENGTH.end();
         let verdict = match known {
@@ -58,11 +55,11 @@ impl App {
             false => Verdict::Wrong,
         };
         if verdict == Verdict::Wrong {
-            self.login_limit.failed(login, Instant::now());
+            guess.wrong();
             self.audit.failed(client, Some(&account.user));
             return Err(mistake("password", "Password: this is not your password.").into());
         }
-        self.login_limit.succeeded(login);
+        guess.right();
         if let Some(why) = weak(&new, &account.user) {
             return Err(mistake("new", why).into());
         }

@@ -95,7 +95,7 @@ pub struct State {
     pub client: Client,
     /// Hashes passwords.
     pub hasher: Hasher,
-    /// Limits failed logins; of all cores.
+    /// Limits guesses of passwords; of all cores.
     pub login_limit: Arc<LoginLimit>,
     /// Logs who signs in and who does not; of all cores.
     pub audit: Arc<Audit>,

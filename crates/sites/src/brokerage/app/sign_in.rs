@@ -29,28 +29,25 @@ impl App {
             return Err(wrong().into());
         }
         let login = self.login_limit.login(client, &user);
-        let check = || {
-            self.login_limit.check(login, Instant::now()).map_err(|wait| {
-                self.audit.limited(client);
-                too_many(wait)
-            })
+        let limited = |wait| {
+            self.audit.limited(client);
+            too_many(wait)
         };
-        check()?;
+        self.login_limit.check(login, Instant::now()).map_err(limited)?;
         let found = call(&self.client, &GetCredentials { user: user.clone() }).await?;
         let turn = self.hasher.turn().await;
-        // Logins that were waiting as well may have failed meanwhile.
-        check()?;
+        let guess = self.login_limit.guess(login).await.map_err(limited)?;
         let known = found.is_some();
         let stored = found.as_ref().map(|found| found.hash.clone());
         let verdict = turn.verify(password, stored).await?;
         let (Some(Credentials { customer, hash }), Verdict::Right | Verdict::RightRenew(_)) =
             (found, &verdict)
         else {
-            self.login_limit.failed(login, Instant::now());
+            guess.wrong();
             self.audit.failed(client, known.then_some(user.as_str()));
             return Err(wrong().into());
         };
-        self.login_limit.succeeded(login);
+        guess.right();
         if let Verdict::RightRenew(new) = verdict {
             call(&self.client, &RenewPassword { customer, old: hash, new }).await?;
         }

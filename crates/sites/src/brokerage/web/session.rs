@@ -5,17 +5,17 @@ use std::time::Instant;
 use axum::extract::{FromRequestParts, Request};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use http::header::{COOKIE, HOST, HeaderMap, HeaderValue, ORIGIN};
+use http::Extensions;
+use http::header::{COOKIE, HeaderMap, HeaderValue};
 use http::request::Parts;
-use http::{Extensions, Method};
 
 use super::failure::Failure;
 use super::site::Site;
 use crate::brokerage::error::Error;
 use crate::brokerage::protocol::{Problem, SessionKey, SessionToken};
 use crate::throttle::Throttle;
-use crate::web::client;
 use crate::web::form::Posted;
+use crate::web::{client, origin};
 
 /// Name of the cookie over TLS: browsers accept the prefix from this host alone, and only
 /// over TLS.
@@ -130,39 +130,16 @@ fn cookie(value: &str, secure: bool, more: &str) -> HeaderValue {
 
 /// Refuses forms that a browser says come from another site.
 pub async fn same_origin(request: Request, next: Next) -> Response {
-    if request.method() == Method::POST && is_foreign(request.headers()) {
-        log_refused("a form of another site is refused");
-        let problem = Problem::new(
-            403,
-            "This form cannot be used",
-            "It was sent from a page of another site.",
-            "Nothing was changed. Open the form here and send it anew.",
-        );
-        return Failure::from(Error::Refused(problem)).into_response();
+    match origin::check(&request) {
+        Ok(()) => next.run(request).await,
+        Err(refusal) => Failure::from(Error::from(refusal)).into_response(),
     }
-    next.run(request).await
 }
 
 fn log_refused(what: &str) {
     static LOGGED: Throttle = Throttle::new();
     if let Some(left_out) = LOGGED.allows(Instant::now()) {
         tracing::warn!(left_out, "{what}");
-    }
-}
-
-/// By `Origin`, or where a browser sends none by `Sec-Fetch-Site`. A client that sends
-/// neither is no browser that another site could use.
-fn is_foreign(headers: &HeaderMap) -> bool {
-    let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
-    match text(ORIGIN) {
-        Some(origin) => {
-            let authority = origin.split_once("://").map(|(_, authority)| authority);
-            authority.is_none()
-                || authority != headers.get(HOST).and_then(|host| host.to_str().ok())
-        }
-        None => headers
-            .get("sec-fetch-site")
-            .is_some_and(|site| site != "same-origin" && site != "none"),
     }
 }
 
@@ -200,24 +177,5 @@ mod tests {
             assert!(text.contains("Path=/; HttpOnly; SameSite=Lax"), "{text}");
         }
         assert!(unset(false).to_str().unwrap().contains("Max-Age=0"));
-    }
-
-    #[test]
-    fn a_form_of_another_site_is_foreign() {
-        let foreign = |fields: &[(&'static str, &str)]| {
-            is_foreign(&headers(&[fields, &[("host", "bank:8080")]].concat()))
-        };
-        assert!(!foreign(&[]));
-        assert!(!foreign(&[("origin", "http://bank:8080")]));
-        assert!(!foreign(&[("origin", "https://bank:8080")]));
-        assert!(!foreign(&[("sec-fetch-site", "same-origin")]));
-        assert!(!foreign(&[("sec-fetch-site", "none")]));
-        for origin in
-            ["http://evil", "null", "http://bank", "http://bank:8080.evil", "", "bank:8080"]
-        {
-            assert!(foreign(&[("origin", origin)]), "{origin}");
-        }
-        assert!(foreign(&[("sec-fetch-site", "cross-site")]));
-        assert!(foreign(&[("sec-fetch-site", "same-site")]));
     }
 }

@@ -27,11 +27,12 @@ use crate::brokerage::protocol::front::{Feed, GetQuotes, LiveQuotes};
 use crate::brokerage::protocol::{Problem, Quotes};
 use crate::brokerage::rpc::call;
 use crate::link::Client;
+use crate::server::network;
 use crate::web::client;
 
 /// Most browsers that listen to one process.
 const LISTENERS: usize = 1000;
-/// Most of them of one network ([`client::network`]): one customer takes no other's place.
+/// Most of them of one network ([`network`]): one customer takes no other's place.
 const OF_NETWORK: usize = 32;
 /// Between two polls of the application tier.
 const POLL: Duration = Duration::from_secs(1);
@@ -106,7 +107,7 @@ impl Prices {
     }
 
     fn listen(self: &Arc<Self>, client: IpAddr) -> Result<Body> {
-        let place = self.place(client::network(client))?;
+        let place = self.place(network(client))?;
         self.arrived.notify_one();
         // Room for one event: a slow browser skips what it has no time for.
         let (sender, receiver) = mpsc::channel(1);

@@ -40,13 +40,11 @@ impl FromRequestParts<App> for Caller {
         let peer = parts.extensions.get::<Peer>();
         // Without a server, as in a unit test, there is no connection.
         let address: IpAddr = peer.map_or(Ipv4Addr::LOCALHOST.into(), |Peer(address)| *address);
-        let now = Instant::now();
         let login = app.login_limit.login(address, "API key");
-        if let Err(wait) = app.login_limit.check(login, now) {
+        if let Err(wait) = app.login_limit.count(login, Instant::now()) {
             let text = "Too many requests with wrong API keys: wait, then send the right one.";
             return Err(Refusal::new(429, "too_many_wrong_keys", text).retry_after(wait).into());
         }
-        app.login_limit.failed(login, now);
         tracing::info!(%address, "a request with a wrong API key");
         Err(Refusal::new(401, "wrong_api_key", "No merchant has this API key.").into())
     }

@@ -7,8 +7,9 @@ use maud::{DOCTYPE, Markup, html};
 
 use crate::web::page::headers;
 
-/// Headers of every page. No address of a form leaves it as a referrer: who knows it may pay.
-const HEADERS: [(HeaderName, HeaderValue); 5] = headers("no-referrer", "no-store");
+/// Headers of every page. No address of a form leaves the site as a referrer: who knows it may
+/// pay. Without any referrer browsers would not say where a form comes from either.
+const HEADERS: [(HeaderName, HeaderValue); 5] = headers("same-origin", "no-store");
 
 /// A page as a response.
 pub struct Page {

@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::extract::rejection::PathRejection;
-use axum::extract::{Path, State};
+use axum::extract::{Path, Request, State};
 use axum::http::{StatusCode, header};
+use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
 use tokio::time::{Instant, timeout_at};
@@ -20,6 +21,7 @@ use super::app::{App, is_id};
 use super::operations::{Submitted, cancel_by_customer, submit};
 use super::state::Phase;
 use super::store::payments::{self, Stored};
+use crate::web::origin;
 use crate::{Error, Result};
 
 /// How long a page waits for an issuer before it says that it is waiting.
@@ -35,7 +37,16 @@ pub fn router() -> Router<App> {
     Router::new()
         .route("/checkout/{id}", get(form).post(pay))
         .route("/checkout/{id}/cancel", post(cancel))
+        .layer(from_fn(own_forms))
         .route("/static/card.css", get(style))
+}
+
+/// Refuses forms that a browser says come from another site.
+async fn own_forms(request: Request, next: Next) -> Response {
+    match origin::check(&request) {
+        Ok(()) => next.run(request).await,
+        Err(refusal) => pages::failure(&refusal.into()).into_response(),
+    }
 }
 
 /// GET /checkout/{id}

@@ -1,6 +1,8 @@
 //! What happens to payments by itself as time passes: issuers answer, customers do not come
 //! back, authorisations expire.
 
+use std::time::Instant;
+
 use super::authorise::approved;
 use super::change::Change;
 use super::moves::give_up;
@@ -9,7 +11,11 @@ use crate::card::resource::Cancellation;
 use crate::card::state::Phase;
 use crate::card::store::idempotency::{self, Kept, KeyState};
 use crate::card::store::payments::{self, Stored};
+use crate::throttle::Causes;
 use crate::{Error, Result};
+
+/// Causes that were logged: an outage repeats one with each attempt.
+static FAILURES: Causes = Causes::new();
 
 /// Changes the payments that are due, at most 100 at once; returns when the next one is, in
 /// milliseconds since 1970.
@@ -20,7 +26,9 @@ pub async fn change_by_themselves(app: &App) -> Result<i64> {
     let mut failed = Ok(());
     for payment in payments::due(app.database(), app.clock.now_ms()).await? {
         if let Err(error) = change_by_itself(app, &payment).await {
-            tracing::warn!(payment = payment.id, %error, "a payment that is due was left");
+            if let Some(left_out) = FAILURES.allows(&error.to_string(), Instant::now()) {
+                tracing::warn!(payment = payment.id, %error, left_out, "a payment that is due was left");
+            }
             failed = Err(error);
         }
     }

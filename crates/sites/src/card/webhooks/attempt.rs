@@ -1,5 +1,7 @@
 //! One attempt to deliver an event.
 
+use std::time::Instant;
+
 use bytes::Bytes;
 use http::Request;
 use http::header::{CONTENT_TYPE, USER_AGENT};
@@ -10,11 +12,14 @@ use crate::card::http::Http;
 use crate::card::merchants::Webhook;
 use crate::card::signature::{SIGNATURE, sign};
 use crate::card::store::deliveries::{self, Attempt, Delivery, DeliveryState};
+use crate::throttle::Causes;
 
 /// Most bytes read of a merchant's answer, which is not looked at.
 const MOST_ANSWER: usize = 64 * 1024;
 /// Most characters kept of an error.
 const LONGEST_ERROR: usize = 200;
+/// Causes that were logged: an outage repeats one with each attempt.
+static FAILURES: Causes = Causes::new();
 
 /// Sends an event, and stores how that ended.
 pub async fn attempt(app: App, http: Http, webhook: Webhook, delivery: Delivery) {
@@ -29,7 +34,9 @@ pub async fn attempt(app: App, http: Http, webhook: Webhook, delivery: Delivery)
     let stored = deliveries::ended(app.database(), &delivery, &attempt, state, retry).await;
     if let Err(error) = stored {
         // It is claimed for some time yet, and then delivered again: at least once.
-        tracing::warn!(%error, "how a delivery ended could not be stored");
+        if let Some(left_out) = FAILURES.allows(&error.to_string(), Instant::now()) {
+            tracing::warn!(%error, left_out, "how a delivery ended could not be stored");
+        }
     }
 }
 

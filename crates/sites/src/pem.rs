@@ -1,0 +1,50 @@
+//! PEM files. A byte order mark, which editors on Windows write, is skipped: the reader would
+//! skip the first section behind it.
+
+use std::path::Path;
+
+use rustls::pki_types::pem::{Error, PemObject};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+
+/// The certificates of a file, in their order.
+///
+/// # Errors
+/// Why it cannot be read, or that it holds none.
+pub fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
+    let text = std::fs::read(path).map_err(|error| error.to_string())?;
+    let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(unmarked(&text)).collect();
+    let found = found.map_err(|error| error.to_string())?;
+    if found.is_empty() { Err("holds no certificate".into()) } else { Ok(found) }
+}
+
+/// The key in the text of a file.
+///
+/// # Errors
+/// There is none, or it is malformed.
+pub fn key(text: &[u8]) -> Result<PrivateKeyDer<'static>, Error> {
+    PrivateKeyDer::from_pem_slice(unmarked(text))
+}
+
+fn unmarked(text: &[u8]) -> &[u8] {
+    text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_byte_order_mark_hides_no_section() {
+        let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
+        let file = tempfile::NamedTempFile::new().unwrap();
+        for mark in ["", "\u{feff}"] {
+            std::fs::write(file.path(), format!("{mark}{}", made.cert.pem())).unwrap();
+            assert_eq!(certificates(file.path()).unwrap(), [made.cert.der().clone()]);
+            let text = format!("{mark}{}", made.signing_key.serialize_pem());
+            assert_eq!(
+                key(text.as_bytes()).unwrap().secret_der(),
+                made.signing_key.serialize_der()
+            );
+        }
+    }
+}
