@@ -8,7 +8,7 @@ use crate::codel::CoDel;
 use crate::costs::{CostModel, Costs, Priors};
 use crate::eac::Eac;
 use crate::moment::Moment;
-use crate::number::sane;
+use crate::number::{rounded, sane};
 use crate::policy::{Decision, PolicyKind};
 use crate::reading::Reading;
 use crate::resource::Resource;
@@ -264,8 +264,9 @@ impl Controller {
         let taken = self.counts.put_off > 0;
         match &self.policy {
             Policy::Off => None,
-            Policy::Static(bucket) => taken
-                .then(|| format!("all {:.1} new sessions/s were admitted already", bucket.rate())),
+            Policy::Static(bucket) => {
+                taken.then(|| format!("limit of {} new sessions/s reached", rounded(bucket.rate())))
+            }
             Policy::Eac(eac) => taken.then(|| eac.why_not()),
             Policy::Tide(tide) => tide.why_not(),
             Policy::CoDel(codel) => taken.then(|| codel.why()),

@@ -9,3 +9,8 @@ pub fn sane(value: f64) -> f64 {
 pub fn times(count: u64, factor: f64) -> u64 {
     (count as f64 * factor).round() as u64
 }
+
+/// As people read it: whole from a hundred on, with tenths below.
+pub fn rounded(value: f64) -> String {
+    if value >= 100.0 { format!("{value:.0}") } else { format!("{value:.1}") }
+}

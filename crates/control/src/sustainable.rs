@@ -19,7 +19,7 @@
 use serde::Serialize;
 
 use crate::costs::REFUSAL_CPU_S;
-use crate::number::sane;
+use crate::number::{rounded, sane};
 use crate::reading::{Reading, Usage};
 use crate::resource::ResourceName;
 
@@ -245,12 +245,12 @@ impl Evidence {
         let at_once = bounded(active.value, active.low(), active.high());
         let limit = match self {
             Self::Cpu(resource, in_use) => format!(
-                "the limit in view is the CPU time of the {}, of which {:.0} % is used",
+                "the limit in view is the CPU time of the {} ({:.0} % in use)",
                 resource.as_str(),
                 in_use * 100.0
             ),
             Self::Refusals => "the limit is the response time of the upstream".to_owned(),
-            Self::Carried => "how much more, the CPU time in view does not show".to_owned(),
+            Self::Carried => "the CPU time in view does not show how much more".to_owned(),
         };
         Sustainable {
             sessions_per_s: Some(per_s),
@@ -261,8 +261,8 @@ impl Evidence {
             },
             measured_over_s: sum.seconds,
             text: format!(
-                "as it is used now, the service carries {} new sessions/s and {} sessions at \
-                 once; {limit}",
+                "for the current mix of traffic the service carries {} new sessions/s and {} sessions \
+                 at once; {limit}",
                 per_s.in_words(),
                 at_once.in_words()
             ),
@@ -356,11 +356,6 @@ fn estimate(sum: &Stretch, stretches: &[Stretch], of: &dyn Fn(&Stretch) -> f64) 
     let squares = stretches.iter().map(|stretch| (without(stretch) - mean).powi(2)).sum::<f64>();
     let student = STUDENT[(stretches.len() - FEWEST).min(STUDENT.len() - 1)];
     Estimate { value: sane(of(sum)), error: sane(student * ((n - 1.0) / n * squares).sqrt()) }
-}
-
-/// Whole sessions from a hundred on, tenths below.
-fn rounded(value: f64) -> String {
-    if value >= 100.0 { format!("{value:.0}") } else { format!("{value:.1}") }
 }
 
 #[cfg(test)]

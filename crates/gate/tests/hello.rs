@@ -179,7 +179,7 @@ fn a_hello_may_arrive_in_many_pieces() {
 
 #[test]
 fn a_handshake_without_progress_is_cut_at_its_deadline() {
-    let gate = gate(hello(), "[limits]\nhandshake_deadline = \"100ms\"\n");
+    let gate = gate(hello(), "[limits]\nhandshake_deadline = \"500ms\"\n");
     let mut session =
         rustls::ClientConnection::new(any_client(), "localhost".try_into().unwrap()).unwrap();
     let mut hello = Vec::new();

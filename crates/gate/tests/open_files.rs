@@ -32,10 +32,13 @@ fn a_gate_takes_as_many_connections_as_it_may_open_files_and_refuses_beyond() {
 
     // The last eighth is for returning customers.
     let new = PLACES - PLACES / 8;
-    let mut customers: Vec<_> = (0..new).map(|_| connect(&gate, &any_client())).collect();
-    for customer in &mut customers {
-        assert_eq!(get(customer, "/").unwrap().text(), "hello");
-    }
+    // One after the other: a hello has its deadline.
+    let served = |_| {
+        let mut customer = connect(&gate, &any_client());
+        assert_eq!(get(&mut customer, "/").unwrap().text(), "hello");
+        customer
+    };
+    let customers: Vec<_> = (0..new).map(served).collect();
     assert!(get(&mut connect(&gate, &any_client()), "/").is_err());
     let totals = gate.totals();
     assert_eq!((totals.admitted[Class::New], totals.refused[Class::New]), (new, 1));

@@ -65,7 +65,7 @@ fn a_plain_connection_is_kept_and_proxied_with_its_origin() {
 
 #[test]
 fn a_plain_session_ends_with_its_connection() {
-    let gate = clear_gate(hello(), "[limits]\nidle_deadline = \"100ms\"\n");
+    let gate = clear_gate(hello(), "[limits]\nidle_deadline = \"500ms\"\n");
     let (mut leaving, mut idle) = (request(&gate), request(&gate));
     receive(&mut leaving, "GET").unwrap();
     receive(&mut idle, "GET").unwrap();
@@ -229,7 +229,7 @@ fn tls_on_the_plain_port_gets_a_400_and_uses_no_budget() {
 
 #[test]
 fn a_silent_plain_connection_is_closed_and_uses_no_budget() {
-    let more = format!("{}[limits]\nhello_deadline = \"100ms\"\n", one_only("hold_time = \"0s\""));
+    let more = format!("{}[limits]\nhello_deadline = \"500ms\"\n", one_only("hold_time = \"0s\""));
     let gate = clear_gate(hello(), &more);
     let mut silent = connect_plain(&gate);
     assert_eq!(silent.read(&mut [0; 1]).unwrap(), 0);

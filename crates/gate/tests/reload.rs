@@ -120,7 +120,7 @@ fn what_needs_a_restart_stays_and_the_rest_is_put_in_force() {
     let text = format!(
         "[listen]\naddress = \"127.0.0.1:1\"\nbacklog = 3\n[admin]\naddress = \"127.0.0.1:2\"\n\
          [upstream]\nprocesses = \"none\"\nurl = \"http://{upstream}\"\n\
-         [limits]\nidle_deadline = \"100ms\"\n"
+         [limits]\nidle_deadline = \"500ms\"\n"
     );
     assert!(gate.reload(|| Config::from_toml(&text, "test.toml")));
     assert_eq!((gate.address(), gate.admin_address()), (address, None));
@@ -128,10 +128,11 @@ fn what_needs_a_restart_stays_and_the_rest_is_put_in_force() {
     assert_eq!(gate.snapshot().config_reloads, [("ok", 1), ("failed", 0)]);
     until("a connection ends by the new deadline", || {
         let mut connection = connect(&gate, &any_client());
-        get(&mut connection, "/").unwrap();
+        // The new deadline may come before the request.
+        let served = get(&mut connection, "/").is_ok();
         let begun = std::time::Instant::now();
         let over = receive_head(&mut connection).is_err();
-        over && begun.elapsed() < std::time::Duration::from_secs(9)
+        served && over && begun.elapsed() < std::time::Duration::from_secs(9)
     });
     counted(&gate, "an idle end", |totals| totals.ends[End::Idle] > 0);
 }

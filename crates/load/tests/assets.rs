@@ -90,7 +90,7 @@ fn one_customer(scenario: Scenario, url: &str) -> Summary {
     let mut plan = Plan::new(scenario, url);
     plan.arrivals = Some(Arrivals::even(20.0));
     plan.warm_up = Duration::ZERO;
-    plan.measure = Duration::from_secs(4);
+    plan.measure = Duration::from_secs(60);
     plan.max_sessions = Some(1);
     run(plan, &mut |_| ()).unwrap()
 }

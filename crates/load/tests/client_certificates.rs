@@ -14,7 +14,7 @@ fn visit(server: &SServer, certificate: Option<ClientCertificate>) -> Result<Sum
     plan.arrivals = Some(Arrivals::even(100.0));
     plan.insecure = true;
     plan.warm_up = Duration::ZERO;
-    plan.measure = Duration::from_secs(4);
+    plan.measure = Duration::from_secs(60);
     plan.max_sessions = Some(3);
     plan.certificate = certificate;
     run(plan, &mut |_| ())

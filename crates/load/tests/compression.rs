@@ -76,7 +76,7 @@ fn visit(url: &str, path: &str, more: &str, compressed: bool) -> Summary {
     let mut plan = Plan::new(Scenario::from_toml(&text, "shop.toml").unwrap(), url);
     plan.arrivals = Some(Arrivals::even(20.0));
     plan.warm_up = Duration::ZERO;
-    plan.measure = Duration::from_secs(4);
+    plan.measure = Duration::from_secs(60);
     plan.max_sessions = Some(2);
     run(plan, &mut |_| ()).unwrap()
 }

@@ -70,11 +70,11 @@ fn an_alert_and_a_silent_close_are_refusals_of_their_own_kind() {
 fn customers_without_an_answer_lose_patience() {
     for (manner, stage) in [(Manner::Silent, "first_byte"), (Manner::Deaf, "handshake")] {
         let server = Server::start(manner);
-        let mut plan = plan(loop_of(3, "patience = \"1s\""), &server, 500.0, 10);
+        let mut plan = plan(loop_of(3, "patience = \"4s\""), &server, 500.0, 10);
         plan.patience_scale = 0.2;
         let summary = quiet(plan);
         assert_eq!(summary.totals.abandoned_by_stage.get(stage), Some(&10), "{summary:?}");
-        assert_eq!(summary.patience_ms, 200.0);
+        assert_eq!(summary.patience_ms, 800.0);
         assert_eq!(summary.completed_ratio, 0.0);
         assert_eq!(summary.response.count, 0);
     }
@@ -174,9 +174,8 @@ fn the_warm_up_is_not_counted() {
 
 #[test]
 fn an_unreachable_target_is_reported_at_once() {
-    // A port that was free a moment ago.
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let mut plan = tidegate_load::Plan::new(loop_of(1, ""), &format!("https://127.0.0.1:{port}"));
+    // A port of the system's choice could be another test's by then.
+    let mut plan = tidegate_load::Plan::new(loop_of(1, ""), "https://127.0.0.1:1");
     plan.arrivals = Some(Arrivals::poisson(1.0));
     let error = run(plan, &mut |_| ()).unwrap_err();
     assert!(error.to_string().contains("cannot be reached"), "{error}");

@@ -28,7 +28,7 @@ fn plan(scenario: Scenario, url: &str, sessions: u64) -> Plan {
     plan.insecure = true;
     plan.http = Http::Two;
     plan.warm_up = Duration::ZERO;
-    plan.measure = Duration::from_secs(10);
+    plan.measure = Duration::from_secs(60);
     plan.max_sessions = Some(sessions);
     plan
 }
@@ -227,7 +227,7 @@ fn connections_end_by_goaway_and_by_shutdown_or_reset_as_asked() {
 
 /// How so many connections ended; the server may still be about to notice.
 fn ends(server: &Raw, count: usize) -> Vec<(bool, bool)> {
-    let deadline = Instant::now() + Duration::from_secs(10);
+    let deadline = Instant::now() + Duration::from_secs(60);
     loop {
         let ends = server.ends.lock().unwrap().clone();
         if ends.len() >= count {
@@ -315,7 +315,7 @@ impl Nginx {
             .stdout(Stdio::null())
             .spawn()
             .expect("nginx is installed; scripts/bootstrap test installs it");
-        let deadline = Instant::now() + Duration::from_secs(20);
+        let deadline = Instant::now() + Duration::from_secs(60);
         while std::net::TcpStream::connect(free).is_err() {
             assert!(Instant::now() < deadline, "nginx answers at {free}");
             std::thread::sleep(Duration::from_millis(5));

@@ -66,8 +66,9 @@ fn a_closed_customer_thinks_after_a_refusal_too() {
     plan.arrivals = Some(closed(5, 100 * MS));
     plan.measure = 1000 * MS;
     let totals = quiet(plan).totals;
-    // Some 10 times a second each; without thought it would be thousands.
-    assert!((20..=120).contains(&totals.refused), "{totals:?}");
+    // Some 10 times a second each, or less on a machine that is short of time; without thought
+    // it would be thousands.
+    assert!((5..=120).contains(&totals.refused), "{totals:?}");
     assert_eq!(totals.offered, totals.started);
 }
 

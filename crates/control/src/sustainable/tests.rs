@@ -39,8 +39,8 @@ fn the_room_of_the_tightest_resource_is_the_factor() {
     assert_eq!(known.limit, Some(ResourceName::Upstream));
     assert_eq!(
         known.text,
-        "as it is used now, the service carries 90.0 to 90.0 new sessions/s and 270 to 270 \
-         sessions at once; the limit in view is the CPU time of the upstream, of which 20 % is used"
+        "for the current mix of traffic the service carries 90.0 to 90.0 new sessions/s and 270 to 270 \
+         sessions at once; the limit in view is the CPU time of the upstream (20 % in use)"
     );
 }
 

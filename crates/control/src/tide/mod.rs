@@ -27,7 +27,7 @@ use crate::average::Average;
 use crate::bucket::Bucket;
 use crate::costs::{Costs, Priors};
 use crate::moment::Moment;
-use crate::number::sane;
+use crate::number::{rounded, sane};
 use crate::reading::Reading;
 use backlog_limit::{Backlog, BacklogLimit, Work};
 use demand_forecast::DemandForecast;
@@ -227,7 +227,7 @@ impl Tide {
         Some(match self.last_denial? {
             Denial::Backlog(backlog) => backlog.why(),
             Denial::Rate(per_second) => {
-                format!("all {per_second:.1} new sessions/s of the plan were admitted already")
+                format!("limit of {} new sessions/s reached", rounded(per_second))
             }
         })
     }
@@ -297,7 +297,7 @@ mod tests {
         assert!(tide.why(Time::from_secs(9)).starts_with("no reading has come since this plan"));
         assert_eq!(tide.why_not(), None);
         while tide.take(Time::from_millis(100), Moment::IDLE).is_ok() {}
-        let taken = "all 862.7 new sessions/s of the plan were admitted already";
+        let taken = "limit of 863 new sessions/s reached";
         assert_eq!(tide.why_not().as_deref(), Some(taken));
         assert!(tide.take(Time::from_secs(1), Moment::in_flight(9, 0)).is_err());
         let busy = tide.why_not().unwrap();

@@ -107,9 +107,11 @@ impl Snapshot {
         let limit = control.limit_per_s.unwrap_or(f64::INFINITY);
         text.gauge("tidegate_new_sessions_limit_per_second", help, limit);
         let known = &control.sustainable;
-        let help = "New sessions per second that the service carries as it is used now.";
+        let help =
+            "New sessions per second that the service carries with the current mix of traffic.";
         text.range("tidegate_sustainable_sessions_per_second", help, known.sessions_per_s);
-        let help = "Active sessions at once that the service carries as it is used now.";
+        let help =
+            "Active sessions at once that the service carries with the current mix of traffic.";
         text.range("tidegate_sustainable_sessions", help, known.sessions_at_once);
         let help = "Processors that a resource has.";
         text.family("tidegate_capacity_cpus", "gauge", help);

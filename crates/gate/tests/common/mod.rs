@@ -17,8 +17,8 @@ use tidegate_gate::Gate;
 use tidegate_gate::config::Config;
 use tidegate_gate::telemetry::counters::Totals;
 
-/// Longest wait for something that must happen.
-pub const PATIENCE: Duration = Duration::from_secs(20);
+/// Longest wait for something that must happen: generous, since a loaded machine is no failure.
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Waits until a condition holds.
 pub fn until(what: &str, mut so: impl FnMut() -> bool) {

@@ -118,7 +118,7 @@ mod tests {
     #[test]
     fn a_server_is_ready_once_it_answers_and_another_status_is_an_error() {
         let mut process = shell("sleep 100");
-        let soon = Duration::from_secs(20);
+        let soon = Duration::from_secs(60);
         wait(&mut process, answering("HTTP/1.1 200 OK"), soon).unwrap();
         let address = answering("HTTP/1.1 404 Not Found");
         let error = wait(&mut process, address, soon).unwrap_err().to_string();
@@ -129,7 +129,7 @@ mod tests {
     fn a_server_that_ends_or_never_answers_is_an_error_with_its_log() {
         let nobody = crate::address::free_address().unwrap();
         let mut process = shell("echo port in use; exit 1");
-        let soon = Duration::from_secs(20);
+        let soon = Duration::from_secs(60);
         let error = wait(&mut process, nobody, soon).unwrap_err().to_string();
         assert!(error.contains("ended at once") && error.contains("port in use"), "{error}");
         let mut process = shell("sleep 100");

@@ -55,7 +55,7 @@ impl SServer {
 
     /// The rest of each line that begins so; waits for the first.
     pub fn said(&self, start: &str) -> Vec<String> {
-        let deadline = Instant::now() + Duration::from_secs(20);
+        let deadline = Instant::now() + Duration::from_secs(60);
         loop {
             let said = self.said.lock().unwrap().clone();
             let found = said.iter().filter_map(|line| line.strip_prefix(start));

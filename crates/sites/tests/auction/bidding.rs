@@ -146,7 +146,7 @@ fn a_sold_out_item_is_closed_and_offered_again(site: &TestSite) {
     // The site closes ended auctions every two seconds.
     let begin = std::time::Instant::now();
     while site.number("SELECT MIN(id) FROM items") == item {
-        assert!(begin.elapsed().as_secs() < 20, "never closed");
+        assert!(begin.elapsed().as_secs() < 60, "never closed");
     }
     assert_eq!(site.number("SELECT COUNT(*) FROM items"), active);
     assert_eq!(

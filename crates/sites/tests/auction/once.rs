@@ -190,7 +190,7 @@ fn a_form_sent_again_after_the_auction_has_the_first_answer(site: &TestSite) {
     // Until it is closed, and after it.
     let begin = std::time::Instant::now();
     while site.number("SELECT COUNT(*) FROM items WHERE buy_now = 99900") > 0 {
-        assert!(begin.elapsed().as_secs() < 20, "never closed");
+        assert!(begin.elapsed().as_secs() < 60, "never closed");
     }
     assert_eq!(site.browser.done(&path, &fields), first);
 }
@@ -228,7 +228,7 @@ fn forms_are_forgotten_when_they_have_expired(site: &TestSite) {
     );
     let begin = std::time::Instant::now();
     while site.number("SELECT MIN(number) FROM used_forms") == 1 {
-        assert!(begin.elapsed().as_secs() < 20, "never forgotten");
+        assert!(begin.elapsed().as_secs() < 60, "never forgotten");
     }
     assert_eq!(site.number("SELECT COUNT(*) FROM used_forms"), 1);
 }

@@ -131,7 +131,7 @@ fn an_item_is_found_as_soon_as_it_is_listed_and_no_longer_than_until_its_end(sit
     // Once it is closed, it is in no count either.
     let begin = std::time::Instant::now();
     while !site.browser.page("/search?q=zither").contains("Page 1 of 1") {
-        assert!(begin.elapsed().as_secs() < 20, "never closed");
+        assert!(begin.elapsed().as_secs() < 60, "never closed");
     }
     site.run("UPDATE items SET name = 'Renamed zither' WHERE id = (SELECT MIN(id) FROM items)");
     assert_eq!(found(site, "q=renamed+zither").len(), 1);
@@ -204,6 +204,6 @@ fn postgres_looks_words_up_in_their_index() {
     other.shutdown();
     let begin = std::time::Instant::now();
     while site.number(used) == before {
-        assert!(begin.elapsed().as_secs() < 20, "never used");
+        assert!(begin.elapsed().as_secs() < 60, "never used");
     }
 }

@@ -310,8 +310,9 @@ fn customers_who_ask_over_and_over_are_16_calls_of_the_processor_at_once() {
             std::thread::sleep(Duration::from_millis(2));
         }
     });
-    // One may be the worker's, and some are not closed yet when the next are opened.
-    assert!((2..=24).contains(&most), "{most}");
+    // One may be the worker's, and all may still be open when the next are opened: without the
+    // limit they would be 48.
+    assert!((2..=2 * 16 + 1).contains(&most), "{most}");
     let page = customer.page(&made.page);
     assert!(page.contains("It waits for your card."), "what is known: {page}");
 }

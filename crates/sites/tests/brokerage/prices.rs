@@ -11,7 +11,7 @@ use crate::world::{Setup, World, buy, wait_until};
 /// The events of the stream, one line each.
 fn listen(world: &World) -> impl Iterator<Item = String> + use<> {
     let mut stream = TcpStream::connect(world.browser().address()).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
     stream.write_all(b"GET /prices HTTP/1.1\r\nhost: site\r\n\r\n").unwrap();
     let lines = BufReader::new(stream).lines().map_while(Result::ok);
     lines.filter_map(|line| line.strip_prefix("data: ").map(str::to_owned))
@@ -81,11 +81,17 @@ fn of_several_application_servers_one_feeds_and_another_takes_over() {
 
 #[test]
 fn a_stopping_web_tier_ends_its_streams() {
-    let mut world = World::new();
-    let mut events = listen(&world);
-    assert!(events.next().is_some());
-    let begin = std::time::Instant::now();
-    world.web.take().unwrap().shutdown();
-    assert!(begin.elapsed() < Duration::from_secs(4), "{:?}", begin.elapsed());
-    assert!(events.count() < 10);
+    // One that waits for its streams does so for five seconds each time; one that does not may
+    // be late on a machine that is short of time.
+    let took = || {
+        let mut world = World::new();
+        let mut events = listen(&world);
+        assert!(events.next().is_some());
+        let begin = std::time::Instant::now();
+        world.web.take().unwrap().shutdown();
+        let took = begin.elapsed();
+        assert!(events.count() < 10);
+        took
+    };
+    assert!((0..5).any(|_| took() < Duration::from_secs(4)), "it waits for its streams");
 }

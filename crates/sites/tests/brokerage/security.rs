@@ -104,7 +104,7 @@ fn scripts_show_text_as_text_and_run_none_as_code() {
 /// The head of a response whose body may never end.
 fn head(browser: &Browser, path: &str) -> Answer {
     let mut stream = TcpStream::connect(browser.address()).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
     write!(stream, "GET {path} HTTP/1.1\r\nhost: site\r\n\r\n").unwrap();
     let mut bytes = Vec::new();
     while !bytes.ends_with(b"\r\n\r\n") {

@@ -19,7 +19,7 @@ use crate::postgres;
 /// Time between two ticks of the feed.
 pub const TICK: Duration = Duration::from_millis(20);
 /// Longest wait for anything.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// How a world differs from the usual one.
 #[derive(Clone, Default)]

@@ -57,28 +57,37 @@ fn an_issuer_that_fails_once_is_asked_again_under_the_same_key(it: &Running) {
 }
 
 fn a_slow_card_is_answered_late_and_meanwhile_repetitions_wait(it: &Running) {
-    let begun = Instant::now();
-    std::thread::scope(|scope| {
-        let first = scope.spawn(|| it.pay("d-1", SLOW));
-        // The payment is there long before its answer.
-        let found = loop {
-            let found = it.get("/v1/payments?reference=d-1");
-            if found["payments"][0]["id"].is_string() {
-                break found;
+    let late = Duration::from_millis(300);
+    // Until the repetition was answered before the payment can have been, which a machine that is
+    // short of time may not manage at first.
+    let met = (1..=20).any(|number| {
+        let reference = format!("d-{number}");
+        let begun = Instant::now();
+        std::thread::scope(|scope| {
+            let first = scope.spawn(|| it.pay(&reference, SLOW));
+            // The payment is there long before its answer.
+            let found = loop {
+                let found = it.get(&format!("/v1/payments?reference={reference}"));
+                if found["payments"][0]["id"].is_string() {
+                    break found;
+                }
+            };
+            let second = it.pay(&reference, SLOW);
+            let met = begun.elapsed() < late;
+            if met {
+                assert_eq!(found["payments"][0]["status"], "processing");
+                assert_eq!((second.status, code(&second).as_str()), (409, "request_under_way"));
+                assert_eq!(second.headers["retry-after"], "1");
             }
-        };
-        if begun.elapsed() < Duration::from_millis(200) {
-            assert_eq!(found["payments"][0]["status"], "processing");
-            let second = it.pay("d-1", SLOW);
-            assert_eq!((second.status, code(&second).as_str()), (409, "request_under_way"));
-            assert_eq!(second.headers["retry-after"], "1");
-        }
-        let first = first.join().unwrap();
-        assert!(begun.elapsed() >= Duration::from_millis(300));
-        assert_eq!(first.status, 201, "{}", first.text);
-        assert_eq!(value(&first)["status"], "requires_capture");
-        assert_eq!(it.pay("d-1", SLOW).text, first.text);
+            let first = first.join().unwrap();
+            assert!(begun.elapsed() >= late);
+            assert_eq!(first.status, 201, "{}", first.text);
+            assert_eq!(value(&first)["status"], "requires_capture");
+            assert_eq!(it.pay(&reference, SLOW).text, first.text);
+            met
+        })
     });
+    assert!(met, "no repetition came before the answer");
 }
 
 fn a_slow_payment_is_settled_although_nobody_waits_for_it(it: &Running) {
@@ -98,7 +107,7 @@ fn a_slow_payment_is_settled_although_nobody_waits_for_it(it: &Running) {
     drop(stream);
     let begun = Instant::now();
     while status() != "requires_capture" {
-        assert!(begun.elapsed() < Duration::from_secs(20), "{}", status());
+        assert!(begun.elapsed() < Duration::from_secs(60), "{}", status());
         std::thread::sleep(Duration::from_millis(20));
     }
     // The answer that nobody heard is that of the key.

@@ -88,7 +88,7 @@ impl Browser {
     /// Sends bytes as they are and reads till the end.
     pub fn send(&self, request: &str) -> Answer {
         let mut stream = TcpStream::connect(self.address).expect("the site listens");
-        stream.set_read_timeout(Some(Duration::from_secs(30))).expect("settable");
+        stream.set_read_timeout(Some(Duration::from_secs(60))).expect("settable");
         // A site that refuses early may close before all is written.
         let _ = stream.write_all(request.as_bytes());
         let mut bytes = Vec::new();

@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use tidegate_sites::link::{Client, ClientSide, Files, ServerSide};
 
-use crate::world::{DEADLINES, Keys, spec};
+use crate::world::{Keys, SHORT, spec};
 
 #[test]
 fn files_that_cannot_be_used_are_named_with_the_remedy() {
@@ -39,7 +39,7 @@ fn an_address_without_a_port_and_no_address_at_all_are_named() {
     let side = || ClientSide::new(spec("none"), &Files::default(), "front", "back").unwrap();
     let complain = |addresses: &[&str]| {
         let addresses: Vec<String> = addresses.iter().map(|text| (*text).into()).collect();
-        Client::new(side(), &addresses, DEADLINES).unwrap_err().to_string()
+        Client::new(side(), &addresses, SHORT).unwrap_err().to_string()
     };
     assert!(complain(&[]).contains("name the address of the back tier"));
     assert!(complain(&["localhost"]).contains("must be an address and a port"));

@@ -13,7 +13,7 @@ use crate::world::{Keys, block_on, client, echo, server};
 /// Sends bytes and reads till the end.
 fn raw(address: SocketAddr, bytes: &[u8]) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
     let _ = stream.write_all(bytes);
     // Nothing more comes: a server need not wait for the rest.
     let _ = stream.shutdown(std::net::Shutdown::Write);

@@ -12,8 +12,12 @@ use tidegate_sites::link::{
 };
 use tidegate_sites::server::{Peers, Server, Service};
 
-pub const DEADLINES: Deadlines =
+/// Short, for calls that fail by them.
+pub const SHORT: Deadlines =
     Deadlines { connect: Duration::from_millis(500), whole: Duration::from_millis(1500) };
+/// Long enough for whatever comes on a machine that is short of time.
+const LONG: Deadlines =
+    Deadlines { connect: Duration::from_secs(30), whole: Duration::from_secs(60) };
 
 /// Every way to secure a link.
 pub const SPECS: [&str; 8] = [
@@ -94,9 +98,18 @@ pub fn server(text: &str, files: &Files) -> Server {
 }
 
 pub fn client(text: &str, files: &Files, addresses: &[SocketAddr]) -> Client {
+    client_within(LONG, text, files, addresses)
+}
+
+pub fn client_within(
+    deadlines: Deadlines,
+    text: &str,
+    files: &Files,
+    addresses: &[SocketAddr],
+) -> Client {
     let side = ClientSide::new(spec(text), files, "front", "back").unwrap();
     let addresses: Vec<String> = addresses.iter().map(ToString::to_string).collect();
-    Client::new(side, &addresses, DEADLINES).unwrap()
+    Client::new(side, &addresses, deadlines).unwrap()
 }
 
 pub fn block_on<T>(work: impl Future<Output = T>) -> T {

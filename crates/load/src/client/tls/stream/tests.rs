@@ -97,7 +97,7 @@ fn connect_with(
         let own = ConnectionTickets::new(tickets, true);
         let name = "localhost".try_into().unwrap();
         let made = ClientTlsStream::connect(client, name, own, tcp);
-        tokio::time::timeout(Duration::from_secs(20), made).await.expect("no progress within 20 s")
+        tokio::time::timeout(Duration::from_secs(60), made).await.expect("no progress within 60 s")
     });
     (made, server, runtime)
 }
@@ -140,8 +140,8 @@ impl Visit {
                 let mut piece = vec![0; most];
                 let mut buf = ReadBuf::new(&mut piece);
                 let read = std::future::poll_fn(|cx| io.poll_read(cx, &mut buf));
-                let read = tokio::time::timeout(Duration::from_secs(20), read).await;
-                read.expect("no progress within 20 s")?;
+                let read = tokio::time::timeout(Duration::from_secs(60), read).await;
+                read.expect("no progress within 60 s")?;
                 if buf.filled().is_empty() {
                     return Ok(());
                 }
