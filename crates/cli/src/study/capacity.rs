@@ -219,7 +219,7 @@ fn heading(percentile: u8) -> String {
 
 /// A step in one line.
 fn line(step: &Step) -> String {
-    let lost = step.refused_per_s + step.abandoned_per_s + step.failed_per_s;
+    let lost = step.lost_per_s();
     let cpus = step.host.as_ref().map_or("-".to_owned(), |host| format!("{:.2}", host.cpus));
     let more = if step.response.is_lower_bound { ">" } else { " " };
     let outcome = step.outcome.in_words();
