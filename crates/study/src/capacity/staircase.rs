@@ -131,12 +131,25 @@ impl Staircase {
             Interval { value: (low * high).sqrt(), low, high }
         };
         match self.end? {
-            End::Found => by_trials().or_else(|| self.carried.map(bracket)),
+            End::Found => {
+                by_trials().or_else(|| self.one_sided()).or_else(|| self.carried.map(bracket))
+            }
             End::MaxRate | End::Driver => {
                 self.carried.map(|rate| Interval { value: rate, low: rate, high: rate })
             }
             End::NothingCarried => None,
         }
+    }
+
+    /// Where all steps of up and down had one outcome: the rate lies beyond the last of them.
+    fn one_sided(&self) -> Option<Interval> {
+        let factor = self.thoroughness.factor;
+        let last = self.trials.last()?;
+        let (low, high) = match last.carried {
+            true => (last.rate, last.rate * factor),
+            false => (last.rate / factor, last.rate),
+        };
+        Some(Interval { value: (low * high).sqrt(), low, high })
     }
 
     /// Takes the outcome of the step that was next.
@@ -363,6 +376,19 @@ mod tests {
         assert!((found.value / 137.0).ln().abs() < 0.08, "{found:?}");
         let trials = steps.iter().filter(|phase| **phase == Phase::UpAndDown).count();
         assert!(trials <= AT_MOST * Thoroughness::QUICK.trials, "{trials}");
+    }
+
+    #[test]
+    fn a_rate_beyond_all_steps_of_up_and_down_is_no_lower_than_the_last() {
+        let mut staircase = Staircase::new(3.0, 1e6, Thoroughness::QUICK, 1);
+        let mut last = 0.0;
+        while let Some((phase, rate)) = staircase.next() {
+            let found = matches!(phase, Phase::UpAndDown | Phase::Curve);
+            last = if phase == Phase::UpAndDown { rate } else { last };
+            staircase.push(if found || rate < 50.0 { Outcome::Carried } else { Outcome::Lost });
+        }
+        let found = staircase.carried().unwrap();
+        assert!(last > 100.0 && found.low >= last && found.high > found.value, "{found:?} {last}");
     }
 
     #[test]
