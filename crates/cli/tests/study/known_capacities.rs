@@ -26,7 +26,7 @@ fn rows() -> Vec<Row> {
     let lock = of(Kind::Lock, 8, 10);
     let leak = of(Kind::Leak, 4, 20);
     let pool = |workers| KnownSite::pool(workers, 20);
-    let row = |name, site, pages, think, limit, resource| {
+    let row = |name, site: KnownSite, pages, think, limit, resource| {
         // The site has the last processor. Short, so that nobody else needs them for the while.
         let computes: &[&str] = &["--driver-cores", "0", "--step", "4s"];
         let more = if site.kind == Kind::Computes { computes } else { &[] };

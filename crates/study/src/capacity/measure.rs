@@ -17,6 +17,12 @@ use crate::folder::MAKE_ROOM;
 const FEWEST: f64 = 20.0;
 /// Time of the first look at the site.
 const LOOK: Duration = Duration::from_secs(3);
+/// After an overload the site has recovered when it answers one customer within this many times the
+/// time before any load, and this much.
+const RECOVERED: f64 = 2.0;
+const AS_WELL: Duration = Duration::from_millis(10);
+/// Pause between two looks at a site that has not recovered.
+const PAUSE: Duration = Duration::from_millis(100);
 /// Largest share of failed requests of a scenario that fits the site.
 const FAILED: f64 = 0.05;
 
@@ -28,6 +34,8 @@ pub(super) struct Measuring<'a> {
     pub(super) began: Instant,
     /// Steps so far: each has its own files and seed.
     pub(super) number: usize,
+    /// The last step was not carried.
+    pub(super) overloaded: bool,
 }
 
 /// What the first look at a site showed.
@@ -47,13 +55,8 @@ impl Measuring<'_> {
     /// # Errors
     /// It cannot be reached, answers errors only, or the scenario does not fit it.
     pub(super) fn look(&self) -> Result<Look> {
-        let mut plan = self.plan(&self.options.target, self.options.insecure);
-        plan.arrivals = Some(Arrivals::closed(1));
-        let think = plan.scenario.session_duration().as_secs_f64();
-        plan.time_scale = (0.5 / think.max(0.5)).max(0.002);
-        plan.patience_scale = 1.0 / plan.time_scale;
-        let length = self.options.step.map_or(LOOK, |step| step.max(LOOK / 6).min(LOOK));
-        (plan.warm_up, plan.measure) = (Duration::ZERO, length);
+        let mut plan = self.alone();
+        plan.measure = self.options.step.map_or(LOOK, |step| step.max(LOOK / 6).min(LOOK));
         let summary = tidegate_load::run(plan, &mut |_| ()).map_err(of_load)?;
         self.check_stop()?;
         let totals = &summary.totals;
@@ -125,6 +128,9 @@ impl Measuring<'_> {
         rate: f64,
         times: Times,
     ) -> Result<Step> {
+        if std::mem::take(&mut self.overloaded) {
+            self.recover(times)?;
+        }
         self.number += 1;
         let mut plan = self.plan(target, insecure);
         if target != self.options.target {
@@ -163,7 +169,29 @@ impl Measuring<'_> {
         (step.number, step.phase, step.at_s, step.rate_per_s) = (self.number, phase, at_s, rate);
         step.host = used;
         step.outcome = step.judge(self.options.limit);
+        self.overloaded = step.outcome != Outcome::Carried;
         Ok(step)
+    }
+
+    /// Waits until the site answers one customer about as fast as before any load, at most for
+    /// twice the time of a step: many sites work off the requests of customers who have left, and what is left
+    /// of an overload is not the load of the next step.
+    fn recover(&self, times: Times) -> Result<()> {
+        let (began, most) = (Instant::now(), 2 * (times.warm_up + times.measure));
+        let enough_ms = 1000.0 * (RECOVERED * times.response_s + AS_WELL.as_secs_f64());
+        while let Some(left) = most.checked_sub(began.elapsed()) {
+            let mut plan = self.alone();
+            (plan.max_sessions, plan.measure) = (Some(1), left.max(Duration::from_secs(1)));
+            // A site that cannot even be reached has not recovered; if that lasts, the step tells.
+            let seen = tidegate_load::run(plan, &mut |_| ());
+            self.check_stop()?;
+            let has = |it: &Summary| it.totals.requests_ok > 0 && it.response.mean_ms <= enough_ms;
+            if seen.is_ok_and(|summary| has(&summary)) {
+                break;
+            }
+            std::thread::sleep(PAUSE);
+        }
+        Ok(())
     }
 
     /// How many sessions should complete: as long as they are with the responses of the first half
@@ -188,6 +216,17 @@ impl Measuring<'_> {
             }
             false => Ok(()),
         }
+    }
+
+    /// One customer at a time, who hardly thinks.
+    fn alone(&self) -> Plan {
+        let mut plan = self.plan(&self.options.target, self.options.insecure);
+        plan.arrivals = Some(Arrivals::closed(1));
+        let think = plan.scenario.session_duration().as_secs_f64();
+        plan.time_scale = (0.5 / think.max(0.5)).max(0.002);
+        plan.patience_scale = 1.0 / plan.time_scale;
+        plan.warm_up = Duration::ZERO;
+        plan
     }
 
     fn plan(&self, target: &str, insecure: bool) -> Plan {

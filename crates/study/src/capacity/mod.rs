@@ -113,8 +113,14 @@ pub fn study(
     let here = addresses.iter().find(|address| is_here(address.ip()));
     let endpoint = here.map(|it| Endpoint { address: Some(it.ip()), port: it.port() });
     let processes = site(options, endpoint, show)?;
-    let mut measuring =
-        Measuring { options, site: processes.as_ref(), stop, began: Instant::now(), number: 0 };
+    let mut measuring = Measuring {
+        options,
+        site: processes.as_ref(),
+        stop,
+        began: Instant::now(),
+        number: 0,
+        overloaded: false,
+    };
     let look = measuring.look()?;
     let think_s = options.scenario.session_duration().as_secs_f64();
     let busy_s = look.requests * look.response_s;
