@@ -56,9 +56,10 @@ fn slower(steps: &[Step], carried: f64) -> Option<String> {
     })
 }
 
+/// Of steps that were carried: an overload needs memory for the customers whom it keeps waiting.
 fn larger(steps: &[Step]) -> Option<String> {
-    let memory: Vec<f64> =
-        steps.iter().filter_map(|step| Some(step.host.as_ref()?.resident_mib)).collect();
+    let carried = steps.iter().filter(|step| step.outcome == Outcome::Carried);
+    let memory: Vec<f64> = carried.filter_map(|it| Some(it.host.as_ref()?.resident_mib)).collect();
     let (first, last) = (*memory.first()?, *memory.last()?);
     let middle = memory[memory.len() / 2];
     let grew = last - first;
@@ -132,5 +133,9 @@ mod tests {
             "{found:?}"
         );
         assert!(drift(&study([20.0; 4], [30.0, 88.0, 90.0, 90.0]), 100.0).is_empty());
+        // Nor is what an overload needs for those who wait.
+        let mut overload = study([20.0; 4], [30.0, 31.0, 31.0, 90.0]);
+        overload[3].outcome = Outcome::Behind;
+        assert!(drift(&overload, 100.0).is_empty());
     }
 }
