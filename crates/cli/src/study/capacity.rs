@@ -74,7 +74,7 @@ pub struct Args {
     /// Factor on think times [default: 1, or less where sessions are too long for the time]
     #[arg(long, value_name = "X", value_parser = time_scale)]
     time_scale: Option<f64>,
-    /// Measured time of a step [default: two sessions, at least 6s with --quick, else 15s]
+    /// Measured time of a step [default: two sessions and 20 limits, at least 6s with --quick, else 15s]
     #[arg(long, value_name = "TIME", value_parser = step)]
     step: Option<Duration>,
     /// Number of customer accounts that the scenario draws from
@@ -219,7 +219,7 @@ fn heading(percentile: u8) -> String {
 
 /// A step in one line.
 fn line(step: &Step) -> String {
-    let lost = step.refused_per_s + step.abandoned_per_s + step.failed_per_s;
+    let lost = step.lost_per_s();
     let cpus = step.host.as_ref().map_or("-".to_owned(), |host| format!("{:.2}", host.cpus));
     let more = if step.response.is_lower_bound { ">" } else { " " };
     let outcome = step.outcome.in_words();

@@ -5,5 +5,7 @@ mod common;
 
 mod capacity;
 mod faults;
+mod known_capacities;
+mod known_site;
 mod messages;
 mod runs;

@@ -98,7 +98,7 @@ impl Stretch {
 
 impl Stretch {
     /// The response times; `None` if a histogram is invalid.
-    pub(crate) fn times(&self) -> Option<CensoredHistogram> {
+    pub fn times(&self) -> Option<CensoredHistogram> {
         let [open, lost] = [&self.open, &self.unanswered].map(|part| part.as_deref());
         CensoredHistogram::decode(&self.response, open, lost)
     }

@@ -23,9 +23,19 @@ impl SessionLength {
         Self { mean_requests: 1.0, median_requests: 1, p99_requests: 1, back_share: 0.0 };
 }
 
+/// A session that nothing disturbs, by simulation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DrawnSession {
+    /// Its requests, at least 1.
+    pub requests: u32,
+    /// All its think times together, before the time scale.
+    pub think: Duration,
+}
+
 /// Simulated sessions.
 #[derive(Debug)]
 pub(crate) struct Sessions {
+    pub(super) drawn: Vec<DrawnSession>,
     /// How many requests each has, in ascending order.
     pub(super) lengths: Vec<u32>,
     pub(super) summary: SessionLength,

@@ -32,7 +32,7 @@ pub use duration::MinimumDuration;
 pub use expected::{Check, Expected, Find, Rule};
 pub use field::{FieldRule, TextPart};
 pub use impatience::Impatience;
-pub use length::SessionLength;
+pub use length::{DrawnSession, SessionLength};
 pub use navigation::{Navigation, ScriptStep};
 pub use one_page::{HeaderField, PageRequest};
 pub use page::{Body, Method, Page, Source};
@@ -166,6 +166,12 @@ impl Scenario {
     /// The numbers of requests of some thousand simulated sessions, in ascending order.
     pub fn session_lengths(&self) -> &[u32] {
         &self.sessions().lengths
+    }
+
+    /// Some thousand simulated sessions, each with its think times drawn, in no order: what
+    /// customers do on a site that answers at once.
+    pub fn drawn_sessions(&self) -> &[DrawnSession] {
+        &self.sessions().drawn
     }
 
     fn sessions(&self) -> &Sessions {

@@ -10,7 +10,7 @@ use rand::SeedableRng;
 
 use super::class::{Class, draw};
 use super::duration::MinimumDuration;
-use super::length::{SessionLength, Sessions};
+use super::length::{DrawnSession, SessionLength, Sessions};
 use super::parts::Parts;
 use super::walk::{Step, Walk, exponential};
 use crate::rng::Rng;
@@ -20,31 +20,34 @@ use crate::rng::Rng;
 const SESSIONS: usize = 4000;
 /// Requests after which no other session is simulated: sessions may be very long.
 const REQUESTS: u64 = 1_000_000;
+/// Requests beyond which sessions that all have as many are not walked through.
+const MANY: u32 = 1000;
 
 pub(super) fn simulate(parts: &Parts) -> Sessions {
     let mut rng = Rng::seed_from_u64(7);
     let (mut backs, mut total, mut think_s) = (0u64, 0u64, 0.0);
-    let mut lengths: Vec<u32> = Vec::with_capacity(SESSIONS);
+    let mut drawn: Vec<DrawnSession> = Vec::with_capacity(SESSIONS);
     let shares = parts.classes.iter().any(|class| class.share > 0.0);
-    while lengths.len() < SESSIONS && total < REQUESTS {
+    while drawn.len() < SESSIONS && total < REQUESTS {
         let class = match shares {
-            true => usize::from(draw(&parts.classes, lengths.len() as u64)),
-            false => lengths.len() % parts.classes.len(),
+            true => usize::from(draw(&parts.classes, drawn.len() as u64)),
+            false => drawn.len() % parts.classes.len(),
         };
         let class = &parts.classes[class];
-        if is_endless(class) {
-            total += u64::from(class.session.max_requests);
-            think_s +=
-                f64::from(class.session.max_requests - 1) * class.session.think.as_secs_f64();
-            lengths.push(class.session.max_requests);
+        let requests = class.session.max_requests;
+        if requests > MANY && is_endless(class) {
+            let thinks = f64::from(requests - 1) * class.session.think.as_secs_f64();
+            total += u64::from(requests);
+            think_s += thinks;
+            // The sum of many think times is close to its mean.
+            drawn.push(DrawnSession { requests, think: seconds(thinks) });
             continue;
         }
         let mut walk: Walk<()> = Walk::new(class.start);
         walk.visit(class.start, ());
-        let mut clock =
-            class.duration.map(|lasting| VirtualClock::new(lasting, lengths.len() as u64));
+        let mut clock = VirtualClock::new(class.duration, drawn.len() as u64);
         while let Some(step) = walk.step(&class.navigation, class.session.max_requests, &mut rng) {
-            if clock.as_ref().is_some_and(|clock| clock.ends(step)) {
+            if clock.ends(step) {
                 break;
             }
             match step {
@@ -55,14 +58,15 @@ pub(super) fn simulate(parts: &Parts) -> Sessions {
                     walk.back(|page| parts.pages[page as usize].repeat);
                 }
             }
-            think_s += mean_think(class, &walk, parts).as_secs_f64();
-            if let Some(clock) = &mut clock {
-                clock.think(class, parts.pages[walk.page() as usize].think);
-            }
+            let mean = mean_think(class, &walk, parts);
+            // The mean of a negative exponential that is cut at a multiple of its mean.
+            think_s += mean.mul_f64(1.0 - (-class.session.think_cap).exp()).as_secs_f64();
+            clock.think(mean, class.session.think_cap);
         }
         total += u64::from(walk.requests());
-        lengths.push(walk.requests());
+        drawn.push(DrawnSession { requests: walk.requests(), think: clock.now });
     }
+    let mut lengths: Vec<u32> = drawn.iter().map(|session| session.requests).collect();
     lengths.sort_unstable();
     let count = lengths.len();
     let summary = SessionLength {
@@ -71,18 +75,20 @@ pub(super) fn simulate(parts: &Parts) -> Sessions {
         p99_requests: lengths[count * 99 / 100],
         back_share: backs as f64 / total as f64,
     };
-    let mean_think = Duration::try_from_secs_f64(think_s / count as f64).unwrap_or(Duration::MAX);
-    Sessions { lengths, summary, mean_think }
+    let mean_think = seconds(think_s / count as f64);
+    Sessions { drawn, lengths, summary, mean_think }
 }
 
-/// Mean think time before the request that the walk has just counted.
+fn seconds(seconds: f64) -> Duration {
+    Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
+}
+
+/// Mean think time before the request that the walk has just counted, before it is cut.
 fn mean_think(class: &Class, walk: &Walk<()>, parts: &Parts) -> Duration {
     let steps = class.navigation.steps();
     let step = steps.and_then(|steps| steps.get((walk.requests() as usize).checked_sub(1)?));
     let page = parts.pages[walk.page() as usize].think;
-    let mean = step.and_then(|step| step.think).or(page).unwrap_or(class.session.think);
-    // The mean of a negative exponential that is cut at a multiple of its mean.
-    mean.mul_f64(1.0 - (-class.session.think_cap).exp())
+    step.and_then(|step| step.think).or(page).unwrap_or(class.session.think)
 }
 
 /// Whether every session has the largest number of requests.
@@ -91,28 +97,27 @@ fn is_endless(class: &Class) -> bool {
     class.duration.is_none() && table.is_some_and(|table| table.is_endless(class.start))
 }
 
-/// Virtual time of a session that ends by time: think times only, responses take none. It has
-/// its own random numbers, so that the steps do not depend on it.
+/// Virtual time of a session: think times only, responses take none. It has its own random
+/// numbers, so that the steps do not depend on it.
 struct VirtualClock {
-    lasting: MinimumDuration,
+    lasting: Option<MinimumDuration>,
     session: u64,
     rng: Rng,
     now: Duration,
 }
 
 impl VirtualClock {
-    fn new(lasting: MinimumDuration, session: u64) -> Self {
+    fn new(lasting: Option<MinimumDuration>, session: u64) -> Self {
         Self { lasting, session, rng: Rng::seed_from_u64(session), now: Duration::ZERO }
     }
 
     fn ends(&self, step: Step) -> bool {
-        self.lasting.ends(step, self.now, 1.0, self.session)
+        self.lasting.is_some_and(|it| it.ends(step, self.now, 1.0, self.session))
     }
 
-    /// `page` is the mean of the page that comes, if it has one of its own.
-    fn think(&mut self, class: &Class, page: Option<Duration>) {
-        let mean = page.unwrap_or(class.session.think);
-        self.now += mean.mul_f64(exponential(class.session.think_cap, &mut self.rng));
+    fn think(&mut self, mean: Duration, cap: f64) {
+        let think = mean.mul_f64(exponential(cap, &mut self.rng));
+        self.now = self.now.saturating_add(think);
     }
 }
 
@@ -135,6 +140,21 @@ mod tests {
         assert!(endless.session_lengths().iter().all(|length| *length == 1_000_000));
         assert_eq!(endless.session_length().mean_requests, 1e6);
         assert_eq!(endless.session_length().back_share, 0.0);
+    }
+
+    #[test]
+    fn the_think_times_of_drawn_sessions_vary_as_those_of_customers_do() {
+        let text = "[session]\nsteps = [\"Page\", \"Page\", \"Page\", \"Page\", \"Page\"]\n\
+                    think = \"1s\"\n[pages]\nPage = { path = \"/\" }\n";
+        let drawn = Scenario::from_toml(text, "five.toml").unwrap();
+        let mut thinks: Vec<f64> =
+            drawn.drawn_sessions().iter().map(|it| it.think.as_secs_f64()).collect();
+        thinks.sort_by(f64::total_cmp);
+        assert!(drawn.drawn_sessions().iter().all(|session| session.requests == 5));
+        // The sum of four exponential times of 1 s: Erlang with mean 4, 99 % within 10.05.
+        let mean = thinks.iter().sum::<f64>() / thinks.len() as f64;
+        let p99 = thinks[thinks.len() * 99 / 100];
+        assert!((mean - 4.0).abs() < 0.1 && (p99 - 10.05).abs() < 0.4, "{mean} {p99}");
     }
 
     #[test]

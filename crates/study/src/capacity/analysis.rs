@@ -70,14 +70,15 @@ pub(super) fn follows(fit: &ScaleFit) -> bool {
     fit.unphysical.is_empty() && fit.r_squared >= EXPLAINED
 }
 
-/// Analyses the steps of a staircase. `think_s` is the time that a session thinks in reality, and
-/// `scale` the factor on it in the steps.
+/// Analyses the steps of a staircase. `think_s` is the time that a session thinks in reality,
+/// `scale` the factor on it in the steps, and `alone_ms` the time that a request takes alone.
 pub fn analyse(
     steps: &[Step],
     end: End,
     carried: Option<Interval>,
     limit: Limit,
     (think_s, scale): (f64, f64),
+    alone_ms: f64,
 ) -> Analysis {
     let session_s = carried.and_then(|carried| session_time(steps, carried.value)).map(|session| {
         let longer = think_s * (1.0 - scale);
@@ -95,7 +96,7 @@ pub fn analyse(
         knee: knee(steps),
         peak_per_s: site(steps).map(|step| step.completed_per_s).fold(0.0, f64::max),
         law: law(steps),
-        bottleneck: bottleneck(steps, end, carried.map(|it| it.value), limit),
+        bottleneck: bottleneck(steps, end, carried.map(|it| it.value), limit, alone_ms),
     }
 }
 
@@ -180,7 +181,8 @@ mod tests {
 
     #[test]
     fn customers_at_a_time_are_rate_times_time_by_littles_law() {
-        let found = analyse(&collapse(), End::Found, Some(around(100.0, 10.0)), LIMIT, (0.0, 1.0));
+        let found =
+            analyse(&collapse(), End::Found, Some(around(100.0, 10.0)), LIMIT, (0.0, 1.0), 10.0);
         // A session takes 2 s in every step.
         let customers = found.customers.unwrap();
         assert!((customers.value - 200.0).abs() < 1e-9);
@@ -190,14 +192,16 @@ mod tests {
     #[test]
     fn think_times_that_were_shortened_are_added_again() {
         // 40 s of thinking at a tenth: 36 s were left out.
-        let found = analyse(&collapse(), End::Found, Some(around(100.0, 0.0)), LIMIT, (40.0, 0.1));
+        let found =
+            analyse(&collapse(), End::Found, Some(around(100.0, 0.0)), LIMIT, (40.0, 0.1), 10.0);
         assert!((found.session_s.unwrap().value - 38.0).abs() < 1e-9);
         assert!((found.customers.unwrap().value - 3800.0).abs() < 1e-6);
     }
 
     #[test]
     fn the_knee_is_where_throughput_ceases_to_follow_whatever_the_response_time() {
-        let found = analyse(&collapse(), End::Found, Some(around(100.0, 5.0)), LIMIT, (0.0, 1.0));
+        let found =
+            analyse(&collapse(), End::Found, Some(around(100.0, 5.0)), LIMIT, (0.0, 1.0), 10.0);
         let knee = found.knee.unwrap();
         assert_eq!((knee.followed_per_s, knee.broke_at_per_s), (110.0, Some(150.0)));
         assert_eq!(found.peak_per_s, 110.0);
@@ -211,7 +215,7 @@ mod tests {
         late.driver_saturated_because = vec!["late".into()];
         late.outcome = late.judge(LIMIT);
         steps.push(late);
-        let found = analyse(&steps, End::Driver, Some(around(80.0, 0.0)), LIMIT, (0.0, 1.0));
+        let found = analyse(&steps, End::Driver, Some(around(80.0, 0.0)), LIMIT, (0.0, 1.0), 10.0);
         assert_eq!((found.peak_per_s, found.knee.unwrap().broke_at_per_s), (80.0, None));
         assert_eq!(found.bottleneck.resource, super::super::bottleneck::Resource::Driver);
     }
@@ -220,7 +224,7 @@ mod tests {
     fn steps_that_had_not_settled_are_left_out_of_the_law() {
         let mut steps = collapse();
         steps[6].in_flight_growth = 3.0;
-        let found = analyse(&steps, End::Found, Some(around(100.0, 5.0)), LIMIT, (0.0, 1.0));
+        let found = analyse(&steps, End::Found, Some(around(100.0, 5.0)), LIMIT, (0.0, 1.0), 10.0);
         let Law::Fitted { fit, unsettled } = found.law else { panic!("{:?}", found.law) };
         assert_eq!((unsettled, fit.points), (1, 6));
     }
@@ -228,7 +232,7 @@ mod tests {
     #[test]
     fn a_site_that_carries_nothing_has_no_figures_and_no_law() {
         let steps = [step(10.0, 1.0, 9000.0), step(5.0, 0.0, 9000.0)];
-        let found = analyse(&steps, End::NothingCarried, None, LIMIT, (0.0, 1.0));
+        let found = analyse(&steps, End::NothingCarried, None, LIMIT, (0.0, 1.0), 10.0);
         assert_eq!((found.carried_per_s, found.customers), (None, None));
         assert!(matches!(found.law, Law::None(_)));
         assert_eq!(found.knee.unwrap().followed_per_s, 0.0);
@@ -243,7 +247,7 @@ mod tests {
             let steps: Vec<Step> =
                 of.into_iter().map(|(rate, share, ms)| step(rate, rate * share, ms)).collect();
             let carried = carried.map(|value| around(value, value / 10.0));
-            let found = analyse(&steps, End::Found, carried, LIMIT, (5.0, 0.5));
+            let found = analyse(&steps, End::Found, carried, LIMIT, (5.0, 0.5), 10.0);
             if let Some(customers) = found.customers {
                 prop_assert!(customers.low <= customers.value && customers.value <= customers.high);
             }

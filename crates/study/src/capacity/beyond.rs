@@ -209,6 +209,8 @@ mod tests {
             warm_up: Duration::ZERO,
             measure: Duration::ZERO,
             longest: Duration::ZERO,
+            response_s: 0.0,
+            spread_s: 0.0,
         };
         let mut options = options("https://127.0.0.1:8443/");
         let text = config_of(&options, times).unwrap();

@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use super::concurrency::AtATime;
+use super::drift::drift;
 use super::host_use::HostUse;
 use super::staircase::End;
 use super::step::{Limit, Outcome, Step};
@@ -13,6 +15,8 @@ const USED_UP: f64 = 0.9;
 const LONGER: f64 = 2.0;
 /// Least growth of a phase, in milliseconds, that says something.
 const LEAST_MS: f64 = 2.0;
+/// Share of the time that a request takes alone, from which waiting for a processor matters.
+const WAITS: f64 = 0.2;
 /// Connections in an accept queue that are more than a burst.
 const QUEUED: u64 = 16;
 
@@ -32,8 +36,14 @@ pub enum Resource {
     OneThread,
     /// The accept queue: connections come faster than they are taken.
     AcceptQueue,
+    /// Requests are answered one at a time, and the processors have time left.
+    OneAtATime,
+    /// A number of requests is answered at a time, and the processors have time left.
+    Concurrency,
     /// Something that the site waits for: its processors have time left.
     NotProcessors,
+    /// Not known: what was measured on the machine does not show it.
+    Unknown,
     /// Not known: the site was seen from outside only.
     FromOutside,
 }
@@ -47,18 +57,32 @@ pub struct Bottleneck {
     pub headline: String,
     /// What was measured that says so, a sentence each.
     pub evidence: Vec<String>,
+    /// What changed during the study, a sentence each: the site became slower or larger.
+    pub drift: Vec<String>,
+    /// Requests that it answers at a time at most, where its throughput has a ceiling.
+    pub at_a_time: Option<f64>,
     /// CPU seconds per session by the utilisation law, where the site's processes are known.
     pub cpu_s_per_session: Option<f64>,
     /// Sessions per second at which the processors that it may use would be used up.
     pub cpu_bound_per_s: Option<f64>,
 }
 
-/// Finds the limit from the steps. `carried` is the rate that the site carries.
-pub fn bottleneck(steps: &[Step], end: End, carried: Option<f64>, limit: Limit) -> Bottleneck {
+/// Finds the limit from the steps. `carried` is the rate that the site carries, `alone_ms` the time
+/// that a request takes alone.
+pub fn bottleneck(
+    steps: &[Step],
+    end: End,
+    carried: Option<f64>,
+    limit: Limit,
+    alone_ms: f64,
+) -> Bottleneck {
     let demand = carried.and_then(|rate| demand(steps, rate));
     let (cpu_s, bound) = demand.map_or((None, None), |(cpu, bound)| (Some(cpu), Some(bound)));
     let light = steps.iter().filter(|step| step.outcome == Outcome::Carried).min_by(by_rate);
     let at = at_the_limit(steps, carried);
+    let lightest = light.map_or(alone_ms, |step| step.service_ms.min(alone_ms));
+    let ceiling = AtATime::of(steps, carried.unwrap_or(0.0), lightest);
+    let ceiling = ceiling.filter(|_| end == End::Found);
     let (resource, headline, mut evidence) = match end {
         End::Driver => driver(steps),
         End::MaxRate => (
@@ -69,7 +93,7 @@ pub fn bottleneck(steps: &[Step], end: End, carried: Option<f64>, limit: Limit) 
         ),
         End::Found | End::NothingCarried => {
             match at.and_then(|step| step.host.as_ref().zip(Some(step))) {
-                Some((host, step)) => of_host(host, step),
+                Some((host, step)) => of_host(host, step, ceiling, lightest),
                 None => from_outside(light, at),
             }
         }
@@ -77,6 +101,16 @@ pub fn bottleneck(steps: &[Step], end: End, carried: Option<f64>, limit: Limit) 
     if matches!(end, End::Found | End::NothingCarried) && resource != Resource::FromOutside {
         evidence.extend(light.zip(at).and_then(|(light, at)| longest(light, at)));
     }
+    evidence.extend(ceiling.map(|it| {
+        format!(
+            "Beyond the limit it answers {} requests/s, however many come. One takes {} alone, so \
+             that about {} are answered at a time.",
+            digits(it.ceiling_per_s),
+            ms(it.alone_ms),
+            digits(it.count),
+        )
+    }));
+    let drift = carried.map(|rate| drift(steps, rate)).unwrap_or_default();
     if let (Some(cpu_s), Some(bound), Some(carried)) = (cpu_s, bound, carried) {
         evidence.push(format!(
             "Utilisation law: a session takes {} of CPU time, so that the processors would be \
@@ -87,7 +121,15 @@ pub fn bottleneck(steps: &[Step], end: End, carried: Option<f64>, limit: Limit) 
             100.0 * carried / bound,
         ));
     }
-    Bottleneck { resource, headline, evidence, cpu_s_per_session: cpu_s, cpu_bound_per_s: bound }
+    Bottleneck {
+        resource,
+        headline,
+        evidence,
+        drift,
+        at_a_time: ceiling.map(|it| it.count),
+        cpu_s_per_session: cpu_s,
+        cpu_bound_per_s: bound,
+    }
 }
 
 fn by_rate(a: &&Step, b: &&Step) -> std::cmp::Ordering {
@@ -96,7 +138,7 @@ fn by_rate(a: &&Step, b: &&Step) -> std::cmp::Ordering {
 
 /// The lowest rate that was not carried: beyond it everything is used up by the overload itself.
 fn at_the_limit(steps: &[Step], carried: Option<f64>) -> Option<&Step> {
-    let beyond = |step: &&Step| matches!(step.outcome, Outcome::TooSlow | Outcome::Lost);
+    let beyond = |step: &&Step| !matches!(step.outcome, Outcome::Carried | Outcome::Driver);
     let above = |step: &&Step| carried.is_none_or(|rate| step.rate_per_s >= rate);
     steps.iter().filter(beyond).filter(above).min_by(by_rate)
 }
@@ -142,7 +184,7 @@ fn driver(steps: &[Step]) -> Found {
     )
 }
 
-fn of_host(host: &HostUse, step: &Step) -> Found {
+fn of_host(host: &HostUse, step: &Step, ceiling: Option<AtATime>, alone_ms: f64) -> Found {
     let at = format!("At {} sessions/s", digits(step.offered_per_s));
     let used = format!(
         "{at} the site used {:.2} of the {:.0} {} that it may use{}, its busiest thread {:.2}.",
@@ -177,15 +219,23 @@ fn of_host(host: &HostUse, step: &Step) -> Found {
         "At most {} connections waited to be accepted; {} were dropped because the queue was full.",
         host.accept_queue, host.accept_overflows
     );
+    // By Little's law, of the threads that are ready and wait.
+    let waited_ms = 1000.0 * host.waiting_threads / step.requests_per_s.max(1e-9);
     let waiting = format!(
-        "On average {:.1} of its threads were ready and waited for a processor. It had {:.0} MiB \
-         of memory in RAM.",
-        host.waiting_threads, host.resident_mib
+        "On average {:.2} of its threads were ready and waited for a processor, {} for each \
+         request; alone a request takes {}. The site had {:.0} MiB of memory in RAM.",
+        host.waiting_threads,
+        ms(waited_ms),
+        ms(alone_ms),
+        host.resident_mib
     );
+    // Others may use the machine for a part of the time only: the average of its use does not
+    // show whether the site had a processor when it wanted one, but the wait of its threads does.
+    let had_to_wait = waited_ms >= WAITS * alone_ms;
     let machine_full = host.machine_busy.is_some_and(|busy| busy >= USED_UP * host.machine_cpus);
     let (resource, headline) = if host.cpus >= USED_UP * host.allowed_cpus {
         (Resource::Processors, "The site's processors are the limit.".to_owned())
-    } else if machine_full {
+    } else if machine_full && had_to_wait {
         let share = |cpus: f64| 100.0 * cpus / host.machine_cpus.max(1.0);
         let text = format!(
             "The machine's processors are the limit: the site has {:.0} % of them, the load \
@@ -198,14 +248,21 @@ fn of_host(host: &HostUse, step: &Step) -> Found {
         let text = "One thread of the site is the limit: it uses a processor to itself, and the \
                     others have time left.";
         (Resource::OneThread, text.to_owned())
-    } else if host.accept_overflows > 0 || host.accept_queue >= QUEUED {
+    } else if had_to_wait {
+        let text = "Which resource is the limit is not known: the site's threads waited for a \
+                    processor, though neither its own processors nor those of the machine were used \
+                    up on average. Repeat the study while nobody else uses the machine.";
+        (Resource::Unknown, text.to_owned())
+    } else if let Some(it) = ceiling {
+        of_ceiling(it)
+    } else if host.accept_queue >= QUEUED || (host.accept_overflows > 0 && host.accept_queue > 0) {
         let text = "The site takes connections too slowly from its accept queue, though its \
                     processors have time left.";
         (Resource::AcceptQueue, text.to_owned())
     } else {
-        let text = "It is not the processors, which have time left: the site waits for something \
-                    else, such as a database or another service (name their processes with \
-                    --process as well), a lock, or a limit on workers or connections.";
+        let text = "The site waits for something other than a processor: its processors have time \
+                    left, and its threads hardly waited for one. What it waits for was not \
+                    measured; --process names further processes to observe, such as a database.";
         (Resource::NotProcessors, text.to_owned())
     };
     (
@@ -213,6 +270,22 @@ fn of_host(host: &HostUse, step: &Step) -> Found {
         headline,
         [Some(used), machine, Some(queue), Some(waiting)].into_iter().flatten().collect(),
     )
+}
+
+/// A ceiling of requests at a time, with processors that have time left.
+fn of_ceiling(it: AtATime) -> (Resource, String) {
+    if it.is_one() {
+        let text = "The site answers one request at a time while its processors have time left: a \
+                    lock that every request takes, or a single worker.";
+        return (Resource::OneAtATime, text.to_owned());
+    }
+    let text = format!(
+        "The site answers about {:.0} requests at a time while its processors have time left; the \
+         others wait. That is what a pool does, of workers, threads or connections to a service \
+         behind it.",
+        it.count
+    );
+    (Resource::Concurrency, text)
 }
 
 fn from_outside(light: Option<&Step>, at: Option<&Step>) -> Found {
@@ -308,16 +381,26 @@ mod tests {
         let mut steps =
             [step(25.0, 25.0, 20.0), step(100.0, 100.0, 100.0), step(120.0, 90.0, 900.0)];
         steps[2].host = at_limit;
-        bottleneck(&steps, End::Found, Some(105.0), LIMIT)
+        bottleneck(&steps, End::Found, Some(105.0), LIMIT, 10.0)
+    }
+
+    /// The same for a site whose throughput is level beyond the limit: 900 requests/s.
+    fn with_ceiling(at_limit: HostUse, alone_ms: f64) -> Bottleneck {
+        let mut steps = [120.0, 160.0, 210.0].map(|rate| step(rate, 90.0, 900.0));
+        steps[0].host = Some(at_limit);
+        bottleneck(&steps, End::Found, Some(105.0), LIMIT, alone_ms)
     }
 
     #[test]
     fn the_resource_is_the_first_that_is_used_up() {
         for (at, resource) in [
             (host(3.7, 0.95, 3.9), Resource::Processors),
-            (host(2.5, 0.7, 3.9), Resource::Machine),
+            (HostUse { waiting_threads: 9.0, ..host(2.5, 0.7, 3.9) }, Resource::Machine),
             (host(1.0, 0.97, 1.8), Resource::OneThread),
-            (HostUse { accept_overflows: 3, ..host(1.0, 0.5, 1.8) }, Resource::AcceptQueue),
+            (
+                HostUse { accept_overflows: 3, accept_queue: 1, ..host(1.0, 0.5, 1.8) },
+                Resource::AcceptQueue,
+            ),
             (HostUse { accept_queue: 90, ..host(1.0, 0.5, 1.8) }, Resource::AcceptQueue),
             (host(1.0, 0.5, 1.8), Resource::NotProcessors),
         ] {
@@ -328,11 +411,42 @@ mod tests {
     }
 
     #[test]
+    fn processors_are_ruled_out_only_where_the_threads_of_the_site_did_not_wait_for_them() {
+        // Others use the machine for a part of the time: two threads are ready and wait, 2.2 ms
+        // for each request of 10 ms.
+        let beside_others = HostUse { waiting_threads: 2.0, ..host(1.0, 0.5, 2.8) };
+        let found = of(Some(beside_others));
+        assert_eq!(found.resource, Resource::Unknown);
+        assert!(found.headline.contains("is not known"), "{found:?}");
+        // A full machine is the limit only of a site that waits for it.
+        let found = of(Some(HostUse { waiting_threads: 0.1, ..host(0.1, 0.1, 3.9) }));
+        assert_eq!(found.resource, Resource::NotProcessors);
+        // What others of the machine dropped says nothing of the site.
+        let found = of(Some(HostUse { accept_overflows: 3, ..host(1.0, 0.5, 1.8) }));
+        assert_eq!(found.resource, Resource::NotProcessors);
+        let words = ["database", "lock", "pool"];
+        assert!(!words.iter().any(|word| found.headline.contains(&format!("a {word}, "))));
+    }
+
+    #[test]
+    fn a_ceiling_with_idle_processors_is_a_lock_or_a_pool() {
+        // 900 requests/s of 20 ms each: 18 at a time; of 1.1 ms: one.
+        let found = with_ceiling(host(1.0, 0.5, 1.8), 20.0);
+        assert_eq!(found.resource, Resource::Concurrency);
+        assert!(found.headline.contains("about 18 requests at a time"), "{found:?}");
+        assert!(found.evidence.iter().any(|text| text.contains("900 requests/s")), "{found:?}");
+        let found = with_ceiling(host(1.0, 0.5, 1.8), 1.1);
+        assert_eq!(found.resource, Resource::OneAtATime);
+        // Used up processors have a ceiling, too.
+        assert_eq!(with_ceiling(host(3.9, 0.9, 3.9), 4.0).resource, Resource::Processors);
+    }
+
+    #[test]
     fn demand_follows_from_the_utilisation_law() {
         let mut steps = [step(100.0, 100.0, 100.0), step(120.0, 90.0, 900.0)];
         // 2 processors' worth at 100 per s: 20 ms each, and 4 processors end at 200.
         (steps[0].host, steps[1].host) = (Some(host(2.0, 0.5, 2.5)), Some(host(2.2, 0.6, 2.7)));
-        let found = bottleneck(&steps, End::Found, Some(100.0), LIMIT);
+        let found = bottleneck(&steps, End::Found, Some(100.0), LIMIT, 10.0);
         assert!((found.cpu_s_per_session.unwrap() - 0.02).abs() < 1e-9);
         assert!((found.cpu_bound_per_s.unwrap() - 200.0).abs() < 1e-9);
         assert!(found.evidence.last().unwrap().contains("(50 % of that)"), "{found:?}");
@@ -353,10 +467,10 @@ mod tests {
         late.driver_saturated_because = vec!["2 % of the starts were late".into()];
         late.outcome = late.judge(LIMIT);
         let steps = [step(25.0, 25.0, 20.0), late];
-        let found = bottleneck(&steps, End::Driver, Some(25.0), LIMIT);
+        let found = bottleneck(&steps, End::Driver, Some(25.0), LIMIT, 10.0);
         assert_eq!(found.resource, Resource::Driver);
         assert!(found.evidence[0].contains("2 % of the starts were late"));
-        let found = bottleneck(&steps[..1], End::MaxRate, Some(25.0), LIMIT);
+        let found = bottleneck(&steps[..1], End::MaxRate, Some(25.0), LIMIT, 10.0);
         assert_eq!(found.resource, Resource::NotReached);
     }
 

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use tidegate_lab::{Error, Result};
 use tidegate_load::{Arrivals, Plan, RunStage, Stop, Summary};
 
+use super::completions::{Arrived, durations, expected};
 use super::host_use::{HostUse, Observation, Processes};
 use super::options::{Options, Times, of_load};
 use super::step::{Limit, Outcome, Phase, PhaseTimes, ResponseTime, Step};
@@ -16,6 +17,12 @@ use crate::folder::MAKE_ROOM;
 const FEWEST: f64 = 20.0;
 /// Time of the first look at the site.
 const LOOK: Duration = Duration::from_secs(3);
+/// After an overload the site has recovered when it answers one customer within this many times the
+/// time before any load, and this much.
+const RECOVERED: f64 = 2.0;
+const AS_WELL: Duration = Duration::from_millis(10);
+/// Pause between two looks at a site that has not recovered.
+const PAUSE: Duration = Duration::from_millis(100);
 /// Largest share of failed requests of a scenario that fits the site.
 const FAILED: f64 = 0.05;
 
@@ -27,6 +34,8 @@ pub(super) struct Measuring<'a> {
     pub(super) began: Instant,
     /// Steps so far: each has its own files and seed.
     pub(super) number: usize,
+    /// The last step was not carried.
+    pub(super) overloaded: bool,
 }
 
 /// What the first look at a site showed.
@@ -34,6 +43,8 @@ pub(super) struct Measuring<'a> {
 pub(super) struct Look {
     /// Mean response time of a request.
     pub(super) response_s: f64,
+    /// Mean time from a request to the last byte of its response, in milliseconds.
+    pub(super) service_ms: f64,
     /// Requests of a session.
     pub(super) requests: f64,
 }
@@ -44,13 +55,8 @@ impl Measuring<'_> {
     /// # Errors
     /// It cannot be reached, answers errors only, or the scenario does not fit it.
     pub(super) fn look(&self) -> Result<Look> {
-        let mut plan = self.plan(&self.options.target, self.options.insecure);
-        plan.arrivals = Some(Arrivals::closed(1));
-        let think = plan.scenario.session_duration().as_secs_f64();
-        plan.time_scale = (0.5 / think.max(0.5)).max(0.002);
-        plan.patience_scale = 1.0 / plan.time_scale;
-        let length = self.options.step.map_or(LOOK, |step| step.max(LOOK / 6).min(LOOK));
-        (plan.warm_up, plan.measure) = (Duration::ZERO, length);
+        let mut plan = self.alone();
+        plan.measure = self.options.step.map_or(LOOK, |step| step.max(LOOK / 6).min(LOOK));
         let summary = tidegate_load::run(plan, &mut |_| ()).map_err(of_load)?;
         self.check_stop()?;
         let totals = &summary.totals;
@@ -60,7 +66,8 @@ impl Measuring<'_> {
             return Err(Error::Process(self.misfit(&summary, lost)));
         }
         let requests = self.options.scenario.session_length().mean_requests.max(1.0);
-        Ok(Look { response_s: (summary.response.mean_ms / 1000.0).max(1e-5), requests })
+        let response_s = (summary.response.mean_ms / 1000.0).max(1e-5);
+        Ok(Look { response_s, service_ms: service_ms(&summary), requests })
     }
 
     /// Why a scenario and a site do not fit.
@@ -121,6 +128,9 @@ impl Measuring<'_> {
         rate: f64,
         times: Times,
     ) -> Result<Step> {
+        if std::mem::take(&mut self.overloaded) {
+            self.recover(times)?;
+        }
         self.number += 1;
         let mut plan = self.plan(target, insecure);
         if target != self.options.target {
@@ -130,8 +140,7 @@ impl Measuring<'_> {
         plan.arrivals = Some(Arrivals::poisson(rate));
         plan.time_scale = times.scale;
         plan.patience_scale = (1.0 / times.scale).min(1000.0);
-        let fewest = Duration::from_secs_f64((FEWEST / rate).min(times.longest.as_secs_f64()));
-        (plan.warm_up, plan.measure) = (times.warm_up, times.measure.max(fewest));
+        (plan.warm_up, plan.measure) = (times.warm_up, times.window(rate, FEWEST));
         let files = self.options.out.join("steps");
         let name = format!("{:03}", self.number);
         plan.parquet = Some(files.join(format!("{name}.requests.parquet")));
@@ -156,10 +165,46 @@ impl Measuring<'_> {
         }
         write(&files.join(format!("{name}.json")), &summary)?;
         let mut step = of_summary(&summary, self.options.limit);
+        self.expect(&mut step, &summary, times);
         (step.number, step.phase, step.at_s, step.rate_per_s) = (self.number, phase, at_s, rate);
         step.host = used;
         step.outcome = step.judge(self.options.limit);
+        self.overloaded = step.outcome != Outcome::Carried;
         Ok(step)
+    }
+
+    /// Waits until the site answers one customer about as fast as before any load, at most for
+    /// twice the time of a step: many sites work off the requests of customers who have left, and what is left
+    /// of an overload is not the load of the next step.
+    fn recover(&self, times: Times) -> Result<()> {
+        let (began, most) = (Instant::now(), 2 * (times.warm_up + times.measure));
+        let enough_ms = 1000.0 * (RECOVERED * times.response_s + AS_WELL.as_secs_f64());
+        while let Some(left) = most.checked_sub(began.elapsed()) {
+            let mut plan = self.alone();
+            (plan.max_sessions, plan.measure) = (Some(1), left.max(Duration::from_secs(1)));
+            // A site that cannot even be reached has not recovered; if that lasts, the step tells.
+            let seen = tidegate_load::run(plan, &mut |_| ());
+            self.check_stop()?;
+            let has = |it: &Summary| it.totals.requests_ok > 0 && it.response.mean_ms <= enough_ms;
+            if seen.is_ok_and(|summary| has(&summary)) {
+                break;
+            }
+            std::thread::sleep(PAUSE);
+        }
+        Ok(())
+    }
+
+    /// How many sessions should complete: as long as they are with the responses of the first half
+    /// of the window. A site whose responses are slow and stay so keeps up, and one whose responses
+    /// become slower does not.
+    fn expect(&self, step: &mut Step, summary: &Summary, times: Times) {
+        let response_s = early_response_s(summary).unwrap_or(times.response_s);
+        let sessions = durations(self.options.scenario.drawn_sessions(), times.scale, response_s);
+        let window = (summary.warm_up_s, summary.warm_up_s + summary.measured_s);
+        let found = expected(&arrivals(summary), window, &sessions);
+        let seconds = summary.measured_s.max(1e-9);
+        step.expected_per_s = found.count / seconds;
+        step.expected_deviation_per_s = found.deviation / seconds;
     }
 
     /// # Errors
@@ -171,6 +216,17 @@ impl Measuring<'_> {
             }
             false => Ok(()),
         }
+    }
+
+    /// One customer at a time, who hardly thinks.
+    fn alone(&self) -> Plan {
+        let mut plan = self.plan(&self.options.target, self.options.insecure);
+        plan.arrivals = Some(Arrivals::closed(1));
+        let think = plan.scenario.session_duration().as_secs_f64();
+        plan.time_scale = (0.5 / think.max(0.5)).max(0.002);
+        plan.patience_scale = 1.0 / plan.time_scale;
+        plan.warm_up = Duration::ZERO;
+        plan
     }
 
     fn plan(&self, target: &str, insecure: bool) -> Plan {
@@ -191,6 +247,39 @@ fn write(path: &Path, summary: &Summary) -> Result<()> {
     std::fs::write(path, text).map_err(|error| {
         Error::Machine(format!("cannot write {}: {error}; {MAKE_ROOM}", path.display()))
     })
+}
+
+/// Mean time from a request to the last byte of its response.
+fn service_ms(summary: &Summary) -> f64 {
+    summary.phases.first_byte.mean_ms + summary.phases.last_byte.mean_ms
+}
+
+/// Mean response time of the first half of the window; `None` if there was no response.
+fn early_response_s(summary: &Summary) -> Option<f64> {
+    let half = summary.stretches.len().div_ceil(2);
+    let mut times = summary.stretches[..half].iter().filter_map(|stretch| stretch.times());
+    let mut early = times.next()?;
+    times.for_each(|more| early.merge(&more));
+    let found = early.percentiles();
+    (!found.is_empty()).then_some(found.mean_ms / 1000.0)
+}
+
+/// The arrivals of the whole run, by its seconds; of a run of less than a second, evenly.
+fn arrivals(summary: &Summary) -> Vec<Arrived> {
+    let all: Vec<Arrived> = summary
+        .series
+        .iter()
+        .map(|it| Arrived {
+            from_s: it.at_s - it.length_s,
+            to_s: it.at_s,
+            count: it.offered_per_s * it.length_s,
+        })
+        .collect();
+    let end = summary.warm_up_s + summary.measured_s;
+    match all.is_empty() {
+        true => vec![Arrived { from_s: 0.0, to_s: end, count: summary.offered_per_s * end }],
+        false => all,
+    }
 }
 
 /// The figures of a step, but for what the study adds.
@@ -222,6 +311,8 @@ fn of_summary(summary: &Summary, limit: Limit) -> Step {
         rate_per_s: summary.offered_per_s,
         offered_per_s: summary.offered_per_s,
         completed_per_s: summary.completed_per_s,
+        expected_per_s: 0.0,
+        expected_deviation_per_s: 0.0,
         refused_per_s: summary.refused_per_s,
         abandoned_per_s: summary.abandoned_per_s,
         failed_per_s: summary.failed_per_s,
@@ -232,6 +323,7 @@ fn of_summary(summary: &Summary, limit: Limit) -> Step {
         in_flight_growth,
         response,
         response_p50_ms: summary.response.p50_ms,
+        service_ms: service_ms(summary),
         phases: PhaseTimes {
             connect_ms: median(&phases.connect),
             full_handshake_ms: median(&phases.full_handshake),

@@ -4,6 +4,9 @@
 mod analysis;
 mod beyond;
 mod bottleneck;
+mod completions;
+mod concurrency;
+mod drift;
 mod figures;
 mod host_use;
 mod kept;
@@ -14,6 +17,8 @@ mod page;
 mod staircase;
 mod step;
 mod tables;
+#[cfg(test)]
+mod truth;
 mod updown;
 mod words;
 
@@ -74,6 +79,8 @@ pub struct Report {
     pub think_s: f64,
     /// Requests of a session.
     pub requests: f64,
+    /// Warm-up of a step: 99 of 100 sessions end within it.
+    pub warm_up_s: f64,
     /// Measured time of a step.
     pub step_s: f64,
     /// The site's processes, in words, where they are known.
@@ -106,19 +113,31 @@ pub fn study(
     let here = addresses.iter().find(|address| is_here(address.ip()));
     let endpoint = here.map(|it| Endpoint { address: Some(it.ip()), port: it.port() });
     let processes = site(options, endpoint, show)?;
-    let mut measuring =
-        Measuring { options, site: processes.as_ref(), stop, began: Instant::now(), number: 0 };
+    let mut measuring = Measuring {
+        options,
+        site: processes.as_ref(),
+        stop,
+        began: Instant::now(),
+        number: 0,
+        overloaded: false,
+    };
     let look = measuring.look()?;
     let think_s = options.scenario.session_duration().as_secs_f64();
     let busy_s = look.requests * look.response_s;
-    let times = options.times(think_s, busy_s)?;
+    let times = options.times(look.response_s)?;
     announce(options, times, think_s, show);
-    // Slow sites are better approached from above than by windows that nearly nobody comes in.
-    let first = (0.5 / busy_s).max(FIRST / times.measure.as_secs_f64());
+    let first = first_rate(busy_s, times);
     let (steps, staircase) = climb(&mut measuring, first, times, show)?;
     let end = staircase.end().ok_or_else(|| Error::Internal("the staircase did not end".into()))?;
     let carried = staircase.carried();
-    let analysis = analysis::analyse(&steps, end, carried, options.limit, (think_s, times.scale));
+    let analysis = analysis::analyse(
+        &steps,
+        end,
+        carried,
+        options.limit,
+        (think_s, times.scale),
+        look.service_ms,
+    );
     let windows = match carried {
         Some(carried) if options.gate && end == End::Found => {
             show(Event::Note("Without and with the gate, in random turns:".into()));
@@ -139,6 +158,7 @@ pub fn study(
         time_scale: times.scale,
         think_s,
         requests: look.requests,
+        warm_up_s: times.warm_up.as_secs_f64(),
         step_s: times.measure.as_secs_f64(),
         processes: processes.as_ref().map(Processes::in_words),
         provenance,
@@ -151,6 +171,12 @@ pub fn study(
         show(Event::Note(note.to_owned()));
     }
     Ok(report)
+}
+
+/// The first rate, of sessions that take `busy_s` without thinking. Slow sites are better
+/// approached from above than by windows that nearly nobody comes in.
+fn first_rate(busy_s: f64, times: Times) -> f64 {
+    (0.5 / busy_s).max(FIRST / times.measure.as_secs_f64())
 }
 
 /// Removes the page, the table and the raw data of an earlier study of capacity, so that they are
@@ -226,10 +252,11 @@ fn announce(options: &Options, times: Times, think_s: f64, show: &mut dyn FnMut(
             times.scale
         )));
     }
-    let each = (times.warm_up + times.measure).as_secs_f64();
+    let (warm_up, measure) = (times.warm_up.as_secs_f64(), times.measure.as_secs_f64());
+    let each = warm_up + measure;
     let steps = options.thoroughness().steps();
     show(Event::Note(format!(
-        "staircase: about {steps} steps of {each:.1} s, {:.1} minutes",
+        "staircase: about {steps} steps, {:.1} minutes; each warms up for {warm_up:.1} s, within which 99 of 100 sessions end, and is measured for {measure:.1} s",
         each * steps as f64 / 60.0
     )));
     let windows = beyond::windows(options);

@@ -7,6 +7,7 @@ use std::time::Duration;
 use tidegate_lab::{Error, Result};
 use tidegate_load::{Resolve, Scenario, addresses_of};
 
+use super::completions::{durations, half_difference, mean, p99};
 use super::staircase::Thoroughness;
 use super::step::Limit;
 
@@ -63,17 +64,38 @@ const ROUNDS: [u32; 2] = [1, 3];
 /// Least factor on think times.
 const LEAST_SCALE: f64 = 0.002;
 
+/// Largest part of the completions that may be chance, where the time allows: three standard
+/// deviations of their number.
+const CHANCE: f64 = 0.1;
+/// Least length of a window in limits: in it a queue exceeds the limit if the load exceeds what
+/// the site carries by `1 / LIMITS`.
+const LIMITS: f64 = 20.0;
+
 /// The times of a study, fixed once the length of a session is known.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Times {
     /// Factor on think times.
     pub(super) scale: f64,
-    /// Time before the measured window of each step.
+    /// Time before the measured window of each step: 99 of 100 sessions are shorter.
     pub(super) warm_up: Duration,
     /// Measured window.
     pub(super) measure: Duration,
     /// The longest that a window may become where few sessions come.
     pub(super) longest: Duration,
+    /// Response time of one customer alone.
+    pub(super) response_s: f64,
+    /// Half the mean difference of two sessions.
+    pub(super) spread_s: f64,
+}
+
+impl Times {
+    /// The measured window at a rate: longer where few sessions come, so that they are `fewest`,
+    /// and that chance explains no more than [`CHANCE`] of the completions.
+    pub(super) fn window(&self, per_s: f64, fewest: f64) -> Duration {
+        let steady = 3.0 / CHANCE * (2.0 * self.spread_s / per_s).sqrt();
+        let longest = self.longest.as_secs_f64();
+        self.measure.max(Duration::from_secs_f64((fewest / per_s).max(steady).min(longest)))
+    }
 }
 
 impl Options {
@@ -87,40 +109,41 @@ impl Options {
         ROUNDS[usize::from(!self.quick)]
     }
 
-    /// Times that a session of this much thinking and `busy_s` of responses fits into: a step
-    /// warms up for a session and is measured for two.
+    /// Times that the sessions fit into, if a request takes `response_s`: a step warms up until 99
+    /// of 100 sessions are over, so that as many leave as come, and is measured for two sessions.
     ///
     /// # Errors
     /// [`Error::Operator`]: sessions are too long for the given scale.
-    pub(super) fn times(&self, think_s: f64, busy_s: f64) -> Result<Times> {
+    pub(super) fn times(&self, response_s: f64) -> Result<Times> {
         let budget = if self.quick { QUICK } else { FULL }[usize::from(self.gate)].as_secs_f64();
         let longest = budget / self.thoroughness().steps() as f64;
-        let room = (longest / 3.0 - busy_s).max(0.1);
-        let fits = (room / think_s.max(1e-9)).min(1.0);
+        let drawn = self.scenario.drawn_sessions();
+        let (think, busy) = (durations(drawn, 1.0, 0.0), durations(drawn, 0.0, response_s));
+        let whole = |of: &[f64]| p99(of) + 2.0 * mean(of);
+        let fits = ((longest - whole(&busy)).max(0.1) / whole(&think).max(1e-9)).min(1.0);
         let scale = match self.time_scale {
             None => fits.max(LEAST_SCALE),
             Some(scale) if scale <= fits * 1.01 => scale,
             Some(scale) => {
                 return Err(Error::Operator(format!(
-                    "--time-scale {scale}: a session thinks for {:.0} s, too long for {} steps in {:.0} minutes; leave the flag out, or give at most {fits:.3}",
-                    think_s * scale,
+                    "--time-scale {scale}: a session thinks for {:.0} s, and 1 of 100 for more than {:.0} s, too long for {} steps in {:.0} minutes; leave the flag out, or give at most {fits:.3}",
+                    mean(&think) * scale,
+                    p99(&think) * scale,
                     self.thoroughness().steps(),
                     budget / 60.0
                 )));
             }
         };
-        let session = Duration::from_secs_f64(think_s * scale + busy_s.min(longest / 3.0));
+        let sessions = durations(drawn, scale, response_s);
+        let seconds = |seconds: f64| Duration::from_secs_f64(seconds.min(longest / 2.0));
         let shortest = SHORTEST[usize::from(!self.quick)];
-        // A queue has to grow beyond the limit within the window.
-        let grown = Duration::from_secs_f64(4.0 * self.limit.ms / 1000.0);
-        let grown = grown.min(Duration::from_secs_f64(longest * 2.0 / 3.0));
-        let measure = self.step.unwrap_or_else(|| (2 * session).max(shortest).max(grown));
-        let warm_up = match self.step {
-            Some(step) => session.max(step / 3),
-            None => session.max(shortest / 3),
-        };
-        let longest = Duration::from_secs_f64(longest).saturating_sub(warm_up).max(measure);
-        Ok(Times { scale, warm_up, measure, longest })
+        let warm_up = seconds(p99(&sessions)).max(self.step.unwrap_or(shortest) / 3);
+        let longest = Duration::from_secs_f64(longest).saturating_sub(warm_up);
+        let grown = Duration::from_secs_f64(LIMITS * self.limit.ms / 1000.0).min(longest);
+        let two = seconds(2.0 * mean(&sessions));
+        let measure = self.step.unwrap_or_else(|| two.max(shortest).max(grown));
+        let spread_s = half_difference(&sessions);
+        Ok(Times { scale, warm_up, measure, longest: longest.max(measure), response_s, spread_s })
     }
 
     /// The addresses of the site.
@@ -202,14 +225,45 @@ pub(super) mod tests {
         assert!(!is_here("192.0.2.1".parse().unwrap()));
     }
 
+    /// Sessions of so many pages, with a think time of `think` before each but the first.
+    pub(in crate::capacity) fn pages(pages: usize, think: &str) -> Scenario {
+        let steps = vec!["\"Page\""; pages].join(", ");
+        let text = format!(
+            "[session]\nsteps = [{steps}]\nthink = \"{think}\"\n[pages]\nPage = {{ path = \"/\" }}\n"
+        );
+        Scenario::from_toml(&text, "pages.toml").unwrap()
+    }
+
+    #[test]
+    fn a_step_warms_up_until_nearly_all_sessions_are_over() {
+        let five = Options { scenario: pages(5, "1s"), ..options("x") };
+        let times = five.times(0.02).unwrap();
+        // Erlang with four stages of 1 s: 99 % within 10.05 s; the responses take 0.1 s.
+        assert!((times.warm_up.as_secs_f64() - 10.15).abs() < 0.5, "{times:?}");
+        assert_eq!(times.scale, 1.0);
+        let page = options("x").times(0.01).unwrap();
+        assert_eq!((page.scale, page.warm_up), (1.0, Duration::from_secs(2)));
+        // Twenty limits of 500 ms.
+        assert_eq!(page.measure, Duration::from_secs(10));
+    }
+
+    #[test]
+    fn windows_are_longer_where_chance_would_hide_a_fault() {
+        let five = Options { scenario: pages(5, "1s"), quick: false, ..options("x") };
+        let times = five.times(0.02).unwrap();
+        assert_eq!(times.window(1000.0, 20.0), times.measure);
+        let slow = times.window(2.0, 20.0);
+        // 3 √(2 · 2/s · 1.1 s · t) / (2/s · t) = 0.1, with t = 31 s.
+        assert!((slow.as_secs_f64() - 31.0).abs() < 2.0, "{slow:?}");
+        assert_eq!(times.window(0.001, 20.0), times.longest);
+    }
+
     #[test]
     fn long_sessions_are_shortened_to_the_time_and_short_ones_are_not() {
-        let options = options("https://127.0.0.1/");
-        let page = options.times(0.0, 0.01).unwrap();
-        assert_eq!((page.scale, page.measure), (1.0, Duration::from_secs(6)));
-        let shop = options.times(84.0, 0.1).unwrap();
+        let long = Options { scenario: pages(13, "7s"), ..options("https://127.0.0.1/") };
+        let shop = long.times(0.01).unwrap();
         assert!(shop.scale < 0.2, "{shop:?}");
-        let steps = options.thoroughness().steps() as f64;
+        let steps = long.thoroughness().steps() as f64;
         assert!(steps * (shop.warm_up + shop.measure).as_secs_f64() <= 600.0, "{shop:?}");
     }
 
@@ -217,7 +271,7 @@ pub(super) mod tests {
     fn windows_of_slow_sites_and_of_long_limits_keep_to_the_time() {
         for gate in [false, true] {
             let slow = Options { gate, limit: Limit { ms: 30e3, percentile: 95 }, ..options("x") };
-            let times = slow.times(0.0, 5.0).unwrap();
+            let times = slow.times(5.0).unwrap();
             let budget = QUICK[usize::from(gate)].as_secs_f64();
             let step = (times.warm_up + times.longest).as_secs_f64();
             assert!(times.measure <= times.longest, "{times:?}");
@@ -228,8 +282,10 @@ pub(super) mod tests {
     #[test]
     fn a_scale_that_does_not_fit_is_refused_with_one_that_does() {
         let options = Options { time_scale: Some(1.0), ..options("https://127.0.0.1/") };
-        let error = options.times(84.0, 0.1).unwrap_err();
+        let long = Options { scenario: pages(13, "7s"), ..options.clone() };
+        let error = long.times(0.01).unwrap_err();
         assert!(error.to_string().contains("give at most 0."), "{error}");
-        assert!(options.times(1.0, 0.1).is_ok());
+        let short = Options { scenario: pages(2, "1s"), ..options };
+        assert!(short.times(0.1).is_ok());
     }
 }

@@ -25,7 +25,7 @@ pub(super) fn page(report: &Report, drawn: &[Figure], palette: &Palette) -> Stri
             section {
                 h2 { "What limits it" }
                 p { b { (bottleneck.headline) } }
-                @if let Some(first) = bottleneck.evidence.first() { p { (first) } }
+                @for sentence in bottleneck.drift.iter().chain(bottleneck.evidence.first()) { p { (sentence) } }
             }
             section {
                 h2 { "What happens beyond" }
@@ -36,7 +36,7 @@ pub(super) fn page(report: &Report, drawn: &[Figure], palette: &Palette) -> Stri
         h2 { "For the engineer" }
         div.charts { @for it in drawn.iter().filter(|it| !it.is_first()) { (on_page(it)) } }
         h3 { "The limit and its evidence" }
-        ul { @for sentence in &bottleneck.evidence { li { (sentence) } } }
+        ul { @for sentence in bottleneck.drift.iter().chain(&bottleneck.evidence) { li { (sentence) } } }
         h3 { "Scalability" }
         (law(report))
         @if !report.windows.is_empty() {
@@ -151,17 +151,19 @@ fn steps(report: &Report) -> Markup {
     let percentile = report.limit.percentile;
     html! { div.scroll { table.dense {
         tr {
-            th { "no." } th { "rate /s" } th { "arrived /s" } th { "completed /s" } th { "lost /s" } th { "in progress" }
-            th { "p50" } th { (format!("p{percentile}")) } th { "first byte" } th { "full handshakes" }
+            th { "no." } th { "rate /s" } th.text { "outcome" } th { "arrived /s" } th { "completed /s" } th { "expected /s" } th { "lost /s" }
+            th { "p50" } th { (format!("p{percentile}")) } th { "in progress" } th { "first byte" } th { "full handshakes" }
             @if with_host { th { "site, CPUs" } th { "busiest thread" } th { "machine, CPUs" } th { "accept queue" } }
-            th { "driver" } th.text { "outcome" }
+            th { "driver" }
         }
         @for step in steps { tr {
-            td { (step.number) } td { (digits(step.rate_per_s)) } td { (digits(step.offered_per_s)) } td { (digits(step.completed_per_s)) }
-            td { (digits(step.refused_per_s + step.abandoned_per_s + step.failed_per_s)) }
-            td { (digits(step.in_flight)) }
+            td { (step.number) } td { (digits(step.rate_per_s)) }
+            td.text.missed[step.outcome != Outcome::Carried] { (step.outcome.in_words()) }
+            td { (digits(step.offered_per_s)) } td { (digits(step.completed_per_s)) } td { (digits(step.expected_per_s)) }
+            td { (digits(step.lost_per_s())) }
             td { (words::time(step.response_p50_ms)) }
             td { @if step.response.is_lower_bound { ">\u{a0}" } (words::time(step.response.ms)) }
+            td { (digits(step.in_flight)) }
             td { @match step.phases.first_byte_ms { Some(it) => (words::time(it)), None => "–" } }
             td { (format!("{:.0} %", 100.0 * step.full_handshake_share)) }
             @if with_host {
@@ -175,20 +177,20 @@ fn steps(report: &Report) -> Markup {
                 }
             }
             td { (format!("{:.0} %", 100.0 * step.driver_cpu_share)) }
-            td.text.missed[step.outcome != Outcome::Carried] { (step.outcome.in_words()) }
         } }
-    } } }
+    } }
+    p.soft { "Expected: what completes of the sessions that arrived if the site keeps up, by the lengths of the scenario's sessions." } }
 }
 
 fn setting(report: &Report) -> Markup {
     let machine = tidegate_host::Machine::read();
     let noun = words::sessions(report);
     html! { dl.how {
-        dt { "Load" } dd { (format!("New {noun} arrive as a Poisson process, whether or not earlier ones are over (open model); {} requests a session; steps of {} s after a warm-up.", digits(report.requests), digits(report.step_s))) }
+        dt { "Load" } dd { (format!("New {noun} arrive as a Poisson process, whether or not earlier ones are over (open model); {} requests a session; steps of {} s after a warm-up of {} s, within which 99 of 100 sessions end.", digits(report.requests), digits(report.step_s), digits(report.warm_up_s))) }
         dt { "Think time" } dd { @if report.think_s == 0.0 { "None." } @else if report.time_scale < 1.0 {
             (format!("{} s a session. In the steps customers thought {} times as long, so that the study ended in time; customers at a time are for real times: rate × (measured time of a session + think time that was left out).", digits(report.think_s), exact(report.time_scale)))
         } @else { (format!("{} s a session.", digits(report.think_s))) } }
-        dt { "Carried" } dd { (format!("At least 98 % of the {noun} that end complete, as many complete as arrive, and the {}th percentile of response times is at most {}. The rate is the one at which a step is as likely to be carried as not, by the method of up and down.", report.limit.percentile, report.limit)) }
+        dt { "Carried" } dd { (format!("At least 98 % of the {noun} that end complete, as many complete as their lengths let one expect, and the {}th percentile of response times is at most {}. The rate is the one at which a step is as likely to be carried as not, by the method of up and down.", report.limit.percentile, report.limit)) }
         dt { "Customers at a time" } dd { "Little's law: rate × mean time of a session." }
         dt { "The site's process" } dd { @match &report.processes { Some(it) => (it), None => "not observed: the site was seen from outside" } @if report.analysis.bottleneck.resource == Resource::Machine { "; the load generator ran on the same processors" } }
         dt { "Load generator" } dd { (machine.to_string()) " · " (machine.system) }
@@ -223,7 +225,7 @@ pub(super) mod tests {
         .map(|(rate, completed, ms)| step(rate, completed, ms))
         .collect();
         let carried = Interval { value: 100.0, low: 95.0, high: 105.0 };
-        let analysis = analyse(&steps, End::Found, Some(carried), LIMIT, (0.0, 1.0));
+        let analysis = analyse(&steps, End::Found, Some(carried), LIMIT, (0.0, 1.0), 10.0);
         Report {
             target: "https://shop.example".into(),
             scenario: "shop <b>".into(),
@@ -234,6 +236,7 @@ pub(super) mod tests {
             time_scale: 0.5,
             think_s: 10.0,
             requests: 5.0,
+            warm_up_s: 5.0,
             step_s: 10.0,
             processes: None,
             provenance: Provenance::default(),

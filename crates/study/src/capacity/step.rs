@@ -26,8 +26,10 @@ pub enum Outcome {
     Carried,
     /// They complete, but responses take longer than the limit.
     TooSlow,
-    /// Sessions fail, are refused or abandoned, or fewer complete than arrive.
+    /// Sessions fail, are refused or abandoned.
     Lost,
+    /// None is lost, but fewer complete than arrive: they accumulate.
+    Behind,
     /// The load generator was saturated: the step says nothing of the site.
     Driver,
 }
@@ -39,6 +41,7 @@ impl Outcome {
             Self::Carried => "carried",
             Self::TooSlow => "too slow",
             Self::Lost => "sessions lost",
+            Self::Behind => "falls behind",
             Self::Driver => "driver saturated",
         }
     }
@@ -122,6 +125,11 @@ pub struct Step {
     pub offered_per_s: f64,
     /// Completed.
     pub completed_per_s: f64,
+    /// Completions to be expected of these arrivals by the lengths of sessions, if the site keeps
+    /// up.
+    pub expected_per_s: f64,
+    /// The standard deviation of this rate by the chance of the lengths.
+    pub expected_deviation_per_s: f64,
     /// Refused before their handshake was complete.
     pub refused_per_s: f64,
     /// Given up by customers without patience.
@@ -140,6 +148,9 @@ pub struct Step {
     pub response: ResponseTime,
     /// Its median.
     pub response_p50_ms: f64,
+    /// Mean time from a request to the last byte of its response, without connection and
+    /// handshake.
+    pub service_ms: f64,
     /// Medians of the phases.
     pub phases: PhaseTimes,
     /// Share of the handshakes that were full.
@@ -156,8 +167,10 @@ pub struct Step {
 
 /// Least share of completed sessions that is carried: the rest may fail by chance.
 const COMPLETED: f64 = 0.98;
-/// Least completed sessions per arrived one.
-const PER_OFFERED: f64 = 0.9;
+/// Least completed sessions per expected one.
+const PER_EXPECTED: f64 = 0.9;
+/// Standard deviations that are chance.
+const BY_CHANCE: f64 = 3.0;
 
 impl Step {
     /// Judges a step by its figures.
@@ -165,13 +178,15 @@ impl Step {
         if !self.driver_saturated_because.is_empty() {
             return Outcome::Driver;
         }
-        // Of a short window: those that arrive at its end complete after it, by chance more than
-        // those that arrived before it.
-        let behind = self.offered_per_s - self.completed_per_s;
-        let chance = 3.0 * (self.offered_per_s / self.measured_s.max(1e-9)).sqrt();
-        let allowed = ((1.0 - PER_OFFERED) * self.offered_per_s).max(chance);
-        if self.completed_ratio < COMPLETED || behind > allowed {
+        if self.completed_ratio < COMPLETED {
             return Outcome::Lost;
+        }
+        let chance = BY_CHANCE * self.expected_deviation_per_s;
+        let allowed = ((1.0 - PER_EXPECTED) * self.expected_per_s).max(chance);
+        let behind = self.expected_per_s - self.completed_per_s;
+        // A window in which none completed shows no site that carries a load.
+        if behind > allowed || self.completed_per_s <= 0.0 {
+            return Outcome::Behind;
         }
         // A lower bound at or below the limit says that responses are missing beyond it.
         if self.response.ms > limit.ms || self.response.is_lower_bound {
@@ -183,6 +198,11 @@ impl Step {
     /// Whether throughput follows the offered load, whatever the response time.
     pub fn follows(&self) -> bool {
         matches!(self.outcome, Outcome::Carried | Outcome::TooSlow)
+    }
+
+    /// Sessions lost per second: refused, abandoned or failed.
+    pub fn lost_per_s(&self) -> f64 {
+        self.refused_per_s + self.abandoned_per_s + self.failed_per_s
     }
 
     /// Mean time that a session takes, by Little's law `W = N / X`; `None` if none completed.
@@ -207,6 +227,8 @@ pub(super) mod tests {
             rate_per_s: rate,
             offered_per_s: rate,
             completed_per_s: completed,
+            expected_per_s: rate,
+            expected_deviation_per_s: 0.01 * rate,
             refused_per_s: 0.0,
             abandoned_per_s: rate - completed,
             failed_per_s: 0.0,
@@ -216,6 +238,7 @@ pub(super) mod tests {
             in_flight_growth: 1.0,
             response: ResponseTime { ms: response_ms, is_lower_bound: false },
             response_p50_ms: response_ms / 2.0,
+            service_ms: response_ms / 2.0,
             phases: PhaseTimes { first_byte_ms: Some(response_ms / 2.0), ..PhaseTimes::default() },
             full_handshake_share: 0.1,
             driver_cpu_share: 0.2,
@@ -232,8 +255,6 @@ pub(super) mod tests {
         assert_eq!(step(100.0, 100.0, 400.0).outcome, Outcome::Carried);
         assert_eq!(step(100.0, 100.0, 501.0).outcome, Outcome::TooSlow);
         assert_eq!(step(100.0, 97.0, 400.0).outcome, Outcome::Lost);
-        let behind = Step { completed_ratio: 1.0, ..step(100.0, 80.0, 400.0) };
-        assert_eq!(behind.judge(LIMIT), Outcome::Lost);
         let bound = ResponseTime { ms: 300.0, is_lower_bound: true };
         assert_eq!(
             Step { response: bound, ..step(100.0, 100.0, 1.0) }.judge(LIMIT),
@@ -241,17 +262,38 @@ pub(super) mod tests {
         );
     }
 
-    #[test]
-    fn a_short_step_may_be_behind_by_chance() {
-        // 10 per s for 1 s: three standard deviations are 9.5 sessions.
-        let short = Step { measured_s: 1.0, completed_ratio: 1.0, ..step(10.0, 5.0, 10.0) };
-        assert_eq!(short.judge(LIMIT), Outcome::Carried);
+    /// A step in which no session is lost, and fewer complete than arrive.
+    fn unfinished(rate: f64, completed: f64) -> Step {
+        Step { completed_ratio: 1.0, abandoned_per_s: 0.0, ..step(rate, completed, 400.0) }
     }
 
     #[test]
-    fn a_step_in_which_none_ended_is_lost() {
-        let still = Step { completed_ratio: 1.0, measured_s: 60.0, ..step(0.2, 0.0, 0.0) };
-        assert_eq!(still.judge(LIMIT), Outcome::Lost);
+    fn a_step_is_behind_if_fewer_complete_than_the_lengths_of_sessions_explain() {
+        assert_eq!(unfinished(100.0, 80.0).judge(LIMIT), Outcome::Behind);
+        // By the lengths of sessions 85 of 100 are expected to complete.
+        let late = Step { expected_per_s: 85.0, ..unfinished(100.0, 80.0) };
+        assert_eq!(late.judge(LIMIT), Outcome::Carried);
+        // 15 fewer are chance with a deviation of 6, and not with one of 4.
+        let chance = |deviation: f64| Step {
+            expected_deviation_per_s: deviation,
+            ..unfinished(100.0, 85.0)
+        };
+        assert_eq!(chance(6.0).judge(LIMIT), Outcome::Carried);
+        assert_eq!(chance(4.0).judge(LIMIT), Outcome::Behind);
+    }
+
+    #[test]
+    fn lost_are_sessions_that_failed_and_no_others() {
+        assert_eq!(step(100.0, 97.0, 400.0).outcome, Outcome::Lost);
+        assert_ne!(unfinished(100.0, 50.0).judge(LIMIT), Outcome::Lost);
+        assert_eq!(step(100.0, 97.0, 400.0).lost_per_s(), 3.0);
+    }
+
+    #[test]
+    fn a_step_in_which_none_completed_is_not_carried() {
+        let none =
+            Step { expected_per_s: 0.1, expected_deviation_per_s: 1.0, ..unfinished(0.2, 0.0) };
+        assert_eq!(none.judge(LIMIT), Outcome::Behind);
     }
 
     #[test]

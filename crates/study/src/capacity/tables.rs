@@ -67,10 +67,12 @@ fn result(report: &Report) -> Row {
         "peak_completed_per_s": analysis.peak_per_s,
         "time_scale": report.time_scale,
         "resource": analysis.bottleneck.resource,
+        "requests_at_a_time": analysis.bottleneck.at_a_time,
         "cpu_s_per_session": analysis.bottleneck.cpu_s_per_session,
         "cpu_bound_per_s": analysis.bottleneck.cpu_bound_per_s,
     }));
     row.insert("evidence".into(), json!(analysis.bottleneck.evidence));
+    row.insert("drift".into(), json!(analysis.bottleneck.drift));
     row
 }
 

@@ -5,6 +5,7 @@ use super::beyond::compared;
 use super::bottleneck::digits;
 use super::kept::{KEPT, Kept, kept, undecided_because, verdict};
 use super::staircase::End;
+use super::step::{Outcome, Step};
 use super::updown::Interval;
 use super::{Compared, Report};
 use crate::Verdict;
@@ -54,7 +55,7 @@ pub fn headline(report: &Report) -> String {
                     first."
                 .to_owned();
         }
-        return format!("Your site keeps to {limit} at no load, however light.");
+        return format!("Your site does not keep {limit}, even at the lightest load.");
     };
     let least = if analysis.end == End::Found { "" } else { "at least " };
     let rate = round(carried.value);
@@ -80,9 +81,11 @@ pub(super) fn lead(report: &Report) -> String {
     );
     match (analysis.end, analysis.carried_per_s) {
         (End::Found, Some(carried)) => format!(
-            "Up to {} {noun} per second (95 % interval {}), {within}. With more, responses take longer or customers are lost.",
+            "Up to {} {noun} per second (95 % interval {}), {within}. With more, {}.{}",
             round(carried.value),
             range(carried),
+            with_more(report, carried),
+            contradiction(report, carried),
         ),
         (End::MaxRate, _) => format!(
             "At {} {noun} per second, the highest rate that was allowed, {within}. The site's limit is beyond: it was not looked for.",
@@ -95,8 +98,58 @@ pub(super) fn lead(report: &Report) -> String {
         (End::Driver, None) => {
             "Even at the lightest load that was offered the load generator fell behind, so that the figures say nothing of the site. Give it processors of its own, or another machine.".to_owned()
         }
-        _ => format!(
-            "At the lightest load that was offered, fewer than {percentile} of 100 responses took at most {limit}, or customers were lost."
+        _ => {
+            let lightest = report.steps.iter().min_by(|a, b| a.rate_per_s.total_cmp(&b.rate_per_s));
+            let what = match lightest.map(|step| step.outcome) {
+                Some(Outcome::TooSlow) => {
+                    format!("fewer than {percentile} of 100 responses take at most {limit}")
+                }
+                other => other.and_then(|it| became(it, noun)).unwrap_or_default(),
+            };
+            format!("At the lightest load that was offered, {what}.")
+        }
+    }
+}
+
+/// What became of a step that was not carried; `None` if it was, or says nothing of the site.
+fn became(outcome: Outcome, noun: &str) -> Option<String> {
+    match outcome {
+        Outcome::Carried | Outcome::Driver => None,
+        Outcome::TooSlow => Some("responses take longer".to_owned()),
+        Outcome::Behind => {
+            Some(format!("fewer {noun} complete than arrive, so that they accumulate"))
+        }
+        Outcome::Lost => Some(format!("{noun} fail, are abandoned or are refused")),
+    }
+}
+
+/// What became of the steps above the carried rate: each of their outcomes once.
+fn with_more(report: &Report, carried: Interval) -> String {
+    let mut outcomes: Vec<String> = Vec::new();
+    for outcome in [Outcome::TooSlow, Outcome::Behind, Outcome::Lost] {
+        let beyond = |step: &Step| step.rate_per_s > carried.value && step.outcome == outcome;
+        if report.steps.iter().any(beyond) {
+            outcomes.extend(became(outcome, sessions(report)));
+        }
+    }
+    match outcomes.split_last() {
+        None => "it does not".to_owned(),
+        Some((last, [])) => last.clone(),
+        Some((last, others)) => format!("{}, or {last}", others.join(", ")),
+    }
+}
+
+/// Steps far above the carried rate that were carried: the figure does not hold for their time.
+fn contradiction(report: &Report, carried: Interval) -> String {
+    let above = |step: &&Step| {
+        step.outcome == Outcome::Carried
+            && step.rate_per_s > (1.1 * carried.value).max(carried.high)
+    };
+    match report.steps.iter().filter(above).count() {
+        0 => String::new(),
+        count => format!(
+            " Warning: {count} {} carried far above this rate, so the site or the machine changed during the study. Repeat it while nobody else uses the machine.",
+            if count == 1 { "step was" } else { "steps were" },
         ),
     }
 }
@@ -109,17 +162,31 @@ pub(super) fn beyond(report: &Report) -> Vec<String> {
     let steps = report.steps.iter().filter(|step| step.driver_saturated_because.is_empty());
     let most = steps.max_by(|a, b| a.rate_per_s.total_cmp(&b.rate_per_s));
     if let Some(step) = most.filter(|step| step.rate_per_s > 1.1 * carried && carried > 0.0) {
-        let share = step.completed_per_s / carried;
-        text.push(format!(
-            "When {} {noun} per second arrive, {:.1} times what the site carries, it completes {} per second: {:.0} % of what it carries. {} of 100 responses then take {}{}.",
-            round(step.offered_per_s),
-            step.offered_per_s / carried,
-            round(step.completed_per_s),
-            100.0 * share,
-            report.limit.percentile,
-            if step.response.is_lower_bound { "at least " } else { "up to " },
-            time(step.response.ms),
-        ));
+        // Within the limit it carries less than it completes if it may take its time.
+        let completes = match step.completed_per_s / carried {
+            share if share <= 1.0 => format!(
+                "completes {} per second, {:.0} % of that",
+                round(step.completed_per_s),
+                100.0 * share
+            ),
+            _ => format!(
+                "completes {} per second, but not within {}",
+                round(step.completed_per_s),
+                report.limit
+            ),
+        };
+        let (arrive, times) = (round(step.offered_per_s), step.offered_per_s / carried);
+        text.push(match step.outcome {
+            Outcome::Carried => format!(
+                "When {arrive} {noun} per second arrive, {times:.1} times the carried rate, the site carries them as well."
+            ),
+            _ => format!(
+                "When {arrive} {noun} per second arrive, {times:.1} times what the site carries, it {completes}. {} of 100 responses then take {}{}.",
+                report.limit.percentile,
+                if step.response.is_lower_bound { "at least " } else { "up to " },
+                time(step.response.ms),
+            ),
+        });
     }
     let all = compared(&report.windows);
     let at = |gate: bool| all.iter().rev().find(|it| it.gate == gate && it.multiple > 1.0);
@@ -156,7 +223,7 @@ fn keeps(loads: &[Kept], quick: bool) -> String {
     let figures = match each.is_empty() {
         true => String::new(),
         false => format!(
-            "By the baseline of each round, the site behind the gate completes {each}, of what it carries. "
+            "By the baseline of each round, the site behind the gate completes {each}, of the rate that it carries within the limit. "
         ),
     };
     let verdict = match verdict(loads) {
@@ -227,8 +294,9 @@ pub fn terminal(report: &Report) -> String {
     let paragraph = |text: &str| tidegate_load::paragraph("", text) + "\n";
     let mut text = format!("\n{}\n", paragraph(&headline(report)));
     text += &paragraph(&lead(report));
-    text += &format!("\n{}", paragraph(&report.analysis.bottleneck.headline));
-    for sentence in &report.analysis.bottleneck.evidence {
+    let bottleneck = &report.analysis.bottleneck;
+    text += &format!("\n{}", paragraph(&bottleneck.headline));
+    for sentence in bottleneck.drift.iter().chain(&bottleneck.evidence) {
         text += &(tidegate_load::paragraph("  ", sentence) + "\n");
     }
     for sentence in beyond(report) {
@@ -240,6 +308,7 @@ pub fn terminal(report: &Report) -> String {
 #[cfg(test)]
 mod tests {
     use super::super::page::tests::report;
+    use super::super::step::tests::step;
     use super::*;
 
     #[test]
@@ -260,7 +329,51 @@ mod tests {
         assert!(headline(&report).contains("is not known"));
         assert!(lead(&report).contains("say nothing of the site"));
         report.analysis.end = End::NothingCarried;
-        assert!(headline(&report).contains("at no load"));
+        assert!(headline(&report).contains("even at the lightest load"));
+        report.steps = vec![step(5.0, 5.0, 9000.0)];
+        assert!(lead(&report).contains("fewer than 95 of 100 responses take"), "{}", lead(&report));
+        report.steps = vec![step(5.0, 0.1, 9000.0)];
+        assert!(lead(&report).contains("sessions fail, are abandoned or are refused"));
+    }
+
+    #[test]
+    fn no_customer_is_called_lost_where_none_was() {
+        let mut report = report(false);
+        let slow = |rate: f64| step(rate, rate, 900.0);
+        report.steps = vec![step(50.0, 50.0, 60.0), slow(110.0), slow(200.0)];
+        assert!(lead(&report).ends_with("With more, responses take longer."), "{}", lead(&report));
+        report.steps[2].outcome = Outcome::Behind;
+        let told = lead(&report);
+        assert!(
+            told.ends_with(
+                "take longer, or fewer sessions complete than arrive, so that they accumulate."
+            ),
+            "{told}"
+        );
+        report.steps[1].outcome = Outcome::Lost;
+        assert!(lead(&report).contains("or sessions fail, are abandoned or are refused."));
+    }
+
+    #[test]
+    fn what_completes_beyond_the_limit_is_no_share_of_what_is_carried_within_it() {
+        let mut report = report(false);
+        report.steps = vec![step(50.0, 50.0, 60.0), step(200.0, 135.0, 2000.0)];
+        report.steps[1].outcome = Outcome::TooSlow;
+        let told = beyond(&report).remove(0);
+        assert!(
+            told.contains("it completes 135 per second, but not within 500\u{a0}ms."),
+            "{told}"
+        );
+        assert!(!told.contains("135 %"), "{told}");
+    }
+
+    #[test]
+    fn a_rate_that_was_carried_above_the_figure_is_admitted() {
+        let mut report = report(false);
+        assert!(!lead(&report).contains("Warning"));
+        report.steps.push(step(250.0, 250.0, 60.0));
+        assert!(lead(&report).contains("Warning: 1 step was carried far above this rate"));
+        assert!(beyond(&report)[0].contains("the site carries them as well"));
     }
 
     #[test]
@@ -281,7 +394,12 @@ mod tests {
         assert!(told.ends_with("So it keeps at least 85 %."), "{told}");
         report.windows.retain(|it| it.round == 0);
         let told = beyond(&report).pop().unwrap();
-        assert!(told.contains("94 % at 4 times the load, of what it carries."), "{told}");
+        assert!(
+            told.contains(
+                "94 % at 4 times the load, of the rate that it carries within the limit."
+            ),
+            "{told}"
+        );
         assert!(told.contains("is undecided: one round has no interval"), "{told}");
     }
 
