@@ -13,6 +13,8 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::CertifiedKey;
 use rustls::{InconsistentKeys, SignatureScheme};
 
+use super::LARGEST_PEM;
+
 /// A certificate with its key, read and checked. A clone shares its data. The same for
 /// all customers.
 #[derive(Clone)]
@@ -52,7 +54,7 @@ impl ClientCertificate {
             let file = if of_key { key.unwrap_or(certificate) } else { certificate };
             let unreadable =
                 |error: io::Error| wrong(of_key, error.to_string(), "name a file that can be read");
-            std::fs::read(file).map_err(unreadable)
+            tidegate_config::read_bytes(file, LARGEST_PEM).map_err(unreadable)
         };
         let broken = |of_key| {
             move |error: PemError| wrong(of_key, format!("no PEM: {error}"), "give it as PEM")

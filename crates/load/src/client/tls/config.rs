@@ -12,6 +12,7 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 use tokio::net::TcpStream;
 
+use super::LARGEST_PEM;
 use super::algorithms::Offer;
 use super::certificate::{CertificateResolver, ClientCertificate};
 use super::fetch::fetch_ticket;
@@ -141,8 +142,9 @@ pub fn trusted_roots(ca: Option<&Path>) -> Result<RootCertStore, Error> {
     let mut store = RootCertStore::empty();
     if let Some(path) = ca {
         let wrong = |error: std::io::Error| Error::File { path: path.to_owned(), source: error };
-        let certificates = CertificateDer::pem_file_iter(path)
-            .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+        let bytes = tidegate_config::read_bytes(path, LARGEST_PEM).map_err(wrong)?;
+        let certificates = CertificateDer::pem_slice_iter(&bytes)
+            .collect::<Result<Vec<_>, _>>()
             .map_err(|error| wrong(std::io::Error::other(error.to_string())))?;
         if store.add_parsable_certificates(certificates).0 == 0 {
             return Err(wrong(std::io::Error::other("contains no certificate")));
