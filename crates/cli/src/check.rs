@@ -45,7 +45,9 @@ fn check(file: &Path) -> anyhow::Result<String> {
         return Ok(format!("a valid simulated scenario; its capacity is {capacity:.1} sessions/s"));
     }
     if is_scenario(&text) {
-        let scenario = Scenario::from_file(file).map_err(anyhow::Error::msg)?;
+        // A pipe gives its text once.
+        let scenario = Scenario::from_toml(&text, &file.to_string_lossy());
+        let scenario = scenario.map_err(anyhow::Error::msg)?;
         let mean = scenario.session_length().mean_requests;
         return Ok(format!("a valid scenario; sessions of {mean:.1} requests on average"));
     }

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::Path;
 
+use crate::bounded::read_bytes;
 use crate::mistake::{Mistake, Problem};
 use crate::one_line::one_sentence;
 
@@ -30,14 +31,12 @@ fn text_of(path: &Path) -> Result<String, Problem> {
         io::ErrorKind::PermissionDenied => {
             Problem::new("may not be read by this user", "change its permissions (chmod)")
         }
+        io::ErrorKind::FileTooLarge => {
+            Problem::new(error.to_string(), "name a file of configuration")
+        }
         _ => Problem::new(format!("cannot be read: {error}"), ANOTHER),
     };
-    let length = std::fs::metadata(path).map_err(unreadable)?.len();
-    if length > LARGEST {
-        let rule = format!("has {length} bytes, at most {LARGEST}");
-        return Err(Problem::new(rule, "name a file of configuration"));
-    }
-    let bytes = std::fs::read(path).map_err(unreadable)?;
+    let bytes = read_bytes(path, LARGEST).map_err(unreadable)?;
     if bytes.trim_ascii().is_empty() {
         return Err(Problem::new("is empty", "write its content, or name another file"));
     }
@@ -75,6 +74,8 @@ mod tests {
             let shown = mistake.rsplit('/').next().unwrap();
             assert!(shown.starts_with(expected), "{shown}");
         }
+        let endless = read_file(Path::new("/dev/zero")).unwrap_err().to_string();
+        assert_eq!(endless, "/dev/zero: has more than 64 MiB; name a file of configuration");
         let name = file("good", b"a = 1\n");
         assert_eq!(read_file(&folder.path().join(name)).unwrap(), "a = 1\n");
     }

@@ -10,6 +10,7 @@
 //! Deviation: serde's derive with `deny_unknown_fields` stops at the first mistake
 //! of a text.
 
+mod bounded;
 mod declare;
 mod file;
 mod key;
@@ -25,6 +26,7 @@ mod tree;
 mod units;
 mod unknown;
 
+pub use bounded::{all_of, read_bytes, read_text, too_large};
 pub use declare::Settings;
 pub use file::read_file;
 #[doc(hidden)]

@@ -1,6 +1,7 @@
 //! What this machine is and does: processors, affinity, CPU clocks, control groups,
 //! processes and their sockets, limits, and its description in results.
 
+mod addresses;
 pub mod cgroup;
 pub mod clock;
 mod core_use;
@@ -19,6 +20,7 @@ mod service_use;
 pub mod sockets;
 pub mod tcp;
 
+pub use addresses::is_own_address;
 pub use cgroup::CpuGroup;
 pub use core_use::CoreUse;
 pub use cores::Cores;

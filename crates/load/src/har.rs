@@ -87,6 +87,10 @@ pub(crate) struct PostData {
     #[serde(default)]
     pub(crate) mime_type: String,
     pub(crate) text: Option<String>,
+    /// `base64`, where the text is no text: not of the specification, but written by several
+    /// recorders.
+    #[serde(alias = "_encoding")]
+    pub(crate) encoding: Option<String>,
     pub(crate) params: Option<Vec<Param>>,
 }
 

@@ -9,6 +9,7 @@
 //! | module | content |
 //! | --- | --- |
 //! | `html` | links, forms and elements of pages |
+//! | `fnv` | a hash that is the same on every machine |
 //! | `har` | the recordings of browsers |
 //! | `client` | connections: TCP, TLS with tickets, HTTP/1.1 and HTTP/2 |
 //! | [`feeder`] | files of values for sessions |
@@ -43,6 +44,7 @@ mod client;
 pub mod compare;
 mod error;
 pub mod feeder;
+mod fnv;
 mod har;
 mod html;
 pub mod import;

@@ -77,6 +77,29 @@ fn values_are_taken_from_answers_and_go_into_requests_as_over_http_1() {
 }
 
 #[test]
+fn bodies_of_bytes_and_locations_beyond_ascii_are_as_over_http_1() {
+    fn site(seen: &Seen) -> Response<Bytes> {
+        let mut response = Response::new(Bytes::new());
+        if seen.path == "/a" {
+            *response.status_mut() = http::StatusCode::SEE_OTHER;
+            let location = http::HeaderValue::from_bytes(b"/k\xf6").unwrap();
+            response.headers_mut().insert("location", location);
+        }
+        response
+    }
+    let server = Http2Server::start(Setup { site, ..AT_ONCE });
+    let text = "[session]\nsteps = [\"A\"]\n[pages]\n\
+                A = { path = \"/a\", body_base64 = \"AP8NCg==\", headers = { Cookie = \"a=1\" } }\n";
+    let scenario = Scenario::from_toml(text, "shop.toml").unwrap();
+    let totals = totals(plan(scenario, &server.url, 1));
+    assert_eq!((totals.completed, totals.redirects), (1, 1), "{totals:?}");
+    let seen = server.seen();
+    let sent: Vec<_> = seen.iter().map(|it| (it.path.as_str(), &it.bytes[..])).collect();
+    assert_eq!(sent, [("/a", &b"\0\xff\r\n"[..]), ("/k%F6", b"")]);
+    assert!(seen.iter().all(|it| it.cookie == "a=1"), "{seen:?}");
+}
+
+#[test]
 fn links_forms_cookies_and_redirects_work_as_over_http_1() {
     fn site(seen: &Seen) -> Response<Bytes> {
         let (status, header, body) = match seen.path.as_str() {

@@ -14,6 +14,9 @@ fn moved(seen: &Seen) -> (&'static str, String, String) {
         "/plain" => to("302 Found", "http://127.0.0.1/plain"),
         "/first" => to("302 Found", "/second"),
         "/second" => to("303 See Other", "https://www.shop.test/"),
+        "/latin" => to("302 Found", "/k\u{f6}ln?caf\u{e9}"),
+        "/k%F6ln?caf%E9" => ("200 OK", String::new(), String::new()),
+        "/nowhere" => to("302 Found", "http://["),
         "/loop" => to("302 Found", "/loop"),
         other => panic!("nobody was led to {other}"),
     }
@@ -83,4 +86,22 @@ fn a_page_that_expects_a_redirect_elsewhere_succeeds() {
         assert_eq!((summary.totals.completed, summary.totals.failed), (4, 0), "{page} {session}");
         assert!(summary.failed_checks.is_empty());
     }
+}
+
+#[test]
+fn a_location_beyond_ascii_is_followed_as_browsers_do() {
+    let (summary, server) = visit("path = \"/latin\"", "");
+    let totals = &summary.totals;
+    assert_eq!((totals.completed, totals.redirects), (4, 4), "{totals:?}");
+    assert_eq!(server.paths().iter().filter(|path| *path == "/k%F6ln?caf%E9").count(), 4);
+    let text = report(&summary);
+    assert!(text.contains("redirects       4 followed, each a further request"), "{text}");
+}
+
+#[test]
+fn a_location_that_is_no_address_is_a_failure() {
+    let (summary, _) = visit("path = \"/nowhere\"", "");
+    assert_eq!(summary.totals.failed_by_kind.get("redirect_elsewhere"), Some(&4));
+    let text = report(&summary).replace("\n                ", " ");
+    assert!(text.contains("status 302 to http://[. A customer cannot request that."), "{text}");
 }

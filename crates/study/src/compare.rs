@@ -9,7 +9,7 @@ use tidegate_stats::{Difference, Estimate, holm};
 use crate::analysis::tables::of_points;
 use crate::analysis::{Run, runs};
 use crate::experiment::{Experiment, Levels};
-use crate::folder::{STATE, SUMMARY};
+use crate::folder::{LARGEST, STATE, SUMMARY};
 use crate::metrics::Figures;
 use crate::record::{Record, read_all};
 use crate::state::State;
@@ -116,7 +116,7 @@ impl Comparison {
 /// # Errors
 /// The folder has the result of a study that keeps nothing else to compare.
 fn can_be_compared(folder: &Path) -> Result<()> {
-    let read = |name: &str| std::fs::read_to_string(folder.join(name));
+    let read = |name: &str| tidegate_config::read_text(&folder.join(name), LARGEST);
     let (Ok(summary), Err(_)) = (read(SUMMARY), read(STATE)) else { return Ok(()) };
     let summary: serde_json::Value = serde_json::from_str(&summary).unwrap_or_default();
     let Some(study) = summary["study"].as_str() else { return Ok(()) };

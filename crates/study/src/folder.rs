@@ -16,6 +16,8 @@ pub(crate) const STATE: &str = "study.json";
 pub(crate) const RUNS: &str = "runs";
 /// Name of the page that shows it.
 const PAGE: &str = "report.html";
+/// Largest file of a study that is read, in bytes.
+pub(crate) const LARGEST: u64 = 256 << 20;
 /// What a name has while its file is being written.
 const PARTIAL: &str = "partial";
 /// What to do where a file cannot be written.
@@ -134,7 +136,7 @@ impl Folder {
     pub fn result(&self) -> Result<Summary> {
         let path = self.file(SUMMARY);
         let operator = |text: String| Error::Operator(format!("{}: {text}", path.display()));
-        let text = fs::read_to_string(&path)
+        let text = tidegate_config::read_text(&path, LARGEST)
             .map_err(|error| operator(format!("{error}; give the folder of a finished study")))?;
         let value: serde_json::Value = serde_json::from_str(&text)
             .map_err(|error| operator(format!("is no result of a study: {error}")))?;

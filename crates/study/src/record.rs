@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use tidegate_host::{Machine, Provenance};
 
 use crate::experiment::{Levels, Settings, Windows};
-use crate::folder::RUNS;
+use crate::folder::{LARGEST, RUNS};
 use crate::metrics::Figures;
 use crate::summary::FORMAT;
 use crate::{Error, Result};
@@ -196,7 +196,7 @@ pub fn read_all(out: &Path) -> BTreeMap<String, Record> {
 /// A run, if its folder has the name that it was made with: one that was renamed or copied
 /// is not the run of that name.
 fn read(folder: &Path, name: &str) -> Option<Record> {
-    let text = fs::read_to_string(folder.join(FILE)).ok()?;
+    let text = tidegate_config::read_text(&folder.join(FILE), LARGEST).ok()?;
     let record: Record = serde_json::from_str(&text).ok()?;
     (record.format == FORMAT && record.planned.id == name).then_some(record)
 }

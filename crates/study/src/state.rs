@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use tidegate_host::Machine;
 
 use crate::experiment::Experiment;
-use crate::folder::{Folder, RUNS, STATE, SUMMARY};
+use crate::folder::{Folder, LARGEST, RUNS, STATE, SUMMARY};
 use crate::options::Options;
 use crate::resources::Resources;
 use crate::summary::FORMAT;
@@ -72,7 +72,7 @@ impl State {
         let shown = out.display();
         let operator = |text: String| Err(Error::Operator(format!("--out {shown}: {text}")));
         let folder = Folder::create(out)?;
-        if let Ok(text) = std::fs::read_to_string(folder.file(STATE)) {
+        if let Ok(text) = tidegate_config::read_text(&folder.file(STATE), LARGEST) {
             if let Some(other) = of_other_method(&text) {
                 return operator(format!("holds the study {other}; give another --out"));
             }
@@ -155,7 +155,7 @@ impl State {
     pub fn of(out: &Path) -> Result<Self> {
         let file = out.join(STATE);
         let operator = |text: String| Error::Operator(format!("{}: {text}", file.display()));
-        let text = std::fs::read_to_string(&file)
+        let text = tidegate_config::read_text(&file, LARGEST)
             .map_err(|error| operator(format!("{error}; give the folder of a study")))?;
         if let Some(other) = of_other_method(&text) {
             return Err(operator(format!(

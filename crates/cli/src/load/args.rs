@@ -65,13 +65,14 @@ pub struct Args {
     /// else until the end of its arrivals, else 30s, 60s in the closed model
     #[arg(short, long, value_name = "TIME", value_parser = values::length, allow_negative_numbers = true, help_heading = "Time")]
     pub(super) duration: Option<Duration>,
-    /// Header field of every request, such as 'Accept: text/html'; repeat the flag for several
+    /// Header field of every request, such as 'Accept: text/html' or 'Cookie: sid=1'; repeat the
+    /// flag for several
     #[arg(short = 'H', long = "header", value_name = "FIELD", value_parser = tidegate_load::HeaderField::parse, help_heading = "Requests")]
     pub(super) headers: Vec<tidegate_load::HeaderField>,
     /// Method of the requests to a URL [default: GET, POST with --data]
     #[arg(short = 'X', long, value_name = "METHOD", value_parser = method, help_heading = "Requests")]
     pub(super) method: Option<Method>,
-    /// Body of the requests to a URL, or @FILE for the content of a file
+    /// Body of the requests to a URL, or @FILE for the bytes of a file, @- for standard input
     #[arg(long, value_name = "TEXT", visible_alias = "body", help_heading = "Requests")]
     pub(super) data: Option<String>,
     /// Factor on think times and patience

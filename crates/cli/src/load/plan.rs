@@ -3,10 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::Context;
-
 use tidegate_load::arrivals::{Model, Process, Rate, Schedule};
-use tidegate_load::scenario::RunTimes;
+use tidegate_load::scenario::{LARGEST_CONTENT, RunTimes};
 use tidegate_load::{
     Arrivals, ClientCertificate, Close, Http, KeepAlive, PageRequest, Plan, Scenario, TicketsOf,
     TlsVersions,
@@ -97,27 +95,32 @@ fn threads(args: &Args) -> usize {
 /// How the URL alone is requested.
 fn page_request(args: &Args) -> anyhow::Result<PageRequest> {
     let body = match args.data.as_deref() {
+        Some("@-") => Some(read_standard_input(args)?),
         Some(text) => Some(match text.strip_prefix('@') {
             Some(file) => read_body(Path::new(file))?,
-            None => text.to_owned(),
+            None => text.to_owned().into_bytes(),
         }),
         None => None,
     };
     Ok(PageRequest { method: args.method, body })
 }
 
-/// Most bytes of a body that is read from a file.
-const LARGEST_BODY: u64 = 1024 * 1024;
+fn read_body(file: &Path) -> anyhow::Result<Vec<u8>> {
+    tidegate_config::read_bytes(file, LARGEST_CONTENT).map_err(|error| {
+        bad_input(format!("--data @{}: {error}; name a file to send", file.display()))
+    })
+}
 
-fn read_body(file: &Path) -> anyhow::Result<String> {
-    let shown = file.display();
-    let wrong = |why: String| bad_input(format!("--data @{shown}: {why}"));
-    let length = std::fs::metadata(file).map_err(|error| wrong(error.to_string()))?.len();
-    if length > LARGEST_BODY {
-        return Err(wrong(format!("is {length} bytes long; at most {LARGEST_BODY} are possible")));
+/// As curl has it. Drivers get their work by standard input.
+fn read_standard_input(args: &Args) -> anyhow::Result<Vec<u8>> {
+    if args.drivers > 1 {
+        return Err(bad_input(
+            "--data @-: several drivers cannot read standard input; write the body to a file and \
+             give --data @FILE",
+        ));
     }
-    let bytes = std::fs::read(file).with_context(|| format!("cannot read {shown}"))?;
-    String::from_utf8(bytes).map_err(|_| wrong("is not UTF-8 text; only text can be sent".into()))
+    tidegate_config::all_of(std::io::stdin().lock(), LARGEST_CONTENT)
+        .map_err(|error| bad_input(format!("--data @-: {error}; send less")))
 }
 
 fn set_connections(plan: &mut Plan, args: &Args) {

@@ -183,7 +183,7 @@ fn options(args: Args) -> anyhow::Result<Options> {
 /// On the site's own machine the load generator takes no more than one processor from it.
 fn threads(target: &str, resolve: &[Resolve]) -> usize {
     let addresses = tidegate_load::addresses_of(target, resolve).unwrap_or_default();
-    match addresses.iter().any(|address| capacity::is_here(address.ip())) {
+    match addresses.iter().any(|address| tidegate_host::is_own_address(address.ip())) {
         true => 1,
         false => std::thread::available_parallelism().map_or(1, usize::from),
     }

@@ -100,6 +100,25 @@ fn header_fields_method_and_body_are_sent_as_given() {
 }
 
 #[test]
+fn the_bytes_of_a_file_and_given_cookies_are_sent_as_they_are() {
+    let upstream = Upstream::start();
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), b"\x1f\x8b\0\xff\n").unwrap();
+    let data = format!("@{}", file.path().display());
+    let cookies = ["-H", "Cookie: sid=a", "-H", "Cookie: lang=en"];
+    let flags = [&["-n", "1", "-c", "1", "--data", &data], &cookies[..]].concat();
+    let (output, summary) = load(&upstream.url, &flags);
+    assert_eq!(summary["totals"]["requests_ok"], 1, "{}", output.stderr_text());
+    let request = upstream.whole_requests().pop().unwrap();
+    assert_eq!(request.matches("Cookie:").count(), 1, "{request}");
+    for line in
+        ["Cookie: sid=a; lang=en\r\n", "Content-Length: 5\r\n", "application/octet-stream\r\n"]
+    {
+        assert!(request.contains(line), "{request}");
+    }
+}
+
+#[test]
 fn a_rate_may_be_given_per_minute_and_the_older_flag_says_what_replaces_it() {
     let upstream = Upstream::start();
     let (output, summary) = load(&upstream.url, &["-r", "6000/m", "-n", "10"]);
@@ -133,6 +152,8 @@ fn a_service_that_is_missing_or_unclear_is_answered_with_what_to_write() {
         (&["load", "no-such-scenario"], "tidegate load --list"),
         (&["load", "auction-buyers", "--target", "http://a", "-X", "POST"], "for each page"),
         (&["load", "http://a", "-H", "Host: b"], "is set from the URL"),
+        (&["load", "http://a", "-H", "Cookie: b"], "such as 'Cookie: sid=1; lang=en'"),
+        (&["load", "http://a", "--data", "@-", "--drivers", "2"], "give --data @FILE"),
         (&["load", "http://a", "-d", "soon"], "such as 30s"),
         (&["load", "http://a", "-r", "5/day"], "such as 50"),
         (&["load", "http://a", "-X", "FETCH"], "GET, HEAD, POST"),

@@ -134,3 +134,36 @@ fn numbers_and_times_of_flags_say_what_they_must_be() {
         "similar argument exists: '--duration'",
     );
 }
+
+#[test]
+fn a_file_without_end_is_read_up_to_a_bound_that_is_named() {
+    let zero = "/dev/zero";
+    for (args, expected) in [
+        (&["check", zero][..], "/dev/zero: has more than 64 MiB; name a file of configuration"),
+        (&["load", zero, AT[0], AT[1]], "/dev/zero: has more than 64 MiB"),
+        (&["load", "compare", zero, zero], "/dev/zero: has more than 256 MiB"),
+        (&["load", "merge", zero, zero], "/dev/zero: has more than 256 MiB"),
+        (&["load", "report", zero, "--out", "none.html"], "/dev/zero: has more than 256 MiB"),
+        (&["load", "import", zero], "/dev/zero: cannot be read: has more than 256 MiB;"),
+        (
+            &["load", "http://127.0.0.1:1", "--data", "@/dev/zero"],
+            "--data @/dev/zero: has more than 16 MiB;",
+        ),
+        (&["load", "https://127.0.0.1:1", "--ca", zero], "/dev/zero: has more than 16 MiB"),
+        (&["load", "https://127.0.0.1:1", "--cert", zero], "/dev/zero: has more than 16 MiB"),
+        (&["site", "brokerage", "--feed", zero], "--feed /dev/zero: has more than 64 MiB"),
+    ] {
+        tells(args, expected);
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("shop.toml");
+    let start = "[session]\nstart = \"A\"\n[pages]\nA = { path = \"/\" }\n";
+    for (rest, expected) in [
+        ("[transitions]\nfile = \"/dev/zero\"\n", "has more than 8 MiB"),
+        ("[feeders.a]\nfile = \"/dev/zero\"\n", "has more than 256 MiB"),
+        ("[tls]\ncertificate = \"/dev/zero\"\n", "has more than 16 MiB"),
+    ] {
+        std::fs::write(&file, format!("{start}{rest}")).unwrap();
+        tells(&["check", &file.display().to_string()], expected);
+    }
+}

@@ -39,31 +39,27 @@ impl Wrong {
 /// # Errors
 /// Everything that is wrong, up to [`MOST_REPORTED`] lines. The list is never empty.
 pub(crate) fn read(path: &Path, column: &str, speed: f64) -> Result<Vec<Duration>, Vec<Wrong>> {
-    let open = || {
-        let file = File::open(path)?;
-        let length = file.metadata()?.len();
-        if length > LARGEST {
-            return Err(std::io::Error::other(format!("{length} bytes, at most {LARGEST}")));
-        }
-        Ok(BufReader::new(file))
-    };
-    let file = open().map_err(|error| {
+    let file = File::open(path).map_err(|error| {
         Wrong::whole(
             format!("{} cannot be read: {error}", path.display()),
             "the path is relative to the scenario's file",
         )
     })?;
     let ends_in = |end| path.extension().is_some_and(|own| own.eq_ignore_ascii_case(end));
-    // Standard input and the like have no length beforehand.
-    let text = file.take(LARGEST);
+    // Devices and pipes have no length beforehand.
+    let mut text = BufReader::new(file).take(LARGEST + 1);
     let times = if ends_in("har") {
-        from_har(text)?
+        from_har(&mut text)
     } else if ends_in("log") {
-        from_access_log(text)?
+        from_access_log(&mut text)
     } else {
-        from_csv(text, column)?
+        from_csv(&mut text, column)
     };
-    since_first(times, speed)
+    if text.limit() == 0 {
+        let rule = format!("{} {}", path.display(), tidegate_config::too_large(LARGEST));
+        return Err(Wrong::whole(rule, "replay a part of it"));
+    }
+    since_first(times?, speed)
 }
 
 fn since_first(mut times: Vec<f64>, speed: f64) -> Result<Vec<Duration>, Vec<Wrong>> {

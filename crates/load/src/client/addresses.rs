@@ -28,21 +28,29 @@ pub(crate) struct Addresses {
     all: Vec<Route>,
     /// Index of the address of the next connection.
     next: Cell<usize>,
+    /// Number of the first address among those of all hosts.
+    number: u8,
 }
 
 /// An attempt to connect, with the index of its address.
 type Attempt<'a> = (usize, Pin<Box<dyn Future<Output = io::Result<TcpStream>> + 'a>>);
 
 impl Addresses {
-    /// Most addresses; an event has eight bits for one.
+    /// Most addresses of the target, and of another host; an event has eight bits for one of all.
     pub(crate) const MOST: usize = 64;
+    pub(crate) const MOST_OF_OTHERS: usize = 8;
 
     /// `all` is not empty and has at most [`Addresses::MOST`] addresses. The first connection
     /// goes to the one at `first`, counted in a circle.
     pub(crate) fn new(all: &[SocketAddr], sources: &Sources, first: usize) -> Self {
         let all: Vec<Route> = all.iter().map(|address| Route::new(*address, sources)).collect();
         let next = Cell::new(first % all.len());
-        Self { all, next }
+        Self { all, next, number: 0 }
+    }
+
+    /// Addresses whose indices begin with `number`.
+    pub(crate) fn numbered_from(self, number: u8) -> Self {
+        Self { number, ..self }
     }
 
     /// Connects to the next address, or to one after it if that does not accept. Returns its
@@ -54,11 +62,11 @@ impl Addresses {
         let first = self.next.get();
         self.next.set((first + 1) % self.all.len());
         if let [only] = self.all.as_slice() {
-            return Ok((only.connect().await?, 0));
+            return Ok((only.connect().await?, self.number));
         }
         // Boxed, so that a single address needs no room for it.
         let (tcp, index) = Box::pin(self.connect_from(first, passed)).await?;
-        Ok((tcp, index as u8))
+        Ok((tcp, self.number + index as u8))
     }
 
     async fn connect_from(
@@ -79,7 +87,7 @@ impl Addresses {
                 Ok((index, Ok(tcp))) => return Ok((tcp, index)),
                 Ok((_, Err(error))) if is_local(&error) => return Err(error),
                 Ok((index, Err(error))) => {
-                    passed(index as u8);
+                    passed(self.number + index as u8);
                     last = error;
                 }
                 Err(_) => {}

@@ -175,13 +175,15 @@ impl Connection {
     /// Resolves when the peer has closed the connection or has sent unexpected bytes. Accepts
     /// late tickets.
     pub(crate) async fn closed(&mut self) {
-        std::future::poll_fn(|cx| {
-            let poll = self.poll_closed(cx);
-            // Most customers are thinking: an idle connection holds little memory.
-            self.rest();
-            poll
-        })
-        .await;
+        std::future::poll_fn(|cx| self.poll_rest(cx)).await;
+    }
+
+    /// Ready when [`Connection::closed`] resolves.
+    pub(crate) fn poll_rest(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let poll = self.poll_closed(cx);
+        // Most customers are thinking: an idle connection holds little memory.
+        self.rest();
+        poll
     }
 
     /// The same connection for another request at the same time, which HTTP/1.1 does not have.

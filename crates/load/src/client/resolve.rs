@@ -63,13 +63,16 @@ pub fn addresses_of(target: &str, given: &[Resolve]) -> Result<Vec<SocketAddr>, 
     resolve(&Target::parse(target)?, given)
 }
 
-/// The socket addresses of a target: at least one, at most [`Addresses::MOST`], each once, in
-/// the order of the system or of `given`.
+/// The socket addresses of the target and the other hosts, each as by [`resolve`].
 ///
 /// # Errors
-/// The name does not resolve, or `given` has addresses of another host or port.
-pub(crate) fn resolve(target: &Target, given: &[Resolve]) -> Result<Vec<SocketAddr>, Error> {
-    if let Some(other) = given.iter().find(|it| !it.is_for(target)) {
+/// A name does not resolve, or `given` has addresses of another host or port.
+pub(crate) fn resolve_all(
+    targets: &[&Target],
+    given: &[Resolve],
+) -> Result<Vec<Vec<SocketAddr>>, Error> {
+    let is_other = |it: &&Resolve| !targets.iter().any(|target| it.is_for(target));
+    if let (Some(other), Some(target)) = (given.iter().find(is_other), targets.first()) {
         return Err(Error::Plan {
             key: "resolve",
             rule: format!(
@@ -79,6 +82,16 @@ pub(crate) fn resolve(target: &Target, given: &[Resolve]) -> Result<Vec<SocketAd
             remedy: "give addresses for the host and port of the target",
         });
     }
+    targets.iter().map(|target| resolve(target, given)).collect()
+}
+
+/// The socket addresses of a target: at least one, at most [`Addresses::MOST`], each once, in
+/// the order of the system or of those of `given` that are for it.
+///
+/// # Errors
+/// The name does not resolve.
+fn resolve(target: &Target, given: &[Resolve]) -> Result<Vec<SocketAddr>, Error> {
+    let given: Vec<&Resolve> = given.iter().filter(|it| it.is_for(target)).collect();
     let found: Vec<SocketAddr> = if given.is_empty() {
         let unresolved = |reason| Error::Unresolved { target: target.text.clone(), reason };
         let found = (target.host.as_str(), target.port).to_socket_addrs();
@@ -122,7 +135,8 @@ mod tests {
     fn addresses_of_another_host_or_port_are_a_mistake() {
         let target = Target::parse("https://shop.test").unwrap();
         for other in ["shop.test:80:127.0.0.1", "www.shop.test:443:127.0.0.1"] {
-            let error = resolve(&target, &[Resolve::parse(other).unwrap()]).unwrap_err();
+            let given = [Resolve::parse(other).unwrap()];
+            let error = resolve_all(&[&target], &given).unwrap_err();
             let text = error.to_string();
             assert!(text.contains("is not the target, which is shop.test:443;"), "{text}");
             assert_eq!(error.exit_code(), 2);

@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use super::window::Window;
+use crate::result::LARGEST_FILE;
 use crate::result::arrival_entry::ArrivalEntry;
 use crate::result::driver::Machine;
 use crate::result::summary::Summary;
@@ -105,7 +106,8 @@ impl SavedRun {
     /// A sentence: what is wrong with which file, and what to do.
     pub fn read(path: &Path) -> Result<Vec<Self>, String> {
         let name = path.display().to_string();
-        let bytes = std::fs::read(path).map_err(|error| format!("{name}: {error}"))?;
+        let bytes = tidegate_config::read_bytes(path, LARGEST_FILE)
+            .map_err(|error| format!("{name}: {error}"))?;
         Self::parse(&name, &bytes)
     }
 

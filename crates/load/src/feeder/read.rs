@@ -1,8 +1,6 @@
 //! Reads feeder files: CSV (RFC 4180) and JSON Lines, in UTF-8.
 
 use std::collections::HashSet;
-use std::fs::File;
-use std::io::{self, Read};
 use std::path::Path;
 
 use serde_json::{Map, Value};
@@ -48,21 +46,11 @@ pub fn from_file(path: &Path) -> Result<Rows, Vec<Wrong>> {
         let remedy = "write one object on each line, in a file that ends in .jsonl";
         return Err(Wrong::whole(format!("{} is no table of rows", path.display()), remedy));
     }
-    let bytes = bytes_of(path).map_err(|why| {
+    let bytes = tidegate_config::read_bytes(path, LARGEST).map_err(|why| {
         let rule = format!("{} cannot be read: {why}", path.display());
         Wrong::whole(rule, "the path is relative to the scenario's file")
     })?;
     if ends_in("jsonl") || ends_in("ndjson") { from_json_lines(&bytes) } else { from_csv(&bytes) }
-}
-
-fn bytes_of(path: &Path) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    // Pipes have no length beforehand.
-    File::open(path)?.take(LARGEST + 1).read_to_end(&mut bytes)?;
-    match bytes.len() as u64 > LARGEST {
-        true => Err(io::Error::other(format!("it has more than {} MiB", LARGEST >> 20))),
-        false => Ok(bytes),
-    }
 }
 
 /// Reads CSV: the first line names the columns, separated by commas. Values may be in double

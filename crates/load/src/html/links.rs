@@ -37,6 +37,8 @@ pub(crate) struct Form {
     pub(crate) action: String,
     /// By POST, else by GET.
     pub(crate) post: bool,
+    /// As `multipart/form-data`, where it is sent by POST.
+    pub(crate) multipart: bool,
     /// Its fields in order.
     pub(crate) fields: Vec<Field>,
 }
@@ -65,6 +67,8 @@ pub(crate) enum Kind {
     Email,
     Choice,
     Checked,
+    /// A file input, without a file.
+    File,
     Submit,
 }
 
@@ -83,8 +87,15 @@ pub(crate) fn forms(html: &[u8], mut wanted: impl FnMut(&str) -> bool) -> Vec<Fo
             }
             let action = tag.attribute("action").unwrap_or_default();
             if wanted(&action) {
-                let post = tag.attribute("method").is_some_and(|m| m.eq_ignore_ascii_case("post"));
-                open = Some(Form { action: action.into_owned(), post, fields: Vec::new() });
+                let is = |name, value| {
+                    tag.attribute(name).is_some_and(|own| own.eq_ignore_ascii_case(value))
+                };
+                open = Some(Form {
+                    action: action.into_owned(),
+                    post: is("method", "post"),
+                    multipart: is("enctype", "multipart/form-data"),
+                    fields: Vec::new(),
+                });
             }
         } else if tag.is("/form") {
             forms.extend(open.take());
@@ -153,7 +164,8 @@ fn input(form: &mut Form, tag: &Tag<'_>) {
         "number" | "range" => Kind::Number,
         "email" => Kind::Email,
         "submit" | "image" => return submit(form, tag),
-        "button" | "reset" | "file" => return,
+        "file" => Kind::File,
+        "button" | "reset" => return,
         "checkbox" if tag.attribute("checked").is_none() => return,
         "checkbox" => Kind::Checked,
         "radio" => {
@@ -238,6 +250,16 @@ mod tests {
         assert_eq!(form.fields[3].choices, ["1", "5"]);
         assert_eq!(form.fields[5].value, "so");
         assert_eq!(form.fields[6].choices, ["3", "4"]);
+    }
+
+    #[test]
+    fn a_form_may_be_multipart_and_have_files() {
+        let html = "<form method=post enctype='Multipart/Form-Data'><input name=t>\
+                    <input type=file name=photo value=x></form><form enctype=text/plain></form>";
+        let found = forms(html.as_bytes(), |_| true);
+        assert_eq!(found.iter().map(|form| form.multipart).collect::<Vec<_>>(), [true, false]);
+        let kinds: Vec<_> = found[0].fields.iter().map(|field| field.kind).collect();
+        assert_eq!(kinds, [Kind::Text, Kind::File]);
     }
 
     #[test]

@@ -14,8 +14,7 @@ mod visits;
 mod write;
 
 use std::collections::BTreeSet;
-use std::fs::File;
-use std::io::Read;
+use std::io::ErrorKind;
 use std::path::Path;
 
 use left_out::{LeftOut, Reason};
@@ -65,10 +64,13 @@ impl Import {
     /// # Errors
     /// It cannot be read, or is none that a scenario can be made from; in words.
     pub fn from_file(&self, path: &Path) -> Result<Imported, String> {
-        let unread = |error| format!("{}: cannot be read: {error}", self.recording);
-        let mut bytes = Vec::new();
-        let file = File::open(path).map_err(unread)?;
-        file.take(LARGEST + 1).read_to_end(&mut bytes).map_err(unread)?;
+        let bytes = tidegate_config::read_bytes(path, LARGEST).map_err(|error| {
+            let remedy = match error.kind() {
+                ErrorKind::FileTooLarge => "record a shorter session, or export it without content",
+                _ => "name a recording that can be read",
+            };
+            format!("{}: cannot be read: {error}; {remedy}", self.recording)
+        })?;
         self.from_bytes(&bytes)
     }
 
@@ -78,10 +80,6 @@ impl Import {
     /// What is wrong, in words.
     pub fn from_bytes(&self, bytes: &[u8]) -> Result<Imported, String> {
         let wrong = |rule: String, remedy: &str| format!("{}: {rule}; {remedy}", self.recording);
-        if bytes.len() as u64 > LARGEST {
-            let rule = format!("has more than {} MiB", LARGEST >> 20);
-            return Err(wrong(rule, "record a shorter session, or export it without content"));
-        }
         let entries: Vec<Lenient<Entry>> = har::from_slice(bytes)
             .map_err(|error| wrong(format!("is no HAR: {error}"), har::EXPORT))?;
         if entries.len() > ENTRIES {

@@ -49,7 +49,15 @@ pub(super) enum Kind {
 #[derive(Debug)]
 pub(super) enum RecordedBody {
     Form(Vec<(String, String)>),
-    Text { content_type: String, text: String },
+    Text {
+        content_type: String,
+        text: String,
+    },
+    /// No text.
+    Bytes {
+        content_type: String,
+        bytes: Vec<u8>,
+    },
 }
 
 #[derive(Debug, Default)]
@@ -175,9 +183,22 @@ fn text(text: Option<String>, encoding: Option<&str>) -> String {
 
 fn body(method: Method, sent: Option<PostData>) -> Result<Option<RecordedBody>, Reason> {
     let Some(sent) = sent.filter(|_| !method.is_safe()) else { return Ok(None) };
-    let text = sent.text.unwrap_or_default();
+    let mut text = sent.text.unwrap_or_default();
+    let mut bytes = None;
+    match sent.encoding.as_deref().unwrap_or_default() {
+        "" | "utf-8" | "UTF-8" => {}
+        "base64" => {
+            let encoded: String = text.split_ascii_whitespace().collect();
+            let decoded = STANDARD.decode(encoded).map_err(|_| Reason::Encoded)?;
+            match String::from_utf8(decoded) {
+                Ok(decoded) => text = decoded,
+                Err(error) => bytes = Some(error.into_bytes()),
+            }
+        }
+        _ => return Err(Reason::Encoded),
+    }
     let params = sent.params.unwrap_or_default();
-    if media_type(&sent.mime_type) == FORM {
+    if media_type(&sent.mime_type) == FORM && bytes.is_none() {
         let given = || params.iter().map(|p| (p.name.clone(), p.value.clone().unwrap_or_default()));
         // The parameters of some browsers are still encoded; the text is unmistakable.
         let form: Vec<(String, String)> = match text.is_empty() {
@@ -188,17 +209,22 @@ fn body(method: Method, sent: Option<PostData>) -> Result<Option<RecordedBody>, 
             Some(RecordedBody::Form(form)).filter(|_| !text.is_empty() || !params.is_empty())
         );
     }
-    if text.is_empty() {
+    if text.is_empty() && bytes.is_none() {
         // Such as a form with a file, whose content the browser did not record.
         return if params.is_empty() { Ok(None) } else { Err(Reason::Body) };
     }
     let sendable = |b: u8| b.is_ascii_graphic() || b == b' ';
     let content_type = sent.mime_type.trim();
-    let content_type = if content_type.is_empty() { "text/plain" } else { content_type };
+    let unknown = if bytes.is_some() { "application/octet-stream" } else { "text/plain" };
+    let content_type = if content_type.is_empty() { unknown } else { content_type };
     if !content_type.contains('/') || !content_type.bytes().all(sendable) {
         return Err(Reason::Body);
     }
-    Ok(Some(RecordedBody::Text { content_type: content_type.to_owned(), text }))
+    let content_type = content_type.to_owned();
+    Ok(Some(match bytes {
+        Some(bytes) => RecordedBody::Bytes { content_type, bytes },
+        None => RecordedBody::Text { content_type, text },
+    }))
 }
 
 /// The media type of forms.

@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
 use super::headers::{Credentials, kept};
@@ -37,8 +39,8 @@ pub(super) struct ScriptPage {
     pub(super) method: Method,
     pub(super) path: String,
     pub(super) fields: Vec<(String, FieldText)>,
-    /// Media type and text.
-    pub(super) body: Option<(String, String)>,
+    /// Media type and content.
+    pub(super) body: Option<(String, BodyText)>,
     pub(super) headers: Vec<(String, String)>,
     pub(super) extract: Vec<(String, Extraction)>,
     /// A status from 400 that the recording has.
@@ -46,6 +48,13 @@ pub(super) struct ScriptPage {
     /// The status of a redirect to another origin.
     pub(super) redirect: Option<u16>,
     pub(super) assets: Vec<String>,
+}
+
+/// The content of a body.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum BodyText {
+    Text(String),
+    Base64(String),
 }
 
 /// The value of a field of a form.
@@ -141,10 +150,14 @@ fn page(
         }
         Some(RecordedBody::Form(form)) => {
             let pairs: Vec<String> = form.iter().map(|pair| replace.pair(pair)).collect();
-            body = Some((FORM.to_owned(), pairs.join("&")));
+            body = Some((FORM.to_owned(), BodyText::Text(pairs.join("&"))));
         }
         Some(RecordedBody::Text { content_type, text }) => {
-            body = Some((content_type.clone(), replace.text(content_type, text)));
+            let text = replace.text(content_type, text);
+            body = Some((content_type.clone(), BodyText::Text(text)));
+        }
+        Some(RecordedBody::Bytes { content_type, bytes }) => {
+            body = Some((content_type.clone(), BodyText::Base64(STANDARD.encode(bytes))));
         }
         None => {}
     }

@@ -273,6 +273,25 @@ fn what_customers_cannot_send_is_left_out_and_told() {
 }
 
 #[test]
+fn a_body_in_base64_is_decoded_or_left_out_and_told() {
+    let sent = |path: &str, kind: &str, text: &str| {
+        let data = json!({ "mimeType": kind, "text": text, "encoding": "base64" });
+        entry(0, "POST", path, "xhr", json!({ "request": { "postData": data } }))
+    };
+    let (body, notes) = body_of(&[
+        sent("/bytes", "application/x-protobuf", "CP8A\nBw=="),
+        sent("/text", "application/json", "eyJhIjogMX0="),
+        sent("/form", "application/x-www-form-urlencoded", "YT0xJmI9Mg=="),
+        sent("/bad", "application/x-protobuf", "%%%"),
+    ]);
+    has(&body, &["body_base64 = \"CP8ABw==\"", "content_type = \"application/x-protobuf\""]);
+    has(&body, &["body = '{\"a\": 1}'", "fields = { a = \"1\", b = \"2\" }"]);
+    assert!(!body.contains("/bad"), "{body}");
+    let told = "left out: 1 request whose body is not the base64 that its `encoding` states";
+    assert_eq!(notes, [told]);
+}
+
+#[test]
 fn a_whole_recording_is_imported_without_a_note() {
     let import = Import { target: Some("http://127.0.0.1:8080".to_owned()), ..Import::default() };
     let imported = import.from_bytes(include_bytes!("../../tests/visit.har")).unwrap();

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::issued::Extraction;
-use super::script::{FieldText, Script, ScriptPage};
+use super::script::{BodyText, FieldText, Script, ScriptPage};
 use crate::scenario::page::Method;
 
 /// What the file says about itself.
@@ -69,8 +69,11 @@ fn write_page(page: &ScriptPage, out: &mut String) {
         let _ = writeln!(out, "method = {}", quoted(page.method.as_str()));
     }
     let _ = writeln!(out, "path = {}", quoted(&page.path));
-    if let Some((content_type, text)) = &page.body {
-        let _ = writeln!(out, "body = {}", quoted(text));
+    if let Some((content_type, content)) = &page.body {
+        let _ = match content {
+            BodyText::Text(text) => writeln!(out, "body = {}", quoted(text)),
+            BodyText::Base64(text) => writeln!(out, "body_base64 = {}", quoted(text)),
+        };
         let _ = writeln!(out, "content_type = {}", quoted(content_type));
     }
     if let Some(status) = page.allow {

@@ -5,6 +5,7 @@ use std::path::Path;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
+use crate::result::LARGEST_FILE;
 use crate::result::shard::ShardResult;
 use crate::result::summary::Summary;
 
@@ -35,7 +36,8 @@ impl ShardResult {
     /// What is wrong with which file, and the remedy.
     pub fn read(path: &Path) -> Result<Self, String> {
         let name = path.display().to_string();
-        let bytes = std::fs::read(path).map_err(|error| format!("{name}: {error}"))?;
+        let bytes = tidegate_config::read_bytes(path, LARGEST_FILE)
+            .map_err(|error| format!("{name}: {error}"))?;
         Self::parse(&name, &bytes)
     }
 

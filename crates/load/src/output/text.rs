@@ -162,6 +162,10 @@ pub fn report(summary: &Summary) -> String {
             ),
         );
     }
+    if totals.redirects > 0 {
+        let text = "followed, each a further request beside those above";
+        put(&mut out, format_args!("redirects       {} {text}", totals.redirects));
+    }
     for paragraph in redirects(summary) {
         row(&mut out, format_args!("{paragraph}"));
     }

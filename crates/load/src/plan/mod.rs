@@ -177,13 +177,14 @@ impl Plan {
     /// Most connections that a customer has open at a time, at least 1.
     pub(crate) fn connections_of_a_customer(&self) -> usize {
         let assets = self.scenario.pages().iter().map(|page| page.assets.len()).max();
-        match self.http {
+        let of_host = match self.http {
             Http::One => {
                 let most = usize::from(self.scenario.connections().parallel);
                 assets.unwrap_or_default().clamp(1, most.max(1))
             }
             Http::Two => 1,
-        }
+        };
+        of_host * (1 + self.scenario.hosts().len())
     }
 
     /// The arrivals of the plan, else those of the scenario.

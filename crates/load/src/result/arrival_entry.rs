@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::arrivals::{Arrivals, Closed, Model, Process, Rate, Schedule, Segment};
-use crate::plan::fingerprint::Fnv;
+use crate::fnv::Fnv;
 
 /// An entry of the arrivals. What does not apply to its model is left out.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -16,3 +16,6 @@ pub(crate) mod tally;
 pub(crate) mod threshold_check;
 pub mod totals;
 pub(crate) mod verdict;
+
+/// Largest file of a result that is read, in bytes.
+pub const LARGEST_FILE: u64 = 256 << 20;

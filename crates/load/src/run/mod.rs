@@ -3,6 +3,7 @@
 
 mod machine;
 mod probe;
+mod sites;
 mod source;
 mod trace;
 pub(crate) mod worker;
@@ -12,9 +13,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use tidegate_host::{cpu_clock, open_files};
 
-use crate::client::resolve::resolve;
 use crate::client::target::Target;
-use crate::client::tls::config::ClientTls;
 use crate::client::tls::rules::TicketsOf;
 use crate::error::Error;
 use crate::plan::shard::Shard;
@@ -26,6 +25,7 @@ use crate::result::shard::{ShardResult, Test};
 use crate::result::snapshot::Snapshot;
 use crate::result::summarize::summarize;
 use crate::result::summary::Summary;
+use sites::{RunSite, Sites};
 use trace::RunTrace;
 use worker::{Assignment, work};
 
@@ -70,20 +70,16 @@ pub fn run_when(
             remedy: "give an https:// target, or leave the share out",
         });
     }
-    let mut tls = match target.tls {
-        true => Some(ClientTls::new(plan.tls_settings()?, &target)?),
-        false => None,
-    };
-    let addresses = resolve(&target, &plan.resolve)?;
-    plan.check_reach(&addresses)?;
-    let probed = probe::probe(&plan, &target, tls.as_ref(), &addresses)?;
-    if let (Some(tls), TicketsOf::One) = (&mut tls, plan.tickets_of()) {
-        probe::get_one_ticket(tls, &target, probed.reached[0], probe::TIMEOUT)?;
+    let mut sites = Sites::probe(&plan, target)?;
+    if plan.tickets_of() == TicketsOf::One
+        && let RunSite { target, addresses, tls: Some(tls), .. } = &mut sites.all[0]
+    {
+        probe::get_one_ticket(tls, target, addresses[0], probe::TIMEOUT)?;
     }
     let threads = if plan.cores.is_empty() { plan.threads.max(1) } else { plan.cores.len() };
     let mut recorder = Recorder::new(&plan, threads)?;
     let trace = RunTrace::start(&plan)?;
-    recorder.addresses(&probed.reached, &probed.unreachable);
+    recorder.addresses(&sites.reached().collect::<Vec<_>>(), &sites.unreachable);
     let rules = *plan.scenario.session();
     let files = open_files::raise_limit().saturating_sub(OTHER_FILES) as usize;
     let files = files / plan.connections_of_a_customer();
@@ -101,10 +97,7 @@ pub fn run_when(
         shard: shard.of_thread(0, threads),
         core: None,
         parts: plan.scenario.parts().clone(),
-        target,
-        addresses: probed.reached,
-        tls,
-        http: plan.http,
+        sites: sites.all,
         sources: plan.sources.clone(),
         keep: plan.keep,
         close: plan.close,

@@ -6,13 +6,12 @@ use std::time::Duration;
 
 use crate::client::addresses::Addresses;
 use crate::client::connection::{ConnectError, Connector};
-use crate::client::connections::{Close, Sources};
+use crate::client::connections::{Close, Http, Sources};
 use crate::client::target::Target;
 use crate::client::tls::config::ClientTls;
 use crate::client::tls::tickets::Tickets;
 use crate::error::Error;
 use crate::outcome::{Failure, Stage};
-use crate::plan::Plan;
 
 /// Time within which the target must be reached.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(5);
@@ -30,7 +29,7 @@ const FURTHER: Duration = Duration::from_secs(1);
 /// # Errors
 /// No address can be reached, or TLS or HTTP with the target is not possible.
 pub(super) fn probe(
-    plan: &Plan,
+    http: Http,
     target: &Target,
     tls: Option<&ClientTls>,
     addresses: &[SocketAddr],
@@ -39,7 +38,7 @@ pub(super) fn probe(
     let (mut reached, mut unreachable) = (Vec::new(), Vec::new());
     for address in addresses {
         let within = if reached.is_empty() { TIMEOUT } else { FURTHER };
-        match runtime.block_on(probe_one(plan, target, tls, *address, within))? {
+        match runtime.block_on(probe_one(http, target, tls, *address, within))? {
             Ok(()) => reached.push(*address),
             Err(why) => unreachable.push((*address, why)),
         }
@@ -63,7 +62,7 @@ pub(super) struct Probed {
 
 /// Connects to one address. The inner error says why it cannot be reached.
 async fn probe_one(
-    plan: &Plan,
+    http: Http,
     target: &Target,
     tls: Option<&ClientTls>,
     address: SocketAddr,
@@ -80,7 +79,7 @@ async fn probe_one(
         false => Error::Http { target: target.text.clone(), reason },
     };
     let only = Addresses::new(&[address], &Sources::System, 0);
-    let connector = Connector::new(only, tls.cloned(), plan.http, 0);
+    let connector = Connector::new(only, tls.cloned(), http, 0);
     let tickets = Arc::new(Tickets::own());
     let stage = std::cell::Cell::new(Stage::Connect);
     let connecting = connector.connect(&tickets, &stage, |_| ());
@@ -169,6 +168,7 @@ mod tests {
 
     use super::*;
     use crate::client::tls::rules::TicketsOf;
+    use crate::plan::Plan;
     use crate::scenario::Scenario;
 
     type Server = StreamOwned<ServerConnection, TcpStream>;

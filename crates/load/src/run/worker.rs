@@ -1,7 +1,6 @@
 //! A worker thread: a current-thread runtime on which customers are tasks. It sends its
 //! events to the recorder in batches and never waits for the recorder.
 
-use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError};
@@ -10,22 +9,22 @@ use std::time::{Duration, Instant};
 use tidegate_host::{Cores, cpu_clock};
 use tidegate_stats::Observation;
 
+use super::sites::RunSite;
 use super::source;
 use crate::arrivals::Arrivals;
 use crate::client::addresses::Addresses;
 use crate::client::connection::Connector;
-use crate::client::connections::{Close, Http, KeepAlive, Sources};
+use crate::client::connections::{Close, KeepAlive, Sources};
 use crate::client::http::coding::ACCEPTED;
 use crate::client::http::head::LastHead;
 use crate::client::target::Target;
-use crate::client::tls::config::ClientTls;
 use crate::error::Error;
 use crate::outcome::Outcome;
 use crate::plan::Stop;
 use crate::plan::shard::ThreadShard;
 use crate::recorder::event::{Batch, Event, EventKind, Request};
 use crate::scenario::parts::Parts;
-use crate::session::context::{Buffers, SessionCounts, ThreadContext};
+use crate::session::context::{Buffers, SessionCounts, Site, ThreadContext};
 use crate::session::event_log::EventLog;
 use crate::session::in_flight::{InFlight, OpenPage};
 use crate::session::message::FixedRequests;
@@ -45,11 +44,8 @@ pub(crate) struct Assignment {
     pub(crate) shard: ThreadShard,
     pub(crate) core: Option<usize>,
     pub(crate) parts: Arc<Parts>,
-    pub(crate) target: Target,
-    /// Those of the target, at least one.
-    pub(crate) addresses: Vec<SocketAddr>,
-    pub(crate) tls: Option<ClientTls>,
-    pub(crate) http: Http,
+    /// The target, and the other hosts of the scenario.
+    pub(crate) sites: Vec<RunSite>,
     pub(crate) sources: Sources,
     pub(crate) keep: KeepAlive,
     pub(crate) close: Close,
@@ -75,30 +71,39 @@ impl Assignment {
     fn into_context(self, timers: Rc<Timers>) -> ThreadContext {
         // Source: RFC 9112, section 9.6, for a connection of one request.
         let accepted = format!("Accept-Encoding: {ACCEPTED}\r\n");
-        let headers = format!(
-            "Host: {}\r\nUser-Agent: tidegate-load\r\nAccept: text/html,*/*;q=0.8\r\n{}{}",
-            self.target.authority,
-            if self.accept_encoding { &accepted } else { "" },
-            if self.keep == KeepAlive::Request { "Connection: close\r\n" } else { "" }
-        );
+        let headers = |target: &Target| {
+            format!(
+                "Host: {}\r\nUser-Agent: tidegate-load\r\nAccept: text/html,*/*;q=0.8\r\n{}{}",
+                target.authority,
+                if self.accept_encoding { &accepted } else { "" },
+                if self.keep == KeepAlive::Request { "Connection: close\r\n" } else { "" }
+            )
+        };
+        let headers: Vec<String> = self.sites.iter().map(|site| headers(&site.target)).collect();
+        let origins: Vec<String> =
+            self.sites.iter().map(|site| site.target.origin.clone()).collect();
+        let fixed = FixedRequests::new(&self.parts, &origins, &headers);
         let seed = (self.seed ^ self.shard.first as u64).wrapping_mul(SCHEDULE);
         let classes = &self.parts.classes;
-        // Threads and drivers begin with different addresses.
-        let addresses = Addresses::new(&self.addresses, &self.sources, self.shard.first);
+        let site = |(site, headers): (RunSite, String)| {
+            // Threads and drivers begin with different addresses.
+            let addresses = Addresses::new(&site.addresses, &self.sources, self.shard.first);
+            let addresses = addresses.numbered_from(site.number);
+            Site { connector: Connector::new(addresses, site.tls, site.http, seed), headers }
+        };
         ThreadContext {
-            connector: Connector::new(addresses, self.tls, self.http, seed),
+            sites: self.sites.into_iter().zip(headers).map(site).collect(),
+            origins,
             patience: classes
                 .iter()
                 .map(|class| class.session.patience.mul_f64(self.patience_factor))
                 .collect(),
             counts: SessionCounts::new(classes.len() * self.arrivals.models().len()),
-            fixed: FixedRequests::new(&self.parts, &self.target.origin, &headers),
+            fixed,
             parts: self.parts,
-            target: self.target,
             timers,
             buffers: Buffers::default(),
             last_head: LastHead::default(),
-            headers,
             keep: self.keep,
             close: self.close,
             time_scale: self.time_scale,

@@ -2,7 +2,7 @@
 
 use super::class::Class;
 use super::field::{FieldRule, TextPart};
-use super::page::{Page, Source};
+use super::page::{Body, BodySource, Page, Source};
 use super::parts::Parts;
 use crate::feeder::Feeder;
 
@@ -61,7 +61,9 @@ fn add(page: &Page, fields: &[(String, FieldRule)], parameters: &mut Vec<u16>) {
             _ => None,
         }));
     };
-    page.body.iter().for_each(|body| add_text(&body.text));
+    if let Some(Body { source: BodySource::Text(text), .. }) = &page.body {
+        add_text(text);
+    }
     page.headers.iter().for_each(|(_, text)| add_text(text));
     let of_site = fields.iter().filter(|_| matches!(page.source, Source::Form(_)));
     for (_, rule) in page.fields.iter().chain(of_site) {

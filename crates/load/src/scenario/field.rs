@@ -1,5 +1,7 @@
 //! Rules for the values of form fields.
 
+use super::content::FilePart;
+
 /// Where a field's value comes from.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FieldRule {
@@ -21,6 +23,8 @@ pub enum FieldRule {
     RandomText(u32, u32),
     /// One of these.
     OneOf(Vec<String>),
+    /// A file.
+    File(FilePart),
     /// The value of the page.
     Keep,
 }

@@ -3,10 +3,12 @@
 
 mod builtin;
 pub(crate) mod class;
+pub(crate) mod content;
 mod duration;
 pub(crate) mod expected;
 pub(crate) mod fed;
 pub(crate) mod field;
+pub(crate) mod host;
 mod impatience;
 pub(crate) mod length;
 mod navigation;
@@ -28,14 +30,16 @@ use std::time::Duration;
 
 pub use builtin::BUILT_IN;
 pub use class::Class;
+pub use content::{Content, FilePart, LARGEST as LARGEST_CONTENT};
 pub use duration::MinimumDuration;
 pub use expected::{Check, Expected, Find, Rule};
 pub use field::{FieldRule, TextPart};
+pub use host::Host;
 pub use impatience::Impatience;
 pub use length::{DrawnSession, SessionLength};
 pub use navigation::{Navigation, ScriptStep};
 pub use one_page::{HeaderField, PageRequest};
-pub use page::{Body, Method, Page, Source};
+pub use page::{Body, BodySource, Method, Page, Source};
 pub use read::reference::reference;
 pub use run_times::RunTimes;
 pub use session_rules::SessionRules;
@@ -114,6 +118,11 @@ impl Scenario {
     /// The pages; a page's index is its state in the table.
     pub fn pages(&self) -> &[Page] {
         &self.0.pages
+    }
+
+    /// The hosts that customers request beside the target.
+    pub fn hosts(&self) -> &[Host] {
+        &self.0.hosts
     }
 
     /// The classes of customers: at least one, which has no name where the

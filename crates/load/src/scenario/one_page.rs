@@ -6,8 +6,9 @@ use std::time::Duration;
 use url::Url;
 
 use super::Scenario;
+use super::content::Content;
 use super::field::TextPart;
-use super::page::{Body, Method};
+use super::page::{Body, BodySource, COOKIE, Method, Page, are_cookies};
 use super::read::pages::OWN_HEADERS;
 
 /// How a single page is requested.
@@ -15,9 +16,9 @@ use super::read::pages::OWN_HEADERS;
 pub struct PageRequest {
     /// `None`: GET, or POST with a body.
     pub method: Option<Method>,
-    /// The body, sent as it is. Its media type is that of a form unless a header field says
-    /// otherwise.
-    pub body: Option<String>,
+    /// The body, sent as it is. Its media type is that of a form, of bytes where it is no text,
+    /// unless a header field says otherwise.
+    pub body: Option<Vec<u8>>,
 }
 
 /// A header field as given on a command line, sent as it is.
@@ -49,11 +50,12 @@ impl HeaderField {
             let name = name.to_ascii_lowercase();
             return Err(match name.as_str() {
                 "host" => "is set from the URL: give a URL with this host".to_owned(),
-                "cookie" => {
-                    "is set from the cookies of responses, which each customer keeps".to_owned()
-                }
                 _ => "is set by the load generator: leave it out".to_owned(),
             });
+        }
+        if name.eq_ignore_ascii_case(COOKIE) {
+            are_cookies(value)
+                .map_err(|rule| format!("{rule}, such as 'Cookie: sid=1; lang=en'"))?;
         }
         Ok(Self { name: name.to_owned(), value: value.to_owned() })
     }
@@ -88,29 +90,43 @@ impl Scenario {
         let page = &mut scenario.only_owner().pages[0];
         page.method = request.method.or(request.body.as_ref().map(|_| Method::Post));
         page.body = request.body.as_ref().map(|body| Body {
-            content_type: "application/x-www-form-urlencoded".to_owned(),
-            text: vec![TextPart::Literal(body.clone())],
+            content_type: match std::str::from_utf8(body) {
+                Ok(_) => "application/x-www-form-urlencoded".to_owned(),
+                Err(_) => "application/octet-stream".to_owned(),
+            },
+            source: BodySource::Bytes(Content::from(body.clone())),
         });
         (scenario, site)
     }
 
-    /// Adds header fields to every page that does not have its own field of that name. A
-    /// Content-Type replaces that of bodies.
+    /// Adds header fields to every page that does not have its own field of that name; a Cookie
+    /// and an Authorization to those of the target. A Content-Type replaces that of bodies.
     pub fn add_headers(&mut self, fields: &[HeaderField]) {
         if fields.is_empty() {
             return;
         }
-        for page in &mut self.only_owner().pages {
-            for HeaderField { name, value } in fields {
-                if name.eq_ignore_ascii_case(CONTENT_TYPE) {
-                    if let Some(body) = &mut page.body {
-                        body.content_type.clone_from(value);
-                    }
-                } else if !page.headers.iter().any(|(own, _)| own.eq_ignore_ascii_case(name)) {
-                    page.headers.push((name.clone(), vec![TextPart::Literal(value.clone())]));
+        let is = |field: &&HeaderField, name| field.name.eq_ignore_ascii_case(name);
+        // Several Cookie fields are one.
+        let cookies: Vec<&str> =
+            fields.iter().filter(|it| is(it, COOKIE)).map(|it| it.value.as_str()).collect();
+        let literal = |field: &HeaderField| {
+            let value = match is(&field, COOKIE) {
+                true => cookies.join("; "),
+                false => field.value.clone(),
+            };
+            (field.name.clone(), vec![TextPart::Literal(value)])
+        };
+        let given: Vec<_> = fields.iter().filter(|it| !is(it, CONTENT_TYPE)).map(literal).collect();
+        let parts = self.only_owner();
+        for page in &mut parts.pages {
+            page.add_headers(&given);
+            for field in fields.iter().filter(|it| is(it, CONTENT_TYPE)) {
+                if let Some(body) = &mut page.body {
+                    body.content_type.clone_from(&field.value);
                 }
             }
         }
+        parts.gives_cookies = parts.pages.iter().any(Page::gives_cookies);
     }
 
     /// Gives all customers this patience, the time-out of their requests.
@@ -178,7 +194,7 @@ mod tests {
             ("X Token: b", "a name and a value"),
             ("X: a\r\nY: b", "line break"),
             ("Host: shop", "from the URL"),
-            ("cookie: a=b", "cookies of responses"),
+            ("cookie: a", "names and values of cookies, such as 'Cookie: sid=1; lang=en'"),
             ("Content-Length: 5", "leave it out"),
         ] {
             assert!(HeaderField::parse(wrong).unwrap_err().contains(why), "{wrong}");

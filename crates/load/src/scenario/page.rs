@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::content::Content;
 use super::expected::Expected;
 use super::field::{FieldRule, TextPart};
 use super::template::Template;
@@ -11,6 +12,8 @@ use super::template::Template;
 pub struct Page {
     /// Its name: the state in the table.
     pub name: String,
+    /// The host: 0 is the target, the others are those of the scenario.
+    pub host: u8,
     /// Method of the request. A form's own method counts where the page does
     /// not say.
     pub method: Option<Method>,
@@ -21,6 +24,8 @@ pub struct Page {
     pub ids: Option<Template>,
     /// Values of fields, by name; they go before the scenario's.
     pub fields: Vec<(String, FieldRule)>,
+    /// The fields of a path are sent as `multipart/form-data`.
+    pub multipart: bool,
     /// The body of a request that sends no form.
     pub body: Option<Body>,
     /// Header fields of the request beyond the customer's own.
@@ -43,6 +48,32 @@ pub struct Page {
     pub assets: Vec<Template>,
 }
 
+/// The header field of cookies.
+pub(crate) const COOKIE: &str = "cookie";
+
+/// Whether a header field says who the customer is: it belongs to the host that it was given for.
+pub(crate) fn is_credential(name: &str) -> bool {
+    name.eq_ignore_ascii_case(COOKIE) || name.eq_ignore_ascii_case("authorization")
+}
+
+/// Checks that a text is names and values of cookies.
+///
+/// # Errors
+/// What is wrong, in words.
+pub(crate) fn are_cookies(text: &str) -> Result<(), &'static str> {
+    let mut all = text.split(';').map(str::trim).filter(|cookie| !cookie.is_empty()).peekable();
+    let is_sound = |cookie: &str| cookie.split_once('=').is_some_and(|(name, _)| !name.is_empty());
+    match all.peek().is_some() && all.all(is_sound) {
+        true => Ok(()),
+        false => Err("is not names and values of cookies"),
+    }
+}
+
+/// Whether all of a text is given.
+pub(crate) fn is_literal(text: &[TextPart]) -> bool {
+    text.iter().all(|part| matches!(part, TextPart::Literal(_)))
+}
+
 /// Most assets of a page.
 pub(crate) const ASSETS: usize = 500;
 
@@ -51,8 +82,17 @@ pub(crate) const ASSETS: usize = 500;
 pub struct Body {
     /// Its media type.
     pub content_type: String,
-    /// Its text.
-    pub text: Vec<TextPart>,
+    /// Where it comes from.
+    pub source: BodySource,
+}
+
+/// Where a body comes from.
+#[derive(Clone, Debug, PartialEq)]
+pub enum BodySource {
+    /// A text with values.
+    Text(Vec<TextPart>),
+    /// Sent as it is.
+    Bytes(Content),
 }
 
 /// Where a request comes from.
@@ -72,14 +112,37 @@ impl Page {
         !matches!(self.source, Source::Path(_))
     }
 
+    /// Adds header fields that it does not have. Credentials are for the target.
+    pub(crate) fn add_headers(&mut self, fields: &[(String, Vec<TextPart>)]) {
+        for (name, text) in fields {
+            let has = self.headers.iter().any(|(own, _)| own.eq_ignore_ascii_case(name));
+            if !has && (self.host == 0 || !is_credential(name)) {
+                self.headers.push((name.clone(), text.clone()));
+            }
+        }
+    }
+
+    /// Whether its header fields give cookies.
+    pub fn gives_cookies(&self) -> bool {
+        self.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case(COOKIE))
+    }
+
+    /// Header fields that a browser sends with the assets of a page as well.
+    pub(crate) fn credentials(&self) -> impl Iterator<Item = &(String, Vec<TextPart>)> {
+        self.headers.iter().filter(|(name, _)| is_credential(name))
+    }
+
     /// Whether its request is the same for everybody at any time.
     pub fn is_fixed(&self) -> bool {
         let of_itself = matches!(&self.source, Source::Path(path) if path.is_fixed());
-        let literal = |text: &[TextPart]| text.iter().all(|p| matches!(p, TextPart::Literal(_)));
+        let fixed_body = |body: &Body| match &body.source {
+            BodySource::Text(text) => is_literal(text),
+            BodySource::Bytes(_) => true,
+        };
         of_itself
-            && self.method.is_none_or(Method::is_safe)
-            && self.body.is_none()
-            && self.headers.iter().all(|(_, text)| literal(text))
+            && self.fields.is_empty()
+            && self.body.as_ref().is_none_or(fixed_body)
+            && self.headers.iter().all(|(_, text)| is_literal(text))
     }
 
     /// The template, whatever it is matched with.

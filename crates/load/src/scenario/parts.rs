@@ -4,6 +4,7 @@ use std::sync::OnceLock;
 
 use super::class::Class;
 use super::field::FieldRule;
+use super::host::Host;
 use super::length::Sessions;
 use super::page::Page;
 use super::run_times::RunTimes;
@@ -22,6 +23,10 @@ pub(crate) struct Parts {
     pub(crate) description: String,
     pub(crate) attack: bool,
     pub(crate) session: SessionRules,
+    /// Those beside the target.
+    pub(crate) hosts: Vec<Host>,
+    /// Some page gives cookies.
+    pub(crate) gives_cookies: bool,
     /// Index is the state of the table.
     pub(crate) pages: Vec<Page>,
     /// At least one; one alone and without a name where the scenario has none.

@@ -115,7 +115,11 @@ impl UserAgent {
     }
 
     async fn request_all<'a>(&mut self, queue: &Queue<'a>, pending: &[Pending]) {
-        let over_http2 = self.context.connector.is_http2();
+        // All are of one host.
+        if let Some(asset) = queue.left.borrow().front() {
+            self.go_to_host(asset.request.place.host);
+        }
+        let over_http2 = self.site().connector.is_http2();
         if over_http2 {
             if !self.is_connected() {
                 self.request_one(queue, &pending[0]).await;
@@ -132,6 +136,10 @@ impl UserAgent {
         }
         // Taken away, because this agent is one of them.
         let mut further = std::mem::take(&mut self.further);
+        for agent in &mut further {
+            agent.go_to_host(self.host);
+            agent.tickets = self.tickets.clone();
+        }
         let own = std::iter::once(&mut *self);
         let agents = own.chain(&mut further).take(most);
         at_once(agents.zip(pending).map(|(agent, pending)| agent.request_each(queue, pending)))
@@ -155,6 +163,7 @@ impl UserAgent {
         let tickets = self.tickets.clone();
         let mut agent =
             Self::new(self.context.clone(), self.cohort, self.session, tickets, connection);
+        agent.host = self.host;
         agent.cookies = self.cookies.clone();
         agent.admitted = true;
         agent.borrows = borrows;
@@ -217,7 +226,7 @@ impl UserAgent {
 /// What is remembered of an asset: a collision would leave out one request.
 fn key(request: &Request) -> u64 {
     let mut hasher = DefaultHasher::new();
-    request.path.hash(&mut hasher);
+    (request.place.host, &request.place.path).hash(&mut hasher);
     hasher.finish()
 }
 
@@ -226,7 +235,12 @@ impl Maker<'_> {
     pub(super) fn asset(&mut self, page: u16, asset: usize) -> Option<Request> {
         let template = &self.parts.pages[page as usize].assets[asset];
         let path = self.fill(template, None)?;
-        Some(Request::new(page, Method::Get, path, String::new()))
+        let rules = &self.parts.pages[page as usize];
+        let mut request = Request::new(page, Method::Get, rules.host, path);
+        for field in rules.credentials() {
+            request.headers.push(self.header(field).ok()?);
+        }
+        Some(request)
     }
 }
 

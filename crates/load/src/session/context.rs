@@ -13,7 +13,6 @@ use super::timers::Timers;
 use crate::client::connection::Connector;
 use crate::client::connections::{Close, KeepAlive};
 use crate::client::http::head::LastHead;
-use crate::client::target::Target;
 use crate::plan::shard::ThreadShard;
 use crate::recorder::event::{Cohort, EventKind, Expectation, Request};
 use crate::rng::Rng;
@@ -27,12 +26,12 @@ const ARRIVALS: u64 = 0xD134_2543_DE82_EF95;
 /// What the customers of a thread share.
 pub(crate) struct ThreadContext {
     pub(crate) parts: Arc<Parts>,
-    pub(crate) target: Target,
-    pub(crate) connector: Connector,
+    /// The target, and the other hosts of the scenario.
+    pub(crate) sites: Vec<Site>,
+    /// `https://host[:port]` of each.
+    pub(crate) origins: Vec<String>,
     pub(crate) timers: Rc<Timers>,
     pub(crate) buffers: Buffers,
-    /// Header fields of every request.
-    pub(crate) headers: String,
     pub(crate) fixed: FixedRequests,
     pub(crate) last_head: LastHead,
     pub(crate) keep: KeepAlive,
@@ -57,6 +56,13 @@ pub(crate) struct ThreadContext {
     pub(crate) open_requests: InFlight<Request>,
     pub(crate) open_pages: InFlight<OpenPage>,
     pub(crate) counts: SessionCounts,
+}
+
+/// A host that customers request.
+pub(crate) struct Site {
+    pub(crate) connector: Connector,
+    /// Header fields of every request to it.
+    pub(crate) headers: String,
 }
 
 /// Numbers of sessions of a thread.

@@ -1,7 +1,7 @@
 //! Cookies of one session: domain, path, Secure and expiry as in browsers.
 //!
 //! Source: RFC 6265, sections 5.3 and 5.4. Deviation: without a list of public suffixes, since
-//! all requests go to one host.
+//! all requests go to the hosts that the operator names.
 
 use std::cell::RefCell;
 use std::cmp::Reverse;
@@ -23,25 +23,60 @@ pub(crate) struct Cookies(Option<Box<Jar>>);
 struct Jar {
     store: CookieStore,
     /// The address of the last request.
-    url: RefCell<Url>,
+    place: RefCell<Place>,
+    /// Origin and name of what responses have set or removed, where the scenario gives cookies.
+    replaced: Vec<(String, String)>,
+}
+
+/// An address that cookies are for.
+#[derive(Debug)]
+struct Place {
+    origin: String,
+    url: Url,
+}
+
+impl Place {
+    fn new(origin: &str) -> Option<Self> {
+        Some(Self { origin: origin.to_owned(), url: Url::parse(origin).ok()? })
+    }
+
+    /// Goes to a path; without the query, on which cookies do not depend.
+    fn go(&mut self, origin: &str, path: &str) {
+        if self.origin != origin
+            && let Some(other) = Self::new(origin)
+        {
+            *self = other;
+        }
+        let path = path.split('?').next().unwrap_or_default();
+        if self.url.path() != path {
+            self.url.set_path(path);
+        }
+    }
 }
 
 impl Cookies {
     /// Takes in values of Set-Cookie of the response to a request for `path`; `origin` is
     /// `https://host[:port]`. What is malformed or of another site is left out, and so is a new
-    /// cookie when there are too many.
-    pub(crate) fn add(&mut self, values: &[String], origin: &str, path: &str) {
+    /// cookie when there are too many. `replaces` if the scenario gives cookies, which those of
+    /// responses replace.
+    pub(crate) fn add(&mut self, values: &[String], origin: &str, path: &str, replaces: bool) {
         if values.is_empty() {
             return;
         }
         if self.0.is_none() {
-            let Ok(url) = Url::parse(origin) else { return };
-            self.0 = Some(Box::new(Jar { store: CookieStore::new(), url: url.into() }));
+            let Some(place) = Place::new(origin) else { return };
+            let (store, replaced) = (CookieStore::new(), Vec::new());
+            self.0 = Some(Box::new(Jar { store, place: place.into(), replaced }));
         }
         if let Some(jar) = &mut self.0 {
-            set_path(jar.url.get_mut(), path);
-            values.iter().for_each(|line| jar.take(line));
-            if jar.store.iter_any().next().is_none() {
+            jar.place.get_mut().go(origin, path);
+            for line in values {
+                jar.take(line);
+                if replaces {
+                    jar.replace(origin, line);
+                }
+            }
+            if jar.replaced.is_empty() && jar.store.iter_any().next().is_none() {
                 self.0 = None;
             }
         }
@@ -51,37 +86,47 @@ impl Cookies {
         self.0.is_none()
     }
 
-    /// Writes the header line of a request for `path`, if there are cookies for it.
-    pub(crate) fn write(&self, path: &str, head: &mut String) {
-        let Some(jar) = &self.0 else { return };
-        let mut url = jar.url.borrow_mut();
-        set_path(&mut url, path);
-        let mut fitting = jar.store.matches(&url);
+    /// Writes the header line of a request for `path`, if there are cookies for it: those of
+    /// responses, and of the `given` ones those that no response has replaced.
+    pub(crate) fn write(&self, origin: &str, path: &str, given: &str, head: &mut String) {
+        let mut any = false;
+        let mut put = |cookie: &str| {
+            head.push_str(if any { "; " } else { "Cookie: " });
+            head.push_str(cookie);
+            any = true;
+        };
+        let Some(jar) = &self.0 else {
+            if !given.is_empty() {
+                put(given);
+                head.push_str("\r\n");
+            }
+            return;
+        };
+        let mut place = jar.place.borrow_mut();
+        place.go(origin, path);
+        let mut fitting = jar.store.matches(&place.url);
         // Those of longer paths go first; the sort keeps the order of the others.
         fitting.sort_by_key(|cookie| Reverse(cookie.path.as_ref().len()));
-        for (index, cookie) in fitting.iter().enumerate() {
-            head.push_str(if index == 0 { "Cookie: " } else { "; " });
-            for part in [cookie.name(), "=", cookie.value()] {
-                head.push_str(part);
+        for cookie in &fitting {
+            put(&format!("{}={}", cookie.name(), cookie.value()));
+        }
+        for cookie in given.split(';').map(str::trim).filter(|cookie| !cookie.is_empty()) {
+            let name = cookie.split('=').next().unwrap_or_default();
+            let is_replaced = fitting.iter().any(|known| known.name() == name)
+                || jar.replaced.iter().any(|(at, known)| at == origin && known == name);
+            if !is_replaced {
+                put(cookie);
             }
         }
-        if !fitting.is_empty() {
+        if any {
             head.push_str("\r\n");
         }
     }
 }
 
-/// Without the query: cookies do not depend on it.
-fn set_path(url: &mut Url, path: &str) {
-    let path = path.split('?').next().unwrap_or_default();
-    if url.path() != path {
-        url.set_path(path);
-    }
-}
-
 impl Jar {
     fn take(&mut self, line: &str) {
-        let url = self.url.get_mut();
+        let url = &self.place.get_mut().url;
         let clean = |text: &str| text.bytes().all(|b| b.is_ascii_graphic() || b == b' ');
         if line.len() > LONGEST {
             return;
@@ -100,7 +145,18 @@ impl Jar {
             }
         }
         // A cookie of another site is left out, and one that has expired removes its like.
-        let _ = self.store.insert(cookie, self.url.get_mut());
+        let _ = self.store.insert(cookie, &self.place.get_mut().url);
+    }
+
+    /// Notes that a response has set or removed a cookie: its path is not known of one that was
+    /// given, so that the name decides.
+    fn replace(&mut self, origin: &str, line: &str) {
+        let name = line.split(['=', ';']).next().unwrap_or_default().trim();
+        let is_known = |(at, known): &(String, String)| at == origin && known == name;
+        let fits = name.len() <= LONGEST && self.replaced.len() < MOST;
+        if fits && !name.is_empty() && !self.replaced.iter().any(is_known) {
+            self.replaced.push((origin.to_owned(), name.to_owned()));
+        }
     }
 
     fn remove_expired(&mut self) {
@@ -126,12 +182,16 @@ mod tests {
     /// Takes cookies in response to `/a/b?c=/d`.
     fn take(cookies: &mut Cookies, origin: &str, lines: &[&str]) {
         let lines: Vec<String> = lines.iter().map(|line| (*line).to_owned()).collect();
-        cookies.add(&lines, origin, "/a/b?c=/d");
+        cookies.add(&lines, origin, "/a/b?c=/d", false);
     }
 
     fn line(cookies: &Cookies, path: &str) -> String {
+        sent(cookies, SHOP, path, "")
+    }
+
+    fn sent(cookies: &Cookies, origin: &str, path: &str, given: &str) -> String {
         let mut head = String::new();
-        cookies.write(path, &mut head);
+        cookies.write(origin, path, given, &mut head);
         head
     }
 
@@ -139,7 +199,7 @@ mod tests {
     fn after(origin: &str, lines: &[&str], path: &str) -> String {
         let mut cookies = Cookies::default();
         take(&mut cookies, origin, lines);
-        line(&cookies, path)
+        sent(&cookies, origin, path, "")
     }
 
     #[test]
@@ -214,13 +274,45 @@ mod tests {
         assert_eq!(size_of::<Cookies>(), size_of::<usize>());
     }
 
+    #[test]
+    fn given_cookies_are_sent_until_a_response_sets_or_removes_them() {
+        let mut cookies = Cookies::default();
+        let given = "sid=1; lang=en;mode=x";
+        assert_eq!(sent(&cookies, SHOP, "/", given), format!("Cookie: {given}\r\n"));
+        let mut add = |lines: &[&str]| {
+            let lines: Vec<String> = lines.iter().map(|line| (*line).to_owned()).collect();
+            cookies.add(&lines, SHOP, "/a/b", true);
+            (sent(&cookies, SHOP, "/a/c", given), sent(&cookies, SHOP, "/", given))
+        };
+        let both = |line: &str| (line.to_owned(), line.to_owned());
+        assert_eq!(add(&["cart=7; Path=/"]), both("Cookie: cart=7; sid=1; lang=en; mode=x\r\n"));
+        // Its path is that of the response: elsewhere neither is sent.
+        let (within, elsewhere) = add(&["sid=2; Path=/a"]);
+        assert_eq!(within, "Cookie: sid=2; cart=7; lang=en; mode=x\r\n");
+        assert_eq!(elsewhere, "Cookie: cart=7; lang=en; mode=x\r\n");
+        let removed = add(&["lang=; Path=/; Max-Age=0", "cart=; Path=/; Max-Age=0"]);
+        assert_eq!(removed.1, "Cookie: mode=x\r\n");
+        assert_eq!(sent(&cookies, "https://api.example", "/", "sid=3"), "Cookie: sid=3\r\n");
+    }
+
+    #[test]
+    fn each_host_gets_its_own_cookies_and_a_domain_those_of_its_hosts() {
+        let mut cookies = Cookies::default();
+        take(&mut cookies, SHOP, &["own=1; Path=/", "all=2; Path=/; Domain=shop.example"]);
+        take(&mut cookies, "https://login.shop.example", &["sso=3; Path=/"]);
+        assert_eq!(sent(&cookies, SHOP, "/", ""), "Cookie: own=1; all=2\r\n");
+        let login = sent(&cookies, "https://login.shop.example", "/", "");
+        assert_eq!(login, "Cookie: all=2; sso=3\r\n");
+        assert_eq!(sent(&cookies, "https://other.example", "/", ""), "");
+    }
+
     proptest! {
         #[test]
         fn no_line_is_too_strange(lines in proptest::collection::vec(".{0,60}", 0..5), path in "/[ -~]{0,20}") {
             let mut cookies = Cookies::default();
-            cookies.add(&lines, SHOP, &path);
+            cookies.add(&lines, SHOP, &path, true);
             let named: Vec<String> = lines.iter().map(|line| format!("a=1;{line}")).collect();
-            cookies.add(&named, SHOP, &path);
+            cookies.add(&named, SHOP, &path, true);
             let head = line(&cookies, &path);
             prop_assert!(head.is_empty() || head.ends_with("\r\n"), "{head:?}");
             prop_assert!(head.trim_end_matches("\r\n").bytes().all(|b| (b' '..=b'~').contains(&b)));

@@ -11,6 +11,7 @@ use super::assets::Asset;
 use super::context::ThreadContext;
 use super::in_flight::OpenPage;
 use super::last_used::LastUsed;
+use super::place::Place;
 use super::request::{Identity, Maker, NotMade, Origin, Request};
 use super::returning::{Departure, ReturningState, finish};
 use super::user_agent::UserAgent;
@@ -54,15 +55,17 @@ impl Customer {
         let identity = Identity { customer, session, request: 0, run: context.run };
         let rules = &context.parts.classes[usize::from(cohort.class)];
         let (start, most) = (rules.start, rules.session.max_requests);
-        let tickets = kept.tickets.unwrap_or_else(|| context.connector.first_tickets());
+        let tickets = kept.tickets.unwrap_or_else(|| context.sites[0].connector.first_tickets());
         // A customer who returns is the same person.
         let (first, seed) = (session % RETURNED, context.seed_of(session % RETURNED));
         let (rows, used_up) = match context.parts.rows(cohort.class, first, seed) {
             Ok(rows) => (rows, None),
             Err(feeder) => (Box::default(), Some(feeder)),
         };
+        let mut agent = UserAgent::new(context, cohort, session, tickets, kept.connection);
+        agent.others = kept.others;
         Self {
-            agent: UserAgent::new(context, cohort, session, tickets, kept.connection),
+            agent,
             identity,
             rng,
             walk: Walk::new(start),
@@ -83,14 +86,20 @@ impl Customer {
         agent.further.iter_mut().for_each(|agent| agent.line.ends(outcome));
         let (cohort, admitted) = (agent.cohort, agent.admitted);
         agent.context.record(EventKind::Ended { cohort, outcome, admitted });
+        agent.go_to_host(0);
         // The connection of an abandoned or failed request was reset already.
         let (mut kept, connection) = (ReturningState::default(), agent.connection.take());
-        let further = agent.further.drain(..).map(|mut agent| agent.connection.take());
-        further.for_each(|connection| finish(&agent.context, connection));
+        for mut further in agent.further.drain(..) {
+            finish(&agent.context, further.connection.take());
+            further.others.drain(..).for_each(|other| finish(&agent.context, other.connection));
+        }
+        let others = std::mem::take(&mut agent.others);
         if agent.context.keep == KeepAlive::Customer {
             (kept.connection, kept.tickets) = (connection, Some(agent.tickets.clone()));
+            kept.others = others;
         } else {
             finish(&agent.context, connection);
+            others.into_iter().for_each(|other| finish(&agent.context, other.connection));
         }
         Departure { kept, outcome, customer: self.identity.customer }
     }
@@ -148,7 +157,7 @@ impl Customer {
             let visited = self.visit(&request, intended, kept).await;
             let gone = visited.and_then(|(ended, base)| match next {
                 Some(step) if !self.ends_by_time(step, arrived_ms, ended) => {
-                    self.go(step, &body, base.as_deref().unwrap_or(&request.path))?;
+                    self.go(step, &body, base.as_ref().unwrap_or(&request.place))?;
                     Ok(ended)
                 }
                 _ => Err(Outcome::Completed),
@@ -172,7 +181,7 @@ impl Customer {
         request: &Request,
         intended: Instant,
         keep: Option<&mut Vec<u8>>,
-    ) -> Result<(Instant, Option<String>), Outcome> {
+    ) -> Result<(Instant, Option<Place>), Outcome> {
         let context = self.agent.context.clone();
         let page = request.page;
         if context.parts.pages[page as usize].assets.is_empty() {
@@ -202,7 +211,7 @@ impl Customer {
         request: &Request,
         intended: Instant,
         mut keep: Option<&mut Vec<u8>>,
-    ) -> Result<(Instant, Option<String>), Outcome> {
+    ) -> Result<(Instant, Option<Place>), Outcome> {
         let mut reloads = self.class().session.impatience.reloads();
         let mut from = intended;
         loop {
@@ -255,7 +264,7 @@ impl Customer {
     ///
     /// # Errors
     /// There is no next request: the session ends.
-    fn go(&mut self, step: Step, body: &[u8], base: &str) -> Result<(), Outcome> {
+    fn go(&mut self, step: Step, body: &[u8], base: &Place) -> Result<(), Outcome> {
         let context = self.agent.context.clone();
         let may_repeat = |page: u16| context.parts.pages[page as usize].repeat;
         match step {
@@ -289,7 +298,7 @@ impl Customer {
     }
 
     /// Makes the request for a page, if the last page offers it.
-    fn go_to(&mut self, page: u16, body: &[u8], base: &str) -> Result<bool, Outcome> {
+    fn go_to(&mut self, page: u16, body: &[u8], base: &Place) -> Result<bool, Outcome> {
         let (request, origin) = match self.make(page, body, base) {
             Ok(made) => made,
             Err(NotMade::NotOffered) => return Ok(false),
@@ -338,7 +347,7 @@ impl Customer {
         &mut self,
         page: u16,
         body: &[u8],
-        base: &str,
+        base: &Place,
     ) -> Result<(Rc<Request>, Origin), NotMade> {
         let context = self.agent.context.clone();
         if let Some(request) = context.fixed.get(page) {
@@ -352,7 +361,7 @@ impl Customer {
     fn maker<'a>(&'a mut self, context: &'a ThreadContext) -> Maker<'a> {
         Maker {
             parts: &context.parts,
-            origin: &context.target.origin,
+            origins: &context.origins,
             identity: &self.identity,
             last: &mut self.last,
             rng: &mut self.rng,
@@ -362,7 +371,7 @@ impl Customer {
     /// The request for the start page.
     fn start(&mut self) -> Result<Rc<Request>, Outcome> {
         let page = self.class().start;
-        match self.make(page, &[], "/") {
+        match self.make(page, &[], &Place { host: 0, path: "/".to_owned() }) {
             Ok((request, _)) => Ok(request),
             Err(NotMade::Unsendable) => Err(self.unsendable(page)),
             Err(NotMade::NotOffered) => Err(self.not_offered(page, &[])),

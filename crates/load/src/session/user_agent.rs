@@ -8,14 +8,15 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::context::ThreadContext;
+use super::context::{Site, ThreadContext};
 use super::cookies::Cookies;
 use super::deadline::Deadline;
 use super::last_used::LastUsed;
 use super::line::AgentLine;
+use super::place::Place;
 use super::redirect::Redirect;
 use super::request::Request;
-use super::returning::{finish, rest_until};
+use super::returning::{HostState, finish, rest_until};
 use crate::client::connection::{ConnectError, Connection};
 use crate::client::connections::KeepAlive;
 use crate::client::http::coding::Coding;
@@ -40,6 +41,10 @@ pub(crate) struct UserAgent {
     pub(super) cookies: Rc<RefCell<Cookies>>,
     pub(crate) tickets: Arc<Tickets>,
     pub(crate) connection: Option<Connection>,
+    /// The host that `tickets` and `connection` are of.
+    pub(super) host: u8,
+    /// Those of the other hosts that it has requested.
+    pub(crate) others: Vec<HostState>,
     /// Timer of the patience.
     pub(super) deadline: Deadline,
     /// The first handshake is complete.
@@ -67,8 +72,8 @@ pub(super) enum Borrows {
 pub(super) struct Visited {
     /// The time of the last byte.
     pub(super) ended: Instant,
-    /// The path after redirects, if there were any.
-    pub(super) base: Option<String>,
+    /// The page after redirects, if there were any.
+    pub(super) base: Option<Place>,
     /// When the patience ends.
     pub(super) deadline: Instant,
 }
@@ -76,8 +81,8 @@ pub(super) struct Visited {
 /// The response of a page.
 pub(super) struct PageResponse {
     pub(super) answer: Answer,
-    /// The path after redirects, if there were any: the base of links.
-    base: Option<String>,
+    /// The page after redirects, if there were any: the base of links.
+    base: Option<Place>,
     /// Why its redirect was not followed.
     pub(super) unfollowed: Option<Unfollowed>,
 }
@@ -105,6 +110,8 @@ impl UserAgent {
             cookies: Rc::default(),
             tickets,
             connection,
+            host: 0,
+            others: Vec::new(),
             deadline: Deadline::default(),
             admitted: false,
             further: Vec::new(),
@@ -116,6 +123,33 @@ impl UserAgent {
 
     pub(crate) fn class(&self) -> &Class {
         &self.context.parts.classes[usize::from(self.cohort.class)]
+    }
+
+    /// What customers share about the host of `connection`.
+    pub(super) fn site(&self) -> &Site {
+        &self.context.sites[usize::from(self.host)]
+    }
+
+    /// Puts the connection and the tickets of another host in place of those of this one.
+    pub(crate) fn go_to_host(&mut self, host: u8) {
+        if self.host == host {
+            return;
+        }
+        let before = HostState {
+            host: std::mem::replace(&mut self.host, host),
+            tickets: self.tickets.clone(),
+            connection: self.connection.take(),
+        };
+        match self.others.iter_mut().find(|other| other.host == host) {
+            Some(other) => {
+                let HostState { tickets, connection, .. } = std::mem::replace(other, before);
+                (self.tickets, self.connection) = (tickets, connection);
+            }
+            None => {
+                self.others.push(before);
+                self.tickets = self.site().connector.first_tickets();
+            }
+        }
     }
 
     /// Whether there is a connection that the server has not closed.
@@ -134,7 +168,7 @@ impl UserAgent {
     pub(crate) fn rest_until(&mut self, at: Instant) -> impl Future<Output = ()> + '_ {
         // A thinking customer holds as little memory as possible.
         self.deadline = Deadline::default();
-        rest_until(&self.context, &mut self.connection, at)
+        rest_until(&self.context, &mut self.connection, &mut self.others, at)
     }
 
     /// Sends one request and records it. It is sent again up to `reloads` times, which that
@@ -295,8 +329,8 @@ impl UserAgent {
             let fields = response.answer.fields.as_mut();
             let Some(location) = fields.and_then(|fields| fields.location.take()) else { break };
             let current = redirected.as_ref().unwrap_or(request);
-            let path = match Redirect::of(&location, &current.path, &self.context.target.origin) {
-                Redirect::Within(path) if followed < REDIRECTS => path,
+            let place = match Redirect::of(&location, &current.place, &self.context.origins) {
+                Redirect::Within(place) if followed < REDIRECTS => place,
                 Redirect::Within(_) => {
                     response.unfollowed = Some(Unfollowed::Loop);
                     break;
@@ -305,9 +339,8 @@ impl UserAgent {
                     response.unfollowed = Some(Unfollowed::Elsewhere(address));
                     break;
                 }
-                Redirect::Nowhere => break,
             };
-            let current = redirected.insert(current.redirected(path, status));
+            let current = redirected.insert(current.redirected(place, status));
             if let Some(kept) = keep.as_deref_mut() {
                 kept.clear();
             }
@@ -325,7 +358,7 @@ impl UserAgent {
             // response, and all bytes count.
             (answer.sent, answer.first_byte) = (first.0, first.1);
             answer.received_bytes += first.2;
-            response.base = Some(current.path.clone());
+            response.base = Some(current.place.clone());
         }
         Ok(response)
     }
@@ -341,7 +374,9 @@ impl UserAgent {
         stage: &Cell<Stage>,
     ) -> Result<Answer, Outcome> {
         let context = self.context.clone();
-        let bytes = request.bytes(&context.headers, &self.cookies.borrow());
+        self.go_to_host(request.place.host);
+        let origin = &context.origins[usize::from(self.host)];
+        let bytes = request.bytes(&self.site().headers, &self.cookies.borrow(), origin);
         let mut reused = self.is_connected();
         let mut sent = now;
         loop {
@@ -377,9 +412,9 @@ impl UserAgent {
                         finish(&context, self.connection.take());
                     }
                     if let Some(fields) = &answer.fields {
-                        let origin = &context.target.origin;
                         let mut cookies = self.cookies.borrow_mut();
-                        cookies.add(&fields.cookies, origin, &request.path);
+                        let replaces = context.parts.gives_cookies;
+                        cookies.add(&fields.cookies, origin, &request.place.path, replaces);
                     }
                     return Ok(answer);
                 }
@@ -400,7 +435,7 @@ impl UserAgent {
         let begun = Instant::now();
         let context = &self.context;
         let progress = |step| context.record(EventKind::from(step));
-        match context.connector.connect(&self.tickets, stage, progress).await {
+        match self.site().connector.connect(&self.tickets, stage, progress).await {
             Ok((connection, made)) => {
                 self.line.connected(begun, &made);
                 let (took, address) = (made.connect, made.address);

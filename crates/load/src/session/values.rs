@@ -4,6 +4,7 @@
 use rand::RngExt;
 use rand::seq::IndexedRandom;
 
+use super::form::{Entry, encode_part};
 use super::last_used::LastUsed;
 use super::request::Identity;
 use crate::html::{Field, Kind};
@@ -88,7 +89,7 @@ pub(crate) fn text(parts: &[TextPart], known: &mut Known<'_>, escape: Escape) ->
 pub(crate) fn value(
     field: &Field,
     rule: &FieldRule,
-    given: &[(String, String)],
+    given: &[Entry<'_>],
     known: &mut Known<'_>,
 ) -> Option<String> {
     let rng = &mut *known.rng;
@@ -104,8 +105,8 @@ pub(crate) fn value(
         }
         FieldRule::AboveField(other, first, last) => {
             let by = f64::from(rng.random_range(*first..=*last));
-            let base = given.iter().find(|(name, _)| name == other);
-            let base = base.and_then(|(_, value)| value.parse::<f64>().ok()).unwrap_or(0.0);
+            let base = given.iter().find(|entry| entry.name == *other);
+            let base = base.and_then(|entry| entry.value.parse::<f64>().ok()).unwrap_or(0.0);
             within(base + by, field.min, field.max)
         }
         FieldRule::RandomText(first, last) => {
@@ -113,6 +114,8 @@ pub(crate) fn value(
             random_text(length as usize, rng)
         }
         FieldRule::OneOf(choices) => choices.choose(rng).cloned().unwrap_or_default(),
+        // As browsers do in a form that is not multipart.
+        FieldRule::File(file) => file.name.clone(),
         FieldRule::Keep => keep(field, rng),
     })
 }
@@ -124,6 +127,8 @@ pub(crate) fn rule<'r>(rules: &'r [(String, FieldRule)], field: &Field) -> Optio
     match (field.kind, rule) {
         (Kind::Choice | Kind::Submit, FieldRule::OneOf(_) | FieldRule::Text(_)) => Some(rule),
         (Kind::Choice | Kind::Submit, _) => None,
+        // A page without a file input has no place for a file, and the other way round.
+        (kind, rule) if (kind == Kind::File) != matches!(rule, FieldRule::File(_)) => None,
         _ => Some(rule),
     }
 }
@@ -133,6 +138,7 @@ fn keep(field: &Field, rng: &mut Rng) -> String {
     match field.kind {
         Kind::Choice | Kind::Submit => field.choices.choose(rng).cloned().unwrap_or_default(),
         Kind::Hidden | Kind::Checked => field.value.clone(),
+        Kind::File => String::new(),
         _ if !field.value.is_empty() => field.value.clone(),
         Kind::Number => {
             let min = field.min.unwrap_or(1.0);
@@ -181,40 +187,4 @@ fn base36(mut number: u64) -> String {
         }
     }
     digits.iter().rev().map(|digit| *digit as char).collect()
-}
-
-/// `application/x-www-form-urlencoded`.
-pub(crate) fn encode(values: &[(String, String)]) -> String {
-    let mut out = String::new();
-    for (name, value) in values {
-        if name.is_empty() {
-            continue;
-        }
-        if !out.is_empty() {
-            out.push('&');
-        }
-        encode_part(name, "+", &mut out);
-        out.push('=');
-        encode_part(value, "+", &mut out);
-    }
-    out
-}
-
-/// Escapes all that may mean something in a form, a path or a query; `space` is
-/// what a space becomes there.
-pub(crate) fn encode_part(text: &str, space: &str, out: &mut String) {
-    const HEX: &[u8; 16] = b"0123456789ABCDEF";
-    for byte in text.bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'*' => {
-                out.push(byte as char);
-            }
-            b' ' => out.push_str(space),
-            _ => {
-                out.push('%');
-                out.push(HEX[(byte >> 4) as usize] as char);
-                out.push(HEX[(byte & 15) as usize] as char);
-            }
-        }
-    }
 }

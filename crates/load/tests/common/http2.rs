@@ -120,7 +120,10 @@ async fn answer(
         cookie: text("cookie"),
         kind: text("content-type"),
         token: text("x-token"),
-        body: String::from_utf8(form).unwrap(),
+        host: head.uri.host().unwrap().to_owned(),
+        authorization: text("authorization"),
+        body: String::from_utf8_lossy(&form).into_owned(),
+        bytes: form,
     };
     let response = (setup.site)(&request);
     seen.lock().unwrap().push(request);

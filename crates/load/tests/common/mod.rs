@@ -57,12 +57,16 @@ pub enum Manner {
 pub struct Seen {
     pub method: String,
     pub path: String,
+    /// Host, without the port.
+    pub host: String,
+    pub authorization: String,
     pub cookie: String,
     /// Content-Type.
     pub kind: String,
     /// X-Token.
     pub token: String,
     pub body: String,
+    pub bytes: Vec<u8>,
 }
 
 /// The answer to a request: extra header lines, each ending in CRLF, and a
@@ -298,8 +302,10 @@ async fn answer(mut io: impl AsyncRead + AsyncWrite + Unpin, state: &State) -> s
             _ => (state.site)(&seen),
         };
         let length = body.len();
-        let head = format!("HTTP/1.1 {status}\r\nContent-Length: {length}\r\n{headers}\r\n{body}");
-        io.write_all(head.as_bytes()).await?;
+        let head = format!("HTTP/1.1 {status}\r\nContent-Length: {length}\r\n{headers}\r\n");
+        // Header fields can have any byte: each character is one.
+        let head: Vec<u8> = head.chars().map(|c| c as u8).collect();
+        io.write_all(&[&head, body.as_bytes()].concat()).await?;
         io.flush().await?;
         answers += 1;
         let most = match state.manner {
@@ -328,14 +334,28 @@ async fn read_request(
             let length: usize =
                 header("content-length:").and_then(|text| text.parse().ok()).unwrap_or(0);
             if buffer.len() >= end + 4 + length {
-                let body = String::from_utf8_lossy(&buffer[end + 4..end + 4 + length]).into_owned();
+                let bytes = buffer[end + 4..end + 4 + length].to_vec();
+                let body = String::from_utf8_lossy(&bytes).into_owned();
                 let mut words = head.split(' ');
                 let mut word = || words.next().unwrap_or_default().to_owned();
                 let (method, path) = (word(), word());
                 let [cookie, kind, token] = ["cookie:", "content-type:", "x-token:"]
                     .map(|name| header(name).unwrap_or_default());
+                let [host, authorization] =
+                    ["host:", "authorization:"].map(|name| header(name).unwrap_or_default());
+                let host = host.split(':').next().unwrap_or_default().to_owned();
                 buffer.drain(..end + 4 + length);
-                return Ok(Some(Seen { method, path, cookie, kind, token, body }));
+                return Ok(Some(Seen {
+                    method,
+                    path,
+                    host,
+                    authorization,
+                    cookie,
+                    kind,
+                    token,
+                    body,
+                    bytes,
+                }));
             }
         }
         if io.read_buf(buffer).await? == 0 {

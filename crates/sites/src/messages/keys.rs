@@ -120,11 +120,8 @@ impl Keys {
                 path.display()
             ))
         };
-        let length = std::fs::metadata(path).map_err(|error| wrong(error.to_string()))?.len();
-        if length > MOST_FILE {
-            return Err(wrong("is no file of keys".into()));
-        }
-        let text = Zeroizing::new(std::fs::read(path).map_err(|error| wrong(error.to_string()))?);
+        let text = tidegate_config::read_bytes(path, MOST_FILE);
+        let text = Zeroizing::new(text.map_err(|error| wrong(error.to_string()))?);
         let file: File = serde_json::from_slice(&text)
             .map_err(|error| wrong(format!("is no file of keys: {error}")))?;
         if file.format != FORMAT {

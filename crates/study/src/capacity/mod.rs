@@ -25,7 +25,7 @@ mod words;
 use std::time::{Duration, Instant};
 
 use tidegate_host::sockets::Endpoint;
-use tidegate_host::{Files, Provenance};
+use tidegate_host::{Files, Provenance, is_own_address};
 use tidegate_load::Stop;
 
 use crate::{Error, Folder, Result};
@@ -34,8 +34,8 @@ pub use beyond::{Compared, Window, compared};
 pub use bottleneck::{Bottleneck, Resource};
 pub use host_use::{HostUse, ProcessUse, Processes};
 use measure::Measuring;
+pub use options::Options;
 use options::Times;
-pub use options::{Options, is_here};
 pub use staircase::{End, Staircase, Thoroughness};
 pub use step::{Limit, Outcome, Phase, PhaseTimes, ResponseTime, Step};
 pub use updown::Interval;
@@ -110,7 +110,7 @@ pub fn study(
     let folder = Folder::create(&options.out)?;
     folder.begin_anew(NAME)?;
     clear(&folder)?;
-    let here = addresses.iter().find(|address| is_here(address.ip()));
+    let here = addresses.iter().find(|address| is_own_address(address.ip()));
     let endpoint = here.map(|it| Endpoint { address: Some(it.ip()), port: it.port() });
     let processes = site(options, endpoint, show)?;
     let mut measuring = Measuring {

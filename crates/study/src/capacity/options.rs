@@ -1,9 +1,10 @@
 //! What is studied, and how.
 
-use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use tidegate_host::is_own_address;
 use tidegate_lab::{Error, Result};
 use tidegate_load::{Resolve, Scenario, addresses_of};
 
@@ -153,21 +154,20 @@ impl Options {
     /// operator's; [`Error::Process`]: its name does not resolve.
     pub(super) fn addresses(&self) -> Result<Vec<SocketAddr>> {
         let addresses = addresses_of(&self.target, &self.resolve).map_err(of_load)?;
-        let foreign = addresses.iter().find(|address| !is_here(address.ip()));
+        let mut all: Vec<(&str, SocketAddr)> =
+            addresses.iter().map(|address| (self.target.as_str(), *address)).collect();
+        for host in self.scenario.hosts() {
+            let of_host = addresses_of(host.url(), &self.resolve).map_err(of_load)?;
+            all.extend(of_host.into_iter().map(|address| (host.url(), address)));
+        }
+        let foreign = all.into_iter().find(|(_, address)| !is_own_address(address.ip()));
         match foreign {
-            Some(address) if !self.mine => Err(Error::Operator(format!(
-                "{}: {address} is not this machine, and the study loads it beyond what it can carry; if the site is yours, and its users can do without it meanwhile, add --yes-this-is-mine",
-                self.target
+            Some((url, address)) if !self.mine => Err(Error::Operator(format!(
+                "{url}: {address} is not this machine, and the study loads it beyond what it can carry; if the site is yours, and its users can do without it meanwhile, add --yes-this-is-mine"
             ))),
             _ => Ok(addresses),
         }
     }
-}
-
-/// Whether an address belongs to this machine.
-pub fn is_here(address: IpAddr) -> bool {
-    let address = address.to_canonical();
-    address.is_loopback() || TcpListener::bind((address, 0)).is_ok()
 }
 
 /// An error of the load generator, by whose fault it is.
@@ -219,10 +219,23 @@ pub(super) mod tests {
     }
 
     #[test]
+    fn a_host_of_the_scenario_elsewhere_is_refused_as_the_site_is() {
+        let mut options = options("https://127.0.0.1:1/");
+        let text = "[session]\nsteps = [\"A\"]\n[pages]\nA = { path = \"/\" }\n\
+                    [hosts]\nsso = { url = \"https://192.0.2.1\" }\n";
+        options.scenario = Scenario::from_toml(text, "shop.toml").unwrap();
+        let error = options.addresses().unwrap_err().to_string();
+        assert!(
+            error.starts_with("https://192.0.2.1: 192.0.2.1:443 is not this machine"),
+            "{error}"
+        );
+        options.mine = true;
+        assert_eq!(options.addresses().unwrap().len(), 1);
+    }
+
+    #[test]
     fn a_site_on_this_machine_needs_no_word() {
         assert!(options("https://127.0.0.9:1/").addresses().is_ok());
-        assert!(is_here("::ffff:127.0.0.1".parse().unwrap()));
-        assert!(!is_here("192.0.2.1".parse().unwrap()));
     }
 
     /// Sessions of so many pages, with a think time of `think` before each but the first.

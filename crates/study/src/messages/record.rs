@@ -10,7 +10,7 @@ use tidegate_host::Provenance;
 use super::configuration::Configuration;
 use super::series::{Series, Start};
 use super::settings::Settings;
-use crate::folder::{Folder, RUNS};
+use crate::folder::{Folder, LARGEST, RUNS};
 use crate::{Error, Result};
 
 /// A configuration of a round, measured.
@@ -48,7 +48,8 @@ impl Record {
         round: u32,
     ) -> Option<Self> {
         let file = out.join(RUNS).join(name(configuration, round));
-        let record: Self = serde_json::from_str(&std::fs::read_to_string(file).ok()?).ok()?;
+        let text = tidegate_config::read_text(&file, LARGEST).ok()?;
+        let record: Self = serde_json::from_str(&text).ok()?;
         let of = |series: &Series| (series.configuration, series.round);
         let is_own = record.settings == *settings
             && (record.start.configuration, record.start.round) == (configuration, round)

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use tidegate_host::Machine;
 
 use super::NAME;
-use crate::folder::{Folder, RUNS, STATE, SUMMARY};
+use crate::folder::{Folder, LARGEST, RUNS, STATE, SUMMARY};
 use crate::{Error, Result};
 
 /// What the measurements of a folder have in common.
@@ -44,7 +44,7 @@ impl Settings {
         let shown = out.display();
         let operator = |text: String| Err(Error::Operator(format!("--out {shown}: {text}")));
         let folder = Folder::create(out)?;
-        match std::fs::read_to_string(folder.file(STATE)) {
+        match tidegate_config::read_text(&folder.file(STATE), LARGEST) {
             Ok(_) if !resume => operator(
                 "holds a study already; --resume continues it, another --out starts anew".into(),
             ),
@@ -132,7 +132,7 @@ impl Settings {
     /// [`Error::Operator`]: it is of another version, or damaged.
     pub(crate) fn of(out: &Path) -> Result<Option<Self>> {
         let file = out.join(STATE);
-        let text = std::fs::read_to_string(&file).unwrap_or_default();
+        let text = tidegate_config::read_text(&file, LARGEST).unwrap_or_default();
         let value: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
         if value["study"] != NAME {
             return Ok(None);

@@ -8,6 +8,7 @@ mod traces;
 mod window;
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::Duration;
 
 use tidegate_host::{Machine, Provenance};
@@ -15,7 +16,7 @@ use tidegate_lab::{Pulse, Quota};
 use tidegate_load::{Scenario, Snapshot, Stop};
 
 use crate::experiment::{Combination, Experiment, Settings};
-use crate::folder::Folder;
+use crate::folder::{Folder, LARGEST};
 use crate::options::Options;
 use crate::order::{Block, blocks, id};
 use crate::record::{self, Kind, Planned, Record};
@@ -149,7 +150,7 @@ fn scenario_texts(combinations: &[Combination]) -> Result<BTreeMap<String, Strin
     let mut texts = BTreeMap::new();
     for name in combinations.iter().map(|one| &one.settings.scenario) {
         if !texts.contains_key(name) && Scenario::built_in_text(name).is_none() {
-            let text = std::fs::read_to_string(name).map_err(|error| {
+            let text = tidegate_config::read_text(Path::new(name), LARGEST).map_err(|error| {
                 Error::Operator(format!("{name}: {error}; name a scenario that can be read"))
             })?;
             texts.insert(name.clone(), text);

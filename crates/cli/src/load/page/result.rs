@@ -6,6 +6,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use tidegate_load::result::LARGEST_FILE;
 use tidegate_load::{Percentiles, Summary};
 use tidegate_stats::{CensoredHistogram, Histogram};
 
@@ -304,7 +305,8 @@ impl SavedResult {
     /// What is wrong with it, and the remedy.
     pub fn read(file: &Path) -> Result<Self, String> {
         let name = file.display();
-        let bytes = std::fs::read(file).map_err(|error| format!("{name}: {error}"))?;
+        let bytes = tidegate_config::read_bytes(file, LARGEST_FILE)
+            .map_err(|error| format!("{name}: {error}"))?;
         let value = serde_json::from_slice(&bytes).map_err(|error| {
             format!("{name}: {error}; give a file that `tidegate load --json` wrote")
         })?;

@@ -3,6 +3,7 @@
 //! Source: RFC 9112, sections 2 to 6.
 
 use std::cell::RefCell;
+use std::fmt::Write as _;
 use std::mem::MaybeUninit;
 
 use super::body::Body;
@@ -73,7 +74,7 @@ impl Head {
             let name = header.name;
             let text = || std::str::from_utf8(header.value).map(str::trim);
             if let Some(name) = wanted.iter().find(|wanted| name.eq_ignore_ascii_case(wanted)) {
-                fields.headers.extend(text().ok().map(|value| (name.clone(), value.to_owned())));
+                fields.headers.push((name.clone(), readable(header.value)));
             }
             if name.eq_ignore_ascii_case("content-length") {
                 let value: u64 = text().map_err(drop)?.parse().map_err(drop)?;
@@ -100,7 +101,7 @@ impl Head {
                     _ => Coding::Unknown,
                 };
             } else if name.eq_ignore_ascii_case("location") {
-                fields.location = text().ok().map(str::to_owned);
+                fields.location = Some(location(header.value));
             } else if name.eq_ignore_ascii_case("set-cookie") {
                 fields.cookies.extend(text().ok().map(str::to_owned));
             }
@@ -120,6 +121,29 @@ impl Head {
             }
         };
         Ok(Some((used, Self { status, reusable, body, coding, fields: fields.boxed() })))
+    }
+}
+
+/// The address in a Location: bytes beyond ASCII are percent-encoded, as browsers do.
+pub(super) fn location(value: &[u8]) -> String {
+    let mut address = String::with_capacity(value.len());
+    for byte in value.trim_ascii() {
+        match byte {
+            0..0x80 => address.push(*byte as char),
+            // Writing to a String cannot fail.
+            _ => drop(write!(address, "%{byte:02X}")),
+        }
+    }
+    address
+}
+
+/// The value of a header field as text: UTF-8, else ISO 8859-1, in which every byte is a
+/// character.
+pub(super) fn readable(value: &[u8]) -> String {
+    let value = value.trim_ascii();
+    match std::str::from_utf8(value) {
+        Ok(text) => text.to_owned(),
+        Err(_) => value.iter().map(|byte| *byte as char).collect(),
     }
 }
 
@@ -192,6 +216,16 @@ mod tests {
         );
         assert!(parse("SSH-2.0-x\r\n\r\n").is_err());
         assert!(parse("HTTP/1.1 200 OK\r\nContent-").unwrap().is_none());
+    }
+
+    #[test]
+    fn a_location_beyond_ascii_is_percent_encoded() {
+        let head =
+            b"HTTP/1.1 302 Found\r\nLocation: /k\xf6ln?a=\xc3\xa9\r\nX-City: K\xf6ln\r\n\r\n";
+        let (_, head) = Head::parse(head, false, &["x-city".to_owned()]).unwrap().unwrap();
+        let fields = head.fields.unwrap();
+        assert_eq!(fields.location.as_deref(), Some("/k%F6ln?a=%C3%A9"));
+        assert_eq!(fields.headers, [("x-city".to_owned(), "K\u{f6}ln".to_owned())]);
     }
 
     /// Heads that often are the one before, or begin as it does.

@@ -26,7 +26,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use super::body::store;
 use super::coding::Coding;
 use super::exchange::{Answer, Exchange, ExchangeError, LARGEST_HEAD, Progress, failure};
-use super::head::Fields;
+use super::head::{Fields, location, readable};
 use crate::client::connections::Close;
 use crate::client::transport::Transport;
 use crate::outcome::{Failure, Stage};
@@ -183,10 +183,13 @@ impl Http2 {
         let coding = Coding::of(&codings.join(", "));
         let wanted = exchange.headers.iter();
         let fields = Fields {
-            location: texts(LOCATION.as_str()).next().map(str::to_owned),
+            location: head.headers.get(LOCATION).map(|value| location(value.as_bytes())),
             cookies: texts(SET_COOKIE.as_str()).map(str::to_owned).collect(),
             headers: wanted
-                .flat_map(|name| texts(name).map(|value| (name.clone(), value.to_owned())))
+                .flat_map(|name| {
+                    let values = head.headers.get_all(name).into_iter();
+                    values.map(|value| (name.clone(), readable(value.as_bytes())))
+                })
                 .collect(),
         };
         let reusable = std::future::poll_fn(|cx| Poll::Ready(self.0.borrow_mut().is_good(cx)));
@@ -221,7 +224,7 @@ impl Http2 {
         let sent = self.0.borrow_mut().requests.send_request(request, body.is_empty());
         let (mut response, mut stream) = sent.map_err(|e| error(Progress::Unsent, &e))?;
         if !body.is_empty() {
-            // A form at most: held until the server's window takes it.
+            // Held until the server's window takes it.
             let sent = stream.send_data(body, true);
             sent.map_err(|e| error(Progress::Unanswered, &e))?;
         }

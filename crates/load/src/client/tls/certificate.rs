@@ -13,6 +13,8 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::CertifiedKey;
 use rustls::{InconsistentKeys, SignatureScheme};
 
+use super::LARGEST_PEM;
+
 /// A certificate with its key, read and checked. A clone shares its data. The same for
 /// all customers.
 #[derive(Clone)]
@@ -109,7 +111,7 @@ impl ClientCertificate {
 /// # Errors
 /// The file cannot be read.
 pub(super) fn read_pem(path: &Path) -> io::Result<Vec<u8>> {
-    let mut text = std::fs::read(path)?;
+    let mut text = tidegate_config::read_bytes(path, LARGEST_PEM)?;
     if text.starts_with(b"\xef\xbb\xbf") {
         text.drain(..3);
     }

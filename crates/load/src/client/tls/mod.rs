@@ -11,3 +11,6 @@ pub(crate) mod schedule;
 mod stock;
 pub(crate) mod stream;
 pub(crate) mod tickets;
+
+/// Largest PEM file that is read, in bytes.
+const LARGEST_PEM: u64 = 16 << 20;

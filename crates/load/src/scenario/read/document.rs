@@ -7,9 +7,10 @@ use tidegate_config::{Boolean, Key, Mistakes, Other, Section, Text, Value, keys}
 
 use super::arrivals::arrivals as arrivals_of;
 use super::fields::field_rules;
+use super::files::Files;
 use super::names::Names;
-use super::pages::{pages, unknown_values};
-use super::{classes, connections, feeders, run, thresholds, tls};
+use super::pages::{headers, pages, unknown_values};
+use super::{classes, connections, feeders, hosts, run, thresholds, tls};
 use crate::scenario::class::Class;
 use crate::scenario::fed;
 use crate::scenario::page::Page;
@@ -27,6 +28,11 @@ keys! {
         attack: Boolean = Is("false");
         /// Rules of every session.
         session: Other("table", "see below") = Required("");
+        /// Header fields of all requests, beside those of pages. A Cookie and an Authorization go to
+        /// the target only.
+        headers: Other("table of texts", "names in braces stand for their values") = Unset;
+        /// Hosts that customers request beside the target, by name.
+        hosts: Other("table", "at most 16, see below") = Unset;
         /// The pages by name.
         pages: Other("table", "at most 1000") = Required("");
         /// Parameters: names in braces in paths and texts.
@@ -62,11 +68,17 @@ fn parts(root: &Section<'_>, file: &str) -> Option<Parts> {
     let (name, description) = (text(&SCENARIO.name), text(&SCENARIO.description));
     let attack = root.given(&SCENARIO.attack).unwrap_or_default();
     let mut names = Names::of(root);
+    let files = Files::beside(file);
     let feeders = root.given(&SCENARIO.feeders);
     let feeders = feeders.map(|value| feeders::read(&value, &mut names, file)).unwrap_or_default();
     let fields = root.given(&SCENARIO.fields).and_then(|value| value.section());
-    let fields = fields.map(|section| field_rules(&section, &names)).unwrap_or_default();
-    let pages = pages(root, &mut names);
+    let fields = fields.map(|section| field_rules(&section, &names, &files)).unwrap_or_default();
+    let hosts = root.given(&SCENARIO.hosts);
+    let hosts = hosts.map(|value| hosts::read(&value, file)).unwrap_or_default();
+    let mut pages = pages(root, &mut names, &files);
+    let common = headers(root.given(&SCENARIO.headers), &names);
+    pages.iter_mut().for_each(|page| page.add_headers(&common));
+    let gives_cookies = pages.iter().any(Page::gives_cookies);
     let (session, classes) = classes::read(root, &pages, file);
     let class_names = class_names(root);
     let arrivals = root.given(&SCENARIO.arrivals);
@@ -91,6 +103,8 @@ fn parts(root: &Section<'_>, file: &str) -> Option<Parts> {
         description,
         attack,
         session,
+        hosts,
+        gives_cookies,
         pages,
         classes,
         parameters: names.0,

@@ -1,9 +1,13 @@
 //! Reads the rules for form fields.
 
-use tidegate_config::Preset::Unset;
+use std::path::Path;
+
+use tidegate_config::Preset::{Else, Is, Unset};
 use tidegate_config::{Boolean, Other, Pair, Section, Text, Value, keys};
 
+use super::files::Files;
 use super::names::Names;
+use crate::scenario::content::FilePart;
 use crate::scenario::field::{FieldRule, TextPart};
 
 /// Most that is added to another number.
@@ -27,12 +31,24 @@ keys! {
         one_of: Other("list of texts", "") = Unset;
         /// The value that the page has.
         keep: Boolean = Unset;
+        /// The content of this file: for a file input of a form, or a field that is sent as
+        /// `multipart/form-data`.
+        file: Text("path from the scenario's folder; at most 16 MiB") = Unset;
+        /// Name of the file in the form.
+        name: Text("") = Else("that of the file");
+        /// Media type of the file in the form.
+        content_type: Text("a media type") = Is("application/octet-stream");
     }
 }
 
-pub(super) fn field_rules(section: &Section<'_>, names: &Names) -> Vec<(String, FieldRule)> {
-    let rule =
-        |(name, value): (&str, Value<'_>)| Some((name.to_owned(), field_rule(&value, names)?));
+pub(super) fn field_rules(
+    section: &Section<'_>,
+    names: &Names,
+    files: &Files,
+) -> Vec<(String, FieldRule)> {
+    let rule = |(name, value): (&str, Value<'_>)| {
+        Some((name.to_owned(), field_rule(&value, names, files)?))
+    };
     section.entries().into_iter().filter_map(rule).collect()
 }
 
@@ -51,10 +67,10 @@ pub(super) fn text(value: &Value<'_>, names: &Names) -> Option<Vec<TextPart>> {
     }
 }
 
-fn field_rule(value: &Value<'_>, names: &Names) -> Option<FieldRule> {
+fn field_rule(value: &Value<'_>, names: &Names, files: &Files) -> Option<FieldRule> {
     const REMEDY: &str = "write a text, { uniform = [1, 9] }, { above_min = [1, 10] }, \
                           { above = \"bid\", by = [1, 10] }, { text = [1, 2048] }, \
-                          { one_of = [\"a\", \"b\"] } or { keep = true }";
+                          { one_of = [\"a\", \"b\"] }, { file = \"cat.png\" } or { keep = true }";
     if value.is_str() {
         return text(value, names).map(FieldRule::Text);
     }
@@ -62,6 +78,15 @@ fn field_rule(value: &Value<'_>, names: &Names) -> Option<FieldRule> {
     section.known(&FIELD);
     let short = |(a, b): (i64, i64)| (a as u32, b as u32);
     let has = |key: &str| section.get(key).is_some();
+    if has(FIELD.file.name) {
+        return file(&section, files).map(FieldRule::File);
+    }
+    for key in [FIELD.name.name, FIELD.content_type.name] {
+        if let Some(value) = section.get(key) {
+            value.wrong("goes with file", "add file = \"cat.png\", or remove it");
+            return None;
+        }
+    }
     if has(FIELD.uniform.name) {
         return section.given(&FIELD.uniform).map(|(a, b)| FieldRule::Uniform(a, b));
     }
@@ -87,4 +112,33 @@ fn field_rule(value: &Value<'_>, names: &Names) -> Option<FieldRule> {
     }
     section.wrong("is not a rule for a field", REMEDY);
     None
+}
+
+/// A file that a form sends.
+fn file(section: &Section<'_>, files: &Files) -> Option<FilePart> {
+    let value = section.get(FIELD.file.name)?;
+    let content = files.content(&value);
+    let own =
+        || Path::new(value.string()?).file_name().map(|name| name.to_string_lossy().into_owned());
+    let name = match section.get(FIELD.name.name) {
+        None => own(),
+        Some(value) => value.string().map(str::to_owned),
+    };
+    let content_type = match section.get(FIELD.content_type.name) {
+        None => Some(OCTETS.to_owned()),
+        Some(value) => media_type(&value),
+    };
+    Some(FilePart { name: name?, content_type: content_type?, content: content? })
+}
+
+/// The media type of bytes of which no more is known.
+pub(super) const OCTETS: &str = "application/octet-stream";
+
+pub(super) fn media_type(value: &Value<'_>) -> Option<String> {
+    let text = value.string()?;
+    let is_sound = text.contains('/') && text.bytes().all(|b| b.is_ascii_graphic() || b == b' ');
+    if !is_sound {
+        value.wrong("is not a media type", "write \"application/json\"");
+    }
+    is_sound.then(|| text.to_owned())
 }

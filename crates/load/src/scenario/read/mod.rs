@@ -1,6 +1,7 @@
 //! Reads scenario files: one file per table, all mistakes reported together.
 
 mod arrivals;
+mod body;
 mod classes;
 mod connections;
 pub(super) mod document;
@@ -8,6 +9,8 @@ mod duration;
 mod expectations;
 mod feeders;
 mod fields;
+mod files;
+mod hosts;
 mod impatience;
 mod limits;
 mod names;

@@ -1,12 +1,14 @@
 //! Reads `[pages]` and `[parameters]`.
 
+use super::body::{Sent, sent};
 use super::expectations;
-use super::fields::{field_rules, text};
+use super::fields::text;
+use super::files::Files;
 use super::limits::MOVES;
 use super::names::Names;
 use crate::scenario::expected::Expected;
 use crate::scenario::field::TextPart;
-use crate::scenario::page::{ASSETS, Body, Method, Page, Source};
+use crate::scenario::page::{ASSETS, COOKIE, Page, Source, are_cookies, is_literal};
 use crate::scenario::template::Template;
 use tidegate_config::Preset::{Else, Is, Unset};
 use tidegate_config::{Boolean, Key, Other, Section, Text, Time, Value, keys};
@@ -17,6 +19,8 @@ const PATH: &str = "begins with `/`; parameters in braces, as in `/items/{item}`
 keys! {
     /// A page, by its name. One of `path`, `link` and `form` must be set.
     pub(super) static PAGE: PageKeys {
+        /// The host that has it.
+        host: Text("a name of `[hosts]`") = Else("the target");
         /// The customer requests this address.
         path: Text(PATH) = Unset;
         /// The customer follows a matching link of the last page.
@@ -25,7 +29,7 @@ keys! {
         form: Text(PATH) = Unset;
         /// Method of the request.
         method: Text("`GET`, `HEAD`, `POST`, `PUT`, `PATCH` or `DELETE`; of a form `GET` or `POST`")
-            = Else("the form's own; `\"POST\"` with a body; otherwise `\"GET\"`");
+            = Else("the form's own; `\"POST\"` with a body, and with the `fields` of a `path`; otherwise `\"GET\"`");
         /// Links of the last page from which parameters are taken, where the request follows no
         /// link.
         ids: Text(PATH) = Unset;
@@ -34,12 +38,20 @@ keys! {
         /// The page that is requested instead if the last page does not offer this one.
         via: Text("another page's name") = Unset;
         /// Values of form fields by name: a text, or a rule, see below. They override those of
-        /// `[fields]`.
+        /// `[fields]`. A `path` sends exactly these: as a form, or in its query with `GET`.
         fields: Other("table", "texts and rules") = Unset;
+        /// Whether the `fields` of a `path` are sent as `multipart/form-data`. A `form` is sent as
+        /// the page says.
+        multipart: Boolean = Else("`true` where one of them is a file");
         /// Body of the request.
         body: Text("names in braces stand for their values") = Unset;
+        /// Body of the request, for bytes that are no text: sent decoded.
+        body_base64: Text("base64 (RFC 4648, section 4)") = Unset;
+        /// Body of the request: the content of this file as it is.
+        body_file: Text("path from the scenario's folder; at most 16 MiB") = Unset;
         /// Media type of the body.
-        content_type: Text("a media type") = Is("application/json");
+        content_type: Text("a media type")
+            = Else("`\"application/json\"` with `body`, otherwise `\"application/octet-stream\"`");
         /// Further header fields of the request.
         headers: Other("table of texts", "names in braces stand for their values") = Unset;
         /// Values that are taken from the response, by name, see below.
@@ -63,7 +75,7 @@ keys! {
 /// Most pages of a scenario.
 const PAGES: usize = 1000;
 
-pub(super) fn pages(root: &Section<'_>, names: &mut Names) -> Vec<Page> {
+pub(super) fn pages(root: &Section<'_>, names: &mut Names, files: &Files) -> Vec<Page> {
     let Some(section) = root.get("pages").and_then(|value| value.section()) else {
         if root.get("pages").is_none() {
             root.wrong("has no pages", "add [pages.Home] with path = \"/\"");
@@ -74,6 +86,12 @@ pub(super) fn pages(root: &Section<'_>, names: &mut Names) -> Vec<Page> {
     if entries.len() > PAGES {
         section.wrong(format!("has {} pages, at most {PAGES}", entries.len()), "split it");
     }
+    // One that could not be read is a host as well.
+    let known: Vec<&str> =
+        match root.get("hosts").filter(Value::is_table).and_then(|it| it.section()) {
+            Some(section) => section.entries().into_iter().map(|(name, _)| name).collect(),
+            None => Vec::new(),
+        };
     let mut pages: Vec<Page> = entries
         .into_iter()
         .take(PAGES)
@@ -81,7 +99,8 @@ pub(super) fn pages(root: &Section<'_>, names: &mut Names) -> Vec<Page> {
             if MOVES.contains(&name) || matches!(name, "from" | "sum") {
                 value.wrong("is a name with a meaning of its own", "choose another name");
             }
-            value.section().map_or_else(|| unread(name), |section| page(name, &section, names))
+            let read = |section| page(name, &section, names, files, &known);
+            value.section().map_or_else(|| unread(name), read)
         })
         .collect();
     for (name, value) in section.entries() {
@@ -102,10 +121,12 @@ pub(super) fn pages(root: &Section<'_>, names: &mut Names) -> Vec<Page> {
 fn unread(name: &str) -> Page {
     Page {
         name: name.to_owned(),
+        host: 0,
         method: None,
         source: Source::Path(root_path()),
         ids: None,
         fields: Vec::new(),
+        multipart: false,
         body: None,
         headers: Vec::new(),
         expected: Expected::default(),
@@ -122,7 +143,13 @@ fn root_path() -> Template {
     Template::parse("/", |_| 0).expect("a path without parameters")
 }
 
-fn page(name: &str, section: &Section<'_>, names: &mut Names) -> Page {
+fn page(
+    name: &str,
+    section: &Section<'_>,
+    names: &mut Names,
+    files: &Files,
+    hosts: &[&str],
+) -> Page {
     section.known(&PAGE);
     let mut template = |key: &Key<Text>| {
         let value = section.get(key.name)?;
@@ -158,22 +185,20 @@ fn page(name: &str, section: &Section<'_>, names: &mut Names) -> Page {
         }
     });
     let sends_form = section.get(PAGE.form.name).is_some();
-    let method = method(section, sends_form);
-    let body = body(section, method, names);
-    // The default method with a body is POST.
-    let method = method.or(section.get(PAGE.body.name).map(|_| Method::Post));
+    let Sent { method, body, fields, multipart } = sent(section, names, files);
     let unsafe_ = method.map_or(sends_form, |method| !method.is_safe());
     let repeat = section.given(&PAGE.repeat).unwrap_or(false);
-    let fields = section.given(&PAGE.fields).and_then(|value| value.section());
     let allow = section.given(&PAGE.allow).and_then(|value| value.list()).unwrap_or_default();
     Page {
         name: name.to_owned(),
+        host: host(section, hosts),
         method,
         source,
         ids,
-        fields: fields.map(|section| field_rules(&section, names)).unwrap_or_default(),
+        fields,
+        multipart,
         body,
-        headers: headers(section, names),
+        headers: headers(section.given(&PAGE.headers), names),
         expected: expectations::read(section, names),
         allow: allow.iter().filter_map(|v| v.integer(400..=599)).map(|code| code as u16).collect(),
         repeat: repeat || !unsafe_,
@@ -182,6 +207,21 @@ fn page(name: &str, section: &Section<'_>, names: &mut Names) -> Page {
         think: section.given(&PAGE.think),
         assets: assets(section, names),
     }
+}
+
+/// The index of the page's host.
+fn host(section: &Section<'_>, hosts: &[&str]) -> u8 {
+    let Some(value) = section.get(PAGE.host.name) else { return 0 };
+    let Some(given) = value.string() else { return 0 };
+    if let Some(at) = hosts.iter().position(|name| *name == given) {
+        return at as u8 + 1;
+    }
+    let remedy = match hosts {
+        [] => format!("add [hosts.{given}] with url = \"https://login.example\""),
+        known => format!("hosts are {}", known.join(", ")),
+    };
+    value.wrong("is not a host", remedy);
+    0
 }
 
 fn assets(section: &Section<'_>, names: &mut Names) -> Vec<Template> {
@@ -201,57 +241,13 @@ fn assets(section: &Section<'_>, names: &mut Names) -> Vec<Template> {
     list.iter().take(ASSETS).filter_map(read).collect()
 }
 
-fn method(section: &Section<'_>, sends_form: bool) -> Option<Method> {
-    let value = section.get(PAGE.method.name)?;
-    let known: &[Method] = if sends_form { &[Method::Get, Method::Post] } else { &Method::ALL };
-    let given = value.string()?;
-    let found = known.iter().find(|method| method.as_str() == given).copied();
-    if found.is_none() {
-        let known: Vec<_> = known.iter().map(|method| method.as_str()).collect();
-        let known = known.join(", ");
-        value.wrong(format!("must be one of {known}"), "write \"GET\"");
-    }
-    found
-}
-
-fn body(section: &Section<'_>, method: Option<Method>, names: &Names) -> Option<Body> {
-    let Some(value) = section.get(PAGE.body.name) else {
-        if let Some(value) = section.get(PAGE.content_type.name) {
-            value.wrong("goes with a body", "add body = '{\"id\": 1}', or remove it");
-        }
-        return None;
-    };
-    for other in ["form", "fields"] {
-        if section.get(other).is_some() {
-            value.wrong(format!("does not go with {other}"), "write one of them");
-        }
-    }
-    if method.is_some_and(Method::is_safe) {
-        value.wrong("does not go with this method", "write method = \"POST\"");
-    }
-    let content_type = match section.get(PAGE.content_type.name) {
-        None => Some("application/json"),
-        Some(value) => value.string().filter(|text| {
-            let good =
-                text.contains('/') && text.bytes().all(|b| b.is_ascii_graphic() || b == b' ');
-            if !good {
-                value.wrong("is not a media type", "write \"application/json\"");
-            }
-            good
-        }),
-    };
-    let text = text(&value, names);
-    Some(Body { content_type: content_type?.to_owned(), text: text? })
-}
-
 /// Header fields that the load generator sets itself.
-pub(in crate::scenario) const OWN_HEADERS: [&str; 7] =
-    ["host", "connection", "content-length", "transfer-encoding", "content-type", "cookie", "te"];
+pub(in crate::scenario) const OWN_HEADERS: [&str; 6] =
+    ["host", "connection", "content-length", "transfer-encoding", "content-type", "te"];
 
-fn headers(section: &Section<'_>, names: &Names) -> Vec<(String, Vec<TextPart>)> {
-    let Some(headers) = section.given(&PAGE.headers).and_then(|value| value.section()) else {
-        return Vec::new();
-    };
+/// Header fields with their texts.
+pub(super) fn headers(value: Option<Value<'_>>, names: &Names) -> Vec<(String, Vec<TextPart>)> {
+    let Some(headers) = value.and_then(|value| value.section()) else { return Vec::new() };
     let read = |(name, value): (&str, Value<'_>)| {
         // Source: RFC 9110, section 5.6.2.
         let token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
@@ -270,6 +266,13 @@ fn headers(section: &Section<'_>, names: &Names) -> Vec<(String, Vec<TextPart>)>
         let control = |part: &TextPart| matches!(part, TextPart::Literal(text) if text.contains(char::is_control));
         if parts.iter().any(control) {
             value.wrong("has a line break or control character", "remove it");
+            return None;
+        }
+        if name.eq_ignore_ascii_case(COOKIE)
+            && is_literal(&parts)
+            && let Err(rule) = are_cookies(value.string()?)
+        {
+            value.wrong(rule, "write Cookie = \"sid=1; lang=en\"");
             return None;
         }
         Some((name.to_owned(), parts))

@@ -12,6 +12,7 @@ use super::document::SCENARIO;
 use super::expectations::{CHECK, CHECK_JSON, EXTRACT};
 use super::feeders::FEEDER;
 use super::fields::FIELD;
+use super::hosts::HOST;
 use super::impatience::{COME_BACK, HAMMER, IMPATIENCE};
 use super::names::PARAMETER;
 use super::pages::PAGE;
@@ -50,6 +51,7 @@ fn tables() -> Vec<(&'static str, &'static dyn Keys)> {
         ("`impatience`", &IMPATIENCE),
         ("`impatience.come_back`", &COME_BACK),
         ("`impatience.hammer`", &HAMMER),
+        ("[hosts.NAME]", &HOST),
         ("[pages.NAME]", &PAGE),
         ("[pages.NAME.extract]", &EXTRACT),
         ("[pages.NAME.check] and [pages.NAME.soft_check]", &CHECK),
@@ -129,7 +131,7 @@ mod tests {
     ];
 
     /// Where a key of each table can stand: at the `@`, in one of these places.
-    const PLACES: [&[&str]; 24] = [
+    const PLACES: [&[&str]; 25] = [
         &["@"],
         &[
             "[session]\n@",
@@ -143,6 +145,7 @@ mod tests {
         &["[session]\nstart = \"Home\"\nimpatience = { @ }"],
         &["[session]\nstart = \"Home\"\nimpatience = { come_back = { @ } }"],
         &["[session]\nstart = \"Home\"\nimpatience = { hammer = { @ } }"],
+        &["[hosts.sso]\n@", "[hosts.sso]\nurl = \"https://login.test\"\n@"],
         &["[pages.Home]\n@", "[pages.Home]\npath = \"/\"\nbody = \"1\"\n@"],
         &[
             "[pages.Home]\npath = \"/\"\nextract = { a = { @ } }",
@@ -157,6 +160,7 @@ mod tests {
             "[fields]\na = { @ }",
             "[fields]\na = { above = \"b\", @ }",
             "[fields]\na = { by = [1, 2], @ }",
+            "[fields]\na = { file = \"times.csv\", @ }",
         ],
         &["[parameters.a]\n@"],
         &["[feeders.a]\n@", "[feeders.a]\nfile = \"times.csv\"\n@"],

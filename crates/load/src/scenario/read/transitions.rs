@@ -68,7 +68,7 @@ pub(super) fn read(
     } else if let Some(value) = section.get(TRANSITIONS.file.name) {
         with_form(TRANSITIONS.file.name);
         let path = Path::new(file).parent().unwrap_or(Path::new("")).join(value.string()?);
-        match read_small(&path) {
+        match tidegate_config::read_text(&path, LARGEST) {
             Ok(text) => Some((path.to_string_lossy().into_owned(), text)),
             Err(error) => {
                 value.wrong(
@@ -95,14 +95,6 @@ pub(super) fn read(
         (0..rows.len()).filter(|state| rows[*state].is_empty() && !wanted(*state)).collect();
     idle.into_iter().for_each(|state| rows[state].push((Move::End, 1.0)));
     build(&section, pages, rows, &places, form)
-}
-
-fn read_small(path: &Path) -> std::io::Result<String> {
-    let length = std::fs::metadata(path)?.len();
-    if length > LARGEST {
-        return Err(std::io::Error::other(format!("{length} bytes, at most {LARGEST}")));
-    }
-    std::fs::read_to_string(path)
 }
 
 fn build(

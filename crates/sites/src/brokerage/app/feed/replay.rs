@@ -44,11 +44,8 @@ impl Replay {
     /// operator that names the first 20 with their numbers.
     pub fn read(path: &Path) -> Result<Self> {
         let wrong = |text: String| Error::Operator(format!("--feed {}: {text}", path.display()));
-        let length = std::fs::metadata(path).map_err(|error| wrong(error.to_string()))?.len();
-        if length > LARGEST {
-            return Err(wrong(format!("is larger than {} MiB", LARGEST >> 20)));
-        }
-        let bytes = std::fs::read(path).map_err(|error| wrong(error.to_string()))?;
+        let bytes = tidegate_config::read_bytes(path, LARGEST);
+        let bytes = bytes.map_err(|error| wrong(error.to_string()))?;
         let ticks = parse(&bytes).map_err(|mistakes| wrong(mistakes.join("\n")))?;
         // What has the same name continues where it was.
         let hash = URL_SAFE_NO_PAD.encode(&digest(&SHA256, &bytes).as_ref()[..12]);
