@@ -10,6 +10,7 @@ use super::event_log::EventLog;
 use super::in_flight::{InFlight, OpenPage};
 use super::message::FixedRequests;
 use super::timers::Timers;
+use crate::arrivals::seed::seed_of_entry;
 use crate::client::connection::Connector;
 use crate::client::connections::{Close, KeepAlive};
 use crate::client::http::head::LastHead;
@@ -20,9 +21,6 @@ use crate::rng::Rng;
 use crate::scenario::class::draw;
 use crate::scenario::parts::Parts;
 use crate::scenario::walk::exponential;
-
-/// Multiplier of the seed for arrivals, so that they draw from streams of their own.
-const ARRIVALS: u64 = 0xD134_2543_DE82_EF95;
 
 /// What the customers of a thread share.
 pub(crate) struct ThreadContext {
@@ -193,7 +191,7 @@ impl ThreadContext {
 
     /// The seed of an entry of the arrivals; no session has the same.
     pub(crate) fn seed_of_model(&self, index: usize) -> u64 {
-        (self.seed ^ (index as u64) << 32).wrapping_mul(ARRIVALS)
+        seed_of_entry(self.seed, index)
     }
 
     /// Sessions in flight.
