@@ -10,6 +10,7 @@ pub(crate) mod field;
 mod impatience;
 pub(crate) mod length;
 mod navigation;
+mod nearest;
 mod one_page;
 pub(crate) mod page;
 pub(crate) mod parts;

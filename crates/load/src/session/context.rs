@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use super::event_log::EventLog;
 use super::in_flight::{InFlight, OpenPage};
 use super::message::FixedRequests;
+use super::sample::HttpDebug;
 use super::timers::Timers;
 use crate::arrivals::seed::seed_of_entry;
 use crate::client::connection::Connector;
@@ -52,6 +53,7 @@ pub(crate) struct ThreadContext {
     /// Most sessions of this thread.
     pub(crate) max_sessions: Option<u64>,
     pub(crate) log: EventLog,
+    pub(crate) debug: HttpDebug,
     pub(crate) open_requests: InFlight<Request>,
     pub(crate) open_pages: InFlight<OpenPage>,
     pub(crate) counts: SessionCounts,

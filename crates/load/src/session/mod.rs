@@ -14,6 +14,7 @@ pub(crate) mod message;
 mod redirect;
 mod request;
 pub(crate) mod returning;
+pub(crate) mod sample;
 pub(crate) mod timers;
 mod user_agent;
 mod values;
