@@ -7,6 +7,7 @@ mod compare;
 mod drivers;
 mod exporters;
 mod import;
+mod junit;
 mod merge;
 mod metrics;
 mod names;
@@ -25,7 +26,7 @@ use tidegate_load::scenario::BUILT_IN;
 
 use crate::exit::{Outcome, bad_input};
 use crate::signals::stop_on_signal;
-use crate::stdout::print;
+use crate::stdout::{leave_to_result, print};
 pub use args::Args;
 pub(crate) use command::line as command_line;
 use exporters::Exporters;
@@ -78,6 +79,9 @@ pub fn run(mut args: Args) -> anyhow::Result<Outcome> {
 }
 
 fn run_scenario(args: &Args) -> anyhow::Result<Outcome> {
+    if args.json.as_deref().is_some_and(results::is_stdout) {
+        leave_to_result();
+    }
     check::check_tls_flags(args)?;
     if args.requests.is_some() {
         eprintln!("--requests is deprecated: give the URL and --rate");
@@ -98,7 +102,8 @@ fn run_scenario(args: &Args) -> anyhow::Result<Outcome> {
             break;
         }
     }
-    let files = results::Files { json: args.json.as_deref(), report: args.report.as_deref() };
+    let [json, report, junit] = [&args.json, &args.report, &args.junit].map(|it| it.as_deref());
+    let files = results::Files { json, report, junit };
     let outcome = if args.repeat == 1 {
         runs.first().map_or(Ok(Outcome::Done), |summary| results::finish_one(summary, files))
     } else {

@@ -2,6 +2,10 @@
 
 use std::fmt::Display;
 use std::io::{self, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Standard output is for a result, and everything else goes to standard error.
+static FOR_RESULT: AtomicBool = AtomicBool::new(false);
 
 /// Prints a text. If the reader has closed the pipe, the text is dropped and the command
 /// goes on.
@@ -9,8 +13,32 @@ use std::io::{self, Write};
 /// # Errors
 /// When it cannot be written for another reason, such as a full disk.
 pub fn print(text: impl Display) -> io::Result<()> {
-    let mut stdout = io::stdout().lock();
-    unless_closed(stdout.write_all(text.to_string().as_bytes()).and_then(|()| stdout.flush()))
+    if is_for_result() {
+        return write(&mut io::stderr().lock(), text);
+    }
+    write(&mut io::stdout().lock(), text)
+}
+
+/// Leaves standard output to a result: what is printed from now on goes to standard error.
+pub fn leave_to_result() {
+    FOR_RESULT.store(true, Ordering::Relaxed);
+}
+
+/// Whether standard output is for a result.
+pub fn is_for_result() -> bool {
+    FOR_RESULT.load(Ordering::Relaxed)
+}
+
+/// Prints a result to standard output.
+///
+/// # Errors
+/// As [`print`].
+pub fn print_result(text: impl Display) -> io::Result<()> {
+    write(&mut io::stdout().lock(), text)
+}
+
+fn write(out: &mut impl Write, text: impl Display) -> io::Result<()> {
+    unless_closed(out.write_all(text.to_string().as_bytes()).and_then(|()| out.flush()))
 }
 
 fn unless_closed(result: io::Result<()>) -> io::Result<()> {

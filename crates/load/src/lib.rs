@@ -74,6 +74,7 @@ pub use merge::{MissingShard, merge, merge_available};
 pub use output::exposition::exposition;
 pub use output::metrics;
 pub use output::paragraph::paragraph;
+pub use output::secret::SECRET_NAMES;
 pub use output::text::{line, report};
 pub use plan::shard::{Shard, start_at};
 pub use plan::{Plan, Stop, Window, WindowBy};

@@ -191,6 +191,39 @@ impl Failure {
     }
 }
 
+/// Why a request failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Cause {
+    /// An answer with this status, which the page does not allow.
+    Status(u16),
+    /// Another failure.
+    Failed(Failure),
+    /// The connection was refused.
+    Refused(Refusal),
+    /// The customer lost patience.
+    Abandoned(Stage),
+}
+
+impl Cause {
+    /// Of an answer with this status.
+    pub(crate) fn of_answer(failure: Option<Failure>, status: u16) -> Self {
+        match failure {
+            None | Some(Failure::Status4xx | Failure::Status5xx) => Self::Status(status),
+            Some(other) => Self::Failed(other),
+        }
+    }
+
+    /// The name in JSON.
+    pub(crate) fn name(self) -> String {
+        match self {
+            Self::Status(status) => format!("status_{status}"),
+            Self::Failed(failure) => failure.name().to_owned(),
+            Self::Refused(refusal) => format!("refused_{}", refusal.name()),
+            Self::Abandoned(stage) => format!("abandoned_{}", stage.name()),
+        }
+    }
+}
+
 /// What an answer did not meet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

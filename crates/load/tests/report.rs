@@ -48,7 +48,7 @@ fn cells<'t>(text: &'t str, first: &str) -> Vec<&'t str> {
 fn each_page_and_each_class_of_status_has_its_figures() {
     let summary = visit(Manner::Answer { after: Duration::ZERO });
     let text = report(&summary);
-    let answers = "\nanswers         2xx 5, 3xx 0, 4xx 5, 5xx 5\nno answer       connection errors 0, timed out 0, open at the end 0\n";
+    let answers = "\nanswers         2xx 5, 3xx 0, 4xx 5 (404 5), 5xx 5 (503 5)\nno answer       connection errors 0, timed out 0, open at the end 0\n";
     assert!(text.contains(answers), "{text}");
     assert_eq!(cells(&text, "page"), ["page", "requests", "failed", "p50", "p95", "ms"]);
     assert_eq!(cells(&text, "Home")[..3], ["Home", "5", "0"]);

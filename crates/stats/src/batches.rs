@@ -38,6 +38,23 @@ pub const FEWEST: usize = 8;
 /// (an interval that is too narrow) than a false one (longer batches).
 const CORRELATED_Z: f64 = 1.2816;
 
+/// What a correlation that no batches are free of adds to an error.
+const DRIFTING_ERROR: f64 = 3.0;
+/// Degrees of freedom beside it.
+const DRIFTING_FREEDOM: f64 = 2.0;
+
+/// How much a run may be trusted to be steady.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Caution {
+    /// Neighbours count as correlated by this at least, 0 to below 1. Of stretches that are shorter
+    /// than what a service takes to change, a test of 8 to 32 batches does not find every
+    /// correlation.
+    pub correlation: f64,
+    /// The run drifts: even the longest batches are correlated. They get three times their
+    /// error and two degrees of freedom, which tells differences that exceed the drift by far.
+    pub drifts: bool,
+}
+
 /// A ratio of sums over a run, with its standard error. Neighbouring stretches are joined
 /// in pairs until they are no longer correlated.
 ///
@@ -55,33 +72,90 @@ const CORRELATED_Z: f64 = 1.2816;
 /// Hammersley 1946, "The 'effective' number of independent observations in an
 /// autocorrelated time series".
 pub fn ratio_of_sums(parts: &[RatioTerm]) -> Result<Estimate, Inconclusive> {
-    let sum = |of: fn(&RatioTerm) -> f64| parts.iter().map(of).sum::<f64>();
-    let (part, whole) = (sum(|p| p.part), sum(|p| p.whole));
-    let usable = |p: &RatioTerm| p.part.is_finite() && p.whole.is_finite() && p.whole >= 0.0;
-    if whole <= 0.0 || !parts.iter().all(usable) {
-        return Err(Inconclusive::NoData);
-    }
-    let ratio = part / whole;
-    if parts.len() < FEWEST {
-        return Err(Inconclusive::TooShort);
-    }
+    ratio_with(parts, Caution::default())
+}
+
+/// [`ratio_of_sums`] with caution. Of a run that drifts this is no error.
+///
+/// # Errors
+/// As [`ratio_of_sums`].
+pub fn ratio_with(parts: &[RatioTerm], caution: Caution) -> Result<Estimate, Inconclusive> {
+    let estimate = steady(parts, caution)?;
+    Ok(if caution.drifts { drifting(estimate) } else { estimate })
+}
+
+/// The estimate of a run as if it were steady, where it drifts that of the longest batches.
+fn steady(parts: &[RatioTerm], caution: Caution) -> Result<Estimate, Inconclusive> {
+    let whole = Whole::of(parts)?;
     let mut joined = 1;
-    while parts.len() / joined >= FEWEST {
-        let batches = join(parts, joined);
-        let count = batches.len() as f64;
-        let residuals: Vec<f64> =
-            batches.iter().map(|p| (p.part - ratio * p.whole) * count / whole).collect();
-        let correlation = neighbours(&residuals);
-        if correlation <= CORRELATED_Z * ((count - 2.0) / (count * count - 1.0)).sqrt() {
-            let squares: f64 = residuals.iter().map(|z| z * z).sum();
-            // A correlation that the test does not reject reduces the effective number.
-            let worth = (1.0 - correlation.max(0.0)) / (1.0 + correlation.max(0.0));
-            let error = (squares / (count * (count - 1.0) * worth)).sqrt();
-            return Ok(Estimate { value: ratio, error, freedom: (count - 1.0) * worth });
+    loop {
+        let batches = whole.batches(parts, joined);
+        let count = batches.residuals.len() as f64;
+        let is_last = parts.len() / (2 * joined) < FEWEST;
+        let limit = CORRELATED_Z * ((count - 2.0) / (count * count - 1.0)).sqrt();
+        if batches.correlation <= limit && !caution.drifts || caution.drifts && is_last {
+            return Ok(batches.estimate(whole.ratio, caution.correlation));
+        }
+        if is_last {
+            return Err(Inconclusive::Correlated);
         }
         joined *= 2;
     }
-    Err(Inconclusive::Correlated)
+}
+
+fn drifting(estimate: Estimate) -> Estimate {
+    Estimate { error: DRIFTING_ERROR * estimate.error, freedom: DRIFTING_FREEDOM, ..estimate }
+}
+
+/// The sums over a run.
+struct Whole {
+    ratio: f64,
+    /// Σx.
+    whole: f64,
+}
+
+impl Whole {
+    fn of(parts: &[RatioTerm]) -> Result<Self, Inconclusive> {
+        let sum = |of: fn(&RatioTerm) -> f64| parts.iter().map(of).sum::<f64>();
+        let (part, whole) = (sum(|p| p.part), sum(|p| p.whole));
+        let usable = |p: &RatioTerm| p.part.is_finite() && p.whole.is_finite() && p.whole >= 0.0;
+        if whole <= 0.0 || !parts.iter().all(usable) {
+            return Err(Inconclusive::NoData);
+        }
+        if parts.len() < FEWEST {
+            return Err(Inconclusive::TooShort);
+        }
+        Ok(Self { ratio: part / whole, whole })
+    }
+
+    /// Batches of `joined` stretches each.
+    fn batches(&self, parts: &[RatioTerm], joined: usize) -> Batches {
+        let batches = join(parts, joined);
+        let count = batches.len() as f64;
+        let residual = |p: &RatioTerm| (p.part - self.ratio * p.whole) * count / self.whole;
+        let residuals: Vec<f64> = batches.iter().map(residual).collect();
+        Batches { correlation: neighbours(&residuals), residuals }
+    }
+}
+
+/// Batches by how much they differ from the ratio of all.
+struct Batches {
+    residuals: Vec<f64>,
+    /// Of neighbours.
+    correlation: f64,
+}
+
+impl Batches {
+    /// `least` is the least correlation that they count as having.
+    fn estimate(&self, ratio: f64, least: f64) -> Estimate {
+        let count = self.residuals.len() as f64;
+        let squares: f64 = self.residuals.iter().map(|z| z * z).sum();
+        // A correlation that the test does not reject reduces the effective number.
+        let correlation = self.correlation.max(least);
+        let worth = (1.0 - correlation) / (1.0 + correlation);
+        let error = (squares / (count * (count - 1.0) * worth)).sqrt();
+        Estimate { value: ratio, error, freedom: (count - 1.0) * worth }
+    }
 }
 
 /// The quantile `q` (0 to 1) of durations of a run, in milliseconds, with its
@@ -98,6 +172,18 @@ pub fn quantile_of_batches(
     q: f64,
     stretches: &[&CensoredHistogram],
 ) -> Result<Estimate, Inconclusive> {
+    quantile_with(q, stretches, Caution::default())
+}
+
+/// [`quantile_of_batches`] with caution.
+///
+/// # Errors
+/// As [`ratio_with`].
+pub fn quantile_with(
+    q: f64,
+    stretches: &[&CensoredHistogram],
+    caution: Caution,
+) -> Result<Estimate, Inconclusive> {
     let mut all = CensoredHistogram::new();
     stretches.iter().for_each(|stretch| all.merge(stretch));
     let exact = |q| match all.quantile(q) {
@@ -112,13 +198,19 @@ pub fn quantile_of_batches(
             RatioTerm { part: part as f64, whole: whole as f64 }
         })
         .collect();
-    let share = ratio_of_sums(&parts)?;
-    let t = t_quantile(share.freedom, 0.95);
+    let share = steady(&parts, caution)?;
+    // The interval of a run that drifts would reach beyond all its values: one error then, to the
+    // side that is further.
+    let t = if caution.drifts { 1.0 } else { t_quantile(share.freedom, 0.95) };
     let (low, high) = (exact(q - t * share.error)?, exact(q + t * share.error)?);
-    let spread = (high - low) / (2.0 * t);
+    let spread = match caution.drifts {
+        true => (high - value).max(value - low),
+        false => (high - low) / (2.0 * t),
+    };
     // A value anywhere within a rounding step has the variance step²/12.
     let rounding = Histogram::RESOLUTION * value / 12f64.sqrt();
-    Ok(Estimate { value, error: spread.hypot(rounding), freedom: share.freedom })
+    let estimate = Estimate { value, error: spread.hypot(rounding), freedom: share.freedom };
+    Ok(if caution.drifts { drifting(estimate) } else { estimate })
 }
 
 /// Joins `size` neighbours each; the last batch has the remainder.
@@ -157,6 +249,8 @@ mod tests {
     use crate::censored::Observation;
     use crate::estimate::Difference;
 
+    const DRIFTS: Caution = Caution { correlation: 0.0, drifts: true };
+
     fn by_two(counts: &[f64]) -> Vec<RatioTerm> {
         counts.iter().map(|&part| RatioTerm { part, whole: 2.0 }).collect()
     }
@@ -171,6 +265,15 @@ mod tests {
         let found = ratio_of_sums(&by_two(&[3.0, 1.0, 3.0, 1.0, 3.0, 1.0, 3.0, 1.0])).unwrap();
         assert_eq!((found.value, found.freedom), (1.0, 7.0));
         close(found.error, (1.0f64 / 28.0).sqrt());
+    }
+
+    #[test]
+    fn a_correlation_that_is_assumed_widens_the_error() {
+        // As above, and eight are worth (1 − 1/2)/(1 + 1/2) = 1/3 as many: 7/3 degrees.
+        let counts = by_two(&[3.0, 1.0, 3.0, 1.0, 3.0, 1.0, 3.0, 1.0]);
+        let found = ratio_with(&counts, Caution { correlation: 0.5, drifts: false }).unwrap();
+        close(found.error, (3.0f64 / 28.0).sqrt());
+        close(found.freedom, 7.0 / 3.0);
     }
 
     #[test]
@@ -227,10 +330,50 @@ mod tests {
         }
     }
 
+    /// A run of 32 stretches of which each has the correlation `kept` with the one before.
+    fn correlated(kept: f64, mean: f64, rng: &mut Xoshiro256PlusPlus) -> Vec<RatioTerm> {
+        let mut now: f64 = StandardNormal.sample(rng);
+        let next = |_| {
+            let new: f64 = StandardNormal.sample(rng);
+            now = kept * now + (1.0 - kept * kept).sqrt() * new;
+            RatioTerm { part: mean + now, whole: 1.0 }
+        };
+        (0..32).map(next).collect()
+    }
+
+    #[test]
+    fn runs_that_drift_are_called_different_no_more_often_and_only_for_large_differences() {
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(2);
+        let estimate = |parts: &[RatioTerm]| {
+            ratio_of_sums(parts).or_else(|_| ratio_with(parts, DRIFTS)).unwrap()
+        };
+        for kept in [0.0, 0.6, 0.8, 0.9, 0.95, 0.98] {
+            let mut differing = |by: f64| {
+                let mut differ = |_: &i32| {
+                    let a = estimate(&correlated(kept, 100.0, &mut rng));
+                    let b = estimate(&correlated(kept, 100.0 + by, &mut rng));
+                    Difference::welch(a, b).p() < 0.05
+                };
+                (0..1000).filter(|n| differ(n)).count()
+            };
+            // 5 % of 1000 are 50, with a deviation of 7.
+            let equal = differing(0.0);
+            assert!((20..80).contains(&equal), "{equal} of 1000 at correlation {kept}");
+            // Forty deviations of a stretch, as of 14 and 145 ms.
+            let other = differing(40.0);
+            assert!(other > 950, "{other} of 1000 at correlation {kept}");
+        }
+    }
+
     #[test]
     fn a_run_that_drifts_or_is_short_or_empty_has_no_standard_error() {
         let drift = by_two(&[1.0, 1.0, 1.0, 1.0, 3.0, 3.0, 3.0, 3.0]);
         assert_eq!(ratio_of_sums(&drift), Err(Inconclusive::Correlated));
+        // R = 1, z = ±1/2, one step: c = 1 − 1/(2·2) = 3/4, worth 1/7. Error² = 9·2·7/(8·7).
+        let found = ratio_with(&drift, DRIFTS).unwrap();
+        assert_eq!((found.value, found.freedom), (1.0, 2.0));
+        close(found.error, 1.5);
+        assert_eq!(ratio_with(&by_two(&[1.0; 7]), DRIFTS), Err(Inconclusive::TooShort));
         assert_eq!(ratio_of_sums(&by_two(&[1.0; 7])), Err(Inconclusive::TooShort));
         assert_eq!(ratio_of_sums(&[RatioTerm::default(); 9]), Err(Inconclusive::NoData));
         assert_eq!(ratio_of_sums(&by_two(&[f64::NAN; 9])), Err(Inconclusive::NoData));

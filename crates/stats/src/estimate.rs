@@ -75,6 +75,21 @@ impl Difference {
         one.is_finite().then_some(Self { estimate })
     }
 
+    /// The smallest true difference, as an absolute value, that a test at `significance` (two-sided)
+    /// finds with probability `power`: `(t(1 − significance/2) + t(power)) × error`.
+    ///
+    /// Source: Cohen 1988, "Statistical Power Analysis for the Behavioral Sciences"; the usual
+    /// approximation of the non-central t by shifting the central one.
+    pub fn detectable(&self, significance: f64, power: f64) -> f64 {
+        let Estimate { error, freedom, .. } = self.estimate;
+        if error == 0.0 {
+            return 0.0;
+        }
+        let found =
+            t_quantile(freedom, 1.0 - significance) + t_quantile(freedom, 2.0 * power - 1.0);
+        found * error
+    }
+
     /// The difference with the opposite sign.
     pub fn reversed(self) -> Self {
         Self { estimate: self.estimate.times(-1.0) }
@@ -175,6 +190,15 @@ mod tests {
         let at = |value| Difference { estimate: Estimate { value, error: 1.0, freedom: 1.0 } };
         close(at(1.0).p(), 0.5);
         close(at(12.706).p(), 0.05);
+    }
+
+    #[test]
+    fn the_difference_that_a_test_would_find_worked_out_by_hand() {
+        // Of many degrees of freedom 1.96 + 0.8416 errors; of 4: 2.776 + 0.941.
+        let of = |error, freedom| Difference { estimate: Estimate { value: 0.0, error, freedom } };
+        close(of(2.0, 1e6).detectable(0.05, 0.8), 5.6032);
+        close(of(1.0, 4.0).detectable(0.05, 0.8), 3.717);
+        assert_eq!(of(0.0, 4.0).detectable(0.05, 0.8), 0.0);
     }
 
     #[test]

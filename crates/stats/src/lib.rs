@@ -24,7 +24,10 @@ mod scalability;
 mod summary;
 mod verdict;
 
-pub use batches::{FEWEST, Inconclusive, RatioTerm, quantile_of_batches, ratio_of_sums};
+pub use batches::{
+    Caution, FEWEST, Inconclusive, RatioTerm, quantile_of_batches, quantile_with, ratio_of_sums,
+    ratio_with,
+};
 pub use censored::{CensoredHistogram, Encoded, Ended, Observation, Quantile};
 pub use enough::fewest_for_quantile;
 pub use estimate::{Difference, Estimate};

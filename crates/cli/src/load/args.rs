@@ -58,7 +58,7 @@ pub struct Args {
     #[arg(long, value_name = "TOML", help_heading = "Arrivals")]
     pub(super) arrivals: Vec<String>,
     /// Warm-up, not counted, such as 10s; default: with a URL alone 2s, else that of the scenario,
-    /// else 10s, 30s in the closed model
+    /// else none where its arrivals have an end, as a ramp has, else 10s, 30s in the closed model
     #[arg(long, value_name = "TIME", value_parser = values::time, allow_negative_numbers = true, help_heading = "Time")]
     pub(super) warm_up: Option<Duration>,
     /// Measured time, such as 30s or 5m; default: with a URL alone 8s, else that of the scenario,
@@ -176,9 +176,20 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 1,
           value_parser = clap::value_parser!(u32).range(1..=1000), help_heading = "Time")]
     pub(super) repeat: u32,
-    /// Write the complete result as JSON
+    /// Write the complete result as JSON; - is standard output, and the report goes to standard
+    /// error
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(super) json: Option<PathBuf>,
+    /// Write thresholds, checks and steps as JUnit XML, as CI systems read it
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(super) junit: Option<PathBuf>,
+    /// Print requests and responses of the first sessions of the test to standard error: the heads
+    /// and the first kilobyte of each body, without the values of secrets. Without a value of 3
+    /// sessions
+    #[arg(long, value_name = "SESSIONS", num_args = 0..=1, require_equals = true,
+          default_missing_value = "3", value_parser = clap::value_parser!(u32).range(1..=1000),
+          help_heading = "Output")]
+    pub(super) http_debug: Option<u32>,
     /// Write the result as a page (HTML): verdict, figures and charts, in one file
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(super) report: Option<PathBuf>,

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use tidegate_load::Plan;
 
 use super::args::Args;
+use super::results::is_stdout;
 use crate::exit::bad_input;
 
 /// # Errors
@@ -56,6 +57,7 @@ fn check_files(args: &Args) -> anyhow::Result<()> {
         ("--parquet", &args.parquet),
         ("--csv", &args.csv),
         ("--trace", &args.trace),
+        ("--junit", &args.junit),
     ])
 }
 
@@ -70,6 +72,15 @@ pub(super) fn check_writable(files: &[(&str, &Option<PathBuf>)]) -> anyhow::Resu
             return Err(bad_input(format!(
                 "{other} and {flag} both name {}: give each a file of its own",
                 file.display()
+            )));
+        }
+        if file.as_deref().is_some_and(is_stdout) {
+            if *flag == "--json" {
+                continue;
+            }
+            return Err(bad_input(format!(
+                "{flag} -: only --json writes to standard output; name a file, such as ./- for \
+                 one of this name"
             )));
         }
         if let Some(file) = file {

@@ -9,10 +9,6 @@ pub(crate) fn line() -> String {
     words.map(|word| quoted(&word)).collect::<Vec<_>>().join(" ")
 }
 
-/// Parts of names whose values are not for the eyes of those who read results.
-const SECRET: [&str; 8] =
-    ["authorization", "cookie", "token", "secret", "password", "passwd", "api-key", "apikey"];
-
 /// Leaves out the value behind a name that belongs to a secret, as in `-H 'Authorization: …'`
 /// or `--data '{"password": …}'`.
 fn without_secret(arg: &str) -> String {
@@ -20,7 +16,7 @@ fn without_secret(arg: &str) -> String {
     // The host of a URL is no name of a value.
     let begin = if lower.contains("://") { lower.find('?').unwrap_or(lower.len()) } else { 0 };
     let found = |name: &&str| Some(begin + lower[begin..].find(*name)? + name.len());
-    let first = SECRET.iter().filter_map(found).min();
+    let first = tidegate_load::SECRET_NAMES.iter().filter_map(found).min();
     let end = first.and_then(|from| Some(from + arg.get(from..)?.find([':', '='])? + 1));
     match end {
         Some(end) => format!("{}…", &arg[..end]),

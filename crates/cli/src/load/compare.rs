@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 
 use tidegate_load::compare::{SavedRun, Selection, compare};
 
+use super::results::{is_stdout, write_json};
 use crate::exit::{Outcome, bad_input};
-use crate::stdout::print;
+use crate::stdout::{leave_to_result, print};
 
 /// Flags of `tidegate load compare`.
 #[derive(clap::Args)]
@@ -23,10 +24,14 @@ pub struct Args {
     /// better chance to differ significantly. A wrong name lists them all
     #[arg(long, value_name = "NAMES")]
     figures: Option<Selection>,
+    /// A difference for which the report says how long runs must be, or how many it takes, to
+    /// tell it
+    #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = above_zero)]
+    tell: f64,
     /// Compare runs with different settings
     #[arg(long)]
     anyway: bool,
-    /// Write the comparison as JSON
+    /// Write the comparison as JSON; - is standard output, and the table goes to standard error
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 }
@@ -49,9 +54,12 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
         return Err(bad_input(wrong.join("\n")));
     }
     let selection = args.figures.clone().unwrap_or_default();
-    let comparison = compare(&a, &b, args.worse_by, &selection);
+    let comparison = compare(&a, &b, args.worse_by, &selection, args.tell);
+    if args.json.as_deref().is_some_and(is_stdout) {
+        leave_to_result();
+    }
     if let Some(file) = &args.json {
-        super::results::write_json(&comparison, file)?;
+        write_json(&comparison, file)?;
     }
     print(comparison.to_string())?;
     if !comparison.unlike.is_empty() && !args.anyway {
@@ -93,6 +101,15 @@ fn share(text: &str) -> Result<f64, String> {
         .ok()
         .filter(|share| (0.0..1.0).contains(share))
         .ok_or_else(|| format!("{text}: must be a share from 0 to below 1, such as 5% or 0.05"))
+}
+
+/// A share above 0.
+fn above_zero(text: &str) -> Result<f64, String> {
+    let above = |share: &f64| *share > 0.0;
+    share(text)
+        .ok()
+        .filter(above)
+        .ok_or_else(|| format!("{text}: must be a share above 0 and below 1, such as 5% or 0.05"))
 }
 
 #[cfg(test)]

@@ -7,9 +7,10 @@ use tidegate_load::{ShardResult, merge, write_seconds};
 
 use super::check::check_writable;
 use super::command;
-use super::results::{outcome, write_json, write_page};
+use super::junit::junit;
+use super::results::{is_stdout, outcome, write, write_json, write_page};
 use crate::exit::{Outcome, bad_input};
-use crate::stdout::print;
+use crate::stdout::{leave_to_result, print};
 
 /// Flags of `tidegate load merge`.
 #[derive(clap::Args)]
@@ -17,7 +18,8 @@ pub struct Args {
     /// Results of all shards of one test, each written by --shard I/N with --json
     #[arg(value_name = "SHARD", required = true)]
     files: Vec<PathBuf>,
-    /// Write the merged result as JSON
+    /// Write the merged result as JSON; - is standard output, and the report goes to standard
+    /// error
     #[arg(long, value_name = "FILE", visible_alias = "out")]
     json: Option<PathBuf>,
     /// Write the merged result as a page (HTML)
@@ -26,11 +28,15 @@ pub struct Args {
     /// Write every second as a line of CSV
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
+    /// Write thresholds, checks and steps as JUnit XML, as CI systems read it
+    #[arg(long, value_name = "FILE")]
+    junit: Option<PathBuf>,
 }
 
 /// Reads all shards and reports like a run of a single process.
 pub fn run(args: &Args) -> anyhow::Result<Outcome> {
-    let files = [("--json", &args.json), ("--report", &args.report), ("--csv", &args.csv)];
+    let (json, report, csv) = (&args.json, &args.report, &args.csv);
+    let files = [("--json", json), ("--report", report), ("--csv", csv), ("--junit", &args.junit)];
     for (flag, file) in files {
         if let Some(file) = file.as_ref().filter(|file| args.files.contains(file)) {
             return Err(bad_input(format!(
@@ -40,6 +46,9 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
         }
     }
     check_writable(&files)?;
+    if json.as_deref().is_some_and(is_stdout) {
+        leave_to_result();
+    }
     let (mut shard_results, mut wrong) = (Vec::new(), Vec::new());
     for file in &args.files {
         match ShardResult::read(file) {
@@ -62,6 +71,9 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     print(tidegate_load::report(&summary))?;
     if let Some(file) = &args.report {
         write_page(&summary, file)?;
+    }
+    if let Some(file) = &args.junit {
+        write(junit(std::slice::from_ref(&summary)), file)?;
     }
     outcome(&summary)
 }

@@ -42,6 +42,7 @@ pub(super) fn plan(args: &Args) -> anyhow::Result<Plan> {
     plan.patience_scale = args.patience_scale;
     plan.customers = args.customers;
     plan.seed = args.seed;
+    plan.http_debug = args.http_debug.unwrap_or_default();
     (plan.shard, plan.start_at) = (args.shard, args.start_at);
     plan.cores = args.cores.as_ref().map(|cores| cores.list().to_vec()).unwrap_or_default();
     plan.threads = threads(args);

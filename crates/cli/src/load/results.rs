@@ -5,15 +5,22 @@ use std::path::Path;
 use anyhow::Context;
 use tidegate_load::{Repeated, Summary};
 
+use super::junit::junit;
 use super::page::{SavedResult, page};
 use crate::exit::{Outcome, bad_input};
-use crate::stdout::print;
+use crate::stdout::{print, print_result};
 
 /// The files of a result.
 #[derive(Clone, Copy)]
 pub(super) struct Files<'a> {
     pub(super) json: Option<&'a Path>,
     pub(super) report: Option<&'a Path>,
+    pub(super) junit: Option<&'a Path>,
+}
+
+/// Names standard output where a flag takes a file.
+pub(super) fn is_stdout(file: &Path) -> bool {
+    file == Path::new("-")
 }
 
 /// Writes the result of a single run.
@@ -29,6 +36,9 @@ pub(super) fn finish_one(summary: &Summary, files: Files) -> anyhow::Result<Outc
     if let Some(file) = files.report {
         write_page(summary, file)?;
     }
+    if let Some(file) = files.junit {
+        write(junit(std::slice::from_ref(summary)), file)?;
+    }
     outcome(summary)
 }
 
@@ -43,6 +53,9 @@ pub(super) fn finish_all(runs: Vec<Summary>, files: Files) -> anyhow::Result<Out
     }
     if let Some(file) = files.report {
         write_page(&repeated, file)?;
+    }
+    if let Some(file) = files.junit {
+        write(junit(&repeated.runs), file)?;
     }
     print(format!("\n{repeated}"))?;
     // A failed run takes precedence over a missed threshold.
@@ -63,7 +76,11 @@ pub(super) fn write_page(result: &impl serde::Serialize, file: &Path) -> anyhow:
     Ok(())
 }
 
-fn write(text: String, file: &Path) -> anyhow::Result<()> {
+/// Writes a file, or to standard output if its name is `-`.
+pub(super) fn write(text: String, file: &Path) -> anyhow::Result<()> {
+    if is_stdout(file) {
+        return Ok(print_result(text + "\n")?);
+    }
     std::fs::write(file, text).with_context(|| format!("cannot write {}", file.display()))
 }
 

@@ -23,7 +23,9 @@ pub(super) fn run_once(
 ) -> anyhow::Result<Summary> {
     let which = (args.repeat > 1).then(|| format!("run {number} of {}", args.repeat));
     let shown = plan.clone();
-    let open = || View::open(args.plain, &shown, which.as_deref());
+    // What is printed would mix with the live screen.
+    let plain = args.plain || args.http_debug.is_some();
+    let open = || View::open(plain, &shown, which.as_deref());
     let mut display = Display { open, view: None, deferred: Vec::new(), exporters, stop };
     if number == 1 {
         let window = plan.window(plan::run_times(args));

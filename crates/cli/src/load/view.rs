@@ -5,13 +5,14 @@ mod panels;
 mod plots;
 mod text;
 
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::time::Duration;
 
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyModifiers};
 use tidegate_load::{Plan, Snapshot};
 
 use crate::screen::FullScreen;
+use crate::stdout::{is_for_result, print};
 use dashboard::Dashboard;
 
 /// Most key events read between two frames.
@@ -29,7 +30,7 @@ impl View {
     /// Opens the live screen if standard output is a terminal and not `plain`; `which` names
     /// the run among several.
     pub fn open(plain: bool, plan: &Plan, which: Option<&str>) -> Self {
-        if plain || !std::io::stdout().is_terminal() {
+        if plain || is_for_result() || !std::io::stdout().is_terminal() {
             return Self::Plain;
         }
         let Ok(terminal) = FullScreen::new() else { return Self::Plain };
@@ -52,7 +53,7 @@ impl View {
             Self::Plain => {
                 if let Some(line) = tidegate_load::line(snapshot) {
                     // A broken pipe does not affect the measurement.
-                    drop(writeln!(std::io::stdout(), "{line}"));
+                    drop(print(format!("{line}\n")));
                 }
                 false
             }

@@ -83,6 +83,19 @@ fn a_run_that_completes_less_ends_with_1_and_one_that_does_not_with_0() {
     assert!(row.contains("<0.001") && row.ends_with("WORSE"), "{text}");
     assert!(text.contains("Welch's t on batch means within one run each"), "{text}");
     assert!(text.contains("note  one run each"), "{text}");
+    assert!(
+        text.contains("\nfound worse in B: completed_per_s, completed_ratio; undecided: "),
+        "{text}"
+    );
+    let power = text.split_once("4 times of 5, and to tell 5 %:\n").unwrap().1;
+    // Seconds of 50 ± 1: errors of 1/√9, so about half a session a second of fifty.
+    let row = power.lines().find(|line| line.starts_with("completed_per_s")).unwrap();
+    assert!(row.ends_with(" %   these runs do"), "{power}");
+    let text = compare(&[&more, &less, "--tell", "0.1%"]).stdout_text();
+    let power = text.split_once("and to tell 0.1 %:\n").unwrap().1;
+    let row = power.lines().find(|line| line.starts_with("completed_per_s")).unwrap();
+    assert!(row.contains("   runs of ") && row.ends_with("h"), "{power}");
+    assert_eq!(compare(&[&more, &less, "--tell", "0"]).status.code(), Some(2));
     assert_eq!(compare(&[&less, &more]).status.code(), Some(0));
     assert_eq!(compare(&[&more, &less, "--worse-by", "30%"]).status.code(), Some(0));
     assert_eq!(compare(&[&more, &less, "--worse-by", "10%"]).status.code(), Some(1));

@@ -11,6 +11,7 @@ mod flags;
 mod import;
 mod mistakes;
 mod otlp;
+mod outputs;
 mod report;
 mod runs;
 mod scenario;

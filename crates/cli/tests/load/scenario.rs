@@ -54,11 +54,11 @@ fn without_a_statement_a_run_lasts_until_its_schedule_ends() {
     let (output, summary) = load(&scenario, &upstream.url, &[]);
     let text = output.stdout_text();
     assert_eq!(output.status.code(), Some(0), "{text}{}", output.stderr_text());
-    let chosen = "run: 200ms of warm-up, then 600ms measured (until the end of the schedule; \
-                  --duration changes it)\n";
+    let chosen = "run: 800ms, measured from the start (until the end of the schedule; --duration \
+                  changes it)\n";
     assert!(text.starts_with(chosen), "{text}");
-    // 0.2 s at 20/s, and 0.4 s at 40/s.
-    assert_eq!(summary["totals"]["offered"], 20);
+    // 0.4 s at 20/s, and 0.4 s at 40/s.
+    assert_eq!(summary["totals"]["offered"], 24);
 }
 
 #[test]

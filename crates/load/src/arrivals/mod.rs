@@ -5,6 +5,7 @@ pub(crate) mod limits;
 mod rate;
 pub(crate) mod replay;
 mod schedule;
+pub(crate) mod seed;
 
 use std::fmt;
 use std::time::Duration;

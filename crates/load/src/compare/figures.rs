@@ -2,12 +2,19 @@
 
 use serde::Serialize;
 use tidegate_stats::{
-    CensoredHistogram, Estimate, Inconclusive, RatioTerm, fewest_for_quantile, quantile_of_batches,
-    ratio_of_sums,
+    Caution, CensoredHistogram, Estimate, Inconclusive, RatioTerm, fewest_for_quantile,
+    quantile_with, ratio_with,
 };
 
 use super::window::Window;
 use crate::result::series::Stretch;
+use crate::result::verdict::FewAnswers;
+
+/// Stretches shorter than this follow from each other in ways that a few dozen of them do not
+/// show …
+const SHORT_S: f64 = 1.0;
+/// … and count as correlated by this at least.
+const SHORT_CORRELATION: f64 = 0.5;
 
 /// A figure of a run.
 #[derive(Debug)]
@@ -18,15 +25,6 @@ pub(crate) struct Figure {
     /// Which way is worse; `None` if that depends on what one wants.
     pub(super) worse: Option<Worse>,
     kind: Kind,
-}
-
-/// Answers that are too few for a percentile.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct FewAnswers {
-    /// How many there are, in the run that has the fewest.
-    pub answers: u64,
-    /// How many it takes.
-    pub needed: u64,
 }
 
 /// What a figure is counted in.
@@ -130,13 +128,23 @@ impl Figure {
         if whole > 0.0 { Ok(sum(|part| part.part) / whole) } else { Err(Inconclusive::NoData) }
     }
 
-    /// The figure with its standard error within the run.
-    pub(super) fn estimate(&self, window: &Window) -> Result<Estimate, Inconclusive> {
-        match self.kind {
-            Kind::Response(q) => {
-                quantile_of_batches(q, &window.responses.iter().collect::<Vec<_>>())
+    /// The figure with its standard error within the run, and whether it drifts: its error is
+    /// then a wide one.
+    pub(super) fn estimate(&self, window: &Window) -> Result<(Estimate, bool), Inconclusive> {
+        let is_short = window.stretches.first().is_some_and(|it| it.length_s < SHORT_S);
+        let correlation = if is_short { SHORT_CORRELATION } else { 0.0 };
+        let by = |drifts: bool| {
+            let caution = Caution { correlation, drifts };
+            match self.kind {
+                Kind::Response(q) => {
+                    quantile_with(q, &window.responses.iter().collect::<Vec<_>>(), caution)
+                }
+                _ => ratio_with(&self.parts(window), caution),
             }
-            _ => ratio_of_sums(&self.parts(window)),
+        };
+        match by(false) {
+            Err(Inconclusive::Correlated) => by(true).map(|estimate| (estimate, true)),
+            steady => steady.map(|estimate| (estimate, false)),
         }
     }
 

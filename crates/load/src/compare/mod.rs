@@ -8,17 +8,23 @@
 mod alike;
 mod arrivals;
 pub(crate) mod figures;
+mod power;
 pub(crate) mod repeat;
 mod report;
 mod run;
 mod selection;
+#[cfg(test)]
+mod short_runs;
 pub(crate) mod window;
 
 use serde::Serialize;
 use tidegate_stats::{Difference, Estimate, Inconclusive, holm};
 
-pub use figures::{FewAnswers, Unit};
+pub use crate::result::verdict::FewAnswers;
+pub use figures::Unit;
 use figures::{Figure, Worse};
+pub use power::Power;
+use power::detectable;
 pub use run::SavedRun;
 pub use selection::Selection;
 
@@ -37,6 +43,8 @@ pub struct Comparison {
     pub test: String,
     /// Share that a figure may get worse by.
     pub worse_by: f64,
+    /// Difference, as a share, that `power` says how to tell.
+    pub tell: f64,
     /// Why the runs may not be compared; empty if they may.
     pub unlike: Vec<String>,
     /// What a reader should know besides.
@@ -66,8 +74,17 @@ pub struct Row {
     /// Of a percentile that has too few answers behind it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub few: Option<FewAnswers>,
+    /// Which difference these runs would show; `None` where that is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub power: Option<Power>,
     /// What to make of it.
     pub verdict: Verdict,
+    /// The difference with its error.
+    #[serde(skip)]
+    difference: Option<Difference>,
+    /// A run drifts: only a difference that exceeds that by far counts.
+    #[serde(skip)]
+    drifts: bool,
 }
 
 /// A difference and its test.
@@ -115,7 +132,15 @@ pub enum Verdict {
 /// `a × (1 ± worse_by)`, one-sided at half the significance. Holm's rule takes
 /// account of the number of figures. A percentile is not tested where fewer than ten answers are
 /// to be expected beyond it in a run: it is then one of the last few values, or the longest one.
-pub fn compare(a: &[SavedRun], b: &[SavedRun], worse_by: f64, selection: &Selection) -> Comparison {
+/// For each figure that can be tested, the smallest difference that these runs would show is
+/// given, and what it takes to tell one of the share `tell` (above 0).
+pub fn compare(
+    a: &[SavedRun],
+    b: &[SavedRun],
+    worse_by: f64,
+    selection: &Selection,
+    tell: f64,
+) -> Comparison {
     let figures = &selection.figures;
     let mut rows: Vec<Row> = figures.iter().map(|figure| row(figure, a, b, worse_by)).collect();
     let tested = || rows.iter().filter_map(|row| row.tested.as_ref());
@@ -129,13 +154,20 @@ pub fn compare(a: &[SavedRun], b: &[SavedRun], worse_by: f64, selection: &Select
             *value = beyond.next().expect("as many as were tested");
         }
         row.verdict = verdict(figure, tested);
+        if row.drifts && row.verdict == Verdict::NoDifference {
+            (row.tested, row.verdict) = (None, Verdict::Undecided);
+            row.undecided_because = Some(reason(Inconclusive::Correlated).to_owned());
+        }
     }
+    let all = rows.iter().filter(|row| row.difference.is_some()).count();
+    rows.iter_mut().for_each(|row| row.power = detectable(row, a, b, all, tell));
     let names = |runs: &[SavedRun]| runs.iter().map(|run| run.name.clone()).collect();
     Comparison {
         a: names(a),
         b: names(b),
         test: test(a.len(), b.len()),
         worse_by,
+        tell,
         unlike: alike::unlike(a, b),
         notes: alike::notes(a, b),
         rows,
@@ -180,9 +212,9 @@ fn row(figure: &Figure, a: &[SavedRun], b: &[SavedRun], worse_by: f64) -> Row {
             .and_then(|sides| sides.tested(figure, worse_by))
             .map_err(|inconclusive| reason(inconclusive).to_owned()),
     };
-    let (tested, undecided_because) = match tested {
-        Ok(tested) => (Some(tested), None),
-        Err(why) => (None, Some(why)),
+    let (tested, difference, drifts, undecided_because) = match tested {
+        Ok((tested, difference, drifts)) => (Some(tested), Some(difference), drifts, None),
+        Err(why) => (None, None, false, Some(why)),
     };
     Row {
         figure: figure.name,
@@ -192,14 +224,19 @@ fn row(figure: &Figure, a: &[SavedRun], b: &[SavedRun], worse_by: f64) -> Row {
         tested,
         undecided_because,
         few,
+        power: None,
         verdict: Verdict::Undecided,
+        difference,
+        drifts,
     }
 }
 
 fn reason(inconclusive: Inconclusive) -> &'static str {
     match inconclusive {
         Inconclusive::NoData => "there is no data for it",
-        Inconclusive::TooShort => "a run of less than 8 s has no standard error: repeat it",
+        Inconclusive::TooShort => {
+            "a run of less than 0.8 s has no standard error: run longer, or repeat it"
+        }
         Inconclusive::Unbounded => {
             "so many requests had no response that only a lower bound of it is known"
         }
@@ -225,14 +262,16 @@ fn verdict(figure: &Figure, tested: &Tested) -> Verdict {
 enum Sides {
     /// Its value in each run; several runs in one set or both.
     Runs(Vec<f64>, Vec<f64>),
-    /// Of one run each.
-    Within(Estimate, Estimate),
+    /// Of one run each, and whether one of them drifts.
+    Within(Estimate, Estimate, bool),
 }
 
 impl Sides {
     fn new(figure: &Figure, a: &[SavedRun], b: &[SavedRun]) -> Result<Self, Inconclusive> {
         if let ([a], [b]) = (a, b) {
-            return Ok(Self::Within(figure.estimate(&a.window)?, figure.estimate(&b.window)?));
+            let ((a, a_drifts), (b, b_drifts)) =
+                (figure.estimate(&a.window)?, figure.estimate(&b.window)?);
+            return Ok(Self::Within(a, b, a_drifts || b_drifts));
         }
         let values = |runs: &[SavedRun]| -> Result<Vec<f64>, Inconclusive> {
             runs.iter().map(|run| figure.value(&run.window)).collect()
@@ -243,7 +282,7 @@ impl Sides {
     /// `b − factor × a`.
     fn difference(&self, factor: f64) -> Option<Difference> {
         match self {
-            Self::Within(a, b) => Some(Difference::welch(a.times(factor), *b)),
+            Self::Within(a, b, _) => Some(Difference::welch(a.times(factor), *b)),
             Self::Runs(a, b) => {
                 let a: Vec<f64> = a.iter().map(|value| value * factor).collect();
                 match (a.as_slice(), b.as_slice()) {
@@ -257,7 +296,12 @@ impl Sides {
         }
     }
 
-    fn tested(&self, figure: &Figure, worse_by: f64) -> Result<Tested, Inconclusive> {
+    /// The test, the difference that it is about, and whether a run drifts.
+    fn tested(
+        &self,
+        figure: &Figure,
+        worse_by: f64,
+    ) -> Result<(Tested, Difference, bool), Inconclusive> {
         let difference = self.difference(1.0).ok_or(Inconclusive::NoData)?;
         let beyond = match figure.worse {
             Some(Worse::Higher) => self.difference(1.0 + worse_by),
@@ -268,13 +312,14 @@ impl Sides {
         // Shares differ by 1 at most; Student's t does not know that.
         let most = if figure.unit == Unit::Share { 1.0 } else { f64::INFINITY };
         let (low, high) = (low.max(-most), high.min(most));
-        Ok(Tested {
+        let tested = Tested {
             value: difference.estimate.value,
             low,
             high,
             p: difference.p(),
             p_beyond_allowed: beyond.filter(|_| worse_by > 0.0).map(|beyond| beyond.p_above()),
-        })
+        };
+        Ok((tested, difference, matches!(self, Self::Within(.., true))))
     }
 }
 
@@ -285,7 +330,7 @@ mod tests {
 
     /// The usual figures.
     fn compare(a: &[SavedRun], b: &[SavedRun], worse_by: f64) -> Comparison {
-        super::compare(a, b, worse_by, &Selection::default())
+        super::compare(a, b, worse_by, &Selection::default(), 0.05)
     }
 
     /// Runs of ten seconds that complete so many sessions in each, one more and
@@ -371,7 +416,7 @@ mod tests {
         let short = |seed| read(&saved(seed, &[(30, 5); 4]));
         let row = &compare(&short(1), &short(9), 0.0).rows[0];
         assert_eq!((row.verdict, row.a), (Verdict::Undecided, Some(30.0)));
-        assert!(row.undecided_because.as_ref().unwrap().contains("less than 8 s"));
+        assert!(row.undecided_because.as_ref().unwrap().contains("less than 0.8 s"));
         let idle = |seed| read(&saved(seed, &[(0, 5); 9]));
         let comparison = compare(&idle(1), &idle(9), 0.0);
         let p99 = comparison.rows.iter().find(|row| row.figure == "response_p99_ms").unwrap();
@@ -407,12 +452,12 @@ mod tests {
         // Unadjusted p of completed_per_s is 0.008: of two figures it stays below 5 %.
         let (a, b) = (runs(1, &[39, 40, 41]), runs(9, &[43, 44, 45]));
         let named: Selection = "completed_per_s,response_p95_ms".parse().unwrap();
-        let comparison = super::compare(&a, &b, 0.0, &named);
+        let comparison = super::compare(&a, &b, 0.0, &named, 0.05);
         assert_eq!(verdicts(&comparison), [("completed_per_s", Verdict::Better)]);
         assert_eq!(comparison.rows.len(), 2);
         assert!(comparison.untested().is_empty());
         let p99: Selection = "response_p99_9_ms,completed_per_s".parse().unwrap();
-        assert_eq!(super::compare(&a, &b, 0.0, &p99).untested(), ["response_p99_9_ms"]);
+        assert_eq!(super::compare(&a, &b, 0.0, &p99, 0.05).untested(), ["response_p99_9_ms"]);
         // Of the usual figures some can never be tested.
         assert!(compare(&a, &b, 0.0).untested().is_empty());
     }

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use super::{Comparison, Row, SIGNIFICANCE, Tested, Unit, Verdict};
+use super::power::in_words;
+use super::{Comparison, Power, Row, SIGNIFICANCE, Tested, Unit, Verdict};
 use crate::output::rate::per_second;
 
 impl fmt::Display for Comparison {
@@ -23,12 +24,73 @@ impl fmt::Display for Comparison {
         for note in &self.notes {
             writeln!(f, "note  {note}")?;
         }
+        writeln!(f, "found {}", self.headline())?;
         writeln!(
             f,
             "\n{:22} {:>12} {:>12} {:>10} {:>25} {:>8}",
             "", "A", "B", "change", "95 % interval of B − A", "p"
         )?;
-        self.rows.iter().try_for_each(|row| write!(f, "{row}"))
+        self.rows.iter().try_for_each(|row| write!(f, "{row}"))?;
+        self.write_power(f)
+    }
+}
+
+impl Comparison {
+    /// What is true of all figures together.
+    fn headline(&self) -> String {
+        let named = |verdicts: &[Verdict]| {
+            let rows = self.rows.iter().filter(|row| verdicts.contains(&row.verdict));
+            rows.map(|row| row.figure).collect::<Vec<_>>()
+        };
+        let mut parts: Vec<String> = [
+            ("worse in B", named(&[Verdict::Worse])),
+            ("worse within what is allowed", named(&[Verdict::WorseWithinAllowed])),
+            ("better in B", named(&[Verdict::Better])),
+            ("different", named(&[Verdict::Different])),
+        ]
+        .into_iter()
+        .filter(|(_, figures)| !figures.is_empty())
+        .map(|(what, figures)| format!("{what}: {}", figures.join(", ")))
+        .collect();
+        let (open, all) = (named(&[Verdict::Undecided]).len(), self.rows.len());
+        if parts.is_empty() && open < all {
+            parts.push(format!("no significant difference in {} of {all} figures", all - open));
+        }
+        if open > 0 {
+            parts.push(format!("undecided: {open} of {all} figures"));
+        }
+        parts.join("; ")
+    }
+
+    /// Which differences would have shown.
+    fn write_power(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut rows = self.rows.iter().filter_map(|row| Some((row, row.power?))).peekable();
+        if rows.peek().is_none() {
+            return Ok(());
+        }
+        let tell = (self.tell * 1e6).round() / 1e4;
+        writeln!(
+            f,
+            "\nA true difference that these runs show 4 times of 5, and to tell {tell} %:"
+        )?;
+        rows.try_for_each(|(row, power)| {
+            let shows = change(row.unit, row.a.unwrap_or(0.0), power.shows);
+            let shows = shows.trim_start_matches('+');
+            let line = format!("{:22} {shows:>12}   {}", row.figure, power.needs(self.tell));
+            writeln!(f, "{}", line.trim_end())
+        })
+    }
+}
+
+impl Power {
+    /// What it takes to tell the difference asked for.
+    fn needs(&self, tell: f64) -> String {
+        match (self.needs_s, self.needs_runs) {
+            _ if self.shows_share.is_some_and(|share| share <= tell) => "these runs do".to_owned(),
+            (Some(seconds), _) => format!("runs of {}", in_words(seconds)),
+            (_, Some(runs)) => format!("{runs} runs of each"),
+            (None, None) => String::new(),
+        }
     }
 }
 
@@ -121,7 +183,10 @@ mod tests {
             tested: Some(tested),
             undecided_because: None,
             few: None,
+            power: None,
             verdict: Verdict::Better,
+            difference: None,
+            drifts: false,
         };
         let words = |row: &Row| row.to_string().split_whitespace().collect::<Vec<_>>().join(" ");
         assert_eq!(

@@ -8,14 +8,15 @@ use tidegate_stats::Observation;
 use super::*;
 use crate::arrivals::Arrivals;
 use crate::client::connection::CompletedHandshake;
-use crate::outcome::{Failure, Handshake, Offered, Outcome, Refusal, Stage};
+use crate::outcome::{Cause, Failure, Handshake, Offered, Outcome, Refusal, Stage};
 use crate::plan::Plan;
 use crate::plan::fingerprint::fingerprint;
 use crate::recorder::event::{
-    Batch, Cohort, Event, EventKind, Example, Expectation, Fallback, Request,
+    Batch, Cohort, Event, EventKind, Example, Expectation, FailureSample, Fallback, Request,
 };
 use crate::recorder::fold::Recorder;
 use crate::result::driver::{DriverShard, Machine};
+use crate::result::failure::Sample;
 use crate::scenario::Scenario;
 
 const SCENARIO: &str = r#"
@@ -118,6 +119,7 @@ fn any_kind() -> impl Strategy<Value = EventKind> {
                     status: if answered { status } else { 0 },
                     ok: ok && answered,
                     outcome: (!answered).then_some(outcome),
+                    failed: None,
                     first_byte: byte,
                     last_byte: byte / 3,
                     received_bytes,
@@ -178,6 +180,9 @@ fn batches(thread: usize, seconds: &[Vec<Event>]) -> Vec<Batch> {
     let example =
         |page, expectation| Example { page, expectation, found: "something else".to_owned() };
     let examples = vec![example(0, Expectation::Rule(0)), example(1, Expectation::NotOffered)];
+    let sample = Sample { request: "GET / HTTP/1.1".to_owned(), ..Sample::default() };
+    let samples =
+        vec![FailureSample { key: (0, None, Cause::Failed(Failure::ReturningRefused)), sample }];
     (1u64..)
         .zip(seconds)
         .map(|(second, events)| Batch {
@@ -185,6 +190,7 @@ fn batches(thread: usize, seconds: &[Vec<Event>]) -> Vec<Batch> {
             until: Duration::from_secs(second),
             events: events.clone(),
             examples: examples.clone(),
+            samples: samples.clone(),
             cpu: Duration::from_millis(second * 100 * (thread as u64 + 1)),
             in_flight: second + thread as u64,
             lost: 0,
@@ -257,8 +263,8 @@ proptest! {
             let until = batch.until - Duration::from_secs(1);
             let event = move |event: &Event| Batch { until, events: vec![*event], ..Batch::default() };
             let (until, cpu, in_flight, last) = (batch.until, batch.cpu, batch.in_flight, batch.last);
-            let examples = batch.examples.clone();
-            let end = Batch { until, examples, cpu, in_flight, last, ..Batch::default() };
+            let (examples, samples) = (batch.examples.clone(), batch.samples.clone());
+            let end = Batch { until, examples, samples, cpu, in_flight, last, ..Batch::default() };
             batch.events.iter().map(event).chain([end]).collect::<Vec<Batch>>()
         };
         let alone: Vec<Batch> = together.iter().flat_map(alone).collect();

@@ -1,8 +1,12 @@
 //! Answers by class of status, and the figures of each page.
 
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
 use super::cohorts::shortened;
 use super::paragraph::paragraph;
 use super::percentiles::percentile;
+use crate::outcome::status_class;
 use crate::result::figures::PageFigures;
 use crate::result::summary::Summary;
 use crate::result::totals::Totals;
@@ -14,11 +18,15 @@ const PAGES: usize = 30;
 const NAME: usize = 36;
 
 /// Responses by class of status, and requests without a response: two entries.
-pub(super) fn answers(totals: &Totals) -> [String; 2] {
+pub(super) fn answers(totals: &Totals, statuses: &BTreeMap<u16, u64>) -> [String; 2] {
     let classes = &totals.responses_by_class;
     let count = |class: &str| classes.get(class).copied().unwrap_or_default();
     let usual = ["2xx", "3xx", "4xx", "5xx"];
-    let mut parts = usual.map(|class| format!("{class} {}", count(class))).to_vec();
+    let named = |class: &str| {
+        let detail = if class < "4xx" { String::new() } else { by_status(class, statuses) };
+        format!("{class} {}{detail}", count(class))
+    };
+    let mut parts = usual.map(named).to_vec();
     let rare = classes.iter().filter(|(class, _)| !usual.contains(class));
     parts.extend(rare.map(|(class, count)| format!("{class} {count}")));
     let answered: u64 = classes.values().sum();
@@ -33,6 +41,22 @@ pub(super) fn answers(totals: &Totals) -> [String; 2] {
             totals.requests_cut_off
         ),
     ]
+}
+
+/// Most statuses of a class that are named.
+const STATUSES: usize = 5;
+
+/// The statuses of a class of errors, the most frequent first: ` (404 10, 405 2)`.
+fn by_status(class: &str, statuses: &BTreeMap<u16, u64>) -> String {
+    let of_class = |it: &(&u16, &u64)| status_class(*it.0) == class;
+    let mut all: Vec<(&u16, &u64)> = statuses.iter().filter(of_class).collect();
+    if all.is_empty() {
+        return String::new();
+    }
+    all.sort_by_key(|(status, count)| (Reverse(**count), **status));
+    let named = all.iter().take(STATUSES).map(|(status, count)| format!("{status} {count}"));
+    let more = if all.len() > STATUSES { ", …" } else { "" };
+    format!(" ({}{more})", named.collect::<Vec<_>>().join(", "))
 }
 
 /// How customers went on where a page did not offer the next one; `None` if all did.
@@ -50,7 +74,7 @@ pub(super) fn pages(summary: &Summary) -> Vec<String> {
         return Vec::new();
     }
     let mut pages: Vec<(&String, &PageFigures)> = summary.pages.iter().collect();
-    pages.sort_by_key(|(_, page)| std::cmp::Reverse(page.ok + page.failed));
+    pages.sort_by_key(|(_, page)| Reverse(page.ok + page.failed));
     let head =
         format!("{:NAME$} {:>10} {:>9} {:>9} {:>9} ms", "page", "requests", "failed", "p50", "p95");
     let row = |(name, page): &(&String, &PageFigures)| {
@@ -108,18 +132,19 @@ mod tests {
         let mut totals = Totals { requests_ok: 12, requests_failed: 9, ..Totals::default() };
         totals.responses_by_class = [("2xx", 11), ("3xx", 1), ("5xx", 4)].into();
         totals.connection_errors = 3;
+        let statuses = [(200, 11), (302, 1), (500, 1), (503, 3)].into();
         let expected = [
-            "answers         2xx 11, 3xx 1, 4xx 0, 5xx 4",
+            "answers         2xx 11, 3xx 1, 4xx 0, 5xx 4 (503 3, 500 1)",
             "no answer       connection errors 3, timed out 2, open at the end 0",
         ];
-        assert_eq!(answers(&totals), expected);
+        assert_eq!(answers(&totals, &statuses), expected);
         totals.responses_by_class = [("2xx", 19), ("other", 2)].into();
         totals.connection_errors = 0;
         let expected = [
             "answers         2xx 19, 3xx 0, 4xx 0, 5xx 0, other 2",
             "no answer       connection errors 0, timed out 0, open at the end 0",
         ];
-        assert_eq!(answers(&totals), expected);
+        assert_eq!(answers(&totals, &BTreeMap::new()), expected);
     }
 
     #[test]

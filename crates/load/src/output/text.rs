@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use super::addresses::addresses;
 use super::answers::{answers, not_offered, pages};
 use super::cohorts::cohorts;
+use super::failures::failures;
 use super::paragraph::paragraph;
 use super::percentiles::{explained, percentiles, time};
 use super::rate::per_second;
@@ -140,7 +141,7 @@ pub fn report(summary: &Summary) -> String {
     if let Some(entry) = not_offered(totals) {
         row(&mut out, format_args!("{entry}"));
     }
-    for entry in answers(totals) {
+    for entry in answers(totals, &summary.responses_by_status) {
         row(&mut out, format_args!("{entry}"));
     }
     if totals.encoded_responses > 0 {
@@ -168,6 +169,9 @@ pub fn report(summary: &Summary) -> String {
     }
     for paragraph in redirects(summary) {
         row(&mut out, format_args!("{paragraph}"));
+    }
+    for line in failures(summary) {
+        row(&mut out, format_args!("{line}"));
     }
     failed_checks(&mut out, summary);
     put(&mut out, format_args!("response        {}", percentiles(&summary.response)));
@@ -246,7 +250,12 @@ pub fn report(summary: &Summary) -> String {
         );
     }
     for verdict in &summary.thresholds {
-        let word = if verdict.met { "ok    " } else { "MISSED" };
+        // Of few answers, the next run can come out the other way.
+        let word = match (verdict.met, verdict.few) {
+            (true, None) => "ok    ",
+            (true, Some(_)) => "CHANCE",
+            (false, _) => "MISSED",
+        };
         row(&mut out, format_args!("{word} {}", limited(verdict)));
     }
     out
@@ -262,7 +271,8 @@ fn limited(verdict: &Verdict) -> String {
     };
     let value = verdict.value.map_or("no data".to_owned(), |value| format!("{value:.3}"));
     let relation = if verdict.is_lower_bound { ">" } else { "=" };
-    format!("{} {relation} {value} ({limit})", verdict.metric)
+    let few = verdict.few.map(|few| format!(", {} of {} answers", few.answers, few.needed));
+    format!("{} {relation} {value} ({limit}){}", verdict.metric, few.unwrap_or_default())
 }
 
 /// Negotiated parameters with their numbers.

@@ -94,6 +94,9 @@ pub struct Plan {
     /// File for a trace: what each customer was doing at each time. Every request then has the
     /// header field `traceparent`.
     pub trace: Option<PathBuf>,
+    /// Requests and responses of this number of sessions, the first of the test, are printed to
+    /// standard error.
+    pub http_debug: u32,
     /// Number of customer accounts the scenario draws from; `None` uses the scenario's.
     pub customers: Option<u64>,
     /// Most sessions in flight; further arrivals are counted as not started. Lowered to
@@ -160,6 +163,7 @@ impl Plan {
             parquet: None,
             csv: None,
             trace: None,
+            http_debug: 0,
             customers: None,
             accept_encoding,
             max_in_flight: 20_000,

@@ -35,23 +35,20 @@ impl Window {
     /// What is stated, else a run until the end of the schedule; without either the default.
     ///
     /// The default is 10 s and 30 s. A closed model needs longer until what it offers and what
-    /// it gets have settled: 30 s and 60 s.
+    /// it gets have settled: 30 s and 60 s. Where arrivals have a schedule with an end, all of it
+    /// is measured: a warm-up would cut off the beginning of a ramp.
     pub(crate) fn choose(arrivals: Option<&Arrivals>, stated: RunTimes) -> Self {
         let closed = arrivals.is_some_and(Arrivals::is_closed);
         let (warm_up, measure) = if closed { (30, 60) } else { (10, 30) };
         let (warm_up, measure) = (Duration::from_secs(warm_up), Duration::from_secs(measure));
+        let schedule = arrivals.and_then(Arrivals::end);
+        let unasked = if schedule.is_some() { Duration::ZERO } else { warm_up };
+        let before = stated.warm_up.unwrap_or(unasked);
         // What goes on beside the segments needs the default in any case.
         let decides = |end: &Duration| {
-            arrivals.is_some_and(Arrivals::has_lengths_only) || *end > warm_up + measure
+            arrivals.is_some_and(Arrivals::has_lengths_only) || *end > before + measure
         };
-        let schedule = arrivals.and_then(Arrivals::end);
         let end = schedule.filter(decides).map(|end| end.min(Plan::LONGEST));
-        // Of a short schedule alone, nothing would be left to measure.
-        let alone = arrivals.is_some_and(|it| it.have_an_end() || it.has_lengths_only());
-        let before = stated.warm_up.unwrap_or_else(|| match schedule {
-            Some(end) if alone => warm_up.min(end / 4),
-            _ => warm_up,
-        });
         let rest = end.map(|end| end.saturating_sub(before)).filter(|rest| !rest.is_zero());
         let (measure, by) = match (stated.duration, rest) {
             (Some(duration), _) => (duration, WindowBy::Stated),
@@ -66,7 +63,10 @@ impl fmt::Display for Window {
     /// In words, such as `10s of warm-up, then 30s measured (default)`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (warm_up, measure) = (show_duration(self.warm_up), show_duration(self.measure));
-        write!(f, "{warm_up} of warm-up, then {measure} measured")?;
+        match self.warm_up.is_zero() {
+            true => write!(f, "{measure}, measured from the start")?,
+            false => write!(f, "{warm_up} of warm-up, then {measure} measured")?,
+        }
         f.write_str(match self.by {
             WindowBy::Stated => "",
             WindowBy::Schedule => " (until the end of the schedule; --duration changes it)",
@@ -93,15 +93,15 @@ mod tests {
         let crowd =
             "segments = [{ for = \"40s\", rate = 5 }, { for = \"20s\", from = 5, to = 50 }]";
         let none = RunTimes::default();
-        assert_eq!(of(crowd, none), (10_000, 50_000, WindowBy::Schedule));
+        assert_eq!(of(crowd, none), (0, 60_000, WindowBy::Schedule));
         let one = "segments = [{ for = \"2min\", rate = 5 }]";
-        assert_eq!(of(one, none), (10_000, 110_000, WindowBy::Schedule));
+        assert_eq!(of(one, none), (0, 120_000, WindowBy::Schedule));
         let short = "segments = [{ for = \"8s\", rate = 5 }]";
-        assert_eq!(of(short, none), (2_000, 6_000, WindowBy::Schedule));
+        assert_eq!(of(short, none), (0, 8_000, WindowBy::Schedule));
         // Sessions of the last instants need time as well.
-        assert_eq!(of("times = [\"0s\", \"1s\"]", none), (250, 30_000, WindowBy::Default));
-        assert_eq!(of("times = [\"0s\"]", none), (0, 30_000, WindowBy::Default));
-        assert_eq!(of("times = [\"2min\"]", none), (10_000, 110_000, WindowBy::Schedule));
+        assert_eq!(of("times = [\"0s\", \"1s\"]", none), (0, 30_000, WindowBy::Default));
+        assert_eq!(of("times = [\"35s\"]", none), (0, 35_000, WindowBy::Schedule));
+        assert_eq!(of("times = [\"2min\"]", none), (0, 120_000, WindowBy::Schedule));
         let built_in = Scenario::built_in("auction-crowd").unwrap();
         let plan = Plan::new(built_in, "https://127.0.0.1:1");
         assert_eq!(plan.warm_up + plan.measure, 134 * SECOND);
@@ -126,7 +126,7 @@ mod tests {
             let all = Arrivals::side_by_side([Arrivals::poisson(5.0), ramp]);
             Window::choose(Some(&all), RunTimes::default()).measure
         };
-        assert_eq!([both(20), both(70)], [30 * SECOND, 60 * SECOND]);
+        assert_eq!([both(20), both(70)], [30 * SECOND, 70 * SECOND]);
     }
 
     #[test]
@@ -137,7 +137,7 @@ mod tests {
             duration: duration.map(Duration::from_secs),
         };
         assert_eq!(of(ramp, stated(Some(1), None)), (1_000, 39_000, WindowBy::Schedule));
-        assert_eq!(of(ramp, stated(None, Some(7))), (10_000, 7_000, WindowBy::Stated));
+        assert_eq!(of(ramp, stated(None, Some(7))), (0, 7_000, WindowBy::Stated));
         assert_eq!(of(ramp, stated(Some(0), Some(7))), (0, 7_000, WindowBy::Stated));
         // After the end of the schedule there is still a window.
         assert_eq!(of(ramp, stated(Some(60), None)), (60_000, 30_000, WindowBy::Default));

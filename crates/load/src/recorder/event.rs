@@ -6,7 +6,8 @@ use std::time::Duration;
 use tidegate_stats::Observation;
 
 use crate::client::connection::{CompletedHandshake, Progress};
-use crate::outcome::{Offered, Outcome};
+use crate::outcome::{Cause, Failure, Offered, Outcome};
+use crate::result::failure::Sample;
 
 /// One event.
 #[derive(Clone, Copy, Debug)]
@@ -173,6 +174,8 @@ pub(crate) struct Request {
     pub(crate) ok: bool,
     /// Why not, if it ended without an answer.
     pub(crate) outcome: Option<Outcome>,
+    /// Why not, if its answer did not suffice.
+    pub(crate) failed: Option<Failure>,
     /// From sending to first byte, and from first byte to last.
     pub(crate) first_byte: Duration,
     pub(crate) last_byte: Duration,
@@ -196,6 +199,7 @@ impl Request {
             status: 0,
             ok: false,
             outcome: None,
+            failed: None,
             first_byte: Duration::ZERO,
             last_byte: Duration::ZERO,
             received_bytes: 0,
@@ -203,6 +207,30 @@ impl Request {
             decoded_bytes: 0,
         }
     }
+}
+
+impl Request {
+    /// Why it failed; `None` if it did not, or was open at the end of the run.
+    pub(crate) fn cause(&self) -> Option<Cause> {
+        match self.outcome {
+            _ if self.ok => None,
+            None => Some(Cause::of_answer(self.failed, self.status)),
+            Some(Outcome::Completed | Outcome::CutOff) => None,
+            Some(Outcome::Failed(failure)) => Some(Cause::Failed(failure)),
+            Some(Outcome::Refused(refusal)) => Some(Cause::Refused(refusal)),
+            Some(Outcome::Abandoned(stage)) => Some(Cause::Abandoned(stage)),
+        }
+    }
+}
+
+/// The page of a failed request, its asset if it was one, and the cause.
+pub(crate) type FailureKey = (u16, Option<u16>, Cause);
+
+/// A failed request; the first of its kind on a thread.
+#[derive(Clone, Debug)]
+pub(crate) struct FailureSample {
+    pub(crate) key: FailureKey,
+    pub(crate) sample: Sample,
 }
 
 /// Events of one thread, with its state at the time of sending.
@@ -214,6 +242,7 @@ pub(crate) struct Batch {
     pub(crate) until: Duration,
     pub(crate) events: Vec<Event>,
     pub(crate) examples: Vec<Example>,
+    pub(crate) samples: Vec<FailureSample>,
     /// CPU time of the thread so far.
     pub(crate) cpu: Duration,
     pub(crate) in_flight: u64,

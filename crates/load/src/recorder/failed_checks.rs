@@ -36,15 +36,25 @@ impl FailedChecks {
         }
     }
 
-    /// In no order that matters.
+    /// What failed, and every check of the scenario that did not, in no order that matters.
     pub(super) fn finish(&self) -> Vec<FailedCheck> {
+        let mut counts = self.counts.clone();
+        for (index, page) in self.parts.pages.iter().enumerate() {
+            for (nth, rule) in page.expected.rules().iter().enumerate() {
+                let expectation = match rule {
+                    Rule::Soft(_) => Expectation::Soft(nth as u16),
+                    _ => Expectation::Rule(nth as u16),
+                };
+                counts.entry((index as u16, expectation)).or_default();
+            }
+        }
         let unmet = |(&(index, expectation), &count): (&(u16, Expectation), &u64)| {
             let page = &self.parts.pages[index as usize];
             let (kind, expected) = self.expected(page, expectation);
             let example = self.examples.get(&(index, expectation)).cloned().unwrap_or_default();
             FailedCheck { page: page.name.clone(), kind, expected, example, count }
         };
-        self.counts.iter().map(unmet).collect()
+        counts.iter().map(unmet).collect()
     }
 
     fn expected(&self, page: &Page, expectation: Expectation) -> (&'static str, String) {

@@ -1,5 +1,7 @@
 //! Everything that is kept of the measured window, and what every event counts as.
 
+use std::collections::BTreeMap;
+
 use tidegate_stats::Observation;
 
 use super::event::{Event, EventKind, Expectation, Fallback, Request};
@@ -23,6 +25,8 @@ pub(super) struct Figures {
     pub(super) pages: Vec<PageTally>,
     /// By index.
     pub(super) addresses: Vec<AddressFigures>,
+    /// Responses by status.
+    pub(super) statuses: BTreeMap<u16, u64>,
 }
 
 impl Figures {
@@ -49,6 +53,7 @@ impl Figures {
             }
             EventKind::Handshake(shaken) => self.handshake(shaken),
             EventKind::Request(request) if request.asset.is_some() => {
+                self.status(request.status);
                 let page = self.pages.get_mut(request.page as usize);
                 page.into_iter().for_each(|page| page.assets().request(request, event.response()));
             }
@@ -79,7 +84,14 @@ impl Figures {
         }
     }
 
+    fn status(&mut self, status: u16) {
+        if status > 0 {
+            *self.statuses.entry(status).or_default() += 1;
+        }
+    }
+
     fn request(&mut self, request: &Request, response: Option<Observation>) {
+        self.status(request.status);
         if let Some(Observation::Exact(response)) = response {
             self.distributions.uncorrected.record(response.saturating_sub(request.late));
             self.distributions.first_byte.record(request.first_byte);

@@ -9,6 +9,7 @@ use tidegate_stats::{CensoredHistogram, Observation};
 use super::cohorts::Cohorts;
 use super::event::{Batch, Event, EventKind};
 use super::failed_checks::FailedChecks;
+use super::failures::Failures;
 use super::figures::Figures;
 use super::files::Files;
 use super::requests::Row;
@@ -57,6 +58,7 @@ pub(crate) struct Recorder {
     stretches: Stretches,
     buckets: Buckets,
     failed_checks: FailedChecks,
+    failures: Failures,
     cohorts: Cohorts,
     files: Files,
     /// Counts that are not in all sums yet.
@@ -122,6 +124,7 @@ impl Recorder {
             },
             buckets: Buckets::default(),
             failed_checks: FailedChecks::new(plan.scenario.parts().clone()),
+            failures: Failures::new(plan.scenario.parts().clone()),
             cohorts: Cohorts::new(plan.scenario.classes(), &plan.arrivals()?),
             files: Files::create(plan)?,
             few: PendingCounts::default(),
@@ -154,6 +157,7 @@ impl Recorder {
             thread.window_start = Some((batch.until, batch.cpu));
         }
         self.failed_checks.keep(&batch.examples);
+        self.failures.keep(&batch.samples);
         let mut events = batch.events.iter().peekable();
         while let Some(first) = events.peek() {
             let span = self.span(first.at);
@@ -171,6 +175,7 @@ impl Recorder {
         if measured {
             self.window.add_rest(event);
             self.failed_checks.add(event);
+            self.failures.add(event);
             self.cohorts.add(event);
         }
         if let EventKind::Heartbeat { late } = event.kind
@@ -406,6 +411,8 @@ impl Recorder {
                 classes: self.cohorts.classes,
                 models: self.cohorts.models,
                 failed_checks: self.failed_checks.finish(),
+                failures: self.failures.finish(),
+                statuses: self.window.statuses,
                 stretches: self.stretches.finish(measured),
                 addresses: self.window.addresses,
             },

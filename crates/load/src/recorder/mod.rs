@@ -3,6 +3,7 @@
 mod cohorts;
 pub(crate) mod event;
 mod failed_checks;
+pub(crate) mod failures;
 mod figures;
 mod file;
 mod files;

@@ -279,6 +279,7 @@ mod tests {
             status: 200,
             ok: true,
             outcome: None,
+            failed: None,
             first_byte: Duration::from_millis(2),
             last_byte: Duration::from_millis(1),
             received_bytes: 1234,

@@ -10,8 +10,9 @@ use crate::result::series::Stretch;
 
 /// Most stretches of a window.
 const MOST: u32 = 32;
-/// Shortest stretch; shorter ones are dominated by noise.
-const SHORTEST: Duration = Duration::from_secs(1);
+/// Shortest stretch. A run of a few seconds needs some dozens of them as well: from eight on its
+/// figures have a standard error, and more show whether neighbours are correlated.
+const SHORTEST: Duration = Duration::from_millis(100);
 
 /// Takes events of the measured window in any order.
 pub(super) struct Stretches {
@@ -116,12 +117,13 @@ mod tests {
     }
 
     #[test]
-    fn a_short_window_is_cut_by_the_second_and_a_long_one_in_thirty_two() {
+    fn a_window_is_cut_in_thirty_two_and_a_very_short_one_by_the_tenth_of_a_second() {
         let lengths = |s| {
             let stretches = Stretches::new(Duration::ZERO, Duration::from_secs(s));
             (stretches.kept.len(), stretches.length)
         };
-        assert_eq!(lengths(10), (10, Duration::from_secs(1)));
+        assert_eq!(lengths(1), (10, Duration::from_millis(100)));
+        assert_eq!(lengths(5), (32, Duration::from_micros(156_250)));
         assert_eq!(lengths(64), (32, Duration::from_secs(2)));
         assert_eq!(lengths(86_400), (32, Duration::from_millis(2_700_000)));
     }
@@ -129,37 +131,37 @@ mod tests {
     #[test]
     fn stretches_of_a_window_without_a_known_end_are_joined_when_it_needs_more() {
         let mut stretches = Stretches::growing(Duration::from_secs(1));
-        // One in each second of 40, and one more that comes late.
-        (0..40).for_each(|second| add(&mut stretches, 1000 * second + 1500));
-        assert_eq!(stretches.length, Duration::from_secs(2));
-        add(&mut stretches, 1700);
-        let [begins, ends] = stretches.cuts(Duration::from_secs(42));
-        assert_eq!((begins.as_secs(), ends.as_secs()), (41, 43));
-        let whole = counts(&stretches.finish(Duration::from_millis(39_500)));
+        // One in each tenth of four seconds, and one more that comes late.
+        (0..40).for_each(|tenth| add(&mut stretches, 100 * tenth + 1050));
+        assert_eq!(stretches.length, Duration::from_millis(200));
+        add(&mut stretches, 1070);
+        let [begins, ends] = stretches.cuts(Duration::from_millis(5100));
+        assert_eq!((begins.as_millis(), ends.as_millis()), (5000, 5200));
+        let whole = counts(&stretches.finish(Duration::from_millis(3950)));
         assert_eq!(whole.len(), 20);
-        assert_eq!((whole[0], whole[1], whole[19]), ((2.0, 3), (2.0, 2), (1.5, 2)));
+        assert_eq!((whole[0], whole[1], whole[19].1), ((0.2, 3), (0.2, 2), 2));
         let mut long = Stretches::growing(Duration::ZERO);
         add(&mut long, 100);
         add(&mut long, 86_400_000);
-        assert_eq!(long.length, Duration::from_secs(4096));
-        assert_eq!(counts(&long.finish(Duration::from_secs(86_401))).len(), 22);
+        assert_eq!(long.length, Duration::from_millis(100 << 15));
+        assert_eq!(counts(&long.finish(Duration::from_secs(86_401))).len(), 27);
     }
 
     #[test]
     fn every_event_of_the_window_is_in_one_stretch() {
-        let mut stretches = Stretches::new(Duration::from_secs(10), Duration::from_millis(2500));
-        for ms in [10_000, 10_999, 11_000, 12_400, 12_500] {
+        let mut stretches = Stretches::new(Duration::from_secs(10), Duration::from_millis(250));
+        for ms in [10_000, 10_099, 10_100, 10_240, 10_250] {
             add(&mut stretches, ms);
         }
-        let whole = stretches.finish(Duration::from_millis(2500));
-        assert_eq!(counts(&whole), [(1.0, 2), (1.0, 1), (0.5, 2)]);
+        let whole = stretches.finish(Duration::from_millis(250));
+        assert_eq!(counts(&whole), [(0.1, 2), (0.1, 1), (0.05, 2)]);
     }
 
     #[test]
     fn a_run_that_was_stopped_has_the_stretches_it_came_to() {
-        let mut stretches = Stretches::new(Duration::ZERO, Duration::from_secs(9));
-        [100, 1100].iter().for_each(|ms| add(&mut stretches, *ms));
-        assert_eq!(counts(&stretches.finish(Duration::from_millis(1250))), [(1.0, 1), (0.25, 1)]);
+        let mut stretches = Stretches::new(Duration::ZERO, Duration::from_secs(1));
+        [10, 110].iter().for_each(|ms| add(&mut stretches, *ms));
+        assert_eq!(counts(&stretches.finish(Duration::from_millis(125))), [(0.1, 1), (0.025, 1)]);
         assert!(stretches.finish(Duration::ZERO).is_empty());
     }
 }

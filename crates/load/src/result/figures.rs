@@ -124,6 +124,19 @@ pub struct CohortFigures {
 /// The name of a kind; static, not borrowed from the input.
 type KindName = &'static str;
 
+/// A check or an extraction of the scenario.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CheckFigures {
+    /// The page that it is of.
+    pub page: String,
+    /// `check`, `soft_check` or `extraction`.
+    pub kind: KindName,
+    /// The expectation, as written in the scenario.
+    pub expected: String,
+    /// How often it failed in the window.
+    pub failed: u64,
+}
+
 /// A check that responses failed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FailedCheck {

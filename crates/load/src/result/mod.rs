@@ -4,6 +4,7 @@ pub mod arrival_entry;
 pub mod assets;
 pub(crate) mod buckets;
 pub mod driver;
+pub mod failure;
 pub mod figures;
 pub(crate) mod interval;
 pub mod saturation;

@@ -80,7 +80,7 @@ const MOST_COUNTED: u64 = 1 << 50;
 impl ShardResult {
     /// Version of the format. Increased with every change, because shards of different
     /// formats cannot be added.
-    pub const FORMAT: u32 = 4;
+    pub const FORMAT: u32 = 5;
 
     /// The shard.
     pub fn shard(&self) -> Shard {

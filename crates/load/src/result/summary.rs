@@ -7,7 +7,10 @@ use tidegate_stats::Percentiles;
 
 use super::arrival_entry::ArrivalEntry;
 use super::driver::{Driver, DriverShard, Machine};
-use super::figures::{AddressFigures, CohortFigures, FailedCheck, Negotiated, PageFigures, Phases};
+use super::failure::RequestFailure;
+use super::figures::{
+    AddressFigures, CheckFigures, CohortFigures, FailedCheck, Negotiated, PageFigures, Phases,
+};
 use super::series::{Point, Stretch};
 use super::shard::ShardResult;
 use super::totals::Totals;
@@ -125,14 +128,21 @@ pub struct Summary {
     /// Failed checks of responses, the most frequent first.
     #[serde(rename = "unmet")]
     pub failed_checks: Vec<FailedCheck>,
+    /// Every check and extraction of the scenario, with its failures; empty if there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub checks: Vec<CheckFigures>,
+    /// Failed requests by page and cause, the most frequent first, with a sample of each.
+    pub failures: Vec<RequestFailure>,
+    /// Responses by status.
+    pub responses_by_status: BTreeMap<u16, u64>,
     /// State of the load generator.
     pub driver: Driver,
     /// The load generator was saturated: the figures are not those of the target.
     pub driver_saturated: bool,
     /// The run second by second, warm-up included.
     pub series: Vec<Point>,
-    /// The measured window in at most 32 equal stretches of at least a second; the last may
-    /// be shorter.
+    /// The measured window in at most 32 equal stretches of at least a tenth of a second; the
+    /// last may be shorter.
     pub stretches: Vec<Stretch>,
     /// Outcomes of the scenario's thresholds.
     pub thresholds: Vec<Verdict>,

@@ -8,9 +8,11 @@ use serde::{Deserialize, Serialize};
 use tidegate_stats::{CensoredHistogram, Histogram};
 
 use crate::client::tls::algorithms::Agreed;
+use crate::outcome::{Kind, Unmet};
 use crate::result::assets::AssetTally;
+use crate::result::failure::RequestFailure;
 use crate::result::figures::{
-    AddressFigures, CohortFigures, FailedCheck, Negotiated, PageFigures, Phases,
+    AddressFigures, CheckFigures, CohortFigures, FailedCheck, Negotiated, PageFigures, Phases,
 };
 use crate::result::series::Stretch;
 use crate::result::totals::Counted;
@@ -32,6 +34,9 @@ pub(crate) struct Tally {
     pub(crate) models: Vec<CohortTally>,
     #[serde(rename = "unmet")]
     pub(crate) failed_checks: Vec<FailedCheck>,
+    pub(crate) failures: Vec<RequestFailure>,
+    /// Responses by status.
+    pub(crate) statuses: BTreeMap<u16, u64>,
     pub(crate) stretches: Vec<Stretch>,
     /// In the order of the first shard.
     pub(crate) addresses: Vec<AddressFigures>,
@@ -85,6 +90,8 @@ impl Tally {
             classes,
             models,
             failed_checks,
+            failures,
+            statuses,
             stretches,
             addresses,
         } = other;
@@ -103,6 +110,8 @@ impl Tally {
         failed_checks
             .into_iter()
             .for_each(|failed_checks| add_failed_check(&mut self.failed_checks, failed_checks));
+        failures.into_iter().for_each(|it| add_failure(&mut self.failures, it));
+        statuses.into_iter().for_each(|(it, n)| *self.statuses.entry(it).or_default() += n);
         addresses.into_iter().for_each(|it| add_address(&mut self.addresses, it));
         merge_stretches(&mut self.stretches, stretches)
     }
@@ -117,6 +126,8 @@ impl Tally {
             classes,
             models,
             failed_checks,
+            failures,
+            statuses,
             stretches,
             addresses,
         } = self;
@@ -127,9 +138,11 @@ impl Tally {
         let cohorts = classes.iter().chain(models);
         let cohorts = cohorts.flat_map(|it| [it.totals.most(), it.response.count()]);
         let failed_checks = failed_checks.iter().map(|it| it.count);
+        let failures = failures.iter().map(|it| it.count).chain(statuses.values().copied());
         let stretches = stretches.iter().flat_map(Stretch::counts);
         let addresses = addresses.iter().flat_map(|it| [it.connections, it.passed_over]);
         let rest = [totals.most(), distributions.most()].into_iter().chain(addresses);
+        let rest = rest.chain(failures);
         let all =
             agreed.chain(pages).chain(cohorts).chain(failed_checks).chain(stretches).chain(rest);
         all.max().unwrap_or_default()
@@ -166,9 +179,23 @@ impl Tally {
         self.pages.iter().map(|(name, page)| (name.clone(), figures(page))).collect()
     }
 
+    /// Every check of the scenario.
+    pub(crate) fn checks(&self) -> Vec<CheckFigures> {
+        let of_scenario = [Unmet::Check, Unmet::SoftCheck, Unmet::Extraction].map(Unmet::name);
+        let all = self.failed_checks.iter().filter(|check| of_scenario.contains(&check.kind));
+        let figures = |check: &FailedCheck| CheckFigures {
+            page: check.page.clone(),
+            kind: check.kind,
+            expected: check.expected.clone(),
+            failed: check.count,
+        };
+        all.map(figures).collect()
+    }
+
     /// Failed checks, the most frequent first.
     pub(crate) fn failed_checks(&self) -> Vec<FailedCheck> {
         let mut all = self.failed_checks.clone();
+        all.retain(|check| check.count > 0);
         let key = |failed_checks: &FailedCheck| {
             (
                 Reverse(failed_checks.count),
@@ -178,6 +205,17 @@ impl Tally {
             )
         };
         all.sort_by_cached_key(key);
+        all
+    }
+}
+
+impl Tally {
+    /// Failed requests by page and cause, the most frequent first.
+    pub(crate) fn failures(&self) -> Vec<RequestFailure> {
+        let mut all = self.failures.clone();
+        all.sort_by_cached_key(|it| {
+            (Reverse(it.count), it.page.clone(), it.asset.clone(), it.cause.clone())
+        });
         all
     }
 }
@@ -325,6 +363,16 @@ fn add_failed_check(all: &mut Vec<FailedCheck>, new: FailedCheck) {
     };
     match all.iter_mut().find(same) {
         Some(known) => known.count += new.count,
+        None => all.push(new),
+    }
+}
+
+fn add_failure(all: &mut Vec<RequestFailure>, new: RequestFailure) {
+    match all.iter_mut().find(|known| known.is_like(&new)) {
+        Some(known) => {
+            known.count += new.count;
+            known.sample = known.sample.take().or(new.sample);
+        }
         None => all.push(new),
     }
 }

@@ -8,7 +8,7 @@ use tidegate_stats::{CensoredHistogram, fewest_for_quantile};
 
 use super::tally::{CohortTally, PageTally, Tally};
 use super::totals::{Counted, Totals, share};
-use super::verdict::{Aborted, Verdict};
+use super::verdict::{Aborted, FewAnswers, Verdict};
 use crate::scenario::thresholds::{Figure, Scope, Threshold};
 
 /// What the figure of a threshold is computed from. It adds up over shards.
@@ -145,7 +145,21 @@ impl<'t> Evaluated<'t> {
             min: threshold.min,
             max: threshold.max,
             met: value.is_some_and(|value| threshold.allows(value) && !unknown),
+            few: self.few(figure),
         }
+    }
+
+    /// The answers, if they are too few for the percentile that the figure is.
+    fn few(&self, figure: Figure) -> Option<FewAnswers> {
+        let q = match figure {
+            Figure::ResponseP50Ms | Figure::PageLoadP50Ms => 0.5,
+            Figure::ResponseP90Ms => 0.9,
+            Figure::ResponseP95Ms | Figure::PageLoadP95Ms => 0.95,
+            Figure::ResponseP99Ms | Figure::PageLoadP99Ms => 0.99,
+            _ => return None,
+        };
+        let (answers, needed) = (self.response.ended().count, fewest_for_quantile(q));
+        (0 < answers && answers < needed).then_some(FewAnswers { answers, needed })
     }
 
     /// Whether only a lower bound of the figure is known.
@@ -172,22 +186,13 @@ pub(super) fn verdicts(thresholds: &[Threshold], tally: &Tally, window: Duration
 /// Thresholds on percentiles that so few answers decide that one or two of them do.
 pub(super) fn few_answers(thresholds: &[Threshold], tally: &Tally) -> Vec<String> {
     let warning = |limit: &Threshold| {
-        let q = match limit.metric.figure {
-            Figure::ResponseP50Ms => 0.5,
-            Figure::ResponseP90Ms => 0.9,
-            Figure::ResponseP95Ms => 0.95,
-            Figure::ResponseP99Ms => 0.99,
-            _ => return None,
-        };
-        let answers = Evaluated::of_tally(limit, tally).response.ended().count;
-        let needed = fewest_for_quantile(q);
-        (0 < answers && answers < needed).then(|| {
-            format!(
-                "threshold {limit} is decided by {answers} answers, and such a percentile takes \
-                 {needed}: chance decides whether it is met. Run longer, at a higher rate, or limit \
-                 a lower percentile."
-            )
-        })
+        let few = Evaluated::of_tally(limit, tally).few(limit.metric.figure)?;
+        let FewAnswers { answers, needed } = few;
+        Some(format!(
+            "threshold {limit} is decided by {answers} answers, and such a percentile takes \
+             {needed}: chance decides whether it is met. Run longer, at a higher rate, or limit \
+             a lower percentile."
+        ))
     };
     thresholds.iter().filter_map(warning).collect()
 }

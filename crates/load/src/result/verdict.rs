@@ -19,6 +19,18 @@ pub struct Verdict {
     /// The figure is within the limits. Without data it is not: an empty run proves nothing. Nor
     /// is a percentile of which only a lower bound is known below its largest value.
     pub met: bool,
+    /// Of a percentile that has too few answers behind it: chance decides whether it is met.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub few: Option<FewAnswers>,
+}
+
+/// Answers that are too few for a percentile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct FewAnswers {
+    /// How many there are; of several runs, in the one that has the fewest.
+    pub answers: u64,
+    /// How many it takes.
+    pub needed: u64,
 }
 
 /// A threshold that ended a run early.

@@ -114,6 +114,7 @@ pub fn run_when(
         length: plan.warm_up + plan.measure,
         stop: plan.stop.clone(),
         tracing: trace.handle(),
+        http_debug: plan.http_debug,
     };
     let cpu_before = cpu_clock::of_this_thread();
     drive(&assignment, shard, &plan.cores, &mut recorder, observer)?;

@@ -28,6 +28,7 @@ use crate::session::context::{Buffers, SessionCounts, Site, ThreadContext};
 use crate::session::event_log::EventLog;
 use crate::session::in_flight::{InFlight, OpenPage};
 use crate::session::message::FixedRequests;
+use crate::session::sample::HttpDebug;
 use crate::session::timers::Timers;
 
 /// Interval of the heartbeat of the event loop; batches are sent with it.
@@ -64,6 +65,8 @@ pub(crate) struct Assignment {
     pub(crate) stop: Stop,
     /// Records what customers do, if the plan says so.
     pub(crate) tracing: Option<tidegate_trace::Handle>,
+    /// Sessions whose requests are printed.
+    pub(crate) http_debug: u32,
 }
 
 impl Assignment {
@@ -116,6 +119,7 @@ impl Assignment {
             max_in_flight: self.max_in_flight,
             max_sessions: self.max_sessions.map(|most| self.shard.of_first(most)),
             log: EventLog::default(),
+            debug: HttpDebug::new(self.http_debug),
             open_requests: InFlight::default(),
             open_pages: InFlight::default(),
         }

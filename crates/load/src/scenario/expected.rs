@@ -8,12 +8,13 @@ use std::fmt;
 use regex::bytes::Regex;
 use serde_json::Value;
 
+use super::nearest::{around, beginning, of_pattern, of_selector, of_text};
 use crate::html::css::{self, Wanted};
 
 /// Longest value that is extracted, in bytes.
 pub(crate) const LONGEST_VALUE: usize = 16 * 1024;
 /// Most characters of an excerpt.
-const SHOWN: usize = 120;
+pub(super) const SHOWN: usize = 120;
 
 /// The rules of a page, checks first: a failed check is the better reason.
 #[derive(Clone, Debug, Default)]
@@ -175,20 +176,31 @@ impl Rule {
             Self::Check(Check::Json(pointer, _))
             | Self::Soft(Check::Json(pointer, _))
             | Self::Extract(_, Find::Json(pointer)) => match answer.json() {
-                None => format!("no JSON: {}", excerpt(answer.body)),
-                Some(json) => json.pointer(pointer).map_or_else(
-                    || excerpt(answer.body),
-                    |value| excerpt(format!("{pointer} = {value}").as_bytes()),
-                ),
+                None => format!("no JSON: {}", beginning(answer.body)),
+                Some(json) => json_at(json, pointer).unwrap_or_else(|| excerpt(answer.body)),
             },
             Self::Check(Check::Lacks(text)) | Self::Soft(Check::Lacks(text)) => {
                 let at = memchr::memmem::find(answer.body, text.as_bytes()).unwrap_or_default();
-                excerpt(&answer.body[at.saturating_sub(20)..])
+                around(answer.body, at)
             }
+            Self::Check(Check::Contains(text)) | Self::Soft(Check::Contains(text)) => {
+                of_text(answer.body, text)
+            }
+            Self::Check(Check::Regex(regex))
+            | Self::Soft(Check::Regex(regex))
+            | Self::Extract(_, Find::Regex(regex)) => of_pattern(answer.body, regex.as_str()),
+            Self::Extract(_, Find::Css(_, selector)) => of_selector(answer.body, selector),
             Self::Extract(_, Find::Header(_)) => format!("status {}, none", answer.status),
-            _ => excerpt(answer.body),
         }
     }
+}
+
+/// The value at a pointer, else the innermost value on the way to it within the whole.
+fn json_at(json: &Value, pointer: &str) -> Option<String> {
+    let ends = std::iter::once(pointer.len()).chain(pointer.rmatch_indices('/').map(|it| it.0));
+    let places = ends.map(|end| &pointer[..end]).filter(|place| !place.is_empty());
+    let mut found = places.filter_map(|place| Some((place, json.pointer(place)?)));
+    found.next().map(|(place, value)| excerpt(format!("{place} = {value}").as_bytes()))
 }
 
 impl Check {
@@ -289,6 +301,12 @@ pub(crate) fn excerpt(bytes: &[u8]) -> String {
         shown.push('…');
     }
     shown
+}
+
+/// Text in lines as it is, but for what a terminal or a page must not get.
+pub(crate) fn visible(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes).replace("\r\n", "\n");
+    text.chars().map(|c| if hides(c) && c != '\n' && c != '\t' { '·' } else { c }).collect()
 }
 
 /// Control characters, and those that reorder or hide text.

@@ -12,6 +12,7 @@ pub(crate) mod host;
 mod impatience;
 pub(crate) mod length;
 mod navigation;
+mod nearest;
 mod one_page;
 pub(crate) mod page;
 pub(crate) mod parts;

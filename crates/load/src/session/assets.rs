@@ -183,6 +183,7 @@ impl UserAgent {
         let requests = &self.context.clone().open_requests;
         let intended = self.context.since_start(begun);
         let page = asset.request.page;
+        self.asset = Some(asset.index);
         let sent = RecordedRequest::begun(self.session, self.cohort, page, intended);
         let asset_index = Some(asset.index);
         pending.request.set(Some(requests.open(RecordedRequest { asset: asset_index, ..sent })));
@@ -197,6 +198,7 @@ impl UserAgent {
             Ok(PageResponse { answer, unfollowed, .. }) => {
                 recorded.status = answer.status;
                 recorded.ok = answer.status < 400 && unfollowed.is_none();
+                recorded.failed = unfollowed.map(|unfollowed| unfollowed.failure());
                 recorded.first_byte = answer.first_byte - answer.sent;
                 recorded.last_byte = answer.last_byte - answer.first_byte;
                 recorded.received_bytes = answer.received_bytes;
@@ -205,10 +207,12 @@ impl UserAgent {
                 if recorded.ok {
                     queue.loaded.borrow_mut().push(key(&asset.request));
                 }
+                self.keep_sample(&asset.request, &recorded);
                 self.context.record_at(answer.last_byte, EventKind::Request(recorded));
             }
             Err(outcome) => {
                 recorded.outcome = Some(outcome);
+                self.keep_sample(&asset.request, &recorded);
                 let now = Instant::now();
                 queue.ended.set(queue.ended.get().max(now));
                 self.context.record_at(now, EventKind::Request(recorded));

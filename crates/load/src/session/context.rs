@@ -9,7 +9,9 @@ use std::time::{Duration, Instant};
 use super::event_log::EventLog;
 use super::in_flight::{InFlight, OpenPage};
 use super::message::FixedRequests;
+use super::sample::HttpDebug;
 use super::timers::Timers;
+use crate::arrivals::seed::seed_of_entry;
 use crate::client::connection::Connector;
 use crate::client::connections::{Close, KeepAlive};
 use crate::client::http::head::LastHead;
@@ -19,9 +21,6 @@ use crate::rng::Rng;
 use crate::scenario::class::draw;
 use crate::scenario::parts::Parts;
 use crate::scenario::walk::exponential;
-
-/// Multiplier of the seed for arrivals, so that they draw from streams of their own.
-const ARRIVALS: u64 = 0xD134_2543_DE82_EF95;
 
 /// What the customers of a thread share.
 pub(crate) struct ThreadContext {
@@ -53,6 +52,7 @@ pub(crate) struct ThreadContext {
     /// Most sessions of this thread.
     pub(crate) max_sessions: Option<u64>,
     pub(crate) log: EventLog,
+    pub(crate) debug: HttpDebug,
     pub(crate) open_requests: InFlight<Request>,
     pub(crate) open_pages: InFlight<OpenPage>,
     pub(crate) counts: SessionCounts,
@@ -199,7 +199,7 @@ impl ThreadContext {
 
     /// The seed of an entry of the arrivals; no session has the same.
     pub(crate) fn seed_of_model(&self, index: usize) -> u64 {
-        (self.seed ^ (index as u64) << 32).wrapping_mul(ARRIVALS)
+        seed_of_entry(self.seed, index)
     }
 
     /// Sessions in flight.

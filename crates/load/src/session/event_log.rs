@@ -4,7 +4,12 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use crate::recorder::event::{Batch, Event, EventKind, Example, Expectation};
+use crate::outcome::Cause;
+use crate::recorder::event::{
+    Batch, Event, EventKind, Example, Expectation, FailureKey, FailureSample,
+};
+use crate::recorder::failures::SAMPLES;
+use crate::result::failure::Sample;
 
 /// Most events kept while the recorder does not take them; further events are dropped and
 /// counted.
@@ -17,6 +22,9 @@ pub(crate) struct EventLog {
     /// Failed checks that have an example.
     has_example: RefCell<BTreeSet<(u16, Expectation)>>,
     examples: RefCell<Vec<Example>>,
+    /// Kinds of failed requests that have a sample.
+    has_sample: RefCell<BTreeSet<FailureKey>>,
+    samples: RefCell<Vec<FailureSample>>,
     lost: Cell<u64>,
 }
 
@@ -43,6 +51,20 @@ impl EventLog {
         }
     }
 
+    /// Whether a request that fails so would be a sample: the first of its kind on this thread.
+    pub(crate) fn lacks_sample(&self, page: u16, asset: Option<u16>, cause: Cause) -> bool {
+        let has = self.has_sample.borrow();
+        has.len() < SAMPLES && !has.contains(&(page, asset, cause))
+    }
+
+    /// Adds a failed request, if it is the first of its kind on this thread.
+    pub(crate) fn add_sample(&self, key: FailureKey, sample: impl FnOnce() -> Sample) {
+        if self.lacks_sample(key.0, key.1, key.2) {
+            self.has_sample.borrow_mut().insert(key);
+            self.samples.borrow_mut().push(FailureSample { key, sample: sample() });
+        }
+    }
+
     /// Moves all events and examples into a batch. `space` is an empty vector that takes
     /// the place of the one that is moved.
     pub(crate) fn drain_into(&self, batch: &mut Batch, space: impl FnOnce() -> Vec<Event>) {
@@ -54,6 +76,7 @@ impl EventLog {
         }
         drop(events);
         batch.examples.append(&mut self.examples.borrow_mut());
+        batch.samples.append(&mut self.samples.borrow_mut());
         if batch.events.len() > 2 * MOST_EVENTS {
             self.lost.set(self.lost.get() + batch.events.len() as u64);
             batch.events.clear();

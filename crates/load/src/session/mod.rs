@@ -17,6 +17,7 @@ mod place;
 mod redirect;
 mod request;
 pub(crate) mod returning;
+pub(crate) mod sample;
 pub(crate) mod timers;
 mod user_agent;
 mod values;

@@ -17,12 +17,13 @@ use super::place::Place;
 use super::redirect::Redirect;
 use super::request::Request;
 use super::returning::{HostState, finish, rest_until};
+use super::sample::Exchanged;
 use crate::client::connection::{ConnectError, Connection};
 use crate::client::connections::KeepAlive;
 use crate::client::http::coding::Coding;
-use crate::client::http::exchange::{Answer, Exchange};
+use crate::client::http::exchange::{Answer, Exchange, Seen, Watch};
 use crate::client::tls::tickets::Tickets;
-use crate::outcome::{Failure, Outcome, Stage};
+use crate::outcome::{Cause, Failure, Outcome, Stage};
 use crate::recorder::event::{Cohort, EventKind, Expectation, Request as RecordedRequest};
 use crate::scenario::class::Class;
 use crate::scenario::expected::{Answered, Rule, excerpt};
@@ -57,6 +58,10 @@ pub(crate) struct UserAgent {
     pub(crate) line: AgentLine,
     /// The connection is another agent's, and this one opens none in its place.
     pub(super) borrows: Borrows,
+    /// The asset of a page that it requests.
+    pub(super) asset: Option<u16>,
+    /// Its last request, as far as it is kept for a sample.
+    pub(super) last: Option<Box<Exchanged>>,
 }
 
 /// Whether an agent uses the connection of another one.
@@ -95,6 +100,15 @@ pub(super) enum Unfollowed {
     Loop,
 }
 
+impl Unfollowed {
+    pub(super) fn failure(&self) -> Failure {
+        match self {
+            Self::Elsewhere(_) => Failure::RedirectElsewhere,
+            Self::Loop => Failure::RedirectLoop,
+        }
+    }
+}
+
 impl UserAgent {
     pub(crate) fn new(
         context: Rc<ThreadContext>,
@@ -118,6 +132,8 @@ impl UserAgent {
             cache: BTreeSet::new(),
             line: AgentLine::default(),
             borrows: Borrows::No,
+            asset: None,
+            last: None,
         }
     }
 
@@ -185,6 +201,7 @@ impl UserAgent {
         reloads: &mut u32,
     ) -> Result<Visited, Outcome> {
         let context = self.context.clone();
+        self.asset = None;
         let begun = Instant::now();
         let (intended_at, begun_at) = (context.since_start(intended), context.since_start(begun));
         let late = begun_at.saturating_sub(intended_at);
@@ -238,17 +255,20 @@ impl UserAgent {
                 };
                 recorded.status = status;
                 recorded.ok = checked.is_ok();
+                recorded.failed = checked.err();
                 recorded.first_byte = answer.first_byte - answer.sent;
                 recorded.last_byte = answer.last_byte - answer.first_byte;
                 recorded.received_bytes = answer.received_bytes;
                 recorded.encoded = answer.coding != Coding::Identity;
                 recorded.decoded_bytes = decoded.unwrap_or_default();
+                self.keep_sample(request, &recorded);
                 context.record_at(answer.last_byte, EventKind::Request(recorded));
                 let ended = answer.last_byte;
                 checked.map(|()| Visited { ended, base, deadline }).map_err(Outcome::Failed)
             }
             Err(outcome) => {
                 recorded.outcome = Some(outcome);
+                self.keep_sample(request, &recorded);
                 context.record(EventKind::Request(recorded));
                 Err(outcome)
             }
@@ -286,14 +306,11 @@ impl UserAgent {
 
     /// Notes a redirect that was not followed.
     fn unfollowed(&self, page: u16, status: u16, unfollowed: &Unfollowed) -> Failure {
-        match unfollowed {
-            Unfollowed::Elsewhere(address) => {
-                let found = || excerpt(format!("status {status} to {address}").as_bytes());
-                self.context.check_failed(page, Expectation::Here, found);
-                Failure::RedirectElsewhere
-            }
-            Unfollowed::Loop => Failure::RedirectLoop,
+        if let Unfollowed::Elsewhere(address) = unfollowed {
+            let found = || excerpt(format!("status {status} to {address}").as_bytes());
+            self.context.check_failed(page, Expectation::Here, found);
         }
+        unfollowed.failure()
     }
 
     /// Sends a request and follows its redirects.
@@ -377,6 +394,9 @@ impl UserAgent {
         self.go_to_host(request.place.host);
         let origin = &context.origins[usize::from(self.host)];
         let bytes = request.bytes(&self.site().headers, &self.cookies.borrow(), origin);
+        self.last = None;
+        let (asset, session) = (self.asset, self.session);
+        let shows = |status| context.shows(request.page, asset, session, status);
         let mut reused = self.is_connected();
         let mut sent = now;
         loop {
@@ -387,12 +407,13 @@ impl UserAgent {
             if !reused {
                 self.connection = None;
                 // Boxed, so that requests on an open connection need no room for it.
-                self.connection = Some(Box::pin(self.connect(stage)).await?);
+                self.connection = Some(Box::pin(self.connect(stage, request, &bytes)).await?);
                 sent = Instant::now();
             }
             let bytes = self.line.sends(&bytes);
             let connection = self.connection.as_mut().expect("made above, or found open");
             let mut buffer = context.buffers.take();
+            let mut seen = Seen::default();
             let exchange = Exchange {
                 bytes: &bytes,
                 sent,
@@ -402,8 +423,21 @@ impl UserAgent {
                 buffer: &mut buffer,
                 last_head: &context.last_head,
                 stage,
+                watch: Watch { shows: &shows, seen: &mut seen },
             };
             let result = connection.exchange(exchange).await;
+            match &result {
+                Ok(answer) if !seen.head.is_empty() => {
+                    let kept = keep.as_deref().map(|kept| &kept[..]);
+                    let exchanged = Exchanged::new(&bytes, seen, answer.coding, kept);
+                    self.exchanged(request, exchanged, None);
+                }
+                Ok(_) => {}
+                Err(error) => {
+                    let cause = Cause::Failed(error.failure);
+                    self.unanswered(request, &bytes, cause, &buffer, String::new());
+                }
+            }
             context.buffers.put_back(buffer);
             match result {
                 Ok(answer) => {
@@ -430,7 +464,12 @@ impl UserAgent {
         }
     }
 
-    async fn connect(&mut self, stage: &Cell<Stage>) -> Result<Connection, Outcome> {
+    async fn connect(
+        &mut self,
+        stage: &Cell<Stage>,
+        request: &Request,
+        bytes: &[u8],
+    ) -> Result<Connection, Outcome> {
         self.line.connects();
         let begun = Instant::now();
         let context = &self.context;
@@ -449,8 +488,14 @@ impl UserAgent {
             Err(ConnectError::Refused(_)) if self.admitted => {
                 Err(Outcome::Failed(Failure::ReturningRefused))
             }
-            Err(ConnectError::Refused(kind)) => Err(Outcome::Refused(kind)),
-            Err(ConnectError::Failed(kind, _)) => Err(Outcome::Failed(kind)),
+            Err(ConnectError::Refused(kind)) => {
+                self.unanswered(request, bytes, Cause::Refused(kind), &[], String::new());
+                Err(Outcome::Refused(kind))
+            }
+            Err(ConnectError::Failed(kind, error)) => {
+                self.unanswered(request, bytes, Cause::Failed(kind), &[], error);
+                Err(Outcome::Failed(kind))
+            }
         }
     }
 }

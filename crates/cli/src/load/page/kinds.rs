@@ -3,7 +3,16 @@
 /// In words; a name that this version does not know is its own description.
 pub(super) fn meaning(name: &str) -> String {
     let known = MEANINGS.iter().find(|(known, _)| *known == name);
-    known.map_or_else(|| name.replace('_', " "), |(_, meaning)| (*meaning).to_owned())
+    known.map_or_else(|| of_part(name), |(_, meaning)| (*meaning).to_owned())
+}
+
+/// A refusal or a lost patience with its kind.
+fn of_part(name: &str) -> String {
+    let part = ["refused", "abandoned"].into_iter().find_map(|part| {
+        let kind = name.strip_prefix(part)?.strip_prefix('_')?;
+        Some(format!("{part}: {}", meaning(kind)))
+    });
+    part.unwrap_or_else(|| name.replace('_', " "))
 }
 
 const MEANINGS: &[(&str, &str)] = &[
@@ -44,6 +53,8 @@ mod tests {
     #[test]
     fn a_kind_is_described_and_an_unknown_one_shown_by_its_name() {
         assert_eq!(meaning("status_5xx"), "status 500 to 599");
+        assert_eq!(meaning("status_405"), "status 405");
+        assert_eq!(meaning("refused_alert"), "refused: TLS alert");
         assert_eq!(meaning("made_of_cheese"), "made of cheese");
     }
 }

@@ -1,6 +1,7 @@
 //! A result as a page: one HTML file that needs nothing else.
 
 mod distribution;
+mod failures;
 mod format;
 mod kinds;
 mod over_time;
@@ -52,6 +53,7 @@ fn content(run: &Run) -> Markup {
         (distribution::table(run))
         h2 { "Answers and failures" }
         (tables::outcomes(run))
+        (failures::failures(run))
         (tables::failed_checks(run))
         (tables::pages(run))
         (tables::cohorts("Classes of customers", "class", &run.classes, run.measured_s))

@@ -211,19 +211,23 @@ fn failed_requests(run: &Run, steps: &[Step], axis: &TimeAxis) -> Option<Line> {
     if run.totals.requests_failed == 0 {
         return None;
     }
-    let mut ends = Vec::new();
-    let mut end = run.warm_up_s;
-    for stretch in &run.stretches {
-        end += stretch.length_s;
-        ends.push((end, stretch.requests_failed as f64 / stretch.length_s.max(1e-3)));
-    }
-    let rate = |at_s: f64| match ends.iter().find(|(end, _)| at_s <= end + 1e-6) {
-        Some((_, rate)) if at_s > run.warm_up_s + 1e-6 => *rate,
+    // A stretch can be shorter or longer than a step.
+    let rate = |from_s: f64, to_s: f64| {
+        let (mut begin, mut failed, mut length) = (run.warm_up_s, 0.0, 0.0);
+        for stretch in &run.stretches {
+            let end = begin + stretch.length_s;
+            let common = (end.min(to_s) - begin.max(from_s)).max(0.0);
+            failed += stretch.requests_failed as f64 * common / stretch.length_s.max(1e-3);
+            length += common;
+            begin = end;
+        }
         // The warm-up has no stretches.
-        _ => f64::NAN,
+        if length > 1e-6 { failed / length } else { f64::NAN }
     };
-    let points = steps.iter().map(|step| (step.at_s / axis.unit_s, rate(step.at_s))).collect();
-    Some(Line { name: "failed".to_owned(), points })
+    let begins = std::iter::once(0.0).chain(steps.iter().map(|step| step.at_s));
+    let points = steps.iter().zip(begins);
+    let points = points.map(|(step, from_s)| (step.at_s / axis.unit_s, rate(from_s, step.at_s)));
+    Some(Line { name: "failed".to_owned(), points: points.collect() })
 }
 
 /// The run in at most [`POINTS`] steps, and the seconds of each. A remainder at the end that is

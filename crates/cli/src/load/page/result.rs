@@ -7,6 +7,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tidegate_load::result::LARGEST_FILE;
+use tidegate_load::result::failure::RequestFailure;
 use tidegate_load::{Percentiles, Summary};
 use tidegate_stats::{CensoredHistogram, Histogram};
 
@@ -60,6 +61,10 @@ pub(super) struct Run {
     pub(super) models: Vec<Cohort>,
     #[serde(default, rename = "unmet")]
     pub(super) failed_checks: Vec<FailedCheck>,
+    #[serde(default)]
+    pub(super) failures: Vec<RequestFailure>,
+    #[serde(default)]
+    pub(super) responses_by_status: BTreeMap<u16, u64>,
     pub(super) driver: Driver,
     pub(super) series: Vec<Second>,
     pub(super) stretches: Vec<Stretch>,
@@ -242,6 +247,14 @@ pub(super) struct Threshold {
     pub(super) min: Option<f64>,
     pub(super) max: Option<f64>,
     pub(super) met: bool,
+    /// Too few answers for a percentile.
+    pub(super) few: Option<Few>,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+pub(super) struct Few {
+    pub(super) answers: u64,
+    pub(super) needed: u64,
 }
 
 #[derive(Deserialize)]

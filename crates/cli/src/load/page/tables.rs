@@ -47,7 +47,10 @@ pub(super) fn outcomes(run: &Run) -> Markup {
                 tbody {
                     (row("ok", totals.requests_ok, Some(requests)))
                     (row("failed", totals.requests_failed, Some(requests)))
-                    @for name in usual { (row(&format!("status {name}"), class(name), Some(requests))) }
+                    @for name in usual {
+                        (row(&format!("status {name}"), class(name), Some(requests)))
+                        (statuses(name, &run.responses_by_status))
+                    }
                     @for (name, count) in rare { (row(&format!("status {name}"), *count, Some(requests))) }
                     (row("connection errors", totals.connection_errors, Some(requests)))
                     (row("timed out", totals.timed_out(), Some(requests)))
@@ -67,6 +70,16 @@ fn row(name: &str, number: u64, of: Option<u64>) -> Markup {
     html! { tr {
         td { (name) } td { (count(number)) }
         td { @if let Some(of) = of { (share(number, of)) } }
+    } }
+}
+
+/// The statuses of a class of errors.
+fn statuses(class: &str, all: &BTreeMap<u16, u64>) -> Markup {
+    let is_of = |status: u16| status >= 400 && class.starts_with(&(status / 100).to_string());
+    let mut all: Vec<_> = all.iter().filter(|(status, _)| is_of(**status)).collect();
+    all.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+    html! { @for (status, number) in all.into_iter().take(ROWS) {
+        tr.part { td { (status) } td { (count(*number)) } td { "" } }
     } }
 }
 

@@ -84,6 +84,14 @@ fn result() -> Value {
         "raw_error": null,
     });
     result["totals"] = totals();
+    result["responses_by_status"] = json!({ "200": 10, "405": 2 });
+    result["failures"] = json!([
+        { "page": "Login", "cause": "status_405", "count": 2, "sample": {
+            "request": "POST /login HTTP/1.1\nCookie: sid=…", "response": "HTTP/1.1 405 No",
+            "body": "<p>only GET" } },
+        { "page": "Home", "asset": "/a.css", "cause": "tls", "count": 1, "sample": {
+            "request": "GET /a.css HTTP/1.1", "error": "invalid peer certificate" } },
+    ]);
     result["series"] = [TIMES, TIMES, TIMES, &[], TIMES]
         .into_iter()
         .enumerate()
@@ -123,6 +131,11 @@ fn a_page_shows_every_part_of_a_result() {
     let page = page(&read(result()));
     for text in [
         "1 of 2 thresholds missed",
+        "<td>405</td><td>2</td>",
+        "<td>Login</td><td class=\"text\">status 405</td><td>2</td><td>66.7\u{a0}%</td>",
+        "Home, asset /a.css: TLS failed, the first of them",
+        "<pre>POST /login HTTP/1.1\nCookie: sid=…</pre><pre>HTTP/1.1 405 No\n\n&lt;p&gt;only GET</pre>",
+        "<pre>invalid peer certificate</pre>",
         "Sessions are longer than the run",
         "page.Home.requests_failed_ratio",
         "23.0\u{a0}%",

@@ -12,6 +12,8 @@ pub(super) enum Level {
     Measured,
     /// All thresholds are met.
     Passed,
+    /// All are met, and of some chance decides that.
+    Chance,
     /// A threshold is missed: exit code 1.
     Missed,
     /// Its figures are not those of the target, or there are none: exit code 3.
@@ -23,6 +25,7 @@ impl Level {
         match self {
             Self::Measured => "verdict measured",
             Self::Passed => "verdict passed",
+            Self::Chance => "verdict noted",
             Self::Missed => "verdict missed",
             Self::Failed => "verdict failed",
         }
@@ -32,6 +35,7 @@ impl Level {
         match self {
             Self::Measured => "●",
             Self::Passed => "✓",
+            Self::Chance => "?",
             Self::Missed => "✗",
             Self::Failed => "!",
         }
@@ -52,6 +56,7 @@ impl Verdict {
     pub(super) fn of(run: &Run) -> Self {
         let missed = run.thresholds.iter().filter(|threshold| !threshold.met).count() as u64;
         let all = run.thresholds.len() as u64;
+        let by_chance = run.thresholds.iter().filter(|it| it.met && it.few.is_some()).count();
         let saturated = &run.driver.saturated_because;
         let (level, title) = if !saturated.is_empty() {
             (
@@ -72,6 +77,9 @@ impl Verdict {
         } else if missed > 0 {
             let of = plural(all, "threshold", "thresholds");
             (Level::Missed, format!("{missed} of {of} missed"))
+        } else if by_chance > 0 {
+            let of = plural(all, "threshold", "thresholds");
+            (Level::Chance, format!("Too few answers for {by_chance} of {of}: chance decides"))
         } else if all > 0 {
             (
                 Level::Passed,
@@ -133,16 +141,23 @@ pub(super) fn thresholds(run: &Run) -> Markup {
     }
     let mut rows: Vec<&Threshold> = run.thresholds.iter().collect();
     rows.sort_by_key(|threshold| threshold.met);
-    let judged = |threshold: &Threshold| match threshold.met {
-        true => html! { span.mark-met { "✓ met " } },
-        false => html! { span.mark-missed { "✗ missed " } },
+    let judged = |threshold: &Threshold| match (threshold.met, threshold.few) {
+        (true, None) => html! { span.mark-met { "✓ met " } },
+        (true, Some(_)) => html! { span.mark-chance { "? chance " } },
+        (false, _) => html! { span.mark-missed { "✗ missed " } },
+    };
+    let few = |threshold: &Threshold| {
+        let text = threshold
+            .few
+            .map(|few| format!(", of {} answers; it takes {}", few.answers, few.needed));
+        text.unwrap_or_default()
     };
     html! { div.scroll { table.facts.thresholds {
         thead { tr { th { "threshold" } th { "value" } th.text { "must be" } } }
         tbody { @for threshold in rows { tr {
             td { (judged(threshold)) code { (threshold.metric) } }
             td.missed[!threshold.met] { (value(threshold)) }
-            td.text { (limit(threshold)) }
+            td.text { (limit(threshold)) (few(threshold)) }
         } } }
     } } }
 }

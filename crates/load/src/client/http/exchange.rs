@@ -30,6 +30,49 @@ pub(crate) struct Exchange<'a> {
     pub(crate) last_head: &'a LastHead,
     /// Set to the progress of the request.
     pub(crate) stage: &'a Cell<Stage>,
+    /// What is kept of the response to be shown.
+    pub(crate) watch: Watch<'a>,
+}
+
+/// Keeps what is to be shown of a response.
+pub(crate) struct Watch<'a> {
+    /// What to keep of a response with this status.
+    pub(crate) shows: &'a dyn Fn(u16) -> Show,
+    pub(crate) seen: &'a mut Seen,
+}
+
+/// What of a response is to be shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Show {
+    Nothing,
+    /// The head; the body as far as it is kept anyway.
+    Head,
+    All,
+}
+
+/// A response, as far as it is to be shown.
+#[derive(Debug, Default)]
+pub(crate) struct Seen {
+    /// Empty if nothing is to be shown.
+    pub(crate) head: Vec<u8>,
+    /// Encoded as it came; empty if it is kept elsewhere.
+    pub(crate) body: Vec<u8>,
+}
+
+impl<'a> Watch<'a> {
+    /// Takes the head of a response, as `head` writes it. Returns where the body goes, if it is
+    /// to be shown.
+    pub(crate) fn head(
+        self,
+        status: u16,
+        head: impl FnOnce(&mut Vec<u8>),
+    ) -> Option<&'a mut Vec<u8>> {
+        let show = (self.shows)(status);
+        if show != Show::Nothing {
+            head(&mut self.seen.head);
+        }
+        (show == Show::All).then_some(&mut self.seen.body)
+    }
 }
 
 /// A response without its body.

@@ -84,6 +84,9 @@ impl Exchange<'_> {
                 self.stage.set(Stage::LastByte);
             }
         };
+        let shown = &self.buffer[..head];
+        let shown = self.watch.head(answer.status, |seen| seen.extend_from_slice(shown));
+        self.keep = self.keep.take().or(shown);
         let broken = |failure| ExchangeError { failure, progress: Progress::Answered };
         let mut body = answer.body;
         let mut from = head;

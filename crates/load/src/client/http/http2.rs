@@ -162,7 +162,7 @@ impl Http2 {
     }
 
     async fn answer(&self, exchange: Exchange<'_>) -> Result<Answer, ExchangeError> {
-        let Exchange { bytes, sent, mut keep, stage, .. } = exchange;
+        let Exchange { bytes, sent, mut keep, stage, watch, headers, .. } = exchange;
         stage.set(Stage::FirstByte);
         let broken = |failure| ExchangeError { failure, progress: Progress::Answered };
         let (request, body) = request(bytes, &self.0.borrow().scheme).map_err(broken)?;
@@ -170,6 +170,8 @@ impl Http2 {
         let first_byte = Instant::now();
         stage.set(Stage::LastByte);
         let (head, mut body) = response.into_parts();
+        let shown = watch.head(head.status.as_u16(), |seen| write_head(&head, seen));
+        keep = keep.or(shown);
         let mut length = 0;
         while let Some(piece) = self.piece(&mut body).await.map_err(broken)? {
             length += piece.len() as u64;
@@ -181,7 +183,7 @@ impl Http2 {
             |name: &str| head.headers.get_all(name).into_iter().filter_map(|v| v.to_str().ok());
         let codings: Vec<&str> = texts(CONTENT_ENCODING.as_str()).collect();
         let coding = Coding::of(&codings.join(", "));
-        let wanted = exchange.headers.iter();
+        let wanted = headers.iter();
         let fields = Fields {
             location: head.headers.get(LOCATION).map(|value| location(value.as_bytes())),
             cookies: texts(SET_COOKIE.as_str()).map(str::to_owned).collect(),
@@ -293,6 +295,17 @@ impl fmt::Debug for Http2 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Http2").field("seen", &self.0.borrow().seen).finish_non_exhaustive()
     }
+}
+
+/// Writes the head of a response as HTTP/1.1 would have it.
+fn write_head(head: &http::response::Parts, out: &mut Vec<u8>) {
+    out.extend_from_slice(format!("HTTP/2 {}\r\n", head.status.as_u16()).as_bytes());
+    for (name, value) in &head.headers {
+        for part in [name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"] {
+            out.extend_from_slice(part);
+        }
+    }
+    out.extend_from_slice(b"\r\n");
 }
 
 /// What an error of the protocol is counted as.

@@ -13,7 +13,7 @@ keys! {
     /// at most 24h.
     pub(super) static RUN: RunKeys {
         /// Time before the measured window.
-        warm_up: Time("0s", "24h") = Else("10s, at most a quarter of a schedule that ends; 30s in the closed model");
+        warm_up: Time("0s", "24h") = Else("none where the arrivals have an end, such as a ramp; else 10s, 30s in the closed model");
         /// The measured window.
         duration: Time("1ms", "24h") = Else("until the end of the arrivals' segments and times; without any 30s, in the closed model 60s");
     }
