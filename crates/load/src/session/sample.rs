@@ -182,7 +182,7 @@ impl UserAgent {
         let context = &self.context;
         if context.debug.shows(self.session) {
             let page = &context.parts.pages[usize::from(request.page)].name;
-            let sample = exchanged.sample(context.connector.is_http2());
+            let sample = exchanged.sample(self.site().connector.is_http2());
             context.debug.print(self.session, page, &sample, failure);
         }
         self.last = Some(Box::new(exchanged));
@@ -209,10 +209,12 @@ impl UserAgent {
         let last = self.last.take();
         let Some(cause) = recorded.cause() else { return };
         let context = &self.context;
-        let is_http2 = context.connector.is_http2();
+        let site = self.site();
+        let is_http2 = site.connector.is_http2();
+        let origin = &context.origins[usize::from(self.host)];
         context.log.add_sample((recorded.page, recorded.asset, cause), || {
             let unanswered = || {
-                let bytes = request.bytes(&context.headers, &self.cookies.borrow());
+                let bytes = request.bytes(&site.headers, &self.cookies.borrow(), origin);
                 Exchanged::unanswered(&bytes, &[], String::new()).sample(is_http2)
             };
             last.map_or_else(unanswered, |last| last.sample(is_http2))
