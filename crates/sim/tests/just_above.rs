@@ -4,7 +4,7 @@
 use tidegate_sim::{AfterFailure, Distribution, Outcome, Scenario, Tenth, policies, run};
 
 /// Loads between the capacity and twice that, and below it.
-const LOADS: [f64; 5] = [0.98, 1.02, 1.1, 1.35, 2.0];
+const LOADS: [f64; 6] = [0.98, 1.02, 1.05, 1.1, 1.35, 2.0];
 
 /// A stretch of the run, in seconds, in each of which the goals hold.
 const STRETCH_S: f64 = 10.0;
