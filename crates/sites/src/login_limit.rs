@@ -186,7 +186,10 @@ impl LoginLimit {
     /// Too many were wrong before: how long until the next one may be tried.
     pub fn count(&self, login: Login, now: Instant) -> Result<(), Duration> {
         match self.take(login, now) {
-            Ok(guess) => Ok(guess.wrong()),
+            Ok(guess) => {
+                guess.wrong();
+                Ok(())
+            }
             Err(Denied::Empty(wait)) => Err(wait),
             Err(Denied::Busy) => Err(OF_PAIR.refill),
         }

@@ -124,10 +124,10 @@ async fn close_auctions(database: Database) {
             }
             Result::<()>::Ok(())
         };
-        if let Err(error) = closed.await {
-            if let Some(left_out) = FAILURES.allows(&error.to_string(), Instant::now()) {
-                tracing::warn!(%error, left_out, "auctions could not be closed; trying again");
-            }
+        if let Err(error) = closed.await
+            && let Some(left_out) = FAILURES.allows(&error.to_string(), Instant::now())
+        {
+            tracing::warn!(%error, left_out, "auctions could not be closed; trying again");
         }
         turn = turn.wrapping_add(1);
         tokio::time::sleep(CLOSING).await;

@@ -55,10 +55,10 @@ async fn sweep(app: App) {
 async fn forget(app: App) {
     loop {
         let begun = Instant::now();
-        if let Err(error) = forget_once(&app).await {
-            if let Some(left_out) = FAILURES.allows(&error.to_string(), Instant::now().into_std()) {
-                tracing::warn!(%error, left_out, "what is old could not be forgotten; trying again");
-            }
+        if let Err(error) = forget_once(&app).await
+            && let Some(left_out) = FAILURES.allows(&error.to_string(), Instant::now().into_std())
+        {
+            tracing::warn!(%error, left_out, "what is old could not be forgotten; trying again");
         }
         sleep(FORGET.saturating_sub(begun.elapsed())).await;
     }

@@ -32,11 +32,11 @@ pub async fn attempt(app: App, http: Http, webhook: Webhook, delivery: Delivery)
         DeliveryState::GivenUp => tracing::warn!(url, status, error, "a webhook was given up"),
     }
     let stored = deliveries::ended(app.database(), &delivery, &attempt, state, retry).await;
-    if let Err(error) = stored {
+    if let Err(error) = stored
+        && let Some(left_out) = FAILURES.allows(&error.to_string(), Instant::now())
+    {
         // It is claimed for some time yet, and then delivered again: at least once.
-        if let Some(left_out) = FAILURES.allows(&error.to_string(), Instant::now()) {
-            tracing::warn!(%error, left_out, "how a delivery ended could not be stored");
-        }
+        tracing::warn!(%error, left_out, "how a delivery ended could not be stored");
     }
 }
 
