@@ -5,9 +5,11 @@ mod common;
 
 use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
-use common::{Running, Text, curl, tidegate};
+use common::{Over, PATIENCE, Running, Text, curl, tidegate};
 use tidegate_sites::card::client::{Client, Error, Key, NewCard, Patience, Typed};
 use tidegate_sites::card::{Backoff, Behaviour, Capturing, Currency, Payment, TEST_CARDS};
 
@@ -46,7 +48,10 @@ fn new(reference: &str, number: &str) -> NewCard {
 /// Does all for one payment, each step until its outcome is certain.
 async fn to_the_end(client: &Client, reference: String) -> Payment {
     let key = |step: &str| Key::new(&format!("{step}|{reference}")).unwrap();
+    let begun = Instant::now();
+    let in_time = || assert!(begun.elapsed() < 2 * PATIENCE, "{reference} waits in vain");
     let payment = loop {
+        in_time();
         match client.create_with_card(&key("create"), &new(&reference, "5555555555554444")).await {
             Ok(payment) => break payment,
             Err(Error::Unknown(_)) => {}
@@ -55,6 +60,7 @@ async fn to_the_end(client: &Client, reference: String) -> Payment {
     };
     for (step, refund) in [("capture", false), ("refund", true)] {
         loop {
+            in_time();
             let answer = if refund {
                 client.refund(&key(step), &payment.id, Some(400), Some("r")).await
             } else {
@@ -72,47 +78,59 @@ async fn to_the_end(client: &Client, reference: String) -> Payment {
 
 #[test]
 fn a_processor_that_is_killed_at_any_time_takes_every_payment_once() {
-    const PAYMENTS: usize = 40;
+    const CUSTOMERS: usize = 8;
+    const KILLS: u64 = 8;
     let folder = tempfile::tempdir().unwrap();
     let key = make_key(folder.path());
-    let mut running = start(folder.path(), &["--listen", "127.0.0.1:0"]);
-    let url = running.address("site").to_owned();
-    let listen = url.trim_start_matches("http://").to_owned();
+    let listen = tidegate_lab::free_address().unwrap().to_string();
+    let mut running = start(folder.path(), &["--listen", &listen]);
     let patience = Patience {
         attempt: Duration::from_secs(5),
         call: Duration::from_secs(5),
         backoff: Backoff { first: Duration::from_millis(5), longest: Duration::from_millis(50) },
     };
-    let client = Client::new(&url, &key, None, patience).unwrap();
-    let customers = std::thread::spawn(move || {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        runtime.block_on(async {
-            let mut all = tokio::task::JoinSet::new();
-            for number in 0..PAYMENTS {
-                let client = client.clone();
-                all.spawn(async move { to_the_end(&client, format!("d-{number}")).await });
+    let client = Client::new(running.address("site"), &key, None, patience).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let over = Arc::new(AtomicBool::new(false));
+    // Customers pay for as long as the processor is killed, however fast it is.
+    let mut customers = tokio::task::JoinSet::new();
+    for customer in 0..CUSTOMERS {
+        let (client, over) = (client.clone(), Arc::clone(&over));
+        let paying = async move {
+            let mut payments = Vec::new();
+            while payments.is_empty() || !over.load(Ordering::Relaxed) {
+                let reference = format!("d-{customer}-{}", payments.len());
+                payments.push(to_the_end(&client, reference).await);
             }
-            let payments = all.join_all().await;
-            let events = client.events(0, 100).await.unwrap().events;
-            let more = client.events(100, 100).await.unwrap().events;
-            (payments, [events, more].concat())
-        })
-    });
-    let mut kills = 0;
-    while !customers.is_finished() && kills < 8 {
-        // Long enough to be somewhere else each time.
-        std::thread::sleep(Duration::from_millis(30 + 17 * kills));
-        running.kill();
-        running = start(folder.path(), &["--listen", &listen]);
-        kills += 1;
+            payments
+        };
+        customers.spawn_on(paying, runtime.handle());
     }
-    let (payments, events) = customers.join().unwrap();
-    assert!(kills >= 3, "{kills}");
+    let (payments, running) = std::thread::scope(|scope| {
+        let customers = scope.spawn(|| runtime.block_on(customers.join_all()).concat());
+        let over = Over(&over);
+        for kill in 0..KILLS {
+            // Long enough to be somewhere else each time.
+            std::thread::sleep(Duration::from_millis(30 + 17 * kill));
+            running.kill();
+            running = start(folder.path(), &["--listen", &listen]);
+        }
+        drop(over);
+        (customers.join().unwrap(), running)
+    });
     for payment in &payments {
         assert_eq!((payment.captures.len(), payment.refunds.len()), (1, 1), "{payment:?}");
         assert_eq!((payment.amount_captured, payment.amount_refunded), (1000, 400));
     }
-    assert_eq!(events.len(), 3 * PAYMENTS);
+    let mut events = Vec::new();
+    loop {
+        let more = runtime.block_on(client.events(events.len() as i64, 100)).unwrap().events;
+        if more.is_empty() {
+            break;
+        }
+        events.extend(more);
+    }
+    assert_eq!(events.len(), 3 * payments.len());
     assert!(events.iter().zip(1..).all(|(event, number)| event.sequence == number));
     assert_eq!(running.end(), Some(0));
 }

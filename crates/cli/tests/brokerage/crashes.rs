@@ -3,14 +3,14 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use rand::{RngExt as _, SeedableRng as _, rngs::StdRng};
 use tidegate_sites::database::Location;
 
-use crate::common::PATIENCE;
 use crate::common::tiers::{Customer, Tier, check_books, location, number};
+use crate::common::{Over, PATIENCE, wait_until};
 use crate::postgres;
 
 /// Customers who give orders at the same time.
@@ -71,19 +71,18 @@ impl Tiers {
     }
 }
 
-/// Gives orders until it is over, each again until it is confirmed. Returns the names with what
-/// was answered.
+/// Gives orders until it is over, each again until it is confirmed, and counts them. Returns the
+/// names with what was answered.
 fn trade(
     site: &str,
     folder: &Path,
     number: usize,
     seed: u64,
-    over: &AtomicBool,
+    (over, given): (&AtomicBool, &AtomicUsize),
 ) -> BTreeMap<String, bool> {
     let mut random = StdRng::seed_from_u64(seed + number as u64);
     let mut confirmed = BTreeMap::new();
     let mut customer = Customer::sign_in(site, folder, number);
-    let begin = Instant::now();
     for order in 1.. {
         if over.load(Ordering::Relaxed) {
             break;
@@ -92,8 +91,9 @@ fn trade(
         // Some are carried out at the next tick, some wait, and some have no shares.
         let (side, quantity) = if random.random_bool(0.3) { ("sell", 3) } else { ("buy", 5) };
         let limit = ["60.00", "40.00", "50.00"][random.random_range(0..3)];
+        let begin = Instant::now();
         loop {
-            assert!(begin.elapsed() < 3 * PATIENCE, "customer {number} waits in vain");
+            assert!(begin.elapsed() < 2 * PATIENCE, "customer {number} waits in vain");
             let Some(form) = customer.form() else {
                 customer = Customer::sign_in(site, folder, number);
                 std::thread::sleep(Duration::from_millis(20));
@@ -106,6 +106,7 @@ fn trade(
                 0 | 401 | 403 | 503 => continue,
                 other => panic!("{other}: {}", page.text),
             };
+            given.fetch_add(1, Ordering::Relaxed);
             break;
         }
     }
@@ -132,14 +133,15 @@ fn kill_while_customers_trade(database: Option<String>) {
     let mut random = StdRng::seed_from_u64(seed);
     let mut tiers = Tiers::start(folder.path(), database);
     let site = tiers.site();
-    let over = AtomicBool::new(false);
+    let (over, given) = (AtomicBool::new(false), AtomicUsize::new(0));
     let confirmed: Vec<BTreeMap<String, bool>> = std::thread::scope(|scope| {
         let trading: Vec<_> = (1..=CUSTOMERS)
             .map(|customer| {
-                let (site, folder, over) = (site.as_str(), folder.path(), &over);
-                scope.spawn(move || trade(site, folder, customer, seed, over))
+                let (site, folder, until) = (site.as_str(), folder.path(), (&over, &given));
+                scope.spawn(move || trade(site, folder, customer, seed, until))
             })
             .collect();
+        let over = Over(&over);
         for kill in 0..KILLS {
             std::thread::sleep(Duration::from_millis(random.random_range(50..400)));
             let which = kill % PROCESSES;
@@ -147,7 +149,8 @@ fn kill_while_customers_trade(database: Option<String>) {
             std::thread::sleep(Duration::from_millis(random.random_range(0..100)));
             tiers.revive(which);
         }
-        over.store(true, Ordering::Relaxed);
+        wait_until("as many orders are given", || given.load(Ordering::Relaxed) >= KILLS);
+        drop(over);
         trading.into_iter().map(|trading| trading.join().unwrap()).collect()
     });
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

@@ -3,7 +3,6 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::time::Duration;
 
 use fantoccini::{Client, Locator};
 
@@ -11,7 +10,7 @@ use crate::common::browser::{
     arrive, arrive_within, browser, chromedriver, fill, follow, is_excused, look, no_browser_here,
     see, submit, text,
 };
-use crate::common::{auction, gate};
+use crate::common::{PATIENCE, auction, gate};
 
 #[test]
 fn only_a_distribution_without_the_package_excuses_a_missing_browser() {
@@ -43,11 +42,7 @@ async fn a_person_browses_logs_in_and_bids_in_chromium() {
     follow(&page, "a[href='/categories']").await;
     follow(&page, "main a[href^='/categories/']").await;
     follow(&page, "main a[href^='/items/']").await;
-    page.wait()
-        .at_most(Duration::from_secs(20))
-        .for_element(Locator::Css("a[href$='/bid']"))
-        .await
-        .unwrap();
+    page.wait().at_most(PATIENCE).for_element(Locator::Css("a[href$='/bid']")).await.unwrap();
     let item = page.current_url().await.unwrap().path().to_owned();
     follow(&page, &format!("a[href='{item}/bid']")).await;
     fill(&page, "nickname", "user1").await;
@@ -56,7 +51,7 @@ async fn a_person_browses_logs_in_and_bids_in_chromium() {
     submit(&page, "/bids").await;
     // Every page has a `main`: one that is found at once is that of the form.
     page.wait()
-        .at_most(Duration::from_secs(20))
+        .at_most(PATIENCE)
         .for_element(Locator::XPath("//h1[contains(., 'You lead')]"))
         .await
         .unwrap();
@@ -222,11 +217,11 @@ async fn a_customer_pays_by_card_and_the_form_is_readable_and_needs_no_script() 
     assert_eq!(focused.as_deref(), Some("number"));
     follow(&page, "form[method=post] [type=submit]").await;
     let mistake = Locator::Css("#cvc-mistake");
-    page.wait().at_most(Duration::from_secs(20)).for_element(mistake).await.unwrap();
+    page.wait().at_most(PATIENCE).for_element(mistake).await.unwrap();
     look(&page, "the card form with mistakes").await;
     pay("4000 0000 0000 9995", "123").await;
     let mistake = "//*[@id='number-mistake'][contains(., 'does not hold')]";
-    see(&page, mistake, Duration::from_secs(20)).await;
+    see(&page, mistake, PATIENCE).await;
     pay("4242 4242 4242 4242", "123").await;
     arrive(&page, "Back with /paid?payment=pay_").await;
     assert_eq!(shop.by_reference("d-1").await.unwrap().unwrap().status, Status::Captured);
@@ -241,7 +236,7 @@ async fn a_customer_pays_by_card_and_the_form_is_readable_and_needs_no_script() 
     let url = form("d-3").await;
     page.goto(&url).await.unwrap();
     pay("4000 0000 0000 5043", "123").await;
-    arrive_within(&page, "Waiting for your bank", Duration::from_secs(60)).await;
+    arrive_within(&page, "Waiting for your bank", PATIENCE).await;
     look(&page, "a payment that waits").await;
     page.goto(&format!("{}/checkout/chk_0", card.address("site"))).await.unwrap();
     arrive(&page, "There is no such payment").await;

@@ -11,6 +11,8 @@ use fantoccini::{Client, ClientBuilder, Locator};
 use serde_json::{Value, json};
 use tidegate_lab::{Launch, Process};
 
+use super::PATIENCE;
+
 /// WebDriver's server. It ends with the browsers that it has started.
 pub struct Driver {
     address: String,
@@ -79,13 +81,13 @@ pub async fn browser(driver: &Driver, profile: &Path) -> Client {
 }
 
 pub async fn follow(page: &Client, css: &str) {
-    let link = page.wait().at_most(Duration::from_secs(20)).for_element(Locator::Css(css)).await;
+    let link = page.wait().at_most(PATIENCE).for_element(Locator::Css(css)).await;
     link.unwrap_or_else(|error| panic!("{css}: {error}")).click().await.unwrap();
 }
 
 pub async fn fill(page: &Client, name: &str, value: &str) {
     let css = format!("form[method=post] [name={name}]");
-    let field = page.wait().at_most(Duration::from_secs(20)).for_element(Locator::Css(&css)).await;
+    let field = page.wait().at_most(PATIENCE).for_element(Locator::Css(&css)).await;
     let field = field.unwrap_or_else(|error| panic!("{css}: {error}"));
     field.clear().await.unwrap();
     field.send_keys(value).await.unwrap();
@@ -183,7 +185,7 @@ pub async fn show(page: &Client, width: u32, scheme: &str) {
 }
 
 pub async fn arrive(page: &Client, heading: &str) {
-    arrive_within(page, heading, Duration::from_secs(20)).await;
+    arrive_within(page, heading, PATIENCE).await;
 }
 
 pub async fn arrive_within(page: &Client, heading: &str, patience: Duration) {

@@ -12,6 +12,7 @@ use std::os::fd::FromRawFd;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
@@ -220,6 +221,29 @@ pub fn curl(args: &[&str]) -> Output {
         .expect("curl is installed")
 }
 
+/// Runs a shard that begins at a time ahead, later each time: a machine that is short of time is
+/// not ready for the first ones.
+pub fn at_a_start(mut run: impl FnMut(&str) -> Output) -> Output {
+    for ahead in [2, 8, 32] {
+        let start = std::time::SystemTime::now() + Duration::from_secs(ahead);
+        let output = run(&jiff::Timestamp::try_from(start).unwrap().to_string());
+        if output.status.code() == Some(0) || !output.stderr_text().contains(" s ago") {
+            return output;
+        }
+    }
+    panic!("a shard is not ready within half a minute");
+}
+
+/// Checks that something takes less than this at least once: what waits for a deadline never
+/// does, and a machine that is short of time delays it now and then.
+pub fn in_time(what: &str, longest: Duration, act: impl Fn()) {
+    wait_until(what, || {
+        let begin = Instant::now();
+        act();
+        begin.elapsed() < longest
+    });
+}
+
 /// Text of an output's streams.
 pub trait Text {
     fn stdout_text(&self) -> String;
@@ -233,6 +257,26 @@ impl Text for Output {
 
     fn stderr_text(&self) -> String {
         String::from_utf8_lossy(&self.stderr).into_owned()
+    }
+}
+
+/// Whether there are processors for service and customers; if not, the test says that it is
+/// skipped.
+pub fn has_two_processors() -> bool {
+    let has = std::thread::available_parallelism().is_ok_and(|count| count.get() >= 2);
+    if !has {
+        eprintln!("skipped: it needs two processors");
+    }
+    has
+}
+
+/// Ends what keeps a subject busy: sets its flag when a test has what it needs, and when it
+/// fails.
+pub struct Over<'a>(pub &'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
     }
 }
 

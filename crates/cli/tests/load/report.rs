@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::Output;
 
 use crate::common::upstream::{Upstream, read_request};
-use crate::common::{Text, tidegate};
+use crate::common::{Text, at_a_start, tidegate};
 
 struct Folder(tempfile::TempDir);
 
@@ -89,11 +89,11 @@ fn several_drivers_have_a_row_each_and_several_runs_a_section_each() {
 fn merged_shards_have_a_page() {
     let (folder, upstream) = (Folder::new(), Upstream::start());
     let (shard, page) = (folder.path("one.json"), folder.path("all.html"));
-    let start = std::time::SystemTime::now() + std::time::Duration::from_secs(2);
-    let start = jiff::Timestamp::try_from(start).unwrap().to_string();
-    let flags =
-        ["--shard", "1/1", "--start-at", &start, "--json", &shard, "-r", "15", "-d", "500ms"];
-    let output = load(&[&[upstream.url.as_str(), "--warm-up", "0"], &flags[..]].concat());
+    let output = at_a_start(|start| {
+        let flags = ["--shard", "1/1", "--start-at", start, "--json", &shard];
+        let run = [upstream.url.as_str(), "--warm-up", "0", "-r", "15", "-d", "500ms"];
+        load(&[&run[..], &flags[..]].concat())
+    });
     assert_eq!(code(&output), Some(0), "{}", output.stderr_text());
     let output = tidegate(&["load", "merge", &shard, "--report", &page]);
     assert_eq!(code(&output), Some(0), "{}", output.stderr_text());
