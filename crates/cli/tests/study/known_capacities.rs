@@ -40,8 +40,8 @@ fn rows() -> Vec<Row> {
         row("4 workers, 20 ms each", pool(4), 1, "1s", "200ms", "concurrency"),
         row("4 workers, 20 ms each", pool(4), 5, "1s", "300ms", "concurrency"),
         row("16 workers, 20 ms each", pool(16), 5, "1s", "300ms", "concurrency"),
-        row("4 workers, 20 ms each, a leak", leak, 1, "1s", "200ms", "concurrency"),
-        row("4 workers, 20 ms each, a leak", leak, 5, "200ms", "300ms", "concurrency"),
+        row("4 workers, 20 ms each, a leak", leak, 1, "1s", "200ms", "not_processors"),
+        row("4 workers, 20 ms each, a leak", leak, 5, "200ms", "300ms", "not_processors"),
     ]
 }
 

@@ -12,7 +12,7 @@ const LEAST_MS: f64 = 1.0;
 /// of the study has at least this share of the growth.
 const LARGER: f64 = 1.2;
 const LEAST_MIB: f64 = 16.0;
-const STILL: f64 = 0.25;
+const STILL: f64 = 0.15;
 
 /// What changed from the beginning to the end of the steps, a sentence each.
 pub(super) fn drift(steps: &[Step], carried: f64) -> Vec<String> {

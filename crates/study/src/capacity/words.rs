@@ -10,6 +10,9 @@ use super::updown::Interval;
 use super::{Compared, Report};
 use crate::Verdict;
 
+/// Measured throughput above the highest of the law by this factor contradicts it.
+const BEYOND_LAW: f64 = 1.05;
+
 /// A number of a few digits for people: two digits that count below 10, else whole.
 pub(super) fn round(value: f64) -> String {
     match value {
@@ -267,11 +270,20 @@ pub(super) fn law(report: &Report) -> Vec<String> {
         false => "Throughput does not follow the Universal Scalability Law.".to_owned(),
     });
     if let Some((at, peak)) = fit.peak_at.zip(fit.peak).filter(|_| follows(fit)) {
-        text.push(format!(
-            "By the law throughput is highest, {} per second, with {} customers at a time, and falls beyond.",
-            round(peak),
-            round(at)
-        ));
+        // Steps that had not settled are not among those of the fit, but were measured.
+        let measured = report.analysis.peak_per_s;
+        text.push(match measured <= BEYOND_LAW * peak {
+            true => format!(
+                "By the law throughput is highest, {} per second, with {} customers at a time, and falls beyond.",
+                round(peak),
+                round(at)
+            ),
+            false => format!(
+                "Beyond the steps that it was fitted to it does not hold: by the law throughput is at most {} per second, and {} were measured.",
+                round(peak),
+                round(measured)
+            ),
+        });
     }
     text.extend(fit.unphysical.iter().map(|it| format!("Warning: {}.", it.in_words())));
     if fit.r_squared < EXPLAINED {
@@ -415,6 +427,18 @@ mod tests {
         let told = law(&report);
         assert!(told[0].contains("does not follow"), "{told:?}");
         assert!(told[1].contains("only 89 %"), "{told:?}");
+    }
+
+    #[test]
+    fn a_law_that_a_step_contradicts_is_not_read_beyond_its_steps() {
+        let mut report = report(false);
+        let Law::Fitted { fit, .. } = &mut report.analysis.law else { panic!("a law") };
+        fit.unphysical.clear();
+        (fit.r_squared, fit.peak, fit.peak_at) = (0.99, Some(180.0), Some(7.4));
+        report.analysis.peak_per_s = 185.0;
+        assert!(law(&report)[1].contains("is highest, 180 per second"), "{:?}", law(&report));
+        report.analysis.peak_per_s = 199.0;
+        assert!(law(&report)[1].contains("at most 180 per second, and 199 were measured"));
     }
 
     #[test]
