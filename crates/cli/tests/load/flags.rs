@@ -106,7 +106,7 @@ fn the_bytes_of_a_file_and_given_cookies_are_sent_as_they_are() {
     std::fs::write(file.path(), b"\x1f\x8b\0\xff\n").unwrap();
     let data = format!("@{}", file.path().display());
     let cookies = ["-H", "Cookie: sid=a", "-H", "Cookie: lang=en"];
-    let flags = [&["-n", "1", "-c", "1", "--data", &data], &cookies[..]].concat();
+    let flags = [&["-n", "1", "-c", "1", "--data", &data][..], &cookies].concat();
     let (output, summary) = load(&upstream.url, &flags);
     assert_eq!(summary["totals"]["requests_ok"], 1, "{}", output.stderr_text());
     let request = upstream.whole_requests().pop().unwrap();

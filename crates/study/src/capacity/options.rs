@@ -225,10 +225,7 @@ pub(super) mod tests {
                     [hosts]\nsso = { url = \"https://192.0.2.1\" }\n";
         options.scenario = Scenario::from_toml(text, "shop.toml").unwrap();
         let error = options.addresses().unwrap_err().to_string();
-        assert!(
-            error.starts_with("https://192.0.2.1: 192.0.2.1:443 is not this machine"),
-            "{error}"
-        );
+        assert!(error.contains("https://192.0.2.1: 192.0.2.1:443 is not this machine"), "{error}");
         options.mine = true;
         assert_eq!(options.addresses().unwrap().len(), 1);
     }
