@@ -330,6 +330,9 @@ fn a_scenario_is_played_for_real_beside_the_simulated_one() {
 
 #[test]
 fn what_cannot_be_played_for_real_is_named_before_anything_starts() {
+    if !has_two_processors() {
+        return;
+    }
     let output = tidegate(&["sim", "--real", "four-cores", "bursts", "--policy", "tide,codel"]);
     assert_eq!(output.status.code(), Some(2));
     let text = output.stderr_text();
