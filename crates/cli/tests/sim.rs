@@ -6,7 +6,7 @@ use std::io::Read;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use common::{Text, tidegate};
+use common::{Text, has_two_processors, tidegate};
 
 const SCENARIO: &str = r#"
 about = "A small crowd."
@@ -302,6 +302,9 @@ fn drawn_scenarios_run_can_be_shown_and_replayed_from_their_file() {
 
 #[test]
 fn a_scenario_is_played_for_real_beside_the_simulated_one() {
+    if !has_two_processors() {
+        return;
+    }
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out").display().to_string();
     let text = "about = \"Twice the capacity, and forged tickets.\"\n\
@@ -327,6 +330,9 @@ fn a_scenario_is_played_for_real_beside_the_simulated_one() {
 
 #[test]
 fn what_cannot_be_played_for_real_is_named_before_anything_starts() {
+    if !has_two_processors() {
+        return;
+    }
     let output = tidegate(&["sim", "--real", "four-cores", "bursts", "--policy", "tide,codel"]);
     assert_eq!(output.status.code(), Some(2));
     let text = output.stderr_text();
@@ -391,6 +397,9 @@ fn courses_of_costs_can_be_listed_shown_and_misspelt() {
 
 #[test]
 fn estimators_learn_from_the_real_gate_beside_what_its_clocks_say() {
+    if !has_two_processors() {
+        return;
+    }
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out").display().to_string();
     let output = tidegate(&["sim", "--costs", "--real", "collinear", "--out", &out]);

@@ -10,7 +10,7 @@ use std::process::{Child, Command};
 use std::sync::{Arc, Mutex};
 
 use common::upstream::Upstream;
-use common::wait_until;
+use common::{has_two_processors, wait_until};
 
 const ALTERNATE_SCREEN: &str = "\x1b[?1049h";
 const SCREEN_OF_BEFORE: &str = "\x1b[?1049l";
@@ -90,6 +90,9 @@ impl Drop for OnTerminal {
 
 #[test]
 fn ctrl_c_ends_the_demo_and_gives_its_terminal_back() {
+    if !has_two_processors() {
+        return;
+    }
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out");
     let mut demo = OnTerminal::start(&["demo", "--quick", "--out", out.to_str().unwrap()]);

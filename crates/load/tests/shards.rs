@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
 use common::{Manner, Server};
-use tidegate_load::arrivals::{Model, Process, Rate, Schedule};
+use tidegate_load::arrivals::{Model, Process, Rate, Schedule, Segment};
 use tidegate_load::result::figures::CohortFigures;
 use tidegate_load::{Arrivals, Error, Plan, Scenario, Shard, Summary, merge, run};
 
@@ -34,16 +34,19 @@ max_requests = 2
 
 fn plan(server: &Server) -> Plan {
     let mut plan = Plan::new(Scenario::from_toml(WANDER, "wander.toml").unwrap(), &server.url);
-    let even = Schedule::Rate(Process::Even, Rate::constant(30.0));
+    // Nobody comes at the end of the window, where a driver that is late would miss them.
+    let lasting = |lasts, per_s| Segment { lasts, from_per_s: per_s, to_per_s: per_s };
+    let some = lasting(Duration::from_millis(800), 30.0);
+    let rate = Rate::segments(vec![some, lasting(Duration::MAX, 0.0)]);
     let times = (0..20).map(|n| Duration::from_millis(40 * n)).collect();
     // Everybody has come after a second, and ends by herself.
     plan.arrivals = Some(Arrivals::side_by_side([
         Arrivals::times(times),
-        Arrivals::of(Model::Open(even)),
-        Arrivals::poisson(30.0),
+        Arrivals::of(Model::Open(Schedule::Rate(Process::Even, rate.clone()))),
+        Schedule::Rate(Process::Poisson, rate).into(),
     ]));
     plan.insecure = true;
-    (plan.warm_up, plan.measure) = (Duration::ZERO, Duration::from_secs(1));
+    (plan.warm_up, plan.measure) = (Duration::ZERO, Duration::from_secs(2));
     plan
 }
 

@@ -1,5 +1,6 @@
 //! `tidegate load` as a user meets it: what it leaves behind and how it ends.
 
+use std::io::{BufRead as _, BufReader};
 use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
@@ -389,14 +390,23 @@ fn a_load_generator_that_is_paused_exits_with_3() {
     let run = Run::new(LINGERING);
     let upstream = Upstream::start();
     let mut command = Command::new(env!("CARGO_BIN_EXE_tidegate"));
-    command.args(run.args(&upstream.url, "3")).args(["--closed", "2"]);
+    command.args(run.args(&upstream.url, "600")).args(["--closed", "2"]);
     let mut load = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    std::thread::sleep(Duration::from_millis(500));
-    for (signal, after) in [(libc::SIGSTOP, 1500), (libc::SIGCONT, 0)] {
+    let id = load.id() as libc::pid_t;
+    let signal = |signal| {
         // SAFETY: the child was not waited for yet, so the id is its own.
-        assert_eq!(unsafe { libc::kill(load.id() as libc::pid_t, signal) }, 0);
-        std::thread::sleep(Duration::from_millis(after));
-    }
+        assert_eq!(unsafe { libc::kill(id, signal) }, 0);
+    };
+    // A second has been measured, or another one.
+    let mut lines = BufReader::new(load.stdout.take().unwrap()).lines().map_while(Result::ok);
+    let mut goes_on = || assert!(lines.any(|line| line.contains(" s measure ")), "it ended");
+    goes_on();
+    signal(libc::SIGSTOP);
+    std::thread::sleep(Duration::from_secs(2));
+    signal(libc::SIGCONT);
+    goes_on();
+    signal(libc::SIGINT);
+    lines.for_each(drop);
     let mut text = String::new();
     std::io::Read::read_to_string(&mut load.stderr.take().unwrap(), &mut text).unwrap();
     assert_eq!(load.wait().unwrap().code(), Some(3), "{text}");

@@ -4,17 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::common::{Text, tidegate, with_small_files};
-
-/// Whether there are processors for service and customers; if not, the test says that it is
-/// skipped.
-fn has_two_processors() -> bool {
-    let has = std::thread::available_parallelism().is_ok_and(|count| count.get() >= 2);
-    if !has {
-        eprintln!("skipped: a study needs two processors");
-    }
-    has
-}
+use crate::common::{Text, has_two_processors, tidegate, with_small_files};
 
 /// An experiment with a service that writes nothing, and the folder for its results.
 fn experiment(folder: &Path) -> (PathBuf, PathBuf) {

@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use crate::common::has_two_processors;
+
 const TINY: &str = "\
 name = \"tiny\"
 about = \"two policies, one load\"
@@ -50,16 +52,6 @@ fn experiment(folder: &Path, content: &str) -> (PathBuf, PathBuf) {
     let file = folder.join("tiny.toml");
     std::fs::write(&file, content).unwrap();
     (file, folder.join("out"))
-}
-
-/// Whether there are processors for service and customers; if not, the test says that it is
-/// skipped.
-fn has_two_processors() -> bool {
-    let has = std::thread::available_parallelism().is_ok_and(|count| count.get() >= 2);
-    if !has {
-        eprintln!("skipped: a study needs two processors");
-    }
-    has
 }
 
 fn runs(out: &Path) -> Vec<String> {

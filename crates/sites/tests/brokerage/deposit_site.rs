@@ -4,6 +4,7 @@ use std::fs;
 use std::net::{SocketAddr, TcpListener};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use aws_lc_rs::hmac;
@@ -27,9 +28,17 @@ pub struct DepositSite {
     _folder: tempfile::TempDir,
 }
 
-/// An address that is free now.
+/// An address that is free now, and that nobody gets who asks for any: its port is below those
+/// that Linux gives away.
 fn free() -> SocketAddr {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
+    const PORTS: u32 = 22_000;
+    static TURN: AtomicU32 = AtomicU32::new(0);
+    let next = |_| {
+        let turn = (std::process::id() * 101 + TURN.fetch_add(1, Ordering::Relaxed)) % PORTS;
+        let address = SocketAddr::from(([127, 0, 0, 1], 10_000 + turn as u16));
+        TcpListener::bind(address).is_ok().then_some(address)
+    };
+    (0..PORTS).find_map(next).expect("a port is free")
 }
 
 /// Writes a file that its owner alone can read.

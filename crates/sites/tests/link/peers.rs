@@ -15,8 +15,11 @@ fn raw(address: SocketAddr, bytes: &[u8]) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
     let _ = stream.write_all(bytes);
-    // Nothing more comes: a server need not wait for the rest.
-    let _ = stream.shutdown(std::net::Shutdown::Write);
+    // Nothing more comes: a server need not wait for the rest. After a whole request it may take
+    // that for a client that has left.
+    if !bytes.windows(17).any(|field| field == b"connection: close") {
+        let _ = stream.shutdown(std::net::Shutdown::Write);
+    }
     let mut answer = Vec::new();
     let _ = stream.read_to_end(&mut answer);
     String::from_utf8_lossy(&answer).into_owned()
