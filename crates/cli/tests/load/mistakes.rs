@@ -149,13 +149,20 @@ fn a_file_without_end_is_read_up_to_a_bound_that_is_named() {
             &["load", "http://127.0.0.1:1", "--data", "@/dev/zero"],
             "--data @/dev/zero: has more than 16 MiB;",
         ),
-        (&["load", "https://127.0.0.1:1", "--ca", zero], "/dev/zero: has more than 16 MiB"),
         (&["load", "https://127.0.0.1:1", "--cert", zero], "/dev/zero: has more than 16 MiB"),
-        (&["site", "brokerage", "--feed", zero], "--feed /dev/zero: has more than 64 MiB"),
     ] {
         tells(args, expected);
     }
+    // The times of the run are told before its certificates are read.
+    let output = tidegate(&["load", "https://127.0.0.1:1", "--ca", zero]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(output.stderr_text().contains("/dev/zero: has more than 16 MiB"));
     let folder = tempfile::tempdir().unwrap();
+    // A tier that cannot start ends the site.
+    let data = folder.path().join("data").display().to_string();
+    let output = tidegate(&["site", "brokerage", "--data", &data, "--feed", zero]);
+    let text = output.stderr_text();
+    assert!(text.contains("--feed /dev/zero: has more than 64 MiB"), "{text}");
     let file = folder.path().join("shop.toml");
     let start = "[session]\nstart = \"A\"\n[pages]\nA = { path = \"/\" }\n";
     for (rest, expected) in [
