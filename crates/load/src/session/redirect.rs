@@ -3,6 +3,7 @@
 use url::Url;
 
 use super::place::{Place, resolve};
+use crate::outcome::Failure;
 
 /// Where a redirect leads, seen from the page that answered with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,6 +39,23 @@ impl Redirect {
             Ok((url::Origin::Opaque(_), joined)) => joined.scheme().to_owned() + ":",
             Err(_) => location.replace(' ', "%20"),
         })
+    }
+}
+
+/// A redirect that is a failure, unless a check of the page allows its status.
+pub(super) enum Unfollowed {
+    /// To this address of another origin.
+    Elsewhere(String),
+    /// One too many.
+    Loop,
+}
+
+impl Unfollowed {
+    pub(super) fn failure(&self) -> Failure {
+        match self {
+            Self::Elsewhere(_) => Failure::RedirectElsewhere,
+            Self::Loop => Failure::RedirectLoop,
+        }
     }
 }
 

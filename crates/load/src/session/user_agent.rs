@@ -14,7 +14,7 @@ use super::deadline::Deadline;
 use super::last_used::LastUsed;
 use super::line::AgentLine;
 use super::place::Place;
-use super::redirect::Redirect;
+use super::redirect::{Redirect, Unfollowed};
 use super::request::Request;
 use super::returning::{HostState, finish, rest_until};
 use super::sample::Exchanged;
@@ -90,23 +90,6 @@ pub(super) struct PageResponse {
     base: Option<Place>,
     /// Why its redirect was not followed.
     pub(super) unfollowed: Option<Unfollowed>,
-}
-
-/// A redirect that is a failure, unless a check of the page allows its status.
-pub(super) enum Unfollowed {
-    /// To this address of another origin.
-    Elsewhere(String),
-    /// One too many.
-    Loop,
-}
-
-impl Unfollowed {
-    pub(super) fn failure(&self) -> Failure {
-        match self {
-            Self::Elsewhere(_) => Failure::RedirectElsewhere,
-            Self::Loop => Failure::RedirectLoop,
-        }
-    }
 }
 
 impl UserAgent {
