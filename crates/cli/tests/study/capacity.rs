@@ -33,6 +33,12 @@ fn a_site_of_known_capacity_is_studied_to_its_end() {
     let (_site, url) = KnownSite::pool(4, 20).process();
     let output = study(&url, out.path(), &["--limit", "120ms", "--step", "600ms"]);
     let text = format!("{}{}", output.stdout_text(), output.stderr_text());
+    // A machine that is too busy for the load generator says so, and has no figures.
+    if text.contains("THE LOAD GENERATOR WAS SATURATED") {
+        assert_eq!(output.status.code(), Some(3), "{text}");
+        assert_eq!(summary(out.path())["tables"]["result"][0]["end"], "driver", "{text}");
+        return;
+    }
     assert_eq!(output.status.code(), Some(0), "{text}");
     assert!(text.contains("Your site carries ") && text.contains("visits per second"), "{text}");
     let summary = summary(out.path());
@@ -42,7 +48,8 @@ fn a_site_of_known_capacity_is_studied_to_its_end() {
     // Far from both ends, which short windows and a busy machine move; known_capacities has more.
     let carried = result["carried_per_s_value"].as_f64().unwrap();
     assert!(carried > 60.0 && carried < 280.0, "{carried}: {text}");
-    assert!(text.contains("within which 99 of 100 sessions end"), "{text}");
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("within which 99 of 100 sessions end"), "{text}");
     assert!(result["resource"].is_string() && result["drift"].is_array(), "{result}");
     let lost = |step: &Value| {
         ["refused_per_s", "abandoned_per_s", "failed_per_s"].map(|it| step[it].as_f64().unwrap())

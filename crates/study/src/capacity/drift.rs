@@ -94,18 +94,14 @@ mod tests {
             (Phase::Curve, 25.0),
             (Phase::Curve, 50.0),
         ];
-        let steps = at.into_iter().zip(times.into_iter().zip(memory)).enumerate();
-        let of = |(number, ((phase, rate), (service_ms, resident_mib))): (
-            usize,
-            ((Phase, f64), (f64, f64)),
-        )| Step {
-            phase,
+        let of = |number: usize| Step {
+            phase: at[number].0,
             at_s: 100.0 * number as f64,
-            service_ms,
-            host: Some(HostUse { resident_mib, ..HostUse::default() }),
-            ..step(rate, rate, 50.0)
+            service_ms: times[number],
+            host: Some(HostUse { resident_mib: memory[number], ..HostUse::default() }),
+            ..step(at[number].1, at[number].1, 50.0)
         };
-        steps.map(of).collect()
+        (0..at.len()).map(of).collect()
     }
 
     #[test]
