@@ -104,7 +104,7 @@ fn write(folder: &Path, more: &str) {
 }
 
 fn to(upstream: &str) -> String {
-    format!("[upstream]\nprocesses = \"none\"\nurl = \"{upstream}\"\n")
+    format!("[upstream]\nprocesses = \"none\"\ncheck_interval = \"0s\"\nurl = \"{upstream}\"\n")
 }
 
 /// An upstream that answers every connection's requests with its name.

@@ -73,8 +73,17 @@ impl Stretches {
     /// shorter than the others.
     pub(super) fn finish(&self, measured: Duration) -> Vec<Stretch> {
         let begins = (0u32..).map(|index| self.length * index);
-        let within = self.kept.iter().zip(begins).take_while(|(_, begins)| *begins < measured);
+        let number = begins.clone().take_while(|begins| *begins < measured).count();
+        let number = number.min(self.kept.len());
+        let (within, after) = self.kept.split_at(number);
+        let mut within = within.to_vec();
+        if let Some(last) = within.last_mut() {
+            // What the end of the run closes, at its last instant.
+            after.iter().for_each(|sum| last.merge(sum));
+        }
         within
+            .iter()
+            .zip(begins)
             .map(|(kept, begins)| {
                 let totals = &kept.totals;
                 let Encoded { exact: response, open, lost: unanswered } = kept.response.encode();
@@ -155,6 +164,13 @@ mod tests {
         }
         let whole = stretches.finish(Duration::from_millis(250));
         assert_eq!(counts(&whole), [(0.1, 2), (0.1, 1), (0.05, 2)]);
+    }
+
+    #[test]
+    fn the_last_instant_of_a_window_without_a_known_end_is_in_its_last_stretch() {
+        let mut stretches = Stretches::growing(Duration::ZERO);
+        [10, 110, 200].iter().for_each(|ms| add(&mut stretches, *ms));
+        assert_eq!(counts(&stretches.finish(Duration::from_millis(200))), [(0.1, 1), (0.1, 2)]);
     }
 
     #[test]

@@ -271,7 +271,7 @@ mod tests {
         assert!(fails(&good, Party::Server).contains("are keys of the client"));
         for (text, expected) in [
             ("{}".to_owned(), "is no file of keys"),
-            ("x".repeat(20_000), "is no file of keys"),
+            ("x".repeat(20_000), "has more than 16 KiB"),
             (good.replace("\"format\": 1", "\"format\": 2"), "has format 2"),
             (good.replace("\"shared\": \"", "\"shared\": \"AAAA"), "32 bytes"),
             (good.replace("\"signing\": \"MI", "\"signing\": \"NI"), "no key of P-256"),
