@@ -226,6 +226,12 @@ impl<T> Lines<T> {
         self.since(self.due.fronts.first().copied().or_else(|| self.oldest_front())?)
     }
 
+    /// The oldest entry of the prefixes whose turn is to come: since when, and its prefix.
+    fn oldest_due(&self) -> Option<(Instant, Prefix)> {
+        let front = *self.due.fronts.first()?;
+        Some((self.since(front)?, front.1))
+    }
+
     fn oldest_front(&self) -> Option<(u64, Prefix)> {
         let fronts = [&self.due.fronts, &self.had.fronts].map(|fronts| fronts.first().copied());
         fronts.into_iter().flatten().min()
@@ -247,13 +253,15 @@ impl<T> Lines<T> {
     }
 
     /// The turn is to come again of prefixes whose last one nobody has seen who waits for
-    /// theirs.
+    /// theirs. A prefix does not wait for its own entries on other cores.
     fn release(&mut self) {
-        let here = self.due.fronts.first().and_then(|front| self.since(*front));
-        let elsewhere = self.turns.waiting_elsewhere(self.core);
-        let since = here.into_iter().chain(elsewhere).min();
+        let elsewhere: Vec<_> = self.turns.waiting_elsewhere(self.core).collect();
+        let oldest: Vec<_> = self.oldest_due().into_iter().chain(elsewhere).collect();
+        let has_seen = |at: Instant, prefix: Prefix| {
+            oldest.iter().any(|(since, other)| *other != prefix && *since <= at)
+        };
         while let Some((at, prefix)) = self.order.front().copied()
-            && since.is_none_or(|since| at < since)
+            && !has_seen(at, prefix)
         {
             self.order.pop_front();
             if self.known.get(&prefix).is_none_or(|turn| turn.at != at) {
@@ -279,8 +287,7 @@ impl<T> Lines<T> {
 
     /// Tells the other cores since when an entry waits here.
     fn publish(&self) {
-        let oldest = self.due.fronts.first().and_then(|front| self.since(*front));
-        self.turns.waits(self.core, oldest);
+        self.turns.waits(self.core, self.oldest_due());
     }
 
     /// Removes an entry of a prefix.

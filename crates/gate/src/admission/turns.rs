@@ -6,23 +6,18 @@
 
 use crate::places::Prefix;
 use std::collections::{HashMap, VecDeque};
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// The last turns that are kept: those of more prefixes are forgotten, the oldest first.
 const KEPT: usize = 4096;
-
-/// Nothing waits.
-const NEVER: u64 = u64::MAX;
 
 /// The turns of all cores' prefixes.
 #[derive(Debug)]
 pub struct Turns {
     last: Mutex<Last>,
-    /// Of each core, in nanoseconds since the origin.
-    waiting_since: Vec<AtomicU64>,
-    origin: Instant,
+    /// Of each core.
+    oldest: Vec<Mutex<Option<(Instant, Prefix)>>>,
 }
 
 #[derive(Debug, Default)]
@@ -35,11 +30,7 @@ struct Last {
 impl Turns {
     /// No turns yet, for so many cores.
     pub fn new(cores: usize) -> Self {
-        Self {
-            last: Mutex::default(),
-            waiting_since: (0..cores).map(|_| AtomicU64::new(NEVER)).collect(),
-            origin: Instant::now(),
-        }
+        Self { last: Mutex::default(), oldest: (0..cores).map(|_| Mutex::default()).collect() }
     }
 
     /// A prefix has its turn.
@@ -62,23 +53,23 @@ impl Turns {
 
     /// On a core the oldest entry whose prefix has its turn to come waits since then;
     /// `None`: none waits.
-    pub fn waits(&self, core: usize, since: Option<Instant>) {
-        let nanos = since.map_or(NEVER, |since| {
-            u64::try_from(since.saturating_duration_since(self.origin).as_nanos()).unwrap_or(NEVER)
-        });
-        self.waiting_since[core].store(nanos, Relaxed);
+    pub fn waits(&self, core: usize, oldest: Option<(Instant, Prefix)>) {
+        *lock(&self.oldest[core]) = oldest;
     }
 
-    /// Since when the oldest such entry of the other cores waits.
-    pub fn waiting_elsewhere(&self, core: usize) -> Option<Instant> {
-        let others = self.waiting_since.iter().enumerate().filter(|(other, _)| *other != core);
-        let since = others.map(|(_, since)| since.load(Relaxed)).min()?;
-        (since != NEVER).then(|| self.origin + Duration::from_nanos(since))
+    /// The oldest such entries of the other cores: since when each waits, and its prefix.
+    pub fn waiting_elsewhere(&self, core: usize) -> impl Iterator<Item = (Instant, Prefix)> + '_ {
+        let others = self.oldest.iter().enumerate().filter(move |(other, _)| *other != core);
+        others.filter_map(|(_, oldest)| *lock(oldest))
     }
 
     fn last(&self) -> MutexGuard<'_, Last> {
-        self.last.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.last)
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -106,15 +97,14 @@ mod tests {
 
     #[test]
     fn a_core_sees_the_oldest_wait_of_the_others() {
-        let turns = Turns::new(3);
-        let since = turns.origin + Duration::from_secs(1);
-        assert_eq!(turns.waiting_elsewhere(0), None);
-        turns.waits(1, Some(since + Duration::from_secs(1)));
-        turns.waits(2, Some(since));
-        assert_eq!(turns.waiting_elsewhere(0), Some(since));
-        assert_eq!(turns.waiting_elsewhere(2), Some(since + Duration::from_secs(1)));
-        turns.waits(2, None);
-        assert_eq!(turns.waiting_elsewhere(0), Some(since + Duration::from_secs(1)));
-        assert_eq!(Turns::new(1).waiting_elsewhere(0), None);
+        let (turns, since) = (Turns::new(3), Instant::now());
+        let elsewhere = |core| turns.waiting_elsewhere(core).collect::<Vec<_>>();
+        assert_eq!(elsewhere(0), []);
+        turns.waits(1, Some((since, prefix(1))));
+        turns.waits(2, Some((since, prefix(2))));
+        assert_eq!(elsewhere(0), [(since, prefix(1)), (since, prefix(2))]);
+        assert_eq!(elsewhere(2), [(since, prefix(1))]);
+        turns.waits(1, None);
+        assert_eq!(elsewhere(2), []);
     }
 }
