@@ -76,6 +76,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 mod tests {
     use super::*;
     use crate::places::PrefixLengths;
+    use std::time::Duration;
 
     fn prefix(n: u32) -> Prefix {
         PrefixLengths { ipv4: 32, ipv6: 56 }.prefix_of(std::net::Ipv4Addr::from(n).into())

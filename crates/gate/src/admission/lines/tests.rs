@@ -121,8 +121,8 @@ fn turns_are_those_of_all_cores() {
     (0..9).for_each(|_| there.push(prefix(1), 1, 100, at(0)));
     here.push(prefix(2), 2, 100, at(1));
     assert_eq!(serve_one(&mut there, Order::Oldest, at(2)).unwrap().item, 1);
-    assert_eq!(there.next_turn(Order::Oldest), None, "the other core's entry waited");
     assert_eq!(here.next_turn(Order::Oldest), Some(prefix(2)), "the other had its turn there");
+    assert_eq!(there.next_turn(Order::Oldest), None, "the other core's entry waited");
     assert_eq!(serve_one(&mut here, Order::Oldest, at(3)).unwrap().item, 2);
     assert_eq!(there.next_turn(Order::Oldest), Some(prefix(1)));
     assert_eq!(here.next_turn(Order::Oldest), Some(prefix(1)), "its own entries are no others");
