@@ -255,7 +255,11 @@ impl<T> Lines<T> {
     /// The turn is to come again of prefixes whose last one nobody has seen who waits for
     /// theirs. A prefix does not wait for its own entries on other cores.
     fn release(&mut self) {
-        let elsewhere: Vec<_> = self.turns.waiting_elsewhere(self.core).collect();
+        // Mostly nobody waits, and the other cores need not be asked.
+        if self.order.is_empty() {
+            return;
+        }
+        let elsewhere = self.turns.waiting_elsewhere(self.core);
         let oldest: Vec<_> = self.oldest_due().into_iter().chain(elsewhere).collect();
         let has_seen = |at: Instant, prefix: Prefix| {
             oldest.iter().any(|(since, other)| *other != prefix && *since <= at)
