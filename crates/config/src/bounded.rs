@@ -35,6 +35,12 @@ pub fn all_of(source: impl Read, largest: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// The bytes after a UTF-8 byte order mark, which editors on Windows write at the beginning of a
+/// file. Readers of PEM, CSV and JSON take it for content.
+pub fn without_mark(bytes: &[u8]) -> &[u8] {
+    bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes)
+}
+
 /// `has more than 64 MiB`.
 pub fn too_large(largest: u64) -> String {
     match largest {

@@ -26,7 +26,7 @@ mod tree;
 mod units;
 mod unknown;
 
-pub use bounded::{all_of, read_bytes, read_text, too_large};
+pub use bounded::{all_of, read_bytes, read_text, too_large, without_mark};
 pub use declare::Settings;
 pub use file::read_file;
 #[doc(hidden)]

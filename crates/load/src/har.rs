@@ -146,15 +146,12 @@ impl Request {
     }
 }
 
-/// What a byte order mark is in UTF-8; the specification allows one.
-const MARK: &[u8] = b"\xef\xbb\xbf";
-
-/// Reads a recording.
+/// Reads a recording. The specification of HAR allows a byte order mark.
 ///
 /// # Errors
 /// It is no JSON, or no HAR.
 pub(crate) fn from_slice<E: DeserializeOwned>(bytes: &[u8]) -> serde_json::Result<Vec<E>> {
-    let har: Har<E> = serde_json::from_slice(bytes.strip_prefix(MARK).unwrap_or(bytes))?;
+    let har: Har<E> = serde_json::from_slice(tidegate_config::without_mark(bytes))?;
     Ok(har.log.entries)
 }
 

@@ -1,18 +1,21 @@
-//! PEM files. A byte order mark, which editors on Windows write, is skipped: the reader would
-//! skip the first section behind it.
+//! PEM files. A byte order mark is skipped: the reader would skip the first section behind it.
 
 use std::path::Path;
 
 use rustls::pki_types::pem::{Error, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tidegate_config::without_mark;
+
+/// Largest file that is read: system bundles of roots are below 1 MiB.
+const LARGEST: u64 = 4 << 20;
 
 /// The certificates of a file, in their order.
 ///
 /// # Errors
 /// Why it cannot be read, or that it holds none.
 pub fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
-    let text = std::fs::read(path).map_err(|error| error.to_string())?;
-    let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(unmarked(&text)).collect();
+    let text = tidegate_config::read_bytes(path, LARGEST).map_err(|error| error.to_string())?;
+    let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(without_mark(&text)).collect();
     let found = found.map_err(|error| error.to_string())?;
     if found.is_empty() { Err("holds no certificate".into()) } else { Ok(found) }
 }
@@ -22,11 +25,7 @@ pub fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, String>
 /// # Errors
 /// There is none, or it is malformed.
 pub fn key(text: &[u8]) -> Result<PrivateKeyDer<'static>, Error> {
-    PrivateKeyDer::from_pem_slice(unmarked(text))
-}
-
-fn unmarked(text: &[u8]) -> &[u8] {
-    text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text)
+    PrivateKeyDer::from_pem_slice(without_mark(text))
 }
 
 #[cfg(test)]

@@ -140,7 +140,7 @@ fn a_tier_that_is_gone_is_named_once_and_serves_again_when_it_is_back() {
         let name = format!("order-gone-{at}");
         let told = || unavailable(&customer.get("/main"));
         (0..30).for_each(|_| told());
-        in_time("it is told at once", AT_ONCE, told);
+        in_time("the customer sees the fault at once", AT_ONCE, told);
         let page = order(&customer, &form, &name);
         assert_eq!(page.status, 503, "{}", page.text);
         assert!(page.text.contains("Send the same order again"), "{}", page.text);
@@ -198,7 +198,7 @@ fn whatever_becomes_of_an_answer_the_page_says_so_and_the_order_is_accepted_once
             let page = order(&customer, &form, &name);
             assert_eq!(page.status, 503, "{link} {way:?}: {}", page.text);
             assert!(page.text.contains("not certain whether it was accepted"), "{}", page.text);
-            in_time("it is told at once", AT_ONCE, || unavailable(&customer.get("/orders")));
+            in_time("the customer sees the fault at once", AT_ONCE, || unavailable(&customer.get("/orders")));
             site.logged(caller, cause);
             site.relays[link].set(Way::Pass);
             for _ in 0..2 {
@@ -339,7 +339,7 @@ fn a_database_that_is_gone_is_told_and_found_again_when_it_is_back() {
     );
     let told = || unavailable(&customer.get("/main"));
     (0..10).for_each(|_| told());
-    in_time("it is told at once", AT_ONCE, told);
+    in_time("the customer sees the fault at once", AT_ONCE, told);
     let page = order(&customer, &form, "order-gone");
     assert_eq!(page.status, 503, "{}", page.text);
     site.logged("data", "not currently accepting connections");

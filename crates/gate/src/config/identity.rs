@@ -6,7 +6,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use std::fmt;
 use std::io::Read;
 use std::path::Path;
-use tidegate_config::Problem;
+use tidegate_config::{Problem, without_mark};
 use x509_parser::prelude::{FromDer, GeneralName, X509Certificate};
 use zeroize::Zeroizing;
 
@@ -62,10 +62,6 @@ impl fmt::Debug for Identity {
 
 /// Largest PEM file that is read: system bundles of roots are below 1 MiB.
 const PEM_BYTES: u64 = 4 << 20;
-
-/// Editors on Windows write it at the beginning of a file; the PEM reader would skip the first
-/// section behind it.
-const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Reads a PEM file of certificates; at least one.
 ///
@@ -192,9 +188,8 @@ fn read(path: &Path) -> Result<Zeroizing<Vec<u8>>, Problem> {
         return Err(Problem::new("is larger than 4 MiB", "name a PEM file"));
     }
     // In place, since a copy of a key would have to be overwritten as well.
-    if bytes.starts_with(BYTE_ORDER_MARK) {
-        bytes[..BYTE_ORDER_MARK.len()].fill(b'\n');
-    }
+    let mark = bytes.len() - without_mark(&bytes).len();
+    bytes[..mark].fill(b'\n');
     Ok(bytes)
 }
 

@@ -146,7 +146,7 @@ fn text_of<'b>(bytes: &'b [u8], example: &str) -> Result<&'b [u8], Vec<Wrong>> {
     if bytes.starts_with(&[0xFF, 0xFE]) || bytes.starts_with(&[0xFE, 0xFF]) {
         return Err(Wrong::whole("is UTF-16", "save it as UTF-8"));
     }
-    let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
+    let bytes = tidegate_config::without_mark(bytes);
     match bytes.trim_ascii().is_empty() {
         true => Err(empty(example)),
         false => Ok(bytes),

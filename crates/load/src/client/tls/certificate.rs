@@ -105,17 +105,14 @@ impl ClientCertificate {
     }
 }
 
-/// The bytes of a PEM file. A byte order mark, which editors on Windows write, is left out:
-/// the PEM reader would skip the first section behind it.
+/// The bytes of a PEM file, without a byte order mark: the PEM reader would skip the first
+/// section behind it.
 ///
 /// # Errors
 /// The file cannot be read.
 pub(super) fn read_pem(path: &Path) -> io::Result<Vec<u8>> {
-    let mut text = tidegate_config::read_bytes(path, LARGEST_PEM)?;
-    if text.starts_with(b"\xef\xbb\xbf") {
-        text.drain(..3);
-    }
-    Ok(text)
+    let text = tidegate_config::read_bytes(path, LARGEST_PEM)?;
+    Ok(tidegate_config::without_mark(&text).to_vec())
 }
 
 fn is_encrypted(text: &[u8]) -> bool {
