@@ -7,7 +7,7 @@
 
 use http::header::CONTENT_TYPE;
 use libfuzzer_sys::fuzz_target;
-use tidegate_sites::brokerage::web::read_output;
+use tidegate_brokerage::web::read_output;
 
 fuzz_target!(|bytes: &[u8]| {
     match read_output(bytes.to_vec()) {

@@ -10,7 +10,7 @@
 use http::HeaderMap;
 use libfuzzer_sys::fuzz_target;
 use std::sync::LazyLock;
-use tidegate_sites::messages::{
+use tidegate_messages::{
     Channel, Format, Keys, Layer, MOST_PAYLOAD, Message, Operation, Refused, Scene, Wire, now_ms,
 };
 

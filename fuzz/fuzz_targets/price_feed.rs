@@ -5,7 +5,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use tidegate_sites::brokerage::app::read_ticks;
+use tidegate_brokerage::app::read_ticks;
 
 fuzz_target!(|bytes: &[u8]| {
     match read_ticks(bytes) {

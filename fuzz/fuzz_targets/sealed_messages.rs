@@ -8,7 +8,7 @@
 use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
-use tidegate_sites::link::fuzzing::Ends;
+use tidegate_sitekit::link::fuzzing::Ends;
 
 static ENDS: LazyLock<Ends> = LazyLock::new(|| Ends::new().expect("there is randomness"));
 

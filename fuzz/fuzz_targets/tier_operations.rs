@@ -6,7 +6,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use tidegate_sites::brokerage::protocol::{self, Operation, back, front};
+use tidegate_brokerage::protocol::{self, Operation, back, front};
 
 /// Reads a request and an answer.
 fn read<O: Operation>(bytes: &[u8]) {

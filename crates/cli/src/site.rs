@@ -10,8 +10,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Subcommand;
-use tidegate_sites::auction::{self, Options};
-use tidegate_sites::password::PasswordCost;
+use tidegate_auction::Options;
+use tidegate_sitekit::password::PasswordCost;
 
 use crate::exit::Outcome;
 use crate::signals::Signals;
@@ -107,7 +107,7 @@ fn auction(args: AuctionArgs) -> anyhow::Result<Outcome> {
         cores: args.cores.map(|cores| cores.list().to_vec()),
         trace: args.trace,
     };
-    let site = auction::start(options).map_err(classify)?;
+    let site = tidegate_auction::start(options).map_err(classify)?;
     let mut signals = Signals::catch()?;
     println!("site: http://{}", site.address());
     println!("{READY}");

@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use common::{Over, PATIENCE, Running, Text, curl, tidegate};
-use tidegate_sites::card::client::{Client, Error, Key, NewCard, Patience, Typed};
-use tidegate_sites::card::{Backoff, Behaviour, Capturing, Currency, Payment, TEST_CARDS};
+use tidegate_card::client::{Client, Error, Key, NewCard, Patience, Typed};
+use tidegate_card::{Backoff, Behaviour, Capturing, Currency, Payment, TEST_CARDS};
 
 /// Makes a key of the merchant `shop` in this folder.
 fn make_key(folder: &Path) -> String {

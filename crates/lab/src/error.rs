@@ -36,14 +36,14 @@ impl Error {
     }
 }
 
-impl From<tidegate_sites::Error> for Error {
-    fn from(error: tidegate_sites::Error) -> Self {
+impl From<tidegate_sitekit::Error> for Error {
+    fn from(error: tidegate_sitekit::Error) -> Self {
         match error {
-            tidegate_sites::Error::Operator(text) => Self::Operator(text),
-            tidegate_sites::Error::Database(_) => Self::Process(format!("the site's {error}")),
-            tidegate_sites::Error::Internal(text) => Self::Internal(text),
+            tidegate_sitekit::Error::Operator(text) => Self::Operator(text),
+            tidegate_sitekit::Error::Database(_) => Self::Process(format!("the site's {error}")),
+            tidegate_sitekit::Error::Internal(text) => Self::Internal(text),
             // No request is made here.
-            tidegate_sites::Error::Client(_) => Self::Internal(error.to_string()),
+            tidegate_sitekit::Error::Client(_) => Self::Internal(error.to_string()),
         }
     }
 }
@@ -88,9 +88,9 @@ mod tests {
         let text = || "x".to_owned();
         let all = [Error::Operator, Error::Machine, Error::Process, Error::Internal];
         assert_eq!(all.map(|of| of(text()).exit_code()), [2, 3, 3, 3]);
-        let site = tidegate_sites::Error::Operator(text());
+        let site = tidegate_sitekit::Error::Operator(text());
         assert_eq!(Error::from(site), Error::Operator(text()));
-        let site = tidegate_sites::Error::Internal(text());
+        let site = tidegate_sitekit::Error::Internal(text());
         assert_eq!(Error::from(site).to_string(), "internal error: x");
     }
 

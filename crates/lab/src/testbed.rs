@@ -4,9 +4,9 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use tidegate_auction::{Options, Prepared};
 use tidegate_host::Cores;
-use tidegate_sites::auction::{self, Options, Prepared};
-use tidegate_sites::password::PasswordCost;
+use tidegate_sitekit::password::PasswordCost;
 
 use crate::error::{Error, Fault, Result};
 use crate::gate_config::{GateTimes, gate_config};
@@ -186,5 +186,5 @@ fn prepare(data: &Path) -> Result<Prepared> {
         password_cost: PasswordCost::LIGHT,
         ..Options::default()
     };
-    Ok(auction::prepare(&options)?)
+    Ok(tidegate_auction::prepare(&options)?)
 }

@@ -10,14 +10,16 @@ use toml::Table;
 
 use crate::targets;
 
-/// The folders in `crates/`, from the bottom layer to the top.
+/// The packages without their prefix, from the bottom layer to the top.
 const LAYERS: &[&[&str]] = &[
     &["hello", "host", "stats", "config", "report"],
     &["control", "trace"],
-    &["sim", "gate", "load", "sites"],
+    &["sim", "gate", "load", "sitekit"],
+    &["auction", "card", "messages"],
+    &["brokerage"],
     &["lab"],
     &["study"],
-    &["cli", "bench"],
+    &["tidegate", "bench"],
 ];
 
 /// Prefix of every package but the binary's.
@@ -30,19 +32,22 @@ const PREFIX: &str = "tidegate-";
 pub fn faults(root: &Path) -> Result<Vec<String>> {
     let mut faults = Vec::new();
     for folder in targets::crates(root)? {
-        let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let manifest = read(&folder.join("Cargo.toml"))?;
+        let name = package(&manifest).unwrap_or_else(|| {
+            folder.file_name().unwrap_or_default().to_string_lossy().into_owned()
+        });
         let Some(layer) = layer_of(&name) else {
             faults.push(format!(
-                "crates/{name} is in no layer\n  remedy: add it to LAYERS in scripts/structure/src/layers.rs, \
+                "{name} is in no layer\n  remedy: add it to LAYERS in scripts/structure/src/layers.rs, \
                  in the lowest layer above everything it uses"
             ));
             continue;
         };
-        for used in dependencies(&folder.join("Cargo.toml"))? {
+        for used in dependencies(&manifest) {
             match layer_of(&used) {
                 Some(below) if below < layer => {}
                 _ => faults.push(format!(
-                    "crates/{name} (layer {layer}) must not depend on crates/{used} ({}): \
+                    "{name} (layer {layer}) must not depend on {used} ({}): \
                      crates use only crates of lower layers\n  remedy: move what both need into a crate below them, \
                      or into the crate that uses both",
                     layer_of(&used).map_or("no layer".to_owned(), |at| format!("layer {at}"))
@@ -58,16 +63,25 @@ fn layer_of(name: &str) -> Option<usize> {
     LAYERS.iter().position(|layer| layer.contains(&name))
 }
 
-/// The folders of the workspace's own crates that a manifest names.
-fn dependencies(manifest: &Path) -> Result<BTreeSet<String>> {
+fn read(manifest: &Path) -> Result<Table> {
     let text = std::fs::read_to_string(manifest).with_context(|| manifest.display().to_string())?;
-    let table: Table = text.parse().with_context(|| manifest.display().to_string())?;
-    let mut sections: Vec<&Table> = vec![&table];
+    text.parse().with_context(|| manifest.display().to_string())
+}
+
+/// The name of a manifest's package, without the prefix.
+fn package(manifest: &Table) -> Option<String> {
+    let name = manifest.get("package")?.get("name")?.as_str()?;
+    Some(name.strip_prefix(PREFIX).unwrap_or(name).to_owned())
+}
+
+/// The workspace's own packages that a manifest names, without the prefix.
+fn dependencies(manifest: &Table) -> BTreeSet<String> {
+    let mut sections: Vec<&Table> = vec![manifest];
     // [target.'cfg(...)'.dependencies]
-    if let Some(targets) = table.get("target").and_then(|value| value.as_table()) {
+    if let Some(targets) = manifest.get("target").and_then(|value| value.as_table()) {
         sections.extend(targets.values().filter_map(|value| value.as_table()));
     }
-    let names = sections
+    sections
         .into_iter()
         .flat_map(|section| {
             ["dependencies", "dev-dependencies", "build-dependencies"]
@@ -77,8 +91,7 @@ fn dependencies(manifest: &Path) -> Result<BTreeSet<String>> {
         .flat_map(|dependencies| dependencies.keys())
         .filter_map(|package| package.strip_prefix(PREFIX))
         .map(str::to_owned)
-        .collect();
-    Ok(names)
+        .collect()
 }
 
 #[cfg(test)]
@@ -110,12 +123,12 @@ mod tests {
         let faults = faults(tree.path()).unwrap();
         assert_eq!(faults.len(), 2, "{faults:?}");
         assert!(
-            faults[0].contains("crates/host (layer 0) must not depend on crates/lab (layer 3)"),
+            faults[0].contains("host (layer 0) must not depend on lab (layer 5)"),
             "{}",
             faults[0]
         );
         assert!(
-            faults[1].contains("crates/load (layer 2) must not depend on crates/gate (layer 2)"),
+            faults[1].contains("load (layer 2) must not depend on gate (layer 2)"),
             "{}",
             faults[1]
         );
@@ -125,6 +138,6 @@ mod tests {
     fn a_crate_without_a_layer_is_a_fault() {
         let tree = tree(&[("crates/new/Cargo.toml", "")]);
         let faults = faults(tree.path()).unwrap();
-        assert!(faults[0].starts_with("crates/new is in no layer"), "{}", faults[0]);
+        assert!(faults[0].starts_with("new is in no layer"), "{}", faults[0]);
     }
 }

@@ -10,7 +10,7 @@ use crate::source;
 const LIMIT: usize = 500;
 
 /// Where source files are looked for.
-const FOLDERS: &[&str] = &["crates", "scripts", "fuzz", ".ci"];
+const FOLDERS: &[&str] = &["crates", "sites", "scripts", "fuzz", ".ci"];
 
 /// What is a source file by its extension; a file that begins with `#!` is one too.
 const EXTENSIONS: &[&str] = &["rs", "sh", "py", "js", "ts", "css"];

@@ -7,20 +7,22 @@ use anyhow::Result;
 
 use crate::source;
 
-/// The folders of the crates in `crates/`.
+/// The folders of the crates in `crates/` and `sites/`.
 ///
 /// # Errors
 /// A folder that cannot be read.
 pub fn crates(root: &Path) -> Result<Vec<PathBuf>> {
-    let folder = root.join("crates");
-    if !folder.is_dir() {
-        return Ok(Vec::new());
+    let mut found = Vec::new();
+    for folder in ["crates", "sites"].map(|name| root.join(name)) {
+        if folder.is_dir() {
+            found.extend(source::entries(&folder)?);
+        }
     }
-    let folders = source::entries(&folder)?;
-    Ok(folders.into_iter().filter(|folder| folder.join("Cargo.toml").is_file()).collect())
+    found.retain(|folder| folder.join("Cargo.toml").is_file());
+    Ok(found)
 }
 
-/// The root file of every target of every crate in `crates/` and of this program.
+/// The root file of every target of every crate of the workspace and of this program.
 ///
 /// # Errors
 /// A folder that cannot be read.

@@ -9,7 +9,7 @@ mod one;
 
 pub use args::Args;
 
-use tidegate_sites::brokerage::web::stub_call;
+use tidegate_brokerage::web::stub_call;
 
 use super::error::classify;
 use crate::exit::{Outcome, bad_input};

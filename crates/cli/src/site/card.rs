@@ -6,10 +6,10 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use tidegate_card::{ForMerchant, Keys, Options, WebhookSecret};
 use tidegate_host::Cores;
 use tidegate_lab::READY;
-use tidegate_sites::card::{self, ForMerchant, Keys, Options, WebhookSecret};
-use tidegate_sites::tls::{Tls, TlsVersion};
+use tidegate_sitekit::tls::{Tls, TlsVersion};
 use tracing_subscriber::EnvFilter;
 
 use super::error::classify;
@@ -65,7 +65,7 @@ pub struct Args {
     /// How long the slow test cards take, 0 to 3600 s
     #[arg(long, value_name = "S", default_value_t = 20.0, value_parser = seconds)]
     slow_card_seconds: f64,
-    /// What to log, such as debug or tidegate_sites=debug
+    /// What to log, such as debug or tidegate_card=debug
     #[arg(long, value_name = "FILTER", default_value = "info")]
     log: String,
     /// Processors to run on, one thread pinned to each, such as 0,2-3
@@ -102,7 +102,7 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     let ansi = std::io::stderr().is_terminal();
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     log.with_ansi(ansi).init();
-    let site = card::start(&options).map_err(classify)?;
+    let site = tidegate_card::start(&options).map_err(classify)?;
     let mut signals = Signals::catch()?;
     print(format!("site: {}\n", site.url()))?;
     if let Some(certificate) = site.certificate() {

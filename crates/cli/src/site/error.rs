@@ -3,9 +3,9 @@
 use crate::exit::bad_input;
 
 /// Marks what the operator can mend.
-pub(super) fn classify(error: tidegate_sites::Error) -> anyhow::Error {
+pub(super) fn classify(error: tidegate_sitekit::Error) -> anyhow::Error {
     match error {
-        tidegate_sites::Error::Operator(_) => bad_input(error),
+        tidegate_sitekit::Error::Operator(_) => bad_input(error),
         other => other.into(),
     }
 }

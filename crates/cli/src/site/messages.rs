@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use tidegate_host::Cores;
 use tidegate_lab::READY;
-use tidegate_sites::messages::{self, Format, Keys, Options, Tls, TlsVersion};
+use tidegate_messages::{Format, Keys, Options, Tls, TlsVersion};
 
 use super::error::classify;
 use crate::exit::{Outcome, bad_input};
@@ -54,7 +54,7 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
         tls: args.tls.map(|version| Tls { version, files, resumption: true }),
         cores: args.cores.map(|cores| cores.list().to_vec()),
     };
-    let site = messages::start(&options).map_err(classify)?;
+    let site = tidegate_messages::start(&options).map_err(classify)?;
     let mut signals = Signals::catch()?;
     print(format!("site: {}\n{READY}\n", site.url()))?;
     signals.wait();

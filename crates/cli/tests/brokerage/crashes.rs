@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use rand::{RngExt as _, SeedableRng as _, rngs::StdRng};
-use tidegate_sites::database::Location;
+use tidegate_sitekit::database::Location;
 
 use crate::common::tiers::{Customer, Tier, check_books, location, number};
 use crate::common::{Over, PATIENCE, wait_until};

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
-use tidegate_sites::database::Location;
+use tidegate_sitekit::database::Location;
 
 use crate::common::tiers::{Customer, Page, Tier, counts, location};
 use crate::common::{in_time, wait_until, with_small_files};
@@ -198,7 +198,9 @@ fn whatever_becomes_of_an_answer_the_page_says_so_and_the_order_is_accepted_once
             let page = order(&customer, &form, &name);
             assert_eq!(page.status, 503, "{link} {way:?}: {}", page.text);
             assert!(page.text.contains("not certain whether it was accepted"), "{}", page.text);
-            in_time("the customer sees the fault at once", AT_ONCE, || unavailable(&customer.get("/orders")));
+            in_time("the customer sees the fault at once", AT_ONCE, || {
+                unavailable(&customer.get("/orders"))
+            });
             site.logged(caller, cause);
             site.relays[link].set(Way::Pass);
             for _ in 0..2 {

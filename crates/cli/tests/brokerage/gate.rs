@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use tidegate_sites::database::Location;
+use tidegate_sitekit::database::Location;
 
 use crate::common::tiers::{Customer, Tier, counts};
 use crate::common::{Running, Text, curl, private};

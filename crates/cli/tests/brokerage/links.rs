@@ -8,8 +8,8 @@ use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rand::{RngExt as _, SeedableRng as _, rngs::StdRng};
-use tidegate_sites::database::Location;
-use tidegate_sites::link::authority::Authority;
+use tidegate_sitekit::database::Location;
+use tidegate_sitekit::link::authority::Authority;
 
 use crate::common::tiers::{Customer, Tier, counts};
 use crate::common::{PATIENCE, Text, tidegate, wait_until};

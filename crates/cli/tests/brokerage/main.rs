@@ -3,10 +3,10 @@
 #[path = "../common/mod.rs"]
 mod common;
 #[allow(dead_code, reason = "the sites' tests use another part")]
-#[path = "../../../sites/tests/common/postgres.rs"]
+#[path = "../../../../sites/kit/tests/common/postgres.rs"]
 mod postgres;
 #[allow(dead_code, reason = "the tests of links use another part")]
-#[path = "../../../sites/tests/common/relay.rs"]
+#[path = "../../../../sites/kit/tests/common/relay.rs"]
 mod relay;
 
 mod crashes;

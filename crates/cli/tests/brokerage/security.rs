@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use tidegate_sites::link::authority::Authority;
+use tidegate_sitekit::link::authority::Authority;
 
 use crate::common::tiers::{Customer, Tier};
 use crate::common::{Text, curl, private, tidegate, wait_until};

@@ -158,8 +158,8 @@ async fn a_customer_pays_by_card_and_the_form_is_readable_and_needs_no_script() 
     if no_browser_here() {
         return;
     }
-    use tidegate_sites::card::client::{Client as Merchant, Form, Key, Patience};
-    use tidegate_sites::card::{Capturing, Currency, Status};
+    use tidegate_card::client::{Client as Merchant, Form, Key, Patience};
+    use tidegate_card::{Capturing, Currency, Status};
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("card").display().to_string();
     let made = crate::common::tidegate(&["site", "card", "--data", &data, "--make-key", "shop"]);

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use tidegate_sites::database::{Connection, Location};
+use tidegate_sitekit::database::{Connection, Location};
 
 use super::{Running, Text, curl};
 

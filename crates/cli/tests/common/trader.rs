@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use fantoccini::{Client, Locator};
 use tempfile::TempDir;
-use tidegate_sites::database::Location;
+use tidegate_sitekit::database::Location;
 
 use super::PATIENCE;
 use super::browser::{Driver, arrive, browser, chromedriver, fill, follow, submit};

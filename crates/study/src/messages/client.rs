@@ -10,7 +10,7 @@ use http_body_util::{BodyExt, Full};
 use rustls::ClientConfig;
 use tidegate_host::cpu_clock;
 use tidegate_load::Stop;
-use tidegate_sites::messages::{Channel, Message, Operation, PATH, Scene, now_ms};
+use tidegate_messages::{Channel, Message, Operation, PATH, Scene, now_ms};
 use tokio::runtime::Runtime;
 
 use super::connection::{Connection, Traffic};

@@ -10,7 +10,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
 use tidegate_lab::{Certificate, Key, Launch, Service};
 use tidegate_load::Stop;
-use tidegate_sites::messages::{Channel, Format, Keys, Party};
+use tidegate_messages::{Channel, Format, Keys, Party};
 
 use super::client::{Client, ClientTls, Sent};
 use super::configuration::Configuration;

@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use tidegate_brokerage::{LinkOptions, TIERS, data};
 use tidegate_host::{Cores, Files, cpu_clock, processes};
 use tidegate_lab::{Process, Service};
-use tidegate_sites::brokerage::{LinkOptions, TIERS, data};
-use tidegate_sites::link::{self, Protection, Spec};
+use tidegate_sitekit::link::{self, Protection, Spec};
 
 use super::{Workshop, of_this_program, password_cost};
 use crate::experiment::Settings;
@@ -49,7 +49,7 @@ pub(super) fn prepare(settings: &Settings, workshop: &Workshop) -> Result<()> {
         cores: None,
     };
     data::prepare(&options).map(|_| ()).map_err(|error| match error {
-        tidegate_sites::Error::Operator(text) => Error::Operator(text),
+        tidegate_sitekit::Error::Operator(text) => Error::Operator(text),
         other => Error::Machine(format!("cannot prepare the brokerage's database: {other}")),
     })
 }

@@ -20,8 +20,8 @@ use crate::{Error, Result};
 use brokerage::Brokerage;
 pub use gate::{TRACE, check_policies};
 pub use site::TRACE as SITE_TRACE;
-pub use tidegate_sites::brokerage::TIERS;
-use tidegate_sites::password::PasswordCost;
+pub use tidegate_brokerage::TIERS;
+use tidegate_sitekit::password::PasswordCost;
 
 /// Name of the customers' trace in the folder of a run.
 pub const LOAD_TRACE: &str = "load.trace";

@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::time::Duration;
 
+use tidegate_auction::Options;
 use tidegate_host::Cores;
 use tidegate_lab::Service;
-use tidegate_sites::auction::{self, Options};
 
 use super::{Workshop, of_this_program, password_cost};
 use crate::experiment::Settings;
@@ -36,11 +36,11 @@ fn users(settings: &Settings, workshop: &Workshop) -> Result<u64> {
         extra_cpu: Duration::from_secs_f64(settings.extra_cpu),
         ..Options::default()
     };
-    let prepared = auction::prepare(&options).map_err(|error| match error {
-        tidegate_sites::Error::Database(_) if settings.database.is_some() => Error::Process(
+    let prepared = tidegate_auction::prepare(&options).map_err(|error| match error {
+        tidegate_sitekit::Error::Database(_) if settings.database.is_some() => Error::Process(
             format!("the site's {error}; look at the log of the server of system.database"),
         ),
-        tidegate_sites::Error::Database(_) => Error::Process(format!(
+        tidegate_sitekit::Error::Database(_) => Error::Process(format!(
             "the site's {error}; make room in {}, or give --out another folder",
             workshop.data(NAME, settings).display()
         )),

@@ -4,10 +4,10 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use tidegate_brokerage::{Handshakes, TIERS, data};
 use tidegate_lab::{Launch, READY, Service};
-use tidegate_sites::brokerage::{Handshakes, TIERS, data};
-use tidegate_sites::link::{Cipher, KeyRing, Protection, authority};
-use tidegate_sites::tls::TlsVersion;
+use tidegate_sitekit::link::{Cipher, KeyRing, Protection, authority};
+use tidegate_sitekit::tls::TlsVersion;
 
 use super::super::error::classify;
 use super::args::{Args, DATABASE, Tier, Way};

@@ -3,11 +3,11 @@
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
+use tidegate_brokerage::Security;
 use tidegate_host::Cores;
-use tidegate_sites::brokerage::Security;
-use tidegate_sites::link::{Cipher, Spec};
-use tidegate_sites::password::PasswordCost;
-use tidegate_sites::tls::TlsVersion;
+use tidegate_sitekit::link::{Cipher, Spec};
+use tidegate_sitekit::password::PasswordCost;
+use tidegate_sitekit::tls::TlsVersion;
 
 /// The environment variable of `--database`. It is read beside the flags: as one of them it would
 /// forbid `--make-ca`, which allows no other.
@@ -205,6 +205,6 @@ impl Args {
 
     /// The seed of the random walk.
     pub fn walk_seed(&self) -> u64 {
-        self.seed.unwrap_or(tidegate_sites::brokerage::data::Options::SEED)
+        self.seed.unwrap_or(tidegate_brokerage::data::Options::SEED)
     }
 }

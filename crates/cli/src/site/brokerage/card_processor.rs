@@ -4,10 +4,10 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
+use tidegate_brokerage::app::CardOptions;
+use tidegate_card::{Keys, Options as CardProcessor, WebhookSecret};
 use tidegate_lab::{Launch, Service, free_address};
-use tidegate_sites::brokerage::app::CardOptions;
-use tidegate_sites::card::{Keys, Options as CardProcessor, WebhookSecret};
-use tidegate_sites::self_signed;
+use tidegate_sitekit::self_signed;
 
 use super::super::card::write_secret;
 use super::super::classify;

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use tidegate_sites::brokerage::TIERS;
-use tidegate_sites::link::{Cipher, KeyRing, authority};
+use tidegate_brokerage::TIERS;
+use tidegate_sitekit::link::{Cipher, KeyRing, authority};
 
 use super::super::error::classify;
 use crate::exit::Outcome;

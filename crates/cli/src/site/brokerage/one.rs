@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
+use tidegate_brokerage::app::{CardOptions, Source};
+use tidegate_brokerage::web::{Program, Stub};
+use tidegate_brokerage::{Handshakes, LinkOptions, Running, app, data, web};
 use tidegate_lab::READY;
-use tidegate_sites::brokerage::app::{CardOptions, Source};
-use tidegate_sites::brokerage::web::{Program, Stub};
-use tidegate_sites::brokerage::{Handshakes, LinkOptions, Running, app, data, web};
-use tidegate_sites::link::Files;
-use tidegate_sites::tls::Tls;
+use tidegate_sitekit::link::Files;
+use tidegate_sitekit::tls::Tls;
 
 use super::super::error::classify;
 use super::args::{Args, Tier, Way};

@@ -5,9 +5,9 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
-use tidegate_sites::card::Status;
-use tidegate_sites::card::client::{Client, Patience};
-use tidegate_sites::database::Location;
+use tidegate_card::Status;
+use tidegate_card::client::{Client, Patience};
+use tidegate_sitekit::database::Location;
 
 use crate::common::tiers::{Customer, Page, Tier, counts, location};
 use crate::common::{Running, Text, private, tidegate, wait_until};

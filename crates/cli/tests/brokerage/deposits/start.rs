@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use tidegate_sites::database::Location;
+use tidegate_sitekit::database::Location;
 
 use super::site::{GOOD, PAID, form};
 

@@ -1,0 +1,131 @@
+//! Opens the database, and populates an empty one.
+
+use crate::options::Options;
+use crate::population::{self, Plan};
+use crate::schema::{self, Found};
+use tidegate_sitekit::database::{Connection, Location, notes};
+use tidegate_sitekit::password::PasswordCost;
+use tidegate_sitekit::population::Lock;
+use tidegate_sitekit::token::{self, Signer};
+use tidegate_sitekit::when;
+use tidegate_sitekit::{Error, Result};
+
+/// A site that was last noted as running so long ago was stopped, seconds.
+const ABSENCE: i64 = 90;
+/// Name of the note that holds the key of the forms.
+const FORM_KEY: &str = "form_key";
+
+/// A database that is ready.
+#[derive(Clone, Debug)]
+pub struct Prepared {
+    /// Where the database is.
+    pub location: Location,
+    /// It was populated just now.
+    pub created: bool,
+    /// The scale of its population.
+    pub scale: f64,
+    /// The seed of its population.
+    pub seed: u64,
+    /// Number of synthetic people: `user1` and so on.
+    pub users: i64,
+    /// Signs the forms of this site, in every process that serves it.
+    pub(super) signer: Signer,
+}
+
+/// Opens the database; an empty one is populated, with a progress bar on a
+/// terminal, one whose population was interrupted is populated again, and one of
+/// the version before is brought up to date.
+///
+/// # Errors
+/// Errors for the operator: the database is missing, locked, not writable, of
+/// another kind or version, or was populated with other options.
+pub fn prepare(options: &Options) -> Result<Prepared> {
+    let location = options.location()?;
+    let options = options.clone();
+    let place = location.clone();
+    location.prepare_apart(async move |connection| with(connection, &place, &options).await)
+}
+
+async fn with(
+    connection: &mut Connection,
+    location: &Location,
+    options: &Options,
+) -> Result<Prepared> {
+    let place = location.to_string();
+    let found = schema::look(connection, &place).await?;
+    let created = !matches!(found, Found::Ready | Found::Outdated);
+    if found != Found::Ready {
+        let plan = Plan {
+            scale: options.scale.unwrap_or(Options::SCALE),
+            seed: options.seed.unwrap_or(Options::SEED),
+        };
+        make(connection, location, plan, options.password_cost).await?;
+    }
+    let plan = population::plan_of(connection).await?;
+    let scale_differs =
+        options.scale.is_some_and(|scale| scale.to_string() != plan.scale.to_string());
+    if scale_differs || options.seed.is_some_and(|seed| seed != plan.seed) {
+        let requested = Plan {
+            scale: options.scale.unwrap_or(plan.scale),
+            seed: options.seed.unwrap_or(plan.seed),
+        };
+        return Err(Error::Operator(format!(
+            "{place}: was populated with {plan}, not with {requested} as requested; leave --scale and --seed out to use it, delete it to populate it again, or name another database"
+        )));
+    }
+    resume(connection, when::now()).await?;
+    let key = notes::read_or(connection, FORM_KEY, &token::new_key()).await?;
+    let signer = Signer::from_key(&key).ok_or_else(|| {
+        Error::Operator(format!(
+            "{place}: site_notes: {FORM_KEY}: is no key; delete this row, and the next start makes a new one"
+        ))
+    })?;
+    Ok(Prepared {
+        location: location.clone(),
+        created,
+        scale: plan.scale,
+        seed: plan.seed,
+        users: plan.users(),
+        signer,
+    })
+}
+
+/// Populates an empty database, or brings one up to date, under a lock, so that
+/// of two sites started at once only one does.
+async fn make(
+    connection: &mut Connection,
+    location: &Location,
+    plan: Plan,
+    cost: PasswordCost,
+) -> Result<()> {
+    let lock = Lock::take(connection, location).await?;
+    // Another process may have done it meanwhile.
+    match schema::look(connection, &location.to_string()).await? {
+        Found::Ready => return Ok(()),
+        Found::Outdated => {
+            tracing::info!(database = %location, "bringing it up to date");
+            schema::upgrade(connection).await?;
+        }
+        Found::Empty | Found::Unfinished => {
+            tracing::info!(database = %location, %plan, "populating");
+            population::populate(connection, plan, cost, when::now()).await?;
+        }
+    }
+    lock.release();
+    Ok(())
+}
+
+/// Auctions are paused while the site is stopped: their times move by its
+/// length. Writing the time also shows whether the database is writable.
+async fn resume(connection: &mut Connection, now: i64) -> Result<()> {
+    let seen = notes::read(connection, "last_seen").await?;
+    let away = seen.and_then(|seen| seen.parse::<i64>().ok()).map_or(0, |seen| now - seen);
+    connection.run("BEGIN", &[]).await?;
+    if away > ABSENCE {
+        let sql = "UPDATE items SET start_date = start_date + $1, end_date = end_date + $1";
+        connection.run(sql, &[away.into()]).await?;
+    }
+    notes::write(connection, "last_seen", &now.to_string()).await?;
+    connection.run("COMMIT", &[]).await?;
+    Ok(())
+}

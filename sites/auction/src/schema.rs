@@ -1,0 +1,191 @@
+//! The tables, after RUBiS 1.4, and the notes about the database itself.
+//!
+//! Deviations from RUBiS, each for a reason:
+//! - money is whole cents, points in time are seconds since 1970: both are exact
+//!   and the same in both databases;
+//! - `items.region` repeats the seller's region, so that a search in a region is
+//!   one index range and no join;
+//! - `items.high_bidder` is the user of the highest bid, `items.relist` the
+//!   quantity that a synthetic seller offers again (0: none);
+//! - `users.nb_of_comments` and the table `active_counts` (how many items are
+//!   active in a region and category, 0 standing for all) make "page x of y"
+//!   one lookup;
+//! - `description` comes last, so that a list of items never reads it;
+//! - `item_words` (SQLite) and `items.words` (PostgreSQL) index the names of items;
+//! - `used_forms` holds the forms that were accepted and have not expired yet;
+//! - ids come from the databases' own counters, without a table of counters.
+
+use crate::search_index;
+use tidegate_sitekit::Result;
+use tidegate_sitekit::database::{self, Connection, Dialect, notes, tables};
+
+/// Kind of the site, as a note in its database.
+const KIND: &str = "auction";
+/// Version of these tables; a database of the one before is brought up to date,
+/// one of any other is refused.
+pub const VERSION: &str = "2";
+/// The version before: without `used_forms` and the index of words.
+const BEFORE: &str = "1";
+
+/// All tables, in an order in which they can be dropped and created.
+pub const TABLES: [&str; 12] = [
+    "item_words",
+    "used_forms",
+    "buy_now",
+    "comments",
+    "bids",
+    "old_items",
+    "items",
+    "active_counts",
+    "users",
+    "regions",
+    "categories",
+    "site_notes",
+];
+
+/// The columns that `items` and `old_items` share, in the order of the tables.
+pub const ITEM_COLUMNS: &str = "id, name, initial_price, quantity, reserve_price, buy_now, \
+     nb_of_bids, max_bid, high_bidder, start_date, end_date, seller, region, category, relist, \
+     description";
+
+const TABLE_TEXTS: &str = "
+CREATE TABLE categories (id {int} PRIMARY KEY, name TEXT NOT NULL);
+CREATE TABLE regions (id {int} PRIMARY KEY, name TEXT NOT NULL);
+CREATE TABLE active_counts (
+    region {int} NOT NULL, category {int} NOT NULL, items {int} NOT NULL,
+    PRIMARY KEY (region, category)
+);
+CREATE TABLE users (
+    id {id}, firstname TEXT NOT NULL, lastname TEXT NOT NULL, nickname TEXT NOT NULL,
+    password TEXT NOT NULL, email TEXT NOT NULL, rating {int} NOT NULL, balance {int} NOT NULL,
+    creation_date {int} NOT NULL, region {int} NOT NULL, nb_of_comments {int} NOT NULL
+);
+CREATE TABLE items (
+    id {id}, name TEXT NOT NULL, initial_price {int} NOT NULL,
+    quantity {int} NOT NULL CHECK (quantity >= 0), reserve_price {int} NOT NULL,
+    buy_now {int} NOT NULL, nb_of_bids {int} NOT NULL, max_bid {int} NOT NULL,
+    high_bidder {int} NOT NULL, start_date {int} NOT NULL, end_date {int} NOT NULL,
+    seller {int} NOT NULL, region {int} NOT NULL, category {int} NOT NULL,
+    relist {int} NOT NULL, description TEXT NOT NULL
+);
+CREATE TABLE old_items (
+    id {int} PRIMARY KEY, name TEXT NOT NULL, initial_price {int} NOT NULL,
+    quantity {int} NOT NULL, reserve_price {int} NOT NULL,
+    buy_now {int} NOT NULL, nb_of_bids {int} NOT NULL, max_bid {int} NOT NULL,
+    high_bidder {int} NOT NULL, start_date {int} NOT NULL, end_date {int} NOT NULL,
+    seller {int} NOT NULL, region {int} NOT NULL, category {int} NOT NULL,
+    relist {int} NOT NULL, description TEXT NOT NULL
+);
+CREATE TABLE bids (
+    id {id}, user_id {int} NOT NULL, item_id {int} NOT NULL, qty {int} NOT NULL,
+    bid {int} NOT NULL, max_bid {int} NOT NULL, date {int} NOT NULL
+);
+CREATE TABLE comments (
+    id {id}, from_user_id {int} NOT NULL, to_user_id {int} NOT NULL, item_id {int} NOT NULL,
+    rating {int} NOT NULL, date {int} NOT NULL, comment TEXT NOT NULL
+);
+CREATE TABLE buy_now (
+    id {id}, buyer_id {int} NOT NULL, item_id {int} NOT NULL, qty {int} NOT NULL,
+    date {int} NOT NULL
+);
+";
+
+/// The table that version 2 adds.
+const FORMS_TEXT: &str = "
+CREATE TABLE used_forms (
+    expires {int} NOT NULL, number {int} NOT NULL, stored {int} NOT NULL, figure {int} NOT NULL,
+    content {int} NOT NULL, PRIMARY KEY (expires, number)
+){by_key};
+";
+
+/// Created after the population: building an index is faster than updating it.
+const INDEX_TEXTS: &str = "
+CREATE UNIQUE INDEX users_nickname ON users (nickname);
+CREATE INDEX active_counts_category ON active_counts (category, region);
+CREATE INDEX items_category ON items (category, end_date);
+CREATE INDEX items_region ON items (region, category, end_date);
+CREATE INDEX items_end ON items (end_date);
+CREATE INDEX items_seller ON items (seller, end_date);
+CREATE INDEX old_items_seller ON old_items (seller, end_date);
+CREATE INDEX old_items_winner ON old_items (high_bidder, end_date);
+CREATE INDEX bids_item ON bids (item_id, id);
+CREATE INDEX bids_user ON bids (user_id, item_id, bid);
+CREATE INDEX comments_to ON comments (to_user_id, id);
+CREATE INDEX buy_now_buyer ON buy_now (buyer_id, date);
+";
+
+/// Creates the tables, without indexes.
+pub async fn create_tables(connection: &mut Connection) -> database::Result<()> {
+    tables::create(connection, TABLE_TEXTS).await?;
+    tables::create(connection, FORMS_TEXT).await
+}
+
+/// Brings a database of the version before up to date, in one transaction.
+pub async fn upgrade(connection: &mut Connection) -> database::Result<()> {
+    let begin = match connection.dialect() {
+        Dialect::Sqlite => "BEGIN IMMEDIATE",
+        Dialect::Postgres => "BEGIN",
+    };
+    connection.run(begin, &[]).await?;
+    tables::create(connection, FORMS_TEXT).await?;
+    search_index::create(connection).await?;
+    notes::write(connection, "version", VERSION).await?;
+    connection.run("COMMIT", &[]).await
+}
+
+/// Creates the indexes, and has PostgreSQL analyse its data. SQLite does not:
+/// every query has its index, and its plan must be the same everywhere.
+pub async fn create_indexes(connection: &mut Connection) -> database::Result<()> {
+    connection.script(INDEX_TEXTS.into()).await?;
+    search_index::create(connection).await?;
+    if connection.dialect() == Dialect::Postgres {
+        tables::continue_ids(connection, &["users", "items", "bids", "comments", "buy_now"])
+            .await?;
+        // Items share their ids with those that have ended.
+        let next = "SELECT setval(pg_get_serial_sequence('items', 'id'), GREATEST(
+            (SELECT COALESCE(MAX(id), 0) FROM items), (SELECT COALESCE(MAX(id), 0) FROM old_items), 1));";
+        connection.script(next.into()).await?;
+        connection.script("ANALYZE".into()).await?;
+    }
+    Ok(())
+}
+
+/// Drops the site's tables that exist.
+pub async fn drop_tables(connection: &mut Connection) -> database::Result<()> {
+    tables::drop_all(connection, &TABLES).await
+}
+
+/// State of a database.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// No tables at all.
+    Empty,
+    /// A population that was begun and never finished.
+    Unfinished,
+    /// Complete, of the version before.
+    Outdated,
+    /// Complete, of this version.
+    Ready,
+}
+
+/// Reads the state of the database.
+///
+/// # Errors
+/// The tables are of something else, or of another version: an error for the
+/// operator; nothing is changed.
+pub async fn look(connection: &mut Connection, place: &str) -> Result<Found> {
+    let Some(version) = notes::version(connection, place, KIND, &[VERSION, BEFORE]).await? else {
+        return Ok(Found::Empty);
+    };
+    let outdated = version == BEFORE;
+    match notes::read(connection, "state").await?.as_deref() {
+        Some("ready") if outdated => Ok(Found::Outdated),
+        Some("ready") => Ok(Found::Ready),
+        _ => Ok(Found::Unfinished),
+    }
+}
+
+/// Creates the table of notes with the kind and version of the database.
+pub async fn create_notes(connection: &mut Connection) -> database::Result<()> {
+    notes::create(connection, KIND, VERSION).await
+}

@@ -1,0 +1,135 @@
+//! The running site.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use tidegate_trace::Tracing;
+
+use crate::extra_cpu::with_extra_cpu;
+use crate::options::Options;
+use crate::prepare::{Prepared, prepare};
+use crate::store::{forms, sales};
+use crate::web::{App, State, router};
+use tidegate_sitekit::database::Database;
+use tidegate_sitekit::login_limit::LoginLimit;
+use tidegate_sitekit::password::Hasher;
+use tidegate_sitekit::server::{Peers, Server, Service, available_cores};
+use tidegate_sitekit::throttle::Causes;
+use tidegate_sitekit::when;
+use tidegate_sitekit::{Error, Result};
+
+/// How often ended auctions are closed.
+const CLOSING: Duration = Duration::from_secs(2);
+/// How often the time is noted at which the site was running, in closings.
+const NOTED: u32 = 10;
+/// Causes that were logged: an outage repeats one with each attempt.
+static FAILURES: Causes = Causes::new();
+
+/// A running auction site.
+#[derive(Debug)]
+pub struct Site {
+    server: Server,
+    prepared: Prepared,
+    tracing: Option<Tracing>,
+}
+
+/// Prepares the database, as [`prepare`] does, and starts the site.
+///
+/// # Errors
+/// Those of [`prepare`]; the address is in use or not of this machine; a core
+/// does not exist.
+pub fn start(options: Options) -> Result<Site> {
+    let prepared = prepare(&options)?;
+    let count = options.cores.as_ref().map_or_else(|| available_cores().len(), Vec::len);
+    let takes = options.password_cost.measure();
+    let extra_cpu_from = Instant::now() + options.extra_cpu_after;
+    let login_limit = Arc::new(LoginLimit::new(Instant::now()));
+    let trusted_proxies: Arc<[_]> = options.trusted_proxies.clone().into();
+    let services = Database::for_cores(&prepared.location, count)
+        .into_iter()
+        .enumerate()
+        .map(|(core, database)| {
+            let hasher = Hasher::new(options.password_cost, takes)?;
+            let state = State {
+                database: database.clone(),
+                hasher,
+                signer: prepared.signer.clone(),
+                login_limit: Arc::clone(&login_limit),
+                trusted_proxies: Arc::clone(&trusted_proxies),
+                shelf: Mutex::default(),
+            };
+            let make = move || Service {
+                tls: None,
+                peers: Peers::Public,
+                background: (core == 0).then(|| -> tidegate_sitekit::server::BackgroundTask {
+                    Box::pin(close_auctions(database))
+                }),
+                router: with_extra_cpu(router(App::new(state)), options.extra_cpu, extra_cpu_from),
+            };
+            Ok(Box::new(make) as Box<dyn FnOnce() -> Service + Send>)
+        })
+        .collect::<Result<Vec<_>>>()?;
+    let tracing = options.trace.as_deref().map(trace).transpose()?;
+    let handle = tracing.as_ref().map(Tracing::handle);
+    let server =
+        Server::start(options.listen, options.cores.as_deref(), services, handle.as_ref())?;
+    if let Some(handle) = handle {
+        handle.watch_ports([server.address().port()]);
+    }
+    Ok(Site { server, prepared, tracing })
+}
+
+impl Site {
+    /// The address it listens on.
+    pub fn address(&self) -> SocketAddr {
+        self.server.address()
+    }
+
+    /// Its database.
+    pub fn prepared(&self) -> &Prepared {
+        &self.prepared
+    }
+
+    /// Stops accepting, waits for the requests in flight (at most 5 s), and
+    /// returns when every core has stopped and the trace is written.
+    pub fn shutdown(self) {
+        self.server.shutdown();
+        if let Some(tracing) = self.tracing {
+            tracing::info!("{}", tracing.finish());
+        }
+    }
+}
+
+/// Begins a trace.
+fn trace(file: &Path) -> Result<Tracing> {
+    let options = tidegate_trace::Options::new(tidegate_trace::Role::Site, file);
+    let tracing = Tracing::start(&options, |why| tracing::error!("{why}"));
+    tracing.map_err(|error| Error::Operator(error.to_string()))
+}
+
+/// Closes auctions as they end, forgets used forms as they expire, and notes that
+/// the site is running.
+async fn close_auctions(database: Database) {
+    let mut turn: u32 = 0;
+    loop {
+        let closed = async {
+            while sales::close_ended(&database, when::now()).await? > 0 {
+                tokio::task::yield_now().await;
+            }
+            forms::forget_expired(&database, when::now()).await?;
+            if turn.is_multiple_of(NOTED) {
+                sales::note_running(&database, when::now()).await?;
+            }
+            Result::<()>::Ok(())
+        };
+        if let Err(error) = closed.await
+            && let Some(left_out) = FAILURES.allows(&error.to_string(), Instant::now())
+        {
+            tracing::warn!(%error, left_out, "auctions could not be closed; trying again");
+        }
+        turn = turn.wrapping_add(1);
+        tokio::time::sleep(CLOSING).await;
+    }
+}

@@ -1,0 +1,113 @@
+//! Buying at the fixed price.
+
+use super::bids::{ended, too_few};
+use super::forms::{self, Earlier, Form, Receipt};
+use tidegate_sitekit::database::{self, Database, Fields, LockingSql, Record};
+use tidegate_sitekit::money::Cents;
+use tidegate_sitekit::{Refusal, Result, locking};
+
+/// A new purchase.
+#[derive(Clone, Copy, Debug)]
+pub struct NewPurchase {
+    /// Who buys.
+    pub user: i64,
+    /// Which item.
+    pub item: i64,
+    /// How many of it.
+    pub quantity: i64,
+    /// Now.
+    pub date: i64,
+}
+
+/// Result of a purchase.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bought {
+    /// What one costs.
+    pub price: Cents,
+    /// How many were bought.
+    pub quantity: i64,
+    /// How many are left.
+    pub left: i64,
+    /// The form was sent before, with other values.
+    pub differs: bool,
+}
+
+impl Record for Bought {
+    fn read(fields: &impl Fields) -> database::Result<Self> {
+        let (price, quantity) = (Cents(fields.int(0)?), fields.int(1)?);
+        Ok(Self { price, quantity, left: 0, differs: false })
+    }
+}
+
+struct Offer {
+    quantity: i64,
+    buy_now: Cents,
+    end_date: i64,
+}
+
+impl Record for Offer {
+    fn read(fields: &impl Fields) -> database::Result<Self> {
+        Ok(Self {
+            quantity: fields.int(0)?,
+            buy_now: Cents(fields.int(1)?),
+            end_date: fields.int(2)?,
+        })
+    }
+}
+
+const OFFER: LockingSql = locking!("SELECT quantity, buy_now, end_date FROM items WHERE id = $1");
+
+pub(crate) const BY_ID: &str = "SELECT COALESCE(i.buy_now, o.buy_now), b.qty FROM buy_now b
+     LEFT JOIN items i ON i.id = b.item_id LEFT JOIN old_items o ON o.id = b.item_id
+     WHERE b.id = $1";
+
+/// Buys in one transaction: the item is locked, its quantity goes down, and with
+/// the last one its auction ends. A form sent again is carried out once.
+///
+/// # Errors
+/// The auction has ended or has no fixed price, or fewer items are left: errors
+/// of the client.
+pub async fn buy(database: &Database, form: Form, new: NewPurchase) -> Result<Bought> {
+    let mut transaction = database.begin().await?;
+    let offer = transaction.lock::<Offer>(OFFER, &[new.item.into()]).await?;
+    let offer = offer.filter(|offer| offer.end_date > new.date && offer.quantity > 0);
+    let Some(offer) = offer else {
+        let refusal = ended("It was sold before your purchase arrived.");
+        let earlier = forms::refuse(transaction, form, refusal).await?;
+        return bought(database, earlier).await;
+    };
+    let Some(price) = offer.buy_now.some() else {
+        let earlier = forms::refuse(transaction, form, no_fixed_price()).await?;
+        return bought(database, earlier).await;
+    };
+    if new.quantity > offer.quantity {
+        let earlier = forms::refuse(transaction, form, too_few(offer.quantity)).await?;
+        return bought(database, earlier).await;
+    }
+    let left = offer.quantity - new.quantity;
+    let sql = "INSERT INTO buy_now (buyer_id, item_id, qty, date) VALUES ($1, $2, $3, $4)
+               RETURNING id";
+    let values = [new.user.into(), new.item.into(), new.quantity.into(), new.date.into()];
+    let row = transaction.first(sql, &values).await?.ok_or(database::Error::NoRow)?;
+    let end = if left == 0 { new.date } else { offer.end_date };
+    let sql = "UPDATE items SET quantity = $1, end_date = $2 WHERE id = $3";
+    transaction.run(sql, &[left.into(), end.into(), new.item.into()]).await?;
+    match forms::commit(transaction, form, Receipt { row, figure: left }).await? {
+        Some(earlier) => bought(database, earlier).await,
+        None => Ok(Bought { price, quantity: new.quantity, left, differs: false }),
+    }
+}
+
+/// The purchase that a form has stored.
+async fn bought(database: &Database, earlier: Earlier) -> Result<Bought> {
+    let Receipt { row, figure } = earlier.receipt;
+    let bought: Option<Bought> = database.first(BY_ID, &[row.into()]).await?;
+    let bought = bought.ok_or(database::Error::NoRow)?;
+    Ok(Bought { left: figure, differs: earlier.differs, ..bought })
+}
+
+/// The refusal of a purchase of an item without a fixed price.
+pub fn no_fixed_price() -> Refusal {
+    let why = "Its seller takes bids only.";
+    Refusal::new(409, "This item has no fixed price", why, "Place a bid on it instead.")
+}

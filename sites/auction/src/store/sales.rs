@@ -1,0 +1,245 @@
+//! Offering an item, and closing auctions that have ended.
+
+use super::forms::{self, Earlier, Form, Receipt};
+use super::items;
+use super::listing::count_change;
+use crate::schema::ITEM_COLUMNS;
+use tidegate_sitekit::Result;
+use tidegate_sitekit::database::{self, Database, Dialect, Fields, Record, Transaction};
+use tidegate_sitekit::money::Cents;
+use tidegate_sitekit::when::DAY;
+
+/// A new item.
+#[derive(Clone, Copy, Debug)]
+pub struct NewItem<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// The seller's words.
+    pub description: &'a str,
+    /// Where bidding begins.
+    pub initial_price: Cents,
+    /// Below this the seller keeps it; zero for none.
+    pub reserve_price: Cents,
+    /// The fixed price, zero for none.
+    pub buy_now: Cents,
+    /// How many.
+    pub quantity: i64,
+    /// Its category.
+    pub category: i64,
+    /// Whose it is.
+    pub seller: i64,
+    /// Where the seller is.
+    pub region: i64,
+    /// When the auction begins.
+    pub start_date: i64,
+    /// When it ends.
+    pub end_date: i64,
+    /// With which quantity it is offered again when it has ended, zero for not.
+    pub relist: i64,
+}
+
+/// An item that was stored.
+#[derive(Clone, Debug)]
+pub struct Offered {
+    /// Its id.
+    pub id: i64,
+    /// Its name.
+    pub name: String,
+    /// Its category.
+    pub category: i64,
+    /// Where bidding begins.
+    pub initial_price: Cents,
+    /// Below this the seller keeps it; zero for none.
+    pub reserve_price: Cents,
+    /// The fixed price, zero for none.
+    pub buy_now: Cents,
+    /// How many were offered.
+    pub quantity: i64,
+    /// When the auction ends.
+    pub end_date: i64,
+    /// The form was sent before, with other values.
+    pub differs: bool,
+}
+
+/// Stores a new item. A form sent again is stored once.
+///
+/// # Errors
+/// An error of the database; then nothing was changed.
+pub async fn offer(database: &Database, form: Form, new: &NewItem<'_>) -> Result<Offered> {
+    let mut transaction = database.begin().await?;
+    let id = insert(&mut transaction, new).await?;
+    match forms::commit(transaction, form, Receipt { row: id, figure: new.quantity }).await? {
+        Some(earlier) => offered(database, earlier).await,
+        None => Ok(Offered {
+            id,
+            name: new.name.into(),
+            category: new.category,
+            initial_price: new.initial_price,
+            reserve_price: new.reserve_price,
+            buy_now: new.buy_now,
+            quantity: new.quantity,
+            end_date: new.end_date,
+            differs: false,
+        }),
+    }
+}
+
+/// The item that a form has stored.
+async fn offered(database: &Database, earlier: Earlier) -> Result<Offered> {
+    let Receipt { row, figure } = earlier.receipt;
+    let item = items::item(database, row).await?.ok_or(database::Error::NoRow)?;
+    Ok(Offered {
+        id: item.id,
+        name: item.name,
+        category: item.category,
+        initial_price: item.initial_price,
+        reserve_price: item.reserve_price,
+        buy_now: item.buy_now,
+        quantity: figure,
+        end_date: item.end_date,
+        differs: earlier.differs,
+    })
+}
+
+async fn insert(transaction: &mut Transaction, new: &NewItem<'_>) -> Result<i64> {
+    let sql =
+        "INSERT INTO items (name, initial_price, quantity, reserve_price, buy_now, nb_of_bids,
+                                  max_bid, high_bidder, start_date, end_date, seller, region,
+                                  category, relist, description)
+               VALUES ($1, $2, $3, $4, $5, 0, 0, 0, $6, $7, $8, $9, $10, $11, $12) RETURNING id";
+    let values = [
+        new.name.into(),
+        new.initial_price.0.into(),
+        new.quantity.into(),
+        new.reserve_price.0.into(),
+        new.buy_now.0.into(),
+        new.start_date.into(),
+        new.end_date.into(),
+        new.seller.into(),
+        new.region.into(),
+        new.category.into(),
+        new.relist.into(),
+        new.description.into(),
+    ];
+    let id = transaction.first(sql, &values).await?.ok_or(database::Error::NoRow)?;
+    count_change(transaction, new.region, new.category, 1).await?;
+    Ok(id)
+}
+
+struct Ended {
+    id: i64,
+    region: i64,
+    category: i64,
+    relist: i64,
+}
+
+impl Record for Ended {
+    fn read(fields: &impl Fields) -> database::Result<Self> {
+        Ok(Self {
+            id: fields.int(0)?,
+            region: fields.int(1)?,
+            category: fields.int(2)?,
+            relist: fields.int(3)?,
+        })
+    }
+}
+
+struct Again {
+    name: String,
+    description: String,
+    initial_price: i64,
+    reserve_price: i64,
+    buy_now: i64,
+    seller: i64,
+    lasted: i64,
+}
+
+impl Record for Again {
+    fn read(fields: &impl Fields) -> database::Result<Self> {
+        Ok(Self {
+            name: fields.text(0)?,
+            description: fields.text(1)?,
+            initial_price: fields.int(2)?,
+            reserve_price: fields.int(3)?,
+            buy_now: fields.int(4)?,
+            seller: fields.int(5)?,
+            lasted: fields.int(6)?,
+        })
+    }
+}
+
+pub(crate) const ENDED: &str = "SELECT id, region, category, relist FROM items
+     WHERE end_date <= $1 ORDER BY end_date LIMIT 20";
+
+/// Moves up to 20 ended auctions to `old_items` and returns how many; few, so
+/// that bidders never wait long for the lock. A synthetic seller offers the same
+/// item again at once, so that a site keeps its size over days and under a heavy
+/// load of buyers.
+pub async fn close_ended(database: &Database, now: i64) -> Result<usize> {
+    // Reading takes no lock; only an ended auction does.
+    let due: Vec<Ended> = database.all(ENDED, &[now.into()]).await?;
+    if due.is_empty() {
+        return Ok(0);
+    }
+    let mut ids: Vec<i64> = due.iter().map(|ended| ended.id).collect();
+    ids.sort_unstable();
+    let mut transaction = database.begin().await?;
+    let lock = match transaction.dialect() {
+        Dialect::Sqlite => "SELECT id FROM items WHERE id = $1",
+        Dialect::Postgres => "SELECT id FROM items WHERE id = $1 FOR UPDATE SKIP LOCKED",
+    };
+    let mut closed = 0;
+    for id in ids {
+        // Another process may have closed it, or a late bidder holds its lock.
+        if transaction.first::<i64>(lock, &[id.into()]).await?.is_none() {
+            continue;
+        }
+        let ended = due.iter().find(|ended| ended.id == id).expect("taken from there");
+        close(&mut transaction, ended, now).await?;
+        closed += 1;
+    }
+    transaction.commit().await?;
+    Ok(closed)
+}
+
+async fn close(transaction: &mut Transaction, ended: &Ended, now: i64) -> Result<()> {
+    let keep = sqlx::AssertSqlSafe(format!(
+        "INSERT INTO old_items ({ITEM_COLUMNS}) SELECT {ITEM_COLUMNS} FROM items WHERE id = $1"
+    ));
+    transaction.run(keep, &[ended.id.into()]).await?;
+    transaction.run("DELETE FROM items WHERE id = $1", &[ended.id.into()]).await?;
+    count_change(transaction, ended.region, ended.category, -1).await?;
+    if ended.relist == 0 {
+        return Ok(());
+    }
+    let sql = "SELECT name, description, initial_price, reserve_price, buy_now, seller,
+                      end_date - start_date FROM old_items WHERE id = $1";
+    let Some(again) = transaction.first::<Again>(sql, &[ended.id.into()]).await? else {
+        return Ok(());
+    };
+    let new = NewItem {
+        name: &again.name,
+        description: &again.description,
+        initial_price: Cents(again.initial_price),
+        reserve_price: Cents(again.reserve_price),
+        buy_now: Cents(again.buy_now),
+        quantity: ended.relist,
+        category: ended.category,
+        seller: again.seller,
+        region: ended.region,
+        start_date: now,
+        // An item sold early lasted less than its seller intended.
+        end_date: now + again.lasted.clamp(DAY, 7 * DAY),
+        relist: ended.relist,
+    };
+    insert(transaction, &new).await?;
+    Ok(())
+}
+
+/// Notes that the site was running at `now`: auctions are paused while it is not.
+pub async fn note_running(database: &Database, now: i64) -> Result<()> {
+    let mut transaction = database.begin().await?;
+    let sql = "UPDATE site_notes SET value = $1 WHERE name = 'last_seen'";
+    transaction.run(sql, &[now.to_string().as_str().into()]).await?;
+    transaction.commit().await
+}

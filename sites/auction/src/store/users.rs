@@ -1,0 +1,177 @@
+//! Accounts: profiles, registration, signing in.
+
+use super::forms::{self, Earlier, Form, Receipt};
+use tidegate_sitekit::database::{self, Database, Fields, Record};
+use tidegate_sitekit::{Refusal, Result};
+
+/// The public profile of a person.
+#[derive(Clone, Debug)]
+pub struct User {
+    /// Their id.
+    pub id: i64,
+    /// Their nickname.
+    pub nickname: String,
+    /// The sum of the ratings that others gave.
+    pub rating: i64,
+    /// When they signed up.
+    pub creation_date: i64,
+    /// Where they are.
+    pub region: i64,
+    /// How many comments others left.
+    pub nb_of_comments: i64,
+}
+
+impl Record for User {
+    fn read(fields: &impl Fields) -> database::Result<Self> {
+        Ok(Self {
+            id: fields.int(0)?,
+            nickname: fields.text(1)?,
+            rating: fields.int(2)?,
+            creation_date: fields.int(3)?,
+            region: fields.int(4)?,
+            nb_of_comments: fields.int(5)?,
+        })
+    }
+}
+
+/// A person with their password's hash.
+#[derive(Debug)]
+pub struct Account {
+    /// Who.
+    pub user: User,
+    /// The stored hash.
+    pub password: String,
+}
+
+impl Record for Account {
+    fn read(fields: &impl Fields) -> database::Result<Self> {
+        Ok(Self { user: User::read(fields)?, password: fields.text(6)? })
+    }
+}
+
+/// A new account. The password is hashed already.
+#[derive(Debug)]
+pub struct NewUser<'a> {
+    /// First name.
+    pub firstname: &'a str,
+    /// Last name.
+    pub lastname: &'a str,
+    /// Nickname, unique.
+    pub nickname: &'a str,
+    /// Hash of the password.
+    pub password: &'a str,
+    /// Mail address.
+    pub email: &'a str,
+    /// Region.
+    pub region: i64,
+    /// Now.
+    pub creation_date: i64,
+}
+
+/// An account that was opened.
+#[derive(Clone, Debug)]
+pub struct Opened {
+    /// Its id.
+    pub id: i64,
+    /// First name.
+    pub firstname: String,
+    /// Last name.
+    pub lastname: String,
+    /// Nickname.
+    pub nickname: String,
+    /// Mail address.
+    pub email: String,
+    /// Region.
+    pub region: i64,
+    /// The form was sent before, with other values.
+    pub differs: bool,
+}
+
+impl Record for Opened {
+    fn read(fields: &impl Fields) -> database::Result<Self> {
+        Ok(Self {
+            id: fields.int(0)?,
+            firstname: fields.text(1)?,
+            lastname: fields.text(2)?,
+            nickname: fields.text(3)?,
+            email: fields.text(4)?,
+            region: fields.int(5)?,
+            differs: false,
+        })
+    }
+}
+
+pub(crate) const OPENED: &str =
+    "SELECT id, firstname, lastname, nickname, email, region FROM users WHERE id = $1";
+
+pub(crate) const BY_ID: &str =
+    "SELECT id, nickname, rating, creation_date, region, nb_of_comments FROM users WHERE id = $1";
+
+pub(crate) const BY_NICKNAME: &str =
+    "SELECT id, nickname, rating, creation_date, region, nb_of_comments, password
+     FROM users WHERE nickname = $1";
+
+/// The person of this id.
+pub async fn by_id(database: &Database, id: i64) -> Result<Option<User>> {
+    database.first(BY_ID, &[id.into()]).await
+}
+
+/// The account of this nickname.
+pub async fn account(database: &Database, nickname: &str) -> Result<Option<Account>> {
+    database.first(BY_NICKNAME, &[nickname.into()]).await
+}
+
+/// Replaces the hash of a password, unless it has changed meanwhile.
+pub async fn renew_password(database: &Database, id: i64, old: &str, new: &str) -> Result<()> {
+    let mut transaction = database.begin().await?;
+    let sql = "UPDATE users SET password = $1 WHERE id = $2 AND password = $3";
+    transaction.run(sql, &[new.into(), id.into(), old.into()]).await?;
+    transaction.commit().await
+}
+
+/// Creates an account. A form sent again creates one account.
+///
+/// # Errors
+/// The nickname is taken: an error of the client.
+pub async fn register(database: &Database, form: Form, new: &NewUser<'_>) -> Result<Opened> {
+    let mut transaction = database.begin().await?;
+    let sql = "INSERT INTO users (firstname, lastname, nickname, password, email, rating, balance,
+                                  creation_date, region, nb_of_comments)
+               VALUES ($1, $2, $3, $4, $5, 0, 0, $6, $7, 0)
+               ON CONFLICT (nickname) DO NOTHING RETURNING id";
+    let values = [
+        new.firstname.into(),
+        new.lastname.into(),
+        new.nickname.into(),
+        new.password.into(),
+        new.email.into(),
+        new.creation_date.into(),
+        new.region.into(),
+    ];
+    let Some(id) = transaction.first::<i64>(sql, &values).await? else {
+        let why = format!("Somebody else is called {} here.", new.nickname);
+        let remedy = "Go back and choose another nickname.";
+        let refusal = Refusal::new(409, "This nickname is taken", why, remedy);
+        let earlier = forms::refuse(transaction, form, refusal).await?;
+        return opened(database, earlier).await;
+    };
+    match forms::commit(transaction, form, Receipt { row: id, figure: 0 }).await? {
+        Some(earlier) => opened(database, earlier).await,
+        None => Ok(Opened {
+            id,
+            firstname: new.firstname.into(),
+            lastname: new.lastname.into(),
+            nickname: new.nickname.into(),
+            email: new.email.into(),
+            region: new.region,
+            differs: false,
+        }),
+    }
+}
+
+/// The account that a form has opened.
+async fn opened(database: &Database, earlier: Earlier) -> Result<Opened> {
+    let opened: Option<Opened> = database.first(OPENED, &[earlier.receipt.row.into()]).await?;
+    let opened = opened.ok_or(database::Error::NoRow)?;
+    Ok(Opened { differs: earlier.differs, ..opened })
+}

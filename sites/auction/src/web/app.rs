@@ -1,0 +1,206 @@
+//! State that the pages of one core share, and signing in.
+
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use axum::extract::{FromRequest, Request};
+use maud::Markup;
+
+use super::failure::{Failure, missing};
+use super::layout::count;
+use crate::store::forms::Form;
+use crate::store::users::{self, User};
+use tidegate_sitekit::database::Database;
+use tidegate_sitekit::login_limit::LoginLimit;
+use tidegate_sitekit::password::{Hasher, Verdict};
+use tidegate_sitekit::token::{Signer, TokenError};
+use tidegate_sitekit::web::form::Posted;
+use tidegate_sitekit::when;
+use tidegate_sitekit::{Refusal, Result};
+
+/// How long a form stays valid, seconds.
+const FORM_LASTS: i64 = 3600;
+
+/// The state of one core.
+#[derive(Clone, Debug)]
+pub struct App(Arc<State>);
+
+/// Content of [`App`].
+#[derive(Debug)]
+pub struct State {
+    /// The database.
+    pub database: Database,
+    /// Hashes passwords.
+    pub hasher: Hasher,
+    /// Signs tokens.
+    pub signer: Signer,
+    /// Limits guesses of passwords; of all cores.
+    pub login_limit: Arc<LoginLimit>,
+    /// Proxies whose `X-Forwarded-For` names the customer.
+    pub trusted_proxies: Arc<[IpAddr]>,
+    /// The auctions on the home page, and when they were read (seconds).
+    pub shelf: Mutex<Option<(i64, Markup)>>,
+}
+
+impl std::ops::Deref for App {
+    type Target = State;
+
+    fn deref(&self) -> &State {
+        &self.0
+    }
+}
+
+impl FromRequest<App> for Posted {
+    type Rejection = Failure;
+
+    async fn from_request(request: Request, app: &App) -> Result<Self, Failure> {
+        Ok(Self::receive(request, &app.trusted_proxies).await?)
+    }
+}
+
+/// A form that the site has issued, as its token says.
+#[derive(Clone, Copy, Debug)]
+pub struct Issued {
+    /// Who signed in for it; 0 for nobody.
+    pub user: i64,
+    /// What it was issued for.
+    pub purpose: Purpose,
+    /// The form itself, which is accepted once.
+    pub form: Form,
+}
+
+/// What a form was issued for. A token is valid for one purpose only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// A bid on this item of at least so many cents.
+    Bid { item: i64, minimum: i64 },
+    /// A purchase of this item.
+    Buy { item: i64 },
+    /// A comment about this person after this item.
+    Comment { to: i64, item: i64 },
+    /// An item to sell.
+    Sell,
+    /// A new account.
+    Register,
+}
+
+impl App {
+    /// The state of a core.
+    pub fn new(state: State) -> Self {
+        Self(Arc::new(state))
+    }
+
+    /// The person whose nickname and password a form contains.
+    ///
+    /// # Errors
+    /// They do not match; the message does not say which one is wrong. Too many
+    /// logins have failed from this address or for this account.
+    pub async fn sign_in(&self, posted: &Posted) -> Result<User> {
+        let mut form = posted.check();
+        let nickname = form.text("nickname", "Nickname", 1..=32);
+        let password = form.secret("password", "Password", 1..=128);
+        form.done()?;
+        let login = self.login_limit.login(posted.client(), nickname);
+        self.login_limit.check(login, Instant::now()).map_err(too_many)?;
+        let account = users::account(&self.database, nickname).await?;
+        let stored = account.as_ref().map(|account| account.password.clone());
+        let turn = self.hasher.turn().await;
+        let guess = self.login_limit.guess(login).await.map_err(too_many)?;
+        let verdict = turn.verify(password.to_owned(), stored).await?;
+        match (account, verdict) {
+            (Some(account), Verdict::Right) => {
+                guess.right();
+                Ok(account.user)
+            }
+            (Some(account), Verdict::RightRenew(new)) => {
+                guess.right();
+                let (id, old) = (account.user.id, &account.password);
+                users::renew_password(&self.database, id, old, &new).await?;
+                Ok(account.user)
+            }
+            (None, _) | (_, Verdict::Wrong) => {
+                guess.wrong();
+                Err(Refusal::new(
+                    403,
+                    "You could not be signed in",
+                    "Nickname and password do not belong together.",
+                    "Go back and try again; mind capital letters. If you have no account yet, register first.",
+                )
+                .into())
+            }
+        }
+    }
+
+    /// A token for the next form, with the person (0: nobody), the purpose and a
+    /// number of its own.
+    pub fn token(&self, user: i64, purpose: Purpose) -> String {
+        let [kind, subject, extra] = match purpose {
+            Purpose::Bid { item, minimum } => [1, item, minimum],
+            Purpose::Buy { item } => [2, item, 0],
+            Purpose::Comment { to, item } => [3, to, item],
+            Purpose::Sell => [4, 0, 0],
+            Purpose::Register => [5, 0, 0],
+        };
+        let number = rand::random_range(0..i64::MAX);
+        self.signer.sign(&[kind, user, subject, extra, number], when::now() + FORM_LASTS)
+    }
+
+    /// What a submitted form was issued for.
+    ///
+    /// # Errors
+    /// The token is missing, forged, or expired.
+    pub fn issued(&self, posted: &Posted) -> Result<Issued> {
+        let token = posted.get("auth").unwrap_or_default();
+        let ([kind, user, subject, extra, number], expires) =
+            self.signer.open(token, when::now()).map_err(|error| match error {
+                TokenError::Invalid => refused("It is not a form that this site has issued."),
+                TokenError::Expired => refused("It was open for more than an hour."),
+            })?;
+        let purpose = match kind {
+            1 => Purpose::Bid { item: subject, minimum: extra },
+            2 => Purpose::Buy { item: subject },
+            3 => Purpose::Comment { to: subject, item: extra },
+            4 => Purpose::Sell,
+            _ => Purpose::Register,
+        };
+        Ok(Issued { user, purpose, form: Form { expires, number, content: posted.content() } })
+    }
+
+    /// The person of this id.
+    ///
+    /// # Errors
+    /// There is none.
+    pub async fn user(&self, id: i64) -> Result<User> {
+        let user = users::by_id(&self.database, id).await?;
+        Ok(user.ok_or_else(|| missing("person", "Nobody has this number."))?)
+    }
+}
+
+/// The refusal of a login after too many have failed. It does not say whether the
+/// password would have been right.
+fn too_many(wait: Duration) -> Refusal {
+    // Whole seconds, rounded up: earlier it would be refused again.
+    let wait = Duration::from_secs(wait.as_millis().div_ceil(1000).try_into().unwrap_or(u64::MAX));
+    let refusal = Refusal::new(
+        429,
+        "Too many attempts to sign in",
+        "Too many of them have failed, from your address or for this account.",
+        &format!("Wait {}, then go back and try again.", count(whole(wait), "second", "seconds")),
+    );
+    Refusal { retry_after: Some(wait), ..refusal }
+}
+
+fn whole(wait: Duration) -> i64 {
+    i64::try_from(wait.as_secs()).unwrap_or(i64::MAX)
+}
+
+/// The refusal of a form that was issued for another purpose.
+pub fn refused(why: &str) -> Refusal {
+    Refusal::new(
+        403,
+        "This form cannot be used",
+        why,
+        "Begin again where you opened it, and send it anew.",
+    )
+}

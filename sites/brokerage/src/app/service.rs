@@ -1,0 +1,145 @@
+//! The application tier as a service.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+
+use super::audit::Audit;
+use super::deposits::{Processor, Shared, Worker};
+use super::matcher::Matcher;
+use super::options::Options;
+use crate::protocol::deposits::front::{CreateDeposit, GetDeposit, GetDeposits, TakeEvent};
+use crate::protocol::front::{
+    CancelOrder, ChangePassword, CreateOrder, Credit, GetHistory, GetOpenOrders, GetOrderEntry,
+    GetOverview, GetPortfolio, GetQuotes, SignIn, SignOut,
+};
+use crate::protocol::{GetHealth, Operation};
+use crate::rpc::{answer, health, health_through, unknown};
+use crate::tier::{APP, DATA, Running, WEB};
+use tidegate_sitekit::link::{self, Client, ClientSide, Reply, ServerSide};
+use tidegate_sitekit::login_limit::LoginLimit;
+use tidegate_sitekit::password::Hasher;
+use tidegate_sitekit::server::{BackgroundTask, Peers, Server, Service, available_cores};
+
+/// Starts the application tier. The data tier may come later: until it can be reached,
+/// requests fail.
+///
+/// # Errors
+/// The files of the links or of the feed cannot be used; the address is in use or not of
+/// this machine; a core does not exist.
+pub fn start(options: Options) -> tidegate_sitekit::Result<Running> {
+    options.check()?;
+    let feed = options.feed.open()?;
+    let front = ServerSide::new(options.front.spec, &options.front.files, APP, WEB)?
+        .known_as(&options.known_as);
+    let back = ClientSide::new(options.back.spec, &options.back.files, APP, DATA)?;
+    let login_limit = Arc::new(LoginLimit::new(Instant::now()));
+    let audit = Arc::new(Audit::default());
+    let takes = options.password_cost.measure();
+    let shared = Arc::new(Shared::default());
+    let count = options.cores.as_ref().map_or_else(|| available_cores().len(), Vec::len);
+    let services = (0..count)
+        .map(|core| {
+            let client = Client::new(back.clone(), &options.next, Options::DEADLINES)?;
+            let processor = |card| Processor::new(card, client.clone(), Arc::clone(&shared));
+            let cards = options.card.as_ref().map(processor).transpose()?;
+            let background = (core == 0).then(|| {
+                let matcher = Matcher::new(client.clone(), feed.clone(), options.interval);
+                let worker = cards.clone().map(|cards| Worker::new(client.clone(), cards));
+                run(matcher, worker)
+            });
+            let app = App(Arc::new(State {
+                client,
+                hasher: Hasher::new(options.password_cost, takes)?,
+                login_limit: Arc::clone(&login_limit),
+                audit: Arc::clone(&audit),
+                interval: options.interval,
+                cards,
+            }));
+            let front = front.clone();
+            let make = move || Service {
+                tls: front.tls(),
+                peers: Peers::Tiers,
+                background,
+                router: link::router(&front, app),
+            };
+            Ok(Box::new(make) as Box<dyn FnOnce() -> Service + Send>)
+        })
+        .collect::<tidegate_sitekit::Result<Vec<_>>>()?;
+    let server = Server::start(options.listen, options.cores.as_deref(), services, None)?;
+    Ok(Running::new(server))
+}
+
+/// What runs beside the requests.
+fn run(matcher: Matcher, worker: Option<Worker>) -> BackgroundTask {
+    Box::pin(async {
+        match worker {
+            Some(worker) => {
+                tokio::join!(matcher.run(), worker.run());
+            }
+            None => matcher.run().await,
+        }
+    })
+}
+
+/// The application tier of one core.
+#[derive(Clone)]
+pub struct App(Arc<State>);
+
+/// Content of [`App`].
+pub struct State {
+    /// Calls the data tier.
+    pub client: Client,
+    /// Hashes passwords.
+    pub hasher: Hasher,
+    /// Limits guesses of passwords; of all cores.
+    pub login_limit: Arc<LoginLimit>,
+    /// Logs who signs in and who does not; of all cores.
+    pub audit: Arc<Audit>,
+    /// Time between two ticks of the feed.
+    pub interval: Duration,
+    /// The card processor, if there is one.
+    pub cards: Option<Processor>,
+}
+
+impl std::ops::Deref for App {
+    type Target = State;
+
+    fn deref(&self) -> &State {
+        &self.0
+    }
+}
+
+impl link::Handler for App {
+    async fn call(&self, operation: &str, body: Bytes) -> Reply {
+        let body = &body;
+        match operation {
+            GetHealth::NAME => {
+                answer(body, |_: GetHealth| async { Ok(health_through(APP, &self.client).await) })
+                    .await
+            }
+            SignIn::NAME => answer(body, |request| self.sign_in(request)).await,
+            ChangePassword::NAME => answer(body, |request| self.change_password(request)).await,
+            SignOut::NAME => answer(body, |request| self.sign_out(request)).await,
+            GetOverview::NAME => answer(body, |request| self.overview(request)).await,
+            GetPortfolio::NAME => answer(body, |request| self.portfolio(request)).await,
+            GetOpenOrders::NAME => answer(body, |request| self.open_orders(request)).await,
+            GetHistory::NAME => answer(body, |request| self.history(request)).await,
+            GetOrderEntry::NAME => answer(body, |request| self.order_entry(request)).await,
+            CreateOrder::NAME => answer(body, |request| self.create(request)).await,
+            CancelOrder::NAME => answer(body, |request| self.cancel(request)).await,
+            GetQuotes::NAME => answer(body, |request| self.quotes(request)).await,
+            Credit::NAME => answer(body, |request| self.credit(request)).await,
+            GetDeposits::NAME => answer(body, |request| self.deposits(request)).await,
+            GetDeposit::NAME => answer(body, |request| self.deposit(request)).await,
+            CreateDeposit::NAME => answer(body, |request| self.create_deposit(request)).await,
+            TakeEvent::NAME => answer(body, |request| self.take_event(request)).await,
+            _ => unknown(operation),
+        }
+    }
+
+    async fn health(&self) -> Reply {
+        health(&health_through(APP, &self.client).await)
+    }
+}

@@ -1,0 +1,318 @@
+//! Fills an empty database with customers, securities and orders. The same number and seed
+//! give the same population on every machine, but for its times, which are relative to its
+//! making.
+//!
+//! Customers are `customer1` to `customerN` with the passwords `password1` to `passwordN`.
+//! Each has paid in half a million dollars or more, has given 15 to 40 orders in the last
+//! half year, most of which were carried out, and has 2 to 6 open orders, so far from the
+//! price that the random walk does not reach them.
+
+mod customer;
+
+use std::collections::BTreeMap;
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+use super::schema;
+use super::store::cash::{MARKET, OUTSIDE};
+use crate::protocol::back::Right;
+use crate::securities;
+use tidegate_sitekit::database::{Connection, Dialect, notes};
+use tidegate_sitekit::population::{Batch, Hashing, Secret};
+use tidegate_sitekit::{Error, Result};
+
+use customer::{Ledger, Life};
+
+/// Customers that are made and written at once.
+const AT_ONCE: i64 = 500;
+
+/// Size and seed of a population.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// Customers.
+    pub customers: i64,
+    /// Seed of the random streams.
+    pub seed: u64,
+}
+
+impl std::fmt::Display for Plan {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} customers, seed {}", self.customers, self.seed)
+    }
+}
+
+/// Reads the plan that a database was populated with.
+///
+/// # Errors
+/// There is none: an error for the operator.
+pub async fn plan_of(connection: &mut Connection) -> Result<Plan> {
+    let customers = notes::read(connection, "customers").await?;
+    let seed = notes::read(connection, "seed").await?;
+    let read = |text: Option<String>| text.and_then(|text| text.parse().ok());
+    match (read(customers), seed.and_then(|seed| seed.parse().ok())) {
+        (Some(customers), Some(seed)) => Ok(Plan { customers, seed }),
+        _ => Err(Error::Operator(
+            "the database lacks the size and seed of its population; delete it and start again"
+                .into(),
+        )),
+    }
+}
+
+/// Fills the database. Tables of an earlier population are dropped first.
+///
+/// # Errors
+/// A database error, or no memory for a hash.
+pub async fn populate(
+    connection: &mut Connection,
+    plan: Plan,
+    hashing: Hashing,
+    now: i64,
+) -> Result<()> {
+    schema::drop_tables(connection).await?;
+    let embedded = connection.dialect() == Dialect::Sqlite;
+    if embedded {
+        // Returns the space that an interrupted population had used.
+        connection.script("VACUUM".into()).await?;
+    }
+    schema::create_tables(connection).await?;
+    if embedded {
+        // An interrupted population is discarded, so no write has to be durable.
+        connection.script("PRAGMA synchronous = OFF".into()).await?;
+    }
+    // The bar is hidden where standard error is not a terminal.
+    let bar = ProgressBar::new(u64::try_from(plan.customers).unwrap_or(0));
+    let style = "{msg:>18} [{bar:32}] {human_pos} of {human_len}, {eta} left";
+    bar.set_style(ProgressStyle::with_template(style).expect("a valid template"));
+    bar.set_message("customers");
+    connection.run("BEGIN", &[]).await?;
+    market(connection, plan.seed, now).await?;
+    let mut books = Books::new();
+    customers(connection, &mut books, plan, hashing, now, &bar).await?;
+    books.house(connection).await?;
+    connection.run("COMMIT", &[]).await?;
+    bar.set_message("building indexes");
+    schema::create_indexes(connection).await?;
+    bar.finish_and_clear();
+    connection.run("BEGIN", &[]).await?;
+    for (name, value) in [
+        ("customers", plan.customers.to_string()),
+        ("seed", plan.seed.to_string()),
+        ("state", "ready".into()),
+    ] {
+        notes::write(connection, name, &value).await?;
+    }
+    connection.run("COMMIT", &[]).await?;
+    if embedded {
+        connection
+            .script("PRAGMA synchronous = NORMAL; PRAGMA wal_checkpoint(TRUNCATE)".into())
+            .await?;
+    }
+    Ok(())
+}
+
+/// Securities, their first prices, and what the feed and the leases begin with.
+async fn market(connection: &mut Connection, seed: u64, now: i64) -> Result<()> {
+    let mut names = Batch::new("securities", "id, symbol, name");
+    let mut prices = Batch::new("prices", "security, cents");
+    let mut history = Batch::new("price_history", "security, place, tick, at_ms, cents");
+    for listed in securities::all() {
+        let price = securities::first_price(seed, listed.id);
+        names
+            .push(connection, [listed.id.into(), listed.symbol.into(), listed.name.into()])
+            .await?;
+        prices.push(connection, [listed.id.into(), price.into()]).await?;
+        let first = [listed.id, 0, 0, now * 1000, price].map(Into::into);
+        history.push(connection, first).await?;
+    }
+    names.write(connection).await?;
+    prices.write(connection).await?;
+    history.write(connection).await?;
+    let feed = "INSERT INTO feed (id, tick, as_of_ms, source, since) VALUES (1, 0, 0, '', 0)";
+    connection.run(feed, &[]).await?;
+    for right in Right::ALL {
+        let lease = "INSERT INTO leases (name, holder, term, until_ms) VALUES ($1, '', 0, 0)";
+        connection.run(lease, &[right.name().into()]).await?;
+    }
+    Ok(())
+}
+
+async fn customers(
+    connection: &mut Connection,
+    books: &mut Books,
+    plan: Plan,
+    hashing: Hashing,
+    now: i64,
+    bar: &ProgressBar,
+) -> Result<()> {
+    let mut table = Batch::new("customers", "id, user_name, name, password, created");
+    let mut first = 1;
+    while first <= plan.customers {
+        let last = (first + AT_ONCE - 1).min(plan.customers);
+        let lives: Vec<Life> = (first..=last).map(|id| Life::new(plan.seed, id)).collect();
+        let secrets: Vec<Secret> = lives.iter().map(Life::secret).collect();
+        let hashes = hashing.hash(&secrets)?;
+        for (life, hash) in lives.iter().zip(hashes) {
+            let row = [
+                life.id.into(),
+                life.user().into(),
+                life.name.as_str().into(),
+                hash.into(),
+                (now + life.joined).into(),
+            ];
+            table.push(connection, row).await?;
+            books.add(connection, life, now).await?;
+        }
+        connection.run("COMMIT", &[]).await?;
+        connection.run("BEGIN", &[]).await?;
+        bar.inc(u64::try_from(last - first + 1).unwrap_or(0));
+        first = last + 1;
+    }
+    table.write(connection).await?;
+    books.write(connection).await
+}
+
+/// The tables that customers' lives fill.
+struct Books {
+    accounts: Batch,
+    holdings: Batch,
+    orders: Batch,
+    executions: Batch,
+    ledger: Batch,
+    payments: Batch,
+    /// Numbers of the last order and payment.
+    last_order: i64,
+    last_payment: i64,
+    /// Cash of the market and of the world outside.
+    market: i64,
+    outside: i64,
+    /// Shares that the market has, by security.
+    shares: BTreeMap<i64, i64>,
+}
+
+impl Books {
+    fn new() -> Self {
+        Self {
+            accounts: Batch::new("accounts", "customer, available, reserved"),
+            holdings: Batch::new("holdings", "customer, security, available, reserved, cost"),
+            orders: Batch::new(
+                "orders",
+                "id, customer, client_id, security, side, kind, quantity, limit_cents, state, \
+                 reason, price, created, closed, expires",
+            ),
+            executions: Batch::new(
+                "executions",
+                "order_id, customer, security, side, quantity, cents, at",
+            ),
+            ledger: Batch::new("ledger", "at, kind, reference, from_account, to_account, cents"),
+            payments: Batch::new("payments", "id, payment, customer, cents, at"),
+            last_order: 0,
+            last_payment: 0,
+            market: 0,
+            outside: 0,
+            shares: BTreeMap::new(),
+        }
+    }
+
+    async fn add(&mut self, connection: &mut Connection, life: &Life, now: i64) -> Result<()> {
+        for (at, cents) in &life.payments {
+            self.last_payment += 1;
+            self.outside -= cents;
+            let (id, at) = (self.last_payment, now + at);
+            let name = format!("population-{id}");
+            let row = [id.into(), name.into(), life.id.into(), (*cents).into(), at.into()];
+            self.payments.push(connection, row).await?;
+            self.enter(connection, &Ledger::payment(life.id, id, *cents), at).await?;
+        }
+        for order in &life.orders {
+            self.last_order += 1;
+            let number = self.last_order;
+            let row = [
+                number.into(),
+                life.id.into(),
+                format!("population-{number}").into(),
+                order.security.into(),
+                order.side.number().into(),
+                order.kind.number().into(),
+                order.quantity.into(),
+                order.limit.into(),
+                order.state.number().into(),
+                order.reason.number().into(),
+                order.price.into(),
+                (now + order.created).into(),
+                order.closed.map_or(0, |closed| now + closed).into(),
+                0.into(),
+            ];
+            self.orders.push(connection, row).await?;
+            for entry in order.ledger(life.id, number) {
+                let at = if entry.at_end { order.closed.unwrap_or(0) } else { order.created };
+                self.enter(connection, &entry, now + at).await?;
+            }
+            if order.price > 0 {
+                let (cash, shares) = order.to_market();
+                self.market += cash;
+                *self.shares.entry(order.security).or_default() += shares;
+                let row = [
+                    number.into(),
+                    life.id.into(),
+                    order.security.into(),
+                    order.side.number().into(),
+                    order.quantity.into(),
+                    order.price.into(),
+                    order.closed.map_or(0, |closed| now + closed).into(),
+                ];
+                self.executions.push(connection, row).await?;
+            }
+        }
+        let row = [life.id.into(), life.available.into(), life.reserved.into()];
+        self.accounts.push(connection, row).await?;
+        for (security, held) in &life.holdings {
+            let row = [
+                life.id.into(),
+                (*security).into(),
+                held.available.into(),
+                held.reserved.into(),
+                held.cost.into(),
+            ];
+            self.holdings.push(connection, row).await?;
+        }
+        Ok(())
+    }
+
+    async fn enter(&mut self, connection: &mut Connection, entry: &Ledger, at: i64) -> Result<()> {
+        let row = [
+            at.into(),
+            (entry.why as i64).into(),
+            entry.reference.into(),
+            entry.from.number().into(),
+            entry.to.number().into(),
+            entry.cents.into(),
+        ];
+        Ok(self.ledger.push(connection, row).await?)
+    }
+
+    /// The house's own accounts and shares.
+    async fn house(&mut self, connection: &mut Connection) -> Result<()> {
+        for (owner, cents) in [(MARKET, self.market), (OUTSIDE, self.outside)] {
+            self.accounts.push(connection, [owner.into(), cents.into(), 0.into()]).await?;
+        }
+        for (security, shares) in &self.shares {
+            let row = [MARKET.into(), (*security).into(), (*shares).into(), 0.into(), 0.into()];
+            self.holdings.push(connection, row).await?;
+        }
+        self.write(connection).await
+    }
+
+    async fn write(&mut self, connection: &mut Connection) -> Result<()> {
+        for table in [
+            &mut self.accounts,
+            &mut self.holdings,
+            &mut self.orders,
+            &mut self.executions,
+            &mut self.ledger,
+            &mut self.payments,
+        ] {
+            table.write(connection).await?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,102 @@
+//! Customers: who signs in, and what they have.
+
+use crate::error::Result;
+use crate::protocol::back::{Credentials, Holding, RenewPassword};
+use crate::protocol::{Overview, Security};
+use tidegate_sitekit::database::{Database, Fields, Record};
+use tidegate_sitekit::money::Cents;
+
+impl Record for Credentials {
+    fn read(fields: &impl Fields) -> tidegate_sitekit::database::Result<Self> {
+        Ok(Self { customer: fields.int(0)?, hash: fields.text(1)? })
+    }
+}
+
+impl Record for Overview {
+    fn read(fields: &impl Fields) -> tidegate_sitekit::database::Result<Self> {
+        Ok(Self {
+            name: fields.text(0)?,
+            user: fields.text(1)?,
+            available: Cents(fields.int(2)?),
+            reserved: Cents(fields.int(3)?),
+            shares_worth: Cents(fields.int(4)?),
+            open_orders: fields.int(5)?,
+        })
+    }
+}
+
+impl Record for Security {
+    fn read(fields: &impl Fields) -> tidegate_sitekit::database::Result<Self> {
+        Ok(Self { symbol: fields.text(0)?, name: fields.text(1)?, price: Cents(fields.int(2)?) })
+    }
+}
+
+impl Record for Holding {
+    fn read(fields: &impl Fields) -> tidegate_sitekit::database::Result<Self> {
+        Ok(Self {
+            security: Security::read(fields)?,
+            available: fields.int(3)?,
+            reserved: fields.int(4)?,
+            cost: Cents(fields.int(5)?),
+            history: Vec::new(),
+        })
+    }
+}
+
+const OVERVIEW: &str = "SELECT c.name, c.user_name, a.available, a.reserved,
+         (SELECT CAST(COALESCE(SUM((h.available + h.reserved) * p.cents), 0) AS BIGINT)
+          FROM holdings h JOIN prices p ON p.security = h.security WHERE h.customer = c.id),
+         (SELECT COUNT(*) FROM orders o WHERE o.customer = c.id AND o.state = 0)
+     FROM customers c JOIN accounts a ON a.customer = c.id WHERE c.id = $1";
+
+const HOLDINGS: &str = "SELECT s.symbol, s.name, p.cents, h.available, h.reserved, h.cost
+     FROM holdings h JOIN securities s ON s.id = h.security JOIN prices p ON p.security = s.id
+     WHERE h.customer = $1 AND h.available + h.reserved > 0 ORDER BY s.symbol";
+
+/// Who signs in with this name.
+///
+/// # Errors
+/// An error of the database.
+pub async fn credentials(database: &Database, user: &str) -> Result<Option<Credentials>> {
+    let sql = "SELECT id, password FROM customers WHERE user_name = $1";
+    Ok(database.first(sql, &[user.into()]).await?)
+}
+
+/// Replaces the hash of a password, unless it has changed meanwhile.
+///
+/// # Errors
+/// An error of the database.
+pub async fn renew_password(database: &Database, request: &RenewPassword) -> Result<()> {
+    let mut transaction = database.begin().await?;
+    let sql = "UPDATE customers SET password = $1 WHERE id = $2 AND password = $3";
+    let values = [(&request.new).into(), request.customer.into(), (&request.old).into()];
+    transaction.run(sql, &values).await?;
+    Ok(transaction.commit().await?)
+}
+
+/// What a customer has.
+///
+/// # Errors
+/// An error of the database.
+pub async fn overview(database: &Database, customer: i64) -> Result<Overview> {
+    let found = database.first(OVERVIEW, &[customer.into()]).await?;
+    Ok(found.ok_or(tidegate_sitekit::database::Error::NoRow)?)
+}
+
+/// What a customer can spend.
+///
+/// # Errors
+/// An error of the database.
+pub async fn available(database: &Database, customer: i64) -> Result<Cents> {
+    let sql = "SELECT available FROM accounts WHERE customer = $1";
+    let found = database.first::<i64>(sql, &[customer.into()]).await?;
+    Ok(found.map(Cents).ok_or(tidegate_sitekit::database::Error::NoRow)?)
+}
+
+/// The shares of a customer, by symbol.
+///
+/// # Errors
+/// An error of the database.
+pub async fn holdings(database: &Database, customer: i64) -> Result<Vec<Holding>> {
+    Ok(database.all(HOLDINGS, &[customer.into()]).await?)
+}

@@ -1,0 +1,125 @@
+//! Orders as they are read.
+
+use crate::error::Result;
+use crate::protocol::back::{Match, Matching, ReadMatching};
+use crate::protocol::{Kind, Order, Reason, Side, State};
+use tidegate_sitekit::database::{self, Database, Error, Fields, Record};
+use tidegate_sitekit::money::Cents;
+
+/// The columns of an order, for `orders o JOIN securities s`.
+macro_rules! select {
+    ($rest:literal) => {
+        concat!(
+            "SELECT o.id, s.symbol, o.side, o.kind, o.quantity, o.limit_cents, o.state, o.reason,
+             o.price, o.created, o.closed, o.expires
+             FROM orders o JOIN securities s ON s.id = o.security ",
+            $rest
+        )
+    };
+}
+
+impl Record for Order {
+    fn read(fields: &impl Fields) -> database::Result<Self> {
+        let set = |column| fields.int(column).map(|number| (number > 0).then_some(number));
+        Ok(Self {
+            number: fields.int(0)?,
+            symbol: fields.text(1)?,
+            side: Side::from_number(fields.int(2)?).ok_or(Error::NoRow)?,
+            kind: Kind::from_number(fields.int(3)?).ok_or(Error::NoRow)?,
+            quantity: fields.int(4)?,
+            limit: Cents(fields.int(5)?),
+            state: State::from_number(fields.int(6)?).ok_or(Error::NoRow)?,
+            reason: Reason::from_number(fields.int(7)?).ok_or(Error::NoRow)?,
+            price: set(8)?.map(Cents),
+            created: fields.int(9)?,
+            closed: set(10)?,
+            expires: set(11)?,
+        })
+    }
+}
+
+impl Record for Match {
+    fn read(fields: &impl Fields) -> database::Result<Self> {
+        Ok(Self {
+            number: fields.int(0)?,
+            side: Side::from_number(fields.int(1)?).ok_or(Error::NoRow)?,
+            limit: Cents(fields.int(2)?),
+            price: Cents(fields.int(3)?),
+        })
+    }
+}
+
+const OPEN: &str =
+    select!("WHERE o.customer = $1 AND o.state = 0 AND o.id < $2 ORDER BY o.id DESC LIMIT $3");
+const CLOSED: &str =
+    select!("WHERE o.customer = $1 AND o.state <> 0 AND o.id < $2 ORDER BY o.id DESC LIMIT $3");
+/// One order of a customer by its number.
+pub const BY_NUMBER: &str = select!("WHERE o.id = $1 AND o.customer = $2");
+/// One order of a customer by its name.
+pub const BY_NAME: &str = select!("WHERE o.client_id = $1 AND o.customer = $2");
+
+// The join begins with the 250 prices, and for each looks up a range of an index. The word
+// CROSS keeps SQLite from beginning with the orders.
+const MATCHING_BUY: &str = "SELECT o.id, o.side, o.limit_cents, p.cents
+     FROM prices p CROSS JOIN orders o
+     WHERE o.security = p.security AND o.state = 0 AND o.side = 1 AND o.limit_cents >= p.cents
+     LIMIT $1";
+const MATCHING_SELL: &str = "SELECT o.id, o.side, o.limit_cents, p.cents
+     FROM prices p CROSS JOIN orders o
+     WHERE o.security = p.security AND o.state = 0 AND o.side = 2 AND o.limit_cents <= p.cents
+     LIMIT $1";
+
+/// Orders of a customer, newest first, and whether there are older ones.
+///
+/// # Errors
+/// An error of the database.
+pub async fn read(
+    database: &Database,
+    customer: i64,
+    open: bool,
+    before: Option<i64>,
+    most: i64,
+) -> Result<(Vec<Order>, bool)> {
+    let sql = if open { OPEN } else { CLOSED };
+    let most = most.clamp(1, 200);
+    let values = [customer.into(), before.unwrap_or(i64::MAX).into(), (most + 1).into()];
+    let mut orders: Vec<Order> = database.all(sql, &values).await?;
+    let most = usize::try_from(most).expect("at most 200");
+    let more = orders.len() > most;
+    orders.truncate(most);
+    Ok((orders, more))
+}
+
+/// Open orders whose limit the latest price has reached.
+///
+/// # Errors
+/// An error of the database.
+pub async fn matching(database: &Database, request: ReadMatching) -> Result<Matching> {
+    let most = request.most.clamp(1, 200);
+    let mut orders: Vec<Match> = database.all(MATCHING_BUY, &[most.into()]).await?;
+    let left = most - i64::try_from(orders.len()).expect("at most 200");
+    if left > 0 {
+        orders.extend(database.all::<Match>(MATCHING_SELL, &[left.into()]).await?);
+    }
+    Ok(Matching { orders })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::store::tests::World;
+
+    #[tokio::test]
+    async fn matching_looks_up_ranges_of_indexes_and_reads_no_order_twice() {
+        let world = World::new().await;
+        for (sql, index) in [(MATCHING_BUY, "orders_buy"), (MATCHING_SELL, "orders_sell")] {
+            let plan = world.plan(sql, &[1.into()]).await;
+            assert!(plan.contains(&format!("INDEX {index} (security=? AND limit")), "{plan}");
+            assert!(plan.starts_with("SCAN p"), "{plan}");
+        }
+        for (sql, index) in [(OPEN, "orders_open"), (CLOSED, "orders_closed")] {
+            let plan = world.plan(sql, &[1.into(), 1.into(), 1.into()]).await;
+            assert!(plan.contains(index) && !plan.contains("TEMP B-TREE"), "{plan}");
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Completed orders.
+
+use axum::extract::{RawQuery, State};
+use maud::html;
+use url::form_urlencoded;
+
+use super::orders::side;
+use crate::protocol::front::GetHistory;
+use crate::protocol::{Order, Problem, Reason, State as OrderState};
+use crate::web::failure::Failure;
+use crate::web::layout::{Page, separated};
+use crate::web::session::Signed;
+use crate::web::site::Site;
+use tidegate_sitekit::when::Moment;
+
+/// GET /history?before=N: transaction 4
+pub async fn history(
+    State(site): State<Site>,
+    signed: Signed,
+    RawQuery(query): RawQuery,
+) -> Result<Page, Failure> {
+    let before = before(query.as_deref().unwrap_or_default())?;
+    let found = site.call(&GetHistory { session: signed.key(), before }).await?;
+    let older = found.orders.last().filter(|_| found.more).map(|order| order.number);
+    let body = html! {
+        @if found.orders.is_empty() {
+            p.notice { "No order has ended yet" @if before.is_some() { " before that one" } "." }
+        } @else {
+            table.stack.past {
+                caption { "Orders that were carried out or ended, newest first" }
+                thead { tr {
+                    th scope="col" { "Given" } th scope="col" { "Order" } th.num scope="col" { "Shares" }
+                    th.num scope="col" { "Price" } th.num scope="col" { "In all" } th scope="col" { "Result" }
+                } }
+                tbody { @for order in &found.orders { tr {
+                    td { (Moment(order.created)) }
+                    th scope="row" { (side(order.side)) " " (order.symbol) }
+                    td.num { (separated(order.quantity)) }
+                    @match order.price {
+                        Some(price) => {
+                            td.num { (price) }
+                            td.num { @if let Some(cash) = price.times(order.quantity) { (cash) } }
+                        },
+                        None => { td.num { "–" } td.num { "–" } },
+                    }
+                    td { (result(order)) }
+                } } }
+            }
+        }
+        p.actions {
+            @if before.is_some() { a href="/history" { "Newest" } " " }
+            @if let Some(older) = older { a.button rel="next" href={ "/history?before=" (older) } { "Older orders" } }
+        }
+    };
+    Ok(Page::new("History", &signed, body))
+}
+
+/// What became of an order, in a few words.
+fn result(order: &Order) -> &'static str {
+    match (order.state, order.reason) {
+        (OrderState::Open, _) => "Open",
+        (OrderState::Filled, _) => "Filled",
+        (OrderState::Cancelled, Reason::Expired) => "Its day was over",
+        (OrderState::Cancelled, _) => "Cancelled",
+        (OrderState::Rejected, Reason::Shares) => "Rejected: too few shares",
+        (OrderState::Rejected, _) => "Rejected: too little cash",
+    }
+}
+
+/// The number before which orders are listed.
+fn before(query: &str) -> Result<Option<i64>, Problem> {
+    let mut values = form_urlencoded::parse(query.as_bytes());
+    let Some((_, value)) = values.find(|(name, _)| name == "before") else { return Ok(None) };
+    match value.parse::<i64>() {
+        Ok(number) if number > 0 => Ok(Some(number)),
+        _ => Err(Problem::new(
+            400,
+            "There is no such page of the history",
+            "The address must end with ?before= and the number of an order.",
+            "Begin at the newest orders.",
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_is_named_by_the_number_of_an_order() {
+        assert_eq!(before(""), Ok(None));
+        assert_eq!(before("x=y"), Ok(None));
+        assert_eq!(before("before=17"), Ok(Some(17)));
+        for query in ["before=", "before=0", "before=-1", "before=x", "before=99999999999999999999"]
+        {
+            assert_eq!(before(query).unwrap_err().status, 400, "{query}");
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! Changing the password.
+
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use http::StatusCode;
+use maud::{Markup, html};
+
+use crate::error::Error;
+use crate::protocol::front::{ChangePassword, GetOverview};
+use crate::protocol::{Problem, SessionToken};
+use crate::web::failure::{Failure, retry_after};
+use crate::web::field::{Filled, hidden, input, summary};
+use crate::web::layout::Page;
+use crate::web::session::{self, Signed};
+use crate::web::site::Site;
+use tidegate_sitekit::web::form::Posted;
+
+/// GET /password
+pub async fn form(State(site): State<Site>, signed: Signed) -> Result<Page, Failure> {
+    // The form is for customers who are signed in.
+    site.call(&GetOverview { session: signed.key() }).await?;
+    Ok(Page::new("Change password", &signed, fields(&signed, Filled::default())))
+}
+
+/// POST /password
+pub async fn change(
+    State(site): State<Site>,
+    signed: Signed,
+    posted: Posted,
+) -> Result<Response, Failure> {
+    signed.check(&posted)?;
+    // As it was typed: a space at its end is a part of a password.
+    let text = |name: &str| posted.get(name).unwrap_or_default().to_owned();
+    // Made here and not by the application server: whatever server the call is repeated on, the
+    // same session tells that the change was made.
+    let next = SessionToken::random()?;
+    let change = ChangePassword {
+        session: signed.key(),
+        next: next.key(),
+        password: text("password"),
+        new: text("new"),
+        client: posted.client(),
+    };
+    match site.call(&change).await {
+        Ok(_) => {
+            let body = html! {
+                p.notice.good role="status" {
+                    "Your password was changed. You are signed out everywhere else."
+                }
+                p.actions { a.button href="/main" { "To your main page" } }
+            };
+            let page = Page::framed("Password changed", Some(&next.form()), body);
+            Ok(page.cookie(session::set(&next, signed.secure)).into_response())
+        }
+        Err(Error::Refused(problem)) if problem.status != 401 => Ok(refused(&problem, &signed)),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn refused(problem: &Problem, signed: &Signed) -> Response {
+    let filled = Filled { mistakes: &problem.mistakes };
+    let body = html! {
+        (summary(problem))
+        (fields(signed, filled))
+    };
+    let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::BAD_REQUEST);
+    let page = Page::new(&problem.what, signed, body);
+    let mut response = page.status(status).into_response();
+    retry_after(&mut response, problem.retry_after_s);
+    response
+}
+
+fn fields(signed: &Signed, filled: Filled<'_>) -> Markup {
+    let hint =
+        "At least 8 characters of any kind; a few words that do not belong together are best.";
+    html! {
+        form.panel method="post" action="/password" {
+            (hidden("form", signed.form()))
+            (input(filled, "Password", "password", "password", "current-password", "", ""))
+            (input(filled, "New password", "new", "password", "new-password", "", hint))
+            button type="submit" { "Change password" }
+        }
+    }
+}

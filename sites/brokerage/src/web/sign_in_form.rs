@@ -1,0 +1,47 @@
+//! The form to sign in with: where one signs in, and where a session is missing.
+
+use axum::response::{IntoResponse, Response};
+use http::header::RETRY_AFTER;
+use http::{HeaderValue, StatusCode};
+use maud::{Markup, html};
+
+use super::field::{Filled, input, summary};
+use super::layout::Page;
+use crate::protocol::Problem;
+
+/// The form, filled with a user name, and what went wrong before.
+pub fn page(problem: Option<&Problem>, user: &str) -> Page {
+    let filled = Filled { mistakes: problem.map_or(&[], |problem| &problem.mistakes) };
+    let body = html! {
+        @match problem {
+            Some(problem) if problem.mistakes.is_empty() => (notice(problem)),
+            Some(problem) => (summary(problem)),
+            None => {},
+        }
+        form.panel method="post" action="/login" {
+            (input(filled, "User name", "user", "text", "username", user, ""))
+            (input(filled, "Password", "password", "password", "current-password", "", ""))
+            button type="submit" { "Sign in" }
+        }
+        p.fine { "The customers of this brokerage are synthetic: customer1 with the password password1, and so on." }
+    };
+    Page::public("Sign in", body)
+}
+
+/// The form after a request that was refused.
+pub fn after(problem: &Problem, user: &str) -> Response {
+    let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::BAD_REQUEST);
+    let mut response = page(Some(problem), user).status(status).into_response();
+    if let Some(seconds) = problem.retry_after_s {
+        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    response
+}
+
+fn notice(problem: &Problem) -> Markup {
+    html! {
+        section.notice.bad role="alert" tabindex="-1" autofocus {
+            p { strong { (problem.what) ". " } @for why in &problem.why { (why) " " } (problem.remedy) }
+        }
+    }
+}

@@ -1,0 +1,325 @@
+//! The fields of requests, and what they must be.
+
+use std::fmt;
+
+use serde::de::{Error, Unexpected, Visitor};
+use serde::{Deserialize, Deserializer};
+use zeroize::Zeroizing;
+
+use super::body::Object;
+use crate::address;
+use crate::amount::{Currency, MOST};
+use crate::details::{Card, Cvc, Expiry};
+use crate::merchants::Merchant;
+use crate::number::{CardNumber, NumberMistake, looks_like_card};
+use crate::operations::{Asked, New, Source};
+use crate::refusal::Refusal;
+use crate::resource::{Capturing, LONGEST_DESCRIPTION, is_reference};
+
+/// Body of a new payment.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Create {
+    amount: Whole,
+    currency: Text,
+    reference: Text,
+    description: Option<Text>,
+    capture: Option<Text>,
+    card: Option<Object<TypedCard>>,
+    return_url: Option<Text>,
+}
+
+/// A card as a merchant sends it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TypedCard {
+    number: Secret,
+    exp_month: Whole,
+    exp_year: Whole,
+    cvc: Secret,
+}
+
+/// Body of a capture.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Capture {
+    amount: Option<Whole>,
+    reference: Option<Text>,
+    #[serde(rename = "final", default)]
+    last: Option<YesOrNo>,
+}
+
+/// Body of a refund.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Refund {
+    amount: Option<Whole>,
+    reference: Option<Text>,
+}
+
+/// Body of a cancellation, which has no fields.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cancel {}
+
+impl Create {
+    /// The payment that is asked for.
+    ///
+    /// # Errors
+    /// The first field that is wrong.
+    pub fn check(self, merchant: &Merchant) -> Result<New, Refusal> {
+        let amount = amount(self.amount)?;
+        let Some(currency) = Currency::of_code(&self.currency.0) else {
+            let text = "Must be a currency code of ISO 4217, such as USD.";
+            return Err(Refusal::of_field("currency", "currency_unknown", text));
+        };
+        let reference = reference(&self.reference.0)?;
+        let description = self.description.map_or_else(String::new, |text| text.0);
+        let description = description.trim();
+        if description.chars().count() > LONGEST_DESCRIPTION
+            || description.chars().any(char::is_control)
+            || looks_like_card(description)
+        {
+            let text = "Must be one line of at most 200 characters, without a card number.";
+            return Err(Refusal::of_field("description", "description_invalid", text));
+        }
+        let capture = match self.capture.as_ref().map(|text| text.0.as_str()) {
+            None | Some("manual") => Capturing::Manual,
+            Some("automatic") => Capturing::Automatic,
+            Some(_) => {
+                let text = "Must be manual or automatic.";
+                return Err(Refusal::of_field("capture", "capture_invalid", text));
+            }
+        };
+        let source = match (self.card, self.return_url) {
+            (Some(Object(card)), None) => Source::Card(card.check()?),
+            (None, Some(url)) => Source::Form { return_url: return_url(&url.0, merchant)? },
+            _ => {
+                let text = "Send either `card`, or `return_url` for the processor's card form.";
+                return Err(Refusal::of_field("card", "card_or_return_url", text));
+            }
+        };
+        let description = description.to_owned();
+        Ok(New { amount, currency, reference, description, capture, source })
+    }
+}
+
+impl TypedCard {
+    fn check(self) -> Result<Card, Refusal> {
+        let wrong = |field: &str, code: &str, text: &str| {
+            Refusal::of_field(&format!("card.{field}"), code, text)
+        };
+        let number = CardNumber::parse(&self.number.0).map_err(|mistake| {
+            let code = match mistake {
+                NumberMistake::Missing => "number_missing",
+                _ => "number_invalid",
+            };
+            wrong("number", code, mistake.message())
+        })?;
+        let expiry = Expiry::new(self.exp_month.0, self.exp_year.0).map_err(|text| {
+            let month = (1..=12).contains(&self.exp_month.0);
+            wrong(if month { "exp_year" } else { "exp_month" }, "expiry_invalid", text)
+        })?;
+        let cvc = Cvc::parse(&self.cvc.0, number.brand())
+            .map_err(|text| wrong("cvc", "cvc_invalid", text))?;
+        Ok(Card { number, expiry, cvc })
+    }
+}
+
+impl Capture {
+    /// What is asked for, and whether it is the last capture.
+    ///
+    /// # Errors
+    /// The first field that is wrong.
+    pub fn check(self) -> Result<(Asked, bool), Refusal> {
+        let last = self.last.is_none_or(|last| last.0);
+        Ok((asked(self.amount, self.reference)?, last))
+    }
+}
+
+impl Refund {
+    /// What is asked for.
+    ///
+    /// # Errors
+    /// The first field that is wrong.
+    pub fn check(self) -> Result<Asked, Refusal> {
+        asked(self.amount, self.reference)
+    }
+}
+
+fn asked(given: Option<Whole>, name: Option<Text>) -> Result<Asked, Refusal> {
+    Ok(Asked {
+        amount: given.map(amount).transpose()?,
+        reference: name.map_or_else(|| Ok(String::new()), |text| reference(&text.0))?,
+    })
+}
+
+fn amount(given: Whole) -> Result<i64, Refusal> {
+    match given.0 {
+        ..1 => {
+            let text = "Must be at least 1 minor unit of the currency.";
+            Err(Refusal::of_field("amount", "amount_too_small", text))
+        }
+        1..=MOST => Ok(given.0),
+        _ => {
+            let text = format!("Must be at most {MOST} minor units of the currency.");
+            Err(Refusal::of_field("amount", "amount_too_large", text))
+        }
+    }
+}
+
+fn reference(text: &str) -> Result<String, Refusal> {
+    if is_reference(text) && !looks_like_card(text) {
+        return Ok(text.to_owned());
+    }
+    let rule = "Must be 1 to 64 letters, digits, and - _ . : / and no card number.";
+    Err(Refusal::of_field("reference", "reference_invalid", rule))
+}
+
+fn return_url(text: &str, merchant: &Merchant) -> Result<String, Refusal> {
+    let wrong = |code, text: &str| Refusal::of_field("return_url", code, text);
+    let url = address::read(text)
+        .map_err(|rule| wrong("return_url_invalid", &format!("The return URL {rule}.")))?;
+    if looks_like_card(text) {
+        return Err(wrong("return_url_invalid", "The return URL must hold no card number."));
+    }
+    if address::is_registered(&url, &merchant.return_urls) {
+        return Ok(url.into());
+    }
+    Err(wrong(
+        "return_url_not_registered",
+        "Must have scheme, host, port and path of a URL that the processor was started with (--return-url); its query may differ.",
+    ))
+}
+
+/// A whole number.
+struct Whole(i64);
+
+impl<'de> Deserialize<'de> for Whole {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct OfWhole;
+
+        impl Visitor<'_> for OfWhole {
+            type Value = Whole;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a whole number without quotes, such as 5000")
+            }
+
+            fn visit_i64<E: Error>(self, value: i64) -> Result<Whole, E> {
+                Ok(Whole(value))
+            }
+
+            fn visit_u64<E: Error>(self, value: u64) -> Result<Whole, E> {
+                // What does not fit is out of every range as well.
+                Ok(Whole(i64::try_from(value).unwrap_or(i64::MAX)))
+            }
+        }
+
+        deserializer.deserialize_i64(OfWhole)
+    }
+}
+
+/// A text.
+struct Text(String);
+
+impl<'de> Deserialize<'de> for Text {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct OfText;
+
+        impl Visitor<'_> for OfText {
+            type Value = Text;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a text in quotes")
+            }
+
+            fn visit_str<E: Error>(self, value: &str) -> Result<Text, E> {
+                Ok(Text(value.to_owned()))
+            }
+        }
+
+        deserializer.deserialize_str(OfText)
+    }
+}
+
+/// A text that is overwritten when it is dropped.
+struct Secret(Zeroizing<String>);
+
+impl<'de> Deserialize<'de> for Secret {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Self(Zeroizing::new(Text::deserialize(deserializer)?.0)))
+    }
+}
+
+/// `true` or `false`.
+struct YesOrNo(bool);
+
+impl<'de> Deserialize<'de> for YesOrNo {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let other = |_| D::Error::invalid_type(Unexpected::Other("it"), &"true or false");
+        bool::deserialize(deserializer).map(Self).map_err(other)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn code(text: &str) -> String {
+        let created: Create = serde_json::from_str(text).unwrap();
+        let registered = address::read("https://shop.example/paid").unwrap();
+        let merchant = Merchant { return_urls: vec![registered], webhooks: Vec::new() };
+        match created.check(&merchant) {
+            Ok(_) => "ok".into(),
+            Err(refusal) => refusal.code().into(),
+        }
+    }
+
+    #[test]
+    fn every_field_has_a_rule_and_every_rule_a_code() {
+        let good = r#"{"amount":5000,"currency":"usd","reference":"d-1","description":"Deposit",
+            "card":{"number":"4242424242424242","exp_month":12,"exp_year":2099,"cvc":"123"}}"#;
+        assert_eq!(code(good), "ok");
+        for (from, to, expected) in [
+            ("5000", "0", "amount_too_small"),
+            ("5000", "-1", "amount_too_small"),
+            ("5000", "10000000000", "amount_too_large"),
+            ("5000", "18446744073709551615", "amount_too_large"),
+            ("5000", "9999999999", "ok"),
+            ("usd", "xyz", "currency_unknown"),
+            ("usd", "", "currency_unknown"),
+            ("d-1", "", "reference_invalid"),
+            ("d-1", "a b", "reference_invalid"),
+            ("Deposit", "two\\nlines", "description_invalid"),
+            ("Deposit", "by 5555 5555 5555 4444", "description_invalid"),
+            ("d-1", "5555555555554444", "reference_invalid"),
+            ("\"description\"", "\"capture\"", "capture_invalid"),
+            ("4242424242424242", "4242424242424241", "number_invalid"),
+            ("4242424242424242", "", "number_missing"),
+            ("\"exp_month\":12", "\"exp_month\":13", "expiry_invalid"),
+            ("2099", "99", "expiry_invalid"),
+            ("\"123\"", "\"12\"", "cvc_invalid"),
+            (
+                "\"amount\"",
+                "\"return_url\":\"https://shop.example/paid\",\"amount\"",
+                "card_or_return_url",
+            ),
+        ] {
+            assert_eq!(code(&good.replacen(from, to, 1)), expected, "{from} -> {to}");
+        }
+    }
+
+    #[test]
+    fn a_return_url_must_be_registered() {
+        let with = |url: &str| {
+            code(&format!(
+                r#"{{"amount":1,"currency":"USD","reference":"d","return_url":"{url}"}}"#
+            ))
+        };
+        assert_eq!(with("https://shop.example/paid?order=5"), "ok");
+        assert_eq!(with("https://shop.example/other"), "return_url_not_registered");
+        assert_eq!(with("https://evil.example/paid"), "return_url_not_registered");
+        assert_eq!(with("javascript:alert(1)"), "return_url_invalid");
+    }
+}

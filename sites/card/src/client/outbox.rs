@@ -1,0 +1,235 @@
+//! The merchant's outbox: what it wants is stored before it is asked for.
+
+use super::connection::Client;
+use super::error::Error;
+use super::request::{Form, Key};
+use crate::issuer::DeclineCode;
+use crate::resource::{ApiError, Movement, Payment, is_reference};
+
+/// What a merchant wants, as it is stored. It holds no card.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// The merchant's own name for the payment.
+    pub reference: String,
+    /// What is wanted.
+    pub step: Step,
+}
+
+/// A step of a payment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// A new payment, whose card the customer types into the processor's form. Its reference
+    /// is that of the entry.
+    Create(Form),
+    /// A capture.
+    Capture {
+        /// The merchant's own name for it, unique among the captures of the payment.
+        reference: String,
+        /// How much; `None`: all that is left.
+        amount: Option<i64>,
+        /// Nothing more will be captured.
+        last: bool,
+    },
+    /// What is not captured is given up.
+    Cancel,
+    /// A refund.
+    Refund {
+        /// The merchant's own name for it, unique among the refunds of the payment.
+        reference: String,
+        /// How much; `None`: all that is left.
+        amount: Option<i64>,
+    },
+}
+
+/// The certain outcome of an entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The step was carried out, and this is the payment now.
+    Done(Box<Payment>),
+    /// The card was declined.
+    Declined(DeclineCode),
+    /// The processor refuses the step, which has changed nothing.
+    Refused(ApiError),
+}
+
+/// Where a merchant stores its entries.
+pub trait Outbox {
+    /// An error of the store.
+    type Error: std::error::Error + Send + Sync + 'static;
+
+    /// At most `most` entries that are not settled, oldest first.
+    fn pending(&self, most: usize) -> impl Future<Output = Result<Vec<Entry>, Self::Error>> + Send;
+
+    /// Removes an entry and stores what follows from its outcome, in one transaction. It may
+    /// be called again with the same entry after a crash, and when several work at once: an
+    /// entry that is not there is left alone, and nothing follows a second time.
+    fn settle(
+        &self,
+        entry: &Entry,
+        outcome: &Outcome,
+    ) -> impl Future<Output = Result<(), Self::Error>> + Send;
+}
+
+/// What working off an outbox has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Worked {
+    /// Entries that are settled now.
+    pub settled: usize,
+    /// Entries whose outcome is unknown and that are still there.
+    pub unknown: usize,
+}
+
+impl Entry {
+    /// The idempotency key of this entry: the same whenever it is tried.
+    pub fn key(&self) -> Key {
+        let of = &self.reference;
+        // References have no bar in them, so different entries have different keys.
+        Key::of_text(match &self.step {
+            Step::Create(_) => format!("create|{of}"),
+            Step::Capture { reference, .. } => format!("capture|{of}|{reference}"),
+            Step::Cancel => format!("cancel|{of}"),
+            Step::Refund { reference, .. } => format!("refund|{of}|{reference}"),
+        })
+    }
+
+    fn has_references(&self) -> bool {
+        let own = match &self.step {
+            Step::Capture { reference, .. } | Step::Refund { reference, .. } => reference,
+            Step::Create(_) | Step::Cancel => &self.reference,
+        };
+        is_reference(&self.reference) && is_reference(own)
+    }
+}
+
+/// Works off at most `most` entries, one after the other.
+///
+/// # Errors
+/// An error of the store.
+pub async fn work_off<O: Outbox>(
+    client: &Client,
+    outbox: &O,
+    most: usize,
+) -> Result<Worked, O::Error> {
+    let mut worked = Worked::default();
+    for entry in outbox.pending(most).await? {
+        match perform(client, &entry).await {
+            Ok(outcome) => {
+                outbox.settle(&entry, &outcome).await?;
+                worked.settled += 1;
+            }
+            Err(why) => {
+                tracing::info!(reference = entry.reference, why, "a payment's outcome is unknown");
+                worked.unknown += 1;
+            }
+        }
+    }
+    Ok(worked)
+}
+
+/// Carries out an entry, or finds out what has become of it.
+///
+/// # Errors
+/// The outcome is unknown: why.
+pub async fn perform(client: &Client, entry: &Entry) -> Result<Outcome, String> {
+    if !entry.has_references() {
+        return Ok(refused(
+            "reference_invalid",
+            "A reference is 1 to 64 letters, digits, - _ . : /",
+        ));
+    }
+    let key = entry.key();
+    let step = match &entry.step {
+        Step::Create(form) => {
+            let form = Form { reference: entry.reference.clone(), ..form.clone() };
+            return settled(client.create(&key, &form).await, client, entry).await;
+        }
+        step => step,
+    };
+    let found = client.by_reference(&entry.reference).await;
+    let Some(payment) = found.map_err(|error| error.to_string())? else {
+        return Ok(refused("payment_not_found", "There is no payment of this reference."));
+    };
+    // A key is forgotten after a day; the reference tells for ever.
+    if is_done(step, &payment) {
+        return Ok(Outcome::Done(Box::new(payment)));
+    }
+    let id = &payment.id;
+    let answer = match step {
+        Step::Capture { reference, amount, last } => {
+            client.capture(&key, id, *amount, Some(reference), *last).await
+        }
+        Step::Refund { reference, amount } => {
+            client.refund(&key, id, *amount, Some(reference)).await
+        }
+        Step::Cancel | Step::Create(_) => client.cancel(&key, id).await,
+    };
+    settled(answer, client, entry).await
+}
+
+fn refused(code: &str, message: &str) -> Outcome {
+    let (code, message) = (code.to_owned(), message.to_owned());
+    Outcome::Refused(ApiError { code, message, field: None, decline_code: None })
+}
+
+/// The outcome that an answer tells, or that the payment itself tells.
+async fn settled(
+    answer: Result<Payment, Error>,
+    client: &Client,
+    entry: &Entry,
+) -> Result<Outcome, String> {
+    let error = match answer {
+        Ok(payment) => return Ok(Outcome::Done(Box::new(payment))),
+        Err(Error::Declined { code, .. }) => return Ok(Outcome::Declined(code)),
+        Err(error) => error,
+    };
+    // This merchant has done it, under a key that was forgotten, or with a body that another
+    // version of it has written.
+    let codes = ["reference_exists", "idempotency_key_reused"];
+    let done_before = error.refusal_code().is_some_and(|code| codes.contains(&code));
+    if let (false, Error::Refused { error, .. }) = (done_before, &error) {
+        return Ok(Outcome::Refused(error.clone()));
+    }
+    match client.by_reference(&entry.reference).await {
+        Ok(Some(payment)) if is_done(&entry.step, &payment) => Ok(Outcome::Done(Box::new(payment))),
+        _ => Err(error.to_string()),
+    }
+}
+
+/// Whether a payment shows that a step was carried out.
+fn is_done(step: &Step, payment: &Payment) -> bool {
+    let among = |moved: &[Movement], name: &str| moved.iter().any(|it| it.reference == name);
+    match step {
+        Step::Create(_) => true,
+        Step::Capture { reference, .. } => among(&payment.captures, reference),
+        Step::Refund { reference, .. } => among(&payment.refunds, reference),
+        Step::Cancel => payment.cancellation.is_some(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_that_differ_have_keys_that_differ() {
+        let entry = |reference: &str, step| Entry { reference: reference.into(), step };
+        let capture = |reference: &str| Step::Capture {
+            reference: reference.into(),
+            amount: None,
+            last: true,
+        };
+        let refund = Step::Refund { reference: "b".into(), amount: None };
+        let entries = [
+            entry("a", capture("b")),
+            entry("a/b", capture("")),
+            entry("a", capture("b/c")),
+            entry("a/b", capture("c")),
+            entry("a", refund),
+            entry("a", Step::Cancel),
+            entry(&"a".repeat(64), capture(&"b".repeat(64))),
+        ];
+        let keys: std::collections::HashSet<_> =
+            entries.iter().map(|entry| entry.key().as_str().to_owned()).collect();
+        assert_eq!(keys.len(), entries.len());
+    }
+}

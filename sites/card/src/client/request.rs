@@ -1,0 +1,126 @@
+//! What a merchant asks for.
+
+use serde::{Serialize, Serializer};
+use zeroize::Zeroizing;
+
+use crate::amount::Currency;
+use crate::resource::{Capturing, LONGEST_KEY};
+
+/// An idempotency key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Key(String);
+
+impl Key {
+    /// A key of 1 to 255 visible characters.
+    pub fn new(text: &str) -> Option<Self> {
+        let visible = text.bytes().all(|byte| byte.is_ascii_graphic());
+        let fits = (1..=LONGEST_KEY).contains(&text.len());
+        (visible && fits).then(|| Self(text.to_owned()))
+    }
+
+    /// A key that is known to be visible and short.
+    pub(super) fn of_text(text: String) -> Self {
+        Self(text)
+    }
+
+    /// The key as its header has it: a String of RFC 9651.
+    pub(super) fn header(&self) -> String {
+        format!("\"{}\"", self.0.replace('\\', "\\\\").replace('"', "\\\""))
+    }
+
+    /// The key itself.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// A new payment whose card the customer types into the processor's form.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Form {
+    /// How much, in minor units.
+    pub amount: i64,
+    /// In which currency.
+    pub currency: Currency,
+    /// The merchant's own name for it: 1 to 64 letters, digits, and `-`, `_`, `.`, `:`, `/`.
+    pub reference: String,
+    /// What the customer is told; may be empty.
+    pub description: String,
+    /// When it is captured.
+    pub capture: Capturing,
+    /// Where the customer goes afterwards, as registered at the processor.
+    pub return_url: String,
+}
+
+/// A new payment whose card the merchant has. It cannot be printed and must not be stored.
+#[derive(Serialize)]
+pub struct NewCard {
+    /// How much, in minor units.
+    pub amount: i64,
+    /// In which currency.
+    pub currency: Currency,
+    /// The merchant's own name for it.
+    pub reference: String,
+    /// What the customer is told; may be empty.
+    pub description: String,
+    /// When it is captured.
+    pub capture: Capturing,
+    /// The card.
+    pub card: Typed,
+}
+
+/// A card as it is sent.
+#[derive(Serialize)]
+pub struct Typed {
+    /// The number.
+    #[serde(serialize_with = "plain")]
+    pub number: Zeroizing<String>,
+    /// Month of expiry, 1 to 12.
+    pub exp_month: i64,
+    /// Year of expiry, 2000 to 2099.
+    pub exp_year: i64,
+    /// The security code.
+    #[serde(serialize_with = "plain")]
+    pub cvc: Zeroizing<String>,
+}
+
+fn plain<S: Serializer>(text: &Zeroizing<String>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(text)
+}
+
+/// Body of a capture.
+#[derive(Serialize)]
+pub(super) struct CaptureBody<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub amount: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reference: Option<&'a str>,
+    #[serde(rename = "final")]
+    pub last: bool,
+}
+
+/// Body of a refund.
+#[derive(Serialize)]
+pub(super) struct RefundBody<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub amount: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reference: Option<&'a str>,
+}
+
+/// Body of a cancellation.
+#[derive(Serialize)]
+pub(super) struct Nothing {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_quoted_as_structured_fields_have_it() {
+        assert_eq!(Key::new("create/d-1").unwrap().header(), "\"create/d-1\"");
+        assert_eq!(Key::new("a\"b\\c").unwrap().header(), "\"a\\\"b\\\\c\"");
+        for text in ["", "a b", "ä", &"k".repeat(256)] {
+            assert_eq!(Key::new(text), None, "{text}");
+        }
+    }
+}

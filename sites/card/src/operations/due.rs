@@ -1,0 +1,77 @@
+//! What happens to payments by itself as time passes: issuers answer, customers do not come
+//! back, authorisations expire.
+
+use std::time::Instant;
+
+use super::authorise::approved;
+use super::change::Change;
+use super::moves::give_up;
+use crate::app::App;
+use crate::resource::Cancellation;
+use crate::state::Phase;
+use crate::store::idempotency::{self, Kept, KeyState};
+use crate::store::payments::{self, Stored};
+use tidegate_sitekit::throttle::Causes;
+use tidegate_sitekit::{Error, Result};
+
+/// Causes that were logged: an outage repeats one with each attempt.
+static FAILURES: Causes = Causes::new();
+
+/// Changes the payments that are due, at most 100 at once; returns when the next one is, in
+/// milliseconds since 1970.
+///
+/// # Errors
+/// An error of the database; with a payment, the others are changed nevertheless.
+pub async fn change_by_themselves(app: &App) -> Result<i64> {
+    let mut failed = Ok(());
+    for payment in payments::due(app.database(), app.clock.now_ms()).await? {
+        if let Err(error) = change_by_itself(app, &payment).await {
+            if let Some(left_out) = FAILURES.allows(&error.to_string(), Instant::now()) {
+                tracing::warn!(payment = payment.id, %error, left_out, "a payment that is due was left");
+            }
+            failed = Err(error);
+        }
+    }
+    failed?;
+    payments::next_due(app.database()).await
+}
+
+async fn change_by_itself(app: &App, found: &Stored) -> Result<()> {
+    let mut change = Change::begin(app, &found.merchant).await?;
+    let payment = change.payment(&found.id).await?;
+    let Some(mut payment) = payment.filter(|payment| payment.due <= change.now) else {
+        return change.rollback().await;
+    };
+    match payment.state.phase {
+        Phase::Processing => {
+            approved(&mut change, &mut payment).await?;
+            answer_key(&mut change, &payment).await?;
+        }
+        Phase::RequiresCard => {
+            let _ = give_up(&mut change, &mut payment, Cancellation::Abandoned).await?;
+        }
+        Phase::Open => {
+            let _ = give_up(&mut change, &mut payment, Cancellation::Expired).await?;
+        }
+        Phase::Closed | Phase::Cancelled | Phase::Declined => {
+            return Err(Error::Internal("a finished payment is due".into()));
+        }
+    }
+    change.commit().await
+}
+
+/// Answers the request that the payment was created by.
+async fn answer_key(change: &mut Change<'_>, payment: &Stored) -> Result<()> {
+    if payment.answers_key.is_empty() {
+        return Ok(());
+    }
+    let (merchant, key) = (change.merchant(), &payment.answers_key);
+    let before = idempotency::find(&mut change.transaction, merchant, key).await?;
+    let Some(before) = before.filter(|kept| kept.state == KeyState::UnderWay) else {
+        return Ok(());
+    };
+    let body = serde_json::to_string(&change.view(payment).await?)
+        .map_err(|error| Error::Internal(format!("a payment: {error}")))?;
+    let kept = Kept { state: KeyState::Answered, status: 201, body, ..before };
+    idempotency::update(&mut change.transaction, merchant, key, &kept).await
+}

@@ -1,0 +1,137 @@
+//! Captures, cancellations and refunds.
+
+use super::authorise::take;
+use super::change::Change;
+use super::request::Asked;
+use crate::refusal::Refusal;
+use crate::resource::{Cancellation, EventKind, Payment};
+use crate::schema::NEVER;
+use crate::state::{Impossible, Phase};
+use crate::store::payments::{Kind, Moved, Stored};
+use tidegate_sitekit::Result;
+
+/// Most captures and refunds of a payment.
+const MOST_MOVEMENTS: usize = 100;
+
+/// A payment after a step, or why the step is not possible; then nothing was changed.
+pub type Step = std::result::Result<Payment, Refusal>;
+
+/// Captures all or a part.
+///
+/// # Errors
+/// An error of the database.
+pub async fn capture(change: &mut Change<'_>, id: &str, asked: &Asked, last: bool) -> Result<Step> {
+    let Some(mut payment) = change.payment(id).await? else { return Ok(Err(unknown())) };
+    let moved = match possible(change, &payment, Kind::Capture, asked).await? {
+        Ok(moved) => moved,
+        Err(refusal) => return Ok(Err(refusal)),
+    };
+    let (state, amount) = match payment.state.capture(asked.amount, last) {
+        Ok(next) => next,
+        Err(impossible) => return Ok(Err(refused(&payment, "captured", impossible))),
+    };
+    take(change, &mut payment, state, moved + 1, &asked.reference, amount).await?;
+    change.view(&payment).await.map(Ok)
+}
+
+/// Refunds all or a part.
+///
+/// # Errors
+/// An error of the database.
+pub async fn refund(change: &mut Change<'_>, id: &str, asked: &Asked) -> Result<Step> {
+    let Some(mut payment) = change.payment(id).await? else { return Ok(Err(unknown())) };
+    let moved = match possible(change, &payment, Kind::Refund, asked).await? {
+        Ok(moved) => moved,
+        Err(refusal) => return Ok(Err(refusal)),
+    };
+    let (state, amount) = match payment.state.refund(asked.amount) {
+        Ok(next) => next,
+        Err(impossible) => return Ok(Err(refused(&payment, "refunded", impossible))),
+    };
+    payment.state = state;
+    change.add_movement(id, moved + 1, Kind::Refund, &asked.reference, amount).await?;
+    change.store(&mut payment, Some(EventKind::Refunded)).await?;
+    change.view(&payment).await.map(Ok)
+}
+
+/// Gives up what is not captured.
+///
+/// # Errors
+/// An error of the database.
+pub async fn cancel(change: &mut Change<'_>, id: &str) -> Result<Step> {
+    let Some(mut payment) = change.payment(id).await? else { return Ok(Err(unknown())) };
+    match give_up(change, &mut payment, Cancellation::Merchant).await? {
+        Ok(()) => change.view(&payment).await.map(Ok),
+        Err(impossible) => Ok(Err(refused(&payment, "cancelled", impossible))),
+    }
+}
+
+/// Gives up what is not captured of a payment, for a reason.
+///
+/// # Errors
+/// An error of the database.
+pub async fn give_up(
+    change: &mut Change<'_>,
+    payment: &mut Stored,
+    why: Cancellation,
+) -> Result<std::result::Result<(), Impossible>> {
+    payment.state = match payment.state.cancel() {
+        Ok(state) => state,
+        Err(impossible) => return Ok(Err(impossible)),
+    };
+    payment.due = NEVER;
+    if payment.state.phase == Phase::Cancelled {
+        payment.cancellation = Some(why);
+    }
+    change.store(payment, Some(EventKind::Cancelled)).await?;
+    Ok(Ok(()))
+}
+
+/// The number of movements so far, if there may be another one of this reference.
+async fn possible(
+    change: &mut Change<'_>,
+    payment: &Stored,
+    kind: Kind,
+    asked: &Asked,
+) -> Result<std::result::Result<usize, Refusal>> {
+    let moved = change.movements(&payment.id).await?;
+    let same = |it: &Moved| it.kind == kind && it.movement.reference == asked.reference;
+    if !asked.reference.is_empty() && moved.iter().any(same) {
+        return Ok(Err(Refusal::new(
+            409,
+            "reference_exists",
+            "This payment has one with this reference already: retrieve the payment, and use another reference for another one.",
+        )
+        .field("reference")));
+    }
+    if moved.len() >= MOST_MOVEMENTS {
+        return Ok(Err(Refusal::new(
+            409,
+            "too_many_movements",
+            "A payment has at most 100 captures and refunds.",
+        )));
+    }
+    Ok(Ok(moved.len()))
+}
+
+fn unknown() -> Refusal {
+    Refusal::new(404, "payment_not_found", "There is no such payment of this merchant.")
+}
+
+fn refused(payment: &Stored, what: &str, impossible: Impossible) -> Refusal {
+    match impossible {
+        Impossible::Status(status) => Refusal::new(
+            409,
+            "status_does_not_allow",
+            format!(
+                "The payment is {}: it cannot be {what}. Retrieve it to see what it allows.",
+                status.name()
+            ),
+        ),
+        Impossible::Exceeds(left) => Refusal::of_field(
+            "amount",
+            "amount_too_large",
+            format!("At most {} can be {what}: send {left} or less.", payment.currency.show(left)),
+        ),
+    }
+}

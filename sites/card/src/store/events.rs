@@ -1,0 +1,97 @@
+//! Events, in the order of their numbers.
+
+use tidegate_sitekit::Result;
+use tidegate_sitekit::database::{self, Database, Fields, Record, Transaction};
+
+/// An event as it is stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredEvent {
+    /// Its number among the merchant's events.
+    pub sequence: i64,
+    /// Its id.
+    pub id: String,
+    /// The event as JSON, as it is delivered.
+    pub body: String,
+}
+
+impl Record for StoredEvent {
+    fn read(fields: &impl Fields) -> database::Result<Self> {
+        Ok(Self { sequence: fields.int(0)?, id: fields.text(1)?, body: fields.text(2)? })
+    }
+}
+
+pub(super) const AFTER: &str = "SELECT sequence, id, body FROM events
+     WHERE merchant = $1 AND sequence > $2 ORDER BY sequence LIMIT $3";
+pub(super) const BY_ID: &str =
+    "SELECT sequence, id, body FROM events WHERE id = $2 AND merchant = $1";
+const INSERT: &str = "INSERT INTO events (merchant, sequence, id, body, created)
+     VALUES ($1, $2, $3, $4, $5)";
+// An event whose delivery is still tried is kept.
+pub(super) const FORGET: &str = "DELETE FROM events WHERE merchant = $1 AND sequence IN (
+         SELECT sequence FROM events e WHERE e.merchant = $1 AND e.created < $2 AND NOT EXISTS (
+             SELECT 1 FROM deliveries d WHERE d.event = e.id AND d.state = 0)
+         ORDER BY e.created LIMIT $3)
+     RETURNING id";
+
+/// Stores an event.
+///
+/// # Errors
+/// An error of the database.
+pub async fn insert(
+    transaction: &mut Transaction,
+    merchant: &str,
+    event: &StoredEvent,
+    now: i64,
+) -> Result<()> {
+    let values = [
+        merchant.into(),
+        event.sequence.into(),
+        (&event.id).into(),
+        (&event.body).into(),
+        now.into(),
+    ];
+    transaction.run(INSERT, &values).await
+}
+
+/// At most so many events of a merchant after a number.
+///
+/// # Errors
+/// An error of the database.
+pub async fn after(
+    database: &Database,
+    merchant: &str,
+    sequence: i64,
+    most: i64,
+) -> Result<Vec<StoredEvent>> {
+    database.all(AFTER, &[merchant.into(), sequence.into(), most.into()]).await
+}
+
+/// A merchant's event of this id.
+///
+/// # Errors
+/// An error of the database.
+pub async fn by_id(database: &Database, merchant: &str, id: &str) -> Result<Option<StoredEvent>> {
+    database.first(BY_ID, &[merchant.into(), id.into()]).await
+}
+
+/// Forgets at most so many events from before a time that are no longer delivered, with the
+/// log of their deliveries; returns how many.
+///
+/// # Errors
+/// An error of the database.
+pub async fn forget(
+    transaction: &mut Transaction,
+    merchant: &str,
+    before: i64,
+    most: i64,
+) -> Result<i64> {
+    let values = [merchant.into(), before.into(), most.into()];
+    let ids: Vec<String> = transaction.all(FORGET, &values).await?;
+    for id in &ids {
+        let log = "DELETE FROM attempts WHERE delivery IN (
+                       SELECT id FROM deliveries WHERE event = $1)";
+        transaction.run(log, &[id.into()]).await?;
+        transaction.run("DELETE FROM deliveries WHERE event = $1", &[id.into()]).await?;
+    }
+    Ok(i64::try_from(ids.len()).unwrap_or(i64::MAX))
+}

@@ -1,0 +1,84 @@
+//! One attempt to deliver an event.
+
+use std::time::Instant;
+
+use bytes::Bytes;
+use http::Request;
+use http::header::{CONTENT_TYPE, USER_AGENT};
+use http_body_util::Full;
+
+use crate::app::{App, ms};
+use crate::http::Http;
+use crate::merchants::Webhook;
+use crate::signature::{SIGNATURE, sign};
+use crate::store::deliveries::{self, Attempt, Delivery, DeliveryState};
+use tidegate_sitekit::throttle::Causes;
+
+/// Most bytes read of a merchant's answer, which is not looked at.
+const MOST_ANSWER: usize = 64 * 1024;
+/// Most characters kept of an error.
+const LONGEST_ERROR: usize = 200;
+/// Causes that were logged: an outage repeats one with each attempt.
+static FAILURES: Causes = Causes::new();
+
+/// Sends an event, and stores how that ended.
+pub async fn attempt(app: App, http: Http, webhook: Webhook, delivery: Delivery) {
+    let attempt = send(&app, &http, &webhook, &delivery).await;
+    let (state, retry) = next(&app, &delivery, &attempt);
+    let (url, status, error) = (webhook.url.as_str(), attempt.status, &attempt.error);
+    match state {
+        DeliveryState::Delivered => tracing::debug!(url, status, "a webhook was delivered"),
+        DeliveryState::Pending => tracing::info!(url, status, error, "a webhook will be repeated"),
+        DeliveryState::GivenUp => tracing::warn!(url, status, error, "a webhook was given up"),
+    }
+    let stored = deliveries::ended(app.database(), &delivery, &attempt, state, retry).await;
+    if let Err(error) = stored
+        && let Some(left_out) = FAILURES.allows(&error.to_string(), Instant::now())
+    {
+        // It is claimed for some time yet, and then delivered again: at least once.
+        tracing::warn!(%error, left_out, "how a delivery ended could not be stored");
+    }
+}
+
+async fn send(app: &App, http: &Http, webhook: &Webhook, delivery: &Delivery) -> Attempt {
+    let at = app.clock.now_ms();
+    // Signed for each attempt, so that a late one is within the merchant's tolerance.
+    let signature = sign(&webhook.secrets, at.div_euclid(1000), delivery.body.as_bytes());
+    let request = Request::post(webhook.url.as_str())
+        .header(CONTENT_TYPE, "application/json")
+        .header(USER_AGENT, concat!("tidegate-card/", env!("CARGO_PKG_VERSION")))
+        .header(SIGNATURE, signature)
+        .body(Full::new(Bytes::from(delivery.body.clone())));
+    let answered = match request {
+        Ok(request) => http.send(request, MOST_ANSWER, app.limits.webhook_deadline).await,
+        Err(error) => {
+            let error = error.to_string();
+            return Attempt { at, took: 0, status: 0, error };
+        }
+    };
+    let took = app.clock.now_ms() - at;
+    match answered {
+        Ok(answer) => {
+            Attempt { at, took, status: answer.status.as_u16().into(), error: String::new() }
+        }
+        Err(error) => {
+            let error = error.text.chars().take(LONGEST_ERROR).collect();
+            Attempt { at, took, status: 0, error }
+        }
+    }
+}
+
+/// What becomes of a delivery after an attempt, and when it is tried again.
+fn next(app: &App, delivery: &Delivery, attempt: &Attempt) -> (DeliveryState, Option<i64>) {
+    if (200..300).contains(&attempt.status) {
+        return (DeliveryState::Delivered, None);
+    }
+    let failed = u32::try_from(delivery.attempts + 1).unwrap_or(u32::MAX);
+    let now = attempt.at + attempt.took;
+    let again = now.saturating_add(ms(app.limits.webhook_backoff.pause(failed)));
+    if again > delivery.created.saturating_add(ms(app.limits.webhook_tried)) {
+        (DeliveryState::GivenUp, None)
+    } else {
+        (DeliveryState::Pending, Some(again))
+    }
+}
