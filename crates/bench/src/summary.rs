@@ -4,8 +4,8 @@
 use crate::rows::Row;
 use crate::windows::Window;
 use serde::Serialize;
+use tidegate_experiment::turns::by_round;
 use tidegate_lab::peers::Kind;
-use tidegate_lab::turns::by_round;
 use tidegate_stats::{Ratio, Summary, ratio_of_pairs};
 
 /// Share of held customers above which a row is judged without admission.

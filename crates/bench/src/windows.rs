@@ -6,8 +6,8 @@ use crate::driver::{Driver, Load};
 use crate::upstream::{Counts, Upstream};
 use serde::Serialize;
 use std::time::{Duration, Instant, SystemTime};
+use tidegate_experiment::turns::Turn;
 use tidegate_lab::peers::{Kind, Server, Work};
-use tidegate_lab::turns::Turn;
 use tidegate_lab::{CorePair, calibration};
 use tokio::time::sleep;
 

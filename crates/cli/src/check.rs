@@ -32,7 +32,7 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
 fn check(file: &Path) -> anyhow::Result<String> {
     let text = tidegate_config::read_file(file).map_err(anyhow::Error::msg)?;
     if is_experiment(&text) {
-        let experiment = tidegate_study::Experiment::from_toml(&text, &file.to_string_lossy());
+        let experiment = tidegate_experiment::Experiment::from_toml(&text, &file.to_string_lossy());
         let experiment = experiment.map_err(anyhow::Error::msg)?;
         let (runs, rounds) =
             (experiment.combinations(false).len(), experiment.windows(false).repetitions);

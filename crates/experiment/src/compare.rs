@@ -13,7 +13,7 @@ use crate::folder::{LARGEST, STATE, SUMMARY};
 use crate::metrics::Figures;
 use crate::record::{Record, read_all};
 use crate::state::State;
-use crate::{Error, Result, messages};
+use crate::{Error, Result};
 
 /// Level of significance of all differences together.
 const LEVEL: f64 = 0.05;
@@ -76,22 +76,9 @@ impl Comparison {
     pub fn of(first: &Path, second: &Path) -> Result<Self> {
         can_be_compared(first)?;
         can_be_compared(second)?;
-        let other = |a: &str, b: &str| {
-            Err(Error::Operator(format!(
-                "{} holds the study {a} and {} the study {b}; compare two runs of the same study",
-                first.display(),
-                second.display(),
-            )))
-        };
-        match (messages::Kept::of(first)?, messages::Kept::of(second)?) {
-            (Some(a), Some(b)) => return Ok(of_messages(&a, &b)),
-            (Some(_), None) => return other(messages::NAME, &State::of(second)?.experiment.name),
-            (None, Some(_)) => return other(&State::of(first)?.experiment.name, messages::NAME),
-            (None, None) => {}
-        }
         let (a, b) = (State::of(first)?, State::of(second)?);
         if a.experiment.name != b.experiment.name {
-            return other(&a.experiment.name, &b.experiment.name);
+            return Err(different((first, &a.experiment.name), (second, &b.experiment.name)));
         }
         let records = |folder| read_all(folder).into_values().collect::<Vec<Record>>();
         let (of_a, of_b) = (records(first), records(second));
@@ -113,9 +100,18 @@ impl Comparison {
     }
 }
 
+/// The fault that two folders hold different studies.
+pub fn different((first, a): (&Path, &str), (second, b): (&Path, &str)) -> Error {
+    Error::Operator(format!(
+        "{} holds the study {a} and {} the study {b}; compare two runs of the same study",
+        first.display(),
+        second.display(),
+    ))
+}
+
 /// # Errors
 /// The folder has the result of a study that keeps nothing else to compare.
-fn can_be_compared(folder: &Path) -> Result<()> {
+pub fn can_be_compared(folder: &Path) -> Result<()> {
     let read = |name: &str| tidegate_config::read_text(&folder.join(name), LARGEST);
     let (Ok(summary), Err(_)) = (read(SUMMARY), read(STATE)) else { return Ok(()) };
     let summary: serde_json::Value = serde_json::from_str(&summary).unwrap_or_default();
@@ -126,19 +122,8 @@ fn can_be_compared(folder: &Path) -> Result<()> {
     )))
 }
 
-/// Compares two folders of the study of messages.
-fn of_messages(a: &messages::Kept, b: &messages::Kept) -> Comparison {
-    let named = a.settings.named().into_iter().zip(b.settings.named());
-    let mut settings = differing(named.map(|((what, first), (_, second))| (what, first, second)));
-    let both = (commits(a.commits.clone()), commits(b.commits.clone()));
-    settings.extend(differing([("commit", both.0, both.1)]));
-    let metrics = a.metrics();
-    let metrics: Vec<&str> = metrics.iter().map(String::as_str).collect();
-    let compared = compare_groups(&a.rounds, &b.rounds, |it| it.to_string(), &metrics);
-    Comparison { study: messages::NAME.into(), settings, ..compared }
-}
-
-fn commits(mut commits: Vec<String>) -> String {
+/// The commits of the program, each once.
+pub fn commits(mut commits: Vec<String>) -> String {
     commits.sort_unstable();
     commits.dedup();
     commits.join(", ")
@@ -213,7 +198,9 @@ fn differing_levels(a: &Experiment, b: &Experiment) -> Vec<Setting> {
 }
 
 /// Those of these settings that differ.
-fn differing(settings: impl IntoIterator<Item = (&'static str, String, String)>) -> Vec<Setting> {
+pub fn differing(
+    settings: impl IntoIterator<Item = (&'static str, String, String)>,
+) -> Vec<Setting> {
     let differ = settings.into_iter().filter(|(_, first, second)| first != second);
     differ.map(|(what, first, second)| Setting { what: what.into(), first, second }).collect()
 }
@@ -225,7 +212,7 @@ fn compare(experiment: &Experiment, first: &[Run], second: &[Run]) -> Comparison
 }
 
 /// Compares the figures of the runs of each combination.
-fn compare_groups<K: Ord>(
+pub fn compare_groups<K: Ord>(
     a: &BTreeMap<K, Vec<Figures>>,
     b: &BTreeMap<K, Vec<Figures>>,
     words: impl Fn(&K) -> String,

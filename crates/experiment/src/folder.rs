@@ -9,19 +9,19 @@ use crate::summary::{FORMAT, Summary};
 use crate::{Error, Result};
 
 /// Name of the file that a finished study leaves; without it the study is not finished.
-pub(crate) const SUMMARY: &str = "summary.json";
+pub const SUMMARY: &str = "summary.json";
 /// Name of the file that says whose the runs of a folder are.
-pub(crate) const STATE: &str = "study.json";
+pub const STATE: &str = "study.json";
 /// Name of the folder of runs.
-pub(crate) const RUNS: &str = "runs";
+pub const RUNS: &str = "runs";
 /// Name of the page that shows it.
 const PAGE: &str = "report.html";
 /// Largest file of a study that is read, in bytes.
-pub(crate) const LARGEST: u64 = 256 << 20;
+pub const LARGEST: u64 = 256 << 20;
 /// What a name has while its file is being written.
 const PARTIAL: &str = "partial";
 /// What to do where a file cannot be written.
-pub(crate) const MAKE_ROOM: &str = "make room and run the study again, an experiment with --resume";
+pub const MAKE_ROOM: &str = "make room and run the study again, an experiment with --resume";
 
 /// The folder of a study.
 #[derive(Clone, Debug)]
@@ -114,7 +114,7 @@ impl Folder {
     ///
     /// # Errors
     /// [`Error::Machine`]: a file cannot be removed.
-    pub(crate) fn remove_result(&self) -> Result<()> {
+    pub fn remove_result(&self) -> Result<()> {
         for path in [SUMMARY, PAGE].map(|name| self.file(name)) {
             match fs::remove_file(&path) {
                 Err(error) if error.kind() != std::io::ErrorKind::NotFound => {

@@ -2,7 +2,7 @@
 //! order, and in each block its runs in random order. The speed of a machine drifts; what is
 //! compared follows each other closely, and no combination always comes first.
 
-use tidegate_lab::turns::Order;
+use crate::turns::Order;
 
 use crate::experiment::Combination;
 
@@ -27,7 +27,7 @@ pub fn blocks(combinations: &[Combination], rounds: u32, seed: u64) -> Vec<Block
         }
     }
     let turns: Vec<_> = order.turns(groups.len(), rounds).collect();
-    let block = |turn: tidegate_lab::turns::Turn| {
+    let block = |turn: crate::turns::Turn| {
         let members = &groups[turn.contender].1;
         let inner = order.turns(members.len(), 1);
         Block { round: turn.round, runs: inner.map(|turn| members[turn.contender]).collect() }

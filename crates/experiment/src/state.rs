@@ -42,7 +42,7 @@ pub struct State {
 
 impl State {
     /// What a run with these options makes.
-    pub(crate) fn new(
+    pub fn new(
         experiment: &Experiment,
         options: &Options,
         resources: &Resources,
@@ -68,7 +68,7 @@ impl State {
     /// # Errors
     /// [`Error::Operator`]: it belongs to a study and `resume` is not set, or to another study;
     /// [`Error::Machine`]: it cannot be written.
-    pub(crate) fn claim(&self, out: &Path, resume: bool) -> Result<()> {
+    pub fn claim(&self, out: &Path, resume: bool) -> Result<()> {
         let shown = out.display();
         let operator = |text: String| Err(Error::Operator(format!("--out {shown}: {text}")));
         let folder = Folder::create(out)?;
@@ -186,7 +186,7 @@ fn of_other_method(text: &str) -> Option<String> {
 ///
 /// # Errors
 /// [`Error::Operator`]: it cannot.
-pub(crate) fn check_format(file: &Path, state: &serde_json::Value) -> Result<()> {
+pub fn check_format(file: &Path, state: &serde_json::Value) -> Result<()> {
     let (format, version) = (&state["format"], state["version"].as_str().unwrap_or("unknown"));
     if *format == FORMAT {
         return Ok(());

@@ -48,7 +48,7 @@ impl Summary {
     }
 
     /// Keeps what a reader has to know in the table `notes`; none without notes.
-    pub(crate) fn add_notes(&mut self, notes: &[String]) {
+    pub fn add_notes(&mut self, notes: &[String]) {
         let row = |note: &String| Row::from_iter([("note".to_owned(), note.as_str().into())]);
         if !notes.is_empty() {
             self.tables.insert("notes".into(), notes.iter().map(row).collect());

@@ -8,5 +8,5 @@ use tidegate_config::check_page;
 #[test]
 fn the_reference_page_is_what_the_source_declares() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/studies/reference.md");
-    check_page(&path, &tidegate_study::reference()).unwrap();
+    check_page(&path, &tidegate_experiment::reference()).unwrap();
 }

@@ -2,9 +2,9 @@
 //! neighbours. They are started, pinned, limited, observed and ended here.
 //!
 //! [`Launch`] starts one process, [`Testbed`] the site with its gates, [`peers`] a server
-//! for a comparison, [`services`] one that is not ours; an [`Experiment`] is what the customers' runs have in common.
-//! [`Pulse`] and [`calibration`] track the machine's speed meanwhile, and [`turns`] is the
-//! order of windows that are compared.
+//! for a comparison, [`services`] a third-party server; an [`Experiment`] is what the
+//! customers' runs have in common. [`Pulse`] and [`calibration`] track the machine's speed
+//! meanwhile.
 
 mod address;
 pub mod calibration;
@@ -23,7 +23,6 @@ mod quota;
 mod service;
 pub mod services;
 mod testbed;
-pub mod turns;
 
 pub use address::free_address;
 pub use certificate::{Certificate, Key, NAME};

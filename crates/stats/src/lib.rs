@@ -9,7 +9,6 @@
 //!   two differ; [`holm()`] for several comparisons; [`fewest_for_quantile`]: how many
 //!   values a quantile needs.
 //! - [`capacity`]: the highest offered rate of a staircase that was carried.
-//! - [`universal_scalability`] and [`amdahl`]: how throughput follows the load, with bounds.
 
 mod batches;
 mod censored;
@@ -20,7 +19,6 @@ mod holm;
 mod knee;
 mod percentiles;
 mod ratio;
-mod scalability;
 mod summary;
 mod verdict;
 
@@ -36,9 +34,5 @@ pub use holm::holm;
 pub use knee::{Capacity, Carried, Step, capacity};
 pub use percentiles::{LowerBounds, Percentiles};
 pub use ratio::{Ratio, ratio_of_pairs};
-pub use scalability::{
-    Bootstrap, Coefficient, Errors, Fitting, ScaleError, ScaleFit, ScalePoint, Single, Unphysical,
-    amdahl, universal_scalability,
-};
 pub use summary::{Summary, quantile};
 pub use verdict::Verdict;

@@ -18,6 +18,7 @@ const LAYERS: &[&[&str]] = &[
     &["auction", "card", "messages"],
     &["brokerage"],
     &["lab"],
+    &["experiment"],
     &["study"],
     &["tidegate", "bench"],
 ];

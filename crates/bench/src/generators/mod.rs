@@ -27,8 +27,8 @@ pub use report::{FILE, Report};
 use row::Row;
 use site::Site;
 pub use table::render;
+use tidegate_experiment::turns::Order;
 use tidegate_lab::CorePair;
-use tidegate_lab::turns::Order;
 use tool::{Program, Work};
 use turn::Turn;
 

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use serde::Serialize;
-use tidegate_lab::turns::by_round;
+use tidegate_experiment::turns::by_round;
 use tidegate_stats::{Ratio, Summary, ratio_of_pairs};
 
 use super::tool::{Tool, Work};

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::Context;
-use tidegate_study::compare::{Comparison, Row};
+use tidegate_experiment::compare::{Comparison, Row};
 
 use crate::exit::Outcome;
 use crate::stdout::print;
@@ -27,7 +27,7 @@ pub struct Args {
 
 /// Prints what differs in the setting, then the figures that differ.
 pub fn run(args: &Args) -> anyhow::Result<Outcome> {
-    let comparison = Comparison::of(&args.first, &args.second)?;
+    let comparison = tidegate_study::compare(&args.first, &args.second)?;
     print(text(&comparison, args.all))?;
     if let Some(file) = &args.json {
         let json = serde_json::to_string_pretty(&comparison)? + "\n";

@@ -1,6 +1,6 @@
 //! `tidegate study list`.
 
-use tidegate_study::experiment::{BUILT_IN, BuiltIn};
+use tidegate_experiment::experiment::{BUILT_IN, BuiltIn};
 use tidegate_study::{capacity, messages};
 
 use crate::exit::{Outcome, bad_input};
@@ -32,7 +32,7 @@ pub struct Args {
 /// Prints what is asked for.
 pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     if args.reference {
-        print(tidegate_study::reference())?;
+        print(tidegate_experiment::reference())?;
         return Ok(Outcome::Done);
     }
     if let Some(name) = &args.show {

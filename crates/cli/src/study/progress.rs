@@ -4,9 +4,9 @@ use std::io::IsTerminal;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
+use tidegate_experiment::Event;
+use tidegate_experiment::record::{Kind, Record};
 use tidegate_load::Snapshot;
-use tidegate_study::Event;
-use tidegate_study::record::{Kind, Record};
 
 /// Shows what a study does.
 pub struct Progress {

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use tidegate_config::did_you_mean;
+use tidegate_experiment::experiment::BuiltIn;
+use tidegate_experiment::{Experiment, Options, Summary, Verdict};
 use tidegate_host::Cores;
-use tidegate_study::experiment::BuiltIn;
-use tidegate_study::{Experiment, Options, Summary, Verdict};
 
 use super::list::names;
 use super::progress::Progress;
@@ -55,11 +55,11 @@ pub fn run(args: &RunArgs) -> anyhow::Result<Outcome> {
     let stop = stop_on_signal()?;
     print(format!("Study {}: {}\n", experiment.name, experiment.about))?;
     let mut progress = Progress::new();
-    let measured = tidegate_study::run(&experiment, &options, &stop, &mut |event| {
+    let measured = tidegate_experiment::run(&experiment, &options, &stop, &mut |event| {
         progress.show(&event);
     })?;
     progress.end();
-    let summary = tidegate_study::finish(&experiment, &options, &measured)?;
+    let summary = tidegate_experiment::finish(&experiment, &options, &measured)?;
     print(claims(&summary))?;
     let file = |name: &str| options.out.join(name).display().to_string();
     print(format!("\nreport: {}\nfigures: {}\n", file("report.html"), file("summary.json")))?;

@@ -5,8 +5,8 @@ use std::process::Output;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+use tidegate_experiment::{Folder, Summary};
 use tidegate_host::Provenance;
-use tidegate_study::{Folder, Summary};
 
 use crate::common::{Text, tidegate, with_small_files};
 use crate::known_site::KnownSite;

@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Value, json};
-use tidegate_stats::{
+use crate::scalability::{
     Errors, Fitting, ScaleError, ScaleFit, ScalePoint, Single, amdahl, universal_scalability,
 };
+use serde_json::{Value, json};
 
 use super::curves::{Curve, curves};
 use super::published::peaks_beside;

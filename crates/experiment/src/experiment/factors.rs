@@ -31,7 +31,7 @@ pub struct Level {
 
 impl Level {
     /// The settings that it changes, as JSON.
-    pub(crate) fn sets(&self) -> String {
+    pub fn sets(&self) -> String {
         Json::Object(self.fields.clone()).to_string()
     }
 }

@@ -1,8 +1,8 @@
 //! What a study leaves beside its runs: tables, figures, the page and the summary.
 
 mod page;
-pub(crate) mod parquet;
-pub(crate) mod png;
+pub mod parquet;
+pub mod png;
 
 use tidegate_host::CoreUse;
 use tidegate_report::Palette;

@@ -27,7 +27,7 @@ enum Kind {
 ///
 /// # Errors
 /// A defect of this program: rows with columns of different types.
-pub(crate) fn table(rows: &[Row]) -> Result<Vec<u8>> {
+pub fn table(rows: &[Row]) -> Result<Vec<u8>> {
     groups([rows])
 }
 
@@ -36,7 +36,7 @@ pub(crate) fn table(rows: &[Row]) -> Result<Vec<u8>> {
 ///
 /// # Errors
 /// As of [`table`].
-pub(crate) fn groups<R: AsRef<[Row]>>(groups: impl IntoIterator<Item = R>) -> Result<Vec<u8>> {
+pub fn groups<R: AsRef<[Row]>>(groups: impl IntoIterator<Item = R>) -> Result<Vec<u8>> {
     write(groups).map_err(|error| Error::Internal(format!("cannot write a table: {error}")))
 }
 

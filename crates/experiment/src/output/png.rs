@@ -55,7 +55,7 @@ const NO_FONT: &str =
 ///
 /// # Errors
 /// A file cannot be written.
-pub(crate) fn write_figures<'a>(
+pub fn write_figures<'a>(
     folder: &Folder,
     figures: impl IntoIterator<Item = (&'a str, String)>,
 ) -> Result<Option<&'static str>> {

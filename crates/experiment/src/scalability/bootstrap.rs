@@ -14,7 +14,7 @@ use rand::{RngExt, SeedableRng};
 use super::Bootstrap;
 use super::model::Curve;
 use super::solve::{Free, Weighed, least_squares};
-use crate::summary::quantile;
+use tidegate_stats::quantile;
 
 /// Most draws: a minute of computing.
 const MOST: u32 = 100_000;

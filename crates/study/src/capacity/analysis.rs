@@ -2,7 +2,8 @@
 //! and the law that its throughput follows. Pure.
 
 use serde::Serialize;
-use tidegate_stats::{Carried, Estimate, Fitting, ScaleFit, ScalePoint, universal_scalability};
+use tidegate_experiment::scalability::{Fitting, ScaleFit, ScalePoint, universal_scalability};
+use tidegate_stats::{Carried, Estimate};
 
 use super::bottleneck::{Bottleneck, bottleneck};
 use super::staircase::End;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use serde::Serialize;
-use tidegate_lab::turns::Order;
+use tidegate_experiment::turns::Order;
 use tidegate_lab::{Error, GateTimes, Launch, Result, Service};
 
 use super::measure::Measuring;

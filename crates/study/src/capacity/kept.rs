@@ -9,7 +9,7 @@ use tidegate_stats::Estimate;
 use super::beyond::{MULTIPLES, Window};
 use super::step::Step;
 use super::updown::Interval;
-use crate::Verdict;
+use tidegate_experiment::Verdict;
 
 /// Share of what the site carries that is to be completed.
 pub(super) const KEPT: f64 = 0.85;

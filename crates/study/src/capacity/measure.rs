@@ -10,7 +10,7 @@ use super::completions::{Arrived, durations, expected};
 use super::host_use::{HostUse, Observation, Processes};
 use super::options::{Options, Times, of_load};
 use super::step::{Limit, Outcome, Phase, PhaseTimes, ResponseTime, Step};
-use crate::folder::MAKE_ROOM;
+use tidegate_experiment::folder::MAKE_ROOM;
 
 /// Sessions that should be expected in a measured window: it becomes longer for them, as far as
 /// the time of the study allows.

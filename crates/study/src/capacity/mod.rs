@@ -28,7 +28,6 @@ use tidegate_host::sockets::Endpoint;
 use tidegate_host::{Files, Provenance, is_own_address};
 use tidegate_load::Stop;
 
-use crate::{Error, Folder, Result};
 pub use analysis::{Analysis, Knee, Law};
 pub use beyond::{Compared, Window, compared};
 pub use bottleneck::{Bottleneck, Resource};
@@ -38,6 +37,7 @@ pub use options::Options;
 use options::Times;
 pub use staircase::{End, Staircase, Thoroughness};
 pub use step::{Limit, Outcome, Phase, PhaseTimes, ResponseTime, Step};
+use tidegate_experiment::{Error, Folder, Result};
 pub use updown::Interval;
 pub use words::{headline, terminal};
 

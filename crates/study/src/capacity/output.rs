@@ -7,9 +7,9 @@ use super::beyond::Window;
 use super::step::Step;
 use super::tables::{flat, summary};
 use super::{Report, figures, page};
-use crate::output::parquet;
-use crate::output::png::write_figures;
-use crate::{Folder, Result, Row};
+use tidegate_experiment::output::parquet;
+use tidegate_experiment::output::png::write_figures;
+use tidegate_experiment::{Folder, Result, Row};
 
 /// Name of the table of all steps and windows.
 pub(super) const RESULTS: &str = "results.parquet";

@@ -86,7 +86,7 @@ fn law(report: &Report) -> Markup {
     html! {
         @for sentence in words::law(report) { p { (sentence) } }
         @if let Law::Fitted { fit, .. } = &report.analysis.law {
-            @let row = |name: &str, meaning: &str, it: tidegate_stats::Coefficient| html! {
+            @let row = |name: &str, meaning: &str, it: tidegate_experiment::scalability::Coefficient| html! {
                 tr { td { (name) span.meaning { (meaning) } } td { (exact(it.value)) } td { (exact(it.low)) " to " (exact(it.high)) } }
             };
             div.scroll { table.facts {

@@ -1,6 +1,6 @@
 //! Which rate is offered next. Pure: the order follows from the outcomes and the seed.
 
-use tidegate_lab::turns::Order;
+use tidegate_experiment::turns::Order;
 
 use super::step::{Outcome, Phase};
 use super::updown::{Interval, Trial, up_and_down};

@@ -10,7 +10,7 @@ use super::beyond::compared;
 use super::kept::{KEPT, kept, undecided_because, verdict};
 use super::staircase::End;
 use super::{NAME, Report};
-use crate::{Claim, Row, Summary, Verdict};
+use tidegate_experiment::{Claim, Row, Summary, Verdict};
 
 /// The summary of a study.
 pub(super) fn summary(report: &Report) -> Summary {
@@ -162,7 +162,7 @@ fn claims(report: &Report) -> Vec<Claim> {
 mod tests {
     use super::super::page::tests::report;
     use super::*;
-    use tidegate_stats::Unphysical;
+    use tidegate_experiment::scalability::Unphysical;
 
     #[test]
     fn a_row_has_no_fields_of_fields_and_names_them_by_their_path() {

@@ -8,7 +8,7 @@ use super::staircase::End;
 use super::step::{Outcome, Step};
 use super::updown::Interval;
 use super::{Compared, Report};
-use crate::Verdict;
+use tidegate_experiment::Verdict;
 
 /// Measured throughput above the highest of the law by this factor contradicts it.
 const BEYOND_LAW: f64 = 1.05;

@@ -6,7 +6,7 @@ use tidegate_stats::{Difference, Estimate};
 use super::configuration::Configuration;
 use super::plan::{FIRST, Volume};
 use super::series::{Measured, Question, Reuse, Sample, Series, Start, mean_ms};
-use crate::summary::Row;
+use tidegate_experiment::Row;
 
 /// Confidence of the intervals.
 const CONFIDENCE: f64 = 0.95;

@@ -10,7 +10,7 @@ use super::analysis::{Figure, ratio};
 use super::configuration::Configuration as Of;
 use super::plan::Volume;
 use super::series::{Measured, Question, Reuse, mean_ms};
-use crate::claim::{Claim, Verdict};
+use tidegate_experiment::{Claim, Verdict};
 
 /// How far a ratio may be from the paper's to be the same: 25 %.
 const SAME: f64 = 1.25;

@@ -15,7 +15,7 @@ use tokio::runtime::Runtime;
 
 use super::connection::{Connection, Traffic};
 use super::series::{Reuse, Sample};
-use crate::{Error, Result};
+use tidegate_experiment::{Error, Result};
 
 /// How long an answer may take.
 const PATIENCE: Duration = Duration::from_secs(30);

@@ -12,7 +12,7 @@ use tidegate_load::Stop;
 
 use super::configuration::Configuration;
 use super::series::{Question, Reuse, Sample};
-use crate::{Error, Result};
+use tidegate_experiment::{Error, Result};
 
 /// Heap of the client.
 const HEAP: &str = "-Xmx256m";

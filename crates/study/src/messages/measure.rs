@@ -7,7 +7,7 @@ use super::java::{Java, OnTomcat};
 use super::plan::Volume;
 use super::series::{Question, Reuse, Sample, Series, Start};
 use super::server::{Material, Own};
-use crate::{Error, Result};
+use tidegate_experiment::{Error, Result};
 
 /// What all measurements share.
 pub(super) struct Bench {

@@ -32,17 +32,17 @@ pub(crate) use results::Kept;
 
 use std::time::Instant;
 
+use tidegate_experiment::turns::Order;
 use tidegate_host::{Machine, Provenance};
-use tidegate_lab::turns::Order;
 use tidegate_load::Stop;
 
-use crate::folder::Folder;
-use crate::summary::FORMAT;
-use crate::{Error, Event, Result, Summary};
 use java::Java;
 use measure::Bench;
 use record::{Record, time_for};
 use settings::Settings;
+use tidegate_experiment::FORMAT;
+use tidegate_experiment::folder::Folder;
+use tidegate_experiment::{Error, Event, Result, Summary};
 
 /// Name of the study.
 pub const NAME: &str = "messages";

@@ -15,10 +15,10 @@ use super::record::Record;
 use super::results::{requests, results};
 use super::series::Measured;
 use super::{NAME, Options, claims, figures};
-use crate::folder::Folder;
-use crate::output::parquet;
-use crate::output::png::write_figures;
-use crate::{Result, Summary};
+use tidegate_experiment::folder::Folder;
+use tidegate_experiment::output::parquet;
+use tidegate_experiment::output::png::write_figures;
+use tidegate_experiment::{Result, Summary};
 
 /// Writes the requests, the figures, the page, and the summary last.
 ///

@@ -7,8 +7,8 @@ use tidegate_report::{Palette, figure};
 use super::figures::Drawn;
 use super::plan::{USUAL_PAYLOAD, Volume};
 use super::words::{headline, number, round, table};
-use crate::claim::{Claim, Verdict};
-use crate::summary::{Row, Summary};
+use tidegate_experiment::{Claim, Verdict};
+use tidegate_experiment::{Row, Summary};
 
 /// What the page shows.
 pub(super) struct Page<'a> {

@@ -10,8 +10,8 @@ use tidegate_host::Provenance;
 use super::configuration::Configuration;
 use super::series::{Series, Start};
 use super::settings::Settings;
-use crate::folder::{Folder, LARGEST, RUNS};
-use crate::{Error, Result};
+use tidegate_experiment::folder::{Folder, LARGEST, RUNS};
+use tidegate_experiment::{Error, Result};
 
 /// A configuration of a round, measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -10,9 +10,9 @@ use super::configuration::Configuration;
 use super::record::Record;
 use super::series::{Question, Sample, Series, mean_ms};
 use super::settings::Settings;
-use crate::metrics::Figures;
-use crate::summary::Row;
-use crate::{Error, Result};
+use tidegate_experiment::Row;
+use tidegate_experiment::metrics::Figures;
+use tidegate_experiment::{Error, Result};
 
 /// The requests of a series, a row each.
 pub(super) fn requests(series: &Series) -> Vec<Row> {
@@ -141,7 +141,7 @@ mod tests {
     use super::super::record::tests::record;
     use super::super::settings::tests::settings;
     use super::*;
-    use crate::compare::Comparison;
+    use crate::compare;
 
     #[test]
     fn figures_of_a_round_are_those_of_its_series() {
@@ -169,7 +169,7 @@ mod tests {
     /// A folder with a study of this seed, whose requests took so many microseconds in each round.
     fn folder(seed: u64, times: &[(Configuration, [u64; 2])]) -> tempfile::TempDir {
         let out = tempfile::tempdir().unwrap();
-        let settings = Settings { seed, format: crate::FORMAT, ..settings() };
+        let settings = Settings { seed, format: tidegate_experiment::FORMAT, ..settings() };
         let folder = settings.claim(out.path(), false).unwrap();
         for (configuration, rounds) in times {
             for (round, us) in (0..).zip(rounds) {
@@ -186,7 +186,7 @@ mod tests {
         let (clear, xml) = (Configuration::Clear, Configuration::Xml);
         let a = folder(1, &[(clear, [1000, 1001]), (xml, [5000, 5001])]);
         let b = folder(2, &[(clear, [3000, 3001])]);
-        let compared = Comparison::of(a.path(), b.path()).unwrap();
+        let compared = compare(a.path(), b.path()).unwrap();
         let settings: Vec<&str> = compared.settings.iter().map(|it| it.what.as_str()).collect();
         assert_eq!((settings, compared.only_first), (vec!["seed"], vec!["rust-xml".to_owned()]));
         let row = |metric: &str| compared.rows.iter().find(|row| row.metric == metric).unwrap();
@@ -195,7 +195,7 @@ mod tests {
         assert!((warm.first - 1.0005).abs() < 1e-9 && (warm.second - 3.0005).abs() < 1e-9);
         assert!(!row("ready_s").differs, "{:?}", row("ready_s"));
         let nothing = folder(1, &[]);
-        let error = Comparison::of(nothing.path(), b.path()).unwrap_err();
+        let error = compare(nothing.path(), b.path()).unwrap_err();
         assert!(error.to_string().contains("has no complete measurement"), "{error}");
     }
 }

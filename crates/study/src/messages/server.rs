@@ -15,7 +15,7 @@ use tidegate_messages::{Channel, Format, Keys, Party};
 use super::client::{Client, ClientTls, Sent};
 use super::configuration::Configuration;
 use super::series::{Question, Sample};
-use crate::{Error, Result};
+use tidegate_experiment::{Error, Result};
 
 /// Keys and certificate that all starts share.
 pub(super) struct Material {

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use tidegate_host::Machine;
 
 use super::NAME;
-use crate::folder::{Folder, LARGEST, RUNS, STATE, SUMMARY};
-use crate::{Error, Result};
+use tidegate_experiment::folder::{Folder, LARGEST, RUNS, STATE, SUMMARY};
+use tidegate_experiment::{Error, Result};
 
 /// What the measurements of a folder have in common.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -137,7 +137,7 @@ impl Settings {
         if value["study"] != NAME {
             return Ok(None);
         }
-        crate::state::check_format(&file, &value)?;
+        tidegate_experiment::state::check_format(&file, &value)?;
         serde_json::from_value(value).map(Some).map_err(|error| {
             Error::Operator(format!(
                 "{}: is damaged ({error}); run the study anew into another folder",
@@ -164,7 +164,7 @@ impl Settings {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::summary::FORMAT;
+    use tidegate_experiment::FORMAT;
 
     pub(crate) fn settings() -> Settings {
         Settings {

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::summary::{Row, Summary};
+use tidegate_experiment::{Row, Summary};
 
 /// A table of the summary.
 pub(super) fn table<'a>(summary: &'a Summary, name: &str) -> &'a [Row] {

@@ -1,0 +1,32 @@
+//! The engine of experiments: what is run, in which order, what stays of it, which claims it
+//! confirms, and the page that shows it. An experiment is a file.
+
+pub mod analysis;
+mod claim;
+pub mod compare;
+pub mod experiment;
+pub mod folder;
+mod jdbc;
+pub mod metrics;
+mod options;
+mod order;
+pub mod output;
+pub mod phases;
+pub mod record;
+mod resources;
+pub mod runner;
+pub mod scalability;
+pub mod state;
+mod summary;
+mod system;
+pub mod turns;
+
+pub use claim::{Claim, Verdict};
+pub use experiment::{Experiment, reference};
+pub use folder::Folder;
+pub use options::Options;
+pub use output::finish;
+pub use runner::{Event, run};
+pub use state::State;
+pub use summary::{FORMAT, Row, Summary};
+pub use tidegate_lab::{Error, Result};
